@@ -1,0 +1,256 @@
+"""Which images may go, in which order, and when it is enough.
+
+The kubelet's image manager (`pkg/kubelet/images/image_gc_manager.go`, spec 7.1 to 7.4) as values: `detect` keeps the
+records, `images_in_eviction_order` lists the candidates, a `Sweep` names one image after the other and is told what
+became of it, so that a refused removal changes what comes next. Nothing here removes anything; `act.collect` does.
+
+What is in use, pinned, kept by the configuration or the image of a sandbox is never a candidate: a runtime removes even
+those when it is asked to. Sizes are bytes, times and ages nanoseconds of the boot-time clock.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from evictd.core.config import ImageGCPolicy
+from evictd.core.decision import RecordEvent
+from evictd.core.duration import MINUTE, format_duration
+from evictd.core.stats import FsStats
+
+GC_PERIOD = 5 * MINUTE
+"""How often images are looked at and collected, pressure or not."""
+
+EVERYTHING = 2**63 - 1
+"""What eviction asks for: all that is unused."""
+
+_DEFAULT_REGISTRIES = ("docker.io/library/", "docker.io/")
+_UNITS = ("KiB", "MiB", "GiB", "TiB")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    """An image on the node; `names` are its tags and digests, none for a dangling one."""
+
+    id: str
+    size: int
+    pinned: bool = False
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageListing:
+    """What the runtime says of images at one time; `in_use` and `sandbox` hold ids or names, as it gave them."""
+
+    images: tuple[Image, ...]
+    in_use: frozenset[str] = frozenset()
+    """Of containers in any state, and of image volumes."""
+    sandbox: frozenset[str] = frozenset()
+    """What sandboxes are made from, whether one runs or not."""
+
+
+class ImageRecord(NamedTuple):
+    """What is remembered of an image: when it was first seen, and when it was last seen in use (`None`: never)."""
+
+    first_detected: int
+    last_used: int | None = None
+
+
+Records = Mapping[str, ImageRecord]
+"""By image id."""
+
+
+class RemovalReason(Enum):
+    """The label of `image_garbage_collected_total`."""
+
+    SPACE = "space"
+    AGE = "age"
+
+
+class Candidate(NamedTuple):
+    """An image that may go, and what its turn depends on."""
+
+    id: str
+    size: int
+    first_detected: int
+    last_used: int
+    """-1: never."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sweep:
+    """Removals under way: `next_image` says what to remove now, `after` takes the answer.
+
+    Ends when `wanted` bytes are freed or every image was tried; refusals are kept and stop nothing.
+    """
+
+    todo: tuple[Candidate, ...]
+    wanted: int
+    reason: RemovalReason
+    older_than: int = 0
+    """Reason age: the age in question."""
+    tried: int = 0
+    removed: tuple[Candidate, ...] = ()
+    errors: tuple[str, ...] = ()
+
+    @property
+    def freed(self) -> int:
+        """Bytes of the images removed, by their size in the listing."""
+        return sum(image.size for image in self.removed)
+
+    @property
+    def next_image(self) -> Candidate | None:
+        """The image to remove now; `None`: done. One image goes even if nothing is wanted, as in the kubelet."""
+        enough = bool(self.removed) and self.freed >= self.wanted
+        return None if enough or self.tried >= len(self.todo) else self.todo[self.tried]
+
+    def after(self, error: str = "") -> "Sweep":
+        """Go on, the last image being gone, or still there because of `error`."""
+        if error:
+            return replace(self, tried=self.tried + 1, errors=(*self.errors, error))
+        return replace(self, tried=self.tried + 1, removed=(*self.removed, self.todo[self.tried]))
+
+    @property
+    def error(self) -> str:
+        """The kubelet's text about all refusals; empty if there was none."""
+        if not self.errors:
+            return ""
+        refusals = self.errors[0] if len(self.errors) == 1 else f"[{', '.join(self.errors)}]"
+        if self.reason is RemovalReason.AGE:
+            age = format_duration(self.older_than)
+            return f"wanted to free images older than {age}, encountered errors in image deletion: {refusals}"
+        return (
+            f"wanted to free {self.wanted} bytes, but freed {self.freed} bytes space "
+            f"with errors in image deletion: {refusals}"
+        )
+
+
+def detect(records: Records, listing: ImageListing, now: int) -> dict[str, ImageRecord]:
+    """Bring the records up to date (`detectImages`): new images get one, vanished ones lose it, used ones a stamp."""
+    used = {image.id for image in listing.images if _mentioned(image, listing.in_use)}
+    found = {}
+    for image in listing.images:
+        record = records.get(image.id, ImageRecord(now))
+        found[image.id] = record._replace(last_used=now) if image.id in used else record
+    return found
+
+
+def images_in_eviction_order(
+    records: Records, listing: ImageListing, keep: Iterable[str] = ()
+) -> tuple[Candidate, ...]:
+    """List what may go, first to go first (`imagesInEvictionOrder`). `records` must know every image of the listing.
+
+    Least recently used first, never used before that; among equals the one first seen, then the one first listed.
+    """
+    patterns = tuple(keep)
+    candidates = (
+        _candidate(image, records[image.id]) for image in listing.images if not _protected(image, listing, patterns)
+    )
+    return tuple(sorted(candidates, key=lambda image: (image.last_used, image.first_detected)))
+
+
+def free_space(candidates: Iterable[Candidate], wanted: int, policy: ImageGCPolicy, now: int) -> Sweep:
+    """Free so many bytes (`freeSpace`), sparing what was used just now or first seen less than the minimum age ago."""
+    old_enough = (
+        image for image in candidates if image.last_used < now and now - image.first_detected >= policy.min_age
+    )
+    return Sweep(todo=tuple(old_enough), wanted=wanted, reason=RemovalReason.SPACE)
+
+
+def free_old_images(candidates: Iterable[Candidate], policy: ImageGCPolicy, now: int, running_since: int) -> Sweep:
+    """Remove what was not used for longer than the maximum age (`freeOldImages`).
+
+    Only once the collector itself has run for longer than that, because before it cannot know. An image never seen in
+    use is infinitely old, and the minimum age is not asked.
+    """
+    age = policy.max_age
+    due = age > 0 and now - running_since > age
+    old = tuple(image for image in candidates if due and (image.last_used < 0 or now - image.last_used > age))
+    return Sweep(todo=old, wanted=EVERYTHING, reason=RemovalReason.AGE, older_than=age)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpaceNeeded:
+    """How full the image filesystem is: `wanted` bytes are to be freed, `None` where it is below the high threshold."""
+
+    usage_percent: int
+    capacity: int
+    wanted: int | None
+
+
+def space_needed(fs: FsStats | None, policy: ImageGCPolicy) -> SpaceNeeded | None:
+    """Compare the image filesystem with the two percentages; `None`: unknown, or of no size."""
+    if fs is None or not fs.capacity_bytes or fs.available_bytes is None:
+        return None
+    capacity = fs.capacity_bytes
+    available = max(0, min(fs.available_bytes, capacity))
+    usage_percent = 100 - available * 100 // capacity
+    wanted = None
+    if usage_percent >= policy.high_threshold_percent:
+        wanted = capacity * (100 - policy.low_threshold_percent) // 100 - available
+    return SpaceNeeded(usage_percent=usage_percent, capacity=capacity, wanted=wanted)
+
+
+def periodic_gc_enabled(policy: ImageGCPolicy) -> bool:
+    """Whether there is a periodic duty at all: 100 % and no maximum age switch it off."""
+    return policy.high_threshold_percent != 100 or policy.max_age != 0
+
+
+def invalid_capacity(fs: FsStats | None) -> RecordEvent | None:
+    """Give the event about an image filesystem of no size."""
+    if fs is None or fs.capacity_bytes != 0:
+        return None
+    return RecordEvent(type="Warning", reason="InvalidDiskCapacity", message="invalid capacity 0 on image filesystem")
+
+
+def too_little_freed(needed: SpaceNeeded, sweep: Sweep) -> RecordEvent | None:
+    """Give the event, whose message is also the error, if the images there were did not suffice."""
+    if needed.wanted is None or sweep.freed >= needed.wanted:
+        return None
+    message = (
+        f"Insufficient free disk space on the node's image filesystem ({needed.usage_percent}% of "
+        f"{_format_size(needed.capacity)} used). Failed to free sufficient space by deleting unused images "
+        f"(freed {sweep.freed} bytes). Investigate disk usage, as it could be used by active images, logs, volumes, "
+        f"or other data."
+    )
+    return RecordEvent(type="Warning", reason="FreeDiskSpaceFailed", message=message)
+
+
+def _format_size(size: int) -> str:
+    if size < 1024:
+        return f"{size} B"
+    amount, unit = size / 1024, 0
+    while amount >= 1024 and unit < len(_UNITS) - 1:
+        amount, unit = amount / 1024, unit + 1
+    return f"{amount:.1f} {_UNITS[unit]}"
+
+
+def _candidate(image: Image, record: ImageRecord) -> Candidate:
+    last_used = -1 if record.last_used is None else record.last_used
+    return Candidate(image.id, image.size, record.first_detected, last_used)
+
+
+def _protected(image: Image, listing: ImageListing, patterns: tuple[str, ...]) -> bool:
+    return (
+        image.pinned
+        or _mentioned(image, listing.in_use)
+        or _mentioned(image, listing.sandbox)
+        or any(fnmatchcase(name, pattern) for pattern in patterns for name in _spellings(image))
+    )
+
+
+def _mentioned(image: Image, references: frozenset[str]) -> bool:
+    return image.id in references or not references.isdisjoint(image.names)
+
+
+def _spellings(image: Image) -> Iterable[str]:
+    """Every way in which people write this image: id, names, both without tag or digest and default registry too."""
+    yield image.id
+    for name in image.names:
+        repository = name.partition("@")[0]
+        if ":" in repository.rpartition("/")[2]:
+            repository = repository.rpartition(":")[0]
+        for written in (name, repository):
+            yield written
+            yield from (written.removeprefix(prefix) for prefix in _DEFAULT_REGISTRIES if written.startswith(prefix))
