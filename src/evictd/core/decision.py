@@ -102,7 +102,7 @@ class EvictPod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
-    """Nothing more now; look again after so many nanoseconds at the latest."""
+    """Nothing more now; look again after so many nanoseconds at the latest, sooner if something that was begun has ended."""
 
     nanoseconds: int
 
@@ -138,20 +138,23 @@ class SignalUnobserved:
 
 
 class RankedPod(NamedTuple):
-    """One row of a ranking, in the order of comparison; what sorts first goes first.
+    """One row of a ranking: the key, in the order of comparison, then what it was made of.
 
-    `spared`: 0 exceeds its request, 1 does not; `unmeasured` last within its priority under Standard. `excess` is usage
-    minus request in nano-units, negated so that the largest sorts first.
+    `first`: 0 has no stats (policy Kubelet), 1 uses more than it requested, 2 does not; `second`: 1 has no stats (policy
+    Standard); `deficit`: request minus usage in nano-units, so that the largest excess sorts first.
     """
 
     first: int
     priority: int
     second: int
-    excess: int
+    deficit: int
+    namespace: str
     name: str
     uid: str
     usage: int | None
+    """In bytes, inodes or processes; `None` without stats."""
     request: int
+    """In nano-units, as it was subtracted."""
     pod: Pod
 
 
@@ -162,6 +165,8 @@ class Ranking:
     signal: Signal
     resource: Resource
     rows: tuple[RankedPod, ...]
+    due: tuple[Threshold, ...] = ()
+    """The thresholds that wanted a victim (the kubelet takes the age of each one's numbers here)."""
 
 
 class Silence(Enum):

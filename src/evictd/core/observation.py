@@ -101,17 +101,13 @@ def _memory(memory: MemoryStats | None) -> SignalObservation | None:
     if memory is None or memory.available_bytes is None or memory.working_set_bytes is None:
         return None
     capacity = memory.available_bytes + memory.working_set_bytes
-    return SignalObservation(
-        available=of_bytes(memory.available_bytes), capacity=of_bytes(capacity), time=memory.time
-    )
+    return SignalObservation(available=of_bytes(memory.available_bytes), capacity=of_bytes(capacity), time=memory.time)
 
 
 def _bytes(fs: FsStats | None) -> SignalObservation | None:
     if fs is None or fs.available_bytes is None or fs.capacity_bytes is None:
         return None
-    return SignalObservation(
-        available=of_bytes(fs.available_bytes), capacity=of_bytes(fs.capacity_bytes), time=fs.time
-    )
+    return SignalObservation(available=of_bytes(fs.available_bytes), capacity=of_bytes(fs.capacity_bytes), time=fs.time)
 
 
 def _inodes(fs: FsStats | None) -> SignalObservation | None:

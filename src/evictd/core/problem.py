@@ -1,7 +1,7 @@
 """How a fault of a configuration is said, so that it can be found and put right.
 
 One value per fault: where it is, what stands there, what is wrong with it, and what would be right. All faults of a
-document are collected and shown together; the words of `wrong` are the kubelet's own wherever the kubelet has words for it.
+document are collected and shown together; the words of `wrong` are the kubelet's own wherever the kubelet has some.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ _SHOWN = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """One fault; `path` is the field's, a map's key in brackets as Kubernetes writes it: `evictionHard[pid.available]`."""
+    """One fault; `path` is the field's, with a map's key in brackets as in Kubernetes: `evictionHard[pid.available]`."""
 
     path: str
     wrong: str

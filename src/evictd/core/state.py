@@ -35,41 +35,22 @@ class Watching:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reclaiming:
-    """Collectors are at work; the next reading that follows them decides whether a pod must go."""
+    """Collectors are at work; the reading that follows them decides whether a pod must go."""
 
     threshold: Threshold
     due: tuple[Threshold, ...]
     before: Observation
     """What was seen when the threshold was met; the kubelet ranks with these numbers."""
-    until: int = 0
-    """When waiting for the collectors ends, whatever they do."""
+    until: int
+    """When waiting for the collectors ends, whatever they do (policy Standard)."""
 
     name = PhaseName.RECLAIMING
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Victim:
-    """A pod on its way out."""
-
-    uid: str
-    full_name: str
-    signal: Signal | None
-    """`None`: it broke a local-storage limit."""
-    evicted_at: int
-    grace_period_seconds: int
-    available_before: int | None = None
-    """The signal's available amount when the victim was chosen."""
-    expected_release: int | None = None
-    """How much its end should give back, in the signal's unit."""
-    gone_at: int | None = None
-    """When it was first seen to be gone; its bytes may show later."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CleaningUp:
     """Victims are on their way out; `until` is when waiting for them ends."""
 
-    victims: tuple[Victim, ...]
     until: int
 
     name = PhaseName.CLEANING_UP
@@ -79,10 +60,33 @@ Phase = Watching | Reclaiming | CleaningUp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """Something that should give resources back: a pod on its way out, or a collection that has ended (no `uid`)."""
+
+    uid: str = ""
+    full_name: str = ""
+    signal: Signal | None = None
+    """Whose shortage it was for; `None`: the pod broke a local-storage limit."""
+    grace_period_seconds: int = 0
+    until: int = 0
+    """When waiting for the pod to stop ends."""
+    available_before: int | None = None
+    """The signal's available amount when it was decided."""
+    expected: int | None = None
+    """How much should come back, in the signal's unit."""
+    gone_at: int | None = None
+    """When the pod was first seen gone, or the collection ended; the bytes may show later."""
+    collected: bool = False
+    """Whether collectors have run since, over what a victim left behind."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class State:
     """All that is remembered between two cycles. Times are `now` values in nanoseconds."""
 
     phase: Phase = Watching()
+    releases: tuple[Release, ...] = ()
+    """Victims in flight, and bytes that are still due."""
     filesystems: Filesystems | None = None
     """The layout as last detected; `None` before the first cycle."""
     thresholds_first_observed_at: Mapping[Threshold, int] = field(default_factory=dict)

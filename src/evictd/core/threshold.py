@@ -1,16 +1,18 @@
 """What a threshold is, when it is met, and which thresholds a configuration makes.
 
-Kubelet `pkg/kubelet/eviction/api/types.go` and the threshold half of `helpers.go`. Parsing from the maps of the configuration
-is here too, because it is a rule, not a file format: `ParseThresholdConfig`.
+Kubelet `pkg/kubelet/eviction/api/types.go` and the threshold half of `helpers.go`. How the configuration's maps become
+thresholds stands in `threshold_config`.
 """
 
 import math
 import struct
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from evictd.core.observation import SignalObservation
 from evictd.core.quantity import NANO, Format, Quantity
-from evictd.core.signal import Signal
+from evictd.core.signal import MEMORY_SIGNALS, Signal
 
 
 class Operator(Enum):
@@ -72,3 +74,46 @@ class Threshold:
     def identity(self) -> tuple[Signal, Operator, int, ThresholdValue]:
         """What makes two thresholds the same one: everything but min-reclaim (`compareThreshold`)."""
         return (self.signal, self.operator, self.grace_period, self.value)
+
+
+def limit_of(threshold: Threshold, observation: SignalObservation, *, with_min_reclaim: bool = False) -> Quantity:
+    """Give the amount that `available` must not fall below on this node, with the minimum reclaim on top where asked."""
+    limit = threshold.value.resolve(observation.capacity)
+    if with_min_reclaim and threshold.min_reclaim is not None:
+        return limit + threshold.min_reclaim.resolve(observation.capacity)
+    return limit
+
+
+def is_met(threshold: Threshold, observation: SignalObservation, *, with_min_reclaim: bool = False) -> bool:
+    """Whether the limit lies above what is available; exactly equal is not met."""
+    if threshold.operator is not Operator.LESS_THAN:
+        return False
+    return observation.available < limit_of(threshold, observation, with_min_reclaim=with_min_reclaim)
+
+
+def thresholds_met(
+    thresholds: Iterable[Threshold], observations: Mapping[Signal, SignalObservation], *, with_min_reclaim: bool = False
+) -> tuple[Threshold, ...]:
+    """Pick the thresholds that are met, in order; an unobserved signal meets nothing (kubelet `thresholdsMet`)."""
+    return tuple(
+        threshold
+        for threshold in thresholds
+        if (observation := observations.get(threshold.signal)) is not None
+        and is_met(threshold, observation, with_min_reclaim=with_min_reclaim)
+    )
+
+
+def merge_thresholds(first: Iterable[Threshold], second: Iterable[Threshold]) -> tuple[Threshold, ...]:
+    """Both lists, each threshold once (kubelet `mergeThresholds`)."""
+    merged: dict[tuple[object, ...], Threshold] = {}
+    for threshold in (*first, *second):
+        merged.setdefault(threshold.identity, threshold)
+    return tuple(merged.values())
+
+
+def sort_by_eviction_priority(thresholds: Iterable[Threshold]) -> tuple[Threshold, ...]:
+    """Memory first, since running out of it hurts most; otherwise as configured (kubelet `byEvictionPriority`).
+
+    The kubelet's order among equals is left to chance; here it is the configuration's.
+    """
+    return tuple(sorted(thresholds, key=lambda threshold: threshold.signal not in MEMORY_SIGNALS))

@@ -1,8 +1,8 @@
 """Which thresholds the four maps of the configuration make.
 
-Kubelet `ParseThresholdConfig` and `addAllocatableThresholds`. The rules and the words of the errors are the kubelet's; but
-every fault is reported, where the kubelet stops at the first. Thresholds come in configuration order: hard ones, soft ones,
-and last the allocatable copies.
+Kubelet `ParseThresholdConfig` and `addAllocatableThresholds`. The rules and the words of the errors are the kubelet's;
+but every fault is reported, where the kubelet stops at the first. Thresholds come in configuration order: hard ones, soft
+ones, and last the allocatable copies.
 """
 
 from collections.abc import Collection, Iterator, Mapping

@@ -1,0 +1,1 @@
+"""Measurements: `python -m bench SUITE` runs one and adds its figures to build/bench.json."""
