@@ -1,0 +1,216 @@
+"""Reading a document into its type strictly, and saying everything that is wrong with it at once.
+
+The types are msgspec structs, looked at through `msgspec.inspect`, because `msgspec.convert` stops at the first fault.
+An unknown field is a fault, a `null` is an absent field, as in the kubelet's strict decoding.
+"""
+
+import difflib
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import inspect
+
+from evictd.core.duration import parse_duration
+from evictd.core.problem import Problem, quoted, shown
+from evictd.errors import InvalidValueError
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+_MISSING = object()
+_SUGGESTIONS_FROM = 0.6
+_INDEX = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*", re.ASCII)
+
+
+class Duration(int):
+    """Nanoseconds, written as a Go duration such as `1m30s`."""
+
+
+def decode(cls: type[S], document: object, path: str = "", *, ignored: Collection[str] = ()) -> tuple[S, list[Problem]]:
+    """Read a mapping into `cls`; what is wrong takes its default and is listed.
+
+    `ignored` are top-level fields that are known but not read.
+    """
+    reader = _Reader()
+    value = reader.struct(cls, document, path, ignored)
+    return value, reader.problems
+
+
+def unknown(name: str, known: Collection[str], path: str) -> Problem:
+    """Say that a field does not exist, and which one may have been meant."""
+    near = difflib.get_close_matches(name[:64], known, n=1, cutoff=_SUGGESTIONS_FROM)
+    remedy = f"did you mean {near[0]}?" if near else "remove it"
+    return Problem(path=path, wrong="unknown field", remedy=remedy)
+
+
+def unwrap(kind: inspect.Type) -> inspect.Type:
+    """Take the description and the `None` off a type: a `null` never gets as far as its type."""
+    while isinstance(kind, inspect.Metadata):
+        kind = kind.type
+    if isinstance(kind, inspect.UnionType):
+        return unwrap(next(one for one in kind.types if not isinstance(one, inspect.NoneType)))
+    return kind
+
+
+def at(path: str, key: str) -> str:
+    """Give the path of a field below `path`."""
+    name = shown(key)
+    if not _INDEX.fullmatch(name):
+        return f"{path}[{name}]"
+    return f"{path}.{name}" if path else name
+
+
+@dataclass(slots=True)
+class _Reader:
+    problems: list[Problem] = field(default_factory=list)
+
+    def struct(self, cls: type[S], document: object, path: str, ignored: Collection[str] = ()) -> S:
+        if not isinstance(document, Mapping):
+            self._wrong(path, document, "is not a map of fields", "write one field a line, as in `name: value`")
+            return cls()
+        fields = {one.encode_name: one for one in _fields(cls)}
+        values = {}
+        for name, value in document.items():
+            if name in ignored or value is None:
+                self._known(name, [*fields, *ignored], path)
+            elif name in fields:
+                read = self.value(fields[name].type, value, at(path, name))
+                if read is not _MISSING:
+                    values[fields[name].name] = read
+            else:
+                self._known(name, [*fields, *ignored], path)
+        return cls(**values)
+
+    def value(self, kind: inspect.Type, value: object, path: str) -> Any:
+        kind = unwrap(kind)
+        if isinstance(kind, inspect.StructType):
+            return self.struct(kind.cls, value, path)
+        if isinstance(kind, inspect.DictType):
+            return self._map(kind, value, path)
+        if isinstance(kind, inspect.ListType | inspect.VarTupleType):
+            return self._list(kind.item_type, value, path)
+        read, article = _SCALARS[type(kind)]
+        try:
+            return read(kind, value)
+        except InvalidValueError as error:
+            self._wrong(path, value, str(error), article(kind))
+        return _MISSING
+
+    def _map(self, kind: inspect.DictType, value: object, path: str) -> Any:
+        if not isinstance(value, Mapping):
+            self._wrong(path, value, "is not a map", "write one entry a line, as in `key: value`")
+            return _MISSING
+        read = {key: self.value(kind.value_type, one, f"{path}[{shown(key)}]") for key, one in value.items()}
+        return {key: one for key, one in read.items() if one is not _MISSING}
+
+    def _list(self, kind: inspect.Type, value: object, path: str) -> Any:
+        if not isinstance(value, list):
+            self._wrong(path, value, "is not a list", "write a list, as in `[a, b]`")
+            return _MISSING
+        read = [self.value(kind, one, f"{path}[{index}]") for index, one in enumerate(value)]
+        return tuple(one for one in read if one is not _MISSING)
+
+    def _known(self, name: str, known: Collection[str], path: str) -> None:
+        if name not in known:
+            self.problems.append(unknown(name, known, at(path, name)))
+
+    def _wrong(self, path: str, value: object, wrong: str, remedy: str) -> None:
+        self.problems.append(Problem(path=path or "the document", value=_text(value), wrong=wrong, remedy=remedy))
+
+
+def _fields(cls: type[msgspec.Struct]) -> tuple[inspect.Field, ...]:
+    info = inspect.type_info(cls)
+    assert isinstance(info, inspect.StructType)  # noqa: S101 - what a struct class gives
+    return info.fields
+
+
+# --- one value --------------------------------------------------------------------------------------------------------
+
+
+def _read_bool(_kind: Any, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise _kind_error(value, "true or false")
+    return value
+
+
+def _read_int(kind: Any, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise _kind_error(value, "a whole number")
+    if (kind.ge is not None and value < kind.ge) or (kind.le is not None and value > kind.le):
+        raise InvalidValueError("is out of range")
+    return value
+
+
+def _read_float(_kind: Any, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _kind_error(value, "a number")
+    return float(value)
+
+
+def _read_text(_kind: Any, value: object) -> str:
+    if not isinstance(value, str):
+        raise _kind_error(value, "a text")
+    return value
+
+
+def _read_enum(kind: Any, value: object) -> Any:
+    for member in kind.cls:
+        if member.value == value:
+            return member
+    raise InvalidValueError("is not one of the values" if isinstance(value, str) else f"is {_noun(value)}, not a text")
+
+
+def _read_custom(kind: Any, value: object) -> Any:
+    if kind.cls is not Duration:
+        return value  # an object of a field that is not looked at
+    if not isinstance(value, str):
+        raise _kind_error(value, "a duration")
+    return Duration(parse_duration(value))
+
+
+def _read_any(_kind: Any, value: object) -> object:
+    return value
+
+
+def _kind_error(value: object, wanted: str) -> InvalidValueError:
+    return InvalidValueError(f"is {_noun(value)}, not {wanted}")
+
+
+def _int_remedy(kind: Any) -> str:
+    if kind.ge is not None and kind.le is not None:
+        return f"give a whole number from {kind.ge} to {kind.le}"
+    return "give a whole number"
+
+
+_Read = tuple[Callable[[Any, object], Any], Callable[[Any], str]]
+_SCALARS: Mapping[type[inspect.Type], _Read] = {
+    inspect.BoolType: (_read_bool, lambda _: "write true or false, without quotes"),
+    inspect.IntType: (_read_int, _int_remedy),
+    inspect.FloatType: (_read_float, lambda _: "give a number such as 0.9"),
+    inspect.StrType: (_read_text, lambda _: 'write it in quotes, as in "100Mi"'),
+    inspect.EnumType: (_read_enum, lambda kind: "give one of " + ", ".join(m.value for m in kind.cls)),
+    inspect.CustomType: (_read_custom, lambda _: 'give a duration with its unit, such as "1m30s"'),
+    inspect.AnyType: (_read_any, lambda _: ""),
+}
+
+
+def _noun(value: object) -> str:
+    nouns: dict[type, str] = {
+        bool: "a truth value",
+        int: "a number",
+        float: "a number",
+        str: "a text",
+        list: "a list",
+        dict: "a map",
+    }
+    return nouns.get(type(value), "nothing" if value is None else "something else")
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return quoted(value)
+    return "{...}" if isinstance(value, dict) else "[...]" if isinstance(value, list) else shown(str(value))
