@@ -1,0 +1,98 @@
+"""The test machine's disk: built once, kept in the cache, built anew when its recipe changes.
+
+The recipe is `provision.sh` and the files under `rootfs/`; their hash names the folder of the finished image. A build works in
+a temporary folder and in namespaces of its own, and its last step is a rename, so a killed one leaves nothing half done.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.vm import cache
+
+HERE = Path(__file__).parent
+PACKAGES = {
+    "qemu-system-x86_64": "qemu-system-x86",
+    "debootstrap": "debootstrap",
+    "mke2fs": "e2fsprogs",
+    "setpriv": "util-linux",
+}
+"""A program that must be on the host, and the Debian package that has it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    """The finished parts of the machine; never written to again."""
+
+    disk: Path
+    kernel: Path
+    initrd: Path
+
+
+def recipe_key(here: Path = HERE) -> str:
+    """Name the recipe: a hash over the contents and names of its files."""
+    digest = hashlib.sha256()
+    for path in (here / "provision.sh", *sorted((here / "rootfs").rglob("*"))):
+        if path.is_file():
+            digest.update(f"{path.relative_to(here)}\0".encode())
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:16]
+
+
+def ensure_programs() -> None:
+    """Install what the host lacks; raises `SystemExit` where that needs root, or apt-get."""
+    missing = sorted({package for program, package in PACKAGES.items() if shutil.which(program) is None})
+    if not missing:
+        return
+    if os.geteuid() != 0 or shutil.which("apt-get") is None:
+        raise SystemExit(f"the test machine needs these packages: {' '.join(missing)}")
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    install = ["apt-get", "install", "-qy", "--no-install-recommends", "--no-upgrade", *missing]
+    for argv in (["apt-get", "update", "-q"], install):
+        subprocess.run(argv, env=environment, stdout=subprocess.DEVNULL, check=True)
+
+
+def ensure_image() -> Image:
+    """Give the image of the present recipe, building it first if it is not there (about 100 s)."""
+    root = cache.cache_root()
+    finished = root / f"image-{recipe_key()}"
+    with cache.exclusive(root, "build.lock"):
+        if not finished.exists():
+            _build(root, finished)
+    return Image(disk=finished / "disk.img", kernel=finished / "vmlinuz", initrd=finished / "initrd.img")
+
+
+def _build(root: Path, finished: Path) -> None:
+    if os.geteuid() != 0:
+        raise SystemExit("building the test machine needs root (debootstrap)")
+    began = time.monotonic()
+    print(f"building the test machine in {root} (once) ...", flush=True)
+    with cache.temporary(root) as work:
+        log = work / "build.log"
+        try:
+            _provision(work, log)
+        except subprocess.CalledProcessError as error:
+            raise SystemExit(f"{log.read_text(errors='replace')[-4000:]}\nthe build failed: {error}") from error
+        parts = work / "image"
+        parts.mkdir()
+        for name in ("disk.img", "vmlinuz", "initrd.img"):
+            (work / name).rename(parts / name)
+        parts.rename(finished)
+    for old in root.glob("image-*"):
+        if old != finished:
+            shutil.rmtree(old, ignore_errors=True)
+    print(f"built in {time.monotonic() - began:.0f} s", flush=True)
+
+
+def _provision(work: Path, log: Path) -> None:
+    mirror = os.environ.get("EVICTD_VM_MIRROR", "http://deb.debian.org/debian")
+    # Everything dies with us, and the build's mounts with the namespace.
+    fenced = ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--propagation", "private", "--pid", "--fork"]
+    fenced += ["--kill-child=SIGKILL", "--mount-proc", "--"]
+    argv = [*fenced, "sh", str(HERE / "provision.sh"), str(work), str(HERE / "rootfs"), mirror]
+    with log.open("wb") as out:
+        subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, timeout=1800, check=True)

@@ -1,0 +1,75 @@
+"""The second disk: brings files into the machine and results out of it. No mount, no root: `mke2fs -d` and `debugfs`.
+
+In: this checkout's `src`, `tests` and `deploy`, the job, and the installed packages that evictd and pytest need. The guest has
+the same Python as the host (checked), so the host's wheels run there.
+"""
+
+import compileall
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from importlib.metadata import distribution
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+REPOSITORY = Path(__file__).parents[2]
+GUEST_PYTHON = (3, 11)
+# The machine has no API server, and the kubernetes package is larger than all the others together.
+LEFT_OUT = frozenset({"kubernetes"})
+TEST_TOOLS = ("pytest", "pytest-timeout")
+_NOT_WANTED = shutil.ignore_patterns("*.pyc", "data", "vectors")
+
+
+def pack(disk: Path, stage: Path, job_arguments: Sequence[str]) -> None:
+    """Fill `stage` with all that the job needs and make the ext4 image `disk` of it (sparse)."""
+    if sys.version_info[:2] != GUEST_PYTHON:
+        raise SystemExit(f"the test machine runs Python {GUEST_PYTHON}, and so must the host's venv")
+    (stage / "out").mkdir(parents=True)
+    for name in ("src", "tests", "deploy"):
+        shutil.copytree(REPOSITORY / name, stage / name, ignore=_NOT_WANTED)
+    shutil.copy2(REPOSITORY / "pyproject.toml", stage)
+    shutil.copy2(REPOSITORY / "tests" / "vm" / "job.sh", stage)
+    (stage / "arguments").write_text("".join(f"{argument}\n" for argument in job_arguments))
+    for name in closure(["evictd", *TEST_TOOLS]):
+        _copy_distribution(name, stage / "site")
+    # Compiling under emulation takes longer than all the checks.
+    compileall.compile_dir(stage / "src", quiet=1)
+    subprocess.run(
+        ["mke2fs", "-q", "-t", "ext4", "-O", "^has_journal", "-d", stage, disk, "512M"],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+
+
+def unpack_results(disk: Path, to: Path) -> None:
+    """Copy `/out` of the image to the folder `to`."""
+    to.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["debugfs", "-R", f"rdump /out {to}", disk], check=True, capture_output=True)
+
+
+def closure(roots: Iterable[str]) -> list[str]:
+    """Name the installed distributions that the roots need, extras left out; sorted."""
+    found: set[str] = set()
+    waiting = [canonicalize_name(name) for name in roots]
+    while waiting:
+        name = waiting.pop()
+        if name in found or name in LEFT_OUT:
+            continue
+        found.add(name)
+        needs = (Requirement(text) for text in distribution(name).requires or ())
+        waiting += [
+            canonicalize_name(need.name) for need in needs if need.marker is None or need.marker.evaluate({"extra": ""})
+        ]
+    return sorted(found)
+
+
+def _copy_distribution(name: str, site: Path) -> None:
+    for file in distribution(name).files or ():
+        source = Path(str(file.locate()))
+        if ".." not in file.parts and source.is_file():  # no scripts
+            target = site / file
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target)
