@@ -1,0 +1,113 @@
+"""The kernel's own notification on a real cgroup v1: armed, moved, fired, given back."""
+
+import os
+import select
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evictd.errors import NodeError
+from evictd.observe.memory_notify_v1 import MemcgNotifier
+
+ROOT = Path("/sys/fs/cgroup/memory")
+MI = 1 << 20
+
+pytestmark = pytest.mark.root
+
+FILL = """
+import sys
+open(sys.argv[1] + "/cgroup.procs", "w").write("0")
+held = bytearray(int(sys.argv[2]))
+print(len(held), flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def cgroup() -> Iterator[Path]:
+    if os.geteuid() != 0 or not (ROOT / "cgroup.event_control").exists():
+        pytest.skip("needs root and a memory controller of cgroup v1")
+    path = ROOT / f"evictd-test-{os.getpid()}-notify"
+    path.mkdir()
+    yield path
+    path.rmdir()
+
+
+def open_descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def fired(notifier: MemcgNotifier, milliseconds: int) -> bool:
+    poll = select.poll()
+    poll.register(notifier.fileno(), notifier.events)
+    return bool(poll.poll(milliseconds))
+
+
+def fill(cgroup: Path, size: int) -> subprocess.Popen[bytes]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", FILL, str(cgroup), str(size)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    return process
+
+
+def finish(process: subprocess.Popen[bytes]) -> None:
+    process.communicate(timeout=30)
+
+
+def test_a_level_that_is_crossed_fires(cgroup: Path) -> None:
+    with MemcgNotifier(cgroup) as notifier:
+        notifier.aim(32 * MI)
+        assert not fired(notifier, 0)
+        process = fill(cgroup, 64 * MI)
+        try:
+            assert fired(notifier, 10_000)
+            notifier.drain()
+            notifier.drain()  # nothing more to take is no error
+        finally:
+            finish(process)
+
+
+def test_a_level_out_of_reach_stays_silent(cgroup: Path) -> None:
+    with MemcgNotifier(cgroup) as notifier:
+        notifier.aim(1 << 40)
+        process = fill(cgroup, 16 * MI)
+        finish(process)
+        assert not fired(notifier, 0)
+
+
+def test_a_level_moves_only_beyond_its_tolerance(cgroup: Path) -> None:
+    with MemcgNotifier(cgroup) as notifier:
+        assert notifier.aim(100 * MI)
+        assert not notifier.aim(101 * MI, tolerance=2 * MI)
+        assert notifier.level == 100 * MI
+        assert notifier.aim(101 * MI)
+        assert notifier.level == 101 * MI
+
+
+def test_every_descriptor_is_given_back(cgroup: Path) -> None:
+    before = open_descriptors()
+    with MemcgNotifier(cgroup) as notifier:
+        for level in range(1, 5):
+            notifier.aim(level * MI)
+    assert open_descriptors() == before
+
+
+def test_a_cgroup_without_notification_is_one_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(NodeError, match="not to be had"):
+        MemcgNotifier(tmp_path)
+
+
+def test_a_cgroup_that_is_gone_refuses_and_leaves_the_old_level(cgroup: Path) -> None:
+    pod = cgroup / "pod"
+    pod.mkdir()
+    with MemcgNotifier(pod) as notifier:
+        notifier.aim(32 * MI)
+        pod.rmdir()
+        with pytest.raises(NodeError, match="refused"):
+            notifier.aim(64 * MI)
+        assert notifier.level == 32 * MI
