@@ -205,11 +205,13 @@ def _swap(swap: pb.SwapUsage) -> values.SwapUsage:
 
 
 def _filesystem(usage: pb.FilesystemUsage) -> values.FilesystemUsage:
+    # containerd says 0 bytes at time 0 of a layer that it has not looked at yet.
+    was_read = usage.timestamp != 0
     return values.FilesystemUsage(
         time=usage.timestamp,
         mountpoint=usage.fs_id.mountpoint,
-        used_bytes=_amount(usage, "used_bytes"),
-        inodes_used=_amount(usage, "inodes_used"),
+        used_bytes=_amount(usage, "used_bytes") if was_read else None,
+        inodes_used=_amount(usage, "inodes_used") if was_read else None,
     )
 
 

@@ -1,0 +1,105 @@
+"""How a node's own branch of the cgroup tree is made, limited and removed again.
+
+On cgroup v1 every controller has a tree of its own and the branch exists in each; on v2 there is one. The container
+runtime removes only the leaves it made, so the pods' groups and the branch itself are ours to remove.
+"""
+
+import os
+import signal
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from evictd.demo.tool import wait_for
+from evictd.errors import NodeError
+
+CGROUP_MOUNT = Path("/sys/fs/cgroup")
+
+_LIMIT_FILES = {"memory": ("memory.limit_in_bytes", "memory.max"), "pids": ("pids.max", "pids.max")}
+
+
+def trees(mount: Path = CGROUP_MOUNT) -> list[Path]:
+    """Give the root of every cgroup hierarchy: one per v1 controller, or the single v2 tree."""
+    if (mount / "cgroup.controllers").exists():
+        return [mount]
+    return sorted(path for path in mount.iterdir() if path.is_dir() and not path.is_symlink())
+
+
+def is_unified(mount: Path = CGROUP_MOUNT) -> bool:
+    """Whether there is one tree for all controllers (cgroup v2)."""
+    return (mount / "cgroup.controllers").exists()
+
+
+def group(controller: str, parent: str, mount: Path = CGROUP_MOUNT) -> Path:
+    """Give the folder of a group in the tree of a controller."""
+    base = mount if is_unified(mount) else mount / controller
+    return base / parent.lstrip("/")
+
+
+def make_group(parent: str, *, memory_bytes: int | None = None, pids: int | None = None) -> None:
+    """Make a group and limit it; the runtime makes the same group in the other trees when it needs it."""
+    for controller, limit in (("memory", memory_bytes), ("pids", pids)):
+        folder = group(controller, parent)
+        folder.mkdir(parents=True, exist_ok=True)
+        if is_unified():
+            _delegate(folder)
+        if limit is not None:
+            name = _LIMIT_FILES[controller][1 if is_unified() else 0]
+            (folder / name).write_text(str(limit), encoding="ascii")
+
+
+def _delegate(folder: Path) -> None:
+    """Give a v2 group the controllers that are needed, from the root down to its parent."""
+    for above in reversed(folder.parents):
+        if above == CGROUP_MOUNT or CGROUP_MOUNT in above.parents:
+            with suppress(OSError):  # a controller that is not there, or is there already
+                (above / "cgroup.subtree_control").write_text("+memory +pids +cpu", encoding="ascii")
+
+
+def pids_of(parent: str) -> set[int]:
+    """Every process in the group or below it, in any tree."""
+    found: set[int] = set()
+    for folder in _folders(parent):
+        with suppress(OSError):
+            found.update(int(pid) for pid in (folder / "cgroup.procs").read_text(encoding="ascii").split())
+    return found - {0}
+
+
+def kill_group(parent: str) -> None:
+    """Kill every process of the group, newcomers included; raises `NodeError` when one outlives that."""
+
+    def empty() -> bool:
+        pids = pids_of(parent)
+        kill(pids)
+        return not pids
+
+    if not wait_for(empty):
+        raise NodeError(f"processes that cannot be killed in cgroup {parent}: {sorted(pids_of(parent))}")
+
+
+def kill(pids: Iterable[int]) -> None:
+    """Kill these processes; one that is gone already is no error."""
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def remove_group(parent: str) -> None:
+    """Remove the group's folders from every tree, bottom up; raises `NodeError` when one cannot go."""
+
+    def gone() -> bool:
+        for folder in _folders(parent):
+            with suppress(OSError):  # busy for a moment after its last process ended
+                folder.rmdir()
+        return not _folders(parent)
+
+    if not wait_for(gone):
+        raise NodeError(f"cgroups that cannot be removed: {', '.join(map(str, _folders(parent)))}")
+
+
+def _folders(parent: str) -> list[Path]:
+    """List the group's folders in all trees, the innermost first."""
+    name = parent.strip("/")
+    if not name:
+        raise NodeError("the root cgroup is not ours")
+    return [Path(path) for tree in trees() for path, _, _ in os.walk(tree / name, topdown=False, followlinks=False)]

@@ -1,0 +1,139 @@
+"""Fixtures that need root: disposable nodes with a real containerd. They skip, with the reason, where that cannot be.
+
+`make_node` builds nodes to measure; `node` is one per test module on the machine's usual containerd, emptied after each test;
+`each_node` is the same on every containerd version that can be had. What killed runs left behind is swept when a session starts.
+"""
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from evictd.demo.binaries import Binaries, Tool
+    from evictd.demo.node import DisposableNode
+
+NodeFactory = Callable[..., "DisposableNode"]
+"""Takes the fields of `NodeRecipe`; `binaries` and `mkfs_xfs` have defaults."""
+
+
+def pytest_sessionstart() -> None:
+    if not reason_against_nodes():
+        from evictd.demo.sweep import sweep
+
+        sweep()
+
+
+def reason_against_nodes() -> str:
+    """Why no disposable node can run here; empty when one can."""
+    if os.geteuid() != 0:
+        return "needs root"
+    if "\toverlay\n" not in Path("/proc/filesystems").read_text():
+        return "needs overlayfs"
+    from evictd.demo.cgroups import group
+
+    if not all(os.access(group(controller, "/"), os.W_OK) for controller in ("memory", "pids")):
+        return "needs writable memory and pids cgroups"
+    probe = subprocess.run(["unshare", "--mount", "--pid", "--fork", "true"], check=False, capture_output=True)
+    return "" if probe.returncode == 0 else "needs mount and pid namespaces"
+
+
+@pytest.fixture(scope="session")
+def binaries() -> "Binaries":
+    """The machine's usual containerd (Debian's own where none is installed)."""
+    reason = reason_against_nodes()
+    if reason:
+        pytest.skip(reason)
+    from evictd.demo.binaries import default_cache, find_binaries
+    from evictd.errors import NodeError
+
+    try:
+        return find_binaries(default_cache())
+    except NodeError as error:
+        pytest.skip(f"no containerd: {error}")
+
+
+@pytest.fixture(scope="session")
+def newer_binaries(binaries: "Binaries") -> "Binaries":
+    """The next Debian release's containerd."""
+    from evictd.demo.binaries import default_cache, find_newer_binaries
+
+    found = find_newer_binaries(default_cache())
+    if found is None:
+        pytest.skip("the newer containerd cannot be had here")
+    return found
+
+
+@pytest.fixture(scope="session")
+def mkfs_xfs(binaries: "Binaries") -> "Tool":
+    """What xfs disks are made with."""
+    from evictd.demo.binaries import default_cache, find_mkfs_xfs
+    from evictd.errors import NodeError
+
+    try:
+        return find_mkfs_xfs(default_cache())
+    except NodeError as error:
+        pytest.skip(f"no mkfs.xfs: {error}")
+
+
+def _factory(stack: ExitStack, request: pytest.FixtureRequest) -> NodeFactory:
+    from evictd.demo.disks import DiskKind, DiskRecipe
+    from evictd.demo.node import DisposableNode, NodeRecipe
+
+    def make(**fields: object) -> DisposableNode:
+        fields.setdefault("binaries", request.getfixturevalue("binaries"))
+        disks = [fields.get("node_disk"), fields.get("image_disk")]
+        if any(isinstance(disk, DiskRecipe) and disk.kind is DiskKind.XFS for disk in disks):
+            fields.setdefault("mkfs_xfs", request.getfixturevalue("mkfs_xfs"))
+        return stack.enter_context(DisposableNode(NodeRecipe(**fields)))  # type: ignore[arg-type]
+
+    return make
+
+
+@pytest.fixture
+def make_node(request: pytest.FixtureRequest) -> Iterator[NodeFactory]:
+    """Make nodes for one test; they are torn down when it ends."""
+    with ExitStack() as stack:
+        yield _factory(stack, request)
+
+
+@pytest.fixture(scope="module")
+def make_module_node(request: pytest.FixtureRequest) -> Iterator[NodeFactory]:
+    """Make nodes for all the tests of a module."""
+    with ExitStack() as stack:
+        yield _factory(stack, request)
+
+
+@pytest.fixture(scope="module")
+def module_node(make_module_node: NodeFactory) -> "DisposableNode":
+    """One node for the module, in the dedicated layout: 64 MiB for the node, 64 MiB for the images."""
+    from evictd.demo.disks import DiskRecipe
+
+    return make_module_node(node_disk=DiskRecipe(), image_disk=DiskRecipe())
+
+
+@pytest.fixture
+def node(module_node: "DisposableNode") -> Iterator["DisposableNode"]:
+    """The module's node without pods."""
+    yield module_node
+    module_node.remove_all_pods()
+
+
+@pytest.fixture(scope="module", params=["usual", "newer"])
+def each_module_node(request: pytest.FixtureRequest, make_module_node: NodeFactory) -> "DisposableNode":
+    """One node for the module on each version of containerd that can be had."""
+    from evictd.demo.disks import DiskRecipe
+
+    found = request.getfixturevalue("binaries" if request.param == "usual" else "newer_binaries")
+    return make_module_node(binaries=found, node_disk=DiskRecipe(), image_disk=DiskRecipe())
+
+
+@pytest.fixture
+def each_node(each_module_node: "DisposableNode") -> Iterator["DisposableNode"]:
+    """The module's node of each version, without pods."""
+    yield each_module_node
+    each_module_node.remove_all_pods()
