@@ -45,12 +45,11 @@ class HttpServer:
     """The listening socket and its workers; raises `NodeError` where the address is not to be had."""
 
     def __init__(self, address: str, pages: Pages, complain: Callable[[str, str], None]) -> None:
-        host, _, port = address.rpartition(":")
         self.pages = pages
         self.complain = complain
         try:
-            self._listener = socket.create_server((host.strip("[]"), int(port)), family=_family(host), backlog=16)
-        except (OSError, ValueError, OverflowError) as error:
+            self._listener = _listen(address)
+        except (OSError, ValueError) as error:
             raise NodeError(f"listenAddress {address}: {error}") from error
         self._workers = [
             threading.Thread(target=self._serve, name=f"evictd-http-{number}", daemon=True) for number in range(WORKERS)
@@ -86,8 +85,12 @@ class HttpServer:
                     continue  # the client went away
 
 
-def _family(host: str) -> socket.AddressFamily:
-    return socket.AF_INET6 if ":" in host else socket.AF_INET
+def _listen(address: str) -> socket.socket:
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise ValueError("is no address with a port, such as 127.0.0.1:10258")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host.strip("[]"), int(port)), family=family, backlog=16)
 
 
 class _Handler(BaseHTTPRequestHandler):

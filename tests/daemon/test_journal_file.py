@@ -1,0 +1,90 @@
+"""The journal: lines that can be read back, files that do not grow for ever, a disk that refuses."""
+
+import errno
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evictd.daemon.journal_file import JournalFile
+
+
+def records(path: Path) -> list[dict[str, int]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_records_come_back_in_order(tmp_path: Path) -> None:
+    journal = JournalFile(tmp_path / "journal.jsonl")
+    for number in range(3):
+        journal.append({"n": number})
+    journal.close()
+    journal.append({"n": 3})
+    journal.close()
+    assert [record["n"] for record in records(journal.path)] == [0, 1, 2, 3]
+
+
+def test_a_full_file_makes_room_for_a_new_one_and_only_so_many_are_kept(tmp_path: Path) -> None:
+    journal = JournalFile(tmp_path / "journal.jsonl", max_bytes=100, kept=3)
+    for number in range(100):
+        journal.append({"n": number, "filler": "x" * 40})
+    journal.close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "journal.1.jsonl",
+        "journal.2.jsonl",
+        "journal.jsonl",
+    ]
+    assert records(tmp_path / "journal.jsonl")[-1]["n"] == 99
+    assert all(path.stat().st_size <= 100 for path in tmp_path.iterdir())
+
+
+def test_a_record_larger_than_a_file_is_still_written(tmp_path: Path) -> None:
+    journal = JournalFile(tmp_path / "journal.jsonl", max_bytes=10, kept=2)
+    journal.append({"n": 1, "filler": "x" * 1000})
+    journal.append({"n": 2, "filler": "x" * 1000})
+    journal.close()
+    assert records(tmp_path / "journal.jsonl")[0]["n"] == 2
+
+
+def test_a_link_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "journal.jsonl").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match="symbolic links"):
+        JournalFile(tmp_path / "journal.jsonl").append({})
+    assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    if os.geteuid() != 0:
+        pytest.skip("needs root to mount a small disk")
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "evictd-test", str(disk)], check=True)
+    yield disk
+    subprocess.run(["umount", "-l", str(disk)], check=True)
+
+
+@pytest.mark.root
+def test_a_full_disk_refuses_and_afterwards_every_whole_line_is_readable(small_disk: Path) -> None:
+    journal = JournalFile(small_disk / "journal.jsonl")
+    ballast = small_disk / "ballast"
+    ballast.write_bytes(b"x" * (64 * 1024 - 8192))
+    with pytest.raises(OSError, match="No space left") as refusal:
+        for number in range(1000):
+            journal.append({"n": number, "filler": "x" * 700})
+    assert refusal.value.errno == errno.ENOSPC
+    ballast.unlink()
+    journal.append({"n": 5000})
+    journal.close()
+    lines = journal.path.read_text().splitlines()
+    assert json.loads(lines[-1]) == {"n": 5000}
+    assert all(json.loads(line)["n"] == at for at, line in enumerate(lines[:-2]))
+
+
+@pytest.mark.root
+def test_a_read_only_disk_refuses(small_disk: Path) -> None:
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    with pytest.raises(OSError, match="Read-only"):
+        JournalFile(small_disk / "journal.jsonl").append({})
