@@ -1,0 +1,52 @@
+"""Faults on demand: a rule matches requests and says what goes wrong with them, so many times."""
+
+import threading
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Fault:
+    """One thing to go wrong. Empty `verb` or `resource` match all; `resource` may be `pods/status`; `times` -1 is for ever."""
+
+    verb: str = ""
+    resource: str = ""
+    status: int = 0
+    """Answer with this status."""
+    body: bytes = b""
+    """Answer with this body instead of a `Status` object."""
+    retry_after: str = ""
+    delay: float = 0.0
+    """Wait so many seconds first (ends early when the server stops)."""
+    cut: int = -1
+    """Send only so many bytes of the answer, then close the connection."""
+    refuse: bool = False
+    """Close the connection without an answer."""
+    times: int = -1
+
+    def matches(self, verb: str, resource: str) -> bool:
+        return self.times != 0 and self.verb in ("", verb) and self.resource in ("", resource)
+
+
+@dataclass
+class Faults:
+    """The rules in force; the first that matches is used up by one."""
+
+    rules: list[Fault] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, fault: Fault) -> Fault:
+        with self._lock:
+            self.rules.append(fault)
+        return fault
+
+    def clear(self) -> None:
+        with self._lock:
+            self.rules.clear()
+
+    def take(self, verb: str, resource: str) -> Fault | None:
+        with self._lock:
+            for fault in self.rules:
+                if fault.matches(verb, resource):
+                    fault.times -= fault.times > 0
+                    return fault
+            return None

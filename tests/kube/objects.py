@@ -1,0 +1,73 @@
+"""Pods and nodes for tests, made from the recorded ones so that they look like the real thing."""
+
+import copy
+import json
+import uuid
+from pathlib import Path
+
+from tests.kube.store import Json
+
+SAMPLES = Path(__file__).parent.parent / "data" / "samples"
+
+
+def sample(name: str) -> Json:
+    """A recorded object from `tests/data/samples`."""
+    loaded: Json = json.loads((SAMPLES / f"{name}.json").read_text())
+    return loaded
+
+
+def node(name: str = "n1", *, kubelet: bool = True) -> Json:
+    """The recorded node under another name; without a kubelet it has no conditions of one."""
+    made = copy.deepcopy(sample("node"))
+    made["metadata"]["name"] = name
+    found = made["status"]["conditions"] if kubelet else []
+    made["status"]["conditions"] = [item for item in found if not item["type"].startswith("Evictd")]
+    return made
+
+
+def pod(
+    name: str,
+    *,
+    node_name: str = "n1",
+    namespace: str = "default",
+    labels: dict[str, str] | None = None,
+    owner: tuple[str, str] | None = None,
+    annotations: dict[str, str] | None = None,
+    uid: str = "",
+) -> Json:
+    """A running pod of one container, as the API server shows it."""
+    made: Json = copy.deepcopy(sample("pods")["items"][0])
+    made["metadata"].update(
+        name=name, namespace=namespace, uid=uid or str(uuid.uuid4()), labels=labels or {}, annotations=annotations or {}
+    )
+    if owner:
+        reference = {
+            "apiVersion": "apps/v1",
+            "kind": owner[0],
+            "name": owner[1],
+            "uid": str(uuid.uuid4()),
+            "controller": True,
+        }
+        made["metadata"]["ownerReferences"] = [reference]
+    made["spec"]["nodeName"] = node_name
+    return made
+
+
+def padded(made: Json, size: int) -> Json:
+    """The pod with as much in its managed fields as makes it `size` bytes of JSON, which is where real pods are large."""
+    fields: Json = {}
+    entry = {
+        "manager": "kubelet",
+        "operation": "Update",
+        "apiVersion": "v1",
+        "subresource": "status",
+        "time": "2026-11-21T01:55:20Z",
+        "fieldsType": "FieldsV1",
+        "fieldsV1": {"f:status": fields},
+    }
+    made["metadata"]["managedFields"] = [entry]
+    step = 0
+    while len(json.dumps(made)) < size:
+        fields[f'k:{{"type":"Condition{step}"}}'] = {".": {}, "f:lastProbeTime": {}, "f:status": {}, "f:type": {}}
+        step += 1
+    return made

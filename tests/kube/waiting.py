@@ -1,0 +1,17 @@
+"""Waiting for something to become true, with a generous bound."""
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def eventually(condition: Callable[[], T], seconds: float = 20.0) -> T:
+    """The first true value of `condition`, or a failure after `seconds`."""
+    ends = time.monotonic() + seconds
+    while not (value := condition()):
+        if time.monotonic() > ends:
+            raise AssertionError(f"not so within {seconds} s")
+        time.sleep(0.005)
+    return value
