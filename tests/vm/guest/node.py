@@ -1,0 +1,141 @@
+"""The machine as a node: pods started as a kubelet with the systemd cgroup driver starts them.
+
+The folders are the kubelet's own (/var/lib/kubelet, /var/log/pods), the runtime is the system's containerd. Pods carry the
+labels, annotations and cgroups of spec sections 9.3 and 11.3; requests and priority stand in manifests.
+"""
+
+import json
+import shutil
+import subprocess
+import uuid
+from dataclasses import replace
+from pathlib import Path
+
+from evictd.clients.cri import CriClient
+from evictd.clients.cri.create import ContainerRequest, PodStarter, SandboxRequest
+from evictd.clients.cri.values import LinuxResources, Mount
+from evictd.core.pod import QOSClass
+from evictd.demo import pods
+from evictd.demo.images import ImageRecipe, write_archive
+
+ENDPOINT = "unix:///run/containerd/containerd.sock"
+CGROUPS = Path("/sys/fs/cgroup")
+PODS_CGROUP = CGROUPS / "kubepods.slice"
+KUBELET_ROOT = Path("/var/lib/kubelet")
+POD_LOGS = Path("/var/log/pods")
+MANIFESTS = Path("/etc/kubernetes/manifests")
+
+_CLASS_SLICES = {
+    QOSClass.GUARANTEED: "kubepods",
+    QOSClass.BURSTABLE: "kubepods-burstable",
+    QOSClass.BEST_EFFORT: "kubepods-besteffort",
+}
+
+
+def pod_slice(qos: QOSClass, uid: str) -> str:
+    """Name the pod's slice as the systemd driver does: dashes separate levels, so those of the uid become underscores."""
+    return f"{_CLASS_SLICES[qos]}-pod{uid.replace('-', '_')}.slice"
+
+
+def pod_cgroup(pod: pods.RunningPod) -> Path:
+    """Give the folder of the pod's slice."""
+    qos = pods.qos_class(pod.recipe)
+    between = () if qos is QOSClass.GUARANTEED else (f"{_CLASS_SLICES[qos]}.slice",)
+    return PODS_CGROUP.joinpath(*between, pod.cgroup_parent)
+
+
+class Node:
+    """Starts and ends pods on this machine."""
+
+    def __init__(self) -> None:
+        self.client = CriClient(ENDPOINT)
+        self._starter = PodStarter(ENDPOINT, timeout_seconds=120)
+        for folder in (KUBELET_ROOT / "pods", POD_LOGS, MANIFESTS):
+            folder.mkdir(parents=True, exist_ok=True)
+
+    def import_images(self, *recipes: ImageRecipe) -> None:
+        """Make pause, busybox and these images known to containerd."""
+        archive = Path("/var/tmp/images.tar")
+        write_archive(archive, recipes, busybox=Path("/bin/busybox"))
+        argv = ["ctr", "--namespace", "k8s.io", "images", "import", str(archive)]
+        subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
+        archive.unlink()
+
+    def run_pod(self, recipe: pods.PodRecipe) -> pods.RunningPod:
+        """Start a pod with all its containers."""
+        uid = recipe.uid or str(uuid.uuid4())
+        logs = POD_LOGS / f"{recipe.namespace}_{recipe.name}_{uid}"
+        logs.mkdir()
+        pod = pods.RunningPod(
+            name=recipe.name,
+            namespace=recipe.namespace,
+            uid=uid,
+            sandbox_id="",
+            containers={},
+            volumes={volume.name: _make_volume(uid, volume) for volume in recipe.volumes},
+            log_directory=logs,
+            cgroup_parent=pod_slice(pods.qos_class(recipe), uid),
+            recipe=recipe,
+        )
+        if recipe.manifest:
+            _manifest(pod).write_text(json.dumps(pods.manifest(recipe, uid)), encoding="utf-8")
+        pod = replace(pod, sandbox_id=self._starter.run_sandbox(_sandbox(pod)))
+        return replace(pod, containers={each.name: self._run_container(pod, each) for each in recipe.containers})
+
+    def _run_container(self, pod: pods.RunningPod, container: pods.ContainerRecipe) -> str:
+        (pod.log_directory / container.name).mkdir()
+        score = pods.oom_score_adj(container, pods.qos_class(pod.recipe), pod.recipe.priority)
+        request = ContainerRequest(
+            name=container.name,
+            image=container.image,
+            command=("/bin/sh", "-c", container.script),
+            log_path=f"{container.name}/0.log",
+            mounts=tuple(Mount(container_path=f"/{name}", host_path=str(at)) for name, at in pod.volumes.items()),
+            annotations={"io.kubernetes.pod.terminationGracePeriod": str(pod.recipe.grace_period_seconds)},
+            resources=LinuxResources(memory_limit_bytes=pods.memory_bytes(container), oom_score_adj=score),
+        )
+        container_id = self._starter.create_container(pod.sandbox_id, _sandbox(pod), request)
+        self._starter.start_container(container_id)
+        return container_id
+
+    def remove_all_pods(self) -> None:
+        """Remove every pod with its volumes, logs and manifest."""
+        for sandbox in self.client.list_sandboxes():
+            self.client.stop_sandbox(sandbox.id)
+            self.client.remove_sandbox(sandbox.id)
+        for mount in sorted(KUBELET_ROOT.glob("pods/*/volumes/*/*")):
+            if mount.is_mount():
+                subprocess.run(["umount", mount], check=True)
+        for folder in (MANIFESTS, POD_LOGS, KUBELET_ROOT / "pods"):
+            for path in folder.iterdir():
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    def running(self, pod: pods.RunningPod) -> bool:
+        """Whether any container of the pod runs."""
+        return any(
+            container.state.may_run and container.sandbox_id == pod.sandbox_id
+            for container in self.client.list_containers()
+        )
+
+
+def _make_volume(uid: str, volume: pods.VolumeRecipe) -> Path:
+    at = KUBELET_ROOT / "pods" / uid / "volumes" / pods.EMPTY_DIR_FOLDER / volume.name
+    at.mkdir(parents=True)
+    if volume.medium == "Memory":
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", at], check=True)
+    return at
+
+
+def _manifest(pod: pods.RunningPod) -> Path:
+    return MANIFESTS / f"{pod.namespace}_{pod.name}.json"
+
+
+def _sandbox(pod: pods.RunningPod) -> SandboxRequest:
+    return SandboxRequest(
+        name=pod.name,
+        namespace=pod.namespace,
+        uid=pod.uid,
+        cgroup_parent=pod.cgroup_parent,
+        log_directory=str(pod.log_directory),
+        annotations={pods.CONFIG_SOURCE: pod.recipe.source},
+    )
