@@ -13,9 +13,9 @@ from evictd.core.containerfs import add_container_fs_thresholds, ignored_contain
 from evictd.core.decision import (
     ContainerFsIgnored,
     Finding,
+    SignalUnobserved,
     Silence,
     Silent,
-    SignalUnobserved,
     StatsMissing,
     ThresholdFinding,
 )
@@ -80,9 +80,8 @@ def assess(state: State, observation: Observation, config: EvictionConfig, now: 
         return NothingKnown(state=state, findings=(Silent(why=Silence.NO_STATS),))
     thresholds = configured_thresholds(config, filesystems)
     if config.policy is Policy.KUBELET and first_pass:
-        thresholds = (
-            config.thresholds
-        )  # the kubelet derives containerfs during its first cycle and uses it from the second
+        # The kubelet derives containerfs during its first cycle: what is replaced counts at once, what is new from the second.
+        thresholds = thresholds[: len(config.thresholds)]
     observations = signal_observations(observation.node)
     met = _met(thresholds, observations, state, config)
     state = _move_timers(state, met, config, now)
@@ -96,7 +95,7 @@ def assess(state: State, observation: Observation, config: EvictionConfig, now: 
         state=replace(state, last_observations=observations),
         filesystems=filesystems,
         observations=observations,
-        due=sort_by_eviction_priority(fresh),
+        due=sort_by_eviction_priority(fresh, as_kubelet=config.policy is Policy.KUBELET),
         findings=findings,
     )
 

@@ -9,7 +9,7 @@ Times are wall-clock nanoseconds since the epoch, as the runtime stamps them.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from evictd.core.config import ContainerGCPolicy
@@ -76,6 +76,22 @@ class PodFates:
         """Whether everything dead of this pod may go (`ShouldPodContentBeRemoved`, `ShouldPodRuntimeBeRemoved`)."""
         fate = self.of(uid)
         return fate is PodFate.REMOVED or (evict_terminated and fate is PodFate.TERMINATED)
+
+
+def confirmed(fates: PodFates, sandboxes: Iterable[Sandbox], containers: Iterable[Container]) -> PodFates:
+    """Let what is alive now outvote what was known a moment ago: fates are older than the listing they are applied to.
+
+    A pod with a ready sandbox that nobody knew, or that has a container which did not exit, is active. One that is known
+    to be removed stays so: it is on its way out.
+    """
+    alive = {sandbox.pod_uid for sandbox in sandboxes if sandbox.ready}
+    moving = {container.pod_uid for container in containers if container.state is not ContainerState.EXITED}
+    risen = {
+        uid for uid in alive if uid not in fates.by_uid or (uid in moving and fates.by_uid[uid] is PodFate.TERMINATED)
+    }
+    if not risen:
+        return fates
+    return replace(fates, by_uid={**fates.by_uid, **dict.fromkeys(risen, PodFate.ACTIVE)})
 
 
 def evict_containers(

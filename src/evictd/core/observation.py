@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from evictd.core.pod import Pod
-from evictd.core.quantity import Format, Quantity, of_bytes, of_count
-from evictd.core.signal import Filesystem, Signal
+from evictd.core.quantity import Quantity, of_bytes, of_count
+from evictd.core.signal import Signal
 from evictd.core.stats import FsStats, MemoryStats, NodeStats, PodStats
 
 

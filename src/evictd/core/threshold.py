@@ -111,9 +111,12 @@ def merge_thresholds(first: Iterable[Threshold], second: Iterable[Threshold]) ->
     return tuple(merged.values())
 
 
-def sort_by_eviction_priority(thresholds: Iterable[Threshold]) -> tuple[Threshold, ...]:
+def sort_by_eviction_priority(thresholds: Iterable[Threshold], *, as_kubelet: bool = False) -> tuple[Threshold, ...]:
     """Memory first, since running out of it hurts most; otherwise as configured (kubelet `byEvictionPriority`).
 
-    The kubelet's order among equals is left to chance; here it is the configuration's.
+    The kubelet's order among equals is left to chance. Its comparison puts a memory threshold before any other, another memory
+    threshold included, so that its sort turns the memory thresholds around: most often the last one stands first.
     """
-    return tuple(sorted(thresholds, key=lambda threshold: threshold.signal not in MEMORY_SIGNALS))
+    memory = [threshold for threshold in thresholds if threshold.signal in MEMORY_SIGNALS]
+    others = [threshold for threshold in thresholds if threshold.signal not in MEMORY_SIGNALS]
+    return (*(reversed(memory) if as_kubelet else memory), *others)

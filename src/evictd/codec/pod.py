@@ -1,0 +1,220 @@
+"""v1.Pod: what eviction needs of it, read straight from JSON bytes, and written back.
+
+Quantities go through the core's parser, so a pod with a malformed one is refused, never guessed at. What is written can be read
+again without loss: journals and scenario files hold pods in this form.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from evictd.codec.pod_wire import (
+    WireContainer,
+    WireOwner,
+    WirePod,
+    WirePodList,
+    WireQuantity,
+    WireRequirements,
+    WireResources,
+    WireToleration,
+    WireVolume,
+)
+from evictd.core.pod import (
+    Container,
+    Pod,
+    PodLevelResources,
+    PodSource,
+    Resources,
+    Toleration,
+    Volume,
+    VolumeKind,
+)
+from evictd.core.quantity import Quantity, parse_quantity
+from evictd.errors import InputError, InvalidValueError
+
+CONFIG_SOURCE = "kubernetes.io/config.source"
+CONFIG_MIRROR = "kubernetes.io/config.mirror"
+SPEC_KNOWN = "evictd.io/spec-known"
+"""Written as `false` on pods that only the runtime told of."""
+
+
+_POD = msgspec.json.Decoder(WirePod)
+_POD_LIST = msgspec.json.Decoder(WirePodList)
+
+
+def decode_pod(data: bytes | str | Mapping[str, Any]) -> Pod:
+    """Read one v1.Pod from JSON or from plain values; raises `InputError` with the path of what is wrong."""
+    try:
+        wire = _POD.decode(data) if isinstance(data, bytes | str) else msgspec.convert(data, WirePod)
+        return pod_of(wire)
+    except (msgspec.MsgspecError, InvalidValueError) as error:
+        raise InputError(f"pod: {error}") from error
+
+
+def decode_pod_list(data: bytes) -> tuple[str, tuple[Pod, ...]]:
+    """Read a v1.PodList as the API server sends it: its resource version and its pods."""
+    try:
+        wire = _POD_LIST.decode(data)
+        return wire.metadata.resource_version, tuple(pod_of(pod) for pod in wire.items)
+    except (msgspec.MsgspecError, InvalidValueError) as error:
+        raise InputError(f"pod list: {error}") from error
+
+
+def pod_of(wire: WirePod) -> Pod:
+    """Make the core's pod of a decoded one; raises `InvalidValueError` for a malformed quantity, naming the pod."""
+    metadata, spec, status = wire.metadata, wire.spec, wire.status
+    annotations = metadata.annotations or {}
+    try:
+        return Pod(
+            name=metadata.name,
+            namespace=metadata.namespace,
+            uid=metadata.uid,
+            priority=spec.priority or 0,
+            priority_class_name=spec.priority_class_name or "",
+            source=_source(annotations),
+            phase=status.phase or "",
+            status_qos_class=status.qos_class or "",
+            generation=metadata.generation or 0,
+            termination_grace_period_seconds=spec.termination_grace_period_seconds,
+            deletion_grace_period_seconds=metadata.deletion_grace_period_seconds,
+            containers=tuple(_container(c) for c in spec.containers or ()),
+            init_containers=tuple(_container(c) for c in spec.init_containers or ()),
+            resources=None if spec.resources is None else _pod_level(spec.resources),
+            overhead=_resources(spec.overhead),
+            volumes=tuple(_volume(v) for v in spec.volumes or ()),
+            tolerations=tuple(_toleration(t) for t in spec.tolerations or ()),
+            owner=_owner(metadata.owner_references or ()),
+            spec_known=annotations.get(SPEC_KNOWN) != "false",
+        )
+    except InvalidValueError as error:
+        raise InvalidValueError(f"{metadata.namespace}/{metadata.name}: {error}") from error
+
+
+def _source(annotations: Mapping[str, str]) -> PodSource:
+    if CONFIG_MIRROR in annotations:
+        return PodSource.MIRROR
+    return PodSource.API if annotations.get(CONFIG_SOURCE, "api") == "api" else PodSource.STATIC
+
+
+def _owner(owners: tuple[WireOwner, ...]) -> str:
+    return next((f"{owner.kind}/{owner.name}" for owner in owners if owner.controller), "")
+
+
+def _quantity(value: WireQuantity | None) -> Quantity:
+    """Read a quantity as the API does: a string or a bare number, blanks around it trimmed, null for zero."""
+    if value is None:
+        return parse_quantity("0")
+    return parse_quantity(value.strip(" ") if isinstance(value, str) else str(value))
+
+
+def _resources(wire: WireResources | None) -> Resources:
+    return {name: _quantity(value) for name, value in (wire or {}).items()}
+
+
+def _container(wire: WireContainer) -> Container:
+    sidecar = wire.restart_policy == "Always"
+    if wire.resources is None:
+        return Container(name=wire.name, sidecar=sidecar)
+    return Container(
+        name=wire.name,
+        requests=_resources(wire.resources.requests),
+        limits=_resources(wire.resources.limits),
+        sidecar=sidecar,
+    )
+
+
+def _pod_level(wire: WireRequirements) -> PodLevelResources:
+    return PodLevelResources(requests=_resources(wire.requests), limits=_resources(wire.limits))
+
+
+def _volume(wire: WireVolume) -> Volume:
+    if wire.empty_dir is not None:
+        limit = wire.empty_dir.size_limit
+        return Volume(
+            name=wire.name,
+            kind=VolumeKind.EMPTY_DIR,
+            medium=wire.empty_dir.medium or "",
+            size_limit=None if limit is None else _quantity(limit),
+        )
+    present = (
+        (wire.host_path, VolumeKind.HOST_PATH),
+        (wire.git_repo, VolumeKind.GIT_REPO),
+        (wire.config_map, VolumeKind.CONFIG_MAP),
+        (wire.secret, VolumeKind.SECRET),
+        (wire.projected, VolumeKind.PROJECTED),
+        (wire.downward_api, VolumeKind.DOWNWARD_API),
+    )
+    return Volume(name=wire.name, kind=next((kind for raw, kind in present if raw is not None), VolumeKind.OTHER))
+
+
+def _toleration(wire: WireToleration) -> Toleration:
+    return Toleration(
+        key=wire.key or "", operator=wire.operator or "", value=wire.value or "", effect=wire.effect or ""
+    )
+
+
+def encode_pod(pod: Pod) -> dict[str, Any]:
+    """Write the pod as a slim v1.Pod; `decode_pod` gives the same pod back."""
+    annotations = {
+        **({CONFIG_SOURCE: "file"} if pod.source is PodSource.STATIC else {}),
+        **({CONFIG_MIRROR: "mirror"} if pod.source is PodSource.MIRROR else {}),
+        **({} if pod.spec_known else {SPEC_KNOWN: "false"}),
+    }
+    kind, _, owner = pod.owner.partition("/")
+    metadata = {
+        "name": pod.name,
+        "namespace": pod.namespace,
+        "uid": pod.uid,
+        "annotations": annotations,
+        "ownerReferences": [{"kind": kind, "name": owner, "controller": True}] if pod.owner else [],
+        "generation": pod.generation,
+        "deletionGracePeriodSeconds": pod.deletion_grace_period_seconds,
+    }
+    spec = {
+        "containers": [_encode_container(container) for container in pod.containers],
+        "initContainers": [_encode_container(container) for container in pod.init_containers],
+        "volumes": [_encode_volume(volume) for volume in pod.volumes],
+        "tolerations": [
+            _present({"key": t.key, "operator": t.operator, "value": t.value, "effect": t.effect})
+            for t in pod.tolerations
+        ],
+        "resources": None if pod.resources is None else _encode_requirements(pod.resources),
+        "overhead": _encode_resources(pod.overhead),
+        "priority": pod.priority,
+        "priorityClassName": pod.priority_class_name,
+        "terminationGracePeriodSeconds": pod.termination_grace_period_seconds,
+    }
+    status = {"phase": pod.phase, "qosClass": pod.status_qos_class}
+    return {"metadata": _present(metadata), "spec": _present(spec), "status": _present(status)}
+
+
+def _present(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value not in (None, "", [])}
+
+
+def _encode_resources(resources: Resources) -> dict[str, str]:
+    return {name: str(quantity) for name, quantity in resources.items()}
+
+
+def _encode_requirements(wire: Container | PodLevelResources) -> dict[str, Any]:
+    return {"requests": _encode_resources(wire.requests), "limits": _encode_resources(wire.limits)}
+
+
+def _encode_container(container: Container) -> dict[str, Any]:
+    fields = {
+        "name": container.name,
+        "resources": _encode_requirements(container),
+        "restartPolicy": "Always" if container.sidecar else None,
+    }
+    return _present(fields)
+
+
+def _encode_volume(volume: Volume) -> dict[str, Any]:
+    source: dict[str, Any] = {}
+    if volume.kind is VolumeKind.EMPTY_DIR:
+        limit = None if volume.size_limit is None else str(volume.size_limit)
+        source = _present({"medium": volume.medium, "sizeLimit": limit})
+    return (
+        {"name": volume.name} if volume.kind is VolumeKind.OTHER else {"name": volume.name, volume.kind.value: source}
+    )
