@@ -1,0 +1,1 @@
+"""What was asked: files and flags, read into one value of settings."""

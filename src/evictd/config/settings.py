@@ -56,7 +56,7 @@ class JournalSettings:
 class Settings:
     """One configuration, complete."""
 
-    eviction: EvictionConfig = EvictionConfig()
+    eviction: EvictionConfig = field(default_factory=EvictionConfig)
     dry_run: bool = False
     housekeeping_interval: int = 10 * SECOND
     """Also `eviction.monitoring_period`."""

@@ -1,0 +1,123 @@
+"""What the files say, one over the other: main file, default thresholds, drop-ins.
+
+The kubelet's order: the default thresholds are put into the main file's map, then each drop-in is an RFC 7386 merge patch over
+the result, so that a drop-in's `evictionHard` adds to the defaulted map, and `evictionHard: null` removes it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from evictd.codec import evictd_config, kubelet_fields
+from evictd.codec.kubelet_config import default_eviction_hard
+from evictd.codec.strict import unknown
+from evictd.core.problem import Problem, quoted, shown
+from evictd.core.threshold import Origin
+
+_KINDS = {kubelet_fields.KIND: kubelet_fields.API_VERSION, evictd_config.KIND: evictd_config.API_VERSION}
+_CONFIGZ = "kubeletconfig"
+
+Fields = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layers:
+    """The fields of both documents, with defaults and drop-ins already in them."""
+
+    kubelet: Fields = field(default_factory=dict)
+    evictd: Fields = field(default_factory=dict)
+    hard_origins: Mapping[str, Origin] = field(default_factory=dict)
+    """Where the entries of `evictionHard` came from, if not from the user."""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """The drop-in by the top-level field that it sets; every other field is the main file's."""
+    name: str = ""
+    """The main file; empty where there is none."""
+    problems: tuple[str, ...] = ()
+    """What is wrong with the documents themselves, each with its file."""
+
+
+def main_layers(documents: Sequence[object], problems: Sequence[Problem], name: str) -> Layers:
+    """Sort the documents of the main file by kind, and put the default thresholds in."""
+    by_kind, more = _by_kind(documents)
+    all_problems = tuple(f"{name}: {problem}" for problem in (*problems, *more))
+    evictd = by_kind.get(evictd_config.KIND, {})
+    if _CONFIGZ in by_kind:  # what a running kubelet says of itself is effective: no map means no thresholds
+        return Layers(kubelet=by_kind[_CONFIGZ], evictd=evictd, name=name, problems=all_problems)
+    kubelet = by_kind.get(kubelet_fields.KIND, {})
+    hard, origins = default_eviction_hard(kubelet)
+    if isinstance(kubelet.get("evictionHard"), Mapping | None):
+        kubelet = {**kubelet, "evictionHard": hard}
+    return Layers(kubelet=kubelet, evictd=evictd, hard_origins=origins, name=name, problems=all_problems)
+
+
+def drop_in(layers: Layers, documents: Sequence[object], problems: Sequence[Problem], name: str) -> Layers:
+    """Merge a drop-in over the layers; it holds one KubeletConfiguration and nothing else."""
+    by_kind, more = _by_kind(documents)
+    found = [*problems, *more]
+    if not found and set(by_kind) != {kubelet_fields.KIND}:
+        found = [Problem(path="the document", wrong=f"is no {kubelet_fields.KIND}", remedy="a drop-in holds one of it")]
+    fields = by_kind.get(kubelet_fields.KIND, {})
+    patch = {key: value for key, value in fields.items() if key not in {"apiVersion", "kind"}}
+    hard = patch.get("evictionHard")
+    overridden = set(hard) if isinstance(hard, Mapping) else set()
+    return replace(
+        layers,
+        kubelet=merge_patch(layers.kubelet, patch),
+        hard_origins={signal: origin for signal, origin in layers.hard_origins.items() if signal not in overridden},
+        sources={**layers.sources, **dict.fromkeys(patch, name)},
+        problems=(*layers.problems, *(f"{name}: {problem}" for problem in found)),
+    )
+
+
+def merge_patch(target: Mapping[str, object], patch: Mapping[str, object]) -> dict[str, object]:
+    """Apply an RFC 7386 merge patch: maps are merged, `null` removes, everything else replaces."""
+    merged = dict(target)
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+        elif isinstance(value, Mapping):
+            below = merged.get(key)
+            merged[key] = merge_patch(below if isinstance(below, Mapping) else {}, value)
+        else:
+            merged[key] = value
+    return merged
+
+
+# --- kinds ------------------------------------------------------------------------------------------------------------
+
+
+def _by_kind(documents: Sequence[object]) -> tuple[dict[str, Fields], list[Problem]]:
+    by_kind: dict[str, Fields] = {}
+    problems: list[Problem] = []
+    for number, document in enumerate(documents, start=1):
+        path = f"document {number}" if len(documents) > 1 else "the document"
+        if not isinstance(document, Mapping):
+            wrong, remedy = "is not a map of fields", "begin it with apiVersion and kind"
+            problems.append(Problem(path=path, value=shown(str(document)), wrong=wrong, remedy=remedy))
+            continue
+        inner = document.get(_CONFIGZ)
+        if set(document) == {_CONFIGZ} and isinstance(inner, Mapping):
+            kind, fields = _CONFIGZ, inner
+        else:
+            kind, fields = str(document.get("kind", "")), document
+            problems += _kind_problems(document)
+        if kind in by_kind:
+            problems.append(
+                Problem(path=path, value=shown(kind), wrong="stands there twice", remedy="keep one of them")
+            )
+        by_kind[kind] = fields
+    return by_kind, problems
+
+
+def _kind_problems(document: Fields) -> Iterator[Problem]:
+    kind, version = document.get("kind"), document.get("apiVersion")
+    both = "give " + " or ".join(_KINDS)
+    if kind is None:
+        yield Problem(path="kind", wrong="is missing", remedy=both)
+    elif not isinstance(kind, str) or kind not in _KINDS:
+        near = unknown(str(kind), tuple(_KINDS), "kind").remedy
+        yield Problem(path="kind", value=quoted(str(kind)), wrong="unknown kind", remedy=near if "?" in near else both)
+    elif version is None:
+        yield Problem(path="apiVersion", wrong="is missing", remedy=f"give {_KINDS[kind]}")
+    elif version != _KINDS[kind]:
+        wrong = f"is not the version of {kind}"
+        yield Problem(path="apiVersion", value=quoted(str(version)), wrong=wrong, remedy=f"give {_KINDS[kind]}")
