@@ -1,0 +1,141 @@
+"""When collectors run, beside the loop and never in its way.
+
+One thread does all collecting, in the order in which it was asked for: `begin` for what an eviction wants freed, `progress`
+for what became of it, `perform_duties` for the kubelet's periodic collections. The loop only hands over values and takes
+values back; the thread is the only one that talks to the runtime here, and it ends with the process.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from queue import SimpleQueue
+from threading import Lock, Thread
+
+from evictd.act.collect_containers import ContainerCollector
+from evictd.act.collect_images import ImageCollector
+from evictd.core import container_gc, image_gc
+from evictd.core.config import EvictionConfig, ImageReclaim
+from evictd.core.container_gc import PodFates
+from evictd.core.decision import ReclaimNode, RecordEvent
+from evictd.core.image_gc import ImageRecord
+from evictd.core.observation import Reclaim, ReclaimOutcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeMoment:
+    """What collectors must know of the cycle that sends them: `now`, the time since the epoch, and the pods' fates."""
+
+    now: int
+    wall: int
+    fates: PodFates
+
+
+class Collector:
+    """Both collectors and the thread that they run on."""
+
+    def __init__(self, containers: ContainerCollector, images: ImageCollector, config: EvictionConfig) -> None:
+        self._containers = containers
+        self._images = images
+        self._config = config
+        self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._lock = Lock()
+        self._outcomes: tuple[ReclaimOutcome, ...] | None = None
+        self._events: list[RecordEvent] = []
+        self._image_failures = 0
+        self._duties_due = {Reclaim.CONTAINERS: 0, Reclaim.IMAGES: 0}
+        self._busy_with_duties = False
+        self._thread: Thread | None = None
+
+    @property
+    def image_records(self) -> Mapping[str, ImageRecord]:
+        """What is remembered of the images, for the state file."""
+        return self._images.records
+
+    def reconfigure(self, config: EvictionConfig) -> None:
+        """Obey another configuration from the next request on."""
+        self._config = config
+
+    def begin(self, decision: ReclaimNode, moment: NodeMoment) -> None:
+        """Start to free what the decision asks for; `progress` is `None` until it is done."""
+        with self._lock:
+            self._outcomes = None
+        self._submit(lambda: self._reclaim(decision, moment))
+
+    def progress(self) -> tuple[ReclaimOutcome, ...] | None:
+        """Give what became of the last `begin`, one outcome for each action; `None` while it is under way."""
+        with self._lock:
+            return self._outcomes
+
+    def perform_duties(self, moment: NodeMoment) -> None:
+        """Start the periodic collections that are due; call once a cycle. They never queue up behind each other."""
+        with self._lock:
+            due = [action for action, at in self._duties_due.items() if moment.now >= at]
+            if not due or self._busy_with_duties:
+                return
+            self._busy_with_duties = True
+            self._duties_due.update({action: moment.now + _PERIODS[action] for action in due})
+        self._submit(lambda: self._run_duties(due, moment))
+
+    def take_events(self) -> tuple[RecordEvent, ...]:
+        """Give the events of collections since the last call."""
+        with self._lock:
+            events, self._events = tuple(self._events), []
+        return events
+
+    def close(self, timeout_seconds: float = 5.0) -> None:
+        """Let the thread finish what it is at, for so long at the most."""
+        thread = self._thread
+        if thread is not None:
+            self._jobs.put(None)
+            thread.join(timeout_seconds)
+
+    def _submit(self, job: Callable[[], None]) -> None:
+        if self._thread is None:
+            # A daemon thread: a runtime that hangs must not keep the process from ending.
+            self._thread = Thread(target=self._work, name="collect", daemon=True)
+            self._thread.start()
+        self._jobs.put(job)
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            job()
+
+    def _reclaim(self, decision: ReclaimNode, moment: NodeMoment) -> None:
+        outcomes = []
+        for action in decision.actions:
+            if action is Reclaim.CONTAINERS:
+                outcome = self._containers.collect(moment.fates, evict_terminated=True, wall=moment.wall)
+            else:
+                outcome = self._images.delete_unused(moment.now, decision.wanted_bytes)
+            outcomes.append(outcome)
+        with self._lock:
+            self._outcomes = tuple(outcomes)
+
+    def _run_duties(self, due: list[Reclaim], moment: NodeMoment) -> None:
+        events: list[RecordEvent] = []
+        if Reclaim.CONTAINERS in due and self._config.reclaim_containers:
+            events += self._container_duty(moment)
+        if Reclaim.IMAGES in due:
+            events += self._image_duty(moment)
+        with self._lock:
+            self._events += events
+            self._busy_with_duties = False
+
+    def _container_duty(self, moment: NodeMoment) -> tuple[RecordEvent, ...]:
+        outcome = self._containers.collect(moment.fates, evict_terminated=False, wall=moment.wall)
+        if not outcome.error:
+            return ()
+        return (RecordEvent(type="Warning", reason="ContainerGCFailed", message=outcome.error),)
+
+    def _image_duty(self, moment: NodeMoment) -> tuple[RecordEvent, ...]:
+        """Look at the images, and collect them if that is wanted; the first failure in a row is not told."""
+        if self._config.reclaim_images is ImageReclaim.OFF or not image_gc.periodic_gc_enabled(self._config.image_gc):
+            self._images.remember(moment.now)
+            return ()
+        outcome, events = self._images.collect_garbage(moment.now)
+        self._image_failures = self._image_failures + 1 if outcome.error else 0
+        if self._image_failures < 2:
+            return events
+        return (*events, RecordEvent(type="Warning", reason="ImageGCFailed", message=outcome.error))
+
+
+_PERIODS = {Reclaim.CONTAINERS: container_gc.GC_PERIOD, Reclaim.IMAGES: image_gc.GC_PERIOD}

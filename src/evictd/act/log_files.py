@@ -1,0 +1,103 @@
+"""How the logs of dead containers and gone pods are removed, and nothing else.
+
+Pods write their names into these paths, and root follows them: so every step down is made with a folder's descriptor, no
+symbolic link is ever followed, and nothing outside `podLogsDir` is touched. The kubelet's `removeContainerLog` and
+`evictPodLogsDirectories` (spec 7.5).
+"""
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from evictd.core.duration import MINUTE
+from evictd.errors import NodeError
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+SETTLED = MINUTE
+"""A log directory younger than this may belong to a pod that is only just starting."""
+
+
+class PodLogs:
+    """The kubelet's `podLogsDir`; `container_links` is where it keeps its legacy symlinks (`/var/log/containers`)."""
+
+    def __init__(self, root: Path, container_links: Path | None = None) -> None:
+        self._root = root
+        self._links = container_links
+
+    def settled_names(self, wall: int) -> tuple[str, ...]:
+        """Names of the directories not changed during the last minute; `wall` is the time since the epoch."""
+        try:
+            with os.scandir(self._root) as entries:
+                return tuple(sorted(entry.name for entry in entries if _settled(entry, wall)))
+        except FileNotFoundError:
+            return ()
+        except OSError as error:
+            raise _failed(self._root, error) from error
+
+    def remove_directory(self, name: str) -> None:
+        """Remove one pod's log directory with all that is in it; raises `NodeError`."""
+        if PurePosixPath(name).name != name:
+            raise NodeError(f"{name!r} is not an entry of {self._root}")
+        try:
+            with _opened(self._root) as root:
+                shutil.rmtree(name, dir_fd=root)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise _failed(self._root / name, error) from error
+
+    def remove_container_log(self, log_path: str) -> None:
+        """Remove a container's log and its rotated ones (`<log_path>*`); one that lies elsewhere is not ours to touch."""
+        path = PurePosixPath(log_path)
+        parts = path.parts[len(self._root.parts) :]
+        if not parts or ".." in parts or not path.is_relative_to(self._root):
+            return
+        try:
+            with contextlib.ExitStack() as stack:
+                folder = stack.enter_context(_opened(self._root))
+                for part in parts[:-1]:
+                    folder = stack.enter_context(_opened(part, folder))
+                with os.scandir(folder) as entries:
+                    names = [entry.name for entry in entries if entry.name.startswith(parts[-1])]
+                for name in names:
+                    os.unlink(name, dir_fd=folder)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise _failed(path, error) from error
+
+    def remove_dangling_links(self) -> int:
+        """Remove the legacy symlinks whose log is gone; gives their number."""
+        if self._links is None:
+            return 0
+        removed = 0
+        try:
+            for link in self._links.iterdir():
+                if link.suffix == ".log" and link.is_symlink() and not link.exists():
+                    link.unlink()
+                    removed += 1
+        except FileNotFoundError:
+            return removed
+        except OSError as error:
+            raise _failed(self._links, error) from error
+        return removed
+
+
+def _settled(entry: "os.DirEntry[str]", wall: int) -> bool:
+    return entry.is_dir(follow_symlinks=False) and wall - entry.stat(follow_symlinks=False).st_mtime_ns >= SETTLED
+
+
+@contextlib.contextmanager
+def _opened(path: str | Path, parent: int | None = None) -> Iterator[int]:
+    descriptor = os.open(path, _DIRECTORY, dir_fd=parent)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _failed(path: Path | PurePosixPath, error: OSError) -> NodeError:
+    return NodeError(f"log {str(path)!r} cannot be removed: {error.strerror}")

@@ -1,0 +1,51 @@
+"""What a file in `staticPodPath` says of a pod.
+
+The kubelet's `tryDecodeSinglePod` and `applyDefaults` (`pkg/kubelet/config/common.go`) as far as eviction needs them: a
+manifest without `kubernetes.io/config.source` is a static pod, one without a namespace is in `default`. The uid that the
+kubelet makes for a manifest without one is a hash over Go's memory and cannot be made here; such a pod is known by its name.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from evictd.codec.pod import CONFIG_SOURCE, decode_pod
+from evictd.core.pod import Pod
+from evictd.errors import InputError
+
+CONFIG_HASH = "kubernetes.io/config.hash"
+SOURCE_FILE = "file"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """One manifest: the pod it describes, and what only the file says."""
+
+    pod: Pod
+    """`uid` is empty unless the manifest has one."""
+    config_hash: str = ""
+    restart_policy: str = "Always"
+
+
+def decode_manifest(data: Mapping[str, object]) -> Manifest:
+    """Read a manifest from plain values; raises `InputError` with what is wrong."""
+    if data.get("kind") != "Pod" or data.get("apiVersion") != "v1":
+        raise InputError(f"want apiVersion v1 and kind Pod, got {data.get('apiVersion')!r} and {data.get('kind')!r}")
+    metadata, spec = _mapping(data, "metadata"), _mapping(data, "spec")
+    annotations = {CONFIG_SOURCE: SOURCE_FILE, **_mapping(metadata, "annotations")}
+    pod = decode_pod({**data, "metadata": {**metadata, "annotations": annotations}})
+    if not pod.name:
+        raise InputError("metadata.name: missing")
+    return Manifest(
+        pod=pod if pod.namespace else replace(pod, namespace="default"),
+        config_hash=str(annotations.get(CONFIG_HASH, "")),
+        restart_policy=str(spec.get("restartPolicy") or "Always"),
+    )
+
+
+def _mapping(data: Mapping[str, object], key: str) -> Mapping[str, object]:
+    value = data.get(key)
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise InputError(f"{key}: want a mapping, got {type(value).__name__}")
+    return value

@@ -1,0 +1,160 @@
+"""What the container runtime holds at one time.
+
+Two listings are the ground; a pod's cgroup and a container's limits never change, so the statuses that tell them are
+asked for once per id. A listing that fails is an error of the whole view, because "no pods" and "no answer" must never be
+mixed up; a status that fails is a problem of that one id.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
+
+from evictd.clients.cri import CriClient
+from evictd.clients.cri.values import (
+    Container,
+    ContainerStats,
+    ContainerStatus,
+    Detail,
+    ImageFsInfo,
+    Sandbox,
+    SandboxState,
+)
+from evictd.core.observation import Problem
+from evictd.errors import EvictdError, RuntimeNotFoundError, RuntimeRefusedError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimeView:
+    """One listing. `time` is the cycle's `now`; statistics are by container id, `None` where they could not be had."""
+
+    time: int
+    sandboxes: tuple[Sandbox, ...]
+    containers: tuple[Container, ...]
+    statuses: Mapping[str, ContainerStatus] = field(default_factory=dict)
+    """Of the containers that were asked about, by id: limits, image and log file. Their state may be old."""
+    pod_cgroups: Mapping[str, str] = field(default_factory=dict)
+    """The pods' own cgroups by pod uid, as paths from the root of each hierarchy."""
+    stats: Mapping[str, ContainerStats] | None = None
+    image_fs: ImageFsInfo | None = None
+    problems: tuple[Problem, ...] = ()
+
+
+class RuntimeReader:
+    """Lists one runtime's pods again and again; remembers what cannot change."""
+
+    def __init__(self, client: CriClient) -> None:
+        self._client = client
+        self._cgroups: dict[str, str | None] = {}
+        self._statuses: dict[str, ContainerStatus] = {}
+
+    def read(self, now: int, *, with_stats: bool = True) -> RuntimeView:
+        """List everything; raises the runtime errors of `evictd.errors` where the listings fail.
+
+        `with_stats` also asks for the statistics, which cost the runtime some milliseconds per running container.
+        """
+        sandboxes = self._client.begin_list_sandboxes()
+        containers = self._client.begin_list_containers()
+        rows, members = sandboxes.result(), containers.result()
+        problems: list[Problem] = []
+        stats = _optional(self._client.list_container_stats, "container stats", problems) if with_stats else None
+        image_fs = _optional(self._client.image_fs_info, "image filesystem", problems) if with_stats else None
+        self._forget({row.id for row in rows}, {member.id for member in members})
+        return RuntimeView(
+            time=now,
+            sandboxes=rows,
+            containers=members,
+            statuses=self._read_statuses(members, problems),
+            pod_cgroups=self._read_cgroups(rows, problems),
+            stats=None if stats is None else {row.id: row for row in stats},
+            image_fs=image_fs,
+            problems=tuple(problems),
+        )
+
+    def _forget(self, sandboxes: set[str], containers: set[str]) -> None:
+        for gone in self._cgroups.keys() - sandboxes:
+            del self._cgroups[gone]
+        for gone in self._statuses.keys() - containers:
+            del self._statuses[gone]
+
+    def _read_cgroups(self, sandboxes: Iterable[Sandbox], problems: list[Problem]) -> dict[str, str]:
+        found = {}
+        # Oldest first, so that the newest sandbox of a pod has the last word.
+        for sandbox in sorted(sandboxes, key=lambda row: (row.state is SandboxState.READY, row.created_at)):
+            if sandbox.id not in self._cgroups:
+                self._ask_cgroup(sandbox, problems)
+            cgroup = self._cgroups.get(sandbox.id)
+            if cgroup is not None:
+                found[sandbox.uid] = cgroup
+        return found
+
+    def _ask_cgroup(self, sandbox: Sandbox, problems: list[Problem]) -> None:
+        source = f"cgroup of {sandbox.namespace}/{sandbox.name}"
+        status = _unless_gone(partial(self._client.sandbox_status, sandbox.id, verbose=True), source, problems)
+        if status is None:
+            return
+        cgroup = pod_cgroup(status.detail)
+        if cgroup is None and sandbox.state is SandboxState.READY:
+            problems.append(Problem(source=source, detail=f"not told by the runtime ({status.detail.cgroups_path!r})"))
+        else:
+            self._cgroups[sandbox.id] = cgroup
+
+    def _read_statuses(self, containers: Iterable[Container], problems: list[Problem]) -> dict[str, ContainerStatus]:
+        for container in containers:
+            if container.id not in self._statuses and container.state.may_run:
+                source = f"container {container.id[:12]}"
+                status = _unless_gone(partial(self._client.container_status, container.id), source, problems)
+                if status is not None:
+                    self._statuses[container.id] = status
+        return dict(self._statuses)
+
+
+def pod_cgroup(detail: Detail) -> str | None:
+    """Give the path of the cgroup that holds the pod's containers, or `None` where the runtime's words make no safe path.
+
+    The sandbox's own cgroup is one level below it: `/kubepods/burstable/pod1/<id>`, or with systemd
+    `kubepods-burstable-pod1.slice:cri-containerd:<id>`, where the nesting of slices is in the name.
+    """
+    path = detail.cgroups_path
+    if path is None:
+        return None
+    slice_name, colon, _ = path.partition(":")
+    if colon:
+        return expand_slice(slice_name)
+    parent = path.rpartition("/")[0]
+    return parent if parent.startswith("/") and _is_plain(parent) else None
+
+
+def expand_slice(name: str) -> str | None:
+    """Give the path of a systemd slice: `a-b.slice` lies in `a.slice`; `None` for a name that is none."""
+    stem = name.removesuffix(".slice")
+    parts = stem.split("-")
+    if stem == name or "/" in name or not all(parts) or not _is_plain(f"/{name}"):
+        return None
+    return "".join(f"/{'-'.join(parts[: depth + 1])}.slice" for depth in range(len(parts)))
+
+
+def _is_plain(path: str) -> bool:
+    return path.isprintable() and all(part not in {"", ".", ".."} for part in path.split("/")[1:])
+
+
+def _optional(call: Callable[[], T], source: str, problems: list[Problem]) -> T | None:
+    """Make a call whose failure, a late answer included, is no more than a problem."""
+    try:
+        return call()
+    except EvictdError as error:
+        problems.append(Problem(source=source, detail=str(error)))
+        return None
+
+
+def _unless_gone(call: Callable[[], T], source: str, problems: list[Problem]) -> T | None:
+    """Ask about one id; what vanished meanwhile is no problem, a runtime that no longer answers ends the whole view."""
+    try:
+        return call()
+    except RuntimeNotFoundError:
+        return None
+    except RuntimeRefusedError as error:
+        problems.append(Problem(source=source, detail=str(error)))
+        return None
