@@ -28,6 +28,12 @@ class Duration(int):
     """Nanoseconds, written as a Go duration such as `1m30s`."""
 
 
+class Word(str):
+    """An unquoted `yes`, `no`, `on` or `off` of YAML 1.1: a truth value where one is wanted, a text elsewhere."""
+
+    __slots__ = ()
+
+
 def decode(cls: type[S], document: object, path: str = "", *, ignored: Collection[str] = ()) -> tuple[S, list[Problem]]:
     """Read a mapping into `cls`; what is wrong takes its default and is listed.
 
@@ -91,11 +97,11 @@ class _Reader:
             return self._map(kind, value, path)
         if isinstance(kind, inspect.ListType | inspect.VarTupleType):
             return self._list(kind.item_type, value, path)
-        read, article = _SCALARS[type(kind)]
+        read, remedy = _SCALARS[type(kind)]
         try:
             return read(kind, value)
         except InvalidValueError as error:
-            self._wrong(path, value, str(error), article(kind))
+            self._wrong(path, value, str(error), remedy(kind, value))
         return _MISSING
 
     def _map(self, kind: inspect.DictType, value: object, path: str) -> Any:
@@ -130,6 +136,8 @@ def _fields(cls: type[msgspec.Struct]) -> tuple[inspect.Field, ...]:
 
 
 def _read_bool(_kind: Any, value: object) -> bool:
+    if isinstance(value, Word):
+        return value.lower() in {"yes", "on"}
     if not isinstance(value, bool):
         raise _kind_error(value, "true or false")
     return value
@@ -178,21 +186,25 @@ def _kind_error(value: object, wanted: str) -> InvalidValueError:
     return InvalidValueError(f"is {_noun(value)}, not {wanted}")
 
 
-def _int_remedy(kind: Any) -> str:
+def _int_remedy(kind: Any, _value: object) -> str:
     if kind.ge is not None and kind.le is not None:
         return f"give a whole number from {kind.ge} to {kind.le}"
     return "give a whole number"
 
 
-_Read = tuple[Callable[[Any, object], Any], Callable[[Any], str]]
+def _text_remedy(_kind: Any, value: object) -> str:
+    return f'write it in quotes, as in "{_text(value)}"' if isinstance(value, bool | int | float) else "write one text"
+
+
+_Read = tuple[Callable[[Any, object], Any], Callable[[Any, object], str]]
 _SCALARS: Mapping[type[inspect.Type], _Read] = {
-    inspect.BoolType: (_read_bool, lambda _: "write true or false, without quotes"),
+    inspect.BoolType: (_read_bool, lambda *_: "write true or false, without quotes"),
     inspect.IntType: (_read_int, _int_remedy),
-    inspect.FloatType: (_read_float, lambda _: "give a number such as 0.9"),
-    inspect.StrType: (_read_text, lambda _: 'write it in quotes, as in "100Mi"'),
-    inspect.EnumType: (_read_enum, lambda kind: "give one of " + ", ".join(m.value for m in kind.cls)),
-    inspect.CustomType: (_read_custom, lambda _: 'give a duration with its unit, such as "1m30s"'),
-    inspect.AnyType: (_read_any, lambda _: ""),
+    inspect.FloatType: (_read_float, lambda *_: "give a number such as 0.9"),
+    inspect.StrType: (_read_text, _text_remedy),
+    inspect.EnumType: (_read_enum, lambda kind, _: "give one of " + ", ".join(m.value for m in kind.cls)),
+    inspect.CustomType: (_read_custom, lambda *_: 'give a duration with its unit, such as "1m30s"'),
+    inspect.AnyType: (_read_any, lambda *_: ""),
 }
 
 

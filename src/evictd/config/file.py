@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from evictd.codec.strict import Word
 from evictd.config.build import settings
 from evictd.config.flags import NO_FLAGS, Flags
 from evictd.config.layers import Layers, drop_in, main_layers
@@ -26,6 +27,7 @@ _MAX_VALUES = 50_000
 _TAG = "tag:yaml.org,2002:"
 _TEXT_TAGS = {_TAG + name for name in ("str", "timestamp", "merge", "value")}
 _SCALAR_TAGS = {_TAG + name for name in ("bool", "int", "float", "null")}
+_WORDS = frozenset({"yes", "no", "on", "off"})
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -147,6 +149,8 @@ class _Composer:
             self._made[id(node)] = self._scalar(node)
 
     def _scalar(self, node: yaml.Node) -> object:
+        if node.tag == _TAG + "bool" and node.value.lower() in _WORDS:
+            return Word(node.value)
         if node.tag in _TEXT_TAGS and isinstance(node, yaml.ScalarNode):
             return node.value
         if node.tag not in _SCALAR_TAGS or not isinstance(node, yaml.ScalarNode):
