@@ -12,6 +12,10 @@ import pytest
 from evictd.daemon.journal_file import JournalFile
 
 
+def line(record: dict[str, object]) -> bytes:
+    return json.dumps(record).encode() + b"\n"
+
+
 def records(path: Path) -> list[dict[str, int]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
@@ -19,9 +23,9 @@ def records(path: Path) -> list[dict[str, int]]:
 def test_records_come_back_in_order(tmp_path: Path) -> None:
     journal = JournalFile(tmp_path / "journal.jsonl")
     for number in range(3):
-        journal.append({"n": number})
+        journal.append(line({"n": number}))
     journal.close()
-    journal.append({"n": 3})
+    journal.append(line({"n": 3}))
     journal.close()
     assert [record["n"] for record in records(journal.path)] == [0, 1, 2, 3]
 
@@ -29,7 +33,7 @@ def test_records_come_back_in_order(tmp_path: Path) -> None:
 def test_a_full_file_makes_room_for_a_new_one_and_only_so_many_are_kept(tmp_path: Path) -> None:
     journal = JournalFile(tmp_path / "journal.jsonl", max_bytes=100, kept=3)
     for number in range(100):
-        journal.append({"n": number, "filler": "x" * 40})
+        journal.append(line({"n": number, "filler": "x" * 40}))
     journal.close()
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "journal.1.jsonl",
@@ -42,8 +46,8 @@ def test_a_full_file_makes_room_for_a_new_one_and_only_so_many_are_kept(tmp_path
 
 def test_a_record_larger_than_a_file_is_still_written(tmp_path: Path) -> None:
     journal = JournalFile(tmp_path / "journal.jsonl", max_bytes=10, kept=2)
-    journal.append({"n": 1, "filler": "x" * 1000})
-    journal.append({"n": 2, "filler": "x" * 1000})
+    journal.append(line({"n": 1, "filler": "x" * 1000}))
+    journal.append(line({"n": 2, "filler": "x" * 1000}))
     journal.close()
     assert records(tmp_path / "journal.jsonl")[0]["n"] == 2
 
@@ -51,7 +55,7 @@ def test_a_record_larger_than_a_file_is_still_written(tmp_path: Path) -> None:
 def test_a_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "journal.jsonl").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(OSError, match="symbolic links"):
-        JournalFile(tmp_path / "journal.jsonl").append({})
+        JournalFile(tmp_path / "journal.jsonl").append(b"{}\n")
     assert not (tmp_path / "elsewhere").exists()
 
 
@@ -73,10 +77,10 @@ def test_a_full_disk_refuses_and_afterwards_every_whole_line_is_readable(small_d
     ballast.write_bytes(b"x" * (64 * 1024 - 8192))
     with pytest.raises(OSError, match="No space left") as refusal:
         for number in range(1000):
-            journal.append({"n": number, "filler": "x" * 700})
+            journal.append(line({"n": number, "filler": "x" * 700}))
     assert refusal.value.errno == errno.ENOSPC
     ballast.unlink()
-    journal.append({"n": 5000})
+    journal.append(line({"n": 5000}))
     journal.close()
     lines = journal.path.read_text().splitlines()
     assert json.loads(lines[-1]) == {"n": 5000}
@@ -87,4 +91,4 @@ def test_a_full_disk_refuses_and_afterwards_every_whole_line_is_readable(small_d
 def test_a_read_only_disk_refuses(small_disk: Path) -> None:
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
     with pytest.raises(OSError, match="Read-only"):
-        JournalFile(small_disk / "journal.jsonl").append({})
+        JournalFile(small_disk / "journal.jsonl").append(b"{}\n")

@@ -1,0 +1,1 @@
+"""Run the loop: observe, decide, journal, perform, wait; and let people and machines look in."""

@@ -5,11 +5,9 @@ again. Rotated by size: `journal.jsonl` is the newest, `journal.1.jsonl` the one
 written is lost and complained about; it never holds up an eviction.
 """
 
-import json
+import errno
 import os
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 MAX_BYTES = 16 << 20
 KEPT_FILES = 4
@@ -26,9 +24,8 @@ class JournalFile:
         self._size = 0
         self._torn = False
 
-    def append(self, record: Mapping[str, Any]) -> None:
-        """Add one record, and begin a new file first where this one is full."""
-        line = json.dumps(record, separators=(",", ":"), default=str).encode() + b"\n"
+    def append(self, line: bytes) -> None:
+        """Add one record, newline included, and begin a new file first where this one is full."""
         if self._fd < 0:
             self._open()
         if self._size and self._size + len(line) > self._max_bytes:
@@ -57,7 +54,7 @@ class JournalFile:
         self._torn = written < len(line)
         self._size += written
         if self._torn:
-            raise OSError(28, os.strerror(28), str(self.path))
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
 
     def _rotate(self) -> None:
         self.close()
