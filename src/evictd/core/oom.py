@@ -33,6 +33,22 @@ class MemoryQoS:
     high: int | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OomScoreDifference:
+    """A running container whose score is not the documented one. `pids` are its processes that have the `found` score.
+
+    A process may raise its own score, so the lowest of a container is what the runtime gave it.
+    """
+
+    pod: Pod
+    container: str
+    expected: int
+    found: int
+    cgroup: str
+    """The container's cgroup, as a path from the hierarchy's root."""
+    pids: tuple[int, ...]
+
+
 def node_critical(pod: Pod) -> bool:
     """Whether the pod is as good as part of the node (`types.IsNodeCriticalPod`)."""
     return pod.critical and pod.priority_class_name == SYSTEM_NODE_CRITICAL
