@@ -129,7 +129,7 @@ class Channel:
         """Make a call and wait for its answer, at most `timeout` seconds."""
         try:
             answer: A = self._multi_callable(method)(request, timeout=timeout)
-        except grpc.RpcError as error:
+        except (grpc.RpcError, ValueError) as error:
             raise mapped(error, method.name, target) from error
         return answer
 
@@ -137,7 +137,10 @@ class Channel:
         self, method: Method[A], request: Message, *, timeout: float, read: Callable[[A], T], target: str = ""
     ) -> Pending[T]:
         """Make a call without waiting; `read` turns the answer into our value."""
-        future = self._multi_callable(method).future(request, timeout=timeout)
+        try:
+            future = self._multi_callable(method).future(request, timeout=timeout)
+        except ValueError as error:
+            raise mapped(error, method.name, target) from error
         return Pending(future, method.name, target, read)  # type: ignore[arg-type]
 
     def stream(self, method: Method[A], request: Message) -> Iterator[A]:
@@ -173,7 +176,7 @@ def _serialized(message: Message) -> bytes:
 def mapped(error: Exception, call: str, target: str) -> EvictdError:
     """Turn a failed call into our error: the call, its target and the runtime's own words, in one line."""
     code = error.code() if isinstance(error, grpc.Call) else grpc.StatusCode.CANCELLED
-    details = error.details() if isinstance(error, grpc.Call) else "cancelled"
+    details = error.details() if isinstance(error, grpc.Call) else str(error)  # we closed the channel, or cancelled
     words = " ".join((details or "no details").split())
     if len(words) > MAX_ERROR_TEXT:
         words = words[: MAX_ERROR_TEXT - 3] + "..."
