@@ -63,18 +63,21 @@ def protected_culprit(
     Where the usage of an unprotected pod is unknown nothing is concluded (kubernetes issues 39124, 53659).
     """
     reachable, culprit, most = 0, None, 0
+    needed = limit_of(threshold, seen) - seen.available
     for row in rows:
-        protected = is_protected(row.pod, config)
-        if row.usage is None:
+        usage, pod = row.usage, row.pod
+        protected = is_protected(pod, config)
+        if usage is None:
             if not protected:
                 return None
             continue
         if not protected:
-            reachable += row.usage
-        if row.usage > most:
-            most, culprit = row.usage, row.pod if protected else None
-    needed = limit_of(threshold, seen) - seen.available
-    if culprit is None or reachable * NANO >= needed.nano:
+            reachable += usage
+        if usage > most:
+            most, culprit = usage, pod if protected else None
+        if reachable * NANO >= needed.nano:
+            return None
+    if culprit is None:
         return None
     form = RESOURCE_TO_FORMAT[SIGNAL_TO_RESOURCE[threshold.signal]]
     return Silent(

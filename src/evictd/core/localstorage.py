@@ -10,7 +10,7 @@ from evictd.core.config import EvictionConfig, Policy
 from evictd.core.decision import Because, EvictionReason, EvictPod
 from evictd.core.evict import evict_for_limit
 from evictd.core.observation import Observation
-from evictd.core.pod import EPHEMERAL_STORAGE, Pod, VolumeKind
+from evictd.core.pod import EPHEMERAL_STORAGE, LocalLimits, Pod, VolumeKind
 from evictd.core.quantity import Quantity, of_bytes
 from evictd.core.stats import ContainerStats, PodStats
 
@@ -23,19 +23,41 @@ def local_storage_evictions(
     observation: Observation, config: EvictionConfig, *, dedicated_image_fs: bool
 ) -> Iterator[EvictPod]:
     """Yield the eviction of every pod over a limit; the first limit that it broke is the reason."""
+    # The kubelet leaves the writable layer out where images have a filesystem of their own (spec 14, point 21).
+    with_rootfs = config.policy is Policy.STANDARD or not dedicated_image_fs
     for pod in observation.pods:
-        if not pod.accounts.has_local_limits:
+        limits = pod.accounts.local_limits
+        if limits is None:
             continue
         stats = observation.pod_stats.get(pod.uid)
-        if stats is None:
+        if stats is None or not _is_over(limits, stats, with_rootfs=with_rootfs):
             continue
         found = (
             _empty_dir_limit_eviction(pod, stats)
             or _pod_ephemeral_storage_limit_eviction(pod, stats)
-            or _container_ephemeral_storage_limit_eviction(pod, stats, config, dedicated_image_fs=dedicated_image_fs)
+            or _container_ephemeral_storage_limit_eviction(pod, stats, with_rootfs=with_rootfs)
         )
         if found is not None and (eviction := evict_for_limit(pod, *found, config)) is not None:
             yield eviction
+
+
+def _is_over(limits: LocalLimits, stats: PodStats, *, with_rootfs: bool) -> bool:
+    """Whether any limit is broken; plain integers, since nearly every pod of every cycle ends here."""
+    if limits.pod is not None and stats.ephemeral_storage is not None:
+        used = stats.ephemeral_storage.used_bytes
+        if used is not None and used > limits.pod:
+            return True
+    if limits.empty_dirs:
+        for name, used, _ in stats.volumes:
+            if used is not None and used > limits.empty_dirs.get(name, used):
+                return True
+    if limits.containers:
+        for container in stats.containers:
+            limit = limits.containers.get(container.name)
+            if limit is not None and _container_usage(container, with_rootfs=with_rootfs) > limit:
+                return True
+    # A limit below zero is broken by nothing at all, too.
+    return limits.pod is not None and limits.pod < 0
 
 
 def _empty_dir_limit_eviction(pod: Pod, stats: PodStats) -> tuple[str, Because] | None:
@@ -62,11 +84,9 @@ def _pod_ephemeral_storage_limit_eviction(pod: Pod, stats: PodStats) -> tuple[st
 
 
 def _container_ephemeral_storage_limit_eviction(
-    pod: Pod, stats: PodStats, config: EvictionConfig, *, dedicated_image_fs: bool
+    pod: Pod, stats: PodStats, *, with_rootfs: bool
 ) -> tuple[str, Because] | None:
     limits = {container.name: container.limits.get(EPHEMERAL_STORAGE) for container in pod.containers}
-    # The kubelet leaves the writable layer out where images have a filesystem of their own (spec 14, point 21).
-    with_rootfs = config.policy is Policy.STANDARD or not dedicated_image_fs
     for container in stats.containers:
         limit = limits.get(container.name)
         if limit is None or not limit.nano:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from evictd.core.quantity import ZERO, Quantity
+from evictd.core.quantity import NANO, ZERO, Quantity
 
 MEMORY = "memory"
 CPU = "cpu"
@@ -92,6 +92,17 @@ class Toleration:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LocalLimits:
+    """The pod's limits on local storage in whole bytes, rounded down: a counter above the one is above the other."""
+
+    empty_dirs: Mapping[str, int]
+    """By volume name."""
+    containers: Mapping[str, int]
+    """By container name."""
+    pod: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PodAccounts:
     """The sums over a pod's containers that ranking and limits need; amounts in nano-units, as quantities are exact."""
 
@@ -102,8 +113,8 @@ class PodAccounts:
     """ephemeral-storage: zero as soon as the pod has any pod-level resource (policy Kubelet)."""
     storage_limit: Quantity | None
     """The pod's ephemeral-storage limit, `None` where no container has one."""
-    has_local_limits: bool
-    """Whether any local-storage limit could be exceeded at all; most pods can skip the test."""
+    local_limits: "LocalLimits | None"
+    """`None` where the pod has no limit on local storage to exceed, as most have none."""
     local_volumes: frozenset[str]
     """Names of the volumes that live on the node's disk and count when ranking: hostPath, gitRepo, emptyDir, configMap."""
 
@@ -244,11 +255,26 @@ def _accounts(pod: Pod) -> PodAccounts:
         if pod_level
         else _with_overhead(pod, requests.get(EPHEMERAL_STORAGE, ZERO), EPHEMERAL_STORAGE),
         storage_limit=storage_limit,
-        has_local_limits=storage_limit is not None
-        or any(volume.size_limit is not None for volume in pod.volumes)
-        or any(EPHEMERAL_STORAGE in container.limits for container in pod.containers),
+        local_limits=_local_limits(pod, storage_limit),
         local_volumes=frozenset(volume.name for volume in pod.volumes if _is_local(volume)),
     )
+
+
+def _local_limits(pod: Pod, storage_limit: Quantity | None) -> LocalLimits | None:
+    empty_dirs = {
+        volume.name: volume.size_limit.nano // NANO
+        for volume in pod.volumes
+        if volume.kind is VolumeKind.EMPTY_DIR and volume.size_limit is not None and volume.size_limit.nano > 0
+    }
+    containers = {
+        container.name: container.limits[EPHEMERAL_STORAGE].nano // NANO
+        for container in pod.containers
+        if container.limits.get(EPHEMERAL_STORAGE, ZERO).nano
+    }
+    if not empty_dirs and not containers and storage_limit is None:
+        return None
+    whole = None if storage_limit is None else storage_limit.nano // NANO
+    return LocalLimits(empty_dirs=empty_dirs, containers=containers, pod=whole)
 
 
 def _with_overhead(pod: Pod, amount: Quantity, resource: str) -> int:

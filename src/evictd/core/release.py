@@ -68,12 +68,14 @@ def release_of_reclaim(
 
 
 def follow(
-    releases: Iterable[Release],
+    releases: tuple[Release, ...],
     observation: Observation,
     observations: Mapping[Signal, SignalObservation],
     now: int,
 ) -> tuple[Release, ...]:
     """Mark those gone since, and drop those that have come through or have had their time."""
+    if not releases:
+        return ()
     active = {pod.uid for pod in observation.pods}
     marked = (
         replace(release, gone_at=now)
