@@ -231,3 +231,9 @@ def _drop_ins(directory: Path) -> list[Path]:
         return sorted((one for one in directory.rglob("*.conf") if one.is_file()), key=lambda one: one.parts)
     except OSError as error:
         raise InputError(f"{directory}: {error.strerror or error}") from error
+
+
+def dump_yaml(value: object) -> str:
+    """Write plain data as YAML, keys in their order."""
+    text: str = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=120)
+    return text

@@ -251,8 +251,9 @@ BOOLEANS = frozenset(f"--{flag.name}" for flag in FLAGS if flag.read is _bool)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add every flag; values stay texts until `from_args`, so that all faults are found at once."""
+    """Add `--config` and every flag; values stay texts until `from_args`, so that all faults are found at once."""
     group = parser.add_argument_group("configuration", "these win over the file; the kubelet's own names and syntax")
+    group.add_argument("--config", metavar=_P, help="the configuration file, of one or two documents")
     for flag in FLAGS:
         group.add_argument(
             f"--{flag.name}", dest=_destination(flag), action="append", metavar=flag.form, help=flag.about

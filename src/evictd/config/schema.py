@@ -1,0 +1,117 @@
+"""The JSON Schema of both documents, made from their types, for editors and for checking files in a pipeline.
+
+`python -m evictd.config.schema` prints what is checked in as config/evictd.schema.json; `kind` chooses between the documents,
+so that one schema serves a file of two.
+"""
+
+import json
+import sys
+from enum import Enum
+from typing import Any
+
+import msgspec
+from msgspec import inspect
+
+from evictd.codec import evictd_config, kubelet_fields
+from evictd.codec.evictd_config import EvictdConfiguration
+from evictd.codec.kubelet_fields import IGNORED_FIELDS, KubeletConfiguration
+from evictd.codec.strict import Duration, unwrap
+from evictd.core.duration import format_duration
+from evictd.core.signal import Signal
+
+Schema = dict[str, Any]
+
+_DURATION = r"^[+-]?(0|((\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)$"
+_THRESHOLDS = {"evictionHard", "evictionSoft", "evictionSoftGracePeriod", "evictionMinimumReclaim"}
+
+
+def json_schema() -> Schema:
+    """Give the schema of a document of either kind."""
+    kubelet = _document(KubeletConfiguration, kubelet_fields.API_VERSION, kubelet_fields.KIND)
+    kubelet["properties"] |= {name: {"description": "Known, and ignored."} for name in sorted(IGNORED_FIELDS)}
+    evictd = _document(EvictdConfiguration, evictd_config.API_VERSION, evictd_config.KIND)
+    kinds = {kubelet_fields.KIND: kubelet, evictd_config.KIND: evictd}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "evictd configuration",
+        "description": "One document of the file: the kubelet's own configuration, or evictd's.",
+        "type": "object",
+        "required": ["apiVersion", "kind"],
+        "properties": {"kind": {"enum": list(kinds)}},
+        "allOf": [
+            {"if": {"properties": {"kind": {"const": kind}}}, "then": {"$ref": f"#/$defs/{kind}"}} for kind in kinds
+        ],
+        "$defs": kinds,
+    }
+
+
+def _document(cls: type[msgspec.Struct], api_version: str, kind: str) -> Schema:
+    schema = _struct(cls)
+    schema["required"] = ["apiVersion", "kind"]
+    schema["properties"] = {"apiVersion": {"const": api_version}, "kind": {"const": kind}, **schema["properties"]}
+    return schema
+
+
+def _struct(cls: type[msgspec.Struct]) -> Schema:
+    info = inspect.type_info(cls)
+    assert isinstance(info, inspect.StructType)  # noqa: S101 - what a struct class gives
+    properties = {}
+    for field in info.fields:
+        schema = _type(field.type) | _description(field.type)
+        if field.encode_name in _THRESHOLDS:
+            schema["propertyNames"] = {"enum": [signal.value for signal in Signal]}
+        default = _default(field)
+        if default is not None:
+            schema["default"] = default
+        properties[field.encode_name] = schema
+    return {
+        "type": "object",
+        "description": (cls.__doc__ or "").strip(),
+        "additionalProperties": False,
+        "properties": properties,
+    }
+
+
+def _default(field: inspect.Field) -> Any:
+    default = field.default
+    if isinstance(default, Duration):
+        return format_duration(default)
+    if isinstance(default, Enum):
+        return default.value
+    if isinstance(default, tuple):
+        return list(default)
+    return default if isinstance(default, bool | int | float | str) else None
+
+
+def _description(kind: inspect.Type) -> Schema:
+    extra = kind.extra_json_schema if isinstance(kind, inspect.Metadata) else None
+    return {"description": extra["description"]} if extra else {}
+
+
+def _type(kind: inspect.Type) -> Schema:
+    kind = unwrap(kind)
+    if isinstance(kind, inspect.StructType):
+        return _struct(kind.cls)
+    if isinstance(kind, inspect.DictType):
+        return {"type": "object", "additionalProperties": _type(kind.value_type)}
+    if isinstance(kind, inspect.VarTupleType):
+        return {"type": "array", "items": _type(kind.item_type)}
+    if isinstance(kind, inspect.IntType):
+        return {"type": "integer", "minimum": kind.ge, "maximum": kind.le}
+    if isinstance(kind, inspect.EnumType):
+        return {"enum": [member.value for member in kind.cls]}
+    if isinstance(kind, inspect.CustomType):
+        return {"type": "string", "pattern": _DURATION}
+    return {"type": _NAMES[type(kind)]}
+
+
+_NAMES = {inspect.BoolType: "boolean", inspect.FloatType: "number", inspect.StrType: "string"}
+
+
+def dump_schema() -> str:
+    """Give the text of the schema as it is checked in."""
+    return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(dump_schema())
