@@ -131,7 +131,9 @@ def _with_identity(sandboxes: Iterable[Sandbox]) -> tuple[list[Sandbox], list[Pr
     for row in sandboxes:
         fault = _fault(row) or (f"uid {row.uid!r} belongs to {names[row.uid]} pods" if names[row.uid] > 1 else "")
         if fault:
-            problems.append(Problem(source="pod identity", detail=f"sandbox {row.id[:12]}: {fault}; it is left alone"))
+            problems.append(
+                Problem(source="pod identity", detail=f"sandbox {row.id[:12]!r}: {fault}; it is left alone")
+            )
         else:
             kept.append(row)
     return kept, problems

@@ -91,7 +91,7 @@ class RuntimeReader:
         return found
 
     def _ask_cgroup(self, sandbox: Sandbox, problems: list[Problem]) -> None:
-        source = f"cgroup of {sandbox.namespace}/{sandbox.name}"
+        source = f"cgroup of sandbox {sandbox.id[:12]!r}"
         status = _unless_gone(partial(self._client.sandbox_status, sandbox.id, verbose=True), source, problems)
         if status is None:
             return
@@ -104,7 +104,7 @@ class RuntimeReader:
     def _read_statuses(self, containers: Iterable[Container], problems: list[Problem]) -> dict[str, ContainerStatus]:
         for container in containers:
             if container.id not in self._statuses and container.state.may_run:
-                source = f"container {container.id[:12]}"
+                source = f"container {container.id[:12]!r}"
                 status = _unless_gone(partial(self._client.container_status, container.id), source, problems)
                 if status is not None:
                     self._statuses[container.id] = status
