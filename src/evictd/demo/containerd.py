@@ -9,6 +9,7 @@ then cleans up.
 import os
 import signal
 import subprocess
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -155,20 +156,20 @@ class PrivateContainerd:
         if self._log is not None:
             self._log.close()
 
-    def import_images(self, archive: Path) -> None:
-        """Import an archive; returns when CRI lists its images."""
-        before = self._image_count()
-        run_tool(self.binaries.ctr, "-a", self.socket, "-n", "k8s.io", "images", "import", archive)
-        if not wait_for(lambda: self._image_count() > before, seconds=10):
-            raise NodeError(f"{archive}: imported, but not listed")
+    def import_images(self, archive: Path, references: Iterable[str]) -> None:
+        """Import an archive; returns when CRI lists all these images of it."""
+        wanted = set(references)
+        self.ctr("images", "import", str(archive))
+        if not wait_for(lambda: wanted <= self._references(), seconds=10):
+            raise NodeError(f"imported, but not listed: {', '.join(sorted(wanted - self._references()))}")
 
     def ctr(self, *arguments: str) -> str:
         """Call containerd's own client in the namespace that CRI uses."""
         return run_tool(self.binaries.ctr, "-a", self.socket, "-n", "k8s.io", *arguments)
 
-    def _image_count(self) -> int:
+    def _references(self) -> set[str]:
         with CriClient(self.endpoint) as client:
-            return len(client.list_images())
+            return {tag for image in client.list_images() for tag in image.repo_tags}
 
 
 def _answers(client: CriClient) -> bool:

@@ -36,8 +36,9 @@ class ImageRecipe:
     files: int = 0
 
 
-def write_archive(path: Path, recipes: Iterable[ImageRecipe], *, busybox: Path) -> None:
-    """Write the pause image, the busybox image and these into one archive for `ctr images import`."""
+def write_archive(path: Path, recipes: Iterable[ImageRecipe], *, busybox: Path) -> list[str]:
+    """Write pause, busybox and these images into one archive for `ctr images import`; gives their references."""
+    recipes = list(recipes)
     base = _busybox_layer(busybox)
     images = [_image(PAUSE, [_pause_layer()], "/pause"), _image(BUSYBOX, [base], "/bin/sh")]
     images += [_image(recipe.reference, [base, _padding_layer(recipe)], "/bin/sh") for recipe in recipes]
@@ -46,6 +47,7 @@ def write_archive(path: Path, recipes: Iterable[ImageRecipe], *, busybox: Path) 
     files = {"oci-layout": b'{"imageLayoutVersion":"1.0.0"}', "index.json": _json(index)}
     files |= {f"blobs/sha256/{name}": blob for name, blob in blobs.items()}
     path.write_bytes(_tar([(name, 0o644, blob) for name, blob in files.items()]))
+    return [PAUSE, BUSYBOX, *(recipe.reference for recipe in recipes)]
 
 
 def pause_elf() -> bytes:

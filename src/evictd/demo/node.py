@@ -98,8 +98,8 @@ class DisposableNode:
     def import_images(self, recipes: Iterable[ImageRecipe]) -> None:
         """Make these images, and pause and busybox, and import them."""
         archive = self.folder / "images.tar"
-        write_archive(archive, recipes, busybox=self.recipe.binaries.busybox)
-        self.containerd.import_images(archive)
+        made = write_archive(archive, recipes, busybox=self.recipe.binaries.busybox)
+        self.containerd.import_images(archive, made)
         archive.unlink()
 
     def run_pod(self, recipe: pods.PodRecipe) -> pods.RunningPod:

@@ -178,7 +178,7 @@ def mapped(error: Exception, call: str, target: str) -> EvictdError:
     code = error.code() if isinstance(error, grpc.Call) else grpc.StatusCode.CANCELLED
     details = error.details() if isinstance(error, grpc.Call) else str(error)  # we closed the channel, or cancelled
     words = " ".join((details or "no details").split())
-    if len(words) > MAX_ERROR_TEXT:
-        words = words[: MAX_ERROR_TEXT - 3] + "..."
+    if len(words) > MAX_ERROR_TEXT:  # the cause stands at the end of Go's errors
+        words = f"{words[: MAX_ERROR_TEXT // 2 - 5]} ... {words[-MAX_ERROR_TEXT // 2 :]}"
     subject = f"{call} {target}" if target else call
     return _ERRORS.get(code, RuntimeRefusedError)(f"{subject}: {code.name}: {words}")
