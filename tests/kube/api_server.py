@@ -308,12 +308,7 @@ class _Handler(BaseHTTPRequestHandler):
         key = (request.resource, request.namespace, request.name)
         if request.verb == "list":
             items, version = verbs.store.list(request.resource, request.namespace, _selector(query))
-            return {
-                "kind": "PodList",
-                "apiVersion": "v1",
-                "metadata": {"resourceVersion": str(version)},
-                "items": items,
-            }
+            return _page(items, version, query)
         if request.verb == "get":
             return verbs.get(key)
         if request.verb == "delete":
@@ -424,3 +419,14 @@ def _selector(query: dict[str, str]) -> Any:
 
 def _loads(raw: bytes) -> Any:
     return json.loads(raw) if raw else None
+
+
+def _page(items: list[Json], version: int, query: dict[str, str]) -> Json:
+    """One page of a list; the continue token is the place to go on and the version that the first page was read at."""
+    start, _, first = (query.get("continue") or "").partition(":")
+    begin, limit = int(start or 0), int(query.get("limit") or 0) or len(items)
+    meta: Json = {"resourceVersion": first or str(version)}
+    if begin + limit < len(items):
+        meta["continue"] = f"{begin + limit}:{meta['resourceVersion']}"
+        meta["remainingItemCount"] = len(items) - begin - limit
+    return {"kind": "PodList", "apiVersion": "v1", "metadata": meta, "items": items[begin : begin + limit]}

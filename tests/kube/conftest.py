@@ -1,16 +1,5 @@
-"""The API server double as a fixture."""
+"""The fixtures of this folder."""
 
-from collections.abc import Iterator
-from pathlib import Path
+from tests.kube.fixtures import api, transport
 
-import pytest
-from tests.kube.api_server import ApiServer
-from tests.kube.objects import node
-
-
-@pytest.fixture
-def api(tmp_path: Path) -> Iterator[ApiServer]:
-    """A running API server with the recorded node `n1` in it."""
-    with ApiServer(tmp_path) as server:
-        server.store.create("nodes", node())
-        yield server
+__all__ = ["api", "transport"]

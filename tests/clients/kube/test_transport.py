@@ -1,0 +1,117 @@
+"""Every way a request can fail is one of two errors, and none of them is a foreign exception."""
+
+import contextlib
+
+import pytest
+from tests.kube.api_server import ApiServer
+
+from evictd.clients.kube.transport import STRATEGIC_PATCH, Transport
+from evictd.errors import ApiRefusedError, ApiUnavailableError
+
+NODE = "/api/v1/nodes/n1"
+
+
+def test_bytes_come_back_with_the_servers_date(transport: Transport) -> None:
+    """The body is not interpreted; the date tells the server's clock."""
+    reply = transport.request("GET", NODE)
+    assert reply.json()["metadata"]["name"] == "n1"
+    assert reply.date.endswith("GMT")
+
+
+@pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
+def test_busy_servers_are_unavailable_and_name_a_time(api: ApiServer, transport: Transport, status: int) -> None:
+    """What may be different next time; Retry-After is handed on."""
+    api.fault(verb="get", status=status, retry_after="7", times=1)
+    with pytest.raises(ApiUnavailableError) as caught:
+        transport.request("GET", NODE)
+    assert caught.value.retry_after_seconds == 7
+    assert transport.request("GET", NODE).status == 200
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 409, 410, 422])
+def test_refusals_carry_status_and_reason(api: ApiServer, transport: Transport, status: int) -> None:
+    """What asking again would not change."""
+    api.fault(verb="get", status=status, times=1)
+    with pytest.raises(ApiRefusedError) as caught:
+        transport.request("GET", NODE)
+    assert (caught.value.status, caught.value.reason) == (status, "Injected")
+
+
+@pytest.mark.parametrize("after", ["soon", "-3", "Wed, 21 Oct 2026 07:28:00 GMT"])
+def test_a_retry_after_that_is_no_number_is_none(api: ApiServer, transport: Transport, after: str) -> None:
+    """Nothing is guessed from it."""
+    api.fault(status=503, retry_after=after, times=1)
+    with pytest.raises(ApiUnavailableError) as caught:
+        transport.request("GET", NODE)
+    assert caught.value.retry_after_seconds is None
+
+
+def test_an_answer_cut_short_is_unavailable(api: ApiServer, transport: Transport) -> None:
+    """Half an object is no object."""
+    api.fault(verb="get", cut=50, times=1)
+    with pytest.raises(ApiUnavailableError):
+        transport.request("GET", NODE)
+    api.fault(verb="get", refuse=True, times=1)
+    with pytest.raises(ApiUnavailableError):
+        transport.request("GET", NODE)
+    assert transport.request("GET", NODE).status == 200
+
+
+def test_garbage_is_unavailable(api: ApiServer, transport: Transport) -> None:
+    """A proxy's error page with status 200 is not taken for a node."""
+    api.fault(verb="get", status=200, body=b"<html>", times=1)
+    with pytest.raises(ApiUnavailableError, match="no JSON"):
+        transport.request("GET", NODE).json()
+
+
+def test_a_slow_answer_is_not_waited_for(api: ApiServer) -> None:
+    """The read has its own bound."""
+    from evictd.clients.kube.credentials import Credentials
+
+    impatient = Transport(Credentials(str(api.kubeconfig())), read_seconds=0.2)
+    api.fault(verb="get", delay=20, times=1)
+    with pytest.raises(ApiUnavailableError, match=r"(?i)timed out"):
+        impatient.request("GET", NODE)
+    impatient.close()
+
+
+def test_a_server_that_is_gone_and_comes_back(api: ApiServer, transport: Transport) -> None:
+    """Refused connections are unavailable; afterwards the same transport works on."""
+    assert transport.request("GET", NODE).status == 200
+    api.down()
+    with pytest.raises(ApiUnavailableError):
+        transport.request("GET", NODE)
+    api.up()
+    assert transport.request("GET", NODE).status == 200
+
+
+def test_bodies_and_content_types_arrive(api: ApiServer, transport: Transport) -> None:
+    """A patch carries its type and its body as given."""
+    body = {"metadata": {"labels": {"a": "ü"}}}
+    transport.request("PATCH", NODE, body=body, content_type=STRATEGIC_PATCH, query={"fieldManager": "evictd"})
+    line = api.requests("patch nodes")[0]
+    assert (line.content_type, line.body, line.query) == (STRATEGIC_PATCH, body, {"fieldManager": "evictd"})
+
+
+def test_a_stream_gives_lines_and_can_be_aborted(api: ApiServer, transport: Transport) -> None:
+    """The lines of a watch come as they are sent; an abort from another thread ends them."""
+    import threading
+
+    stream = transport.stream("/api/v1/nodes", query={"watch": "1", "resourceVersion": "1"}, idle_seconds=20)
+    lines = iter(stream)
+    assert b'"ERROR"' in next(lines)
+    quiet = transport.stream("/api/v1/nodes", query={"watch": "1"}, idle_seconds=30)
+    timer = threading.Timer(0.05, quiet.abort)
+    timer.start()
+    with contextlib.suppress(ApiUnavailableError):
+        assert list(quiet) == []
+    timer.join()
+    assert list(lines) == []
+    stream.abort()  # ended already: nothing happens
+
+
+def test_a_stream_that_is_refused(api: ApiServer, transport: Transport) -> None:
+    """Before the first line a watch fails like any request."""
+    api.fault(verb="watch", status=410, times=1)
+    with pytest.raises(ApiRefusedError, match="410"):
+        transport.stream("/api/v1/pods", query={"watch": "1"}, idle_seconds=5)
