@@ -17,7 +17,7 @@ from evictd.errors import EvictdError, ExitCode, InputError
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("evictd.daemon.run", "watch this node and evict when it must be"),
-    "status": ("evictd.daemon.status", "what the running daemon sees"),
+    "status": ("evictd.offline.status", "what the running daemon sees"),
     "check": ("evictd.offline.check", "validate a configuration, show its thresholds on this node, and lint it"),
     "explain": ("evictd.offline.explain", "who would go next for each signal, and why"),
     "simulate": ("evictd.offline.simulate", "the decisions over recorded or made-up input"),
