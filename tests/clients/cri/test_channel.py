@@ -1,0 +1,79 @@
+"""How failures are mapped: four kinds of error, one line each."""
+
+from pathlib import Path
+
+import grpc
+import pytest
+
+from evictd.clients.cri.channel import MAX_ERROR_TEXT, Channel, mapped, socket_path
+from evictd.clients.cri.runtime import LIST_CONTAINERS, VERSION
+from evictd.errors import (
+    EvictdError,
+    RuntimeNotFoundError,
+    RuntimeRefusedError,
+    RuntimeUnavailableError,
+    RuntimeUnimplementedError,
+)
+
+
+class FailedCall(grpc.RpcError, grpc.Call):  # type: ignore[misc]
+    """A call that ended with this code and these words."""
+
+    def __init__(self, code: grpc.StatusCode, details: str | None) -> None:
+        self._code, self._details = code, details
+
+    def code(self) -> grpc.StatusCode:
+        return self._code
+
+    def details(self) -> str | None:  # type: ignore[override]
+        return self._details
+
+
+EXPECTED = {
+    grpc.StatusCode.UNAVAILABLE: RuntimeUnavailableError,
+    grpc.StatusCode.DEADLINE_EXCEEDED: RuntimeUnavailableError,
+    grpc.StatusCode.CANCELLED: RuntimeUnavailableError,
+    grpc.StatusCode.NOT_FOUND: RuntimeNotFoundError,
+    grpc.StatusCode.UNIMPLEMENTED: RuntimeUnimplementedError,
+}
+
+
+@pytest.mark.parametrize("code", list(grpc.StatusCode), ids=lambda code: code.name)
+def test_each_code_becomes_one_of_four_errors(code: grpc.StatusCode) -> None:
+    error = mapped(FailedCall(code, "containerd's words"), "StopContainer", "abc")
+    assert type(error) is EXPECTED.get(code, RuntimeRefusedError)
+    assert str(error) == f"StopContainer abc: {code.name}: containerd's words"
+
+
+def test_long_words_in_many_lines_become_one_short_line() -> None:
+    error = mapped(FailedCall(grpc.StatusCode.UNKNOWN, "a\n b" * 1000), "Version", "")
+    assert "\n" not in str(error)
+    assert len(str(error)) <= MAX_ERROR_TEXT + len("Version: UNKNOWN: ")
+    assert str(error).endswith("b")
+    assert " ... " in str(error)
+
+
+def test_a_failure_without_words_says_so() -> None:
+    error: EvictdError = mapped(FailedCall(grpc.StatusCode.UNKNOWN, None), "Version", "")
+    assert str(error) == "Version: UNKNOWN: no details"
+
+
+def test_an_endpoint_with_and_without_its_scheme() -> None:
+    assert socket_path("unix:///run/x.sock") == socket_path("/run/x.sock") == "/run/x.sock"
+
+
+def test_a_call_on_its_way_fails_the_same_way_and_tells_when(tmp_path: Path) -> None:
+    from cri_api.v1 import api_pb2 as pb
+
+    channel = Channel(f"{tmp_path}/none.sock")
+    told: list[bool] = []
+    pending = channel.begin(VERSION, pb.VersionRequest(), timeout=5, read=lambda answer: answer.version)
+    pending.when_done(lambda: told.append(True))
+    with pytest.raises(RuntimeUnavailableError):
+        pending.result()
+    assert pending.done()
+    late = channel.begin(LIST_CONTAINERS, pb.ListContainersRequest(), timeout=5, read=lambda _: None)
+    late.cancel()
+    with pytest.raises(RuntimeUnavailableError, match="ListContainers: "):
+        late.result()
+    channel.close()

@@ -1,0 +1,35 @@
+"""One client for both services: its deadlines, its laziness, its end."""
+
+from pathlib import Path
+
+import pytest
+
+from evictd.clients.cri.client import DEFAULT_TIMEOUT_SECONDS, READ_TIMEOUT_SECONDS, CriClient
+from evictd.errors import InvalidValueError, RuntimeUnavailableError
+
+
+def test_nothing_is_connected_before_the_first_call(tmp_path: Path) -> None:
+    expected = pytest.raises(RuntimeUnavailableError, match=r"Version: UNAVAILABLE: .*none.sock")
+    with CriClient(f"unix://{tmp_path}/none.sock") as client, expected:
+        client.version()
+
+
+def test_a_closed_client_is_unavailable(tmp_path: Path) -> None:
+    client = CriClient(f"unix://{tmp_path}/none.sock")
+    client.close()
+    with pytest.raises(RuntimeUnavailableError):
+        client.list_containers()
+    with pytest.raises(RuntimeUnavailableError):
+        client.begin_stop_container("some", 1).result()
+
+
+def test_reads_do_not_wait_as_long_as_changes() -> None:
+    assert READ_TIMEOUT_SECONDS < DEFAULT_TIMEOUT_SECONDS
+
+
+@pytest.mark.parametrize(
+    "endpoint", ["", "tcp://127.0.0.1:1", "relative.sock", "unix://relative", "unix:///" + "x" * 110]
+)
+def test_only_a_unix_sockets_path_is_an_endpoint(endpoint: str) -> None:
+    with pytest.raises(InvalidValueError, match="containerRuntimeEndpoint"):
+        CriClient(endpoint)
