@@ -43,6 +43,8 @@ def report(out: Path, took: float | None) -> int:
     tests, failed, errors, skipped = (
         sum(int(suite[key]) for suite in totals) for key in ("tests", "failures", "errors", "skipped")
     )
+    figures = out / "figures.txt"
+    print(figures.read_text() if figures.exists() else "", end="")
     up = (out / "boot-seconds").read_text().strip()
     passed = tests - failed - errors - skipped
     print(
