@@ -17,9 +17,11 @@ _LONGEST_STAND = 1.0
 class Pace:
     """Walk as fast as you can, unless someone asks for room: `with pace: ...` is the time for which walks stand aside."""
 
-    __slots__ = ("_clear", "due")
+    __slots__ = ("_clear", "due", "entries")
 
     def __init__(self) -> None:
+        self.entries = 0
+        """How many entries were looked at in all: as long as it grows, nothing hangs."""
         self.due = False
         """Whether the walk has to call `pause` before its next entry."""
         self._clear = Event()
@@ -41,28 +43,30 @@ class Pace:
 
     def spent(self, entries: int) -> None:
         """Account for entries that were looked at."""
+        self.entries += entries
 
 
 class BudgetedPace(Pace):
     """A pace of at most so many entries per second, on average over any stretch longer than a slice."""
 
-    __slots__ = ("_clock", "_entries", "_rate", "_slice_began", "_stopped")
+    __slots__ = ("_clock", "_rate", "_slice_began", "_slice_entries", "_stopped")
 
     def __init__(self, *, entries_per_second: int, clock: Callable[[], int], stopped: Event) -> None:
         super().__init__()
         self._rate = entries_per_second
         self._clock = clock
         self._stopped = stopped
-        self._entries = 0
+        self._slice_entries = 0
         self._slice_began = clock()
 
     def spent(self, entries: int) -> None:
         """Sleep off what was looked at too soon; wakes at once when the walk is to stop."""
-        self._entries += entries
-        earned = self._entries * SECOND // self._rate
+        self.entries += entries
+        self._slice_entries += entries
+        earned = self._slice_entries * SECOND // self._rate
         elapsed = self._clock() - self._slice_began
         if earned > elapsed:
             self._stopped.wait((earned - elapsed) / SECOND)
         if elapsed > SECOND:
             # Time in which nothing was walked is not saved up for a burst.
-            self._entries, self._slice_began = 0, self._clock()
+            self._slice_entries, self._slice_began = 0, self._clock()
