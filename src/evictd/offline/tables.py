@@ -1,0 +1,211 @@
+"""How do a story, a node and a ranking look on a terminal?
+
+Tables for people, at 80 columns and more, with or without colour: what colour says is said in words as well. rich is imported
+here, when something is drawn, and nowhere else in this room.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TextIO
+
+from evictd.core.config import EvictionConfig, Policy
+from evictd.core.decision import (
+    EvictPod,
+    Finding,
+    RankedPod,
+    Ranking,
+    ReclaimNode,
+    SignalUnobserved,
+    StatsMissing,
+    ThresholdFinding,
+    Wait,
+)
+from evictd.core.quantity import NANO
+from evictd.core.signal import SIGNAL_TO_RESOURCE, Resource
+from evictd.core.threshold import Origin
+from evictd.offline.rehearse import Cycle, Turn
+from evictd.offline.story import TOP_ROWS
+from evictd.offline.words import (
+    amount,
+    clean,
+    conditions_words,
+    distance,
+    goes_before,
+    period,
+    place_words,
+    pod_name,
+    protection,
+    say_decision,
+    say_finding,
+    standing,
+    units_words,
+    value_words,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+_SHOWN_AROUND = 3
+"""Rows of a ranking in a story: the victim, and who would have been next."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """How much is shown: `everything` keeps calm derived thresholds and every row of a ranking."""
+
+    config: EvictionConfig
+    everything: bool = False
+
+
+def console(out: TextIO, width: int | None = None) -> "Console":
+    """Make the console: plain where `out` is no terminal or NO_COLOR is set; nothing in a text is markup."""
+    from rich.console import Console  # noqa: PLC0415 - only commands for people pay for it
+
+    return Console(file=out, width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
+
+
+def _table(*columns: str) -> "Table":
+    """Make a table without lines; a column whose name ends in `>` is aligned to the right."""
+    from rich.table import Table  # noqa: PLC0415
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for column in columns:
+        name = column.removesuffix(">")
+        right = "right" if column.endswith(">") else "left"
+        table.add_column(name, justify=right, overflow="fold", no_wrap=column not in {"POD", "WHY", "STANDING"})  # type: ignore[arg-type]
+    return table
+
+
+# --- a story ----------------------------------------------------------------------------------------------------------
+
+
+def print_story(name: str, cycles: Iterable[Cycle], view: View, to: "Console") -> None:
+    """Print every step: what was seen, what was met, what was reclaimed, who was evicted and why in this order."""
+    to.print(f"{clean(name) or 'scenario'}: decided by policy {view.config.policy.value}", style="bold")
+    for cycle in cycles:
+        to.print()
+        print_cycle(cycle, view, to)
+
+
+def print_cycle(cycle: Cycle, view: View, to: "Console") -> None:
+    """Print one step."""
+    from rich.text import Text  # noqa: PLC0415
+
+    conditions = conditions_words(cycle.state.node_conditions)
+    heading = Text.assemble((f"at {period(cycle.at)}", "bold cyan"), "   conditions: ")
+    heading.append(conditions, style="bold yellow" if cycle.state.node_conditions else "")
+    heading.append(f"   phase: {cycle.state.phase.name.value}")
+    to.print(heading)
+    for number, turn in enumerate(cycle.turns):
+        if number:
+            to.print("  after node-level reclaim", style="dim")
+        _print_turn(turn, view, to)
+    for pod, answer in cycle.admissions:
+        verdict = "admitted" if answer.admitted else f"rejected: {answer.message.strip()}"
+        to.print(f"  admission: {pod_name(pod)} {verdict}")
+
+
+def _print_turn(turn: Turn, view: View, to: "Console") -> None:
+    from rich.padding import Padding  # noqa: PLC0415
+
+    findings = turn.step.findings
+    thresholds = [finding for finding in findings if isinstance(finding, ThresholdFinding)]
+    shown = [finding for finding in thresholds if view.everything or not _calm_copy(finding)]
+    if shown:
+        to.print(Padding(_threshold_table(shown), (0, 0, 0, 2), expand=False))
+    if len(shown) < len(thresholds):
+        calm = ", ".join(dict.fromkeys(f.threshold.signal.value for f in thresholds if f not in shown))
+        to.print(Padding(f"calm: {calm}", (0, 0, 0, 2), expand=False), style="dim")
+    for ranking in (finding for finding in findings if isinstance(finding, Ranking)):
+        to.print(Padding(_short_ranking(ranking, view), (0, 0, 0, 2), expand=False))
+    for line, style in _lines(turn, view):
+        to.print(Padding(line, (0, 0, 0, 2), expand=False), style=style)
+
+
+def _calm_copy(finding: ThresholdFinding) -> bool:
+    """Whether this is the copy of another threshold, with nothing to tell."""
+    return finding.threshold.origin is Origin.DERIVED and not finding.met and not finding.kept_by_min_reclaim
+
+
+def _threshold_table(findings: Sequence[ThresholdFinding]) -> "Table":
+    table = _table("SIGNAL", "AVAILABLE>", "THRESHOLD>", "DISTANCE>", "STANDING")
+    for finding in findings:
+        table.add_row(*_threshold_cells(finding), style="yellow" if finding.met or finding.kept_by_min_reclaim else "")
+    return table
+
+
+def _threshold_cells(finding: ThresholdFinding) -> tuple[str, str, str, str, str]:
+    threshold = finding.threshold
+    resource = SIGNAL_TO_RESOURCE[threshold.signal]
+    gap = units_words(distance(finding), resource)
+    kind = "hard" if threshold.hard else f"soft {period(threshold.grace_period)}"
+    limit = amount(finding.limit, resource)
+    if threshold.value.quantity is None:
+        limit = f"{value_words(threshold.value)} {limit}"
+    return (
+        threshold.signal.value,
+        amount(finding.available, resource),
+        limit,
+        gap if gap.startswith("-") else f"+{gap}",
+        f"{kind}: {standing(finding)}",
+    )
+
+
+def _lines(turn: Turn, view: View) -> Iterator[tuple[str, str]]:
+    """Give the sentences of a reading, each with its style: what was decided last, what it was decided on before."""
+    for finding in turn.step.findings:
+        if not isinstance(finding, ThresholdFinding | Ranking):
+            yield f"- {_say(finding, view)}", "dim" if isinstance(finding, SignalUnobserved) else ""
+    for decision in turn.step.decisions:
+        if isinstance(decision, EvictPod):
+            yield f"> {say_decision(decision)}", "bold red"
+        elif isinstance(decision, ReclaimNode):
+            yield f"> {say_decision(decision)}", "bold green"
+        elif not isinstance(decision, Wait):
+            yield f"> {say_decision(decision)}", "bold"
+
+
+def _say(finding: Finding, view: View) -> str:
+    text = say_finding(finding, view.config)
+    if isinstance(finding, StatsMissing):
+        standard = view.config.policy is Policy.STANDARD
+        text += "; ranked last of their priority" if standard else "; ranked before all others"
+    return text
+
+
+# --- rankings ---------------------------------------------------------------------------------------------------------
+
+
+def _short_ranking(ranking: Ranking, view: View) -> "Table":
+    """Show the head of a ranking as far as the first pod that may go, and who comes after it."""
+    first = next((i for i, row in enumerate(ranking.rows) if not protection(row.pod, view.config)), 0)
+    return ranking_table(ranking.rows, ranking.resource, view, limit=min(first + _SHOWN_AROUND, TOP_ROWS))
+
+
+def ranking_table(rows: Sequence[RankedPod], resource: Resource, view: View, *, limit: int = TOP_ROWS) -> "Table":
+    """Show pods in the order in which they would go, what each place is made of, and what puts it before the next."""
+    table = _table("RANK>", "POD", "PRIORITY>", "USAGE>", "REQUEST>", "WHY")
+    shown = rows if view.everything else rows[:limit]
+    for index, row in enumerate(shown):
+        following = rows[index + 1] if index + 1 < len(rows) else None
+        table.add_row(*_row_cells(index, row, following, resource, view))
+    if len(shown) < len(rows):
+        table.add_row("", f"and {len(rows) - len(shown)} more (--all)", style="dim")
+    return table
+
+
+def _row_cells(
+    index: int, row: RankedPod, following: RankedPod | None, resource: Resource, view: View
+) -> tuple[str, str, str, str, str, str]:
+    guarded = protection(row.pod, view.config)
+    why = place_words(row, resource) if following is None else goes_before(row, following, resource)
+    request = "?" if not row.pod.spec_known else units_words(-(-row.request // NANO), resource)
+    return (
+        str(index + 1),
+        pod_name(row.pod),
+        str(row.priority) if row.pod.spec_known else "?",
+        units_words(row.usage, resource),
+        "-" if resource is Resource.PIDS else request,
+        f"protected ({guarded}); {why}" if guarded else why,
+    )
