@@ -178,6 +178,7 @@ def mapped(error: Exception, call: str, target: str) -> EvictdError:
     code = error.code() if isinstance(error, grpc.Call) else grpc.StatusCode.CANCELLED
     details = error.details() if isinstance(error, grpc.Call) else str(error)  # we closed the channel, or cancelled
     words = " ".join((details or "no details").split())
+    words = "".join(each if each.isprintable() else "?" for each in words)
     if len(words) > MAX_ERROR_TEXT:  # the cause stands at the end of Go's errors
         words = f"{words[: MAX_ERROR_TEXT // 2 - 5]} ... {words[-MAX_ERROR_TEXT // 2 :]}"
     subject = f"{call} {target}" if target else call

@@ -290,7 +290,7 @@ def _amount(message: Any, name: str) -> int | None:
 
 
 def _insist(call: str, message: Any, names: tuple[str, ...]) -> None:
-    missing = [name for name in names if not getattr(message, name)]
-    missing += [name for name in names if name == "metadata" and not message.HasField(name)]
+    present = {descriptor.name for descriptor, _ in message.ListFields()}  # set, and not empty or zero
+    missing = [name for name in names if name not in present]
     if missing:
         raise RuntimeRefusedError(f"{call}: the runtime's answer lacks {', '.join(missing)}")

@@ -1,0 +1,70 @@
+"""A small real gRPC server on a unix socket that answers as a test tells it: well, late, wrongly or not at all."""
+
+import socket
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import grpc
+
+Answer = Callable[[bytes, grpc.ServicerContext], bytes]
+"""Takes and gives the bytes on the wire; may abort the call."""
+
+
+@contextmanager
+def fake_runtime(path: Path, answers: Mapping[str, Answer]) -> Iterator[str]:
+    """Serve these answers by method name; what is not listed is UNIMPLEMENTED. Gives the endpoint."""
+    methods = {name: grpc.unary_unary_rpc_method_handler(answer) for name, answer in answers.items()}
+    services = [f"runtime.v1.{name}" for name in ("RuntimeService", "ImageService")]
+    handlers = [grpc.method_handlers_generic_handler(service, methods) for service in services]
+    server = grpc.server(ThreadPoolExecutor(8), handlers=handlers)
+    server.add_insecure_port(f"unix://{path}")
+    server.start()
+    try:
+        yield f"unix://{path}"
+    finally:
+        server.stop(0).wait(10)
+
+
+@contextmanager
+def foreign_server(path: Path, greet: Callable[[socket.socket], None]) -> Iterator[str]:
+    """Listen with something that is no runtime: `greet` is called with each connection. Gives the endpoint."""
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(path))
+    listener.listen()
+    connections: list[socket.socket] = []
+
+    def accept() -> None:
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return  # closed
+            connections.append(connection)
+            try:
+                greet(connection)
+            except OSError:
+                continue  # the other side is gone
+
+    thread = threading.Thread(target=accept)
+    thread.start()
+    try:
+        yield f"unix://{path}"
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        thread.join(10)
+        for connection in connections:
+            connection.close()
+
+
+def failing(code: grpc.StatusCode, details: str) -> Answer:
+    """An answer that is this error."""
+
+    def answer(_: bytes, context: grpc.ServicerContext) -> bytes:
+        context.abort(code, details)
+        raise AssertionError  # abort raises
+
+    return answer

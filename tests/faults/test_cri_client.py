@@ -1,0 +1,203 @@
+"""Bad runtimes: none, another server, late, half, garbage. One clear error each, and recovery when the runtime does."""
+
+import socket
+import threading
+from pathlib import Path
+
+import grpc
+import pytest
+from cri_api.v1 import api_pb2 as pb
+from tests.faults.cri_server import Answer, failing, fake_runtime, foreign_server
+
+from evictd.clients.cri import CriClient
+from evictd.demo.tool import wait_for
+from evictd.errors import (
+    EvictdError,
+    RuntimeNotFoundError,
+    RuntimeRefusedError,
+    RuntimeUnavailableError,
+    RuntimeUnimplementedError,
+)
+
+VERSION = pb.VersionResponse(runtime_name="fake", runtime_version="1", runtime_api_version="v1").SerializeToString()
+
+
+def one_line(error: pytest.ExceptionInfo[EvictdError]) -> str:
+    text = str(error.value)
+    assert "\n" not in text
+    assert len(text) < 400
+    return text
+
+
+@pytest.mark.parametrize("kind", ["nothing", "file", "folder", "deserted socket"])
+def test_nobody_listens(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "s"
+    if kind == "file":
+        path.write_text("no socket")
+    elif kind == "folder":
+        path.mkdir()
+    elif kind == "deserted socket":
+        deserted = socket.socket(socket.AF_UNIX)
+        deserted.bind(str(path))
+        deserted.close()
+    with CriClient(f"unix://{path}") as client, pytest.raises(RuntimeUnavailableError) as error:
+        client.list_containers()
+    assert one_line(error).startswith("ListContainers: UNAVAILABLE: ")
+    assert str(path) in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "greeting", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"SSH-2.0-OpenSSH_9\r\n", b"\0" * 64, b"\xff" * 4096, None]
+)
+def test_something_else_listens(tmp_path: Path, greeting: bytes | None) -> None:
+    def greet(connection: socket.socket) -> None:
+        if greeting is not None:
+            connection.sendall(greeting)
+        connection.close()
+
+    with foreign_server(tmp_path / "s", greet) as endpoint, CriClient(endpoint, timeout_seconds=5) as client:
+        with pytest.raises((RuntimeUnavailableError, RuntimeRefusedError)) as error:
+            client.version()
+        one_line(error)
+
+
+def test_something_that_never_says_a_word(tmp_path: Path) -> None:
+    with foreign_server(tmp_path / "s", lambda _: None) as endpoint, CriClient(endpoint, timeout_seconds=1) as client:
+        with pytest.raises(RuntimeUnavailableError) as error:
+            client.version()
+        one_line(error)
+
+
+def test_an_answer_that_comes_too_late(tmp_path: Path) -> None:
+    release = threading.Event()
+
+    def late(_: bytes, __: grpc.ServicerContext) -> bytes:
+        release.wait(30)
+        return VERSION
+
+    with fake_runtime(tmp_path / "s", {"Version": late}) as endpoint, CriClient(endpoint, timeout_seconds=1) as client:
+        with pytest.raises(RuntimeUnavailableError, match="Version: DEADLINE_EXCEEDED"):
+            client.version()
+        release.set()
+        assert client.version().runtime_name == "fake"
+
+
+def test_a_runtime_that_goes_away_in_the_middle_and_comes_back(tmp_path: Path) -> None:
+    asked, release = threading.Event(), threading.Event()
+
+    def stuck(_: bytes, __: grpc.ServicerContext) -> bytes:
+        asked.set()
+        release.wait(30)
+        return b""
+
+    path = tmp_path / "s"
+    with CriClient(f"unix://{path}") as client:
+        with fake_runtime(path, {"StopContainer": stuck}):
+            pending = client.begin_stop_container("c1", 30)
+            assert asked.wait(30)
+            threading.Timer(0.2, release.set).start()
+        with pytest.raises((RuntimeUnavailableError, RuntimeRefusedError), match="StopContainer c1"):
+            pending.result()
+        with fake_runtime(path, {"Version": lambda *_: VERSION}):
+            assert wait_for(lambda: answers(client), seconds=30)
+
+
+def answers(client: CriClient) -> bool:
+    try:
+        return client.version().runtime_name == "fake"
+    except RuntimeUnavailableError:
+        return False
+
+
+def test_a_server_that_knows_none_of_the_calls(tmp_path: Path) -> None:
+    with fake_runtime(tmp_path / "s", {}) as endpoint, CriClient(endpoint) as client:
+        with pytest.raises(RuntimeUnimplementedError, match="ListContainers: UNIMPLEMENTED"):
+            client.list_containers()
+        assert client.runtime_config().cgroup_driver is None
+
+
+GARBAGE = [b"\xff", b"\x0a\xff\xff\xff\xff\x0f", b"\x08", b"HTTP/1.1 200 OK", bytes(range(256))]
+
+
+@pytest.mark.parametrize("garbage", GARBAGE, ids=range(len(GARBAGE)))
+def test_garbage_is_refused_or_means_nothing(tmp_path: Path, garbage: bytes) -> None:
+    """Bytes that happen to parse give rows without an identity, which are skipped."""
+    answers: dict[str, Answer] = {
+        name: lambda *_: garbage
+        for name in ("ListContainers", "ListPodSandbox", "ListImages", "ContainerStatus", "ListContainerStats")
+    }
+    with fake_runtime(tmp_path / "s", answers) as endpoint, CriClient(endpoint) as client:
+        for call in (client.list_containers, client.list_sandboxes, client.list_images, client.list_container_stats):
+            try:
+                assert call() == ()
+            except RuntimeRefusedError as error:
+                assert "\n" not in str(error)  # noqa: PT017 - either end is right
+        with pytest.raises(RuntimeRefusedError) as refused:
+            client.container_status("c1")
+        one_line(refused)
+
+
+def test_half_an_answer_is_refused(tmp_path: Path) -> None:
+    half = pb.ContainerStatusResponse(status=pb.ContainerStatus(id="c1", created_at=1)).SerializeToString()
+    with fake_runtime(tmp_path / "s", {"ContainerStatus": lambda *_: half}) as endpoint, CriClient(endpoint) as client:
+        with pytest.raises(RuntimeRefusedError, match=r"ContainerStatus: .* lacks metadata, image_ref") as error:
+            client.container_status("c1")
+        one_line(error)
+
+
+def test_an_answer_beyond_all_measure_is_refused(tmp_path: Path) -> None:
+    image = pb.Image(id="i", repo_tags=["x" * 1000])
+    huge = pb.ListImagesResponse(images=[image] * 20_000).SerializeToString()
+    with fake_runtime(tmp_path / "s", {"ListImages": lambda *_: huge}) as endpoint, CriClient(endpoint) as client:
+        with pytest.raises(RuntimeRefusedError, match="ListImages: RESOURCE_EXHAUSTED") as error:
+            client.list_images()
+        one_line(error)
+
+
+@pytest.mark.parametrize("details", ["", "line one\nline two\r\n" * 100, "\x1b[31m red", "x" * 3000])
+def test_hostile_words_stay_in_one_line(tmp_path: Path, details: str) -> None:
+    answer = failing(grpc.StatusCode.UNKNOWN, details)
+    with fake_runtime(tmp_path / "s", {"RemoveImage": answer}) as endpoint, CriClient(endpoint) as client:
+        with pytest.raises(RuntimeRefusedError) as error:
+            client.remove_image("localhost/app:1")
+        assert one_line(error).startswith("RemoveImage localhost/app:1: UNKNOWN: ")
+        assert str(error.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    "method", ["StopContainer", "StopPodSandbox", "RemoveContainer", "RemovePodSandbox", "RemoveImage"]
+)
+def test_not_found_is_success_where_the_aim_is_that_it_be_gone(tmp_path: Path, method: str) -> None:
+    gone = failing(grpc.StatusCode.NOT_FOUND, "no such thing")
+    with (
+        fake_runtime(tmp_path / "s", {method: gone, "ContainerStatus": gone}) as endpoint,
+        CriClient(endpoint) as client,
+    ):
+        calls = {
+            "StopContainer": lambda: client.stop_container("x", 1),
+            "StopPodSandbox": lambda: client.stop_sandbox("x"),
+            "RemoveContainer": lambda: client.remove_container("x"),
+            "RemovePodSandbox": lambda: client.remove_sandbox("x"),
+            "RemoveImage": lambda: client.remove_image("x"),
+        }
+        calls[method]()
+        with pytest.raises(RuntimeNotFoundError):
+            client.container_status("x")
+
+
+def test_a_split_image_filesystem_as_cri_o_reports_it(tmp_path: Path) -> None:
+    def usage(mountpoint: str) -> pb.FilesystemUsage:
+        return pb.FilesystemUsage(
+            timestamp=1,
+            fs_id=pb.FilesystemIdentifier(mountpoint=mountpoint),
+            used_bytes=pb.UInt64Value(value=7),
+            inodes_used=pb.UInt64Value(value=3),
+        )
+
+    split = pb.ImageFsInfoResponse(
+        image_filesystems=[usage("/images")], container_filesystems=[usage("/containers")]
+    ).SerializeToString()
+    with fake_runtime(tmp_path / "s", {"ImageFsInfo": lambda *_: split}) as endpoint, CriClient(endpoint) as client:
+        info = client.image_fs_info()
+    assert [each.mountpoint for each in info.image_filesystems] == ["/images"]
+    assert [(each.mountpoint, each.used_bytes) for each in info.container_filesystems] == [("/containers", 7)]

@@ -1,0 +1,192 @@
+"""Terminations on a runtime that errs, lies, changes its mind or goes away: never finished while anything runs, never a spin."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import grpc
+from cri_api.v1 import api_pb2 as pb
+from tests.faults.cri_server import Answer, failing, fake_runtime
+
+from evictd.act.terminate import Termination, Terminator
+from evictd.clients.cri import CriClient
+from evictd.demo.tool import wait_for
+
+
+@dataclass(slots=True)
+class Model:
+    """A runtime's view: what it lists, and how it answers to stops."""
+
+    running: set[str] = field(default_factory=set)
+    ready: set[str] = field(default_factory=lambda: {"s1"})
+    stops: list[tuple[str, int]] = field(default_factory=list)
+    fail_stops: int = 0
+    fail_lists: int = 0
+    on_stop: Callable[[str], None] = lambda _: None
+    deny: set[str] = field(default_factory=set)
+
+    def answers(self) -> dict[str, Answer]:
+        return {
+            "StopContainer": self.stop_container,
+            "StopPodSandbox": self.stop_sandbox,
+            "ListContainers": self.list_containers,
+            "ListPodSandbox": self.list_sandboxes,
+        }
+
+    def stop_container(self, request: bytes, context: grpc.ServicerContext) -> bytes:
+        message = pb.StopContainerRequest.FromString(request)
+        self.stops.append((message.container_id, message.timeout))
+        if self.fail_stops > 0:
+            self.fail_stops -= 1
+            return failing(grpc.StatusCode.UNKNOWN, "device or resource busy")(request, context)
+        if message.container_id in self.deny:
+            return failing(grpc.StatusCode.NOT_FOUND, "not found")(request, context)
+        self.running.discard(message.container_id)
+        self.on_stop(message.container_id)
+        return b""
+
+    def stop_sandbox(self, request: bytes, _: grpc.ServicerContext) -> bytes:
+        self.ready.discard(pb.StopPodSandboxRequest.FromString(request).pod_sandbox_id)
+        return b""
+
+    def list_containers(self, request: bytes, context: grpc.ServicerContext) -> bytes:
+        if self.fail_lists > 0:
+            self.fail_lists -= 1
+            return failing(grpc.StatusCode.UNKNOWN, "meta.db is locked")(request, context)
+        rows = [
+            pb.Container(
+                id=each,
+                pod_sandbox_id="s1",
+                metadata=pb.ContainerMetadata(name=each),
+                image=pb.ImageSpec(image="i"),
+                state=pb.CONTAINER_RUNNING,
+            )
+            for each in sorted(self.running)
+        ]
+        return pb.ListContainersResponse(containers=rows).SerializeToString()
+
+    def list_sandboxes(self, _: bytes, __: grpc.ServicerContext) -> bytes:
+        metadata = pb.PodSandboxMetadata(name="web", namespace="default", uid="u1")
+        ids = sorted({"s1", *self.ready})
+        states = {each: pb.SANDBOX_READY if each in self.ready else pb.SANDBOX_NOTREADY for each in ids}
+        rows = [pb.PodSandbox(id=each, metadata=metadata, state=states[each]) for each in ids]
+        return pb.ListPodSandboxResponse(items=rows).SerializeToString()
+
+
+def clock() -> int:
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+
+
+def terminate(tmp_path: Path, model: Model, containers: list[str], *, grace_seconds: int = 1) -> Termination:
+    with (
+        fake_runtime(tmp_path / "s", model.answers()) as endpoint,
+        CriClient(endpoint) as client,
+        Terminator(client, clock=clock) as terminator,
+    ):
+        terminator.begin("u1", containers=containers, sandboxes=["s1"], grace_seconds=grace_seconds)
+        assert wait_for(lambda: not terminator.in_flight(), seconds=60), terminator.progress("u1")
+        state = terminator.progress("u1")
+    assert state is not None
+    return state
+
+
+def test_a_refused_stop_is_tried_again_with_a_growing_pause(tmp_path: Path) -> None:
+    model = Model(running={"c1"}, fail_stops=3)
+    state = terminate(tmp_path, model, ["c1"], grace_seconds=30)
+    assert state.attempts == 4
+    assert len(state.errors) == 3
+    assert state.errors[0] == "StopContainer c1: UNKNOWN: device or resource busy"
+    assert state.finished_at is not None
+    assert state.finished_at - state.started_at >= (200 + 400 + 800) * 10**6
+    assert all(timeout >= 28 for _, timeout in model.stops)  # what is left of the grace, each time
+
+
+def test_the_sandbox_keeps_its_grace_while_stops_fail_and_goes_when_it_is_over(tmp_path: Path) -> None:
+    model = Model(running={"c1"}, fail_stops=1000)
+    model_ready_at_stop: list[bool] = []
+    model.on_stop = lambda _: model_ready_at_stop.append("s1" in model.ready)
+
+    def give_in(request: bytes, context: grpc.ServicerContext) -> bytes:
+        model.running.clear()  # as containerd kills what is left in a sandbox
+        return Model.stop_sandbox(model, request, context)
+
+    answers = {**model.answers(), "StopPodSandbox": give_in}
+    with (
+        fake_runtime(tmp_path / "s", answers) as endpoint,
+        CriClient(endpoint) as client,
+        Terminator(client, clock=clock) as terminator,
+    ):
+        begun = terminator.begin("u1", containers=["c1"], sandboxes=["s1"], grace_seconds=2)
+        assert wait_for(lambda: not terminator.in_flight(), seconds=60)
+        state = terminator.progress("u1")
+    assert state is not None
+    assert state.finished_at is not None
+    assert state.finished_at >= begun.grace_ends_at
+
+
+def test_a_listing_that_fails_finishes_nothing(tmp_path: Path) -> None:
+    model = Model(running={"c1"}, fail_lists=2)
+    state = terminate(tmp_path, model, ["c1"])
+    assert state.errors == ("ListContainers: UNKNOWN: meta.db is locked",) * 2
+    assert model.stops == [("c1", 1)]
+
+
+def test_ids_that_change_under_our_hands(tmp_path: Path) -> None:
+    """Each container that is stopped comes back once under another name."""
+    model = Model(running={"c1"})
+    model.on_stop = lambda each: None if len(each) > 5 else model.running.add(f"{each}x")
+    state = terminate(tmp_path, model, ["c1"])
+    assert [each for each, _ in model.stops] == ["c1", "c1x", "c1xx", "c1xxx", "c1xxxx"]
+    assert model.running == set()
+    assert set(state.stopped) == {"c1", "c1x", "c1xx", "c1xxx", "c1xxxx", "s1"}
+
+
+def test_a_container_that_is_listed_but_denied_is_not_waited_for(tmp_path: Path) -> None:
+    model = Model(running={"ghost"}, deny={"ghost"})
+    state = terminate(tmp_path, model, ["ghost"])
+    assert state.attempts == 1
+    assert "ghost" in state.stopped
+    (error,) = state.errors
+    assert error.startswith("ghost: listed as running, but the runtime says that it has no such thing")
+
+
+def test_a_runtime_that_is_not_there_is_waited_for(tmp_path: Path) -> None:
+    model = Model(running={"c1"})
+    path = tmp_path / "s"
+    with CriClient(f"unix://{path}") as client, Terminator(client, clock=clock) as terminator:
+        terminator.begin("u1", containers=["c1"], sandboxes=["s1"], grace_seconds=1)
+
+        def errors() -> int:
+            state = terminator.progress("u1")
+            return len(state.errors) if state else 0
+
+        assert wait_for(lambda: errors() >= 2)
+        state = terminator.progress("u1")
+        assert state is not None
+        assert not state.finished
+        assert set(state.remaining) == {"c1", "s1"}
+        with fake_runtime(path, model.answers()):
+            assert wait_for(lambda: not terminator.in_flight(), seconds=60)
+    assert model.running == set()
+
+
+def test_other_pods_go_on_while_one_is_stuck(tmp_path: Path) -> None:
+    model = Model(running={"c1"}, fail_stops=1)
+    with (
+        fake_runtime(tmp_path / "s", model.answers()) as endpoint,
+        CriClient(endpoint) as client,
+        Terminator(client, clock=clock) as terminator,
+    ):
+        terminator.begin("u1", containers=["c1"], sandboxes=["s1"], grace_seconds=600)
+        terminator.begin("u2", containers=[], sandboxes=[], grace_seconds=1)
+        assert wait_for(lambda: {each.uid for each in terminator.in_flight()} <= {"u1"}, seconds=60)
+        assert wait_for(lambda: not terminator.in_flight(), seconds=60)
+
+
+def test_errors_are_kept_short(tmp_path: Path) -> None:
+    model = Model(running=set(), fail_stops=0)
+    containers = [f"c{number}" for number in range(40)]
+    model.fail_stops = 40
+    state = terminate(tmp_path, model, containers, grace_seconds=30)
+    assert len(state.errors) == 20
