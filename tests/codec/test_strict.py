@@ -1,0 +1,130 @@
+"""Documents are read strictly, and everything wrong with one is said at once, with its path."""
+
+from enum import Enum
+from typing import Annotated
+
+import msgspec
+import pytest
+
+from evictd.codec.strict import Duration, Word, at, decode
+from evictd.core.duration import SECOND
+
+
+class Color(Enum):
+    RED = "Red"
+    BLUE = "Blue"
+
+
+class Inner(msgspec.Struct, kw_only=True, frozen=True):
+    deep: bool = False
+
+
+class Sample(msgspec.Struct, kw_only=True, frozen=True, rename="camel"):
+    some_text: str = "t"
+    a_number: Annotated[int, msgspec.Meta(ge=0, le=9)] = 1
+    a_factor: float = 0.5
+    a_duration: Duration = Duration(5)
+    color: Color = Color.RED
+    inner: Inner = Inner()
+    texts: tuple[str, ...] = ()
+    table: dict[str, str] | None = None
+
+
+def problems(**fields: object) -> list[str]:
+    _, found = decode(Sample, fields)
+    return [str(one) for one in found]
+
+
+def test_a_right_document_is_read_in_full() -> None:
+    value, found = decode(
+        Sample,
+        {
+            "someText": "x",
+            "aNumber": 9,
+            "aFactor": 1,
+            "aDuration": "1s",
+            "color": "Blue",
+            "inner": {"deep": True},
+            "texts": ["a"],
+            "table": {"k": "v"},
+        },
+    )
+    assert found == []
+    assert value == Sample(
+        some_text="x",
+        a_number=9,
+        a_factor=1.0,
+        a_duration=Duration(SECOND),
+        color=Color.BLUE,
+        inner=Inner(deep=True),
+        texts=("a",),
+        table={"k": "v"},
+    )
+
+
+def test_null_means_absent() -> None:
+    assert decode(Sample, {"someText": None, "table": None}) == (Sample(), [])
+
+
+@pytest.mark.parametrize(
+    ("fields", "line"),
+    [
+        ({"someTxt": "x"}, "someTxt: unknown field; did you mean someText?"),
+        ({"zzz": None}, "zzz: unknown field; remove it"),
+        ({"inner": {"dep": True}}, "inner.dep: unknown field; did you mean deep?"),
+        ({"some thing": 1}, "[some thing]: unknown field; remove it"),
+        ({"someText": 5}, 'someText: 5: is a number, not a text; write it in quotes, as in "5"'),
+        ({"someText": ["a"]}, "someText: [...]: is a list, not a text; write one text"),
+        ({"aNumber": "5"}, 'aNumber: "5": is a text, not a whole number; give a whole number from 0 to 9'),
+        ({"aNumber": True}, "aNumber: true: is a truth value, not a whole number; give a whole number from 0 to 9"),
+        ({"aNumber": 10}, "aNumber: 10: is out of range; give a whole number from 0 to 9"),
+        ({"aNumber": 1.5}, "aNumber: 1.5: is a number, not a whole number; give a whole number from 0 to 9"),
+        ({"aFactor": "x"}, 'aFactor: "x": is a text, not a number; give a number such as 0.9'),
+        ({"inner": {"deep": 1}}, "inner.deep: 1: is a number, not true or false; write true or false, without quotes"),
+        ({"aDuration": 5}, 'aDuration: 5: is a number, not a duration; give a duration with its unit, such as "1m30s"'),
+        (
+            {"aDuration": "5"},
+            'aDuration: "5": time: missing unit in duration "5"; give a duration with its unit, such as "1m30s"',
+        ),
+        ({"color": "red"}, 'color: "red": is not one of the values; give one of Red, Blue'),
+        ({"color": {}}, "color: {...}: is a map, not a text; give one of Red, Blue"),
+        ({"texts": "a"}, 'texts: "a": is not a list; write a list, as in `[a, b]`'),
+        ({"texts": ["a", 1]}, 'texts[1]: 1: is a number, not a text; write it in quotes, as in "1"'),
+        ({"table": []}, "table: [...]: is not a map; write one entry a line, as in `key: value`"),
+        ({"table": {"a.b": 1}}, 'table[a.b]: 1: is a number, not a text; write it in quotes, as in "1"'),
+        ({"inner": 5}, "inner: 5: is not a map of fields; write one field a line, as in `name: value`"),
+    ],
+)
+def test_a_fault_is_one_line_with_path_value_and_remedy(fields: dict[str, object], line: str) -> None:
+    assert problems(**fields) == [line]
+
+
+def test_all_faults_are_found_at_once() -> None:
+    assert len(problems(someText=1, aNumber="x", nope=1, texts=[1, 2], inner={"deep": 3})) == 6
+
+
+def test_what_is_wrong_takes_its_default() -> None:
+    value, _ = decode(Sample, {"aNumber": "x", "someText": "kept"})
+    assert value == Sample(some_text="kept")
+
+
+def test_ignored_fields_are_not_looked_at() -> None:
+    assert decode(Sample, {"other": object()}, ignored={"other"}) == (Sample(), [])
+
+
+@pytest.mark.parametrize(("word", "truth"), [("yes", True), ("On", True), ("no", False), ("OFF", False)])
+def test_a_yaml_word_is_a_truth_value_where_one_is_wanted_and_a_text_elsewhere(word: str, truth: bool) -> None:
+    value, found = decode(Sample, {"inner": {"deep": Word(word)}, "someText": Word(word)})
+    assert found == []
+    assert (value.inner.deep, value.some_text) == (truth, word)
+
+
+def test_a_document_that_is_no_map_is_one_fault() -> None:
+    _, found = decode(Sample, [1])
+    assert [str(one) for one in found] == [
+        "the document: [...]: is not a map of fields; write one field a line, as in `name: value`"
+    ]
+
+
+def test_paths_put_odd_keys_in_brackets() -> None:
+    assert (at("", "a"), at("a", "b"), at("a", "b.c")) == ("a", "a.b", "a[b.c]")
