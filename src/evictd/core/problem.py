@@ -33,6 +33,6 @@ def shown(text: str) -> str:
 
 def quoted(text: str) -> str:
     """Give a text in double quotes, as Go's `%q` does, and of bounded length."""
-    cut = text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+    cut = text if len(text) <= _SHOWN - 2 else text[: _SHOWN - 5] + "..."
     escaped = cut.replace("\\", "\\\\").replace('"', '\\"')
     return '"' + "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in escaped) + '"'

@@ -1,0 +1,68 @@
+"""Documents are sorted by kind, the default thresholds put in, and drop-ins merged over."""
+
+import pytest
+
+from evictd.codec import evictd_config, kubelet_fields
+from evictd.config.layers import Layers, drop_in, main_layers, merge_patch
+from evictd.core.threshold import Origin
+from evictd.core.threshold_config import DEFAULT_EVICTION_HARD
+
+
+def kubelet(**fields: object) -> dict[str, object]:
+    return {"apiVersion": kubelet_fields.API_VERSION, "kind": kubelet_fields.KIND, **fields}
+
+
+def evictd(**fields: object) -> dict[str, object]:
+    return {"apiVersion": evictd_config.API_VERSION, "kind": evictd_config.KIND, **fields}
+
+
+@pytest.mark.parametrize(
+    ("target", "patch", "merged"),
+    [
+        ({"a": 1}, {"b": 2}, {"a": 1, "b": 2}),
+        ({"a": {"b": 1, "c": 2}}, {"a": {"b": None, "d": 3}}, {"a": {"c": 2, "d": 3}}),
+        ({"a": 1}, {"a": {"b": 2}}, {"a": {"b": 2}}),
+        ({"a": {"b": 1}}, {"a": [1]}, {"a": [1]}),
+        ({"a": 1}, {"a": None, "z": None}, {}),
+        ({}, {"a": {"b": None}}, {"a": {}}),
+    ],
+)
+def test_merge_patches_follow_rfc_7386(
+    target: dict[str, object], patch: dict[str, object], merged: dict[str, object]
+) -> None:
+    assert merge_patch(target, patch) == merged
+
+
+def test_the_default_map_is_put_where_none_stands() -> None:
+    layers = main_layers([kubelet()], [], "f")
+    assert layers.kubelet["evictionHard"] == DEFAULT_EVICTION_HARD
+    assert set(layers.hard_origins.values()) == {Origin.DEFAULT}
+
+
+def test_both_kinds_find_their_place() -> None:
+    layers = main_layers([evictd(dryRun=True), kubelet(evictionHard={})], [], "f")
+    assert (layers.evictd["dryRun"], layers.kubelet["evictionHard"], layers.problems) == (True, {}, ())
+
+
+def test_configz_is_effective_already() -> None:
+    layers = main_layers([{"kubeletconfig": {"maxPods": 1}}], [], "f")
+    assert (layers.kubelet, layers.problems) == ({"maxPods": 1}, ())
+
+
+def test_a_wrong_version_does_not_hide_the_other_faults() -> None:
+    layers = main_layers([{**kubelet(maxPods="x"), "apiVersion": "v1"}], [], "f")
+    assert layers.kubelet["maxPods"] == "x"
+    assert len(layers.problems) == 1
+
+
+@pytest.mark.parametrize("documents", [[], [evictd()], [kubelet(), evictd()]])
+def test_a_drop_in_is_one_kubelet_configuration(documents: list[object]) -> None:
+    assert len(drop_in(Layers(), documents, [], "d").problems) == 1
+
+
+def test_what_a_drop_in_sets_is_the_users_own() -> None:
+    base = main_layers([kubelet()], [], "f")
+    layers = drop_in(base, [kubelet(evictionHard={"nodefs.available": "1Gi"})], [], "d")
+    assert "nodefs.available" not in layers.hard_origins
+    assert "memory.available" in layers.hard_origins
+    assert layers.sources == {"evictionHard": "d"}
