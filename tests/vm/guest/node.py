@@ -52,6 +52,8 @@ class Node:
         self._starter = PodStarter(ENDPOINT, timeout_seconds=120)
         for folder in (KUBELET_ROOT / "pods", POD_LOGS, MANIFESTS):
             folder.mkdir(parents=True, exist_ok=True)
+        # A kubelet makes them when it starts, so that they are there before, and after, any pod.
+        subprocess.run(["systemctl", "start", *(f"{name}.slice" for name in _CLASS_SLICES.values())], check=True)
 
     def import_images(self, *recipes: ImageRecipe) -> None:
         """Make pause, busybox and these images known to containerd."""
