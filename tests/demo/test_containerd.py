@@ -1,0 +1,67 @@
+"""A private containerd: alone, restartable, and gone when it is to be."""
+
+from pathlib import Path
+
+import pytest
+from tests.conftest import NodeFactory
+
+from evictd.clients.cri import CriClient
+from evictd.clients.cri.values import ContainerState
+from evictd.demo.binaries import Binaries
+from evictd.demo.cgroups import pids_of
+from evictd.demo.containerd import PrivateContainerd
+from evictd.demo.pods import PodRecipe
+from evictd.demo.tool import start_time, wait_for
+from evictd.errors import NodeError, RuntimeUnavailableError
+
+pytestmark = [pytest.mark.root, pytest.mark.containerd]
+
+
+def test_in_private_mode_its_end_is_the_end_of_its_containers(make_node: NodeFactory) -> None:
+    node = make_node()
+    shims_before = Path("/run/containerd").exists()
+    pod = node.run_pod(PodRecipe(name="web"))
+    assert pids_of(node.cgroup)
+    node.containerd.kill()
+    assert wait_for(lambda: not pids_of(node.cgroup))
+    assert Path("/run/containerd").exists() == shims_before
+    with pytest.raises(RuntimeUnavailableError):
+        node.client.container_status(pod.container_id)
+
+
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_in_plain_mode_its_containers_outlive_it(make_node: NodeFactory, end: str) -> None:
+    node = make_node(private=False)
+    pod = node.run_pod(PodRecipe(name="web"))
+    pids = pids_of(pod.cgroup_parent)
+    first = node.containerd.pid
+    getattr(node.containerd, end)()
+    assert start_time(first) is None
+    assert pids_of(pod.cgroup_parent) == pids
+    node.containerd.start()
+    assert node.containerd.pid != first
+    assert node.client.container_status(pod.container_id).state is ContainerState.RUNNING
+
+
+def test_one_that_cannot_start_says_why(tmp_path: Path, binaries: Binaries) -> None:
+    broken = PrivateContainerd(binaries=binaries, folder=tmp_path / "run", root=tmp_path / "root")
+    (tmp_path / "run/cri.sock").mkdir(parents=True)
+    (tmp_path / "run/cri.sock/in").write_text("the way")
+    with pytest.raises(NodeError, match=r"does not answer; its last words: .*cri\.sock"):
+        broken.start()
+
+
+def test_one_that_was_not_started_has_no_pid(tmp_path: Path, binaries: Binaries) -> None:
+    idle = PrivateContainerd(binaries=binaries, folder=tmp_path, root=tmp_path)
+    idle.stop()
+    with pytest.raises(NodeError, match="not started"):
+        _ = idle.pid
+    assert idle.last_words() == ""
+
+
+def test_two_at_once_do_not_meet(make_node: NodeFactory) -> None:
+    one, other = make_node(), make_node()
+    pod = one.run_pod(PodRecipe(name="web"))
+    with CriClient(other.endpoint) as client:
+        assert client.list_sandboxes() == ()
+    assert one.client.container_status(pod.container_id).state is ContainerState.RUNNING
