@@ -7,6 +7,8 @@ may list a container for ever that it cannot find (spec/cri-with-containerd.md, 
 """
 
 from collections.abc import Callable, Iterable
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Event
 
@@ -17,7 +19,7 @@ from evictd.core import container_gc
 from evictd.core.config import ContainerGCPolicy
 from evictd.core.container_gc import Container, ContainerState, PodFates, Sandbox
 from evictd.core.observation import Reclaim, ReclaimOutcome
-from evictd.errors import EvictdError, RuntimeUnavailableError
+from evictd.errors import EvictdError, RuntimeNotFoundError, RuntimeUnavailableError
 
 UNKNOWN_STATE_GRACE_SECONDS = 30
 """Kubernetes' default grace period: for a container of which not even the state is known."""
@@ -52,6 +54,8 @@ class ContainerCollector:
         self._client = client
         self._policy = policy
         self._logs = logs
+        self._lost: frozenset[str] = frozenset()
+        """Removed, but still listed: asking again would change nothing until the runtime is restarted."""
 
     def collect(self, fates: PodFates, *, evict_terminated: bool, wall: int) -> ReclaimOutcome:
         """Run all phases (`GarbageCollect`); `wall` is the time since the epoch, on the clock the runtime stamps with.
@@ -75,7 +79,8 @@ class ContainerCollector:
     def _remove_containers(self, run: _Run, fates: PodFates, *, evict_terminated: bool, wall: int) -> PodFates:
         rows = self._client.list_sandboxes()
         sandboxes = _sandboxes(rows)
-        containers = _containers(self._client.list_containers(), rows)
+        listed = self._client.list_containers()
+        containers = _containers((row for row in listed if row.id not in self._lost), rows)
         confirmed = container_gc.confirmed(fates, sandboxes, containers)
         chosen = container_gc.evict_containers(
             containers, confirmed, self._policy, evict_terminated=evict_terminated, now=wall
@@ -91,7 +96,8 @@ class ContainerCollector:
         """Remove one container, its logs first: if they cannot go, the container stays and is tried again."""
         if container.state is ContainerState.UNKNOWN:
             self._client.stop_container(container.id, UNKNOWN_STATE_GRACE_SECONDS)
-        self._logs.remove_container_log(self._client.container_status(container.id).log_path)
+        with suppress(RuntimeNotFoundError):  # listed, but lost by the runtime: its removal is a success as well
+            self._logs.remove_container_log(self._client.container_status(container.id).log_path)
         self._client.remove_container(container.id)
 
     def _writable_layers(self) -> dict[str, int]:
@@ -103,7 +109,7 @@ class ContainerCollector:
         return {row.id: row.writable_layer.used_bytes or 0 for row in stats if row.writable_layer is not None}
 
     def _remove_sandboxes(self, run: _Run, fates: PodFates, *, evict_terminated: bool) -> None:
-        containers = self._listed_without(run.removed)
+        containers = self._listed_without(self._lost | run.removed, run.removed)
         rows = self._client.list_sandboxes()
         chosen = container_gc.evict_sandboxes(
             _sandboxes(rows), _containers(containers, rows), fates, evict_terminated=evict_terminated
@@ -111,15 +117,16 @@ class ContainerCollector:
         for sandbox in chosen:
             run.attempt(lambda each=sandbox: self._remove_sandbox(each))  # type: ignore[misc]
 
-    def _listed_without(self, removed: set[str]) -> list[values.Container]:
-        """List the containers once what was removed is out of the list, or the wait for it is over."""
+    def _listed_without(self, gone: AbstractSet[str], awaited: AbstractSet[str]) -> list[values.Container]:
+        """List the containers once what was just removed is out of the list, or the wait for it is over."""
         listed = self._client.list_containers()
         for _ in range(_POLLS):
-            if removed.isdisjoint(row.id for row in listed):
+            if awaited.isdisjoint(row.id for row in listed):
                 break
             Event().wait(_POLL_SECONDS)
             listed = self._client.list_containers()
-        return [row for row in listed if row.id not in removed]
+        self._lost = frozenset(row.id for row in listed if row.id in gone)
+        return [row for row in listed if row.id not in gone]
 
     def _remove_sandbox(self, sandbox: Sandbox) -> None:
         self._client.stop_sandbox(sandbox.id)

@@ -1,0 +1,202 @@
+"""Removing images on a real containerd of every version that can be had."""
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+
+from evictd.act.collect_images import ImageCollector
+from evictd.clients.cri.image_use import ImageUse
+from evictd.core.config import ImageGCPolicy
+from evictd.core.duration import MINUTE, SECOND
+from evictd.core.image_gc import ImageRecord
+from evictd.core.stats import FsStats
+from evictd.demo.images import BUSYBOX, PAUSE, ImageRecipe
+from evictd.demo.node import DisposableNode
+from evictd.demo.pods import ContainerRecipe, PodRecipe
+from evictd.demo.tool import wait_for
+
+pytestmark = [pytest.mark.root, pytest.mark.containerd]
+
+MIB = 1 << 20
+A, B, C = (f"localhost/{name}:1" for name in "abc")
+RECIPES = tuple(ImageRecipe(reference=name, padding_bytes=3 * MIB) for name in (A, B, C))
+NOW = 100 * MINUTE
+
+Maker = Callable[..., ImageCollector]
+
+
+@pytest.fixture
+def images(each_node: DisposableNode) -> DisposableNode:
+    """A node with pause, busybox, a, b and c, whatever the last test has removed."""
+    each_node.import_images(RECIPES)
+    assert wait_for(lambda: {A, B, C, PAUSE, BUSYBOX} <= tags(each_node))
+    return each_node
+
+
+@pytest.fixture
+def make(each_node: DisposableNode) -> Iterator[Maker]:
+    use = ImageUse(each_node.endpoint)
+
+    def made(
+        fs: FsStats | None = None, records: dict[str, ImageRecord] | None = None, **policy: object
+    ) -> ImageCollector:
+        wanted = replace(ImageGCPolicy(min_age=0), **policy)  # type: ignore[arg-type]
+        return ImageCollector(each_node.client, use, wanted, image_fs=lambda: fs, running_since=0, records=records)
+
+    yield made
+    use.close()
+
+
+def tags(node: DisposableNode) -> set[str]:
+    return {tag for image in node.client.list_images() for tag in image.repo_tags}
+
+
+def image_id(node: DisposableNode, name: str) -> str:
+    image = node.client.image_status(name)
+    assert image is not None
+    return image.id
+
+
+def free_bytes(node: DisposableNode) -> int:
+    found = os.statvfs(node.containerd.root)
+    return found.f_bavail * found.f_frsize
+
+
+def test_all_that_is_unused_goes_and_its_space_is_back(images: DisposableNode, make: Maker) -> None:
+    before = free_bytes(images)
+    outcome = make().delete_unused(NOW)
+    assert (outcome.removed, outcome.error) == (4, "")
+    assert outcome.freed_bytes > 9 * MIB
+    assert tags(images) == {PAUSE}
+    assert free_bytes(images) - before > 9 * MIB
+
+
+def test_the_sandbox_image_survives_without_any_pod(images: DisposableNode, make: Maker) -> None:
+    make().delete_unused(NOW)
+    images.import_images(RECIPES)
+    images.run_pod(PodRecipe(name="web"))
+    make().delete_unused(NOW)
+    images.run_pod(PodRecipe(name="another"))
+
+
+@pytest.mark.parametrize("script", ["sleep 1000", "true"], ids=["running", "exited"])
+def test_an_image_of_any_container_stays(images: DisposableNode, make: Maker, script: str) -> None:
+    pod = images.run_pod(PodRecipe(name="web", containers=(ContainerRecipe(image=A, script=script),)))
+    if script == "true":
+        assert wait_for(lambda: images.client.container_status(pod.container_id).finished_at > 0)
+    make().delete_unused(NOW)
+    assert tags(images) == {PAUSE, A}
+    images.remove_pod(pod)
+    make().delete_unused(NOW)
+    assert tags(images) == {PAUSE}
+
+
+def test_kept_images_stay(images: DisposableNode, make: Maker) -> None:
+    make(keep=("localhost/[ab]:*", image_id(images, BUSYBOX))).delete_unused(NOW)
+    assert tags(images) == {PAUSE, BUSYBOX, A, B}
+
+
+def test_all_tags_of_an_image_go_unless_one_of_them_is_kept(images: DisposableNode, make: Maker) -> None:
+    images.containerd.ctr("images", "tag", A, "localhost/precious:1")
+    assert wait_for(lambda: "localhost/precious:1" in tags(images))
+    make(keep=("localhost/precious",)).delete_unused(NOW)
+    assert tags(images) == {PAUSE, A, "localhost/precious:1"}
+    make().delete_unused(NOW)
+    assert tags(images) == {PAUSE}
+
+
+def test_a_dangling_image_goes(images: DisposableNode, make: Maker) -> None:
+    dangling = image_id(images, A)
+    images.containerd.ctr("images", "rm", A)
+    assert wait_for(lambda: A not in tags(images))
+    make().delete_unused(NOW)
+    assert dangling not in {image.id for image in images.client.list_images()}
+
+
+def test_a_pinned_image_stays_where_the_runtime_knows_of_pinning(images: DisposableNode, make: Maker) -> None:
+    if images.client.version().runtime_version.startswith("1.6"):
+        pytest.skip("containerd 1.6 has no pinned images")
+    images.containerd.ctr("images", "label", A, "io.cri-containerd.pinned=pinned")
+    assert wait_for(lambda: any(image.pinned and A in image.repo_tags for image in images.client.list_images()))
+    make().delete_unused(NOW)
+    assert tags(images) == {PAUSE, A}
+    images.client.remove_image(A)
+
+
+def test_enough_is_enough_and_the_least_recently_used_goes_first(images: DisposableNode, make: Maker) -> None:
+    stamps = {A: 30, B: 10, C: 20, BUSYBOX: 40}
+    records = {image_id(images, name): ImageRecord(1, at * SECOND) for name, at in stamps.items()}
+    outcome = make(records=records).delete_unused(NOW, wanted=6 * MIB)
+    assert outcome.removed == 2
+    assert tags(images) == {PAUSE, BUSYBOX, A}
+    assert make(records=records).delete_unused(NOW, wanted=0).removed == 0
+
+
+def test_a_young_image_is_spared_by_eviction(images: DisposableNode, make: Maker) -> None:
+    collector = make(min_age=2 * MINUTE)
+    assert collector.delete_unused(NOW).removed == 0
+    assert collector.delete_unused(NOW + 2 * MINUTE - 1).removed == 0
+    assert collector.delete_unused(NOW + 2 * MINUTE).removed == 4
+    assert set(collector.records) == {image_id(images, PAUSE)}
+
+
+def test_records_survive_the_collector(images: DisposableNode, make: Maker) -> None:
+    first = make(min_age=2 * MINUTE)
+    first.remember(NOW)
+    second = make(min_age=2 * MINUTE, records=dict(first.records))
+    assert second.delete_unused(NOW + 2 * MINUTE).removed == 4
+
+
+def test_the_periodic_duty_frees_down_to_the_low_percentage(images: DisposableNode, make: Maker) -> None:
+    calm = FsStats(capacity_bytes=100 * MIB, available_bytes=16 * MIB)
+    assert make(calm).collect_garbage(NOW)[0].removed == 0
+    # 10 MiB are free of 100: 85 % is passed, and to 80 % it takes 10 MiB, which is two images of 5.
+    full = FsStats(capacity_bytes=100 * MIB, available_bytes=11 * MIB)
+    records = {image_id(images, name): ImageRecord(1, at) for at, name in enumerate((A, B, C, BUSYBOX), start=1)}
+    outcome, events = make(full, records=records).collect_garbage(NOW)
+    assert (outcome.error, events) == ("", ())
+    assert outcome.removed == 2
+    assert tags(images) == {PAUSE, BUSYBOX, C}
+
+
+def test_too_little_to_free_is_an_event_in_the_kubelets_words(images: DisposableNode, make: Maker) -> None:
+    outcome, events = make(FsStats(capacity_bytes=1 << 40, available_bytes=0)).collect_garbage(NOW)
+    assert [event.reason for event in events] == ["FreeDiskSpaceFailed"]
+    assert "Insufficient free disk space on the node's image filesystem (100% of 1.0 TiB used)" in outcome.error
+    assert outcome.removed == 4
+    assert tags(images) == {PAUSE}
+
+
+@pytest.mark.parametrize(
+    ("fs", "reasons"), [(None, []), (FsStats(capacity_bytes=0, available_bytes=0), ["InvalidDiskCapacity"])]
+)
+def test_a_filesystem_of_unknown_size_is_an_error_and_nothing_goes(
+    images: DisposableNode, make: Maker, fs: FsStats | None, reasons: list[str]
+) -> None:
+    outcome, events = make(fs).collect_garbage(NOW)
+    assert outcome.error
+    assert [event.reason for event in events] == reasons
+    assert {A, B, C} <= tags(images)
+
+
+def test_what_is_older_than_the_maximum_age_goes_without_any_pressure(images: DisposableNode, make: Maker) -> None:
+    calm = FsStats(capacity_bytes=100 * MIB, available_bytes=90 * MIB)
+    used = {A: NOW - 11 * MINUTE, B: NOW - 9 * MINUTE, C: NOW - MINUTE, BUSYBOX: NOW}
+    records = {image_id(images, name): ImageRecord(1, at) for name, at in used.items()}
+    outcome, _ = make(calm, records=records, max_age=10 * MINUTE).collect_garbage(NOW)
+    assert (outcome.removed, outcome.error) == (1, "")
+    assert A not in tags(images)
+
+
+def test_a_runtime_that_is_away_is_one_error(make_node: Callable[..., DisposableNode]) -> None:
+    node = make_node()
+    use = ImageUse(node.endpoint)
+    collector = ImageCollector(node.client, use, ImageGCPolicy(), image_fs=lambda: None, running_since=0)
+    node.containerd.kill()
+    for outcome in (collector.delete_unused(NOW), collector.collect_garbage(NOW)[0]):
+        assert outcome.removed == 0
+        assert "UNAVAILABLE" in outcome.error
+    collector.remember(NOW)
+    use.close()

@@ -1,0 +1,117 @@
+"""Removing logs below one folder, and nothing that a link in there points to."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from evictd.act.log_files import SETTLED, PodLogs
+from evictd.core.duration import SECOND
+from evictd.errors import NodeError
+
+NOW = 10_000 * SECOND
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "pods"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    """What must survive everything."""
+    folder = tmp_path / "outside"
+    folder.mkdir()
+    (folder / "0.log").write_text("precious")
+    return folder
+
+
+def write(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("line\n")
+    return path
+
+
+def test_a_containers_log_goes_with_its_rotated_ones(root: Path) -> None:
+    folder = root / "ns_web_u" / "main"
+    for name in ("0.log", "0.log.20240101-000000.gz", "0.log.tmp", "1.log", "10.log"):
+        write(folder / name)
+    PodLogs(root).remove_container_log(str(folder / "0.log"))
+    assert sorted(path.name for path in folder.iterdir()) == ["1.log", "10.log"]
+
+
+@pytest.mark.parametrize("path", ["", "/", "/etc/passwd", "relative/0.log", "{root}", "{root}/../outside/0.log"])
+def test_a_log_elsewhere_is_not_ours(root: Path, outside: Path, path: str) -> None:
+    PodLogs(root).remove_container_log(path.replace("{root}", str(root)))
+    assert (outside / "0.log").exists()
+
+
+def test_a_log_that_is_gone_has_been_removed(root: Path) -> None:
+    PodLogs(root).remove_container_log(str(root / "ns_web_u/main/0.log"))
+
+
+def test_no_link_on_the_way_to_a_log_is_followed(root: Path, outside: Path) -> None:
+    (root / "ns_web_u").mkdir()
+    (root / "ns_web_u/main").symlink_to(outside)
+    with pytest.raises(NodeError, match="cannot be removed"):
+        PodLogs(root).remove_container_log(str(root / "ns_web_u/main/0.log"))
+    assert (outside / "0.log").exists()
+
+
+def test_a_log_that_is_a_link_goes_and_its_target_stays(root: Path, outside: Path) -> None:
+    link = root / "ns_web_u/main/0.log"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(outside / "0.log")
+    PodLogs(root).remove_container_log(str(link))
+    assert not link.is_symlink()
+    assert (outside / "0.log").exists()
+
+
+def test_a_pods_directory_goes_with_all_that_is_in_it_but_no_links_target(root: Path, outside: Path) -> None:
+    write(root / "ns_web_u/main/0.log")
+    (root / "ns_web_u/way-out").symlink_to(outside)
+    PodLogs(root).remove_directory("ns_web_u")
+    assert list(root.iterdir()) == []
+    assert (outside / "0.log").exists()
+    PodLogs(root).remove_directory("ns_web_u")
+
+
+def test_a_directory_that_is_a_link_is_refused(root: Path, outside: Path) -> None:
+    (root / "ns_web_u").symlink_to(outside)
+    with pytest.raises(NodeError):
+        PodLogs(root).remove_directory("ns_web_u")
+    assert (outside / "0.log").exists()
+
+
+@pytest.mark.parametrize("name", ["..", ".", "../outside", "/etc", "a/b", ""])
+def test_a_name_that_is_a_path_is_refused(root: Path, outside: Path, name: str) -> None:
+    with pytest.raises(NodeError):
+        PodLogs(root).remove_directory(name)
+    assert (outside / "0.log").exists()
+
+
+def test_only_directories_that_have_settled_are_named(root: Path, outside: Path) -> None:
+    for name, age in (("old", SETTLED), ("young", SETTLED - 1)):
+        (root / name).mkdir()
+        os.utime(root / name, ns=(NOW - age, NOW - age))
+    write(root / "file")
+    (root / "link").symlink_to(outside)
+    assert PodLogs(root).settled_names(NOW) == ("old",)
+
+
+def test_no_folder_has_no_names(tmp_path: Path) -> None:
+    assert PodLogs(tmp_path / "missing").settled_names(NOW) == ()
+
+
+def test_only_dangling_links_go(root: Path, outside: Path, tmp_path: Path) -> None:
+    links = tmp_path / "containers"
+    links.mkdir()
+    (links / "good.log").symlink_to(outside / "0.log")
+    (links / "dangling.log").symlink_to(outside / "gone.log")
+    (links / "dangling.txt").symlink_to(outside / "gone.log")
+    assert PodLogs(root, links).remove_dangling_links() == 1
+    assert sorted(path.name for path in links.iterdir()) == ["dangling.txt", "good.log"]
+    assert PodLogs(root, tmp_path / "missing").remove_dangling_links() == 0
+    assert PodLogs(root).remove_dangling_links() == 0

@@ -1,0 +1,151 @@
+"""Listing a runtime: a real containerd of every version, and what it may answer."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from evictd.clients.cri import CriClient
+from evictd.clients.cri.values import ContainerStatus, Detail, SandboxStatus
+from evictd.core.pod import PodSource, QOSClass
+from evictd.demo.node import DisposableNode
+from evictd.demo.pods import ContainerRecipe, PodRecipe
+from evictd.errors import RuntimeRefusedError, RuntimeUnavailableError
+from evictd.observe.manifests import ManifestReader
+from evictd.observe.pods import active_pods
+from evictd.observe.runtime_view import RuntimeReader, expand_slice, pod_cgroup
+
+real = [pytest.mark.root, pytest.mark.containerd]
+
+
+@pytest.mark.parametrize(
+    ("path", "cgroup"),
+    [
+        ("/kubepods/burstable/pod1/abc", "/kubepods/burstable/pod1"),
+        ("/evictd-1/kubepods/pod1/abc", "/evictd-1/kubepods/pod1"),
+        (
+            "kubepods-burstable-pod1_2.slice:cri-containerd:abc",
+            "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1_2.slice",
+        ),
+        ("system.slice:runc:abc", "/system.slice"),
+        ("/abc", None),
+        ("abc", None),
+        ("", None),
+        (None, None),
+        ("/a/../../etc/abc", None),
+        ("/a//abc", None),
+        ("/a\n/abc", None),
+        ("../x.slice:a:b", None),
+        ("a--b.slice:a:b", None),
+        (":a:b", None),
+    ],
+)
+def test_a_pods_cgroup_is_the_parent_of_its_sandboxs(path: str | None, cgroup: str | None) -> None:
+    assert pod_cgroup(Detail(cgroups_path=path)) == cgroup
+
+
+def test_a_slice_lies_in_the_slices_that_its_name_tells() -> None:
+    assert expand_slice("a-b-c.slice") == "/a.slice/a-b.slice/a-b-c.slice"
+    assert expand_slice("a.service") is None
+
+
+class CountingClient(CriClient):
+    """A client that counts the questions about single ids, and can be told to refuse them."""
+
+    def __init__(self, endpoint: str) -> None:
+        super().__init__(endpoint)
+        self.asked: Counter[str] = Counter()
+        self.refuses = False
+
+    def sandbox_status(self, sandbox_id: str, *, verbose: bool = False) -> SandboxStatus:
+        self.asked["sandbox"] += 1
+        if self.refuses:
+            raise RuntimeRefusedError("PodSandboxStatus: UNKNOWN: not today")
+        return super().sandbox_status(sandbox_id, verbose=verbose)
+
+    def container_status(self, container_id: str, *, verbose: bool = False) -> ContainerStatus:
+        self.asked["container"] += 1
+        return super().container_status(container_id, verbose=verbose)
+
+
+class TestOnContainerd:
+    """With pods of a real runtime."""
+
+    pytestmark = real
+
+    def test_pods_are_found_with_cgroup_requests_and_source(self, each_node: DisposableNode) -> None:
+        limited = ContainerRecipe(requests={"memory": "16Mi"}, limits={"memory": "32Mi"})
+        web = each_node.run_pod(PodRecipe(name="web", containers=(limited,), priority=5))
+        static = each_node.run_pod(PodRecipe(name="static", source="file"))
+        bare = each_node.run_pod(PodRecipe(name="bare", manifest=False, containers=(limited,)))
+        view = RuntimeReader(each_node.client).read(0)
+        pods = {pod.name: pod for pod in active_pods(view, ManifestReader(each_node.manifests).read())}
+        assert view.problems == ()
+        assert view.pod_cgroups == {pod.uid: pod.cgroup_parent for pod in (web, static, bare)}
+        assert (pods["web"].priority, pods["web"].source, pods["web"].spec_known) == (5, PodSource.API, True)
+        assert pods["static"].source is PodSource.STATIC
+        assert (pods["bare"].qos_class, pods["bare"].spec_known) == (QOSClass.BURSTABLE, False)
+        assert pods["bare"].containers[0].limits["memory"].value() == 32 << 20
+        assert pods["bare"].termination_grace_period_seconds == 30
+
+    def test_statistics_and_image_filesystem_come_along_where_they_are_wanted(self, each_node: DisposableNode) -> None:
+        pod = each_node.run_pod(PodRecipe(name="web"))
+        reader = RuntimeReader(each_node.client)
+        view = reader.read(0)
+        assert view.stats is not None
+        assert pod.container_id in view.stats
+        assert view.image_fs is not None
+        bare = reader.read(0, with_stats=False)
+        assert (bare.stats, bare.image_fs) == (None, None)
+
+    def test_what_cannot_change_is_asked_once(self, each_node: DisposableNode) -> None:
+        with CountingClient(each_node.endpoint) as client:
+            reader = RuntimeReader(client)
+            first = each_node.run_pod(PodRecipe(name="first"))
+            reader.read(0)
+            reader.read(1)
+            assert client.asked == {"sandbox": 1, "container": 1}
+            each_node.remove_pod(first)
+            each_node.run_pod(PodRecipe(name="second"))
+            view = reader.read(2)
+        assert client.asked == {"sandbox": 2, "container": 2}
+        assert len(view.pod_cgroups) == len(view.statuses) == 1
+
+    def test_a_status_that_is_refused_is_one_problem_and_asked_again(self, each_node: DisposableNode) -> None:
+        pod = each_node.run_pod(PodRecipe(name="web"))
+        with CountingClient(each_node.endpoint) as client:
+            reader = RuntimeReader(client)
+            client.refuses = True
+            view = reader.read(0)
+            assert [problem.detail for problem in view.problems] == ["PodSandboxStatus: UNKNOWN: not today"]
+            assert view.pod_cgroups == {}
+            client.refuses = False
+            assert reader.read(1).pod_cgroups == {pod.uid: pod.cgroup_parent}
+
+    def test_ids_that_vanish_between_list_and_status_are_no_problem(self, each_node: DisposableNode) -> None:
+        class Late(CriClient):
+            """Answers with the list of a moment ago."""
+
+            def begin_list_sandboxes(self) -> Any:
+                return old_sandboxes
+
+            def begin_list_containers(self) -> Any:
+                return old_containers
+
+        pod = each_node.run_pod(PodRecipe(name="web"))
+        old_sandboxes, old_containers = (
+            each_node.client.begin_list_sandboxes(),
+            each_node.client.begin_list_containers(),
+        )
+        old_sandboxes.result()
+        old_containers.result()
+        each_node.remove_pod(pod)
+        with Late(each_node.endpoint) as client:
+            view = RuntimeReader(client).read(0)
+        assert len(view.sandboxes) == len(view.containers) == 1
+        assert (view.pod_cgroups, view.statuses, view.problems) == ({}, {}, ())
+
+
+def test_no_answer_is_never_an_empty_node() -> None:
+    with CriClient("unix:///nonexistent/runtime.sock") as client, pytest.raises(RuntimeUnavailableError):
+        RuntimeReader(client).read(0)
