@@ -1,0 +1,167 @@
+"""The collectors' thread, on a real containerd: it never blocks the loop, and its duties come due by `now` alone."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from evictd.act.collect import Collector, NodeMoment
+from evictd.act.collect_containers import ContainerCollector
+from evictd.act.collect_images import ImageCollector
+from evictd.act.log_files import PodLogs
+from evictd.clients.cri import CriClient
+from evictd.clients.cri.image_use import ImageUse
+from evictd.core.config import EvictionConfig, ImageGCPolicy, ImageReclaim
+from evictd.core.container_gc import PodFate, PodFates
+from evictd.core.decision import ReclaimNode
+from evictd.core.duration import MINUTE
+from evictd.core.observation import Reclaim, ReclaimOutcome
+from evictd.core.quantity import of_bytes
+from evictd.core.signal import Signal
+from evictd.core.stats import FsStats
+from evictd.core.threshold import Threshold, ThresholdValue
+from evictd.demo.images import ImageRecipe
+from evictd.demo.node import DisposableNode
+from evictd.demo.pods import PodRecipe
+from evictd.demo.tool import wait_for
+
+pytestmark = [pytest.mark.root, pytest.mark.containerd]
+
+THRESHOLD = Threshold(signal=Signal.IMAGEFS_AVAILABLE, value=ThresholdValue(quantity=of_bytes(1)))
+BOTH = ReclaimNode(actions=(Reclaim.CONTAINERS, Reclaim.IMAGES), threshold=THRESHOLD)
+APP = ImageRecipe(reference="localhost/app:1", padding_bytes=1 << 20)
+FULL = FsStats(capacity_bytes=1 << 40, available_bytes=0)
+
+Maker = Callable[..., Collector]
+
+
+@pytest.fixture
+def make(node: DisposableNode) -> Iterator[Maker]:
+    use = ImageUse(node.endpoint)
+    made: list[Collector] = []
+
+    def collector(client: CriClient | None = None, fs: FsStats | None = FULL, **config: object) -> Collector:
+        eviction = EvictionConfig(image_gc=ImageGCPolicy(min_age=0), **config)  # type: ignore[arg-type]
+        runtime = client or node.client
+        containers = ContainerCollector(runtime, eviction.container_gc, PodLogs(node.log_folder))
+        images = ImageCollector(runtime, use, eviction.image_gc, image_fs=lambda: fs, running_since=0)
+        made.append(Collector(containers, images, eviction))
+        return made[-1]
+
+    yield collector
+    for each in made:
+        each.close()
+    use.close()
+
+
+def moment(now: int, fates: dict[str, PodFate] | None = None) -> NodeMoment:
+    return NodeMoment(now=now, wall=time.time_ns(), fates=PodFates(by_uid=fates or {}))
+
+
+def outcomes(collector: Collector) -> tuple[ReclaimOutcome, ...]:
+    assert wait_for(lambda: collector.progress() is not None)
+    return collector.progress() or ()
+
+
+def tags(node: DisposableNode) -> set[str]:
+    return {tag for image in node.client.list_images() for tag in image.repo_tags}
+
+
+def test_containers_go_first_so_that_their_images_go_in_the_same_request(node: DisposableNode, make: Maker) -> None:
+    node.import_images([APP])
+    pod = node.run_pod(PodRecipe(name="web"))
+    node.client.stop_container(pod.container_id, 0)
+    node.client.stop_sandbox(pod.sandbox_id)
+    collector = make()
+    collector.begin(BOTH, moment(MINUTE, {pod.uid: PodFate.TERMINATED}))
+    done = outcomes(collector)
+    assert [(outcome.action, outcome.error) for outcome in done] == [(Reclaim.CONTAINERS, ""), (Reclaim.IMAGES, "")]
+    assert done[0].removed == 1
+    assert tags(node) == {"localhost/pause:1"}
+    node.import_images([])
+
+
+def test_only_what_is_asked_for_is_collected(node: DisposableNode, make: Maker) -> None:
+    node.import_images([APP])
+    collector = make()
+    collector.begin(ReclaimNode(actions=(Reclaim.CONTAINERS,), threshold=THRESHOLD), moment(MINUTE))
+    assert [outcome.action for outcome in outcomes(collector)] == [Reclaim.CONTAINERS]
+    assert APP.reference in tags(node)
+
+
+def test_the_loop_is_never_blocked_by_a_runtime_that_does_not_answer(node: DisposableNode, make: Maker) -> None:
+    answered = threading.Event()
+
+    class Slow(CriClient):
+        """Answers when it is told to."""
+
+        def list_sandboxes(self):  # type: ignore[no-untyped-def]
+            answered.wait(20)
+            return super().list_sandboxes()
+
+    with Slow(node.endpoint) as client:
+        collector = make(client)
+        collector.begin(BOTH, moment(MINUTE))
+        collector.perform_duties(moment(MINUTE))
+        assert collector.progress() is None
+        answered.set()
+        assert len(outcomes(collector)) == 2
+
+
+def test_duties_come_due_by_now(node: DisposableNode, make: Maker) -> None:
+    collector = make()
+
+    def events_at(now: int) -> list[str]:
+        collector.perform_duties(moment(now))
+        collector.begin(ReclaimNode(actions=(), threshold=THRESHOLD), moment(now))
+        outcomes(collector)
+        return [event.reason for event in collector.take_events()]
+
+    node.import_images([APP])
+    assert events_at(MINUTE) == ["FreeDiskSpaceFailed"]
+    assert APP.reference not in tags(node)
+    node.import_images([APP])
+    assert events_at(2 * MINUTE) == []
+    assert events_at(6 * MINUTE - 1) == []
+    assert events_at(6 * MINUTE) == ["FreeDiskSpaceFailed", "ImageGCFailed"]
+    assert collector.take_events() == ()
+    node.import_images([])
+
+
+def test_off_means_that_no_image_ever_goes_and_records_are_kept_all_the_same(node: DisposableNode, make: Maker) -> None:
+    node.import_images([APP])
+    collector = make(reclaim_images=ImageReclaim.OFF)
+    collector.perform_duties(moment(MINUTE))
+    assert wait_for(lambda: len(collector.image_records) == len(node.client.list_images()))
+    assert APP.reference in tags(node)
+
+
+def test_a_failing_container_duty_is_told_each_time(make: Maker, make_node: Callable[..., DisposableNode]) -> None:
+    gone = make_node()
+    gone.containerd.kill()
+    with CriClient(gone.endpoint) as client:
+        collector = make(client)
+        collector.perform_duties(moment(MINUTE))
+        collector.begin(ReclaimNode(actions=(), threshold=THRESHOLD), moment(MINUTE))
+        outcomes(collector)
+        assert [event.reason for event in collector.take_events()] == ["ContainerGCFailed"]
+
+
+def test_containers_off_means_that_no_duty_touches_them(make: Maker, make_node: Callable[..., DisposableNode]) -> None:
+    gone = make_node()
+    gone.containerd.kill()
+    with CriClient(gone.endpoint) as client:
+        collector = make(client, reclaim_containers=False)
+        collector.perform_duties(moment(MINUTE))
+        collector.begin(ReclaimNode(actions=(), threshold=THRESHOLD), moment(MINUTE))
+        outcomes(collector)
+        assert collector.take_events() == ()
+
+
+def test_a_closed_collector_has_no_thread(make: Maker) -> None:
+    collector = make()
+    collector.begin(ReclaimNode(actions=(), threshold=THRESHOLD), moment(MINUTE))
+    outcomes(collector)
+    collector.close()
+    assert not [thread for thread in threading.enumerate() if thread.name == "collect"]

@@ -1,0 +1,207 @@
+"""Collectors on a real containerd, between them and it a client that refuses, or says what this runtime cannot."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+
+from evictd.act.collect_containers import ContainerCollector
+from evictd.act.collect_images import ImageCollector
+from evictd.act.log_files import PodLogs
+from evictd.clients.cri import CriClient, values
+from evictd.clients.cri.image_use import ImageUse
+from evictd.core.config import ContainerGCPolicy, ImageGCPolicy, Policy
+from evictd.core.container_gc import PodFate, PodFates
+from evictd.core.observation import ReclaimOutcome
+from evictd.demo.images import ImageRecipe
+from evictd.demo.node import DisposableNode
+from evictd.demo.pods import PodRecipe, RunningPod
+from evictd.errors import RuntimeNotFoundError, RuntimeRefusedError, RuntimeUnavailableError
+
+pytestmark = [pytest.mark.root, pytest.mark.containerd]
+
+A, B = "localhost/a:1", "localhost/b:1"
+
+
+class FaultyClient(CriClient):
+    """The real runtime, but for what a test puts in between."""
+
+    def __init__(self, endpoint: str) -> None:
+        super().__init__(endpoint)
+        self.refuses: dict[str, Exception] = {}
+        self.unknown: set[str] = set()
+        self.stopped: list[str] = []
+        self.removals = 0
+
+    def remove_image(self, reference: str) -> None:
+        self.removals += 1
+        self._maybe_refuse(reference)
+        super().remove_image(reference)
+
+    def remove_container(self, container_id: str) -> None:
+        self._maybe_refuse(container_id)
+        super().remove_container(container_id)
+
+    def stop_container(self, container_id: str, grace_seconds: int) -> None:
+        self.stopped.append(container_id)
+        super().stop_container(container_id, 0)
+
+    def stop_sandbox(self, sandbox_id: str) -> None:
+        self._maybe_refuse(sandbox_id)
+        super().stop_sandbox(sandbox_id)
+
+    def list_containers(self) -> tuple[values.Container, ...]:
+        unknown = values.ContainerState.UNKNOWN
+        rows = super().list_containers()
+        return tuple(replace(row, state=unknown) if row.id in self.unknown else row for row in rows)
+
+    def _maybe_refuse(self, target: str) -> None:
+        if target in self.refuses:
+            raise self.refuses[target]
+
+
+class MountingUse(ImageUse):
+    """A runtime with image volumes, and with containers that vanish while they are asked about."""
+
+    def __init__(self, endpoint: str) -> None:
+        super().__init__(endpoint)
+        self.mounts: frozenset[str] = frozenset()
+        self.fault: Exception | None = None
+
+    def mounted_images(self, container_id: str) -> frozenset[str]:
+        if self.fault is not None:
+            raise self.fault
+        return self.mounts
+
+
+@pytest.fixture
+def client(node: DisposableNode) -> Iterator[FaultyClient]:
+    with FaultyClient(node.endpoint) as made:
+        yield made
+
+
+@pytest.fixture
+def use(node: DisposableNode) -> Iterator[MountingUse]:
+    made = MountingUse(node.endpoint)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def images(node: DisposableNode) -> Callable[[str], str]:
+    """Import a and b; gives the id of an image by its name."""
+    node.import_images([ImageRecipe(reference=name, padding_bytes=1 << 20) for name in (A, B)])
+    return lambda name: getattr(node.client.image_status(name), "id", "")
+
+
+def image_collector(client: CriClient, use: ImageUse, policy: Policy = Policy.STANDARD) -> ImageCollector:
+    return ImageCollector(
+        client, use, ImageGCPolicy(min_age=0), image_fs=lambda: None, running_since=0, decision_policy=policy
+    )
+
+
+def collect(node: DisposableNode, client: CriClient, pod: RunningPod) -> ReclaimOutcome:
+    collector = ContainerCollector(client, ContainerGCPolicy(), PodLogs(node.log_folder))
+    fates = PodFates(by_uid={pod.uid: PodFate.REMOVED})
+    return collector.collect(fates, evict_terminated=True, wall=time.time_ns())
+
+
+@contextmanager
+def stopped_pod(node: DisposableNode, name: str) -> Iterator[RunningPod]:
+    pod = node.run_pod(PodRecipe(name=name))
+    node.client.stop_container(pod.container_id, 0)
+    node.client.stop_sandbox(pod.sandbox_id)
+    yield pod
+
+
+def test_an_image_that_is_refused_stays_and_the_others_go(
+    client: FaultyClient, use: MountingUse, images: Callable[[str], str]
+) -> None:
+    refused = images(A)
+    client.refuses[refused] = RuntimeRefusedError("RemoveImage: UNKNOWN: not this one")
+    outcome = image_collector(client, use).delete_unused(10)
+    assert outcome.error == (
+        f"wanted to free {2**63 - 1} bytes, but freed {outcome.freed_bytes} bytes space with errors in image deletion: "
+        "RemoveImage: UNKNOWN: not this one"
+    )
+    assert (images(A), images(B)) == (refused, "")
+
+
+def test_a_runtime_that_goes_away_is_not_asked_about_the_next_image(
+    client: FaultyClient, use: MountingUse, images: Callable[[str], str]
+) -> None:
+    for name in (A, B, "localhost/busybox:1"):
+        client.refuses[images(name)] = RuntimeUnavailableError("RemoveImage: UNAVAILABLE: gone")
+    outcome = image_collector(client, use).delete_unused(10)
+    assert (outcome.removed, client.removals) == (0, 1)
+    assert "UNAVAILABLE" in outcome.error
+
+
+def test_an_image_that_is_mounted_as_a_volume_stays(
+    node: DisposableNode, client: FaultyClient, use: MountingUse, images: Callable[[str], str]
+) -> None:
+    node.run_pod(PodRecipe(name="web"))
+    use.mounts = frozenset({images(A)})
+    image_collector(client, use).delete_unused(10)
+    assert images(A)
+    assert not images(B)
+
+
+def test_a_container_that_vanishes_while_it_is_asked_about_stops_only_the_kubelet(
+    node: DisposableNode, client: FaultyClient, use: MountingUse, images: Callable[[str], str]
+) -> None:
+    node.run_pod(PodRecipe(name="web"))
+    use.fault = RuntimeNotFoundError("ContainerStatus: NOT_FOUND")
+    kubelet = image_collector(client, use, Policy.KUBELET).delete_unused(10)
+    assert kubelet.error.startswith("get container status: ")
+    assert images(A)
+    assert image_collector(client, use).delete_unused(10).error == ""
+    assert not images(A)
+
+
+def test_a_container_that_cannot_say_what_it_mounts_stops_everybody(
+    node: DisposableNode, client: FaultyClient, use: MountingUse, images: Callable[[str], str]
+) -> None:
+    node.run_pod(PodRecipe(name="web"))
+    use.fault = RuntimeRefusedError("ContainerStatus: UNKNOWN: broken")
+    assert "broken" in image_collector(client, use).delete_unused(10).error
+    assert images(A)
+
+
+def test_a_container_that_is_refused_is_told_and_the_others_go(node: DisposableNode, client: FaultyClient) -> None:
+    with stopped_pod(node, "stuck") as stuck, stopped_pod(node, "other") as other:
+        client.refuses[stuck.container_id] = RuntimeRefusedError("RemoveContainer: UNKNOWN: stuck")
+        collector = ContainerCollector(client, ContainerGCPolicy(), PodLogs(node.log_folder))
+        fates = PodFates(by_uid=dict.fromkeys((stuck.uid, other.uid), PodFate.REMOVED))
+        outcome = collector.collect(fates, evict_terminated=True, wall=time.time_ns())
+    assert (outcome.removed, outcome.error) == (1, "RemoveContainer: UNKNOWN: stuck")
+    assert [row.id for row in node.client.list_containers()] == [stuck.container_id]
+    assert [row.id for row in node.client.list_sandboxes()] == [stuck.sandbox_id]
+
+
+def test_a_sandbox_that_cannot_be_stopped_is_not_removed(node: DisposableNode, client: FaultyClient) -> None:
+    with stopped_pod(node, "web") as pod:
+        client.refuses[pod.sandbox_id] = RuntimeRefusedError("StopPodSandbox: UNKNOWN: stuck")
+        outcome = collect(node, client, pod)
+    assert (outcome.removed, outcome.error) == (1, "StopPodSandbox: UNKNOWN: stuck")
+    assert [row.id for row in node.client.list_sandboxes()] == [pod.sandbox_id]
+
+
+def test_a_container_in_an_unknown_state_is_stopped_before_it_goes(node: DisposableNode, client: FaultyClient) -> None:
+    pod = node.run_pod(PodRecipe(name="web"))
+    client.unknown = {pod.container_id}
+    assert collect(node, client, pod).removed == 1
+    assert client.stopped == [pod.container_id]
+
+
+def test_logs_that_cannot_go_keep_their_container(node: DisposableNode, client: FaultyClient) -> None:
+    with stopped_pod(node, "web") as pod:
+        log = pod.log_directory / "main/0.log"
+        log.unlink()
+        log.mkdir()
+        outcome = collect(node, client, pod)
+    assert outcome.removed == 0
+    assert "cannot be removed" in outcome.error
+    assert [row.id for row in node.client.list_containers()] == [pod.container_id]
