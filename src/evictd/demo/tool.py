@@ -37,12 +37,12 @@ def run_tool(*arguments: str | Path, environment: Mapping[str, str] | None = Non
     return done.stdout
 
 
-def wait_for(condition: Callable[[], bool], *, seconds: float = 20) -> bool:
+def wait_for(condition: Callable[[], bool], *, seconds: float = 20, step_seconds: float = _STEP_SECONDS) -> bool:
     """Ask every 10 ms until the condition holds; False when it never did within about so many seconds."""
-    for _ in range(int(seconds / _STEP_SECONDS)):
+    for _ in range(int(seconds / step_seconds)):
         if condition():
             return True
-        time.sleep(_STEP_SECONDS)
+        time.sleep(step_seconds)
     return condition()
 
 
