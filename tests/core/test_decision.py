@@ -1,0 +1,20 @@
+"""Reasons as data."""
+
+import pytest
+from tests.playbook import threshold
+
+from evictd.core.decision import Because, EvictionReason
+
+
+@pytest.mark.parametrize(
+    ("because", "label"),
+    [
+        (Because(reason=EvictionReason.PRESSURE, threshold=threshold("pid.available", "5")), "pid.available"),
+        (Because(reason=EvictionReason.EMPTY_DIR_LIMIT), "emptydirfs.limit"),
+        (Because(reason=EvictionReason.POD_LIMIT), "ephemeralpodfs.limit"),
+        (Because(reason=EvictionReason.CONTAINER_LIMIT), "ephemeralcontainerfs.limit"),
+    ],
+)
+def test_an_eviction_is_counted_under_its_signal_or_limit(because: Because, label: str) -> None:
+    """The label of kubelet_evictions (spec 6.4)."""
+    assert because.signal_label == label

@@ -1,0 +1,296 @@
+"""A small language for stories of the core: what the node shows, what evictd must decide.
+
+    book = Playbook(config(hard={"memory.available": "1Gi"}), pods=[...], usage={...})
+    book.at("0s", memory="500Mi of 4Gi").conditions("MemoryPressure").evicts("a", grace=1)
+    book.at("10s", memory="2Gi of 4Gi").does_nothing()
+
+Every decision of a step must be named, else the story fails; a failure shows all that was decided and said.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+from evictd.core.config import EvictionConfig, Policy
+from evictd.core.decision import EvictPod, Finding, ReclaimNode, RecordEvent, ReportConditions, Silence, Silent, Wait
+from evictd.core.duration import parse_duration
+from evictd.core.observation import Filesystems, Observation, Outcomes, Reclaim, ReclaimOutcome
+from evictd.core.pod import Container, Pod, PodSource, Volume, VolumeKind
+from evictd.core.quantity import parse_quantity
+from evictd.core.signal import Signal
+from evictd.core.state import PhaseName, State, Step
+from evictd.core.stats import (
+    ContainerStats,
+    DiskUsage,
+    FsStats,
+    MemoryStats,
+    NodeStats,
+    PodStats,
+    RlimitStats,
+    VolumeStats,
+)
+from evictd.core.synchronize import synchronize
+from evictd.core.threshold import Threshold
+from evictd.core.threshold_config import parse_threshold_value
+
+SINGLE = Filesystems()
+DEDICATED = Filesystems(dedicated_image_fs=True)
+SPLIT = Filesystems(dedicated_image_fs=True, split_container_fs=True)
+
+
+def number(text: str) -> int:
+    """Bytes or counts from a quantity's text."""
+    return parse_quantity(text).value()
+
+
+def threshold(signal: str, value: str, *, grace: str = "0s", min_reclaim: str | None = None) -> Threshold:
+    """One threshold as a configuration would make it."""
+    known = Signal(signal)
+    parsed = parse_threshold_value(known, value)
+    assert parsed is not None
+    reclaim = None if min_reclaim is None else parse_threshold_value(known, min_reclaim)
+    return Threshold(signal=known, value=parsed, grace_period=parse_duration(grace), min_reclaim=reclaim)
+
+
+def config(
+    *,
+    hard: Mapping[str, str] | None = None,
+    soft: Mapping[str, tuple[str, str]] | None = None,
+    min_reclaim: Mapping[str, str] | None = None,
+    transition: str = "5m",
+    **more: Any,
+) -> EvictionConfig:
+    """An eviction configuration from texts; soft thresholds are (value, grace)."""
+    reclaim = min_reclaim or {}
+    thresholds = [threshold(s, v, min_reclaim=reclaim.get(s)) for s, v in (hard or {}).items()]
+    thresholds += [threshold(s, v, grace=g, min_reclaim=reclaim.get(s)) for s, (v, g) in (soft or {}).items()]
+    return EvictionConfig(thresholds=tuple(thresholds), pressure_transition_period=parse_duration(transition), **more)
+
+
+def pod(
+    name: str,
+    *,
+    priority: int = 0,
+    memory: str | None = None,
+    storage: str | None = None,
+    storage_limit: str | None = None,
+    grace: int | None = None,
+    source: PodSource = PodSource.API,
+    volumes: Iterable[Volume] = (),
+    **more: Any,
+) -> Pod:
+    """A pod with one container `c`, its uid the same as its name."""
+    requests = {
+        key: parse_quantity(text)
+        for key, text in (("memory", memory), ("ephemeral-storage", storage))
+        if text is not None
+    }
+    limits = {} if storage_limit is None else {"ephemeral-storage": parse_quantity(storage_limit)}
+    return Pod(
+        name=name,
+        namespace=more.pop("namespace", "default"),
+        uid=more.pop("uid", name),
+        priority=priority,
+        source=source,
+        termination_grace_period_seconds=grace,
+        containers=more.pop("containers", (Container(name="c", requests=requests, limits=limits),)),
+        volumes=tuple(volumes),
+        **more,
+    )
+
+
+def empty_dir(name: str, *, size_limit: str | None = None, medium: str = "") -> Volume:
+    """An emptyDir."""
+    limit = None if size_limit is None else parse_quantity(size_limit)
+    return Volume(name=name, kind=VolumeKind.EMPTY_DIR, size_limit=limit, medium=medium)
+
+
+def usage(
+    of: Pod,
+    *,
+    memory: str | None = None,
+    rootfs: str | None = None,
+    logs: str | None = None,
+    volumes: Mapping[str, str] | None = None,
+    inodes: int | None = None,
+    processes: int | None = None,
+) -> PodStats:
+    """What a pod uses; `inodes` stand on its writable layer."""
+    taken = volumes or {}
+    parts = [text for text in (rootfs, logs, *taken.values()) if text is not None]
+    container = ContainerStats(
+        of.containers[0].name,
+        None if memory is None else number(memory),
+        None if rootfs is None and inodes is None else DiskUsage(None if rootfs is None else number(rootfs), inodes),
+        None if logs is None else DiskUsage(number(logs), 0),
+    )
+    return PodStats(
+        name=of.name,
+        namespace=of.namespace,
+        uid=of.uid,
+        containers=(container,),
+        volumes=tuple(VolumeStats(name, number(text), 0) for name, text in taken.items()),
+        memory=None if memory is None else MemoryStats(working_set_bytes=number(memory)),
+        ephemeral_storage=DiskUsage(sum(number(text) for text in parts), None) if parts else None,
+        process_count=processes,
+    )
+
+
+def node(
+    *,
+    memory: str | None = None,
+    allocatable: str | None = None,
+    nodefs: str | None = None,
+    nodefs_inodes: str | None = None,
+    imagefs: str | None = None,
+    imagefs_inodes: str | None = None,
+    pids: str | None = None,
+    time: int | None = None,
+    **others: FsStats,
+) -> NodeStats:
+    """The node's numbers, each as `AVAILABLE of CAPACITY`; what is not named was not read."""
+    return NodeStats(
+        memory=_memory(memory, time),
+        pods_memory=_memory(allocatable, time),
+        fs=_fs(nodefs, nodefs_inodes, time),
+        image_fs=_fs(imagefs, imagefs_inodes, time),
+        container_fs=others.get("container_fs"),
+        rlimit=None if pids is None else _rlimit(pids, time),
+    )
+
+
+def _pair(text: str) -> tuple[int, int]:
+    available, _, capacity = text.partition(" of ")
+    return number(available), number(capacity)
+
+
+def _memory(text: str | None, time: int | None) -> MemoryStats | None:
+    if text is None:
+        return None
+    available, capacity = _pair(text)
+    return MemoryStats(time=time, available_bytes=available, working_set_bytes=capacity - available)
+
+
+def _fs(size: str | None, inodes: str | None, time: int | None) -> FsStats | None:
+    if size is None and inodes is None:
+        return None
+    available, capacity = (None, None) if size is None else _pair(size)
+    free, total = (None, None) if inodes is None else _pair(inodes)
+    return FsStats(time=time, available_bytes=available, capacity_bytes=capacity, inodes_free=free, inodes=total)
+
+
+def _rlimit(text: str, time: int | None) -> RlimitStats:
+    available, capacity = _pair(text)
+    return RlimitStats(time=time, max_pid=capacity, current=capacity - available)
+
+
+class Playbook:
+    """A story: readings in order, and what must come of each."""
+
+    def __init__(
+        self,
+        settings: EvictionConfig,
+        *,
+        pods: Sequence[Pod] = (),
+        usage: Iterable[PodStats] = (),
+        filesystems: Filesystems = SINGLE,
+        state: State | None = None,
+    ) -> None:
+        self.config = settings
+        self.pods = tuple(pods)
+        self.usage = {stats.uid: stats for stats in usage}
+        self.filesystems = filesystems
+        self.state = state or State()
+        self.gone: frozenset[str] = frozenset()
+        self.left: list[Any] = []
+        self.step = Step(state=self.state, decisions=(), findings=())
+
+    def at(
+        self,
+        time: str,
+        *,
+        reclaimed: Iterable[ReclaimOutcome] | None = None,
+        failed: bool = False,
+        gone: Iterable[str] | None = None,
+        **numbers: Any,
+    ) -> Self:
+        """Show the node at a time; victims of earlier steps are gone unless `gone` says which ones are."""
+        self.finish()
+        now = parse_duration(time)
+        cleaned_up = self.gone if gone is None else frozenset(gone)
+        outcomes = Outcomes(reclaimed=None if reclaimed is None else tuple(reclaimed), cleaned_up=cleaned_up)
+        observation = Observation(
+            node=None if failed else node(time=now + 1, **numbers),
+            pods=tuple(pod for pod in self.pods if pod.uid not in cleaned_up),
+            pod_stats=self.usage,
+            filesystems=self.filesystems,
+            outcomes=outcomes,
+        )
+        self.step = synchronize(self.state, observation, self.config, now)
+        self.state = self.step.state
+        self.left = [d for d in self.step.decisions if not isinstance(d, Wait | RecordEvent)]
+        self.gone |= {d.pod.uid for d in self.left if isinstance(d, EvictPod)}
+        return self
+
+    def conditions(self, *names: str) -> Self:
+        """The conditions that this step reports."""
+        decision = self._take(ReportConditions)
+        assert tuple(condition.value for condition in decision.conditions) == names, self._shown()
+        return self
+
+    def evicts(self, name: str, *, grace: int | None = None, shortens: bool = False) -> Self:
+        """The pod that this step evicts (next)."""
+        decision = self._take(EvictPod)
+        assert (decision.pod.name, decision.shortens) == (name, shortens), self._shown()
+        assert grace is None or decision.grace_period_seconds == grace, self._shown()
+        return self
+
+    def reclaims(self, *actions: str, wanted: int | None = None) -> Self:
+        """What this step collects, in order."""
+        decision = self._take(ReclaimNode)
+        assert decision.actions == tuple(Reclaim(action) for action in actions), self._shown()
+        assert decision.wanted_bytes == wanted, self._shown()
+        return self
+
+    def does_nothing(self) -> Self:
+        """No decision but to wait."""
+        assert self.left == [], self._shown()
+        return self
+
+    def stays_silent(self, why: Silence) -> Self:
+        """The reason that is given for not doing (more)."""
+        assert why in {f.why for f in self.step.findings if isinstance(f, Silent)}, self._shown()
+        return self
+
+    def in_phase(self, name: PhaseName) -> Self:
+        """The phase that the last step left."""
+        assert self.state.phase.name is name, self._shown()
+        return self
+
+    def finish(self) -> None:
+        """Fail if a decision of the last step was not named."""
+        assert self.left == [], f"not named: {self._shown()}"
+
+    def findings(self, kind: type[Finding]) -> list[Any]:
+        """The findings of one kind in the last step."""
+        return [finding for finding in self.step.findings if isinstance(finding, kind)]
+
+    def eviction(self) -> EvictPod:
+        """The eviction of the last step."""
+        return next(d for d in self.step.decisions if isinstance(d, EvictPod))
+
+    def _take(self, kind: type[Any]) -> Any:
+        for index, decision in enumerate(self.left):
+            if isinstance(decision, kind):
+                return self.left.pop(index)
+        raise AssertionError(f"no {kind.__name__} in {self._shown()}")
+
+    def _shown(self) -> str:
+        lines = [f"  decided {decision}" for decision in self.step.decisions]
+        lines += [f"  found {finding}" for finding in self.step.findings if isinstance(finding, Silent)]
+        return "\n" + "\n".join(lines)
+
+
+def as_kubelet(settings: EvictionConfig) -> EvictionConfig:
+    """The same under policy Kubelet."""
+    return replace(settings, policy=Policy.KUBELET)
