@@ -89,16 +89,25 @@ def chart_of(cycles: Sequence[Cycle]) -> Chart:
 
 
 def _panels(cycles: Sequence[Cycle]) -> tuple[Panel, ...]:
-    """Make a panel for each signal whose threshold was set, or was met; copies that stayed calm are left out."""
+    """Make a panel for each signal whose threshold was set, or that tells something of its own.
+
+    Derived thresholds are left out where they stayed calm, or where their signal went as one that is shown: with one
+    filesystem, containerfs is nodefs.
+    """
     levels: dict[Signal, dict[str, Level]] = {}
     told: set[Signal] = set()
+    derived: set[Signal] = set()
     for finding in _threshold_findings(cycles):
         signal = finding.threshold.signal
         levels.setdefault(signal, {}).update({level.kind: level for level in _levels(finding)})
-        if finding.threshold.origin is not Origin.DERIVED or finding.met or finding.kept_by_min_reclaim:
+        if finding.threshold.origin is not Origin.DERIVED:
             told.add(signal)
+        elif finding.met or finding.kept_by_min_reclaim:
+            derived.add(signal)
+    points = {signal: _points(cycles, signal) for signal in told | derived}
+    told |= {signal for signal in derived - told if all(points[signal] != points[shown] for shown in told)}
     return tuple(
-        Panel(signal=signal, points=_points(cycles, signal), levels=tuple(levels[signal].values()))
+        Panel(signal=signal, points=points[signal], levels=tuple(levels[signal].values()))
         for signal in Signal
         if signal in told
     )

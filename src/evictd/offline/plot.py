@@ -38,7 +38,7 @@ _BANDS = {
     NodeCondition.DISK_PRESSURE: "#E69F00",
     NodeCondition.PID_PRESSURE: "#56B4E9",
 }
-_STYLE: dict[str, Any] = {
+_STYLE: Any = {
     "font.family": "DejaVu Sans",
     "font.size": 9,
     "svg.hashsalt": "evictd",
@@ -54,8 +54,12 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 0.75, 1.35, 0.95, 0.05
 """In inches: margins around the panels; the names of the thresholds stand in the right one."""
 _TITLE = 0.3
 _MAX_LANES = 8
+_DOTTED = 60
+"""Up to so many readings each has a dot."""
 _LETTER = 0.074
 """Width of a letter of the marks' labels, in inches; names are mostly narrow letters, so this is generous."""
+_BINARY_STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 256, 512)
+_DECIMAL_STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 _TICKS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400)
 
 
@@ -148,17 +152,17 @@ def _draw_panel(axes: "Axes", panel: Panel, chart: Chart, time: _Time, *, last: 
     if panel.signal is None:
         return
     resource = SIGNAL_TO_RESOURCE[panel.signal]
-    axes.set_title(panel.signal.value, loc="left", fontsize=9.5, fontweight="bold", pad=5)
+    background = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}
+    axes.set_title(panel.signal.value, loc="left", fontsize=9.5, fontweight="bold", pad=5, bbox=background)
     _draw_amount_axis(axes, panel, resource)
     condition = SIGNAL_TO_CONDITION[panel.signal]
     for band in chart.bands:
         if band.condition is condition:
             _draw_band(axes, band, chart, time)
     _draw_levels(axes, panel.levels, resource)
-    points = [(at / SECOND, value) for at, value in panel.points if value is not None]
-    xs, ys = [x for x, _ in points], [y for _, y in points]
+    xs, ys = [at / SECOND for at, _ in panel.points], [value for _, value in panel.points]
     axes.plot(xs, ys, color=_LINE, linewidth=1.7, solid_joinstyle="round", zorder=4)
-    if len(points) <= 60:
+    if len(xs) <= _DOTTED:
         axes.plot(xs, ys, linestyle="none", marker="o", markersize=2.6, color=_LINE, zorder=4)
     for mark in chart.marks:
         _draw_mark(axes, panel, mark)
@@ -183,8 +187,8 @@ def _clock(seconds: int) -> str:
 
 
 def _draw_amount_axis(axes: "Axes", panel: Panel, resource: Resource) -> None:
-    highest = max([value for _, value in panel.points if value is not None] + [level.limit for level in panel.levels])
-    lowest = min([0, *(value for _, value in panel.points if value is not None)])
+    highest = max([*(value for _, value in panel.points), *(level.limit for level in panel.levels)])
+    lowest = min([0, *(value for _, value in panel.points)])
     step = _nice_step(max(highest, 1), binary=resource in {Resource.MEMORY, Resource.EPHEMERAL_STORAGE})
     ticks = list(range(0, int(highest * 1.12) + 1, step))
     axes.set_ylim(lowest * 1.1, max(highest, 1) * 1.14)
@@ -201,7 +205,7 @@ def _nice_step(highest: float, *, binary: bool) -> int:
         base //= 1024
     unit = base
     while True:
-        for factor in (1, 2, 5, 10, 20, 50, 100, 200, 256, 500, 512):
+        for factor in _BINARY_STEPS if binary else _DECIMAL_STEPS:
             if highest / (unit * factor) <= 4:
                 return max(1, unit * factor)
         unit *= 1024 if binary else 1000
@@ -212,15 +216,15 @@ def _draw_band(axes: "Axes", band: Band, chart: Chart, time: _Time) -> None:
     end = time.end if band.end >= chart.end else band.end / SECOND
     axes.axvspan(band.start / SECOND, end, color=colour, alpha=0.16, linewidth=0, zorder=1)
     if (end - band.start / SECOND) * time.inches > len(band.condition.value) * _LETTER:
-        place = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
         axes.annotate(
             band.condition.value,
             (band.start / SECOND, 1),
+            xycoords=("data", "axes fraction"),
             xytext=(4, -9),
+            textcoords="offset points",
             fontsize=7.5,
             color=_QUIET,
             zorder=5,
-            **place,
         )
 
 
@@ -293,6 +297,7 @@ def _draw_lanes(axes: "Axes", marks: Sequence[Mark], lanes: Sequence[int], time:
     axes.set_xlim(time.start, time.end)
     axes.set_ylim(-0.5, max(lanes) + 0.5)
     axes.axis("off")
+    axes.set_zorder(-1)
     for mark, lane in zip(marks, lanes, strict=True):
         shape, colour = _MARKS[mark.kind]
         at = mark.at / SECOND

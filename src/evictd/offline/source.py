@@ -22,10 +22,15 @@ MAX_VALUES = 2_000_000
 
 def add_config_arguments(parser: argparse.ArgumentParser) -> None:
     """Add `--policy` and `--config`."""
-    parser.add_argument("--policy", choices=[p.value for p in Policy], help="decide by this policy")
+    add_policy_argument(parser)
     parser.add_argument(
         "--config", type=Path, metavar="FILE", help="decide by this configuration instead of the file's"
     )
+
+
+def add_policy_argument(parser: argparse.ArgumentParser) -> None:
+    """Add `--policy`."""
+    parser.add_argument("--policy", choices=[policy.value for policy in Policy], help="decide by this policy")
 
 
 def read_scenario(path: Path) -> Scenario:
@@ -43,7 +48,7 @@ def scenario_config(scenario: Scenario, path: Path, args: argparse.Namespace) ->
     """Make what the decisions obey; raises `InputError`."""
     policy = None if args.policy is None else Policy(args.policy)
     if args.config is not None:
-        config = load(args.config).eviction
+        config = load(Path(args.config)).eviction
         return config if policy is None else replace(config, policy=policy)
     try:
         return own_config(scenario, policy)

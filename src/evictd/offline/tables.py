@@ -21,8 +21,10 @@ from evictd.core.decision import (
     Wait,
 )
 from evictd.core.quantity import NANO
-from evictd.core.signal import SIGNAL_TO_RESOURCE, Resource
+from evictd.core.signal import SIGNAL_TO_RESOURCE, Resource, Signal
 from evictd.core.threshold import Origin
+from evictd.offline.live import RUNTIME
+from evictd.offline.next_up import Explanation, Queue
 from evictd.offline.rehearse import Cycle, Turn
 from evictd.offline.story import TOP_ROWS
 from evictd.offline.words import (
@@ -46,6 +48,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+_FLEXIBLE = frozenset({"POD", "WHY", "STANDING", "SOURCE"})
+"""Columns that may run over more than one line."""
 _SHOWN_AROUND = 3
 """Rows of a ranking in a story: the victim, and who would have been next."""
 
@@ -73,7 +77,7 @@ def _table(*columns: str) -> "Table":
     for column in columns:
         name = column.removesuffix(">")
         right = "right" if column.endswith(">") else "left"
-        table.add_column(name, justify=right, overflow="fold", no_wrap=column not in {"POD", "WHY", "STANDING"})  # type: ignore[arg-type]
+        table.add_column(name, justify=right, overflow="fold", no_wrap=column not in _FLEXIBLE)  # type: ignore[arg-type]
     return table
 
 
@@ -154,9 +158,13 @@ def _threshold_cells(finding: ThresholdFinding) -> tuple[str, str, str, str, str
 
 def _lines(turn: Turn, view: View) -> Iterator[tuple[str, str]]:
     """Give the sentences of a reading, each with its style: what was decided last, what it was decided on before."""
-    for finding in turn.step.findings:
-        if not isinstance(finding, ThresholdFinding | Ranking):
-            yield f"- {_say(finding, view)}", "dim" if isinstance(finding, SignalUnobserved) else ""
+    findings = turn.step.findings
+    blind = tuple(finding.signal for finding in findings if isinstance(finding, SignalUnobserved))
+    if blind:
+        yield _unobserved(blind), "dim"
+    for finding in findings:
+        if not isinstance(finding, ThresholdFinding | Ranking | SignalUnobserved):
+            yield f"- {_say(finding, view)}", ""
     for decision in turn.step.decisions:
         if isinstance(decision, EvictPod):
             yield f"> {say_decision(decision)}", "bold red"
@@ -164,6 +172,10 @@ def _lines(turn: Turn, view: View) -> Iterator[tuple[str, str]]:
             yield f"> {say_decision(decision)}", "bold green"
         elif not isinstance(decision, Wait):
             yield f"> {say_decision(decision)}", "bold"
+
+
+def _unobserved(signals: Iterable[Signal]) -> str:
+    return f"- no observation of {', '.join(dict.fromkeys(signal.value for signal in signals))}"
 
 
 def _say(finding: Finding, view: View) -> str:
@@ -209,3 +221,51 @@ def _row_cells(
         "-" if resource is Resource.PIDS else request,
         f"protected ({guarded}); {why}" if guarded else why,
     )
+
+
+# --- one reading, explained -------------------------------------------------------------------------------------------
+
+
+def print_explanation(explained: Explanation, view: View, to: "Console") -> None:
+    """Print each signal with its distance, then for each kind of shortage the pods in the order in which they would go."""
+    conditions = conditions_words(explained.state.node_conditions)
+    to.print(f"{clean(explained.title)}: policy {view.config.policy.value}, conditions: {conditions}", style="bold")
+    to.print(_signal_table(explained))
+    if explained.unobserved:
+        to.print(_unobserved(explained.unobserved), style="yellow")
+    for queue in explained.queues:
+        to.print()
+        _print_queue(queue, explained, view, to)
+    notes = [_say(note, view) for note in explained.notes]
+    notes += [f"{clean(p.source)}: {clean(p.detail)}" for p in explained.observation.problems]
+    if notes or explained.oom_scores:
+        to.print()
+    for note in notes:
+        to.print(f"- {note}", style="dim")
+    for score in explained.oom_scores:
+        to.print(
+            f"- oom_score_adj of {pod_name(score.pod)} {clean(score.container)} is {score.found}, documented is {score.expected}"
+        )
+
+
+def _signal_table(explained: Explanation) -> "Table":
+    columns = ["SIGNAL", "AVAILABLE>", "THRESHOLD>", "DISTANCE>", "STANDING"]
+    table = _table(*columns, *(["SOURCE"] if explained.sources else []))
+    for finding in explained.thresholds:
+        source = [explained.sources.get(finding.threshold.signal, "")] if explained.sources else []
+        style = "yellow" if finding.met or finding.kept_by_min_reclaim else ""
+        table.add_row(*_threshold_cells(finding), *source, style=style)
+    return table
+
+
+def _print_queue(queue: Queue, explained: Explanation, view: View, to: "Console") -> None:
+    signals = ", ".join(signal.value for signal in queue.signals)
+    candidate = next((row for row in queue.rows if not protection(row.pod, view.config)), None)
+    if not queue.rows:
+        blind = any(problem.source == RUNTIME for problem in explained.observation.problems)
+        nobody = "the pods are unknown without a container runtime" if blind else "there are no pods to evict"
+        to.print(f"{signals}: {nobody}", style="bold")
+        return
+    first = "nobody may be evicted" if candidate is None else f"next would be {pod_name(candidate.pod)}"
+    to.print(f"{signals}: {first}", style="bold")
+    to.print(ranking_table(queue.rows, queue.resource, view))

@@ -124,7 +124,7 @@ def standing(finding: ThresholdFinding) -> str:
         return "min-reclaim not reached"
     if not finding.met:
         return "ok"
-    return f"met, grace left {period(finding.grace_left)}" if finding.grace_left else "met"
+    return f"met, {period(finding.grace_left)} left" if finding.grace_left else "met"
 
 
 def distance(finding: ThresholdFinding) -> int:

@@ -1,0 +1,195 @@
+"""`evictd capture`: this node as a scenario file, to be looked at elsewhere.
+
+Looks at the node once, or every so often for a while, and writes what it saw in the form that `simulate` and `explain` read.
+With `--from-journal` it makes a scenario of a daemon's journal instead. It changes nothing on the node.
+"""
+
+import argparse
+import json
+import sys
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evictd.codec.scenario import Scenario, ScenarioStep, Summary, encode_scenario
+from evictd.config.file import dump_yaml
+from evictd.config.flags import add_arguments as add_config_flags
+from evictd.core.config import EvictionConfig
+from evictd.core.duration import SECOND, format_duration, parse_duration
+from evictd.core.observation import Filesystems, Observation
+from evictd.core.percentage import parse_percentage
+from evictd.core.pod import Pod
+from evictd.core.signal import Signal
+from evictd.core.threshold import Origin, Threshold, ThresholdValue
+from evictd.errors import ExitCode, InputError, InvalidValueError
+from evictd.offline.explain import live_settings
+from evictd.offline.live import LiveNode
+from evictd.offline.replay import read_journals
+from evictd.offline.source import add_policy_argument
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """One reading on its way into a scenario; `after` is what was seen once node-level reclaim had run."""
+
+    now: int
+    observation: Observation
+    after: Observation | None = None
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument(
+        "-o", "--out", type=Path, metavar="FILE", help="where to write it: .json or .yaml; default: stdout"
+    )
+    parser.add_argument(
+        "--for", dest="length", metavar="DURATION", default="0s", help="go on for so long (default: once)"
+    )
+    parser.add_argument("--every", metavar="DURATION", default="10s", help="time between two looks (default: 10s)")
+    parser.add_argument("--from-journal", nargs="+", type=Path, metavar="JOURNAL", help="make it of a daemon's journal")
+    add_policy_argument(parser)
+    add_config_flags(parser)
+
+
+def run(args: argparse.Namespace) -> ExitCode:
+    """Capture, and write the scenario."""
+    if args.from_journal:
+        scenario = scenario_of_journal(args.from_journal)
+    else:
+        length, every = _duration("--for", args.length), _duration("--every", args.every)
+        settings = live_settings(args)
+        with LiveNode(settings) as node:
+            readings = tuple(_looks(node, length, max(every, SECOND // 10)))
+        name = settings.cluster.node_name or "captured"
+        scenario = scenario_of(name, settings.eviction, readings)
+    _write(encode_scenario(scenario), args.out)
+    return ExitCode.DONE
+
+
+def _duration(flag: str, text: str) -> int:
+    try:
+        value = parse_duration(text)
+    except InvalidValueError as error:
+        raise InputError(f"{flag}: {text}: {error}; a duration looks like 10s or 1m30s") from error
+    if value < 0:
+        raise InputError(f"{flag}: {text}: is negative; give 0s or more")
+    return value
+
+
+def _looks(node: LiveNode, length: int, every: int) -> Iterator[Reading]:
+    """Look until the time is over; Ctrl-C ends it early, with what there is."""
+    start = node.now()
+    nothing_to_wait_for = threading.Event()
+    while True:
+        look = node.look()
+        yield Reading(now=look.now, observation=look.observation)
+        left = min(look.now + every, start + length) - node.now()
+        if start + length <= look.now:
+            return
+        try:
+            nothing_to_wait_for.wait(max(left, 0) / SECOND)
+        except KeyboardInterrupt:
+            return
+
+
+# --- making the scenario ----------------------------------------------------------------------------------------------
+
+
+def scenario_of(name: str, config: EvictionConfig, readings: Sequence[Reading]) -> Scenario:
+    """Make a scenario: times from the first reading on, every pod once, and in each step who was not there."""
+    pods: dict[str, Pod] = {pod.uid: pod for reading in readings for pod in reading.observation.pods}
+    kubelet, evictd = config_fields(config)
+    layouts = [reading.observation.filesystems for reading in readings]
+    known = next((layout for layout in reversed(layouts) if layout.dedicated_image_fs is not None), Filesystems())
+    return Scenario(
+        name=name,
+        config=kubelet,
+        evictd=evictd,
+        filesystems=known,
+        pods=tuple(pods.values()),
+        steps=tuple(
+            ScenarioStep(
+                at=reading.now - readings[0].now,
+                summary=_summary(reading.observation),
+                summary_after_reclaim=None if reading.after is None else _summary(reading.after),
+                absent=frozenset(pods.keys() - {pod.uid for pod in reading.observation.pods}),
+            )
+            for reading in readings
+        ),
+    )
+
+
+def _summary(observation: Observation) -> Summary | None:
+    return None if observation.node is None else (observation.node, observation.pod_stats)
+
+
+def scenario_of_journal(paths: Sequence[Path]) -> Scenario:
+    """Make a scenario of the entries of one boot, the last one in the files; raises `InputError`."""
+    entries, problems = read_journals(paths)
+    for problem in problems:
+        sys.stderr.write(f"evictd: {problem}; skipped\n")
+    if not entries:
+        raise InputError(f"{paths[0]}: there is no journal entry in it")
+    boot = max((i for i in range(1, len(entries)) if entries[i].now < entries[i - 1].now), default=0)
+    entries = entries[boot:]
+    readings: list[Reading] = []
+    for entry in entries:
+        if entry.observation.outcomes.reclaimed is not None and readings and readings[-1].after is None:
+            # The second half of a step of which the first one asked for a reclaim.
+            readings[-1] = Reading(now=readings[-1].now, observation=readings[-1].observation, after=entry.observation)
+        else:
+            readings.append(Reading(now=entry.now, observation=entry.observation))
+    return scenario_of(paths[-1].stem, entries[-1].config, readings)
+
+
+# --- the configuration, written back ----------------------------------------------------------------------------------
+
+
+def config_fields(config: EvictionConfig) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Write what the core obeys as fields of KubeletConfiguration and EvictdConfiguration."""
+    own = [threshold for threshold in config.thresholds if threshold.origin is not Origin.DERIVED]
+    hard, soft = [t for t in own if t.hard], [t for t in own if not t.hard]
+    copied = any(t.signal is Signal.ALLOCATABLE_MEMORY_AVAILABLE for t in config.thresholds if t not in own)
+    kubelet = {
+        "evictionHard": _values(hard),
+        "evictionSoft": _values(soft),
+        "evictionSoftGracePeriod": {t.signal.value: format_duration(t.grace_period) for t in soft},
+        "evictionMinimumReclaim": {t.signal.value: value_text(t.min_reclaim) for t in own if t.min_reclaim is not None},
+        "evictionMaxPodGracePeriod": config.max_pod_grace_period_seconds,
+        "evictionPressureTransitionPeriod": format_duration(config.pressure_transition_period),
+        "enforceNodeAllocatable": ["pods"] if copied else ["none"],
+        "localStorageCapacityIsolation": config.local_storage_capacity_isolation,
+    }
+    evictd = {
+        "decisionPolicy": config.policy.value,
+        "housekeepingInterval": format_duration(config.monitoring_period),
+        "reclaim": {"containers": config.reclaim_containers, "images": config.reclaim_images.value},
+    }
+    return kubelet, evictd
+
+
+def _values(thresholds: Iterable[Threshold]) -> dict[str, str]:
+    return {threshold.signal.value: value_text(threshold.value) for threshold in thresholds}
+
+
+def value_text(value: ThresholdValue) -> str:
+    """Write a value so that it is read back to the last bit: percentages are held in single precision."""
+    if value.quantity is not None:
+        return str(value.quantity)
+    texts = (f"{value.fraction * 100:.{digits}g}%" for digits in range(1, 18))
+    return next((text for text in texts if parse_percentage(text) == value.fraction), f"{value.fraction * 100!r}%")
+
+
+def _write(document: Mapping[str, Any], out: Path | None) -> None:
+    text = (
+        dump_yaml(document) if out is not None and out.suffix in {".yaml", ".yml"} else json.dumps(document, indent=1)
+    )
+    try:
+        if out is None:
+            sys.stdout.write(text.rstrip("\n") + "\n")
+        else:
+            out.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"--out: {out}: {error.strerror or error}") from error
