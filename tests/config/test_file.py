@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evictd.codec.strict import Word
@@ -216,6 +216,7 @@ def outcome(path: Path) -> tuple[str, ...] | None:
     return None
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_whatever_the_bytes_the_answer_is_settings_or_a_refusal(
     tmp_path_factory: pytest.TempPathFactory, raw: bytes
@@ -236,6 +237,7 @@ FIELDS = st.sampled_from(
 )
 
 
+@settings(deadline=None)
 @given(st.dictionaries(FIELDS, VALUES, max_size=4))
 def test_whatever_the_types_the_answer_is_settings_or_a_refusal(
     tmp_path_factory: pytest.TempPathFactory, fields: dict[str, object]
@@ -317,6 +319,7 @@ def test_documents_can_be_read_for_other_purposes(tmp_path: Path) -> None:
         read_documents(write(tmp_path, "a: 1\na: 2\n"))
 
 
+@settings(deadline=None)
 @given(VALUES)
 def test_what_is_dumped_reads_back(value: object) -> None:
     documents, problems = parse_documents(dump_yaml({"v": value}), "F")

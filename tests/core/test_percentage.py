@@ -5,7 +5,7 @@ import struct
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evictd.core.percentage import parse_float32, parse_percentage
@@ -98,6 +98,7 @@ def test_all_trailing_percent_signs_are_taken_off() -> None:
     assert parse_percentage("5%%") == parse_percentage("5%") == struct.unpack("f", struct.pack("f", 0.05))[0]
 
 
+@settings(deadline=None)
 @given(st.integers(0, 10**30), st.integers(-60, 40))
 def test_the_nearest_single_is_found_in_one_rounding(mantissa: int, exponent: int) -> None:
     exact = Fraction(mantissa) * Fraction(10) ** exponent

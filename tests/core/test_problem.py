@@ -1,6 +1,6 @@
 """A fault is one line of bounded length, whatever was written."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evictd.core.problem import Problem, quoted, shown
@@ -23,6 +23,7 @@ def test_the_empty_text_is_shown_as_one() -> None:
     assert shown("") == '""'
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_every_text_becomes_one_short_printable_line(text: str) -> None:
     for line in (shown(text), quoted(text)):

@@ -234,6 +234,6 @@ def _drop_ins(directory: Path) -> list[Path]:
 
 
 def dump_yaml(value: object) -> str:
-    """Write plain data as YAML, keys in their order."""
-    text: str = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=120)
+    """Write plain data as YAML, keys in their order; what is not ASCII is escaped, so that every text reads back."""
+    text: str = yaml.safe_dump(value, sort_keys=False, allow_unicode=False, width=120)
     return text

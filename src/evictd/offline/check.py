@@ -27,6 +27,7 @@ from evictd.offline.node_capacity import (
     read_capacities,
     read_low_watermark,
 )
+from evictd.offline.output import add_output_argument
 
 _KUBELET_CONFIG = Path("/var/lib/kubelet/config.yaml")
 _OVERRIDES: Mapping[str, tuple[Signal, ...]] = {
@@ -48,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.usage = "%(prog)s [options] FILE"
     parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help="the configuration (or --config)")
-    parser.add_argument("--output", choices=["table", "json", "yaml"], default="table", help="default: table")
+    add_output_argument(parser)
     parser.add_argument("--kubelet-config", type=Path, metavar="PATH", help="the kubelet's own file, or its configz")
     parser.add_argument("--root", type=Path, default=Path("/"), metavar="PATH", help="where the node's / is mounted")
     parser.add_argument("--layout", choices=list(_LAYOUTS), help="how images and layers lie; default: as on this node")

@@ -1,18 +1,18 @@
 """How the outcome of `evictd check` is written: a table for people, JSON or YAML for programs."""
 
-import json
 import math
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from evictd.config.file import dump_yaml
 from evictd.config.lint import LintFinding, limit_on, value_text
 from evictd.core.duration import format_duration
 from evictd.core.quantity import Quantity
 from evictd.core.signal import SIGNAL_TO_RESOURCE, Resource, Signal
 from evictd.core.threshold import Threshold, ThresholdValue
+from evictd.offline.console import make_console
+from evictd.offline.output import TABLE, write_document
 
 _COUNTED = {Resource.INODES, Resource.PIDS}
 
@@ -30,12 +30,10 @@ class Report:
 
 def write_report(report: Report, output: str) -> None:
     """Print the report to standard output as `table`, `json` or `yaml`."""
-    if output == "json":
-        sys.stdout.write(json.dumps(as_data(report), indent=2) + "\n")
-    elif output == "yaml":
-        sys.stdout.write(dump_yaml(as_data(report)))
-    else:
+    if output == TABLE:
         _print_table(report)
+    else:
+        write_document(as_data(report), output, sys.stdout)
 
 
 def as_data(report: Report) -> dict[str, object]:
@@ -75,10 +73,9 @@ _HEADINGS = ("SIGNAL", "KIND", "BELOW", "ON THIS NODE", "GRACE", "RECLAIM", "FRO
 
 
 def _print_table(report: Report) -> None:
-    from rich.console import Console  # noqa: PLC0415 - only people need it
-    from rich.table import Table  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415 - only people need it
 
-    console = Console(highlight=False)
+    console = make_console(sys.stdout)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for heading in _HEADINGS:
         table.add_column(heading, no_wrap=True, justify="right" if heading in {"BELOW", "ON THIS NODE"} else "left")
@@ -89,10 +86,10 @@ def _print_table(report: Report) -> None:
     else:
         console.print("no thresholds")
     for warning in report.warnings:
-        console.print(f"warning: {warning}", markup=False, style="yellow", soft_wrap=True)
+        console.print(f"warning: {warning}", style="yellow", soft_wrap=True)
     for finding in report.findings:
         text = f"{finding.lint.value}: {finding.signal.value}: {finding.message}; {finding.remedy}"
-        console.print(text, markup=False, style="red", soft_wrap=True)
+        console.print(text, style="red", soft_wrap=True)
     if not report.findings:
         console.print("nothing to object to", style="green")
 

@@ -1,0 +1,147 @@
+"""The JSON Schema that is checked in is that of the types, and every sample validates against it, loads and is documented."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import msgspec
+import pytest
+
+from evictd.codec.evictd_config import EvictdConfiguration
+from evictd.codec.kubelet_fields import KubeletConfiguration
+from evictd.codec.strict import Duration
+from evictd.config.file import load, read_documents
+from evictd.config.flags import FLAGS
+from evictd.config.schema import dump_schema, json_schema
+from evictd.core.duration import MINUTE
+from evictd.core.quantity import parse_quantity
+from evictd.offline.check import check
+
+ROOT = Path(__file__).parents[2]
+SAMPLES = sorted((ROOT / "config").glob("*.yaml"))
+CONFIGZ = ROOT / "tests/data/samples/configz.json"
+
+
+def errors(document: object) -> list[str]:
+    validator = jsonschema.Draft202012Validator(json_schema())
+    return [error.message for error in validator.iter_errors(document)]
+
+
+def test_the_schema_that_is_checked_in_is_current() -> None:
+    """To renew it: python -m evictd.config.schema > config/evictd.schema.json"""
+    assert (ROOT / "config/evictd.schema.json").read_text(encoding="utf-8") == dump_schema()
+
+
+def test_the_schema_is_a_schema() -> None:
+    jsonschema.Draft202012Validator.check_schema(json_schema())
+
+
+def test_there_are_samples() -> None:
+    assert len(SAMPLES) >= 6
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
+def test_every_sample_loads_without_warnings_and_validates(path: Path) -> None:
+    assert load(path).warnings == ()
+    for document in read_documents(path):
+        assert errors(document) == []
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
+def test_the_samples_show_what_they_preach(path: Path, tmp_path: Path) -> None:
+    """Lint finds nothing on an unknown node, but for the documentation's example, which says so itself."""
+    lints = [finding.lint.value for finding in check(load(path), tmp_path, layout="dedicated").findings]
+    assert lints == (
+        [] if path.stem != "hard-with-minimum-reclaim" else [*["FilesystemWithoutThreshold"] * 2, "NoPIDThreshold"]
+    )
+
+
+def test_what_a_running_kubelet_reports_validates() -> None:
+    assert errors(json.loads(CONFIGZ.read_text())["kubeletconfig"]) == []
+
+
+def test_the_first_example_of_the_documentation() -> None:
+    thresholds = load(ROOT / "config/hard-with-minimum-reclaim.yaml").eviction.thresholds
+    found = {one.signal.value: (one.value.quantity, one.min_reclaim and one.min_reclaim.quantity) for one in thresholds}
+    amounts = {
+        "memory.available": ("500Mi", "0Mi"),
+        "nodefs.available": ("1Gi", "500Mi"),
+        "imagefs.available": ("100Gi", "2Gi"),
+    }
+    for signal, (limit, reclaim) in amounts.items():
+        assert found[signal] == (parse_quantity(limit), parse_quantity(reclaim))
+
+
+def test_the_second_example_has_graces_of_five_minutes_and_no_pod_grace() -> None:
+    eviction = load(ROOT / "config/hard-and-soft.yaml").eviction
+    graces = {one.grace_period for one in eviction.thresholds if not one.hard}
+    assert graces == {5 * MINUTE}
+    assert (eviction.max_pod_grace_period_seconds, eviction.pressure_transition_period) == (0, 5 * MINUTE)
+
+
+HEAD = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {},
+        {"kind": "KubeletConfiguration"},
+        {**HEAD, "apiVersion": "v1"},
+        {**HEAD, "kind": "Some"},
+        {**HEAD, "evictionHarf": {}},
+        {**HEAD, "evictionHard": {"bogus": "1Gi"}},
+        {**HEAD, "evictionHard": {"pid.available": 5}},
+        {**HEAD, "evictionPressureTransitionPeriod": "5"},
+        {**HEAD, "maxPods": 2**31},
+        {**HEAD, "dryRun": True},
+        {"apiVersion": "evictd.io/v1alpha1", "kind": "EvictdConfiguration", "reclaim": {"images": "Some"}},
+    ],
+)
+def test_the_schema_refuses_what_loading_refuses(document: dict[str, object], tmp_path: Path) -> None:
+    assert errors(document)
+    path = tmp_path / "c.json"
+    path.write_text(json.dumps(document))
+    with pytest.raises(Exception, match=r"c\.json"):
+        load(path)
+
+
+@pytest.mark.parametrize("text", ["0", "-0", "1h1m1.5s", ".5s", "5.s", "1µs", "100ms", "+1s"])
+def test_the_schema_takes_every_duration_of_go(text: str) -> None:
+    assert errors({**HEAD, "volumeStatsAggPeriod": text}) == []
+
+
+def field_paths(cls: Any, prefix: str = "") -> Iterator[str]:
+    for field in msgspec.structs.fields(cls):
+        if isinstance(field.default, msgspec.Struct):
+            yield from field_paths(type(field.default), f"{prefix}{field.encode_name}.")
+        else:
+            yield prefix + field.encode_name
+
+
+def test_the_documentation_has_every_field_and_every_flag() -> None:
+    text = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
+    wanted = [
+        *field_paths(KubeletConfiguration),
+        *field_paths(EvictdConfiguration),
+        *(f"--{one.name}=" for one in FLAGS),
+    ]
+    assert [name for name in wanted if f"`{name}" not in text] == []
+
+
+def test_the_annotated_sample_has_every_field_of_evictds_own_document() -> None:
+    (_, evictd) = read_documents(ROOT / "config/evictd.yaml")
+    assert isinstance(evictd, dict)
+    for path in field_paths(EvictdConfiguration):
+        value: Any = evictd
+        for name in path.split("."):
+            value = value[name]
+
+
+def test_defaults_are_written_as_in_a_file() -> None:
+    properties = json_schema()["$defs"]["KubeletConfiguration"]["properties"]
+    assert properties["imageMinimumGCAge"]["default"] == "2m0s"
+    assert isinstance(KubeletConfiguration().image_minimum_gc_age, Duration)
+    assert properties["enforceNodeAllocatable"]["default"] == ["pods"]
