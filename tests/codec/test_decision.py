@@ -1,0 +1,61 @@
+"""Decisions and findings as plain values, fit for JSON."""
+
+import json
+from typing import get_args
+
+from hypothesis import given
+from tests.laws.test_synchronize import play
+from tests.playbook import Playbook, config, pod, usage
+from tests.strategies import stories
+
+from evictd.codec.decision import encode_decision, encode_finding
+from evictd.core.config import EvictionConfig
+from evictd.core.decision import Decision, Finding, Ranking, Silence, Silent
+from evictd.core.observation import Observation
+from evictd.core.quantity import parse_quantity
+
+A = pod("a", memory="1Mi")
+
+
+@given(stories())
+def test_everything_that_is_decided_can_be_written(story: tuple[EvictionConfig, list[tuple[int, Observation]]]) -> None:
+    """Any decision and any finding of any story."""
+    decided, found = set(), set()
+    for _, _, _, step in play(*story):
+        json.dumps([encode_decision(decision) for decision in step.decisions])
+        json.dumps([encode_finding(finding) for finding in step.findings])
+        decided |= {type(decision) for decision in step.decisions}
+        found |= {type(finding) for finding in step.findings}
+    assert decided <= set(get_args(Decision))
+    assert found <= set(get_args(Finding))
+
+
+def test_an_eviction_says_everything() -> None:
+    """Who, how, why, with the numbers."""
+    book = Playbook(config(hard={"memory.available": "1Gi"}), pods=[A], usage=[usage(A, memory="2Gi")])
+    book.at("0s", memory="500Mi of 4Gi").conditions("MemoryPressure").evicts("a")
+    plain = encode_decision(book.eviction())
+    assert plain["pod"] == {"namespace": "default", "name": "a", "uid": "a"}
+    assert plain["gracePeriodSeconds"] == 1
+    assert plain["because"]["signal"] == "memory.available"
+    assert (plain["because"]["limit"], plain["because"]["usage"]) == ("1Gi", "2Gi")
+    assert plain["condition"]["type"] == "DisruptionTarget"
+
+
+def test_a_ranking_may_be_cut_but_says_how_long_it_is() -> None:
+    """A journal line does not grow with the node."""
+    pods = [pod(name) for name in "abcdef"]
+    book = Playbook(config(hard={"memory.available": "1Gi"}), pods=pods, usage=[usage(p, memory="1Gi") for p in pods])
+    book.at("0s", memory="500Mi of 4Gi").conditions("MemoryPressure").evicts("a")
+    [ranking] = book.findings(Ranking)
+    plain = encode_finding(ranking, rows=2)
+    assert [row["name"] for row in plain["rows"]] == ["a", "b"]
+    assert plain["pods"] == 6
+    assert len(encode_finding(ranking)["rows"]) == 6
+
+
+def test_a_silence_brings_its_evidence() -> None:
+    """Pod and amounts."""
+    silent = Silent(why=Silence.PROTECTED_CULPRIT, pod=A, needed=parse_quantity("1Gi"), reachable=parse_quantity("1Mi"))
+    plain = encode_finding(silent)
+    assert (plain["why"], plain["needed"], plain["reachable"]) == ("ProtectedCulprit", "1Gi", "1Mi")

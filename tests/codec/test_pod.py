@@ -1,0 +1,122 @@
+"""v1.Pod in and out: a real API server's pods, and every field that eviction looks at."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from tests.strategies import pods
+
+from evictd.codec.pod import decode_pod, decode_pod_list, encode_pod
+from evictd.core.pod import Pod, PodSource, QOSClass, VolumeKind
+from evictd.errors import InputError
+
+SAMPLES = Path(__file__).parents[1] / "data" / "samples"
+
+
+def wire(**spec: Any) -> dict[str, Any]:
+    """A v1.Pod with this spec."""
+    return {"metadata": {"name": "p", "namespace": "default", "uid": "u"}, "spec": spec}
+
+
+def test_a_real_list_is_read() -> None:
+    """What the API server of a cluster said: thirteen pods."""
+    _, found = decode_pod_list((SAMPLES / "pods.json").read_bytes())
+    assert len(found) == 13
+    assert all(pod.uid and pod.containers for pod in found)
+    first = found[0]
+    assert (first.full_name, first.termination_grace_period_seconds, first.phase) == ("default/a", 20, "Running")
+    assert str(first.containers[0].requests["memory"]) == "20Mi"
+    assert first.qos_class is QOSClass.BURSTABLE
+
+
+def test_real_pods_survive_being_written() -> None:
+    """Through JSON text and back."""
+    _, found = decode_pod_list((SAMPLES / "pods.json").read_bytes())
+    for pod in found:
+        assert decode_pod(json.dumps(encode_pod(pod))) == pod
+
+
+@given(pods("u"))
+def test_any_pod_survives_being_written(pod: Pod) -> None:
+    """Nothing that a decision looks at is lost."""
+    assert decode_pod(encode_pod(pod)) == pod
+
+
+@pytest.mark.parametrize(
+    ("annotations", "source"),
+    [
+        ({}, PodSource.API),
+        ({"kubernetes.io/config.source": "api"}, PodSource.API),
+        ({"kubernetes.io/config.source": "file"}, PodSource.STATIC),
+        ({"kubernetes.io/config.source": "http"}, PodSource.STATIC),
+        ({"kubernetes.io/config.mirror": ""}, PodSource.MIRROR),
+    ],
+)
+def test_static_and_mirror_pods_are_told_by_their_annotations(annotations: dict[str, str], source: PodSource) -> None:
+    """Kubernetes issue 73572: both of them are looked at."""
+    assert decode_pod({"metadata": {"annotations": annotations}}).source is source
+
+
+def test_volumes_are_told_apart() -> None:
+    """By the field that is there."""
+    sources: dict[str, Any] = {kind.value: {} for kind in VolumeKind if kind is not VolumeKind.OTHER}
+    sources["persistentVolumeClaim"] = {"claimName": "x"}
+    pod = decode_pod(wire(volumes=[{"name": name, name: source} for name, source in sources.items()]))
+    assert [volume.kind.value for volume in pod.volumes] == [*list(sources)[:-1], "other"]
+
+
+def test_an_empty_dir_brings_its_medium_and_limit() -> None:
+    """A limit may be a bare number."""
+    pod = decode_pod(wire(volumes=[{"name": "v", "emptyDir": {"medium": "Memory", "sizeLimit": 1024}}]))
+    assert (pod.volumes[0].medium, str(pod.volumes[0].size_limit)) == ("Memory", "1024")
+
+
+def test_quantities_come_as_strings_numbers_and_null() -> None:
+    """Blanks around them are trimmed; null is zero (spec 2.3)."""
+    requests = {"memory": " 1Gi ", "cpu": 2, "ephemeral-storage": None}
+    pod = decode_pod(wire(containers=[{"name": "c", "resources": {"requests": requests}}]))
+    got = {name: str(quantity) for name, quantity in pod.containers[0].requests.items()}
+    assert got == {"memory": "1Gi", "cpu": "2", "ephemeral-storage": "0"}
+
+
+def test_owners_and_generation_are_kept() -> None:
+    """Only the controlling owner."""
+    metadata = {
+        "uid": "u",
+        "generation": 3,
+        "deletionGracePeriodSeconds": 5,
+        "ownerReferences": [{"kind": "Node", "name": "n"}, {"kind": "ReplicaSet", "name": "r", "controller": True}],
+    }
+    pod = decode_pod({"metadata": metadata})
+    assert (pod.owner, pod.generation, pod.deletion_grace_period_seconds) == ("ReplicaSet/r", 3, 5)
+
+
+def test_pod_level_resources_may_be_empty_or_absent() -> None:
+    """Which is not the same (spec 5.8)."""
+    assert decode_pod(wire(resources={})).resources is not None
+    assert decode_pod(wire()).resources is None
+
+
+@pytest.mark.parametrize(
+    ("document", "path"),
+    [
+        (wire(containers=[{"name": 7}]), "containers"),
+        (wire(priority="high"), "priority"),
+        (wire(containers=[{"name": "c", "resources": {"requests": {"memory": "1GB"}}}]), "default/p"),
+        ("{", "pod"),
+        ("[]", "pod"),
+    ],
+)
+def test_what_is_wrong_is_named(document: Any, path: str) -> None:
+    """One line with the path; a malformed quantity is never guessed at."""
+    with pytest.raises(InputError, match=path) as caught:
+        decode_pod(document)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_broken_list_is_refused() -> None:
+    """As a whole."""
+    with pytest.raises(InputError, match="pod list"):
+        decode_pod_list(b'{"items": [{"spec": {"overhead": {"memory": "x"}}}]}')

@@ -1,0 +1,17 @@
+"""The wire form skips what it does not name."""
+
+import msgspec
+
+from evictd.codec.pod_wire import WirePod
+
+
+def test_unknown_fields_are_skipped() -> None:
+    """A pod is mostly things that eviction never looks at."""
+    data = b'{"metadata": {"uid": "u", "managedFields": [{"x": {}}]}, "spec": {"dnsPolicy": "Default"}, "kind": "Pod"}'
+    assert msgspec.json.decode(data, type=WirePod).metadata.uid == "u"
+
+
+def test_null_is_absent() -> None:
+    """Kubernetes writes null for empty lists."""
+    pod = msgspec.json.decode(b'{"spec": {"containers": null, "volumes": null}}', type=WirePod)
+    assert pod.spec.containers is None

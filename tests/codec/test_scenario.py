@@ -1,0 +1,57 @@
+"""Scenario files: read, written, and refused with the path of what is wrong."""
+
+from typing import Any
+
+import pytest
+
+from evictd.codec.scenario import decode_scenario, encode_scenario
+from evictd.errors import InputError
+
+POD = {"metadata": {"name": "p", "namespace": "default", "uid": "u"}}
+
+
+def document(**changes: Any) -> dict[str, Any]:
+    """A small scenario with changes."""
+    steps = [{"at": "0s", "summary": {"node": {}}}, {"at": "10s", "summary": None, "absent": ["u"]}]
+    return {"kind": "scenario", "name": "small", "pods": [POD], "steps": steps, **changes}
+
+
+def test_what_is_written_can_be_read_again() -> None:
+    """A failed reading and absent pods included."""
+    scenario = decode_scenario(
+        document(
+            evictedPodsStayActive=True, admit=[POD], filesystems={"dedicatedImageFs": True}, evictd={"dryRun": True}
+        )
+    )
+    assert decode_scenario(encode_scenario(scenario)) == scenario
+    assert scenario.steps[1].summary is None
+    assert scenario.filesystems.dedicated_image_fs
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        (document(kind="story"), "kind: story: not a scenario"),
+        (document(steps=[]), "steps: there is none"),
+        (document(stepz=[]), "stepz"),
+        (document(steps=[{"at": "5"}]), r"steps\[0\].at: 5: time: missing unit"),
+        (document(steps=[{"at": "9s"}, {"at": "8s"}]), r"steps\[1\].at: 8s: a step back in time, after 9s"),
+        (document(steps=[{"at": "0s", "summary": {}}]), r"steps\[0\].summary"),
+        (document(pods=[POD, POD]), r"pods\[1\].metadata.uid: u: another pod has it already"),
+        (document(pods=[{"metadata": {"name": "p"}}]), r"pods\[0\].metadata.uid: there is none"),
+        (document(pods=[{"spec": {"overhead": {"memory": "1GB"}}}]), r"pods\[0\]: .*quantities must match"),
+        (document(name=7), "name"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_path(broken: dict[str, Any], message: str) -> None:
+    """One line each."""
+    with pytest.raises(InputError, match=message):
+        decode_scenario(broken)
+
+
+def test_all_faulty_pods_are_named_at_once() -> None:
+    """Not only the first."""
+    bad = {"metadata": {"uid": "x"}, "spec": {"priority": "high"}}
+    with pytest.raises(InputError) as caught:
+        decode_scenario(document(pods=[bad, POD, bad]))
+    assert [problem.partition(":")[0] for problem in caught.value.problems] == ["pods[0]", "pods[2]"]

@@ -1,0 +1,38 @@
+"""RFC 3339 and nanoseconds."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evictd.codec.times import format_time, parse_time
+from evictd.errors import InvalidValueError
+
+
+@pytest.mark.parametrize(
+    ("text", "nanoseconds"),
+    [
+        ("1970-01-01T00:00:00Z", 0),
+        ("2026-01-01T00:00:01Z", 1767225601 * 10**9),
+        ("2026-01-01T01:00:01+01:00", 1767225601 * 10**9),
+        ("1970-01-01T00:00:00.000000001Z", 1),
+        ("1970-01-01T00:00:00.5Z", 500_000_000),
+    ],
+)
+def test_times_are_read_to_the_last_digit(text: str, nanoseconds: int) -> None:
+    """In any zone."""
+    assert parse_time(text) == nanoseconds
+
+
+@pytest.mark.parametrize(
+    "text", ["", "now", "2026-01-01", "2026-13-01T00:00:00Z", "2026-01-01T00:00:00", "1970-01-01T00:00:00Z\n"]
+)
+def test_anything_else_is_refused(text: str) -> None:
+    """With what would be right."""
+    with pytest.raises(InvalidValueError, match="is not a time"):
+        parse_time(text)
+
+
+@given(st.integers(0, 4 * 10**18))
+def test_what_is_written_can_be_read_again(nanoseconds: int) -> None:
+    """Also stamps of the boot-time clock, written as if the node had booted in 1970."""
+    assert parse_time(format_time(nanoseconds)) == nanoseconds
