@@ -11,6 +11,7 @@ from enum import Enum
 
 from evictd.core.decision import EvictPod
 from evictd.core.duration import MINUTE, SECOND
+from evictd.core.state import CleaningUp, State, Watching
 
 HARD_BYPASS = 10 * SECOND
 """How long a hard threshold lets a budget say no, once."""
@@ -127,3 +128,13 @@ class Leniency:
             return False
         until = min(recreated.until, recreated.evicted_at + HARD_OWNER_BACKOFF) if hard else recreated.until
         return now < until
+
+
+def without(state: State, uids: frozenset[str]) -> State:
+    """Give the state as if these pods had never been chosen: nothing of them is waited for."""
+    if not uids or not any(release.uid in uids for release in state.releases):
+        return state
+    left = tuple(release for release in state.releases if release.uid not in uids)
+    leaving = any(release.gone_at is None for release in left)
+    phase = Watching() if isinstance(state.phase, CleaningUp) and not leaving else state.phase
+    return replace(state, releases=left, phase=phase)

@@ -5,10 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from tests.kube.api_server import ApiServer
 from tests.kube.kubelet import Kubelet
-from tests.kube.objects import node as node_object
-from tests.kube.rbac import Grant, Rbac
+from tests.kube.rbac import Rbac
 
-from evictd.clients.kube.nodes import Condition, Node, NodeClient, find_kubelet, kubelet_reports
+from evictd.clients.kube.nodes import Condition, Node, NodeClient, kubelet_reports
 from evictd.clients.kube.transport import Transport
 from evictd.errors import ApiRefusedError, ApiUnavailableError
 
@@ -40,28 +39,17 @@ def test_whether_a_kubelet_reports(found: Node, lease_age: float | None, known: 
     assert kubelet_reports(found, lease_age, lease_known=known) is expected
 
 
-def test_find_kubelet_by_its_lease(api: ApiServer, transport: Transport) -> None:
-    """A kubelet that renews its lease is there; a node without one has none."""
+def test_the_age_of_the_lease(api: ApiServer, transport: Transport) -> None:
+    """By the server's clock; no lease is no kubelet, one that may not be read is a refusal."""
     client = NodeClient(transport, "n1")
-    assert not find_kubelet(client)
+    assert client.lease_age_seconds() is None
     Kubelet(api.store, "n1").sync()
-    assert find_kubelet(client)
-
-
-def test_find_kubelet_where_leases_are_forbidden(api: ApiServer, transport: Transport) -> None:
-    """Then the node's conditions tell: the recorded ones are old, a fresh heartbeat is not."""
-    rule = {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]}
-    api.rbac = Rbac([Grant(user="admin", namespace="", rule=rule)])
-    assert not find_kubelet(NodeClient(transport, "n1"))
-
-    def beat(item: dict[str, object]) -> None:
-        fresh = node_object()
-        for condition in fresh["status"]["conditions"]:
-            condition["lastHeartbeatTime"] = datetime.now(UTC).isoformat()
-        item["status"] = fresh["status"]
-
-    api.store.update(("nodes", "", "n1"), beat)
-    assert find_kubelet(NodeClient(transport, "n1"))
+    age = client.lease_age_seconds()
+    assert age is not None
+    assert -2 < age < 30
+    api.rbac = Rbac(())
+    with pytest.raises(ApiRefusedError, match="403"):
+        client.lease_age_seconds()
 
 
 def test_a_condition_patch_leaves_the_others_and_their_times(api: ApiServer, transport: Transport) -> None:

@@ -36,6 +36,8 @@ class Outcome:
     answer: Answer
     retry_after_seconds: int | None = None
     message: str = ""
+    version: int = 0
+    """The object's resource version after a patch; zero where there is none."""
 
 
 class EvictionClient:
@@ -124,7 +126,8 @@ def _blocked(reply: Reply) -> Outcome:
 
 def _outcome(reply: Reply, what: str) -> Outcome:
     if reply.status < 300:
-        return Outcome(answer=Answer.DONE)
+        version = str((reply.problem.get("metadata") or {}).get("resourceVersion") or "")
+        return Outcome(answer=Answer.DONE, version=int(version) if version.isascii() and version.isdigit() else 0)
     if reply.status == 404:
         return Outcome(answer=Answer.GONE)
     message = str(reply.problem.get("message") or "")

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from evictd.clients.kube.transport import STRATEGIC_PATCH, Reply, Transport
 from evictd.codec.slim_pods import FIELD_MANAGER
-from evictd.errors import ApiRefusedError, ApiUnavailableError
+from evictd.errors import ApiUnavailableError
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 LEASE_SECONDS = 40
@@ -89,29 +89,20 @@ class NodeClient:
 
 
 def kubelet_reports(node: Node, lease_age: float | None, *, lease_known: bool) -> bool:
-    """Whether a kubelet manages this node now: its lease is fresh, or it has lately written the built-in conditions.
+    """Whether a kubelet manages this node now: its lease is fresh, or it has lately written the Ready condition.
 
-    A kubelet writes reasons that begin with `Kubelet`; the node controller replaces the status by Unknown when it is gone.
+    Its reasons begin with `Kubelet`, and the node controller turns the status to Unknown when it is gone. The pressure
+    conditions tell nothing: they may be evictd's own work.
     """
     if lease_known:
         return lease_age is not None and lease_age < LEASE_SECONDS
-    for condition in node.conditions.values():
-        if not condition.reason.startswith("Kubelet") or condition.status == "Unknown" or node.date is None:
-            continue
-        if condition.last_heartbeat_time:
-            age = node.date - datetime.fromisoformat(condition.last_heartbeat_time)
-            if age.total_seconds() < HEARTBEAT_SECONDS:
-                return True
-    return False
-
-
-def find_kubelet(client: NodeClient) -> bool:
-    """Ask the API server whether a kubelet reports on this node; two requests."""
-    try:
-        lease, known = client.lease_age_seconds(), True
-    except ApiRefusedError:
-        lease, known = None, False
-    return kubelet_reports(client.get(), lease, lease_known=known)
+    ready = node.conditions.get("Ready")
+    if ready is None or not ready.reason.startswith("Kubelet") or ready.status == "Unknown":
+        return False
+    if node.date is None or not ready.last_heartbeat_time:
+        return False
+    age = node.date - datetime.fromisoformat(ready.last_heartbeat_time)
+    return age.total_seconds() < HEARTBEAT_SECONDS
 
 
 def _node(reply: Reply) -> Node:

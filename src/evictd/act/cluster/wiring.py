@@ -1,0 +1,180 @@
+"""One call that gives the daemon everything it needs to live in a cluster, and one object to hold it.
+
+cluster = build(settings.cluster, stopper=RuntimeStopper(terminator, ids), clock=..., wall=..., ...)
+cluster.start()                                        # before any pressure: threads, first list
+...each cycle...
+pods = cluster.active_pods()                           # None until the first list: fall back on the runtime's view
+events = cluster.reporter.report(conditions, now)      # for ReportConditions; tell the events
+cluster.evictor.begin(decision, now)                   # for EvictPod; records the Evicted event itself: see `evict`
+cluster.reporter.heartbeat(now)
+outcomes.cleaned_up = cluster.evictor.cleaned_up(now)
+state = core.termination.without(state, cluster.evictor.withdrawn())
+config.protected_pods |= cluster.evictor.withheld(now) | cluster.own_pod
+cluster.close()                                        # clean stop: conditions and taints taken back first
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from evictd.act.cluster.conditions import Types
+from evictd.act.cluster.events import EventRecorder
+from evictd.act.cluster.evict import ClusterEvictor, Stopper
+from evictd.act.cluster.leftovers import Leftovers
+from evictd.act.cluster.outbox import Outbox
+from evictd.act.cluster.report import KUBELET_RHYTHM, ClusterReporter, Rhythm
+from evictd.clients.kube.credentials import Credentials
+from evictd.clients.kube.events import EventClient
+from evictd.clients.kube.eviction import EvictionClient
+from evictd.clients.kube.nodes import NodeClient
+from evictd.clients.kube.pods import PodSnapshot, PodWatch
+from evictd.clients.kube.transport import Transport
+from evictd.config.settings import ClusterSettings, ConditionTypes, PodTermination
+from evictd.core.decision import EvictPod, RecordEvent
+from evictd.core.observation import Problem
+from evictd.core.pod import Pod
+from evictd.core.termination import Way
+
+EVICTED = "Evicted"
+WARNING = "Warning"
+POD_UID = "POD_UID"
+"""The environment variable through which a DaemonSet tells evictd which pod it is itself."""
+
+_TYPES = {ConditionTypes.AUTO: None, ConditionTypes.BUILT_IN: Types.BUILT_IN, ConditionTypes.OWN: Types.OWN}
+_WAYS = {
+    PodTermination.AUTO: None,
+    PodTermination.EVICTION_API: Way.EVICTION_API,
+    PodTermination.DELETE: Way.DELETE,
+    PodTermination.STATUS: Way.STATUS,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """The cluster's face of the daemon. Its parts may be used from the loop at any time; none of them blocks."""
+
+    watch: PodWatch
+    reporter: ClusterReporter
+    evictor: ClusterEvictor
+    events: EventRecorder
+    outbox: Outbox
+    transport: Transport
+    own_pod: frozenset[str]
+    """The uid of evictd's own pod, which is never evicted; empty where it runs as a service."""
+
+    def start(self) -> None:
+        """Begin to watch pods and to send what there is to send."""
+        self.watch.start()
+        self.outbox.start()
+
+    def active_pods(self) -> tuple[Pod, ...] | None:
+        """Give the pods that could be evicted or count against the node (spec 5.9), by namespace, name and uid.
+
+        Terminal ones are left out, unless evictd is still ending them. `None`: the API server has not told yet, or not since
+        the start; what the runtime knows is then all there is.
+        """
+        snapshot = self.watch.snapshot
+        if not snapshot.synced:
+            return None
+        leaving = set(self.evictor.in_flight())
+        active = [each.pod for uid, each in snapshot.pods.items() if not each.terminal or uid in leaving]
+        return tuple(sorted(active, key=lambda pod: (pod.namespace, pod.name, pod.uid)))
+
+    def evict(self, decision: EvictPod, now: int) -> None:
+        """Record the pod's `Evicted` event, before anything is killed, and send the pod on its way."""
+        if not decision.shortens:
+            event = RecordEvent(type=WARNING, reason=EVICTED, message=decision.message)
+            self.events.record(event, now, pod=decision.pod, annotations=decision.annotations)
+        self.evictor.begin(decision, now)
+
+    def problems(self) -> tuple[Problem, ...]:
+        """Tell what does not work at the moment, or is forbidden."""
+        snapshot = self.watch.snapshot
+        found = [
+            *(("apiserver/pods", text) for text in (snapshot.problem, *snapshot.unreadable) if text),
+            *(("apiserver/send", text) for text in (self.outbox.problem,) if text),
+            *(("apiserver/node", text) for text in self.reporter.problems),
+            *(("apiserver/evict", text) for text in self.evictor.problems),
+        ]
+        return tuple(Problem(source=source, detail=text) for source, text in found)
+
+    def close(self, *, clear: bool = True, seconds: float = 3.0) -> None:
+        """End everything; `clear` first takes back conditions and taints, waiting for that at most so long."""
+        if clear:
+            self.reporter.clear()
+            self.outbox.drain(seconds)
+        self.outbox.close()
+        self.watch.close()
+        self.transport.close()
+
+
+def build(
+    settings: ClusterSettings,
+    *,
+    node_name: str,
+    stopper: Stopper,
+    clock: Callable[[], int],
+    wall: Callable[[], int],
+    random: Callable[[], float],
+    wake: Callable[[], None] = lambda: None,
+    rhythm: Rhythm = KUBELET_RHYTHM,
+    environ: Mapping[str, str] | None = None,
+) -> Cluster:
+    """Make the cluster's face of the daemon; nothing is sent and no thread runs before `start`.
+
+    `settings` is the `cluster` part of the configuration, `node_name` its `nodeName` or the host's name. `stopper` stops pods
+    through the runtime. `clock` gives boot-time nanoseconds, `wall` nanoseconds since the epoch, `random` numbers in [0, 1).
+    `wake` is called, from another thread, when the pods of the node have changed. Raises `InputError` for a credential that
+    cannot be used; a server that does not answer is no error, but a problem that `problems` tells.
+    """
+    environ = os.environ if environ is None else environ
+    transport = Transport(Credentials(settings.kubeconfig, environ=environ))
+    stirs: list[Callable[[], None]] = []
+
+    def stir() -> None:
+        for each in stirs:
+            each()
+
+    def changed() -> None:
+        stir()
+        wake()
+
+    def snapshot() -> PodSnapshot:
+        return watch.snapshot
+
+    watch = PodWatch(transport, node_name, clock=clock, random=random, changed=changed)
+    reporter = ClusterReporter(
+        NodeClient(transport, node_name),
+        node_name,
+        types=_TYPES[settings.condition_types],
+        taints=settings.taints,
+        wall=wall,
+        stir=stir,
+        rhythm=rhythm,
+        jitter=random,
+    )
+    client = EvictionClient(transport)
+    evictor = ClusterEvictor(
+        client,
+        stopper,
+        snapshot,
+        asked=_WAYS[settings.pod_termination],
+        eviction_timeout=settings.eviction_timeout,
+        kubelet=lambda: reporter.kubelet,
+        conditions_pending=lambda: reporter.pending,
+        wall=wall,
+        stir=stir,
+    )
+    events = EventRecorder(EventClient(transport, node_name), node_name, wall=wall, stir=stir)
+    leftovers = Leftovers(client, snapshot, time_to_live=settings.evicted_pod_ttl)
+    outbox = Outbox((reporter, evictor, events, leftovers), clock=clock, random=random)
+    stirs.append(outbox.stir)
+    return Cluster(
+        watch=watch,
+        reporter=reporter,
+        evictor=evictor,
+        events=events,
+        outbox=outbox,
+        transport=transport,
+        own_pod=frozenset({environ[POD_UID]}) if environ.get(POD_UID) else frozenset(),
+    )

@@ -1,0 +1,89 @@
+"""The words of the conditions."""
+
+import pytest
+from tests.kube.objects import sample
+
+from evictd.act.cluster.conditions import TAINTS, VALID, Report, Types, rfc3339, stale, transition_events
+from evictd.clients.kube.nodes import Condition
+from evictd.core.duration import SECOND
+from evictd.core.signal import NodeCondition
+
+MEMORY = frozenset({NodeCondition.MEMORY_PRESSURE})
+CALM: frozenset[NodeCondition] = frozenset()
+WALL = 1_795_000_000 * SECOND
+
+
+def test_built_in_words_are_the_kubelets() -> None:
+    """As recorded on a real node, for all three conditions while they are False."""
+    recorded = {c["type"]: (c["reason"], c["message"]) for c in sample("node")["status"]["conditions"]}
+    for condition in Report(types=Types.BUILT_IN, active=CALM).conditions({}, WALL):
+        assert recorded[condition.type] == (condition.reason, condition.message)
+
+
+def test_own_words_name_evictd_and_say_how_long_they_hold() -> None:
+    """A True condition carries its end."""
+    memory, disk, _ = Report(types=Types.OWN, active=MEMORY).conditions({}, WALL)
+    assert (memory.type, memory.status, memory.reason) == (
+        "EvictdMemoryPressure",
+        "True",
+        "EvictdHasInsufficientMemory",
+    )
+    assert memory.message.startswith("evictd has insufficient memory available (")
+    assert f"valid until {rfc3339(WALL + VALID)}" in memory.message
+    assert (disk.reason, disk.message) == ("EvictdHasNoDiskPressure", "evictd has no disk pressure")
+
+
+def test_the_transition_time_moves_only_with_the_status() -> None:
+    """Left out of the patch, the one that is there stays."""
+    known = {"EvictdMemoryPressure": Condition(type="EvictdMemoryPressure", status="True")}
+    memory, disk, _ = Report(types=Types.OWN, active=MEMORY).conditions(known, WALL)
+    assert (memory.last_transition_time, disk.last_transition_time) == ("", rfc3339(WALL))
+
+
+def test_a_condition_left_by_a_crash_is_recognised() -> None:
+    """By its own words, once its time has passed; False ones and others' never."""
+    written = Report(types=Types.OWN, active=MEMORY).conditions({}, WALL)
+    others = [Condition(type="Ready", status="True", message="kubelet is posting ready status")]
+    assert stale([*written, *others], WALL + VALID - SECOND) == ()
+    assert stale([*written, *others], WALL + VALID + SECOND) == ("EvictdMemoryPressure",)
+
+
+def test_after_a_clean_stop_nothing_holds() -> None:
+    """Own types say that evictd was stopped; built-in ones are what the kubelet would write."""
+    own = Report(types=Types.OWN, active=CALM, stopped=True).conditions({}, WALL)
+    assert {(c.status, c.reason) for c in own} == {("False", "EvictdStopped")}
+    built_in = Report(types=Types.BUILT_IN, active=CALM, stopped=True).conditions({}, WALL)
+    assert built_in[0].reason == "KubeletHasSufficientMemory"
+
+
+@pytest.mark.parametrize("types", list(Types))
+def test_what_holds(types: Types) -> None:
+    """All three must be there with their status."""
+    report = Report(types=types, active=MEMORY)
+    shown = {condition.type: condition for condition in report.conditions({}, WALL)}
+    assert report.holds(shown)
+    assert not Report(types=types, active=CALM).holds(shown)
+    assert not report.holds({})
+
+
+def test_transition_events() -> None:
+    """The kubelet's for the built-in types; the first report is three."""
+    first = Report(types=Types.BUILT_IN, active=CALM)
+    assert len(transition_events(None, first, "n1")) == 3
+    (event,) = transition_events(first, Report(types=Types.BUILT_IN, active=MEMORY), "n1")
+    recorded = [e["message"] for e in sample("events")["items"] if e["reason"] == "NodeHasInsufficientMemory"]
+    assert event.message in recorded
+    (event,) = transition_events(first, Report(types=Types.OWN, active=MEMORY), "n1")
+    assert event.reason == "EvictdHasInsufficientMemory"
+
+
+def test_times() -> None:
+    """RFC 3339 in UTC; micro for events."""
+    assert rfc3339(1_795_000_000 * SECOND + 5_000) == "2026-11-18T11:06:40Z"
+    assert rfc3339(1_795_000_000 * SECOND + 5_000, micro=True) == "2026-11-18T11:06:40.000005Z"
+
+
+def test_every_taint_has_our_prefix() -> None:
+    """No other key may ever be touched."""
+    assert all(key.startswith("evictd.io/") for key in TAINTS.values())
+    assert set(TAINTS) == set(NodeCondition)

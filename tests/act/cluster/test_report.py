@@ -1,0 +1,271 @@
+"""Conditions and taints on a real node object over HTTPS: at once, kept right, taken back."""
+
+from collections.abc import Iterator
+
+import pytest
+from tests.kube.api_server import ApiServer
+from tests.kube.driving import Driver
+from tests.kube.kubelet import Kubelet
+from tests.kube.rbac import node_rules
+
+from evictd.act.cluster.conditions import Types
+from evictd.act.cluster.outbox import Outbox
+from evictd.act.cluster.report import ClusterReporter
+from evictd.clients.kube.nodes import NodeClient
+from evictd.clients.kube.transport import STRATEGIC_PATCH, Transport
+from evictd.core.signal import NodeCondition
+
+MEMORY, DISK = NodeCondition.MEMORY_PRESSURE, NodeCondition.DISK_PRESSURE
+NODE = ("nodes", "", "n1")
+
+
+class Rig:
+    """A reporter of n1 with its outbox, on the test's clock."""
+
+    def __init__(self, api: ApiServer, transport: Transport, types: Types | None, *, taints: bool = True) -> None:
+        self.api = api
+        self.driver = Driver()
+        self.reporter = ClusterReporter(
+            NodeClient(transport, "n1"), "n1", types=types, taints=taints, wall=self.driver.wall, stir=lambda: None
+        )
+        self.outbox = Outbox([self.reporter], clock=self.driver.clock, random=lambda: 0.5)
+
+    def report(self, *conditions: NodeCondition) -> list[str]:
+        events = self.reporter.report(conditions, self.driver.now)
+        self.driver.settle(self.outbox)
+        return [event.reason for event in events]
+
+    def shown(self) -> dict[str, str]:
+        node = self.api.store.get(NODE)
+        assert node is not None
+        return {c["type"]: c["status"] for c in node["status"]["conditions"] if "Pressure" in c["type"]}
+
+    def taints(self) -> set[str]:
+        node = self.api.store.get(NODE)
+        assert node is not None
+        return {taint["key"] for taint in node["spec"].get("taints", []) if taint["key"].startswith("evictd.io/")}
+
+    def verbs(self) -> list[str]:
+        made = [line.what for line in self.api.requests()]
+        self.api.forget_requests()
+        return made
+
+
+@pytest.fixture
+def own(api: ApiServer, transport: Transport) -> Iterator[Rig]:
+    """A reporter that was told to use its own types."""
+    return Rig(api, transport, Types.OWN)  # type: ignore[return-value]
+
+
+def test_a_change_is_written_at_once_and_the_taint_follows(own: Rig) -> None:
+    """One read at the start, then one patch each; the kubelet's conditions are not touched."""
+    own.report(MEMORY)
+    assert own.verbs() == ["get nodes", "patch nodes/status", "patch nodes"]
+    assert own.shown() == {
+        "MemoryPressure": "False",
+        "DiskPressure": "False",
+        "PIDPressure": "False",
+        "EvictdMemoryPressure": "True",
+        "EvictdDiskPressure": "False",
+        "EvictdPIDPressure": "False",
+    }
+    assert own.taints() == {"evictd.io/memory-pressure"}
+    own.report(DISK)
+    assert own.verbs() == ["patch nodes/status", "patch nodes"]
+    assert own.taints() == {"evictd.io/disk-pressure"}
+    assert not own.reporter.pending
+
+
+def test_others_taints_are_never_touched(own: Rig) -> None:
+    """The body of every patch names our three keys only."""
+    own.report(MEMORY, DISK)
+    own.report()
+    for line in own.api.requests("patch nodes"):
+        assert all(taint["key"].startswith("evictd.io/") for taint in line.body["spec"]["taints"])
+        assert line.content_type == STRATEGIC_PATCH
+    node = own.api.store.get(NODE)
+    assert node is not None
+    assert [taint["key"] for taint in node["spec"]["taints"]] == ["node.kubernetes.io/not-ready"]
+
+
+def test_at_rest_less_than_one_request_a_minute(own: Rig) -> None:
+    """A calm simulated day: a heartbeat every five minutes or so, and nothing else."""
+    own.report()
+    own.verbs()
+    own.driver.run(own.outbox, 24 * 3600)
+    made = own.verbs()
+    assert set(made) == {"patch nodes/status"}
+    assert 24 * 12 * 0.8 < len(made) < 24 * 12 * 1.3
+
+
+def test_auto_at_rest_is_still_less_than_one_request_a_minute(api: ApiServer, transport: Transport) -> None:
+    """With a look at the lease before each heartbeat."""
+    Kubelet(api.store, "n1").sync()
+    rig = Rig(api, transport, None)
+    rig.report()
+    rig.verbs()
+    rig.driver.run(rig.outbox, 3600)
+    made = rig.verbs()
+    assert set(made) == {"patch nodes/status", "get leases"}
+    assert len(made) < 30
+
+
+def test_under_pressure_what_others_change_is_said_again(own: Rig) -> None:
+    """Within the update rhythm of ten seconds, taint included."""
+    own.report(MEMORY)
+
+    def vandal(node: dict[str, object]) -> None:
+        for condition in node["status"]["conditions"]:  # type: ignore[index]
+            condition["status"] = "False"
+        node["spec"]["taints"] = []  # type: ignore[index]
+
+    own.api.store.update(NODE, vandal)
+    own.driver.run(own.outbox, 11)
+    assert own.shown()["EvictdMemoryPressure"] == "True"
+    assert own.taints() == {"evictd.io/memory-pressure"}
+
+
+def test_under_pressure_the_end_of_validity_moves_on(own: Rig) -> None:
+    """Every minute, by a third of its length; in between one read each ten seconds."""
+    own.report(MEMORY)
+    own.verbs()
+    own.driver.run(own.outbox, 600)
+    made = own.verbs()
+    assert 8 <= made.count("patch nodes/status") <= 12
+    assert made.count("get nodes") <= 60
+
+
+def test_the_transition_time_stays_while_the_status_does(own: Rig) -> None:
+    """A heartbeat is no transition."""
+
+    def time() -> str:
+        node = own.api.store.get(NODE)
+        assert node is not None
+        found = [c for c in node["status"]["conditions"] if c["type"] == "EvictdMemoryPressure"]
+        return str(found[0]["lastTransitionTime"])
+
+    own.report(MEMORY)
+    first = time()
+    own.driver.run(own.outbox, 600)
+    assert time() == first
+    own.report()
+    assert time() > first
+
+
+def test_auto_takes_own_types_beside_a_kubelet_and_the_built_in_ones_without(
+    api: ApiServer, transport: Transport
+) -> None:
+    """Told by the lease; the kubelet's own conditions are left to it."""
+    rig = Rig(api, transport, None)
+    rig.report(MEMORY)
+    assert rig.reporter.kubelet is False
+    assert rig.shown()["MemoryPressure"] == "True"
+    assert rig.taints() == set()
+    Kubelet(api.store, "n1").sync()
+    beside = Rig(api, transport, None)
+    beside.report(MEMORY)
+    assert beside.reporter.kubelet is True
+    assert beside.shown()["EvictdMemoryPressure"] == "True"
+
+
+def test_a_kubelet_that_comes_later_gets_its_types_back(api: ApiServer, transport: Transport) -> None:
+    """At the next calm heartbeat; what was said under the other names is taken back."""
+    rig = Rig(api, transport, None)
+    rig.report()
+    assert "EvictdMemoryPressure" not in rig.shown()
+    Kubelet(api.store, "n1").sync()
+    rig.driver.run(rig.outbox, 400)
+    assert rig.shown()["EvictdMemoryPressure"] == "False"
+    assert rig.reporter.shown is not None
+    assert rig.reporter.shown.types is Types.OWN
+
+
+def test_a_nodes_own_identity_may_not_taint_which_is_said_once(api: ApiServer, transport: Transport) -> None:
+    """NodeRestriction forbids it; the conditions go on."""
+    api.rbac = node_rules("n1")
+    api.tokens = dict.fromkeys(api.tokens, "system:node:n1")
+    rig = Rig(api, transport, Types.OWN)
+    rig.report(MEMORY)
+    rig.report(DISK)
+    rig.report(MEMORY)
+    assert rig.shown()["EvictdMemoryPressure"] == "True"
+    assert [line.status for line in api.requests("patch nodes")] == [403]
+    assert len(rig.reporter.problems) == 1
+    assert "taints are off" in rig.reporter.problems[0]
+    assert not rig.reporter.pending
+
+
+def test_without_permission_for_leases_the_ready_condition_tells(api: ApiServer, transport: Transport) -> None:
+    """The recorded heartbeat is old, so nobody reports here."""
+    rules = node_rules("n1")
+    rules.grants = tuple(grant for grant in rules.grants if grant.rule["resources"] != ["leases"])
+    api.rbac = rules
+    api.tokens = dict.fromkeys(api.tokens, "system:node:n1")
+    rig = Rig(api, transport, None)
+    rig.report()
+    assert rig.reporter.kubelet is False
+    assert "EvictdMemoryPressure" not in rig.shown()
+
+
+def test_a_clean_stop_takes_everything_back(own: Rig) -> None:
+    """Conditions False and self-describing, no taint of ours."""
+    own.report(MEMORY, DISK)
+    own.reporter.clear()
+    own.driver.settle(own.outbox)
+    assert {status for kind, status in own.shown().items() if kind.startswith("Evictd")} == {"False"}
+    assert own.taints() == set()
+    assert own.reporter.due_at(own.driver.now) is None
+
+
+def test_a_start_after_a_crash_clears_what_was_left(own: Rig, transport: Transport) -> None:
+    """The first report of the next life says what is true now."""
+    own.report(MEMORY)
+    after = Rig(own.api, transport, Types.OWN)
+    assert after.report() == ["EvictdHasSufficientMemory", "EvictdHasNoDiskPressure", "EvictdHasSufficientPID"]
+    assert after.shown()["EvictdMemoryPressure"] == "False"
+    assert after.taints() == set()
+
+
+def test_after_an_outage_only_the_latest_state_is_written(own: Rig) -> None:
+    """A hundred changes while nobody answered are one patch and one taint."""
+    own.report()
+    own.verbs()
+    own.api.fault(status=503)
+    for number in range(100):
+        own.reporter.report([MEMORY] if number % 2 == 0 else [DISK], own.driver.now)
+        own.driver.run(own.outbox, 1)
+    assert own.reporter.pending
+    own.api.faults.clear()
+    failed = len(own.verbs())
+    own.driver.run(own.outbox, 60)
+    assert failed < 20
+    assert own.shown()["EvictdDiskPressure"] == "True"
+    assert own.taints() == {"evictd.io/disk-pressure"}
+    made = own.verbs()
+    assert made[:2] == ["patch nodes/status", "patch nodes"]
+
+
+def test_a_conflict_is_tried_again(own: Rig) -> None:
+    """Somebody else wrote at the same moment."""
+    own.report()
+    own.api.fault(verb="patch", status=409, times=2)
+    own.reporter.report([MEMORY], own.driver.now)
+    own.driver.run(own.outbox, 5)
+    assert own.shown()["EvictdMemoryPressure"] == "True"
+
+
+def test_a_node_that_is_not_there_is_said_and_not_asked_for_all_the_time(api: ApiServer, transport: Transport) -> None:
+    """The kubelet may not have registered it yet."""
+    api.store.remove(NODE)
+    rig = Rig(api, transport, Types.OWN)
+    rig.report(MEMORY)
+    rig.driver.run(rig.outbox, 60)
+    assert len(rig.reporter.problems) == 1
+    assert len(api.requests("get nodes")) < 20
+
+
+def test_no_taints_where_they_are_switched_off(api: ApiServer, transport: Transport) -> None:
+    """By configuration."""
+    rig = Rig(api, transport, Types.OWN, taints=False)
+    rig.report(MEMORY)
+    assert rig.taints() == set()
