@@ -9,7 +9,7 @@ import pytest
 from evictd.config.file import load
 from evictd.core.quantity import parse_quantity
 from evictd.core.signal import Signal
-from evictd.errors import ExitCode, InputError
+from evictd.errors import ExitCode, InputError, NodeError
 from evictd.offline.check import add_arguments, check, run
 
 HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
@@ -53,6 +53,11 @@ def test_a_finding_is_a_no(tmp_path: Path, node: Path, capsys: pytest.CaptureFix
 def test_a_wrong_configuration_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="unknown field"):
         outcome(str(write(tmp_path, HEAD + "x: 1\n")))
+
+
+def test_a_root_that_is_not_there_is_a_node_that_is_not_reached(tmp_path: Path) -> None:
+    with pytest.raises(NodeError, match="is no directory"):
+        outcome(str(write(tmp_path, COMPLETE)), "--root", str(tmp_path / "none"))
 
 
 def test_every_wrong_override_is_named(tmp_path: Path) -> None:

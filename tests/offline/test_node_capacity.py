@@ -60,6 +60,10 @@ def test_an_unreadable_node_has_no_memory_and_no_pids(tmp_path: Path) -> None:
     assert read_low_watermark(tmp_path) is None
 
 
+def test_nothing_above_the_root_is_ever_asked(tmp_path: Path) -> None:
+    assert read_capacities(Settings(), tmp_path / "none") == {}
+
+
 def test_the_low_watermark_is_in_bytes(tmp_path: Path) -> None:
     root = tree(tmp_path, proc__zoneinfo="Node 0, zone Normal\n        low      10\n")
     assert read_low_watermark(root) == 10 * os.sysconf("SC_PAGE_SIZE")

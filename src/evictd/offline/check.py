@@ -18,7 +18,7 @@ from evictd.core.observation import Filesystems
 from evictd.core.quantity import Quantity, parse_quantity
 from evictd.core.signal import Filesystem, Signal
 from evictd.core.threshold import Operator, Threshold
-from evictd.errors import ExitCode, InputError, InvalidValueError
+from evictd.errors import ExitCode, InputError, InvalidValueError, NodeError
 from evictd.offline.check_report import Report, write_report
 from evictd.offline.node_capacity import (
     below,
@@ -61,6 +61,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Check, print, and say whether there was nothing to find."""
     overrides = _overrides(args)
+    if not args.root.is_dir():
+        raise NodeError(f"--root {args.root}: is no directory; give the one that the node's / is mounted on")
     settings = load(args.file or (Path(args.config) if args.config else None), from_args(args))
     report = check(settings, args.root, overrides, layout=args.layout, kubelet_config=args.kubelet_config)
     write_report(report, args.output)

@@ -21,9 +21,9 @@ def read_capacities(settings: Settings, root: Path) -> dict[Signal, Quantity]:
     """Give the capacity behind each signal that can be read (spec 3.1)."""
     capacities = _memory(settings, root) | _pids(root)
     kubelet_dir = below(root, settings.root_dir)
-    capacities |= _filesystem(kubelet_dir, Signal.NODEFS_AVAILABLE, Signal.NODEFS_INODES_FREE)
+    capacities |= _filesystem(kubelet_dir, root, Signal.NODEFS_AVAILABLE, Signal.NODEFS_INODES_FREE)
     store = image_store(settings, root) or kubelet_dir
-    return capacities | _filesystem(store, Signal.IMAGEFS_AVAILABLE, Signal.IMAGEFS_INODES_FREE)
+    return capacities | _filesystem(store, root, Signal.IMAGEFS_AVAILABLE, Signal.IMAGEFS_INODES_FREE)
 
 
 def container_fs_capacities(capacities: Mapping[Signal, Quantity], filesystems: Filesystems) -> dict[Signal, Quantity]:
@@ -54,7 +54,9 @@ def dedicated_image_fs(settings: Settings, root: Path) -> bool:
     """Whether images lie on another device than the pods' directories; `False` where it cannot be told."""
     store = image_store(settings, root)
     try:
-        return store is not None and _existing(below(root, settings.root_dir)).stat().st_dev != store.stat().st_dev
+        return (
+            store is not None and _existing(below(root, settings.root_dir), root).stat().st_dev != store.stat().st_dev
+        )
     except OSError:
         return False
 
@@ -85,18 +87,19 @@ def _pids(root: Path) -> dict[Signal, Quantity]:
     return {Signal.PID_AVAILABLE: of_count(min(limits))} if limits else {}
 
 
-def _filesystem(path: Path, space: Signal, inodes: Signal) -> dict[Signal, Quantity]:
+def _filesystem(path: Path, root: Path, space: Signal, inodes: Signal) -> dict[Signal, Quantity]:
     try:
-        stat = os.statvfs(_existing(path))
+        stat = os.statvfs(_existing(path, root))
     except OSError:
         return {}
     capacities = {space: of_bytes(stat.f_frsize * stat.f_blocks)} if stat.f_blocks else {}
     return capacities | ({inodes: of_count(stat.f_files)} if stat.f_files else {})
 
 
-def _existing(path: Path) -> Path:
-    """Give the nearest parent that exists: the filesystem that would hold it."""
-    return next((one for one in (path, *path.parents) if one.exists()), Path("/"))
+def _existing(path: Path, root: Path) -> Path:
+    """Give the nearest parent that exists, not above the root: the filesystem that would hold it."""
+    within = (one for one in (path, *path.parents) if one.is_relative_to(root))
+    return next((one for one in within if one.exists()), root)
 
 
 def _text(path: Path) -> str:
