@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.vm.guest import service
 from tests.vm.guest.figures import figure
+from tests.vm.guest.node import Node
 from tests.vm.guest.waiting import wait_for
 
 pytestmark = pytest.mark.vm
@@ -20,7 +21,7 @@ WATCHDOG_DROP_IN = Path("/run/systemd/system/evictd.service.d/watchdog.conf")
 
 
 @pytest.fixture(scope="module")
-def installed(inside_the_machine: None) -> None:
+def installed(machine: Node) -> None:
     service.install()
 
 
@@ -93,6 +94,13 @@ def test_it_is_the_last_to_be_killed_and_holds_two_capabilities(running: None) -
 
 def test_its_pages_are_locked_into_memory(running: None) -> None:
     assert int(process_status("VmLck").split()[0]) > 0
+
+
+def test_it_listens_to_the_kernels_words_on_memory(running: None) -> None:
+    folder = Path(f"/proc/{service.main_pid()}/fd")
+    held = [str(link.readlink()) for link in folder.iterdir()]
+    assert any(name.endswith("/pressure/memory") for name in held)
+    assert any(name.endswith("/kubepods.slice/memory.pressure") for name in held)
 
 
 def test_a_reload_takes_up_the_new_thresholds_in_the_same_process(running: None) -> None:
