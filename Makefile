@@ -29,6 +29,16 @@ check: setup
 
 test: check
 	$(BIN)/pytest $(ARGS)
+	$(BIN)/python -m tests.vm
+
+test-vm: setup
+	$(BIN)/python -m tests.vm $(ARGS)
+
+verify-signals: setup
+	$(BIN)/python -m tests.tools.verify_signals
+
+e2e-soak: setup
+	$(BIN)/python -m tests.e2e.soak $(ARGS)
 
 parity: setup
 	$(BIN)/python -m tests.parity.compare
