@@ -145,13 +145,19 @@ def test_a_grace_already_running_is_shortened_and_never_lengthened(
 def test_beginning_again_after_the_end_is_harmless(each_node: DisposableNode, terminator: Terminator) -> None:
     pod = each_node.run_pod(PodRecipe(name="again"))
     begin(terminator, pod, 5)
-    state = await_end(terminator, pod)
-    assert begin(terminator, pod, 1) == state
+    terminator.forget(pod.uid)
+    assert terminator.progress(pod.uid) is not None, "it is under way"
+    await_end(terminator, pod)
     terminator.forget(pod.uid)
     assert terminator.progress(pod.uid) is None
     # As a daemon does that was restarted in between and knows only its state file.
     begin(terminator, pod, 5)
     assert await_end(terminator, pod).errors == ()
+    # And a pod that was started again under its old uid is stopped again.
+    again = each_node.run_pod(PodRecipe(name="again-2", uid=pod.uid))
+    begin(terminator, again, 5)
+    assert await_end(terminator, again).errors == ()
+    assert states(each_node, again) == {ContainerState.EXITED}
 
 
 def test_what_is_not_there_any_more_counts_as_stopped(each_node: DisposableNode, terminator: Terminator) -> None:

@@ -66,20 +66,20 @@ class Terminator:
     ) -> Termination:
         """Begin to stop a pod, given the ids of its running containers and its sandboxes; returns at once.
 
-        For a pod on its way already this only ever shortens the grace. What is not there any more counts as stopped, so that
-        the same may be begun again after a restart.
+        For a pod on its way already this only ever shortens the grace. One that is finished is gone through once more; what
+        is not there any more counts as stopped. So the same may be begun again, also after a restart.
         """
         now = self._clock()
         ends_at = now + max(grace_seconds, self._minimum_grace) * SECOND
         with self._lock:
             victim = self._victims.get(uid)
-            if victim is None:
+            if victim is None or victim.state.finished:
                 victim = self._victim(
                     Termination(uid=uid, started_at=now, grace_ends_at=ends_at), containers, sandboxes
                 )
                 self._victims[uid] = victim
                 victim.start(now)
-            elif not victim.state.finished and ends_at < victim.state.grace_ends_at:
+            elif ends_at < victim.state.grace_ends_at:
                 victim.shorten(now, ends_at)
             return victim.state
 

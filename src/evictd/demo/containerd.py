@@ -18,7 +18,7 @@ from evictd.clients.cri import CriClient
 from evictd.demo.binaries import Binaries
 from evictd.demo.images import PAUSE
 from evictd.demo.tool import run_tool, wait_for
-from evictd.errors import NodeError, RuntimeUnavailableError, RuntimeUnimplementedError
+from evictd.errors import NodeError, RuntimeRefusedError, RuntimeUnavailableError
 
 SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 _STOP_SECONDS = 20
@@ -176,8 +176,8 @@ def _answers(client: CriClient) -> bool:
     try:
         client.version()
         client.list_images()
-    except (RuntimeUnavailableError, RuntimeUnimplementedError):
-        return False  # its services are registered one after the other
+    except (RuntimeUnavailableError, RuntimeRefusedError):
+        return False  # its services are registered, and made ready, one after the other
     return True
 
 
