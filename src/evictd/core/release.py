@@ -27,6 +27,8 @@ RECLAIM_TIMEOUT = 60 * SECOND
 """How long collectors may keep a pod eviction waiting (policy Standard)."""
 RELEASE_TIMEOUT = 10 * SECOND
 """How long bytes that are due keep another pod alive (policy Standard)."""
+COLLECTION_TIMEOUT = 2 * SECOND
+"""How long the bytes of a collection may take: a runtime needs half a second, and whoever fills the disk goes on meanwhile."""
 
 
 def victim_until(grace_period_seconds: int, now: int) -> int:
@@ -89,11 +91,12 @@ def follow(
 def _is_open(release: Release, observations: Mapping[Signal, SignalObservation], active: set[str], now: int) -> bool:
     if release.gone_at is None:
         return now < release.until or release.uid in active
-    if now - release.gone_at >= RELEASE_TIMEOUT or release.signal not in SIGNAL_TO_FILESYSTEM:
+    bound = RELEASE_TIMEOUT if release.uid else COLLECTION_TIMEOUT
+    if now - release.gone_at >= bound or release.signal not in SIGNAL_TO_FILESYSTEM:
         return False  # memory and PIDs are back with the last process
     observation = observations.get(release.signal)
-    if observation is None or release.expected is None or release.available_before is None:
-        return False
+    if observation is None or not release.expected or release.available_before is None:
+        return False  # nothing is known to be due
     return observation.available.value() < release.available_before + release.expected
 
 

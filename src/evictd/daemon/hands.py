@@ -1,31 +1,34 @@
 """Who carries decisions out on a node without an API server?
 
-Conditions go to `conditions.json`, events to journal and log, reclaim to the collectors, pods to the terminator. All of it
-returns at once; `outcomes` tells the next cycle what became of it. A pod that was evicted stays evicted: its uid is remembered
-for as long as the runtime knows anything of it.
+Conditions go to `conditions.json`, events to the log, reclaim to the collectors, pods to the terminator. All of it
+returns at once; `outcomes` tells the next cycle what became of it. A pod that was evicted stays evicted: its uid is
+remembered for as long as the runtime knows anything of it, so that nobody takes what is left of it for a pod.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 
 from evictd.act.collect import Collector, NodeMoment
 from evictd.act.report import ConditionsFile
 from evictd.act.terminate import Terminator
+from evictd.act.victim import Termination
 from evictd.core.decision import EvictPod, ReclaimNode, RecordEvent
 from evictd.core.duration import SECOND
-from evictd.core.observation import Outcomes
-from evictd.core.pod import Pod
+from evictd.core.observation import Outcomes, ReclaimOutcome
 from evictd.core.release import victim_until
 from evictd.core.signal import NodeCondition
 from evictd.core.state import Reclaiming, Release, State
-from evictd.daemon.record import Recorder
-from evictd.observe.node import Sight
+from evictd.daemon.sight import Sight
+from evictd.errors import RuntimeUnavailableError
+from evictd.observe.runtime_view import RuntimeView
 
-TellEvent = Callable[[RecordEvent, Pod | None], None]
-"""Notes an event; `None` stands for the node."""
+TellEvent = Callable[[RecordEvent], None]
 
 
 class NodeHands:
-    """Hands of this node. `look` is called with each cycle's sight before anything is decided on it."""
+    """Hands of this node. `turn` comes first in every cycle.
+
+    `evicted` is kept up to date: the uids of pods that were sent away and of which the runtime still knows something.
+    """
 
     def __init__(
         self,
@@ -33,16 +36,109 @@ class NodeHands:
         terminator: Terminator,
         collector: Collector,
         conditions: ConditionsFile,
-        recorder: Recorder,
         tell_event: TellEvent,
-        evicted: Iterable[str] = (),
+        evicted: set[str],
     ) -> None:
-        self.evicted: set[str] = set(evicted)
-        """Uids of pods that were sent away and of which the runtime still knows something."""
+        self._evicted = evicted
         self._terminator = terminator
         self._collector = collector
         self._conditions = conditions
-        self._recorder = recorder
         self._tell_event = tell_event
         self._sight: Sight | None = None
-        self._wall = 0
+        self._reported: tuple[NodeCondition, ...] = ()
+
+    # --- what the loop asks ----------------------------------------------------------------------------------------
+
+    def turn(self, sight: Sight) -> None:
+        """Take in what this cycle sees; forget the evicted pods of which nothing is left."""
+        self._sight = sight
+        if sight.view is not None:
+            self._evicted.intersection_update(sandbox.uid for sandbox in sight.view.sandboxes)
+
+    def outcomes(self, state: State) -> Outcomes:
+        """Say what became of the decisions so far."""
+        terminations = (self._terminator.progress(release.uid) for release in state.releases if release.uid)
+        return Outcomes(
+            reclaimed=self._collector.progress() if isinstance(state.phase, Reclaiming) else None,
+            cleaned_up=frozenset(each.uid for each in terminations if each is not None and each.finished),
+        )
+
+    def reclaimed(self) -> tuple[ReclaimOutcome, ...]:
+        """Give what the collectors have come to, if they are done."""
+        return self._collector.progress() or ()
+
+    def finished(self, before: State, after: State) -> tuple[Termination, ...]:
+        """Give the terminations that nobody waits for any more, and forget them."""
+        gone = {release.uid for release in before.releases} - {release.uid for release in after.releases} - {""}
+        ended = [termination for uid in sorted(gone) if (termination := self._terminator.progress(uid)) is not None]
+        for termination in ended:
+            self._terminator.forget(termination.uid)
+        return tuple(ended)
+
+    def duties(self) -> None:
+        """Do what is due by the clock: heartbeat and periodic collections; and tell the collectors' events."""
+        sight = self._sight
+        if sight is None:
+            return
+        for event in self._collector.take_events():
+            self._tell_event(event)
+        if sight.fates is not None:
+            self._collector.perform_duties(_moment(sight))
+
+    def heartbeat(self) -> None:
+        """Report the conditions again, with a new heartbeat time."""
+        if self._sight is not None:
+            self.report_conditions(self._reported)
+
+    def resume(self, state: State, view: RuntimeView, now: int) -> None:
+        """Go on with the victims that an earlier life of this daemon had begun to stop."""
+        for release in state.releases:
+            if release.uid and release.gone_at is None:
+                self._begin(release.uid, view, grace_left(release, now))
+
+    # --- decisions (act.perform.Hands) -----------------------------------------------------------------------------
+
+    def report_conditions(self, conditions: tuple[NodeCondition, ...]) -> None:
+        """Write the conditions, and tell what has changed."""
+        self._reported = conditions
+        for event in self._conditions.report(conditions, self._seen().wall):
+            self._tell_event(event)
+
+    def record_event(self, event: RecordEvent) -> None:
+        """Tell an event on the node."""
+        self._tell_event(event)
+
+    def begin_reclaim(self, decision: ReclaimNode) -> None:
+        """Set the collectors to work."""
+        self._collector.begin(decision, _moment(self._seen()))
+
+    def begin_eviction(self, decision: EvictPod) -> None:
+        """Stop the pod's containers, or cut their grace short."""
+        view = self._seen().view
+        if view is None:
+            raise RuntimeUnavailableError(f"{decision.pod.full_name}: its containers are not known")
+        self._evicted.add(decision.pod.uid)
+        self._begin(decision.pod.uid, view, decision.grace_period_seconds)
+
+    def _begin(self, uid: str, view: RuntimeView, grace_seconds: int) -> None:
+        sandboxes = {sandbox.id for sandbox in view.sandboxes if sandbox.uid == uid}
+        containers = [c.id for c in view.containers if c.sandbox_id in sandboxes and c.state.may_run]
+        self._terminator.begin(uid, containers=containers, sandboxes=sandboxes, grace_seconds=grace_seconds)
+
+    def _seen(self) -> Sight:
+        if self._sight is None:
+            raise AssertionError("nothing can be decided before anything was seen")
+        return self._sight
+
+
+def _moment(sight: Sight) -> NodeMoment:
+    if sight.fates is None:
+        raise RuntimeUnavailableError("the runtime's pods are not known, so nothing of theirs may be collected")
+    return NodeMoment(now=sight.now, wall=sight.wall, fates=sight.fates)
+
+
+def grace_left(release: Release, now: int) -> int:
+    """Give the seconds of grace that a victim still has; its beginning follows from when waiting for it ends."""
+    began = release.until - victim_until(release.grace_period_seconds, 0)
+    elapsed = max(now - began, 0) // SECOND
+    return max(release.grace_period_seconds - elapsed, 0)

@@ -1,7 +1,7 @@
 """What is kept on disk: the journal, what survives a restart, and the last words of victims.
 
-Everything goes through the writer's thread, so the loop never waits for a disk. The state is written when something in it
-changed that a restart must not lose; the numbers last seen alone are no reason.
+Everything goes through the writer's thread, so the loop never waits for a disk. The state is written when something
+in it changed that a restart must not lose; the numbers last seen alone are no reason.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,0 +1,206 @@
+"""The loop: observe, decide, journal, perform, wait.
+
+The only place that reads clocks, once a cycle, and hands them on. Nothing in it blocks on a victim, a collector, a
+disk or a client: what it sets going is followed by the next cycles. Kubelet `managerImpl.Start` and the loop around
+`synchronize`.
+"""
+
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from evictd import __version__
+from evictd.act.perform import Failure, Performer
+from evictd.core.config import EvictionConfig
+from evictd.core.decision import Finding, Wait
+from evictd.core.duration import MILLISECOND
+from evictd.core.state import State, Step
+from evictd.core.synchronize import synchronize
+from evictd.daemon.hands import NodeHands
+from evictd.daemon.look import Look
+from evictd.daemon.notify import Notifier
+from evictd.daemon.record import Cycle, Recorder
+from evictd.daemon.sight import Sight
+from evictd.daemon.snapshot import Board, Snapshot
+from evictd.daemon.teller import Teller
+from evictd.daemon.wakeup import WakeUp
+from evictd.daemon.watching import Lookout
+from evictd.observe.memory_watch import Woken
+
+STOP = frozenset({signal.SIGTERM, signal.SIGINT})
+RELOAD = signal.SIGHUP
+HELD_INTERVAL = 100 * MILLISECOND
+"""How soon to look again while a decision waits for a measurement."""
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+def boot_clock() -> int:
+    """Nanoseconds since the machine started, its sleep included; no setting of the wall clock moves it."""
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+
+
+def wall_clock() -> int:
+    """Nanoseconds since the epoch; for people, logs and the runtime's time stamps only."""
+    return time.time_ns()
+
+
+def monotonic_clock() -> int:
+    """The clock that systemd wants to hear of when it asked for a reload, in nanoseconds."""
+    return time.monotonic_ns()
+
+
+@dataclass(slots=True, kw_only=True)
+class Parts:
+    """Everything that the loop holds together."""
+
+    look: Callable[[Look], Sight]
+    hands: NodeHands
+    performer: Performer
+    recorder: Recorder
+    watching: Lookout
+    wake: WakeUp
+    notifier: Notifier
+    board: Board
+    teller: Teller
+    reload: Callable[[], EvictionConfig | None]
+    """Reads the configuration anew; `None` where nothing is to change."""
+    heartbeat_period: int
+
+
+class Housekeeping:
+    """The loop over its parts, from a state on."""
+
+    def __init__(self, parts: Parts, config: EvictionConfig, state: State) -> None:
+        self.state = state
+        self.config = config
+        self.stopping = False
+        self._parts = parts
+        self._findings: tuple[Finding, ...] = ()
+        self._resumed = not state.releases
+        self._heartbeat_due = 0
+        self._sign_of_life_due = 0
+
+    def run(self) -> None:
+        """Go round until SIGTERM or SIGINT; what is under way then is remembered for the next start."""
+        until = self.cycle(Woken.TIME)
+        self._parts.notifier.ready(self._status())
+        while (woken := self._pause(until)) is not None:
+            until = self.cycle(woken)
+        self._parts.notifier.stopping()
+        if not self._parts.performer.dry_run:
+            self._parts.recorder.save(self.state, always=True)
+
+    def cycle(self, woken: Woken) -> int:
+        """Do one cycle; gives the boot-clock time of the next."""
+        parts, before = self._parts, self.state
+        now, wall = boot_clock(), wall_clock()
+        sight = parts.look(
+            Look(
+                now=now,
+                wall=wall,
+                state=before,
+                config=self.config,
+                outcomes=parts.hands.outcomes(before),
+                findings=self._findings,
+                urgent=woken is Woken.MEMORY,
+            )
+        )
+        parts.hands.turn(sight)
+        step = synchronize(before, sight.observation, self.config, now)
+        if parts.performer.news(step):
+            cycle = Cycle(
+                now=now, wall=wall, before=before, observation=sight.observation, config=self.config, step=step
+            )
+            parts.recorder.journal(cycle, dry_run=parts.performer.dry_run)
+        failures = parts.performer.perform(step)
+        acted = boot_clock()
+        self.state, self._findings = parts.performer.remembered(step.state), step.findings
+        parts.watching.aim(sight.observation, step.findings)
+        self._tell(woken=woken, sight=sight, before=before, step=step, failures=failures, acted=acted)
+        self._duties(sight)
+        return now + (HELD_INTERVAL if sight.held else _wait(step))
+
+    def _tell(
+        self, *, woken: Woken, sight: Sight, before: State, step: Step, failures: tuple[Failure, ...], acted: int
+    ) -> None:
+        parts = self._parts
+        crossed_at = parts.watching.watch.crossed_at if woken is Woken.MEMORY else None
+        parts.teller.findings(step.findings, sight.observation.problems)
+        parts.teller.failures(failures)
+        if not parts.performer.dry_run:
+            failed = {id(failure.decision) for failure in failures}
+            done = [decision for decision in step.decisions if id(decision) not in failed]
+            parts.teller.actions(done, since=sight.now if crossed_at is None else crossed_at, acted=acted)
+            parts.teller.outcomes(before, step.state, parts.hands)
+            parts.teller.stats_age(step.findings, sight.observation, acted)
+        parts.board.latest = Snapshot(
+            at=sight.now,
+            wall=sight.wall,
+            config=self.config,
+            state=self.state,
+            observation=sight.observation,
+            findings=step.findings,
+            recent=parts.teller.recent(),
+            dry_run=parts.performer.dry_run,
+            version=__version__,
+        )
+        parts.teller.cycle(woken.value, boot_clock() - sight.now)
+
+    def _duties(self, sight: Sight) -> None:
+        """Do what is due by the clock and not by a decision; a dry run has no duties."""
+        parts = self._parts
+        if parts.performer.dry_run:
+            return
+        if not self._resumed and sight.view is not None:
+            parts.hands.resume(self.state, sight.view, sight.now)
+            self._resumed = True
+        parts.hands.duties()
+        if sight.now >= self._heartbeat_due:
+            self._heartbeat_due = sight.now + parts.heartbeat_period
+            parts.hands.heartbeat()
+        parts.recorder.save(self.state)
+
+    def _pause(self, until: int) -> Woken | None:
+        """Wait until the next cycle is due or wanted; `None` when it is time to end."""
+        parts = self._parts
+        while True:
+            deadline = self._feed_watchdog(until)
+            woken = parts.watching.watch.wait(deadline, wake_fd=parts.wake.fd)
+            if woken is Woken.ASKED:
+                arrived = parts.wake.take()
+                if arrived & STOP:
+                    return None
+                if RELOAD in arrived:
+                    self._reload()
+                return woken
+            if woken is Woken.MEMORY or boot_clock() >= until:
+                return woken
+
+    def _feed_watchdog(self, until: int) -> int:
+        """Give the manager its sign of life when half of its time is over; gives the end of the next wait."""
+        interval = self._parts.notifier.watchdog_interval
+        if interval is None:
+            return until
+        now = boot_clock()
+        if now >= self._sign_of_life_due:
+            self._sign_of_life_due = now + interval // 2
+            self._parts.notifier.alive(self._status())
+        return min(until, self._sign_of_life_due)
+
+    def _reload(self) -> None:
+        self._parts.notifier.reloading(monotonic_clock())
+        config = self._parts.reload()
+        if config is not None:
+            self.config = config
+        self._parts.notifier.ready(self._status())
+
+    def _status(self) -> str:
+        """Say in one line how things are, for `systemctl status`."""
+        pressure = ", ".join(condition.value for condition in self.state.node_conditions) or "no pressure"
+        return f"{self.state.phase.name.value}; {pressure}" + ("; dry run" if self._parts.performer.dry_run else "")
+
+
+def _wait(step: Step) -> int:
+    return next(decision.nanoseconds for decision in step.decisions if isinstance(decision, Wait))
