@@ -113,150 +113,108 @@ def _policy(texts: Sequence[str]) -> Policy:
 
 
 @dataclass(frozen=True, slots=True)
+class _Kind:
+    """How a flag's texts are read, and how its value is written in the help."""
+
+    read: Callable[[Sequence[str]], object]
+    form: str
+
+
+_PATH = _Kind(_path, "PATH")
+_BOOL = _Kind(_bool, "true|false")
+_POLICY = _Kind(_policy, "Standard|Kubelet")
+_DURATION = _Kind(_duration, "DURATION")
+_PATH_TEXT = _Kind(_text, "PATH")
+_ADDRESS = _Kind(_text, "HOST:PORT")
+_NAME = _Kind(_text, "NAME")
+_THRESHOLDS = _Kind(_thresholds, "SIGNAL<VALUE,...")
+_GRACES = _Kind(_pairs, "SIGNAL=DURATION,...")
+_AMOUNTS = _Kind(_pairs, "SIGNAL=AMOUNT,...")
+_COUNT = _Kind(_int32, "N")
+_PERCENT = _Kind(_int32, "PERCENT")
+_SOCKET = _Kind(_text, "unix://...")
+_DRIVER = _Kind(_text, "cgroupfs|systemd")
+_KEYS = _Kind(_list, "KEY,...")
+_RESERVED = _Kind(_pairs, "RESOURCE=AMOUNT,...")
+
+
+@dataclass(frozen=True, slots=True)
 class _Flag:
-    """One flag: the part of the settings and the attribute that it sets, how it is read, and what it is for."""
+    """One flag: the part of the settings it belongs to, how it is read, and what it is for."""
 
     name: str
     part: str
-    attribute: str
-    read: Callable[[Sequence[str]], object]
-    form: str
+    kind: _Kind
     about: str
+    named: str = ""
 
+    @property
+    def attribute(self) -> str:
+        """What it sets: the attribute of its own name, unless it is `named` otherwise."""
+        return self.named or self.name.replace("-", "_")
 
-_SIGNALS, _GRACES, _AMOUNTS = "SIGNAL<VALUE,...", "SIGNAL=DURATION,...", "SIGNAL=AMOUNT,..."
-_D, _N, _B, _P = "DURATION", "N", "true|false", "PATH"
 
 FLAGS: tuple[_Flag, ...] = (
-    _Flag("config-dir", LOAD, "config_dir", _path, _P, "drop-in files (*.conf) merged over the file"),
-    _Flag("dry-run", EVICTD, "dry_run", _bool, _B, "decide and report, but touch nothing"),
-    _Flag("decision-policy", EVICTD, "decision_policy", _policy, "Standard|Kubelet", "which way to decide"),
-    _Flag(
-        "housekeeping-interval", EVICTD, "housekeeping_interval", _duration, _D, "time between two looks at a calm node"
-    ),
-    _Flag("state-directory", EVICTD, "state_directory", _text, _P, "where state and journal are kept"),
-    _Flag("listen-address", EVICTD, "listen_address", _text, "HOST:PORT", "loopback address of metrics and status"),
-    _Flag("root-dir", EVICTD, "root_dir", _text, _P, "where the kubelet keeps pods and volumes"),
-    _Flag("kubeconfig", CLUSTER, "kubeconfig", _text, _P, "how to reach the API server"),
-    _Flag("node-name", CLUSTER, "node_name", _text, "NAME", "the Node object's name"),
-    _Flag("eviction-hard", KUBELET, "eviction_hard", _thresholds, _SIGNALS, "hard thresholds"),
-    _Flag("eviction-soft", KUBELET, "eviction_soft", _thresholds, _SIGNALS, "soft thresholds"),
-    _Flag(
-        "eviction-soft-grace-period", KUBELET, "eviction_soft_grace_period", _pairs, _GRACES, "grace of soft thresholds"
-    ),
-    _Flag(
-        "eviction-minimum-reclaim",
-        KUBELET,
-        "eviction_minimum_reclaim",
-        _pairs,
-        _AMOUNTS,
-        "what to free beyond a threshold",
-    ),
-    _Flag(
-        "eviction-max-pod-grace-period",
-        KUBELET,
-        "eviction_max_pod_grace_period",
-        _int32,
-        _N,
-        "seconds a pod gets at most",
-    ),
-    _Flag(
-        "eviction-pressure-transition-period",
-        KUBELET,
-        "eviction_pressure_transition_period",
-        _duration,
-        _D,
-        "how long a condition stays after the pressure",
-    ),
-    _Flag(
-        "image-gc-high-threshold", KUBELET, "image_gc_high_threshold_percent", _int32, "PERCENT", "collect images above"
-    ),
-    _Flag(
-        "image-gc-low-threshold", KUBELET, "image_gc_low_threshold_percent", _int32, "PERCENT", "collect images down to"
-    ),
-    _Flag(
-        "minimum-image-ttl-duration", KUBELET, "image_minimum_gc_age", _duration, _D, "age before an image is collected"
-    ),
-    _Flag("maximum-dead-containers", CONTAINER_GC, "max_containers", _int32, _N, "dead containers kept on the node"),
+    _Flag("config-dir", LOAD, _PATH, "drop-in files (*.conf) merged over the file"),
+    _Flag("dry-run", EVICTD, _BOOL, "decide and report, but touch nothing"),
+    _Flag("decision-policy", EVICTD, _POLICY, "which way to decide"),
+    _Flag("housekeeping-interval", EVICTD, _DURATION, "time between two looks at a calm node"),
+    _Flag("state-directory", EVICTD, _PATH_TEXT, "where state and journal are kept"),
+    _Flag("listen-address", EVICTD, _ADDRESS, "loopback address of metrics and status"),
+    _Flag("root-dir", EVICTD, _PATH_TEXT, "where the kubelet keeps pods and volumes"),
+    _Flag("kubeconfig", CLUSTER, _PATH_TEXT, "how to reach the API server"),
+    _Flag("node-name", CLUSTER, _NAME, "the Node object's name"),
+    _Flag("eviction-hard", KUBELET, _THRESHOLDS, "hard thresholds"),
+    _Flag("eviction-soft", KUBELET, _THRESHOLDS, "soft thresholds"),
+    _Flag("eviction-soft-grace-period", KUBELET, _GRACES, "grace of soft thresholds"),
+    _Flag("eviction-minimum-reclaim", KUBELET, _AMOUNTS, "what to free beyond a threshold"),
+    _Flag("eviction-max-pod-grace-period", KUBELET, _COUNT, "seconds a pod gets at most"),
+    _Flag("eviction-pressure-transition-period", KUBELET, _DURATION, "how long a condition stays after the pressure"),
+    _Flag("image-gc-high-threshold", KUBELET, _PERCENT, "collect images above", "image_gc_high_threshold_percent"),
+    _Flag("image-gc-low-threshold", KUBELET, _PERCENT, "collect images down to", "image_gc_low_threshold_percent"),
+    _Flag("minimum-image-ttl-duration", KUBELET, _DURATION, "age before an image is collected", "image_minimum_gc_age"),
+    _Flag("maximum-dead-containers", CONTAINER_GC, _COUNT, "dead containers kept on the node", "max_containers"),
     _Flag(
         "maximum-dead-containers-per-container",
         CONTAINER_GC,
-        "max_per_pod_container",
-        _int32,
-        _N,
+        _COUNT,
         "dead instances kept of each container",
+        "max_per_pod_container",
     ),
     _Flag(
-        "minimum-container-ttl-duration",
-        CONTAINER_GC,
-        "min_age",
-        _duration,
-        _D,
-        "age before a dead container is collected",
+        "minimum-container-ttl-duration", CONTAINER_GC, _DURATION, "age before a dead container is collected", "min_age"
     ),
+    _Flag("container-runtime-endpoint", KUBELET, _SOCKET, "the runtime's socket"),
+    _Flag("image-service-endpoint", KUBELET, _SOCKET, "the image service's socket"),
+    _Flag("runtime-request-timeout", KUBELET, _DURATION, "longest call to the runtime"),
+    _Flag("volume-stats-agg-period", KUBELET, _DURATION, "time between measurements of volumes"),
+    _Flag("kernel-memcg-notification", KUBELET, _BOOL, "be woken by memory thresholds"),
+    _Flag("local-storage-capacity-isolation", KUBELET, _BOOL, "enforce storage limits"),
+    _Flag("cgroups-per-qos", KUBELET, _BOOL, "pods stand in cgroups by QoS class"),
+    _Flag("cgroup-root", KUBELET, _PATH_TEXT, "the cgroup above kubepods"),
+    _Flag("cgroup-driver", KUBELET, _DRIVER, "where the runtime does not say"),
+    _Flag("enforce-node-allocatable", KUBELET, _KEYS, "pods, or none"),
+    _Flag("system-reserved", KUBELET, _RESERVED, "kept for the system"),
+    _Flag("kube-reserved", KUBELET, _RESERVED, "kept for Kubernetes"),
+    _Flag("max-pods", KUBELET, _COUNT, "pods the node takes"),
+    _Flag("pods-per-core", KUBELET, _COUNT, "pods a core takes"),
+    _Flag("pod-max-pids", KUBELET, _COUNT, "PIDs a pod may have", "pod_pids_limit"),
+    _Flag("node-status-update-frequency", KUBELET, _DURATION, "how often conditions are made"),
     _Flag(
-        "container-runtime-endpoint", KUBELET, "container_runtime_endpoint", _text, "unix://...", "the runtime's socket"
-    ),
-    _Flag(
-        "image-service-endpoint", KUBELET, "image_service_endpoint", _text, "unix://...", "the image service's socket"
-    ),
-    _Flag("runtime-request-timeout", KUBELET, "runtime_request_timeout", _duration, _D, "longest call to the runtime"),
-    _Flag(
-        "volume-stats-agg-period",
-        KUBELET,
-        "volume_stats_agg_period",
-        _duration,
-        _D,
-        "time between measurements of volumes",
-    ),
-    _Flag(
-        "kernel-memcg-notification", KUBELET, "kernel_memcg_notification", _bool, _B, "be woken by memory thresholds"
-    ),
-    _Flag(
-        "local-storage-capacity-isolation",
-        KUBELET,
-        "local_storage_capacity_isolation",
-        _bool,
-        _B,
-        "enforce storage limits",
-    ),
-    _Flag("cgroups-per-qos", KUBELET, "cgroups_per_qos", _bool, _B, "pods stand in cgroups by QoS class"),
-    _Flag("cgroup-root", KUBELET, "cgroup_root", _text, _P, "the cgroup above kubepods"),
-    _Flag("cgroup-driver", KUBELET, "cgroup_driver", _text, "cgroupfs|systemd", "where the runtime does not say"),
-    _Flag("enforce-node-allocatable", KUBELET, "enforce_node_allocatable", _list, "KEY,...", "pods, or none"),
-    _Flag("system-reserved", KUBELET, "system_reserved", _pairs, "RESOURCE=AMOUNT,...", "kept for the system"),
-    _Flag("kube-reserved", KUBELET, "kube_reserved", _pairs, "RESOURCE=AMOUNT,...", "kept for Kubernetes"),
-    _Flag("max-pods", KUBELET, "max_pods", _int32, _N, "pods the node takes"),
-    _Flag("pods-per-core", KUBELET, "pods_per_core", _int32, _N, "pods a core takes"),
-    _Flag("pod-max-pids", KUBELET, "pod_pids_limit", _int32, _N, "PIDs a pod may have"),
-    _Flag(
-        "node-status-update-frequency",
-        KUBELET,
-        "node_status_update_frequency",
-        _duration,
-        _D,
-        "how often conditions are made",
-    ),
-    _Flag(
-        "experimental-allocatable-ignore-eviction",
-        LOAD,
-        "ignore_allocatable",
-        _bool,
-        _B,
-        "no allocatable memory threshold",
+        "experimental-allocatable-ignore-eviction", LOAD, _BOOL, "no allocatable memory threshold", "ignore_allocatable"
     ),
 )
 
-BOOLEANS = frozenset(f"--{flag.name}" for flag in FLAGS if flag.read is _bool)
+BOOLEANS = frozenset(f"--{flag.name}" for flag in FLAGS if flag.kind is _BOOL)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add `--config` and every flag; values stay texts until `from_args`, so that all faults are found at once."""
     group = parser.add_argument_group("configuration", "these win over the file; the kubelet's own names and syntax")
-    group.add_argument("--config", metavar=_P, help="the configuration file, of one or two documents")
+    group.add_argument("--config", metavar="PATH", help="the configuration file, of one or two documents")
     for flag in FLAGS:
         group.add_argument(
-            f"--{flag.name}", dest=_destination(flag), action="append", metavar=flag.form, help=flag.about
+            f"--{flag.name}", dest=_destination(flag), action="append", metavar=flag.kind.form, help=flag.about
         )
 
 
@@ -276,9 +234,9 @@ def from_args(args: argparse.Namespace) -> Flags:
         if not texts:
             continue
         try:
-            parts[flag.part][flag.attribute] = flag.read(texts)
+            parts[flag.part][flag.attribute] = flag.kind.read(texts)
         except InvalidValueError as error:
-            wrong, remedy = str(error), f"give {flag.form}"
+            wrong, remedy = str(error), f"give {flag.kind.form}"
             problems.append(Problem(path=f"--{flag.name}", value=quoted(",".join(texts)), wrong=wrong, remedy=remedy))
         else:
             sources[flag.attribute] = f"--{flag.name}"
