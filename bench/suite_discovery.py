@@ -1,6 +1,6 @@
 """How long it takes to know the pods of a node: 50 real pods on a real containerd.
 
-`discovery/50/first` is the first look, which asks once for every sandbox and container; `discovery/50` every later one, calls
+`discovery/50/first` is the first look, which asks once for every sandbox; `discovery/50` every later one, calls
 to the runtime and manifests included; `discovery/50/calls` only the runtime's two listings, and `discovery/50/statistics` the
 one call that a look with statistics adds. The bound to keep is 60 ms for a look.
 """
@@ -13,7 +13,7 @@ from evictd.demo.node import DisposableNode, NodeRecipe
 from evictd.demo.pods import ContainerRecipe, PodRecipe
 from evictd.demo.sweep import sweep
 from evictd.observe.manifests import ManifestReader
-from evictd.observe.pods import active_pods
+from evictd.observe.pods import active_pods, described_by
 from evictd.observe.runtime_view import RuntimeReader
 
 PODS = 50
@@ -30,7 +30,8 @@ def run() -> list[Result]:
         reader, manifests = RuntimeReader(node.client), ManifestReader(node.manifests)
 
         def look(by: RuntimeReader, files: ManifestReader) -> tuple[Pod, ...]:
-            found = active_pods(by.read(0, with_stats=False), files.read())
+            described = files.read()
+            found = active_pods(by.read(0, with_stats=False, described=described_by(described)), described)
             if len(found) != PODS or not all(pod.spec_known for pod in found):
                 raise AssertionError(f"{len(found)} pods found of {PODS}")
             return found

@@ -16,7 +16,7 @@ from evictd.codec.manifest import Manifest, decode_manifest
 from evictd.core.container_gc import PodFate
 from evictd.core.pod import PodSource, QOSClass
 from evictd.observe.manifests import Manifests
-from evictd.observe.pods import NodePods, active_pods, node_pods, qos_class_of
+from evictd.observe.pods import NodePods, active_pods, described_by, node_pods, qos_class_of
 from evictd.observe.runtime_view import RuntimeView
 
 READY, NOT_READY = SandboxState.READY, SandboxState.NOT_READY
@@ -163,6 +163,11 @@ def test_a_manifest_is_found_by_uid_hash_or_name(found: Manifest, row: Sandbox) 
 def test_a_manifest_of_another_uid_or_namespace_is_not_its() -> None:
     others = (manifest(uid="other"), manifest(namespace="kube-system"))
     assert [pod.spec_known for pod in look(sandbox(), manifests=others).active] == [False]
+
+
+def test_only_what_a_manifest_describes_is_described() -> None:
+    described = described_by(Manifests(found=(manifest(),)), "Node1")
+    assert [described(sandbox(name)) for name in ("web", "web-node1", "other")] == [True, True, False]
 
 
 def test_two_manifests_of_one_name_are_a_problem_and_the_first_counts() -> None:

@@ -12,7 +12,7 @@ from evictd.demo.node import DisposableNode
 from evictd.demo.pods import ContainerRecipe, PodRecipe
 from evictd.errors import RuntimeRefusedError, RuntimeUnavailableError
 from evictd.observe.manifests import ManifestReader
-from evictd.observe.pods import active_pods
+from evictd.observe.pods import active_pods, described_by
 from evictd.observe.runtime_view import RuntimeReader, expand_slice, pod_cgroup
 
 real = [pytest.mark.root, pytest.mark.containerd]
@@ -110,6 +110,16 @@ class TestOnContainerd:
             view = reader.read(2)
         assert client.asked == {"sandbox": 2, "container": 2}
         assert len(view.pod_cgroups) == len(view.statuses) == 1
+
+    def test_containers_of_a_pod_that_is_described_elsewhere_are_not_asked_about(
+        self, each_node: DisposableNode
+    ) -> None:
+        each_node.run_pod(PodRecipe(name="web"))
+        bare = each_node.run_pod(PodRecipe(name="bare", manifest=False))
+        described = described_by(ManifestReader(each_node.manifests).read())
+        view = RuntimeReader(each_node.client).read(0, with_stats=False, described=described)
+        assert view.statuses.keys() == {bare.container_id}
+        assert len(view.pod_cgroups) == 2
 
     def test_a_status_that_is_refused_is_one_problem_and_asked_again(self, each_node: DisposableNode) -> None:
         pod = each_node.run_pod(PodRecipe(name="web"))

@@ -9,7 +9,7 @@ Whoever has two names, or a name that is no Kubernetes name, is left out with on
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from evictd.clients.cri.values import Container as RuntimeContainer
@@ -64,6 +64,12 @@ def node_pods(
 def active_pods(view: RuntimeView, manifests: Manifests, *, node_name: str = "") -> tuple[Pod, ...]:
     """Give only the pods that could be evicted or count against the node (spec 5.9), by namespace, name and uid."""
     return node_pods(view, manifests, node_name=node_name).active
+
+
+def described_by(manifests: Manifests, node_name: str = "") -> Callable[[Sandbox], bool]:
+    """Give the test for a sandbox whether one of these manifests describes its pod (`RuntimeReader.read`)."""
+    lookup = _Lookup(manifests.found, node_name)
+    return lambda sandbox: lookup.find(sandbox) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ mixed up; a status that fails is a problem of that one id.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
@@ -50,10 +51,13 @@ class RuntimeReader:
         self._cgroups: dict[str, str | None] = {}
         self._statuses: dict[str, ContainerStatus] = {}
 
-    def read(self, now: int, *, with_stats: bool = True) -> RuntimeView:
+    def read(
+        self, now: int, *, with_stats: bool = True, described: Callable[[Sandbox], bool] = lambda _: False
+    ) -> RuntimeView:
         """List everything; raises the runtime errors of `evictd.errors` where the listings fail.
 
         `with_stats` also asks for the statistics, which cost the runtime some milliseconds per running container.
+        `described` tells the pods whose spec is known from elsewhere: their containers need not be asked about.
         """
         sandboxes = self._client.begin_list_sandboxes()
         containers = self._client.begin_list_containers()
@@ -66,7 +70,7 @@ class RuntimeReader:
             time=now,
             sandboxes=rows,
             containers=members,
-            statuses=self._read_statuses(members, problems),
+            statuses=self._read_statuses(members, {row.id for row in rows if described(row)}, problems),
             pod_cgroups=self._read_cgroups(rows, problems),
             stats=None if stats is None else {row.id: row for row in stats},
             image_fs=image_fs,
@@ -101,9 +105,12 @@ class RuntimeReader:
         else:
             self._cgroups[sandbox.id] = cgroup
 
-    def _read_statuses(self, containers: Iterable[Container], problems: list[Problem]) -> dict[str, ContainerStatus]:
+    def _read_statuses(
+        self, containers: Iterable[Container], described: AbstractSet[str], problems: list[Problem]
+    ) -> dict[str, ContainerStatus]:
         for container in containers:
-            if container.id not in self._statuses and container.state.may_run:
+            known = container.id in self._statuses or container.sandbox_id in described
+            if not known and container.state.may_run:
                 source = f"container {container.id[:12]!r}"
                 status = _unless_gone(partial(self._client.container_status, container.id), source, problems)
                 if status is not None:
