@@ -39,9 +39,9 @@ def parse_pressure(text: bytes, what: str) -> dict[str, PressureStall]:
     """Read a PSI file into its lines by name: `some` and, but for cpu on old kernels, `full`."""
     lines = {}
     for line in text.splitlines():
-        name, *fields = line.split()
-        values = dict(field.partition(b"=")[::2] for field in fields)
         try:
+            name, *fields = line.split()
+            values = dict(field.partition(b"=")[::2] for field in fields)
             lines[name.decode("ascii")] = PressureStall(
                 avg10=float(values[b"avg10"]),
                 avg60=float(values[b"avg60"]),

@@ -1,0 +1,90 @@
+"""Numbers of the kernel are read strictly: a wrong one is worse than none."""
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.trees import PSI
+
+from evictd.core.stats import PressureStall
+from evictd.errors import NodeError
+from evictd.observe.kernel_text import parse_count, parse_limit, parse_pressure, parse_stat
+
+GARBAGE = [
+    b"",
+    b"\n",
+    b"12",
+    b"-1\n",
+    b"+1\n",
+    b" 1\n",
+    b"1_0\n",
+    b"1 2\n",
+    b"1\n2\n",
+    b"0x10\n",
+    b"max\n",
+    b"1\0\n",
+    b"\xb2\n",
+]
+
+
+@given(st.integers(0, 2**64 - 1))
+def test_every_64_bit_number_is_read(number: int) -> None:
+    assert parse_count(b"%d\n" % number, "f") == number
+    assert parse_limit(b"%d\n" % number, "f") == number
+    assert parse_stat(b"a 1\nb %d\n" % number, b"b", "f") == number
+
+
+@pytest.mark.parametrize("text", GARBAGE, ids=repr)
+def test_anything_else_is_no_number(text: bytes) -> None:
+    with pytest.raises(NodeError, match="not understood"):
+        parse_count(text, "f")
+
+
+@given(st.integers(2**64))
+def test_a_number_beyond_64_bits_is_none(number: int) -> None:
+    with pytest.raises(NodeError):
+        parse_count(b"%d\n" % number, "f")
+
+
+def test_max_is_no_limit() -> None:
+    assert parse_limit(b"max\n", "f") is None
+
+
+@given(st.binary(max_size=200), st.binary(max_size=40))
+def test_random_bytes_give_a_number_or_an_error_of_ours(text: bytes, before: bytes) -> None:
+    for parse in (parse_count, parse_limit):
+        with suppress(NodeError):
+            parse(text, "f")
+    with suppress(NodeError):
+        parse_stat(before + b"\nkey " + text, b"key", "f")
+    with suppress(NodeError):
+        parse_pressure(before + b"some avg10=" + text, "f")
+
+
+def test_a_key_is_not_found_inside_another() -> None:
+    text = b"total_inactive_file 1\nxinactive_file 2\ninactive_file 3\n"
+    assert parse_stat(text, b"inactive_file", "f") == 3
+    assert parse_stat(text, b"total_inactive_file", "f") == 1
+    with pytest.raises(NodeError, match="no active_file"):
+        parse_stat(text, b"active_file", "f")
+
+
+def test_a_number_cut_off_at_the_end_of_the_file_is_none() -> None:
+    with pytest.raises(NodeError):
+        parse_stat(b"inactive_file 12", b"inactive_file", "f")
+
+
+def test_pressure_has_its_two_lines() -> None:
+    assert parse_pressure(PSI.encode(), "f") == {
+        "some": PressureStall(avg10=1.5, avg60=0.25, avg300=0.0, total_us=12345),
+        "full": PressureStall(avg10=0.5, avg60=0.0, avg300=0.0, total_us=678),
+    }
+
+
+@pytest.mark.parametrize(
+    "text", [b"some avg10=1\n", b"some avg10=x avg60=0 avg300=0 total=0\n", b"some avg10=0 avg60=0 avg300=0 total=-1\n"]
+)
+def test_half_a_line_of_pressure_is_none(text: bytes) -> None:
+    with pytest.raises(NodeError):
+        parse_pressure(text, "f")

@@ -1,0 +1,45 @@
+"""Real cgroups for tests and benches: made under a name that says who made them, so that what a killed run left can be found."""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+
+from evictd.demo.cgroups import CGROUP_MOUNT, group, make_group, remove_group, trees
+
+PREFIX = "evictd-test-"
+_NAME = re.compile(rf"{PREFIX}([0-9]+)-[0-9]+")
+_numbers = count()
+
+
+def reason_against() -> str:
+    """Why no cgroup can be made here; empty when one can."""
+    if os.geteuid() != 0:
+        return "needs root"
+    if not CGROUP_MOUNT.is_dir():
+        return "no cgroups are mounted"
+    wanted = [group(controller, "/") for controller in ("memory", "pids")]
+    return "" if all(os.access(folder, os.W_OK) for folder in wanted) else "needs writable memory and pids cgroups"
+
+
+@contextmanager
+def branch() -> Iterator[str]:
+    """Give a branch of our own, `/evictd-test-<pid>-<n>`, in the memory and pids trees; it is removed afterwards."""
+    sweep()
+    name = f"/{PREFIX}{os.getpid()}-{next(_numbers)}"
+    make_group(name)
+    try:
+        yield name
+    finally:
+        remove_group(name)
+
+
+def sweep() -> None:
+    """Remove the branches whose makers are gone."""
+    names = {folder.name for tree in trees() for folder in tree.glob(f"{PREFIX}*")}
+    for name in names:
+        maker = _NAME.fullmatch(name)
+        if maker is not None and not Path(f"/proc/{maker[1]}").exists():
+            remove_group(f"/{name}")
