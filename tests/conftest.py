@@ -12,10 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from evictd.demo.binaries import Binaries, Tool
     from evictd.demo.node import DisposableNode
+
+# A shared machine stalls now and then: time is measured by `make bench`, never by a deadline in a test.
+settings.register_profile("evictd", deadline=None)
+settings.load_profile("evictd")
 
 NodeFactory = Callable[..., "DisposableNode"]
 """Takes the fields of `NodeRecipe`; `binaries` and `mkfs_xfs` have defaults."""

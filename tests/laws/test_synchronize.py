@@ -4,7 +4,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.parity.compare import vector_files
 from tests.parity.evaluate import read_lines
@@ -24,9 +24,6 @@ from evictd.core.synchronize import synchronize
 from evictd.core.threshold import is_met
 from evictd.errors import InputError
 from evictd.offline.rehearse import rehearse
-
-settings.register_profile("laws", max_examples=60, deadline=None)
-settings.load_profile("laws")
 
 Story = tuple[EvictionConfig, list[tuple[int, Observation]]]
 Played = list[tuple[int, State, Observation, Step]]
