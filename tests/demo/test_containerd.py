@@ -33,11 +33,12 @@ def test_in_private_mode_its_end_is_the_end_of_its_containers(make_node: NodeFac
 def test_in_plain_mode_its_containers_outlive_it(make_node: NodeFactory, end: str) -> None:
     node = make_node(private=False)
     pod = node.run_pod(PodRecipe(name="web"))
-    pids = pids_of(pod.cgroup_parent)
+    pause = pids_of(f"{pod.cgroup_parent}/{pod.sandbox_id}")
     first = node.containerd.pid
     getattr(node.containerd, end)()
     assert start_time(first) is None
-    assert pids_of(pod.cgroup_parent) == pids
+    assert pause
+    assert pids_of(f"{pod.cgroup_parent}/{pod.sandbox_id}") == pause
     node.containerd.start()
     assert node.containerd.pid != first
     assert node.client.container_status(pod.container_id).state is ContainerState.RUNNING

@@ -7,7 +7,9 @@ from tempfile import gettempdir
 
 import pytest
 from tests.conftest import NodeFactory
+from tests.split_runtime import split_runtime
 
+from evictd.clients.cri import CriClient
 from evictd.clients.cri.values import ContainerState
 from evictd.demo.cgroups import group, pids_of
 from evictd.demo.disks import DiskKind, DiskRecipe
@@ -16,7 +18,7 @@ from evictd.demo.node import DisposableNode
 from evictd.demo.pods import ContainerRecipe, PodRecipe, VolumeRecipe
 from evictd.demo.sweep import PREFIX, leftovers
 from evictd.demo.tool import wait_for
-from evictd.errors import NodeError, RuntimeRefusedError
+from evictd.errors import NodeError, RuntimeNotFoundError, RuntimeRefusedError
 
 pytestmark = [pytest.mark.root, pytest.mark.containerd]
 
@@ -72,6 +74,23 @@ def test_the_single_layout(make_node: NodeFactory, kind: DiskKind) -> None:
 def test_the_dedicated_layout(node: DisposableNode) -> None:
     (images,) = node.client.image_fs_info().image_filesystems
     assert device(images.mountpoint) == device(node.containerd.root) != device(node.kubelet_folder)
+
+
+def test_the_split_layout_through_a_proxy(make_node: NodeFactory) -> None:
+    image = ImageRecipe(reference="localhost/app:1", padding_bytes=4 << 20)
+    node = make_node(node_disk=DiskRecipe(), content_disk=DiskRecipe(), images=(image,))
+    with split_runtime(node) as endpoint, CriClient(endpoint) as client:
+        info = client.image_fs_info()
+        ((images,), (containers,)) = info.image_filesystems, info.container_filesystems
+        assert device(containers.mountpoint) == device(node.kubelet_folder) != device(images.mountpoint)
+        assert client.list_images() == node.client.list_images()
+        client.remove_image(image.reference)
+        (after,) = client.image_fs_info().image_filesystems
+        assert images.used_bytes is not None
+        assert after.used_bytes is not None
+        assert images.used_bytes - after.used_bytes >= image.padding_bytes
+        with pytest.raises(RuntimeNotFoundError):
+            client.container_status("nobody")
 
 
 def test_a_full_image_disk_takes_no_new_pod_but_answers_everything_else(make_node: NodeFactory) -> None:

@@ -8,7 +8,7 @@
     /sys/fs/cgroup/*/NAME   kubepods below it, as the kubelet's cgroupfs driver lays them out
 
 The name says whose node it is: `demo.sweep` removes those of processes that are gone. The split layout, where
-writable layers have a filesystem of their own, does not exist with containerd.
+writable layers lie apart from images, is not known to containerd; the tests put a proxy before it that reports it.
 """
 
 import json
@@ -36,13 +36,15 @@ from evictd.demo.tool import run_tool, start_time
 class NodeRecipe:
     """A node to make. No disk: folders on the machine's own filesystem, where no pressure is possible.
 
-    `node_disk` alone is the single layout, `image_disk` makes it dedicated. `memory_bytes` and `pids` limit the node's cgroup.
+    `node_disk` alone is the single layout; `image_disk` makes it dedicated. `content_disk` is for what images are made of, apart
+    from their unpacked layers: as near as containerd comes to the split layout. `memory_bytes` and `pids` limit the cgroup.
     """
 
     binaries: Binaries
     mkfs_xfs: Tool | None = None
     node_disk: DiskRecipe | None = None
     image_disk: DiskRecipe | None = None
+    content_disk: DiskRecipe | None = None
     memory_bytes: int | None = None
     pids: int | None = None
     images: tuple[ImageRecipe, ...] = ()
@@ -81,14 +83,23 @@ class DisposableNode:
         """The value of `containerRuntimeEndpoint`."""
         return self.containerd.endpoint
 
+    @property
+    def content_folder(self) -> Path:
+        """Where containerd keeps what images are made of."""
+        return self.containerd.root / "io.containerd.content.v1.content"
+
     def _build(self) -> None:
         # Shared, so that volumes mounted later are seen inside containerd's namespace.
         run_tool("mount", "--bind", self.folder, self.folder)
         run_tool("mount", "--make-rshared", self.folder)
-        for name, disk in (("node", self.recipe.node_disk), ("images", self.recipe.image_disk)):
+        disks = (
+            (self.node_folder, self.recipe.node_disk),
+            (self.folder / "images", self.recipe.image_disk),
+            (self.content_folder, self.recipe.content_disk),
+        )
+        for number, (at, disk) in enumerate(disks):
             if disk is not None:
-                image = self.folder / f"{name}.img"
-                mount_disk(disk, self.folder / name, image=image, mkfs_xfs=self.recipe.mkfs_xfs)
+                mount_disk(disk, at, image=self.folder / f"disk-{number}.img", mkfs_xfs=self.recipe.mkfs_xfs)
         for folder in (self.kubelet_folder / "pods", self.log_folder, self.manifests):
             folder.mkdir(parents=True)
         cgroups.make_group(self.cgroup, memory_bytes=self.recipe.memory_bytes, pids=self.recipe.pids)
