@@ -132,6 +132,20 @@ class TestOnContainerd:
             client.refuses = False
             assert reader.read(1).pod_cgroups == {pod.uid: pod.cgroup_parent}
 
+    def test_an_answer_about_another_id_is_a_problem_and_never_believed(self, each_node: DisposableNode) -> None:
+        class Confused(CriClient):
+            """Answers every question with the same pod."""
+
+            def sandbox_status(self, sandbox_id: str, *, verbose: bool = False) -> SandboxStatus:
+                del sandbox_id
+                return super().sandbox_status(first.sandbox_id, verbose=verbose)
+
+        first, second = (each_node.run_pod(PodRecipe(name=name)) for name in ("first", "second"))
+        with Confused(each_node.endpoint) as client:
+            view = RuntimeReader(client).read(0, with_stats=False)
+        assert view.pod_cgroups == {first.uid: first.cgroup_parent}
+        assert [problem.source for problem in view.problems] == [f"sandbox {second.sandbox_id[:12]!r}"]
+
     def test_ids_that_vanish_between_list_and_status_are_no_problem(self, each_node: DisposableNode) -> None:
         class Late(CriClient):
             """Answers with the list of a moment ago."""

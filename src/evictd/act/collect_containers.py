@@ -77,9 +77,10 @@ class ContainerCollector:
         )
 
     def _remove_containers(self, run: _Run, fates: PodFates, *, evict_terminated: bool, wall: int) -> PodFates:
+        # Containers before sandboxes: whoever is in the first list has its sandbox in the second.
+        listed = self._client.list_containers()
         rows = self._client.list_sandboxes()
         sandboxes = _sandboxes(rows)
-        listed = self._client.list_containers()
         containers = _containers((row for row in listed if row.id not in self._lost), rows)
         confirmed = container_gc.confirmed(fates, sandboxes, containers)
         chosen = container_gc.evict_containers(

@@ -5,8 +5,9 @@ asked for once per id. A listing that fails is an error of the whole view, becau
 mixed up; a status that fails is a problem of that one id.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
@@ -20,11 +21,15 @@ from evictd.clients.cri.values import (
     ImageFsInfo,
     Sandbox,
     SandboxState,
+    SandboxStatus,
 )
 from evictd.core.observation import Problem
 from evictd.errors import EvictdError, RuntimeNotFoundError, RuntimeRefusedError
 
 T = TypeVar("T")
+S = TypeVar("S", SandboxStatus, ContainerStatus)
+
+_AT_ONCE = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,37 +89,32 @@ class RuntimeReader:
             del self._statuses[gone]
 
     def _read_cgroups(self, sandboxes: Iterable[Sandbox], problems: list[Problem]) -> dict[str, str]:
-        found = {}
         # Oldest first, so that the newest sandbox of a pod has the last word.
-        for sandbox in sorted(sandboxes, key=lambda row: (row.state is SandboxState.READY, row.created_at)):
-            if sandbox.id not in self._cgroups:
-                self._ask_cgroup(sandbox, problems)
-            cgroup = self._cgroups.get(sandbox.id)
-            if cgroup is not None:
-                found[sandbox.uid] = cgroup
-        return found
+        rows = sorted(sandboxes, key=lambda row: (row.state is SandboxState.READY, row.created_at))
+        new = [row.id for row in rows if row.id not in self._cgroups]
+        for status in _ask_each(partial(self._client.sandbox_status, verbose=True), new, "sandbox", problems):
+            self._learn_cgroup(status, problems)
+        known = ((row.uid, self._cgroups.get(row.id)) for row in rows)
+        return {uid: cgroup for uid, cgroup in known if cgroup is not None}
 
-    def _ask_cgroup(self, sandbox: Sandbox, problems: list[Problem]) -> None:
-        source = f"cgroup of sandbox {sandbox.id[:12]!r}"
-        status = _unless_gone(partial(self._client.sandbox_status, sandbox.id, verbose=True), source, problems)
-        if status is None:
-            return
+    def _learn_cgroup(self, status: SandboxStatus, problems: list[Problem]) -> None:
         cgroup = pod_cgroup(status.detail)
-        if cgroup is None and sandbox.state is SandboxState.READY:
-            problems.append(Problem(source=source, detail=f"not told by the runtime ({status.detail.cgroups_path!r})"))
+        if cgroup is None and status.state is SandboxState.READY:
+            detail = f"the runtime does not tell its pod's cgroup ({status.detail.cgroups_path!r})"
+            problems.append(Problem(source=f"sandbox {status.id[:12]!r}", detail=detail))
         else:
-            self._cgroups[sandbox.id] = cgroup
+            self._cgroups[status.id] = cgroup
 
     def _read_statuses(
         self, containers: Iterable[Container], described: AbstractSet[str], problems: list[Problem]
     ) -> dict[str, ContainerStatus]:
-        for container in containers:
-            known = container.id in self._statuses or container.sandbox_id in described
-            if not known and container.state.may_run:
-                source = f"container {container.id[:12]!r}"
-                status = _unless_gone(partial(self._client.container_status, container.id), source, problems)
-                if status is not None:
-                    self._statuses[container.id] = status
+        new = [
+            row.id
+            for row in containers
+            if row.id not in self._statuses and row.sandbox_id not in described and row.state.may_run
+        ]
+        for status in _ask_each(self._client.container_status, new, "container", problems):
+            self._statuses[status.id] = status
         return dict(self._statuses)
 
 
@@ -156,12 +156,29 @@ def _optional(call: Callable[[], T], source: str, problems: list[Problem]) -> T 
         return None
 
 
-def _unless_gone(call: Callable[[], T], source: str, problems: list[Problem]) -> T | None:
-    """Ask about one id; what vanished meanwhile is no problem, a runtime that no longer answers ends the whole view."""
+def _ask_each(ask: Callable[[str], S], ids: Sequence[str], what: str, problems: list[Problem]) -> list[S]:
+    """Ask about each id, several at a time: at the first look at a full node there are many."""
+    if not ids:
+        return []
+    pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="runtime-view")
     try:
-        return call()
+        answers = pool.map(lambda each: _unless_gone(ask, each, what, problems), ids)
+        return [answer for answer in answers if answer is not None]
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _unless_gone(ask: Callable[[str], S], identity: str, what: str, problems: list[Problem]) -> S | None:
+    """Ask about one id; what vanished meanwhile is no problem, a runtime that no longer answers ends the whole view."""
+    source = f"{what} {identity[:12]!r}"
+    try:
+        status = ask(identity)
     except RuntimeNotFoundError:
         return None
     except RuntimeRefusedError as error:
         problems.append(Problem(source=source, detail=str(error)))
         return None
+    if status.id != identity:
+        problems.append(Problem(source=source, detail=f"the runtime answers about {status.id[:12]!r}"))
+        return None
+    return status
