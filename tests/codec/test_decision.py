@@ -3,7 +3,7 @@
 import json
 from typing import get_args
 
-from hypothesis import given
+from hypothesis import given, settings
 from tests.laws.test_synchronize import play
 from tests.playbook import Playbook, config, pod, usage
 from tests.strategies import stories
@@ -18,6 +18,7 @@ A = pod("a", memory="1Mi")
 
 
 @given(stories())
+@settings(max_examples=40)
 def test_everything_that_is_decided_can_be_written(story: tuple[EvictionConfig, list[tuple[int, Observation]]]) -> None:
     """Any decision and any finding of any story."""
     decided, found = set(), set()

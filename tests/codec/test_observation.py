@@ -2,7 +2,7 @@
 
 import json
 
-from hypothesis import given
+from hypothesis import given, settings
 from tests.strategies import stories
 
 from evictd.codec.observation import (
@@ -17,6 +17,7 @@ from evictd.core.stats import NodeGauges, NodeStats
 
 
 @given(stories())
+@settings(max_examples=25)
 def test_observations_survive(story: tuple[EvictionConfig, list[tuple[int, Observation]]]) -> None:
     """Any node, any pods, a failed reading included."""
     for _, observation in story[1]:
