@@ -30,9 +30,17 @@ class NodeMoment:
 
 
 class Collector:
-    """Both collectors and the thread that they run on."""
+    """Both collectors and the thread that they run on; `wake` is called when what `begin` asked for is done."""
 
-    def __init__(self, containers: ContainerCollector, images: ImageCollector, config: EvictionConfig) -> None:
+    def __init__(
+        self,
+        containers: ContainerCollector,
+        images: ImageCollector,
+        config: EvictionConfig,
+        *,
+        wake: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._wake = wake
         self._containers = containers
         self._images = images
         self._config = config
@@ -109,6 +117,7 @@ class Collector:
             outcomes.append(outcome)
         with self._lock:
             self._outcomes = tuple(outcomes)
+        self._wake()
 
     def _run_duties(self, due: list[Reclaim], moment: NodeMoment) -> None:
         events: list[RecordEvent] = []

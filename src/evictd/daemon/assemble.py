@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -20,6 +21,7 @@ from evictd.act.image_records import records_to_plain
 from evictd.act.log_files import PodLogs
 from evictd.act.report import ConditionsFile
 from evictd.act.terminate import Terminator
+from evictd.act.volumes import remove_empty_dirs
 from evictd.clients.cri import CriClient
 from evictd.clients.cri.image_use import ImageUse
 from evictd.config.file import parse_documents
@@ -29,6 +31,7 @@ from evictd.core.config import Policy
 from evictd.core.duration import SECOND
 from evictd.core.signal import Signal
 from evictd.core.stats import FsStats
+from evictd.daemon.cleanup import Cleanup, any_alive
 from evictd.daemon.hands import NodeHands
 from evictd.daemon.journal_file import JournalFile
 from evictd.daemon.look import NodeEyes
@@ -113,22 +116,26 @@ class Node:
 def build_node(site: Site, state_file: StateFile, remembered: Remembered, wake: Callable[[], None]) -> Node:
     """Build everything that looks at the node and acts on it."""
     settings, evicted = site.settings, set(remembered.evicted)
+    observer = _observer(site)
     client = site.stack.enter_context(_client(settings.container_runtime_endpoint, settings))
-    collector = _collector(site, client, remembered)
+    collector = _collector(site, client, remembered, wake)
     recorder = _recorder(site, state_file, lambda: _extras(collector, evicted, remembered.running_since))
     least = _KUBELET_LEAST_GRACE_SECONDS if settings.eviction.policy is Policy.KUBELET else 1
     terminator = Terminator(client, clock=site.clock, minimum_grace_seconds=least, wake=wake)
+    cleanup = Cleanup(partial(remove_empty_dirs, settings.root_dir), site.teller.complain, wake)
+    site.stack.callback(cleanup.close)
     conditions = ConditionsFile(
         settings.state_directory / "conditions.json", node=site.node_name, replace_file=recorder.replace_file
     )
     hands = NodeHands(
         terminator=site.stack.enter_context(terminator),
         collector=collector,
+        cleanup=cleanup,
         conditions=conditions,
         tell_event=site.teller.event,
+        any_alive=partial(any_alive, observer.cgroups),
         evicted=evicted,
     )
-    observer = _observer(site)
     eyes = NodeEyes(
         observer=observer,
         runtime=RuntimeReader(client),
@@ -169,7 +176,7 @@ def _recorder(site: Site, state_file: StateFile, extras: Callable[[], Mapping[st
     return recorder
 
 
-def _collector(site: Site, client: CriClient, remembered: Remembered) -> Collector:
+def _collector(site: Site, client: CriClient, remembered: Remembered, wake: Callable[[], None]) -> Collector:
     settings, eviction = site.settings, site.settings.eviction
     images_client = client
     if settings.image_service_endpoint != settings.container_runtime_endpoint:
@@ -186,7 +193,7 @@ def _collector(site: Site, client: CriClient, remembered: Remembered) -> Collect
         decision_policy=eviction.policy,
         records=remembered.images,
     )
-    collector = Collector(ContainerCollector(client, eviction.container_gc, logs), images, eviction)
+    collector = Collector(ContainerCollector(client, eviction.container_gc, logs), images, eviction, wake=wake)
     site.stack.callback(collector.close)
     return collector
 

@@ -17,11 +17,14 @@ from evictd.core.observation import Outcomes, ReclaimOutcome
 from evictd.core.release import victim_until
 from evictd.core.signal import NodeCondition
 from evictd.core.state import Reclaiming, Release, State
+from evictd.daemon.cleanup import Cleanup
 from evictd.daemon.sight import Sight
 from evictd.errors import RuntimeUnavailableError
 from evictd.observe.runtime_view import RuntimeView
 
 TellEvent = Callable[[RecordEvent], None]
+AnyAlive = Callable[[str, tuple[str, ...]], bool]
+"""Whether any of a pod's containers has a process, by the pod's cgroup and the containers' ids."""
 
 
 class NodeHands:
@@ -35,13 +38,18 @@ class NodeHands:
         *,
         terminator: Terminator,
         collector: Collector,
+        cleanup: Cleanup,
         conditions: ConditionsFile,
         tell_event: TellEvent,
+        any_alive: AnyAlive,
         evicted: set[str],
     ) -> None:
+        self._any_alive = any_alive
         self._evicted = evicted
+        self._dying: dict[str, tuple[str, tuple[str, ...]]] = {}
         self._terminator = terminator
         self._collector = collector
+        self._cleanup = cleanup
         self._conditions = conditions
         self._tell_event = tell_event
         self._sight: Sight | None = None
@@ -57,11 +65,22 @@ class NodeHands:
 
     def outcomes(self, state: State) -> Outcomes:
         """Say what became of the decisions so far."""
-        terminations = (self._terminator.progress(release.uid) for release in state.releases if release.uid)
+        victims = [release.uid for release in state.releases if release.uid]
         return Outcomes(
             reclaimed=self._collector.progress() if isinstance(state.phase, Reclaiming) else None,
-            cleaned_up=frozenset(each.uid for each in terminations if each is not None and each.finished),
+            cleaned_up=frozenset(uid for uid in victims if self._is_cleaned_up(uid)),
         )
+
+    def _is_cleaned_up(self, uid: str) -> bool:
+        termination = self._terminator.progress(uid)
+        if termination is None:
+            return False
+        if termination.finished:
+            return self._cleanup.done(uid)
+        cgroup, containers = self._dying.get(uid, ("", ()))
+        if cgroup and not self._any_alive(cgroup, containers):
+            self._cleanup.done(uid)  # what it leaves may be what the runtime needs room for, to see that it is dead
+        return False
 
     def reclaimed(self) -> tuple[ReclaimOutcome, ...]:
         """Give what the collectors have come to, if they are done."""
@@ -73,6 +92,8 @@ class NodeHands:
         ended = [termination for uid in sorted(gone) if (termination := self._terminator.progress(uid)) is not None]
         for termination in ended:
             self._terminator.forget(termination.uid)
+            self._cleanup.forget(termination.uid)
+            self._dying.pop(termination.uid, None)
         return tuple(ended)
 
     def duties(self) -> None:
@@ -123,6 +144,7 @@ class NodeHands:
     def _begin(self, uid: str, view: RuntimeView, grace_seconds: int) -> None:
         sandboxes = {sandbox.id for sandbox in view.sandboxes if sandbox.uid == uid}
         containers = [c.id for c in view.containers if c.sandbox_id in sandboxes and c.state.may_run]
+        self._dying.setdefault(uid, (view.pod_cgroups.get(uid, ""), tuple(containers)))
         self._terminator.begin(uid, containers=containers, sandboxes=sandboxes, grace_seconds=grace_seconds)
 
     def _seen(self) -> Sight:
