@@ -1,0 +1,1 @@
+"""Commands that need no running daemon, and most of them no node."""

@@ -23,13 +23,14 @@ from evictd.core.signal import Resource
 from evictd.core.state import State
 from evictd.core.synchronize import synchronize
 from evictd.errors import ExitCode, InputError, InvalidValueError
+from evictd.offline.console import make_console
 from evictd.offline.live import LiveNode
 from evictd.offline.next_up import Explanation, Queue, explanation
 from evictd.offline.output import TABLE, add_output_argument, write_document
 from evictd.offline.rehearse import rehearse
 from evictd.offline.source import add_policy_argument, read_scenario, scenario_config
 from evictd.offline.story import API_VERSION, TOP_ROWS, Document
-from evictd.offline.tables import View, console, print_explanation
+from evictd.offline.tables import View, print_explanation
 from evictd.offline.words import goes_before, period, place_words, protection, say_finding
 
 
@@ -49,7 +50,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     """Look once, rank for every signal, and say it."""
     explained = this_machine(live_settings(args)) if args.file is None else _scenario(args)
     if args.output == TABLE:
-        print_explanation(explained, View(config=explained.config, everything=args.all), console(sys.stdout))
+        print_explanation(explained, View(config=explained.config, everything=args.all), make_console(sys.stdout))
     else:
         document = explanation_document(explained, rows=None if args.all else TOP_ROWS)
         write_document(document, args.output, sys.stdout)

@@ -19,7 +19,7 @@ from evictd.core.signal import SIGNAL_TO_CONDITION, SIGNAL_TO_RESOURCE, NodeCond
 from evictd.errors import InputError
 from evictd.offline.chart import Band, Chart, Level, Mark, MarkKind, Panel, chart_of
 from evictd.offline.rehearse import Cycle
-from evictd.offline.words import units_words
+from evictd.offline.words import clean, units_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,6 +46,7 @@ _STYLE: Any = {
     "axes.edgecolor": "#b5b5b5",
     "axes.linewidth": 0.8,
     "text.color": _INK,
+    "text.parse_math": False,  # names are text, whatever is in them
     "xtick.color": _QUIET,
     "ytick.color": _QUIET,
 }
@@ -54,6 +55,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 0.75, 1.35, 0.95, 0.05
 """In inches: margins around the panels; the names of the thresholds stand in the right one."""
 _TITLE = 0.3
 _MAX_LANES = 8
+_LONGEST_TITLE = 90
 _DOTTED = 60
 """Up to so many readings each has a dot."""
 _LETTER = 0.074
@@ -117,7 +119,9 @@ def _figure(title: str, subtitle: str, chart: Chart) -> "Figure":
     lane_height = _LANE_HEIGHT * (max(lanes, default=-1) + 1)
     height = _TOP + lane_height + _PANEL_HEIGHT * max(1, len(chart.panels)) + _BOTTOM
     figure = Figure(figsize=(_WIDTH, height), facecolor="white")
-    figure.text(_LEFT / _WIDTH, 1 - 0.30 / height, title, fontsize=13, fontweight="bold", va="center")
+    figure.text(
+        _LEFT / _WIDTH, 1 - 0.30 / height, clean(title)[:_LONGEST_TITLE], fontsize=13, fontweight="bold", va="center"
+    )
     if subtitle:
         figure.text(_LEFT / _WIDTH, 1 - 0.54 / height, subtitle, fontsize=9, color=_QUIET, va="center")
     bottom = height - _TOP - lane_height  # the first panel's title stands above this

@@ -20,12 +20,12 @@ from evictd.core.config import EvictionConfig, Policy
 from evictd.core.state import State, Step
 from evictd.core.synchronize import synchronize
 from evictd.errors import ExitCode, InputError
+from evictd.offline.console import make_console
 from evictd.offline.output import TABLE, add_output_argument, write_document
 from evictd.offline.plot import add_plot_argument, check_plot, draw
 from evictd.offline.rehearse import Cycle, Turn
 from evictd.offline.source import add_config_arguments
 from evictd.offline.story import API_VERSION, Document
-from evictd.offline.tables import console
 from evictd.offline.words import clean, say_decision
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     if args.plot is not None:
         draw(args.journal[-1].name, cycles_of(replayed), args.plot, subtitle="replayed")
     if args.output == TABLE:
-        _print(replayed, console(sys.stdout), other=other)
+        _print(replayed, make_console(sys.stdout), other=other)
     else:
         write_document(_document(replayed), args.output, sys.stdout)
     return ExitCode.DONE if other or all(one.same for one in replayed) else ExitCode.NO

@@ -9,12 +9,13 @@ import sys
 from pathlib import Path
 
 from evictd.errors import ExitCode
+from evictd.offline.console import make_console
 from evictd.offline.output import TABLE, add_output_argument, write_document
 from evictd.offline.plot import add_plot_argument, check_plot, draw
 from evictd.offline.rehearse import rehearse
 from evictd.offline.source import add_config_arguments, read_scenario, scenario_config
 from evictd.offline.story import TOP_ROWS, story_document
-from evictd.offline.tables import View, console, print_story
+from evictd.offline.tables import View, print_story
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +37,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     if args.plot is not None:
         draw(name, cycles, args.plot, subtitle=f"decided by policy {config.policy.value}")
     if args.output == TABLE:
-        print_story(name, cycles, View(config=config, everything=args.all), console(sys.stdout))
+        print_story(name, cycles, View(config=config, everything=args.all), make_console(sys.stdout))
     else:
         document = story_document(name, cycles, config, rows=None if args.all else TOP_ROWS)
         write_document(document, args.output, sys.stdout)

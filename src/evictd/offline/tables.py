@@ -6,7 +6,7 @@ here, when something is drawn, and nowhere else in this room.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from evictd.core.config import EvictionConfig, Policy
 from evictd.core.decision import (
@@ -60,13 +60,6 @@ class View:
 
     config: EvictionConfig
     everything: bool = False
-
-
-def console(out: TextIO, width: int | None = None) -> "Console":
-    """Make the console: plain where `out` is no terminal or NO_COLOR is set; nothing in a text is markup."""
-    from rich.console import Console  # noqa: PLC0415 - only commands for people pay for it
-
-    return Console(file=out, width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
 
 
 def _table(*columns: str) -> "Table":

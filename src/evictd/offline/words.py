@@ -194,7 +194,7 @@ def _say_eviction(decision: EvictPod) -> str:
     because, pod = decision.because, pod_name(decision.pod)
     grace = f"grace period {decision.grace_period_seconds}s"
     if decision.shortens:
-        return f"shorten the {grace.replace('period', 'period of')} for {pod}, which is on its way already"
+        return f"shorten the grace period of {pod} to {decision.grace_period_seconds}s"
     if because.reason is not EvictionReason.PRESSURE or because.threshold is None:
         return f"evict {pod} ({grace}): {clean(decision.message.strip())}"
     resource = SIGNAL_TO_RESOURCE[because.threshold.signal]

@@ -1,0 +1,39 @@
+"""One reading, put together for `explain`."""
+
+from tests.offline.stories import played
+
+from evictd.core.config import Policy
+from evictd.core.signal import Signal
+from evictd.offline.next_up import Explanation, explanation
+from evictd.offline.source import own_config
+
+
+def _explain(name: str, step: int, policy: Policy | None = None) -> Explanation:
+    scenario, cycles = played(name, policy)
+    turn = cycles[step].turns[0]
+    return explanation("x", own_config(scenario, policy), turn.observation, turn.step.state, turn.step.findings)
+
+
+def test_signals_that_agree_share_a_queue() -> None:
+    explained = _explain("disk-reclaim-suffices", 0)
+    assert [queue.signals for queue in explained.queues] == [
+        (Signal.NODEFS_AVAILABLE, Signal.IMAGEFS_AVAILABLE, Signal.CONTAINERFS_AVAILABLE)
+    ]
+    assert len(explained.queues[0].thresholds) == 3
+
+
+def test_each_resource_has_its_own_order() -> None:
+    explained = _explain("ten-minutes", 0)
+    assert [queue.signals[0] for queue in explained.queues] == [Signal.MEMORY_AVAILABLE, Signal.NODEFS_AVAILABLE]
+    assert explained.queues[1].rows[0].name == "crawler"
+
+
+def test_a_victim_in_flight_is_left_out() -> None:
+    explained = _explain("memory-with-priorities", 3)
+    assert [row.name for row in explained.queues[0].rows] == ["shop", "cache", "dns"]
+
+
+def test_missing_stats_rank_by_policy() -> None:
+    assert _explain("missing-stats", 1, Policy.STANDARD).queues[0].rows[-1].name == "database"
+    # Under Kubelet the database goes first, and is on its way already.
+    assert [row.name for row in _explain("missing-stats", 1, Policy.KUBELET).queues[0].rows] == ["leak", "web"]

@@ -1,0 +1,67 @@
+"""From a file to a scenario and its configuration."""
+
+import argparse
+from pathlib import Path
+
+import pytest
+from tests.offline.stories import SCENARIOS, memory_step, memory_story
+
+from evictd.core.config import ImageReclaim, Policy
+from evictd.core.duration import SECOND
+from evictd.errors import InputError
+from evictd.offline.source import add_config_arguments, own_config, read_scenario, scenario_config
+
+PATH = SCENARIOS / "min-reclaim.yaml"
+
+
+def _args(*arguments: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    add_config_arguments(parser)
+    return parser.parse_args(arguments)
+
+
+def test_the_scenario_has_a_configuration_of_its_own() -> None:
+    config = scenario_config(read_scenario(PATH), PATH, _args())
+    assert config.policy is Policy.STANDARD
+    assert config.pressure_transition_period == 60 * SECOND
+
+
+def test_the_policy_is_overridden() -> None:
+    assert scenario_config(read_scenario(PATH), PATH, _args("--policy", "Kubelet")).policy is Policy.KUBELET
+
+
+def test_another_configuration_replaces_it_whole(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n")
+    config = scenario_config(read_scenario(PATH), PATH, _args("--config", str(file), "--policy", "Kubelet"))
+    assert config.policy is Policy.KUBELET
+    assert config.pressure_transition_period == 300 * SECOND
+    assert len(config.thresholds) == 6, "the kubelet's defaults, and the copy for allocatable memory"
+
+
+def test_evictd_options_of_a_scenario() -> None:
+    scenario = memory_story([memory_step("0s", 1, {})], [])
+    options = {
+        "housekeepingInterval": "3s",
+        "reclaim": {"containers": False, "images": "Enough", "keepImages": ["busybox"]},
+    }
+    config = own_config(type(scenario)(**{**_fields(scenario), "evictd": options}))
+    assert config.monitoring_period == 3 * SECOND
+    assert not config.reclaim_containers
+    assert config.reclaim_images is ImageReclaim.ENOUGH
+    assert config.image_gc.keep == ("busybox",)
+
+
+def test_all_faults_are_told_with_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text("steps: [{at: 0s}]\nconfig: {evictionHard: {a: 1Gi, b: 1Gi}}\n")
+    with pytest.raises(InputError) as caught:
+        scenario_config(read_scenario(path), path, _args())
+    assert [problem.split(": ")[1] for problem in caught.value.problems] == [
+        "config.evictionHard[a]",
+        "config.evictionHard[b]",
+    ]
+
+
+def _fields(value: object) -> dict[str, object]:
+    return {name: getattr(value, name) for name in type(value).__slots__}  # type: ignore[attr-defined]

@@ -1,0 +1,92 @@
+"""What people see: readable at 80 and 120 columns, with and without colour, and the same every time."""
+
+import io
+
+import pytest
+from tests.offline.stories import GI, SCENARIOS, check_golden, memory_step, memory_story, played, pod
+
+from evictd.core.config import Policy
+from evictd.offline.console import make_console
+from evictd.offline.rehearse import rehearse
+from evictd.offline.source import own_config
+from evictd.offline.tables import View, print_story
+
+NAMES = sorted(path.stem for path in SCENARIOS.glob("*.yaml"))
+
+
+def shown(name: str, width: int, policy: Policy | None = None, *, everything: bool = False) -> str:
+    scenario, cycles = played(name, policy)
+    out = io.StringIO()
+    view = View(config=own_config(scenario, policy), everything=everything)
+    print_story(scenario.name, cycles, view, make_console(out, width))
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("name", NAMES)
+def test_no_line_is_wider_than_the_terminal(name: str, width: int) -> None:
+    assert max(len(line) for line in shown(name, width).splitlines()) <= width
+
+
+@pytest.mark.parametrize(
+    ("name", "policy"),
+    [
+        ("memory-with-priorities", None),
+        ("disk-reclaim-then-evict", None),
+        ("disk-reclaim-then-evict", Policy.KUBELET),
+        ("missing-stats", None),
+        ("missing-stats", Policy.KUBELET),
+        ("protected-culprit", None),
+        ("protected-culprit", Policy.KUBELET),
+        ("transition-period", None),
+    ],
+)
+def test_a_story_is_told_as_before(name: str, policy: Policy | None) -> None:
+    """The whole text, reasons included, is compared."""
+    suffix = "" if policy is None else f".{policy.value.lower()}"
+    check_golden(f"{name}{suffix}.txt", shown(name, 80, policy))
+
+
+def test_colour_adds_nothing_that_words_do_not_say() -> None:
+    """With the escapes taken out, a coloured story is the plain one."""
+    from rich.console import Console
+    from rich.text import Text
+
+    scenario, cycles = played("memory-with-priorities")
+    out = io.StringIO()
+    coloured = Console(file=out, width=80, force_terminal=True, color_system="truecolor", highlight=False, markup=False)
+    print_story(scenario.name, cycles, View(config=own_config(scenario)), coloured)
+    assert "\x1b[" in out.getvalue()
+    plain = "\n".join(Text.from_ansi(line).plain.rstrip() for line in out.getvalue().splitlines()) + "\n"
+    assert plain == shown("memory-with-priorities", 80)
+
+
+def test_a_big_node_does_not_print_every_pod() -> None:
+    names = [f"pod-{number:04}" for number in range(2000)]
+    scenario = memory_story(
+        [memory_step("0s", 100 * 2**20, dict.fromkeys(names, GI // 2000))], [pod(name) for name in names]
+    )
+    config = own_config(scenario)
+    cycles = tuple(rehearse(scenario, config))
+    for everything, most, least in ((False, 30, 5), (True, 10_000, 2000)):
+        out = io.StringIO()
+        print_story("big", cycles, View(config=config, everything=everything), make_console(out, 100))
+        assert least < len(out.getvalue().splitlines()) < most
+    assert "and 1997 more (--all)" not in out.getvalue()
+
+
+def test_markup_in_names_is_text() -> None:
+    """A pod may be called anything; nothing of it is obeyed."""
+    scenario = memory_story([memory_step("0s", GI // 4, {"[red]x[/red]": 7 * GI})], [pod("[red]x[/red]")])
+    out = io.StringIO()
+    config = own_config(scenario)
+    print_story("[bold]s", tuple(rehearse(scenario, config)), View(config=config), make_console(out, 100))
+    assert "default/[red]x[/red]" in out.getvalue()
+    assert out.getvalue().startswith("[bold]s:")
+
+
+def test_everything_shows_calm_copies_too() -> None:
+    assert "calm: containerfs.available" in shown("disk-reclaim-suffices", 80)
+    everything = shown("disk-reclaim-suffices", 80, everything=True)
+    assert "calm:" not in everything
+    assert "containerfs.available" in everything
