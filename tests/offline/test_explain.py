@@ -3,6 +3,7 @@
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.offline.stories import SCENARIOS, check_golden, played
@@ -18,15 +19,15 @@ from evictd.offline.tables import View, print_explanation
 PATH = str(SCENARIOS / "disk-reclaim-then-evict.yaml")
 
 
-def _explained(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
+def _explained(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
     assert main(["explain", *arguments, "--output", "json"]) == 0
-    document: dict[str, object] = json.loads(capsys.readouterr().out)
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
     return document
 
 
 def test_who_would_go_next_and_why(capsys: pytest.CaptureFixture[str]) -> None:
     document = _explained([PATH, "--at", "20s"], capsys)
-    (queue,) = document["queues"]  # type: ignore[misc]
+    (queue,) = document["queues"]
     assert queue["signals"] == ["nodefs.available", "containerfs.available"], "one filesystem, one order"
     assert [(row["name"], row["why"]) for row in queue["rows"]] == [
         ("etl", "usage - request 31.4Gi, the next 307Mi"),
@@ -42,7 +43,7 @@ def test_the_last_step_is_the_default(capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_whoever_is_on_the_way_out_is_not_next(capsys: pytest.CaptureFixture[str]) -> None:
     document = _explained([PATH, "--at", "30s"], capsys)
-    assert [row["name"] for row in document["queues"][0]["rows"]] == ["logger", "web"]  # type: ignore[index]
+    assert [row["name"] for row in document["queues"][0]["rows"]] == ["logger", "web"]
 
 
 def test_the_text_is_as_before(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,19 +67,19 @@ def test_this_machine_without_a_runtime(tmp_path: Path, capsys: pytest.CaptureFi
     assert text.startswith("this machine: policy Standard")
     assert "unknown without a container runtime" in " ".join(text.split())
     document = _explained(["--container-runtime-endpoint", endpoint, "--root-dir", str(tmp_path)], capsys)
-    thresholds = {finding["threshold"]["signal"]: finding for finding in document["thresholds"]}  # type: ignore[attr-defined]
+    thresholds = {finding["threshold"]["signal"]: finding for finding in document["thresholds"]}
     assert thresholds["nodefs.available"]["source"] == f"statfs of {tmp_path}"
     filesystem = os.statvfs(tmp_path)
     assert thresholds["nodefs.inodesFree"]["capacity"] == str(filesystem.f_files)
     assert "memory.available" in thresholds
-    assert any(problem["source"] == "container runtime" for problem in document["problems"])  # type: ignore[attr-defined]
+    assert any(problem["source"] == "container runtime" for problem in document["problems"])
 
 
 def test_a_configuration_is_obeyed_on_this_machine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     document = _explained(
         ["--container-runtime-endpoint", f"unix://{tmp_path}/no.sock", "--eviction-hard", "pid.available<10"], capsys
     )
-    assert [finding["threshold"]["signal"] for finding in document["thresholds"]] == ["pid.available"]  # type: ignore[attr-defined]
+    assert [finding["threshold"]["signal"] for finding in document["thresholds"]] == ["pid.available"]
 
 
 def test_settings_alone_are_enough(tmp_path: Path) -> None:

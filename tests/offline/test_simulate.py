@@ -107,7 +107,7 @@ BAD = {
     ),
     "a malformed request": (_with_request("1GiB"), "pods[0]"),
     "a percentage as a request": (_with_request("10%"), "pods[0]"),
-    "non-ASCII digits": (_with_request("１Gi"), "pods[0]"),
+    "non-ASCII digits": (_with_request("\uff11Gi"), "pods[0]"),
     "an over-long quantity": (_with_request("1" * 5000), "pods[0]"),
     "NaN": (_document().replace(str(GI), "NaN", 1), "steps[0]"),
     "YAML's nan": (

@@ -1,6 +1,7 @@
 """From a file to a scenario and its configuration."""
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -45,7 +46,7 @@ def test_evictd_options_of_a_scenario() -> None:
         "housekeepingInterval": "3s",
         "reclaim": {"containers": False, "images": "Enough", "keepImages": ["busybox"]},
     }
-    config = own_config(type(scenario)(**{**_fields(scenario), "evictd": options}))
+    config = own_config(replace(scenario, evictd=options))
     assert config.monitoring_period == 3 * SECOND
     assert not config.reclaim_containers
     assert config.reclaim_images is ImageReclaim.ENOUGH
@@ -61,7 +62,3 @@ def test_all_faults_are_told_with_the_file(tmp_path: Path) -> None:
         "config.evictionHard[a]",
         "config.evictionHard[b]",
     ]
-
-
-def _fields(value: object) -> dict[str, object]:
-    return {name: getattr(value, name) for name in type(value).__slots__}  # type: ignore[attr-defined]
