@@ -159,6 +159,23 @@ def test_containers_off_means_that_no_duty_touches_them(make: Maker, make_node: 
         assert collector.take_events() == ()
 
 
+def test_another_configuration_counts_from_the_next_request_on(node: DisposableNode, make: Maker) -> None:
+    node.import_images([APP])
+    collector = make()
+    collector.reconfigure(EvictionConfig(image_gc=ImageGCPolicy(min_age=0, keep=("localhost/*",))))
+    collector.begin(BOTH, moment(MINUTE))
+    assert [outcome.removed for outcome in outcomes(collector)] == [0, 0]
+
+
+def test_a_request_that_was_overtaken_has_no_say(node: DisposableNode, make: Maker) -> None:
+    node.import_images([APP])
+    collector = make()
+    collector.begin(BOTH, moment(MINUTE))
+    collector.begin(ReclaimNode(actions=(Reclaim.CONTAINERS,), threshold=THRESHOLD), moment(MINUTE))
+    assert [outcome.action for outcome in outcomes(collector)] == [Reclaim.CONTAINERS]
+    node.import_images([])
+
+
 def test_a_closed_collector_has_no_thread(make: Maker) -> None:
     collector = make()
     collector.begin(ReclaimNode(actions=(), threshold=THRESHOLD), moment(MINUTE))

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -147,6 +148,19 @@ def test_records_survive_the_collector(images: DisposableNode, make: Maker) -> N
     first.remember(NOW)
     second = make(min_age=2 * MINUTE, records=dict(first.records))
     assert second.delete_unused(NOW + 2 * MINUTE).removed == 4
+
+
+def test_a_full_filesystem_is_no_hindrance(images: DisposableNode, make: Maker) -> None:
+    ballast = images.containerd.root / "ballast"
+    try:
+        with ballast.open("wb") as handle, suppress(OSError):
+            while True:
+                handle.write(bytes(1 << 16))
+        assert free_bytes(images) < 1 << 16
+        outcome = make().delete_unused(NOW)
+    finally:
+        ballast.unlink()
+    assert (outcome.removed, outcome.error) == (4, "")
 
 
 def test_the_periodic_duty_frees_down_to_the_low_percentage(images: DisposableNode, make: Maker) -> None:

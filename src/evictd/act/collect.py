@@ -47,6 +47,7 @@ class Collector:
         self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._lock = Lock()
         self._outcomes: tuple[ReclaimOutcome, ...] | None = None
+        self._request = 0
         self._events: list[RecordEvent] = []
         self._image_failures = 0
         self._duties_due = {Reclaim.CONTAINERS: 0, Reclaim.IMAGES: 0}
@@ -61,12 +62,17 @@ class Collector:
     def reconfigure(self, config: EvictionConfig) -> None:
         """Obey another configuration from the next request on."""
         self._config = config
+        self._containers.policy = config.container_gc
+        self._images.policy = config.image_gc
+        self._images.decision_policy = config.policy
 
     def begin(self, decision: ReclaimNode, moment: NodeMoment) -> None:
         """Start to free what the decision asks for; `progress` is `None` until it is done."""
         with self._lock:
             self._outcomes = None
-        self._submit(lambda: self._reclaim(decision, moment))
+            self._request += 1
+            request = self._request
+        self._submit(lambda: self._reclaim(decision, moment, request))
 
     def progress(self) -> tuple[ReclaimOutcome, ...] | None:
         """Give what became of the last `begin`, one outcome for each action; `None` while it is under way."""
@@ -97,7 +103,7 @@ class Collector:
             thread.join(timeout_seconds)
 
     def _submit(self, job: Callable[[], None]) -> None:
-        if self._thread is None:
+        if self._thread is None or not self._thread.is_alive():
             # A daemon thread: a runtime that hangs must not keep the process from ending.
             self._thread = Thread(target=self._work, name="collect", daemon=True)
             self._thread.start()
@@ -107,27 +113,33 @@ class Collector:
         while (job := self._jobs.get()) is not None:
             job()
 
-    def _reclaim(self, decision: ReclaimNode, moment: NodeMoment) -> None:
+    def _reclaim(self, decision: ReclaimNode, moment: NodeMoment, request: int) -> None:
         outcomes = []
-        for action in decision.actions:
-            if action is Reclaim.CONTAINERS:
-                outcome = self._containers.collect(moment.fates, evict_terminated=True, wall=moment.wall)
-            else:
-                outcome = self._images.delete_unused(moment.now, decision.wanted_bytes)
-            outcomes.append(outcome)
-        with self._lock:
-            self._outcomes = tuple(outcomes)
-        self._wake()
+        try:
+            for action in decision.actions:
+                if action is Reclaim.CONTAINERS:
+                    outcome = self._containers.collect(moment.fates, evict_terminated=True, wall=moment.wall)
+                else:
+                    outcome = self._images.delete_unused(moment.now, decision.wanted_bytes)
+                outcomes.append(outcome)
+        finally:
+            # Whatever happens, nobody waits for ever; and a request that was overtaken by another has no say.
+            with self._lock:
+                if request == self._request:
+                    self._outcomes = tuple(outcomes)
+            self._wake()
 
     def _run_duties(self, due: list[Reclaim], moment: NodeMoment) -> None:
         events: list[RecordEvent] = []
-        if Reclaim.CONTAINERS in due and self._config.reclaim_containers:
-            events += self._container_duty(moment)
-        if Reclaim.IMAGES in due:
-            events += self._image_duty(moment)
-        with self._lock:
-            self._events += events
-            self._busy_with_duties = False
+        try:
+            if Reclaim.CONTAINERS in due and self._config.reclaim_containers:
+                events += self._container_duty(moment)
+            if Reclaim.IMAGES in due:
+                events += self._image_duty(moment)
+        finally:
+            with self._lock:
+                self._events += events
+                self._busy_with_duties = False
 
     def _container_duty(self, moment: NodeMoment) -> tuple[RecordEvent, ...]:
         outcome = self._containers.collect(moment.fates, evict_terminated=False, wall=moment.wall)

@@ -52,7 +52,7 @@ class ContainerCollector:
 
     def __init__(self, client: CriClient, policy: ContainerGCPolicy, logs: PodLogs) -> None:
         self._client = client
-        self._policy = policy
+        self.policy = policy
         self._logs = logs
         self._lost: frozenset[str] = frozenset()
         """Removed, but still listed: asking again would change nothing until the runtime is restarted."""
@@ -84,7 +84,7 @@ class ContainerCollector:
         containers = _containers((row for row in listed if row.id not in self._lost), rows)
         confirmed = container_gc.confirmed(fates, sandboxes, containers)
         chosen = container_gc.evict_containers(
-            containers, confirmed, self._policy, evict_terminated=evict_terminated, now=wall
+            containers, confirmed, self.policy, evict_terminated=evict_terminated, now=wall
         )
         layers = self._writable_layers() if chosen and evict_terminated else {}
         for container in chosen:

@@ -42,10 +42,10 @@ class ImageCollector:
     ) -> None:
         self._client = client
         self._use = use
-        self._policy = policy
+        self.policy = policy
         self._image_fs = image_fs
         self._running_since = running_since
-        self._decision_policy = decision_policy
+        self.decision_policy = decision_policy
         self._mounted: dict[str, frozenset[str]] = {}
         self._sandbox_images: dict[str, str] = {}
         self.records: Mapping[str, ImageRecord] = dict(records or {})
@@ -70,7 +70,7 @@ class ImageCollector:
         """Free what eviction asks for (`DeleteUnusedImages`): so many bytes, or all that is unused."""
         try:
             sweep = image_gc.free_space(
-                self._candidates(now), image_gc.EVERYTHING if wanted is None else wanted, self._policy, now
+                self._candidates(now), image_gc.EVERYTHING if wanted is None else wanted, self.policy, now
             )
             swept = self._perform(sweep) if wanted is None or wanted > 0 else sweep
         except EvictdError as error:
@@ -81,7 +81,7 @@ class ImageCollector:
         """Do the periodic duty (`GarbageCollect`): what is too old, then from above the high to the low percentage."""
         try:
             candidates = self._candidates(now)
-            aged = self._perform(image_gc.free_old_images(candidates, self._policy, now, self._running_since))
+            aged = self._perform(image_gc.free_old_images(candidates, self.policy, now, self._running_since))
             if aged.error:
                 return _outcome(aged, error=aged.error), ()
             return self._collect_for_space(candidates, aged, now)
@@ -92,7 +92,7 @@ class ImageCollector:
         self, candidates: tuple[Candidate, ...], aged: Sweep, now: int
     ) -> tuple[ReclaimOutcome, tuple[RecordEvent, ...]]:
         fs = self._image_fs()
-        needed = image_gc.space_needed(fs, self._policy)
+        needed = image_gc.space_needed(fs, self.policy)
         if needed is None:
             event = image_gc.invalid_capacity(fs)
             error = "the image filesystem's size is unknown" if event is None else event.message
@@ -100,14 +100,14 @@ class ImageCollector:
         if needed.wanted is None:
             return _outcome(aged), ()
         left = (image for image in candidates if image not in aged.removed)
-        swept = self._perform(image_gc.free_space(left, needed.wanted, self._policy, now))
+        swept = self._perform(image_gc.free_space(left, needed.wanted, self.policy, now))
         event = None if swept.error else image_gc.too_little_freed(needed, swept)
         error = swept.error if event is None else event.message
         return _outcome(aged, swept, error=error), () if event is None else (event,)
 
     def _candidates(self, now: int) -> tuple[Candidate, ...]:
         listing = self.detect(now)
-        return image_gc.images_in_eviction_order(self.records, listing, self._policy.keep)
+        return image_gc.images_in_eviction_order(self.records, listing, self.policy.keep)
 
     def _perform(self, sweep: Sweep) -> Sweep:
         while (image := sweep.next_image) is not None:
@@ -135,7 +135,7 @@ class ImageCollector:
         try:
             return self._use.mounted_images(container_id)
         except RuntimeNotFoundError as error:
-            if self._decision_policy is Policy.KUBELET:
+            if self.decision_policy is Policy.KUBELET:
                 raise RuntimeRefusedError(f"get container status: {error}") from error
             return frozenset()  # it has vanished since it was listed, and its mounts with it
 
