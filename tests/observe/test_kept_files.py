@@ -92,3 +92,20 @@ def test_a_cgroup_made_anew_under_the_same_name_is_read_anew(files: KeptFiles) -
         folder.rmdir()
         folder.mkdir()
         assert files.read(str(maximum)) == b"max\n", "a kept descriptor must not tell of the cgroup that was"
+
+
+@pytest.mark.parametrize("number", [5, 13, 22])  # EIO, EACCES, EINVAL
+def test_an_error_while_reading_is_told_and_leaves_nothing_open(
+    tmp_path: Path, files: KeptFiles, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    (tmp_path / "f").write_text("1\n")
+    files.read(str(tmp_path / "f"))
+
+    def pread(fd: int, size: int, at: int) -> bytes:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "pread", pread)
+    with pytest.raises(NodeError, match=os.strerror(number)) as caught:
+        files.read(str(tmp_path / "f"))
+    assert not isinstance(caught.value, VanishedError)
+    assert len(files) == 0

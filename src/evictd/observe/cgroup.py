@@ -6,6 +6,7 @@ know the files; this module knows the names that the kubelet gives to pods' cgro
 """
 
 from enum import Enum
+from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
@@ -115,6 +116,7 @@ def is_safe_name(name: str) -> bool:
     return bool(name) and name not in {".", ".."} and "/" not in name and "\0" not in name
 
 
+@lru_cache(maxsize=4096)
 def is_safe_path(path: str) -> bool:
     """Whether a text from outside may be the path of a cgroup: absolute, and nowhere upwards."""
     return path.startswith("/") and all(is_safe_name(part) for part in path[1:].split("/"))

@@ -70,7 +70,9 @@ class PodUsageReader:
     def _counted(self, containers: "Iterable[Container]", sources: UsageSources) -> "tuple[Container, ...]":
         if self._policy is Policy.STANDARD:
             # The running instance of a container first: it is the one that its logs are counted with.
-            return tuple(sorted(containers, key=lambda member: not member.state.may_run))
+            members = tuple(containers)
+            running = tuple(member for member in members if member.state.may_run)
+            return members if running == members else running + tuple(m for m in members if not m.state.may_run)
         # The kubelet makes no entry at all for a pod without a running container that has statistics.
         return tuple(m for m in containers if m.state.may_run and sources.stats_of(m) is not None)
 
@@ -103,7 +105,7 @@ class PodUsageReader:
             for member in members
         )
         local, other = _volumes(pod, disk)
-        runs = any(member.state.may_run for member in members)
+        runs = bool(members) and members[0].state.may_run
         return PodStats(
             name=pod.name,
             namespace=pod.namespace,
