@@ -74,6 +74,22 @@ def test_all_that_is_unused_goes_and_its_space_is_back(images: DisposableNode, m
     assert free_bytes(images) - before > 9 * MIB
 
 
+def test_what_was_freed_is_what_the_filesystem_gained(each_node: DisposableNode, images: DisposableNode) -> None:
+    use = ImageUse(images.endpoint)
+    collector = ImageCollector(
+        images.client,
+        use,
+        ImageGCPolicy(min_age=0, keep=(BUSYBOX,)),
+        image_fs=lambda: FsStats(available_bytes=free_bytes(each_node)),
+        running_since=0,
+    )
+    before = free_bytes(images)
+    outcome = collector.delete_unused(NOW)
+    use.close()
+    assert outcome.removed == 3
+    assert abs(outcome.freed_bytes - (free_bytes(images) - before)) < MIB
+
+
 def test_the_sandbox_image_survives_without_any_pod(images: DisposableNode, make: Maker) -> None:
     make().delete_unused(NOW)
     images.import_images(RECIPES)

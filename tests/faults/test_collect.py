@@ -18,7 +18,12 @@ from evictd.core.observation import ReclaimOutcome
 from evictd.demo.images import ImageRecipe
 from evictd.demo.node import DisposableNode
 from evictd.demo.pods import PodRecipe, RunningPod
-from evictd.errors import RuntimeNotFoundError, RuntimeRefusedError, RuntimeUnavailableError
+from evictd.errors import (
+    RuntimeNotFoundError,
+    RuntimeRefusedError,
+    RuntimeUnavailableError,
+    RuntimeUnimplementedError,
+)
 
 pytestmark = [pytest.mark.root, pytest.mark.containerd]
 
@@ -127,6 +132,28 @@ def test_an_image_that_is_refused_stays_and_the_others_go(
         "RemoveImage: UNKNOWN: not this one"
     )
     assert (images(A), images(B)) == (refused, "")
+
+
+def test_images_may_be_served_by_another_endpoint(
+    node: DisposableNode, use: MountingUse, images: Callable[[str], str]
+) -> None:
+    node.run_pod(PodRecipe(name="web"))
+
+    class NoImages(CriClient):
+        """Serves pods only."""
+
+        def list_images(self) -> tuple[values.Image, ...]:
+            raise RuntimeUnimplementedError("ListImages: UNIMPLEMENTED")
+
+        def remove_image(self, reference: str) -> None:
+            raise RuntimeUnimplementedError(f"RemoveImage {reference}: UNIMPLEMENTED")
+
+    with NoImages(node.endpoint) as pods_only:
+        collector = ImageCollector(
+            pods_only, use, ImageGCPolicy(min_age=0), image_fs=lambda: None, running_since=0, image_client=node.client
+        )
+        assert collector.delete_unused(10).error == ""
+    assert not images(A)
 
 
 def test_a_runtime_that_goes_away_is_not_asked_about_the_next_image(

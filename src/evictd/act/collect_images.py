@@ -7,6 +7,7 @@ running or not, was made from or has mounted as a volume; a container's mounts n
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 
 from evictd.clients.cri import CriClient, values
 from evictd.clients.cri.image_use import ImageUse
@@ -25,6 +26,7 @@ ReadImageFs = Callable[[], FsStats | None]
 class ImageCollector:
     """Keeps the records of one runtime's images and removes some; blocks while it works.
 
+    `image_client` is needed where images are served by another endpoint than pods (`imageServiceEndpoint`).
     `records` are what an earlier run of the daemon has learned on the same boot; `running_since` is when the first run
     began, on the same clock as every `now`.
     """
@@ -39,8 +41,10 @@ class ImageCollector:
         running_since: int,
         decision_policy: Policy = Policy.STANDARD,
         records: Mapping[str, ImageRecord] | None = None,
+        image_client: CriClient | None = None,
     ) -> None:
         self._client = client
+        self._image_client = image_client or client
         self._use = use
         self.policy = policy
         self._image_fs = image_fs
@@ -54,7 +58,7 @@ class ImageCollector:
         """Look at the images and bring the records up to date; raises the runtime errors of `evictd.errors`."""
         containers = self._client.list_containers()
         listing = ImageListing(
-            images=tuple(sorted(map(_image, self._client.list_images()), key=lambda image: image.id)),
+            images=tuple(sorted(map(_image, self._image_client.list_images()), key=lambda image: image.id)),
             in_use=frozenset(row.image_id or row.image_ref for row in containers) | self._mounted_images(containers),
             sandbox=self._images_of_sandboxes(),
         )
@@ -67,15 +71,22 @@ class ImageCollector:
             self.detect(now)
 
     def delete_unused(self, now: int, wanted: int | None = None) -> ReclaimOutcome:
-        """Free what eviction asks for (`DeleteUnusedImages`): so many bytes, or all that is unused."""
+        """Free what eviction asks for (`DeleteUnusedImages`): so many bytes, or all that is unused.
+
+        `freed_bytes` is what the filesystem gained, where that can be read: images share layers, so their sizes add up
+        to more than comes back, and eviction would wait for bytes that never come.
+        """
         try:
             sweep = image_gc.free_space(
                 self._candidates(now), image_gc.EVERYTHING if wanted is None else wanted, self.policy, now
             )
+            before = self._available()
             swept = self._perform(sweep) if wanted is None or wanted > 0 else sweep
+            after = self._available()
         except EvictdError as error:
             return ReclaimOutcome(action=Reclaim.IMAGES, error=str(error))
-        return _outcome(swept, error=swept.error)
+        outcome = _outcome(swept, error=swept.error)
+        return outcome if before is None or after is None else replace(outcome, freed_bytes=max(0, after - before))
 
     def collect_garbage(self, now: int) -> tuple[ReclaimOutcome, tuple[RecordEvent, ...]]:
         """Do the periodic duty (`GarbageCollect`): what is too old, then from above the high to the low percentage."""
@@ -105,6 +116,13 @@ class ImageCollector:
         error = swept.error if event is None else event.message
         return _outcome(aged, swept, error=error), () if event is None else (event,)
 
+    def _available(self) -> int | None:
+        try:
+            fs = self._image_fs()
+        except EvictdError:
+            return None
+        return None if fs is None else fs.available_bytes
+
     def _candidates(self, now: int) -> tuple[Candidate, ...]:
         listing = self.detect(now)
         return image_gc.images_in_eviction_order(self.records, listing, self.policy.keep)
@@ -112,7 +130,7 @@ class ImageCollector:
     def _perform(self, sweep: Sweep) -> Sweep:
         while (image := sweep.next_image) is not None:
             try:
-                self._client.remove_image(image.id)
+                self._image_client.remove_image(image.id)
             except RuntimeUnavailableError as error:
                 return sweep.after(str(error))  # whoever does not answer will not answer for the next image either
             except EvictdError as error:
@@ -148,7 +166,7 @@ class ImageCollector:
             if row.id not in self._sandbox_images:
                 self._sandbox_images[row.id] = self._sandbox_image(row.id)
         names = {self._use.sandbox_image(), *self._sandbox_images.values()} - {""}
-        found = (self._client.image_status(name) for name in names)
+        found = (self._image_client.image_status(name) for name in names)
         return frozenset(names | {image.id for image in found if image is not None})
 
     def _sandbox_image(self, sandbox_id: str) -> str:
