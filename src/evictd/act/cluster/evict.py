@@ -137,10 +137,15 @@ class ClusterEvictor:
 
     # --- a lane of the outbox -----------------------------------------------------------------------------------------
 
+    def advance(self, now: int) -> int | None:
+        """Move on what waits for the runtime or for the pods' list; tells when to do so again."""
+        with self._lock:
+            self._advance(now)
+        return self.due_at(now)
+
     def call(self, now: int) -> Call | None:
         """Give the request of the pod that waits longest; hard ones first."""
         with self._lock:
-            self._advance(now)
             ready = [each for each in self._departures.values() if each.stage in SENDING and now >= each.not_before]
             if not ready:
                 return None

@@ -38,7 +38,10 @@ class Lane(Protocol):
 
 
 class Outbox:
-    """Sends what the lanes have, from `start` to `close`; `stir` after a lane got something new."""
+    """Sends what the lanes have, from `start` to `close`; `stir` after a lane got something new.
+
+    `each_step` is called first in every step, also while nothing can be sent, and tells when it wants to be called again.
+    """
 
     def __init__(
         self,
@@ -47,7 +50,9 @@ class Outbox:
         clock: Callable[[], int],
         random: Callable[[], float],
         per_second: int = PER_SECOND,
+        each_step: Callable[[int], int | None] = lambda _: None,
     ) -> None:
+        self._each_step = each_step
         self._lanes = tuple(lanes)
         self._clock = clock
         self._backoff = Backoff(random)
@@ -92,10 +97,12 @@ class Outbox:
 
     def step(self, now: int) -> int | None:
         """Send at most one request; gives the nanoseconds until the next look, `None` for "when something stirs"."""
-        if now < self._closed_until:
-            return self._closed_until - now
-        if len(self._sent) == self._sent.maxlen and now - self._sent[0] < SECOND:
-            return SECOND - (now - self._sent[0])
+        again = self._each_step(now)
+        opens = self._closed_until
+        if len(self._sent) == self._sent.maxlen:
+            opens = max(opens, self._sent[0] + SECOND)
+        if now < opens:
+            return max(0, min(opens, again or opens) - now)
         for lane in self._lanes:
             call = lane.call(now)
             if call is not None:

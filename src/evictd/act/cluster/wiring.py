@@ -167,7 +167,8 @@ def build(
     )
     events = EventRecorder(EventClient(transport, node_name), node_name, wall=wall, stir=stir)
     leftovers = Leftovers(client, snapshot, time_to_live=settings.evicted_pod_ttl)
-    outbox = Outbox((reporter, evictor, events, leftovers), clock=clock, random=random)
+    lanes = (reporter, evictor, events, leftovers)
+    outbox = Outbox(lanes, clock=clock, random=random, each_step=evictor.advance)
     stirs.append(outbox.stir)
     return Cluster(
         watch=watch,

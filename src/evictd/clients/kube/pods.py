@@ -161,6 +161,7 @@ class PodWatch:
         finally:
             with self._lock:
                 self._stream = None
+            stream.close()
 
     def _take(self, line: bytes) -> None:
         try:

@@ -206,6 +206,10 @@ class LineStream:
         finally:
             self._response.close()
 
+    def close(self) -> None:
+        """Close the connection; for whoever stops iterating early."""
+        self._response.close()
+
     def abort(self) -> None:
         """End it from another thread."""
         try:

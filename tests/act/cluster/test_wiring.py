@@ -1,0 +1,121 @@
+"""The whole face of a cluster with its own threads, on the real clock."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.kube.api_server import ApiServer
+from tests.kube.driving import FakeStopper
+from tests.kube.kubelet import Kubelet
+from tests.kube.objects import pod
+from tests.kube.waiting import eventually
+
+from evictd.act.cluster import Cluster, build
+from evictd.codec.pod import decode_pod
+from evictd.config.settings import ClusterSettings, ConditionTypes
+from evictd.core.decision import Because, EvictionReason, EvictPod
+from evictd.core.signal import NodeCondition
+from evictd.errors import InputError
+
+
+@contextmanager
+def living(api: ApiServer, kubelet: Kubelet, **how: object) -> Iterator[Cluster]:
+    """A started cluster on n1 beside this kubelet."""
+    settings = ClusterSettings(kubeconfig=str(api.kubeconfig()), **how)  # type: ignore[arg-type]
+    made = build(
+        settings,
+        node_name="n1",
+        stopper=FakeStopper(kubelet.containers),
+        clock=time.monotonic_ns,
+        wall=time.time_ns,
+        random=lambda: 0.5,
+        environ={"POD_UID": "own-uid"},
+    )
+    made.start()
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def status_of(api: ApiServer, kind: str) -> str:
+    node = api.store.get(("nodes", "", "n1"))
+    assert node is not None
+    return next((c["status"] for c in node["status"]["conditions"] if c["type"] == kind), "")
+
+
+def test_a_life_from_start_to_clean_stop(api: ApiServer) -> None:
+    """Pods, pressure, a hard eviction, calm, and nothing left behind."""
+    kubelet = Kubelet(api.store, "n1")
+    with kubelet.running():
+        made = api.store.create("pods", pod("hog"))
+        kubelet.containers.start(made["metadata"]["uid"], "c")
+        eventually(lambda: api.store.get(("leases", "kube-node-lease", "n1")))
+        with living(api, kubelet) as cluster:
+            (victim,) = eventually(lambda: cluster.active_pods() or ())
+            assert (victim, cluster.own_pod) == (decode_pod(made), frozenset({"own-uid"}))
+            cluster.reporter.report([NodeCondition.MEMORY_PRESSURE], time.monotonic_ns())
+            because = Because(reason=EvictionReason.PRESSURE)
+            cluster.evict(
+                EvictPod(pod=victim, grace_period_seconds=1, message="low", because=because), time.monotonic_ns()
+            )
+            eventually(lambda: victim.uid in cluster.evictor.cleaned_up(time.monotonic_ns()))
+            eventually(lambda: cluster.active_pods() == ())
+            assert status_of(api, "EvictdMemoryPressure") == "True"
+            eventually(lambda: api.store.list("events")[0])
+            assert cluster.problems() == ()
+        assert status_of(api, "EvictdMemoryPressure") == "False"
+        assert status_of(api, "MemoryPressure") == "False"
+    node = api.store.get(("nodes", "", "n1"))
+    assert node is not None
+    assert not [taint for taint in node["spec"]["taints"] if taint["key"].startswith("evictd.io/")]
+
+
+def test_a_server_that_is_not_there_at_the_start_is_a_problem_and_no_error(api: ApiServer) -> None:
+    """The loop goes on with what the runtime knows; everything is made good when the server appears."""
+    api.down()
+    kubelet = Kubelet(api.store, "n1")
+    with living(api, kubelet, condition_types=ConditionTypes.OWN) as cluster:
+        cluster.reporter.report([NodeCondition.DISK_PRESSURE], time.monotonic_ns())
+        eventually(lambda: {problem.source for problem in cluster.problems()} == {"apiserver/pods", "apiserver/send"})
+        assert cluster.active_pods() is None
+        api.up()
+        eventually(lambda: status_of(api, "EvictdDiskPressure") == "True")
+        eventually(lambda: cluster.active_pods() == ())
+        eventually(lambda: cluster.problems() == ())
+
+
+def test_terminal_pods_are_not_active(api: ApiServer) -> None:
+    """Spec 5.9; pending ones and those being deleted are."""
+    for name, phase in (("done", "Succeeded"), ("dead", "Failed"), ("new", "Pending"), ("runs", "Running")):
+        made = pod(name)
+        made["status"]["phase"] = phase
+        api.store.create("pods", made)
+    with living(api, Kubelet(api.store, "n1")) as cluster:
+        assert [each.name for each in eventually(lambda: cluster.active_pods() or ())] == ["new", "runs"]
+
+
+def test_closing_does_not_wait_for_a_server_that_is_gone(api: ApiServer) -> None:
+    """A clean stop has its bound."""
+    with living(api, Kubelet(api.store, "n1")) as cluster:
+        cluster.reporter.report([], time.monotonic_ns())
+        eventually(lambda: not cluster.reporter.pending)
+        api.down()
+        began = time.monotonic()
+        cluster.close(seconds=0.2)
+        assert time.monotonic() - began < 30
+
+
+def test_a_credential_that_cannot_be_used_is_an_input_error(tmp_path: Path) -> None:
+    """Before any thread runs."""
+    with pytest.raises(InputError, match="kubeconfig"):
+        build(
+            ClusterSettings(kubeconfig=str(tmp_path / "none")),
+            node_name="n1",
+            stopper=FakeStopper(Kubelet.__new__(Kubelet)),  # type: ignore[arg-type]
+            clock=time.monotonic_ns,
+            wall=time.time_ns,
+            random=lambda: 0.5,
+        )
