@@ -20,8 +20,6 @@ from evictd.demo.tool import wait_for
 
 pytestmark = [pytest.mark.root, pytest.mark.containerd]
 
-READY_THEN_IGNORE = f"echo ready; {IGNORE_TERM}"
-
 
 def clock() -> int:
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
@@ -73,7 +71,6 @@ def test_a_container_that_heeds_sigterm_ends_within_its_grace(
             containers=(ContainerRecipe(script="trap 'echo bye; exit 0' TERM; echo ready; sleep 1000 & wait"),),
         )
     )
-    await_log(pod, "ready")
     started = begin(terminator, pod, 30)
     assert not started.finished
     assert set(started.remaining) == {pod.container_id, pod.sandbox_id}
@@ -88,9 +85,8 @@ def test_a_container_that_heeds_sigterm_ends_within_its_grace(
 
 
 def test_begin_returns_at_once_and_the_others_live(each_node: DisposableNode, terminator: Terminator) -> None:
-    victim = each_node.run_pod(PodRecipe(name="stubborn", containers=(ContainerRecipe(script=READY_THEN_IGNORE),)))
+    victim = each_node.run_pod(PodRecipe(name="stubborn", containers=(ContainerRecipe(script=IGNORE_TERM),)))
     innocent = each_node.run_pod(PodRecipe(name="innocent"))
-    await_log(victim, "ready")
     state = begin(terminator, victim, 2)
     assert not state.finished
     assert terminator.in_flight() == (state,)
@@ -102,8 +98,7 @@ def test_begin_returns_at_once_and_the_others_live(each_node: DisposableNode, te
 def test_a_container_that_ignores_sigterm_is_killed_when_its_grace_is_over(
     each_node: DisposableNode, terminator: Terminator
 ) -> None:
-    pod = each_node.run_pod(PodRecipe(name="ignores", containers=(ContainerRecipe(script=READY_THEN_IGNORE),)))
-    await_log(pod, "ready")
+    pod = each_node.run_pod(PodRecipe(name="ignores", containers=(ContainerRecipe(script=IGNORE_TERM),)))
     state = begin(terminator, pod, 2)
     assert state.grace_ends_at - state.started_at == 2 * SECOND
     ended = await_end(terminator, pod)
@@ -115,10 +110,8 @@ def test_a_container_that_ignores_sigterm_is_killed_when_its_grace_is_over(
 
 def test_all_containers_of_a_pod_are_stopped_side_by_side(each_node: DisposableNode, terminator: Terminator) -> None:
     names = ("one", "two", "three", "four")
-    containers = tuple(ContainerRecipe(name=name, script=READY_THEN_IGNORE) for name in names)
+    containers = tuple(ContainerRecipe(name=name, script=IGNORE_TERM) for name in names)
     pod = each_node.run_pod(PodRecipe(name="many", containers=containers))
-    for name in names:
-        await_log(pod, "ready", name)
     begin(terminator, pod, 3)
     await_end(terminator, pod)
     finished = [each_node.client.container_status(each).finished_at for each in pod.containers.values()]
@@ -129,8 +122,7 @@ def test_all_containers_of_a_pod_are_stopped_side_by_side(each_node: DisposableN
 def test_a_grace_already_running_is_shortened_and_never_lengthened(
     each_node: DisposableNode, terminator: Terminator
 ) -> None:
-    pod = each_node.run_pod(PodRecipe(name="shortened", containers=(ContainerRecipe(script=READY_THEN_IGNORE),)))
-    await_log(pod, "ready")
+    pod = each_node.run_pod(PodRecipe(name="shortened", containers=(ContainerRecipe(script=IGNORE_TERM),)))
     first = begin(terminator, pod, 600)
     assert begin(terminator, pod, 900).grace_ends_at == first.grace_ends_at
     shorter = begin(terminator, pod, 1)
@@ -194,10 +186,9 @@ def test_a_container_started_meanwhile_is_stopped_too(each_node: DisposableNode,
     pod = each_node.run_pod(
         PodRecipe(
             name="restarted",
-            containers=(ContainerRecipe(name="slow", script=READY_THEN_IGNORE), ContainerRecipe(name="main")),
+            containers=(ContainerRecipe(name="slow", script=IGNORE_TERM), ContainerRecipe(name="main")),
         )
     )
-    await_log(pod, "ready", "slow")
     begin(terminator, pod, 3)
     main = pod.containers["main"]
     assert wait_for(lambda: each_node.client.container_status(main).state is ContainerState.EXITED)
@@ -212,8 +203,7 @@ def test_a_container_started_meanwhile_is_stopped_too(each_node: DisposableNode,
 
 
 def test_the_kubelets_minimum_of_two_seconds(each_node: DisposableNode) -> None:
-    pod = each_node.run_pod(PodRecipe(name="minimum", containers=(ContainerRecipe(script=READY_THEN_IGNORE),)))
-    await_log(pod, "ready")
+    pod = each_node.run_pod(PodRecipe(name="minimum", containers=(ContainerRecipe(script=IGNORE_TERM),)))
     with Terminator(each_node.client, clock=clock, minimum_grace_seconds=2) as kubelet_like:
         begin(kubelet_like, pod, 1)
         state = await_end(kubelet_like, pod)
@@ -236,7 +226,6 @@ def test_a_runtime_that_restarts_in_the_middle_costs_nobody_their_grace(make_nod
     node = make_node(private=False)
     script = "trap 'echo asked' TERM; echo ready; n=0; while [ $n -lt 40 ]; do sleep 0.1; n=$((n+1)); done; echo done"
     pod = node.run_pod(PodRecipe(name="survivor", containers=(ContainerRecipe(script=script),)))
-    await_log(pod, "ready")
     with Terminator(node.client, clock=clock) as made:
         begin(made, pod, 120)
         await_log(pod, "asked")

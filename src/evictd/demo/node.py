@@ -23,13 +23,14 @@ from typing import Self
 
 from evictd.clients.cri import CriClient
 from evictd.clients.cri.create import ContainerRequest, PodStarter, SandboxRequest
-from evictd.clients.cri.values import LinuxResources, Mount
+from evictd.clients.cri.values import ContainerState, LinuxResources, Mount
 from evictd.demo import cgroups, pods, sweep
 from evictd.demo.binaries import Binaries, Tool
 from evictd.demo.containerd import PrivateContainerd
 from evictd.demo.disks import MOUNT_SOURCE, DiskRecipe, mount_disk
 from evictd.demo.images import ImageRecipe, write_archive
-from evictd.demo.tool import run_tool, start_time
+from evictd.demo.tool import run_tool, start_time, wait_for
+from evictd.errors import NodeError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +137,10 @@ class DisposableNode:
         return replace(pod, containers=started)
 
     def run_container(self, pod: pods.RunningPod, container: pods.ContainerRecipe, *, attempt: int = 0) -> str:
-        """Start one more container of a pod, or one again with a higher attempt, as a kubelet does; gives its id."""
+        """Start one more container of a pod, or one again with a higher attempt, as a kubelet does; gives its id.
+
+        Returns when it says `ready`, if its script has that word to say.
+        """
         (pod.log_directory / container.name).mkdir(exist_ok=True)
         qos = pods.qos_class(pod.recipe)
         request = ContainerRequest(
@@ -155,7 +159,17 @@ class DisposableNode:
         )
         container_id = self._starter.create_container(pod.sandbox_id, _sandbox(pod), request)
         self._starter.start_container(container_id)
+        if pods.READY in container.script:
+            self._await_ready(pod.log_directory / container.name / f"{attempt}.log", container_id)
         return container_id
+
+    def _await_ready(self, log: Path, container_id: str) -> None:
+        def said_so() -> bool:
+            ended = self.client.container_status(container_id).state is ContainerState.EXITED
+            return ended or " ready\n" in log.read_text(encoding="utf-8", errors="replace")
+
+        if not wait_for(said_so):
+            raise NodeError(f"container {container_id} does not get ready: {log.read_text(encoding='utf-8')[-300:]}")
 
     def _make_volume(self, uid: str, volume: pods.VolumeRecipe) -> Path:
         at = self.kubelet_folder / "pods" / uid / "volumes" / pods.EMPTY_DIR_FOLDER / volume.name

@@ -17,9 +17,11 @@ from evictd.errors import InvalidValueError
 EMPTY_DIR_FOLDER = "kubernetes.io~empty-dir"
 CONFIG_SOURCE = "kubernetes.io/config.source"
 
-WAIT_FOR_TERM = "trap 'exit 0' TERM; sleep 100000 & wait"
+READY = "echo ready"
+"""A script with this in it is waited for: before its trap is set, the first process of a container ignores SIGTERM."""
+WAIT_FOR_TERM = f"trap 'exit 0' TERM; {READY}; sleep 100000 & wait"
 """A script that does nothing and ends at once when it is asked to."""
-IGNORE_TERM = "trap '' TERM; while true; do sleep 1; done"
+IGNORE_TERM = f"trap '' TERM; {READY}; while true; do sleep 1; done"
 """A script that only SIGKILL ends."""
 
 
