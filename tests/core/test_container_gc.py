@@ -17,7 +17,9 @@ from evictd.core.container_gc import (
     evict_containers,
     evict_pod_log_directories,
     evict_sandboxes,
+    with_api_pods,
 )
+from evictd.core.pod import Pod
 
 EXITED, RUNNING, CREATED = ContainerState.EXITED, ContainerState.RUNNING, ContainerState.CREATED
 NOW = 1000
@@ -134,6 +136,36 @@ def test_only_log_directories_of_removed_pods_go() -> None:
     names = ["ns_web_pod", "ns_old_gone", "no-underscore", "ns_a_b_gone"]
     assert evict_pod_log_directories(names, fates()) == ("ns_old_gone", "ns_a_b_gone")
     assert evict_pod_log_directories(names, fates(ready=False)) == ()
+
+
+# --- what the API server says -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("runtime", "phase", "fate"),
+    [
+        (None, "Running", PodFate.ACTIVE),
+        (None, "Succeeded", PodFate.TERMINATED),
+        (PodFate.TERMINATED, "Running", PodFate.ACTIVE),
+        (PodFate.TERMINATED, "Failed", PodFate.TERMINATED),
+        (PodFate.ACTIVE, "Failed", PodFate.ACTIVE),
+        (PodFate.REMOVED, "Failed", PodFate.REMOVED),
+        (PodFate.TERMINATED, None, PodFate.TERMINATED),
+        (None, None, PodFate.REMOVED),
+    ],
+)
+def test_an_object_of_the_api_keeps_its_pod_from_being_gone(
+    runtime: PodFate | None, phase: str | None, fate: PodFate
+) -> None:
+    known = PodFates(by_uid={} if runtime is None else {"pod": runtime})
+    objects = [] if phase is None else [Pod(name="web", namespace="ns", uid="pod", phase=phase)]
+    assert with_api_pods(known, objects).of("pod") is fate
+
+
+def test_nobody_is_gone_before_the_first_list_has_come() -> None:
+    early = with_api_pods(PodFates(by_uid={}), None)
+    assert early.of("pod") is PodFate.ACTIVE
+    assert not early.all_sources_ready
 
 
 # --- what changed since the fates were known --------------------------------------------------------------------------

@@ -14,9 +14,13 @@ from enum import Enum
 
 from evictd.core.config import ContainerGCPolicy
 from evictd.core.duration import MINUTE
+from evictd.core.pod import Pod
 
 GC_PERIOD = MINUTE
 """How often dead containers are collected, pressure or not."""
+
+
+_TERMINAL_PHASES = frozenset({"Succeeded", "Failed"})
 
 
 class ContainerState(Enum):
@@ -76,6 +80,19 @@ class PodFates:
         """Whether everything dead of this pod may go (`ShouldPodContentBeRemoved`, `ShouldPodRuntimeBeRemoved`)."""
         fate = self.of(uid)
         return fate is PodFate.REMOVED or (evict_terminated and fate is PodFate.TERMINATED)
+
+
+def with_api_pods(fates: PodFates, pods: Iterable[Pod] | None) -> PodFates:
+    """Add what the API server says to what the runtime does: an object keeps its logs and its newest dead containers.
+
+    `fates` are the runtime's; what runs there is active whatever the API says. `pods` is `None` until the first list has
+    come: then one source was not heard, and nobody counts as gone.
+    """
+    if pods is None:
+        return replace(fates, all_sources_ready=False)
+    known = {pod.uid: PodFate.TERMINATED if pod.phase in _TERMINAL_PHASES else PodFate.ACTIVE for pod in pods}
+    local = {uid: fate for uid, fate in fates.by_uid.items() if uid not in known or fate is not PodFate.TERMINATED}
+    return replace(fates, by_uid={**known, **local})
 
 
 def confirmed(fates: PodFates, sandboxes: Iterable[Sandbox], containers: Iterable[Container]) -> PodFates:
