@@ -1,0 +1,1 @@
+"""The wires: the container runtime and the API server. Third-party types and exceptions stop here."""

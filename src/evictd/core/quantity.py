@@ -140,10 +140,7 @@ def _suffix(suffix: str) -> tuple[Format, int]:
 def _decimal(text: str, mantissa: int, digits: str, scale: int, form: Format) -> Quantity:
     small = len(digits) <= _SMALL_DIGITS and scale >= -9
     as_written = small and scale % 3 == 0 and not digits.endswith("000") and not digits.startswith("0")
-    if scale >= -9:
-        nano = mantissa * 10 ** (scale + 9)
-    else:
-        nano = _divide_away(mantissa, 10 ** (-9 - scale))
+    nano = mantissa * 10 ** (scale + 9) if scale >= -9 else _divide_away(mantissa, 10 ** (-9 - scale))
     return Quantity(nano, form, text if as_written else None, scale if small else None)
 
 

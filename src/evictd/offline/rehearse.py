@@ -45,7 +45,7 @@ def rehearse(scenario: Scenario, config: EvictionConfig, state: State | None = N
     evicted: frozenset[str] = frozenset()
     for step in scenario.steps:
         pods = _active(scenario, step, evicted)
-        turns = list(_turns(scenario, step, pods, config, state, evicted))
+        turns = list(_turns(_Scene(scenario, step, pods, evicted), config, state))
         state = turns[-1].step.state
         evicted |= {
             decision.pod.uid for turn in turns for decision in turn.step.decisions if isinstance(decision, EvictPod)
@@ -59,26 +59,35 @@ def _active(scenario: Scenario, step: ScenarioStep, evicted: frozenset[str]) -> 
     return tuple(pod for pod in scenario.pods if pod.uid not in gone)
 
 
-def _turns(
-    scenario: Scenario,
-    step: ScenarioStep,
-    pods: tuple[Pod, ...],
-    config: EvictionConfig,
-    state: State,
-    evicted: frozenset[str],
-) -> Iterator[Turn]:
-    observation = _observe(scenario, step.summary, pods, Outcomes(cleaned_up=evicted))
-    first = Turn(observation=observation, step=synchronize(state, observation, config, step.at))
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    """What the world shows in one step."""
+
+    scenario: Scenario
+    step: ScenarioStep
+    pods: tuple[Pod, ...]
+    evicted: frozenset[str]
+
+    def observe(self, summary: Summary | None, reclaimed: tuple[ReclaimOutcome, ...] | None = None) -> Observation:
+        """Give one reading; earlier victims are gone by now."""
+        node, stats = (None, {}) if summary is None else summary
+        return Observation(
+            node=node,
+            pods=self.pods,
+            pod_stats=stats,
+            filesystems=self.scenario.filesystems,
+            outcomes=Outcomes(reclaimed=reclaimed, cleaned_up=self.evicted),
+        )
+
+
+def _turns(scene: _Scene, config: EvictionConfig, state: State) -> Iterator[Turn]:
+    now, summary = scene.step.at, scene.step.summary
+    observation = scene.observe(summary)
+    first = Turn(observation=observation, step=synchronize(state, observation, config, now))
     yield first
     actions = [action for d in first.step.decisions if isinstance(d, ReclaimNode) for action in d.actions]
     if actions:
+        after = scene.step.summary_after_reclaim
         reclaimed = tuple(ReclaimOutcome(action=action) for action in actions)
-        after = step.summary if step.summary_after_reclaim is None else step.summary_after_reclaim
-        outcomes = Outcomes(reclaimed=reclaimed, cleaned_up=evicted)
-        observation = _observe(scenario, after, pods, outcomes)
-        yield Turn(observation=observation, step=synchronize(first.step.state, observation, config, step.at))
-
-
-def _observe(scenario: Scenario, summary: Summary | None, pods: tuple[Pod, ...], outcomes: Outcomes) -> Observation:
-    node, stats = (None, {}) if summary is None else summary
-    return Observation(node=node, pods=pods, pod_stats=stats, filesystems=scenario.filesystems, outcomes=outcomes)
+        observation = scene.observe(summary if after is None else after, reclaimed)
+        yield Turn(observation=observation, step=synchronize(first.step.state, observation, config, now))

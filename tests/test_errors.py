@@ -1,0 +1,63 @@
+"""The tree of errors: one root, an exit status each."""
+
+import pytest
+
+from evictd import errors
+from evictd.errors import (
+    ApiRefusedError,
+    ApiUnavailableError,
+    EvictdError,
+    ExitCode,
+    InputError,
+    InvalidValueError,
+    NodeError,
+    RuntimeNotFoundError,
+    RuntimeRefusedError,
+    RuntimeUnavailableError,
+)
+
+ALL = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_every_error_has_the_root_a_reason_and_an_exit_status(kind: type[EvictdError]) -> None:
+    """Whoever catches the root catches all."""
+    assert issubclass(kind, EvictdError)
+    assert kind.__doc__
+    assert isinstance(kind.exit_code, ExitCode)
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [
+        (InputError, ExitCode.USAGE),
+        (InvalidValueError, ExitCode.USAGE),
+        (NodeError, ExitCode.UNREACHABLE),
+        (RuntimeUnavailableError, ExitCode.UNREACHABLE),
+        (ApiUnavailableError, ExitCode.UNREACHABLE),
+        (RuntimeRefusedError, ExitCode.NO),
+    ],
+)
+def test_the_exit_status_says_whose_move_it_is(kind: type[EvictdError], code: ExitCode) -> None:
+    """2: put the input right; 3: see that the node or server can be reached; 1: the answer was no."""
+    assert kind.exit_code is code
+
+
+def test_input_errors_keep_every_problem() -> None:
+    """One line each, nothing lost."""
+    error = InputError(("a: wrong", "b: wrong too"))
+    assert error.problems == ("a: wrong", "b: wrong too")
+    assert str(error).splitlines() == list(error.problems)
+    assert InputError("alone").problems == ("alone",)
+
+
+def test_servers_say_when_to_come_again_and_why_not() -> None:
+    """Data, not sentences."""
+    assert ApiUnavailableError("busy", retry_after_seconds=7).retry_after_seconds == 7
+    refused = ApiRefusedError("no", status=403, reason="Forbidden")
+    assert (refused.status, refused.reason) == (403, "Forbidden")
+
+
+def test_not_found_is_a_refusal() -> None:
+    """Whoever does not care for the difference need not."""
+    assert issubclass(RuntimeNotFoundError, RuntimeRefusedError)
