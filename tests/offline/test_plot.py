@@ -27,7 +27,7 @@ def test_the_same_story_gives_the_same_svg(tmp_path: Path) -> None:
 
 
 def test_the_picture_of_the_readme_is_the_one_that_its_command_makes(tmp_path: Path) -> None:
-    """Paths are compared after rounding: another version of the font library moves a letter by a hair."""
+    """Its words are compared: another version of the drawing library moves a line by a hair."""
     made = tmp_path / "story.svg"
     assert main(["simulate", str(SCENARIOS / "ten-minutes.yaml"), "--plot", str(made)]) == 0
     assert _words(made) == _words(ROOT / "docs" / "images" / "story.svg")

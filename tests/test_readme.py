@@ -1,0 +1,76 @@
+"""The README says what is so: its commands exist, its configuration loads, its diagram and links are those of the project."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from evictd.cli import COMMANDS
+from evictd.config.file import load
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+
+
+def _blocks(text: str) -> list[str]:
+    """Give the indented blocks, without their indentation."""
+    return [
+        re.sub(r"^    ", "", block, flags=re.MULTILINE)
+        for block in re.findall(r"(?:^    .*\n|^\n(?=    ))+", text, re.MULTILINE)
+    ]
+
+
+def test_every_command_is_listed_and_no_other() -> None:
+    listed = re.findall(r"^\| `evictd (\w+)", README, re.MULTILINE)
+    assert sorted(listed) == sorted(COMMANDS)
+
+
+def test_the_configuration_is_right(tmp_path: Path) -> None:
+    (sample,) = [block for block in _blocks(README) if "kind: EvictdConfiguration" in block]
+    path = tmp_path / "config.yaml"
+    path.write_text(sample)
+    settings = load(path)
+    assert settings.dry_run
+    assert len(settings.eviction.thresholds) == 6
+    assert settings.warnings == ()
+
+
+def test_the_phases_are_those_of_the_core() -> None:
+    drawn = README.partition("<!-- phases: from src/evictd/core/state.py -->\n")[2].partition("<!-- /phases -->")[0]
+    source = (ROOT / "src" / "evictd" / "core" / "state.py").read_text(encoding="utf-8")
+    assert drawn.strip("\n") in (ast.get_docstring(ast.parse(source), clean=False) or "")
+    assert "Watching" in drawn
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
+def test_every_link_leads_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8"))
+    for link in links:
+        if "://" not in link:
+            assert (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
+def test_every_file_named_in_a_command_exists(page: Path) -> None:
+    for path in re.findall(r"evictd (?:simulate|explain) (config/\S+)", page.read_text(encoding="utf-8")):
+        assert (ROOT / path.rstrip("`,;.")).is_file() or (ROOT / path).is_file(), f"{page.name}: {path}"
+
+
+def test_the_make_targets_exist() -> None:
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for page in PAGES:
+        for target in re.findall(r"(?:^    |`)make ([\w-]+)", page.read_text(encoding="utf-8"), re.MULTILINE):
+            assert target in targets, f"{page.name}: make {target}"
+
+
+def test_the_gate_runs_the_test_command_of_the_readme() -> None:
+    assert "make test" in README
+    assert "make test" in (ROOT / ".ci" / "run").read_text()
+
+
+def test_every_story_that_ships_is_described() -> None:
+    page = (ROOT / "docs" / "scenarios.md").read_text(encoding="utf-8")
+    for path in (ROOT / "config" / "scenarios").glob("*.yaml"):
+        assert f"`{path.name}`" in page
