@@ -7,6 +7,7 @@
 Every request is logged with verb, resource, subresource, name and user before it is authorised, as an audit log is.
 """
 
+import contextlib
 import json
 import socket
 import ssl
@@ -99,6 +100,7 @@ class ApiServer:
         self._http.shutdown()
         self._thread.join()
         self.cut_connections()
+        self._http.turn_away()
         self._http.server_close()
         self._http = None
 
@@ -183,6 +185,17 @@ class _Server(ThreadingHTTPServer):
         raw, address = super().get_request()
         # The handshake happens at the first read, in the handler's own thread.
         return self.context.wrap_socket(raw, server_side=True, do_handshake_on_connect=False), address
+
+    def turn_away(self) -> None:
+        """Accept and close who is still waiting.
+
+        Closing the listener would reset them, and a client's `ssl` module loses sight of a socket that is reset before its
+        handshake.
+        """
+        self.socket.setblocking(False)
+        with contextlib.suppress(OSError):
+            while True:
+                self.socket.accept()[0].close()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         import sys
