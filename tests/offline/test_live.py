@@ -2,12 +2,22 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from tests.kube.waiting import eventually
 
+from evictd.codec.kubelet_config import eviction_config
 from evictd.config.settings import Settings
+from evictd.core.config import Policy
+from evictd.core.observation import Filesystems
+from evictd.core.signal import Signal
 from evictd.errors import InputError, NodeError
+from evictd.offline.explain import this_machine
 from evictd.offline.live import RUNTIME, LiveNode, boot_time, load_yaml
+
+if TYPE_CHECKING:
+    from evictd.demo.node import DisposableNode
 
 
 def _settings(path: Path) -> Settings:
@@ -48,3 +58,33 @@ def test_manifests_in_yaml() -> None:
     assert load_yaml("") is None
     with pytest.raises(InputError, match="twice"):
         load_yaml("a: 1\na: 2\n")
+
+
+@pytest.mark.root
+@pytest.mark.containerd
+def test_the_pods_of_a_real_runtime(node: "DisposableNode") -> None:
+    """The pod whose writable layer is larger would go first, and its requests come from its manifest."""
+    from evictd.demo.pods import READY, ContainerRecipe, PodRecipe
+
+    fill = f"dd if=/dev/zero of=/fill bs=1M count={{}} 2>/dev/null; trap 'exit 0' TERM; {READY}; sleep 100000 & wait"
+    requests = {"memory": "16Mi", "ephemeral-storage": "1Mi"}
+    for name, size in (("small", 2), ("large", 9)):
+        node.run_pod(PodRecipe(name=name, containers=(ContainerRecipe(script=fill.format(size), requests=requests),)))
+    settings = Settings(
+        container_runtime_endpoint=node.endpoint,
+        root_dir=node.kubelet_folder,
+        pod_logs_dir=node.log_folder,
+        static_pod_path=node.manifests,
+        cgroup_root=node.cgroup,
+        eviction=eviction_config({}, policy=Policy.STANDARD, default_hard=True),
+    )
+
+    def first_for_imagefs() -> list[str]:
+        explained = this_machine(settings)
+        assert explained.observation.filesystems == Filesystems(dedicated_image_fs=True, split_container_fs=False)
+        queue = next(queue for queue in explained.queues if Signal.IMAGEFS_AVAILABLE in queue.signals)
+        assert all(row.pod.accounts.memory_request == 16 * 2**20 * 10**9 for row in queue.rows)
+        return [row.name for row in queue.rows if (row.usage or 0) > 2**20]
+
+    # The runtime counts writable layers every ten seconds.
+    eventually(lambda: first_for_imagefs() == ["large", "small"], seconds=90)

@@ -94,8 +94,9 @@ class LiveNode:
         if view is not None:
             from evictd.observe.pods import node_pods  # noqa: PLC0415 - brings the gRPC library along
 
-            found = node_pods(view, self._manifests.read(), node_name=self._settings.cluster.node_name)
-            pods, problems = found.active, (*problems, *found.problems)
+            manifests = self._manifests.read()
+            found = node_pods(view, manifests, node_name=self._settings.cluster.node_name)
+            pods, problems = found.active, (*problems, *found.problems, *manifests.problems)
         self._measure(pods)
         seen = self._observer.observe(pods, view, has_runtime=view is not None)
         observation = Observation(
