@@ -4,7 +4,7 @@ from tests.daemon.world import DISK, GI, HARD, NOW, step
 
 from evictd.act.perform import Performer, perform
 from evictd.core.decision import Decision, EvictPod, ReclaimNode, RecordEvent, ReportConditions
-from evictd.core.observation import Reclaim
+from evictd.core.observation import Outcomes, Reclaim
 from evictd.core.signal import NodeCondition
 from evictd.core.state import CleaningUp, State, Step, Watching
 from evictd.errors import NodeError
@@ -21,6 +21,9 @@ class Notebook:
         if kind is self._refuses:
             raise NodeError("no")
         self.done.append(what)
+
+    def outcomes(self, state: State) -> Outcomes:
+        return Outcomes(cleaned_up=frozenset({"uid-hog"}))
 
     def report_conditions(self, conditions: tuple[NodeCondition, ...]) -> None:
         self._note(f"report {len(conditions)}", ReportConditions)
@@ -119,3 +122,10 @@ def test_conditions_are_always_news() -> None:
     for conditions in ((NodeCondition.PID_PRESSURE,), (), (NodeCondition.PID_PRESSURE,)):
         performer.perform(Step(state=State(), decisions=(ReportConditions(conditions=conditions),), findings=()))
     assert len(told) == 3
+
+
+def test_in_a_dry_run_collectors_end_at_once_and_nobody_is_ever_gone() -> None:
+    dry_run, _, _ = dry()
+    assert dry_run.outcomes(PRESSED.state) == Outcomes(reclaimed=())
+    real = Performer(Notebook(), dry_run=False, tell=lambda _: None)
+    assert real.outcomes(PRESSED.state).cleaned_up == {"uid-hog"}

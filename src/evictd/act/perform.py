@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, assert_never
 
 from evictd.core.decision import Decision, EvictPod, ReclaimNode, RecordEvent, ReportConditions, Wait
+from evictd.core.observation import Outcomes
 from evictd.core.signal import NodeCondition
 from evictd.core.state import CleaningUp, State, Step, Watching
 from evictd.errors import EvictdError
@@ -17,6 +18,10 @@ from evictd.errors import EvictdError
 
 class Hands(Protocol):
     """Who does it. Every call returns at once; what it set going is followed elsewhere."""
+
+    def outcomes(self, state: State) -> Outcomes:
+        """Say what became of what was set going."""
+        ...
 
     def report_conditions(self, conditions: tuple[NodeCondition, ...]) -> None:
         """Say which conditions the node has."""
@@ -88,6 +93,10 @@ class Performer:
             return perform(step.decisions, self._hands)
         self._told.update(_subject(decision) for decision in news)
         return ()
+
+    def outcomes(self, state: State) -> Outcomes:
+        """Say what became of the decisions so far: in a dry run collectors have ended at once, and freed nothing."""
+        return Outcomes(reclaimed=()) if self.dry_run else self._hands.outcomes(state)
 
     def news(self, step: Step) -> tuple[Decision, ...]:
         """Pick what is worth telling: in a dry run nothing twice while the pressure, or the limit broken, lasts."""

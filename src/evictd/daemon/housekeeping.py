@@ -102,7 +102,7 @@ class Housekeeping:
                 wall=wall,
                 state=before,
                 config=self.config,
-                outcomes=parts.hands.outcomes(before),
+                outcomes=parts.performer.outcomes(before),
                 findings=self._findings,
                 urgent=woken is Woken.MEMORY,
             )

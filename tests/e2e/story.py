@@ -1,0 +1,319 @@
+"""One end-to-end story: a disposable node, evictd as its own process, pods, and what the kubelet's node suite asks of them.
+
+A story says what is configured and which pods there are, and then in which order things are to be seen. Evidence is taken from
+outside: `conditions.json`, the journal, the container runtime. All waiting is for a condition, within a generous bound.
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from evictd.clients.cri.values import ContainerState
+from evictd.core.quantity import parse_quantity
+from evictd.demo.node import DisposableNode
+from evictd.demo.pods import ContainerRecipe, PodRecipe, RunningPod, VolumeRecipe
+
+BOUND = 60.0
+"""Seconds within which everything must happen that does not depend on a configured period."""
+STEP = 0.05
+CALM = 1.5
+"""Seconds for which a condition must stay away after it went."""
+
+Plain = dict[str, Any]
+
+
+# --- what pods do -----------------------------------------------------------------------------------------------------
+
+OBEDIENT = "trap 'exit 143' TERM; "
+STUBBORN = "trap '' TERM; "
+REST = "while :; do sleep 0.2; done"
+
+
+def writes(path: str, mib: int, *, pause: float = 0.05, how: str = OBEDIENT) -> str:
+    """Write so many files of 1 MiB, then rest."""
+    return (
+        f"{how}i=0; while [ $i -lt {mib} ]; do dd if=/dev/zero of={path}/f$i bs=1M count=1 2>/dev/null; "
+        f"i=$((i+1)); sleep {pause}; done; {REST}"
+    )
+
+
+def touches(path: str, files: int, *, how: str = OBEDIENT, then: str = REST) -> str:
+    """Make so many empty files, fifty at a time."""
+    return (
+        f"{how}mkdir -p {path}; i=0; while [ $i -lt {files} ]; do for n in $(seq $i $((i+49))); do : > {path}/$n; done; "
+        f"i=$((i+50)); sleep 0.02; done; {then}"
+    )
+
+
+def takes_memory(mib: int, *, pause: float = 0.1, how: str = OBEDIENT) -> str:
+    """Hold so much anonymous memory, 4 MiB more at a time."""
+    return (
+        f"{how}i=0; while [ $i -lt {mib // 4} ]; do "
+        "eval \"v$i=\\$(dd if=/dev/zero bs=1M count=4 2>/dev/null | tr '\\\\0' a)\"; "
+        f"i=$((i+1)); sleep {pause}; done; {REST}"
+    )
+
+
+def sleepers(count: int, *, how: str = OBEDIENT) -> str:
+    """Start so many processes that sleep."""
+    return f"{how}i=0; while [ $i -lt {count} ]; do sleep 100000 & i=$((i+1)); done; {REST}"
+
+
+SLEEPS = f"{OBEDIENT}{REST}"
+
+
+@dataclass(slots=True)
+class Story:
+    """A node and the evictd that watches it. Use as a context; leaving it stops evictd and looks at how it ended."""
+
+    node: DisposableNode
+    kubelet: Mapping[str, Any]
+    evictd: Mapping[str, Any] = field(default_factory=dict)
+    arguments: Sequence[str] = ()
+    pods: dict[str, RunningPod] = field(default_factory=dict)
+    _process: "subprocess.Popen[bytes] | None" = None
+
+    # --- evictd -------------------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Self:
+        self.state.mkdir(mode=0o700, exist_ok=True)
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self.kill()
+            print(f"--- evictd's log ---\n{self.log()}--- the node ---\n{self._describe()}", file=sys.stderr)
+            return
+        self.stop()
+
+    @property
+    def state(self) -> Path:
+        """The state directory."""
+        return Path(self.evictd.get("stateDirectory", self.node.folder / "evictd"))
+
+    @staticmethod
+    def boot_clock() -> int:
+        """The clock of the journal's `now`."""
+        return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+
+    def configure(self, kubelet: Mapping[str, Any] | None = None, evictd: Mapping[str, Any] | None = None) -> None:
+        """Write the configuration, with these fields changed."""
+        self.kubelet = {**self.kubelet, **(kubelet or {})}
+        self.evictd = {**self.evictd, **(evictd or {})}
+        first = {
+            "apiVersion": "kubelet.config.k8s.io/v1beta1",
+            "kind": "KubeletConfiguration",
+            "evictionPressureTransitionPeriod": "2s",
+            "containerRuntimeEndpoint": self.node.endpoint,
+            "staticPodPath": str(self.node.manifests),
+            "podLogsDir": str(self.node.log_folder),
+            "cgroupRoot": self.node.cgroup,
+            "nodeStatusUpdateFrequency": "1s",
+            **self.kubelet,
+        }
+        second = {
+            "apiVersion": "evictd.io/v1alpha1",
+            "kind": "EvictdConfiguration",
+            "housekeepingInterval": "500ms",
+            "stateDirectory": str(self.state),
+            "rootDir": str(self.node.kubelet_folder),
+            "listenAddress": "",
+            **self.evictd,
+        }
+        (self.node.folder / "config.yaml").write_text(json.dumps(first) + "\n---\n" + json.dumps(second) + "\n")
+
+    def start(self) -> None:
+        """Start evictd and wait until it says that it is ready, which it does after its first cycle."""
+        self.configure()
+        argv = ["setpriv", "--pdeathsig", "KILL", sys.executable, "-m", "evictd", "run"]
+        argv += ["--config", str(self.node.folder / "config.yaml"), *self.arguments]
+        address = self.node.folder / "notify"
+        address.unlink(missing_ok=True)
+        with (
+            socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager,
+            (self.node.folder / "evictd.log").open("ab") as log,
+        ):
+            manager.bind(str(address))
+            manager.settimeout(BOUND)
+            environment = {**os.environ, "NOTIFY_SOCKET": str(address)}
+            self._process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment)
+            assert manager.recv(1000).startswith(b"READY=1"), self.log()
+
+    def stop(self) -> None:
+        """Stop evictd with SIGTERM; it must end cleanly and soon."""
+        process = self._process
+        if process is not None:
+            self._process = None
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(BOUND) == 0, self.log()
+
+    def kill(self) -> None:
+        """End evictd as a crash would."""
+        process = self._process
+        if process is not None:
+            self._process = None
+            process.kill()
+            process.wait(BOUND)
+
+    def reload(self) -> None:
+        """Ask evictd to read its configuration again."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGHUP)
+
+    def log(self) -> str:
+        """Everything evictd has said."""
+        path = self.node.folder / "evictd.log"
+        return path.read_text() if path.exists() else ""
+
+    # --- pods ---------------------------------------------------------------------------------------------------------
+
+    def pod(
+        self,
+        name: str,
+        script: str = SLEEPS,
+        *,
+        volumes: Sequence[VolumeRecipe] = (),
+        requests: Mapping[str, str] | None = None,
+        limits: Mapping[str, str] | None = None,
+        grace: int = 1,
+        **recipe: Any,
+    ) -> RunningPod:
+        """Start a pod of one container."""
+        container = ContainerRecipe(name="main", script=script, requests=requests or {}, limits=limits or {})
+        made = self.node.run_pod(
+            PodRecipe(name=name, containers=(container,), volumes=tuple(volumes), grace_period_seconds=grace, **recipe)
+        )
+        self.pods[name] = made
+        return made
+
+    def runs(self, name: str) -> bool:
+        """Whether a container of the pod is running."""
+        ids = set(self.pods[name].containers.values())
+        found = self.node.client.list_containers()
+        return any(row.id in ids and row.state is ContainerState.RUNNING for row in found)
+
+    def running(self) -> set[str]:
+        """The names of the pods that run."""
+        return {name for name in self.pods if self.runs(name)}
+
+    # --- evidence -----------------------------------------------------------------------------------------------------
+
+    def conditions(self) -> set[str]:
+        """The conditions that are True, and `ready` so that a report without pressure is not empty."""
+        try:
+            document = json.loads((self.state / "conditions.json").read_text())
+        except FileNotFoundError:
+            return set()
+        return {"ready", *(row["type"] for row in document["conditions"] if row["status"] == "True")}
+
+    def journal(self) -> list[Plain]:
+        """Every cycle that decided something."""
+        path = self.state / "journal.jsonl"
+        if not path.exists():
+            return []
+        lines = path.read_bytes().split(b"\n")
+        return [json.loads(line) for line in lines[:-1] if line]
+
+    def decisions(self, kind: str) -> list[Plain]:
+        """Every decision of a kind, in order, with the `now` of its cycle."""
+        return [
+            {**decision, "now": entry["now"]}
+            for entry in self.journal()
+            for decision in entry["decisions"]
+            if decision["kind"] == kind
+        ]
+
+    def evictions(self) -> list[Plain]:
+        """Every eviction; a grace period cut short is not another one."""
+        return [decision for decision in self.decisions("EvictPod") if not decision["shortens"]]
+
+    def evicted(self) -> list[str]:
+        """The names of the evicted pods in order."""
+        return [decision["pod"]["name"] for decision in self.evictions()]
+
+    # --- waiting ------------------------------------------------------------------------------------------------------
+
+    def until(self, condition: Callable[[], bool], what: str, within: float = BOUND) -> float:
+        """Wait for a condition; gives the seconds it took. Fails with evictd's own words."""
+        began = time.monotonic()
+        while not condition():
+            if self._process is not None and self._process.poll() is not None:
+                raise AssertionError(f"evictd ended while waiting until {what}")
+            if time.monotonic() - began > within:
+                raise AssertionError(f"not within {within:g} s: {what}")
+            time.sleep(STEP)
+        return time.monotonic() - began
+
+    def until_condition(self, condition: str) -> float:
+        """Wait until the node reports it."""
+        return self.until(lambda: condition in self.conditions(), f"{condition} is reported")
+
+    def until_evicted(self, *names: str) -> None:
+        """Wait until these pods were evicted, in this order and nobody before them, and nothing of them runs."""
+        self.until(lambda: len(self.evicted()) >= len(names), f"{', '.join(names)} are evicted")
+        assert self.evicted()[: len(names)] == list(names)
+        self.until(lambda: not self.running() & set(names), f"{', '.join(names)} do not run any more")
+
+    def until_calm(self, condition: str) -> None:
+        """Wait until the condition is gone, and see that it stays away and nobody else goes."""
+        before = self.running()
+        self.until(lambda: self.conditions() == {"ready"}, f"{condition} is gone")
+        calm_until = time.monotonic() + CALM
+        self.until(lambda: time.monotonic() > calm_until or condition in self.conditions(), "it is calm")
+        assert self.conditions() == {"ready"}
+        assert self.running() == before
+
+    # --- the pass criteria of the kubelet's node suite (spec 13.1) -----------------------------------------------------
+
+    def verify(self, *, evicted: Sequence[str], innocent: Sequence[str], starved: str = "") -> None:
+        """The right pods and only they, each once and with its reasons; innocents alive; a new pod may run."""
+        assert self.evicted() == list(evicted)
+        assert self.running() >= set(innocent)
+        for eviction in self.evictions():
+            if starved:
+                assert eviction["annotations"]["starved_resource"] == starved
+                assert eviction["condition"]["type"] == "DisruptionTarget"
+            if starved == "memory":
+                self._verify_offenders(eviction)
+        self.pod("newcomer")
+        cycles = self.log().count("\n")
+        self.until(lambda: self.runs("newcomer"), "a new pod runs")
+        assert self.evicted() == list(evicted), f"somebody went after {cycles} lines"
+
+    @staticmethod
+    def _verify_offenders(eviction: Plain) -> None:
+        annotations = eviction["annotations"]
+        assert annotations["offending_containers"] == "main"
+        used = parse_quantity(annotations["offending_containers_usage"])
+        assert used.value() > 0
+
+    def free_bytes(self) -> int:
+        """What is available on nodefs."""
+        found = os.statvfs(self.node.kubelet_folder)
+        return found.f_bavail * found.f_frsize
+
+    def free_inodes(self) -> int:
+        """How many inodes are free on nodefs."""
+        return os.statvfs(self.node.kubelet_folder).f_ffree
+
+    def images(self) -> set[str]:
+        """The tags of all images on the node."""
+        return {tag for image in self.node.client.list_images() for tag in image.repo_tags}
+
+    def _describe(self) -> str:
+        with suppress(Exception):  # only words beside a failure that is raised anyway
+            return f"running: {self.running()}\nconditions: {self.conditions()}\nevicted: {self.evicted()}\n"
+        return ""

@@ -1,0 +1,141 @@
+"""What the kubelet's suite leaves out: restarts, escalation, reload, and a daemon beside a full disk."""
+
+import json
+
+import pytest
+from tests.conftest import NodeFactory
+from tests.e2e.story import OBEDIENT, REST, STUBBORN, Story, writes
+
+from evictd.demo.disks import DiskRecipe
+from evictd.demo.pods import VolumeRecipe
+
+pytestmark = [pytest.mark.root, pytest.mark.containerd]
+
+DATA = (VolumeRecipe(name="data"),)
+DISK = DiskRecipe(size_bytes=96 << 20, inodes=12_000)
+SECOND = 10**9
+
+
+def test_a_restart_in_the_middle_of_a_soft_grace_does_not_begin_it_anew(make_node: NodeFactory) -> None:
+    """Killed half-way through the grace period, and started again: the pod goes when it would have gone."""
+    node = make_node(node_disk=DISK)
+    soft = {
+        "evictionHard": {"memory.available": "1Mi"},
+        "evictionSoft": {"nodefs.available": "45Mi"},
+        "evictionSoftGracePeriod": {"nodefs.available": "8s"},
+    }
+    with Story(node, soft) as story:
+        story.pod("innocent")
+        story.pod("writer", writes("/data", 50, pause=0.01), volumes=DATA)
+        story.until_condition("DiskPressure")
+        met_at = story.decisions("ReportConditions")[-1]["now"]
+        story.until(lambda: "thresholdsFirstObservedAt" in (story.state / "state.json").read_text(), "it is kept")
+        story.until(lambda: story.boot_clock() - met_at > 4 * SECOND, "half of the grace is over")
+        story.kill()
+        story.start()
+        story.until_evicted("writer")
+        (eviction,) = story.evictions()
+        assert 8 * SECOND <= eviction["now"] - met_at < 12 * SECOND
+        story.until_calm("DiskPressure")
+        story.verify(evicted=["writer"], innocent=["innocent"], starved="ephemeral-storage")
+
+
+def test_a_hard_threshold_shortens_the_grace_of_a_victim_that_ignores_sigterm(make_node: NodeFactory) -> None:
+    """Soft then hard: the victim has 60 s and does not mean to go; nobody else has to pay for that."""
+    node = make_node(node_disk=DISK)
+    config = {
+        "evictionHard": {"nodefs.available": "25Mi"},
+        "evictionSoft": {"nodefs.available": "55Mi"},
+        "evictionSoftGracePeriod": {"nodefs.available": "1s"},
+        "evictionMaxPodGracePeriod": 60,
+    }
+    with Story(node, config) as story:
+        story.pod("innocent")
+        story.pod("stubborn", writes("/data", 85, pause=0.15, how=STUBBORN), volumes=DATA, grace=60)
+        story.until(lambda: bool(story.evictions()), "the soft threshold acts")
+        assert story.evictions()[0]["gracePeriodSeconds"] == 60
+        story.until_evicted("stubborn")
+        (shortening,) = (decision for decision in story.decisions("EvictPod") if decision["shortens"])
+        assert shortening["gracePeriodSeconds"] == 1
+        story.until_calm("DiskPressure")
+        story.verify(evicted=["stubborn"], innocent=["innocent"], starved="ephemeral-storage")
+
+
+def test_a_victim_in_flight_survives_a_restart(make_node: NodeFactory) -> None:
+    """Killed while the victim has its grace: the next life finishes what this one began, and evicts nobody else."""
+    node = make_node(node_disk=DISK)
+    config = {
+        "evictionHard": {"memory.available": "1Mi"},
+        "evictionSoft": {"nodefs.available": "55Mi"},
+        "evictionSoftGracePeriod": {"nodefs.available": "0.5s"},
+        "evictionMaxPodGracePeriod": 6,
+    }
+    with Story(node, config) as story:
+        story.pod("innocent")
+        story.pod("stubborn", writes("/data", 40, pause=0.01, how=STUBBORN), volumes=DATA, grace=60)
+        story.until(lambda: bool(story.evictions()), "the soft threshold acts")
+        story.until(lambda: "stubborn" in (story.state / "state.json").read_text(), "the victim is remembered")
+        story.kill()
+        assert story.runs("stubborn")
+        story.start()
+        story.until(lambda: not story.runs("stubborn"), "it is stopped after all")
+        story.until_calm("DiskPressure")
+        story.verify(evicted=["stubborn"], innocent=["innocent"])
+
+
+def test_a_reload_is_checked_first_told_and_takes_effect_at_once(make_node: NodeFactory) -> None:
+    """A threshold that is met is raised by SIGHUP; a bad file before that changes nothing."""
+    node = make_node(node_disk=DISK)
+    with Story(node, {"evictionHard": {"nodefs.available": "5Mi"}}) as story:
+        story.pod("innocent", requests={"ephemeral-storage": "5Mi"})
+        story.pod("writer", writes("/data", 50, pause=0.01), volumes=DATA)
+        story.until(lambda: story.free_bytes() < 45 << 20, "the writer has written")
+        story.configure({"evictionHard": {"nodefs.available": "a lot"}})
+        story.reload()
+        story.until(lambda: "nothing is changed" in story.log(), "the bad file is refused")
+        assert story.evicted() == []
+        story.configure({"evictionHard": {"nodefs.available": "60Mi"}})
+        story.reload()
+        story.until(lambda: "configuration changes" in story.log(), "the difference is told")
+        story.until_evicted("writer")
+        story.until_calm("DiskPressure")
+        story.verify(evicted=["writer"], innocent=["innocent"], starved="ephemeral-storage")
+
+
+def test_a_state_directory_that_is_full_does_not_stop_an_eviction(make_node: NodeFactory) -> None:
+    """State and journal lie on the very disk that is full to the last byte."""
+    node = make_node(node_disk=DiskRecipe(size_bytes=48 << 20), image_disk=DiskRecipe(size_bytes=48 << 20))
+    state = node.node_folder / "evictd"
+    state.mkdir()
+    with Story(node, {"evictionHard": {"nodefs.available": "1Mi"}}, {"stateDirectory": str(state)}) as story:
+        story.pod("innocent")
+        story.pod("flood", f"{OBEDIENT}dd if=/dev/zero of=/data/f bs=1M 2>/dev/null; {REST}", volumes=DATA)
+        story.until(lambda: not story.runs("flood"), "the flood is stopped")
+        story.until(lambda: "pod is gone" in story.log(), "evictd knows")
+        assert story.running() == {"innocent"}
+
+
+def test_a_damaged_state_is_set_aside_and_the_daemon_starts_fresh(make_node: NodeFactory) -> None:
+    """One warning, and everything works."""
+    node = make_node(node_disk=DISK)
+    with Story(node, {"evictionHard": {"nodefs.available": "40Mi"}}) as story:
+        story.kill()
+        (story.state / "state.json").write_text('{"kind": "EvictdState"')
+        story.start()
+        assert "set aside" in story.log()
+        assert (story.state / "state.json.set-aside").exists()
+        story.pod("writer", writes("/data", 80), volumes=DATA)
+        story.until_evicted("writer")
+
+
+def test_a_victim_s_last_words_are_kept(make_node: NodeFactory) -> None:
+    """The tail of its log and its usage stand beside the decision."""
+    node = make_node(node_disk=DISK)
+    with Story(node, {"evictionHard": {"nodefs.available": "40Mi"}}) as story:
+        story.pod("writer", "echo I will fill your disk; " + writes("/data", 80), volumes=DATA)
+        story.until_evicted("writer")
+        (entry,) = (e for e in story.journal() if any(d["kind"] == "EvictPod" for d in e["decisions"]))
+        (words,) = entry["extra"]["lastWords"].values()
+        assert "I will fill your disk" in words["logs"]["main"]
+        assert words["usage"]["ephemeralStorageUsedBytes"] > 10 << 20
+        assert json.dumps(entry["observation"])

@@ -1,0 +1,242 @@
+"""Disk and inodes run short: on a real containerd and a real small filesystem (kubelet `eviction_test.go`, spec 13.1)."""
+
+import pytest
+from tests.conftest import NodeFactory
+from tests.e2e.story import OBEDIENT, REST, STUBBORN, Story, touches, writes
+
+from evictd.core.quantity import parse_quantity
+from evictd.demo.disks import DiskRecipe
+from evictd.demo.images import BUSYBOX, PAUSE, ImageRecipe
+from evictd.demo.pods import ContainerRecipe, PodRecipe, VolumeRecipe
+
+pytestmark = [pytest.mark.root, pytest.mark.containerd]
+
+DATA = (VolumeRecipe(name="data"),)
+DISK = DiskRecipe(size_bytes=96 << 20, inodes=12_000)
+
+
+def test_inodes_run_out_and_the_pod_that_took_them_goes(make_node: NodeFactory) -> None:
+    """InodeEviction."""
+    node = make_node(node_disk=DISK)
+    with Story(node, {"evictionHard": {"nodefs.inodesFree": "4k"}}) as story:
+        story.pod("innocent")
+        story.pod("toucher", touches("/data/i", 100_000), volumes=DATA)
+        story.until_condition("DiskPressure")
+        story.until_evicted("toucher")
+        story.until_calm("DiskPressure")
+        story.verify(evicted=["toucher"], innocent=["innocent"], starved="inodes")
+
+
+def test_unused_images_are_enough_and_nobody_goes(make_node: NodeFactory) -> None:
+    """ImageGCNoEviction."""
+    unused = ImageRecipe(reference="localhost/unused:1", files=4000)
+    node = make_node(node_disk=DISK, images=[unused])
+    with Story(node, {"evictionHard": {"nodefs.inodesFree": "3k"}}) as story:
+        story.pod("innocent")
+        story.pod("toucher", touches("/files", 5000))
+        story.until_condition("DiskPressure")
+        story.until(lambda: story.images() == {BUSYBOX, PAUSE}, "the unused images are gone")
+        story.until_calm("DiskPressure")
+        story.verify(evicted=[], innocent=["innocent", "toucher"])
+        assert story.free_inodes() > 3000
+
+
+def test_dead_containers_are_enough_and_nobody_goes(make_node: NodeFactory) -> None:
+    """ImageGCTerminatedPodsContainersCleanup."""
+    node = make_node(node_disk=DISK)
+    with Story(node, {"evictionHard": {"nodefs.inodesFree": "4k"}}, {"reclaim": {"images": "Off"}}) as story:
+        story.pod("done", touches("/files", 4000, then="exit 0"))
+        story.until(lambda: not story.runs("done"), "the first pod has done its work")
+        node.client.stop_sandbox(story.pods["done"].sandbox_id)
+        story.pod("toucher", touches("/data/i", 4500), volumes=DATA)
+        story.until_condition("DiskPressure")
+        story.until_calm("DiskPressure")
+        story.verify(evicted=[], innocent=["toucher"])
+        gone = set(story.pods["done"].containers.values())
+        assert not gone & {row.id for row in node.client.list_containers()}
+
+
+def test_disk_runs_out_and_the_pod_that_filled_it_goes(make_node: NodeFactory) -> None:
+    """LocalStorageEviction."""
+    node = make_node(node_disk=DISK)
+    with Story(node, {"evictionHard": {"nodefs.available": "40Mi"}}) as story:
+        story.pod("innocent", requests={"ephemeral-storage": "5Mi"})
+        story.pod("writer", writes("/data", 200), volumes=DATA)
+        story.until_condition("DiskPressure")
+        story.until_evicted("writer")
+        story.until_calm("DiskPressure")
+        story.verify(evicted=["writer"], innocent=["innocent"], starved="ephemeral-storage")
+        assert story.evictions()[0]["gracePeriodSeconds"] == 1
+
+
+def test_a_disk_filled_to_the_last_byte_is_given_back(make_node: NodeFactory) -> None:
+    """The runtime itself cannot write any more, and says of the dead that they live (beyond the kubelet's suite)."""
+    node = make_node(node_disk=DiskRecipe(size_bytes=48 << 20))
+    with Story(node, {"evictionHard": {"nodefs.available": "2Mi"}}, {"housekeepingInterval": "2s"}) as story:
+        story.pod("innocent")
+        story.pod("flood", f"{OBEDIENT}dd if=/dev/zero of=/data/f bs=1M 2>/dev/null; {REST}", volumes=DATA)
+        story.until_condition("DiskPressure")
+        story.until_evicted("flood")
+        story.until_calm("DiskPressure")
+        story.verify(evicted=["flood"], innocent=["innocent"], starved="ephemeral-storage")
+
+
+def test_priority_decides_among_those_who_fill_the_disk(make_node: NodeFactory) -> None:
+    """PriorityLocalStorageEvictionOrdering."""
+    node = make_node(node_disk=DISK)
+    with Story(node, {"evictionHard": {"nodefs.available": "45Mi"}}) as story:
+        story.pod("modest", writes("/data", 4), volumes=DATA, requests={"ephemeral-storage": "8Mi"})
+        story.pod("important", writes("/data", 70, pause=0.25), volumes=DATA, priority=999_999_999)
+        story.pod("writer", writes("/data", 200, pause=0.1), volumes=DATA)
+        story.until_evicted("writer", "important")
+        story.until_calm("DiskPressure")
+        story.verify(evicted=["writer", "important"], innocent=["modest"], starved="ephemeral-storage")
+
+
+def test_a_soft_threshold_waits_for_its_grace_and_caps_the_pod_s(make_node: NodeFactory) -> None:
+    """LocalStorageSoftEviction: acts after 3 s, and gives the stubborn pod no more than 2 of its 30 s."""
+    node = make_node(node_disk=DISK)
+    soft = {
+        "evictionHard": {"memory.available": "1Mi"},
+        "evictionSoft": {"nodefs.available": "45Mi"},
+        "evictionSoftGracePeriod": {"nodefs.available": "3s"},
+        "evictionMaxPodGracePeriod": 2,
+    }
+    with Story(node, soft) as story:
+        story.pod("innocent")
+        story.pod("writer", writes("/data", 50, how=STUBBORN), volumes=DATA, grace=30)
+        story.until_condition("DiskPressure")
+        story.until_evicted("writer")
+        story.until_calm("DiskPressure")
+        story.verify(evicted=["writer"], innocent=["innocent"], starved="ephemeral-storage")
+        (eviction,) = story.evictions()
+        assert eviction["gracePeriodSeconds"] == 2
+        met = story.decisions("ReportConditions")[1]
+        assert met["conditions"] == ["DiskPressure"]
+        assert eviction["now"] - met["now"] >= 3 * 10**9
+
+
+def test_a_pod_s_own_shorter_grace_is_not_overwritten(make_node: NodeFactory) -> None:
+    """LocalStorageSoftEvictionNotOverwriteTerminationGracePeriodSeconds, with a writer into its own layer."""
+    node = make_node(node_disk=DISK)
+    soft = {
+        "evictionHard": {"memory.available": "1Mi"},
+        "evictionSoft": {"nodefs.available": "45Mi"},
+        "evictionSoftGracePeriod": {"nodefs.available": "1s"},
+        "evictionMaxPodGracePeriod": 30,
+    }
+    with Story(node, soft) as story:
+        story.pod("innocent")
+        story.pod("writer", writes("", 50, how=STUBBORN), grace=2)
+        story.until_evicted("writer")
+        assert story.evictions()[0]["gracePeriodSeconds"] == 2
+        node.client.remove_sandbox(story.pods.pop("writer").sandbox_id)
+        story.until_calm("DiskPressure")
+        story.verify(evicted=["writer"], innocent=["innocent"], starved="ephemeral-storage")
+
+
+def test_limits_of_local_storage_are_kept_one_by_one(make_node: NodeFactory) -> None:
+    """LocalStorageCapacityIsolationEviction: no node condition, no pressure; what is in memory does not count."""
+    node = make_node(node_disk=DISK)
+    limit = {"ephemeral-storage": "10Mi"}
+    sized = (VolumeRecipe(name="data", size_limit="10Mi"),)
+    with Story(node, {"evictionHard": {"memory.available": "1Mi"}}) as story:
+        story.pod("volume-over", writes("/data", 11), volumes=sized)
+        story.pod("layer-over", writes("", 11), limits=limit)
+        story.pod("volume-over-pod", writes("/data", 11), volumes=DATA, limits=limit)
+        in_memory = (VolumeRecipe(name="data", medium="Memory", size_limit="100Mi"),)
+        story.pod("memory-over", writes("/data", 11), volumes=in_memory, limits=limit)
+        story.pod("volume-within", writes("/data", 8), volumes=sized)
+        story.pod("layer-within", writes("", 8), limits=limit)
+        over = {"volume-over", "layer-over", "volume-over-pod"}
+        story.until(lambda: set(story.evicted()) == over, "all that are over their limit go")
+        story.until(lambda: not story.running() & over, "nothing of them runs")
+        story.until_calm("DiskPressure")
+        assert sorted(story.evicted()) == sorted(over)
+        assert story.running() == {"memory-over", "volume-within", "layer-within"}
+        assert {e["pod"]["name"]: e["because"]["signal"] for e in story.evictions()} == {
+            "volume-over": "emptydirfs.limit",
+            "layer-over": "ephemeralpodfs.limit",
+            "volume-over-pod": "ephemeralpodfs.limit",
+        }
+        assert all(decision["conditions"] == [] for decision in story.decisions("ReportConditions"))
+
+
+def test_a_static_hog_stays_and_is_named_as_the_culprit(make_node: NodeFactory) -> None:
+    """SystemNodeCriticalPod; policy Standard sees that everybody else together could not make up for it."""
+    node = make_node(node_disk=DISK)
+    with Story(node, {"evictionHard": {"nodefs.available": "60Mi"}}) as story:
+        story.pod("innocent", writes("/data", 1), volumes=DATA)
+        story.pod("hog", writes("/data", 50), volumes=DATA, source="file", priority=2_000_001_000)
+        story.until_condition("DiskPressure")
+        story.until(lambda: "ProtectedCulprit" in story.log(), "the culprit is named")
+        assert story.running() == {"innocent", "hog"}
+        (words,) = (line for line in story.log().splitlines() if "ProtectedCulprit" in line)
+        assert "default/hog" in words
+        assert "DiskPressure" in story.conditions()
+        assert story.evicted() == []
+
+
+def test_minimum_reclaim_is_taken_in_one_go(make_node: NodeFactory) -> None:
+    """Two fill the disk; the first to go would be enough for the threshold, not for the minimum reclaim."""
+    node = make_node(node_disk=DISK)
+    config = {"evictionHard": {"nodefs.available": "40Mi"}, "evictionMinimumReclaim": {"nodefs.available": "40Mi"}}
+    with Story(node, config) as story:
+        story.pod("innocent", requests={"ephemeral-storage": "5Mi"})
+        story.pod("second", writes("/data", 18, pause=0.02), volumes=DATA)
+        story.pod("first", writes("/data", 40), volumes=DATA)
+        story.until_evicted("first", "second")
+        story.until_calm("DiskPressure")
+        story.verify(evicted=["first", "second"], innocent=["innocent"], starved="ephemeral-storage")
+        assert story.free_bytes() > parse_quantity("80Mi").value()
+
+
+def test_a_condition_stays_for_the_transition_period(make_node: NodeFactory) -> None:
+    """The pressure is over with the file; the condition three seconds later, and not before."""
+    node = make_node(node_disk=DISK)
+    config = {"evictionHard": {"nodefs.available": "60Mi"}, "evictionPressureTransitionPeriod": "3s"}
+    with Story(node, config, {"reclaim": {"images": "Off", "containers": False}, "dryRun": False}) as story:
+        ballast = node.kubelet_folder / "ballast"
+        ballast.write_bytes(bytes(story.free_bytes() - (50 << 20)))
+        story.until_condition("DiskPressure")
+        ballast.unlink()
+        story.until(lambda: "threshold no longer met" in story.log(), "the threshold is no longer met")
+        assert "DiskPressure" in story.conditions()
+        story.until_calm("DiskPressure")
+        on, off = story.decisions("ReportConditions")[-2:]
+        assert (on["conditions"], off["conditions"]) == (["DiskPressure"], [])
+        assert off["now"] - on["now"] >= 3 * 10**9
+
+
+def test_a_dry_run_changes_nothing_and_says_what_it_would_do(make_node: NodeFactory) -> None:
+    """The story of the full disk again, told and not played."""
+    unused = ImageRecipe(reference="localhost/unused:1", padding_bytes=5 << 20)
+    node = make_node(node_disk=DISK, images=[unused])
+    with Story(node, {"evictionHard": {"nodefs.available": "40Mi"}}, {"dryRun": True}) as story:
+        story.pod("innocent")
+        story.pod("writer", writes("/data", 60), volumes=DATA)
+        story.until(lambda: "would evict default/writer" in story.log(), "it is said who would go")
+        story.until(lambda: not story.free_bytes() > (20 << 20), "the disk fills on")
+        assert story.running() == {"innocent", "writer"}
+        assert "localhost/unused:1" in story.images()
+        assert story.conditions() == set()
+        assert not (story.state / "state.json").exists()
+        assert story.log().count("would evict") == 1
+        assert story.log().count("would collect") == 1
+
+
+def test_containers_of_many_pods_die_with_them(make_node: NodeFactory) -> None:
+    """A pod of two containers, one of them stubborn: both are stopped, and nothing of it is left half alive."""
+    node = make_node(node_disk=DISK)
+    with Story(node, {"evictionHard": {"nodefs.available": "40Mi"}}) as story:
+        story.pod("innocent")
+        containers = (
+            ContainerRecipe(name="writer", script=writes("/data", 200)),
+            ContainerRecipe(name="stubborn", script=f"{STUBBORN}{REST}"),
+        )
+        story.pods["pair"] = node.run_pod(
+            PodRecipe(name="pair", containers=containers, volumes=DATA, grace_period_seconds=1)
+        )
+        story.until_evicted("pair")
+        story.until_calm("DiskPressure")
+        story.verify(evicted=["pair"], innocent=["innocent"], starved="ephemeral-storage")
