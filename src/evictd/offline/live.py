@@ -1,7 +1,8 @@
 """What does this machine say right now, without a daemon?
 
 One look for `explain`, and one after the other for `capture`: the node through `observe.node`, the pods from the container
-runtime and the manifests, their disk usage measured on the spot. Works with no runtime at all, and says so.
+runtime and the manifests, or from the API server where one is configured, their disk usage measured on the spot. Works with no
+runtime at all, and says so.
 """
 
 from collections.abc import Iterable, Mapping
@@ -27,6 +28,7 @@ from evictd.observe.roots import Roots
 
 if TYPE_CHECKING:  # the client brings the whole gRPC library along
     from evictd.observe.runtime_view import RuntimeReader, RuntimeView
+    from evictd.offline.cluster_pods import ClusterPods
 
 RUNTIME = "container runtime"
 
@@ -65,6 +67,7 @@ class LiveNode:
         self._disk_usage = DiskUsageCache(PodDiskMeter(self._roots, self.now).measure, clock=self.now)
         self._manifests = ManifestReader(settings.static_pod_path, load_yaml)
         self._runtime: RuntimeReader | None = None
+        self._bound: ClusterPods | None = None
         self._held = ExitStack()
         options = ObserveOptions(
             policy=settings.eviction.policy,
@@ -97,6 +100,9 @@ class LiveNode:
             manifests = self._manifests.read()
             found = node_pods(view, manifests, node_name=self._settings.cluster.node_name)
             pods, problems = found.active, (*problems, *found.problems, *manifests.problems)
+        if self._settings.cluster.kubeconfig:
+            bound, more = self._cluster().active()
+            pods, problems = pods if bound is None else bound, (*problems, *more)
         self._measure(pods)
         seen = self._observer.observe(pods, view, has_runtime=view is not None)
         observation = Observation(
@@ -144,6 +150,13 @@ class LiveNode:
             client = CriClient(self._settings.container_runtime_endpoint, timeout_seconds=seconds)
             self._runtime = RuntimeReader(self._held.enter_context(client))
         return self._runtime
+
+    def _cluster(self) -> "ClusterPods":
+        if self._bound is None:
+            from evictd.offline.cluster_pods import ClusterPods  # noqa: PLC0415 - brings the API's client along
+
+            self._bound = self._held.enter_context(ClusterPods(self._settings.cluster, clock=self.now))
+        return self._bound
 
     def _measure(self, pods: Iterable[Pod]) -> None:
         """Measure every pod's disk usage now: one look has no time to wait for a thread in the background."""
