@@ -59,17 +59,38 @@ def walk(top: Path, pace: Pace | None = None) -> None:
 
 
 def compare(name: str, top: Path) -> list[Result]:
-    """Take turns with `du`, so that both see the same noise."""
-    ours, theirs, ratios = [], [], []
-    for _ in range(RUNS + 1):
-        ours.append(timed(lambda: walk(top)))
-        theirs.append(timed(lambda: subprocess.run(["du", "-sx", str(top)], check=True, stdout=subprocess.DEVNULL)))
-        ratios.append(ours[-1] / theirs[-1])
-    print(f"{name}: median ratio to du {statistics.median(ratios[1:]):.2f}, lowest {min(ratios[1:]):.2f}")
+    """Take turns with `du`, each going first every other time, so that both see the same noise and the same caches."""
+    ours, theirs = Samples(), Samples()
+    for turn in range(RUNS + 1):
+        steps: list[Callable[[], None]] = [lambda: ours.add(lambda: walk(top)), lambda: theirs.add(lambda: du(top))]
+        for step in steps if turn % 2 else reversed(steps):
+            step()
+    wall, cpu = (
+        statistics.median(mine / other for mine, other in zip(left[1:], right[1:], strict=True))
+        for left, right in ((ours.wall_ms, theirs.wall_ms), (ours.cpu_ms, theirs.cpu_ms))
+    )
+    print(f"{name}: median ratio to du {wall:.2f} by the clock, {cpu:.2f} in processor time")
     return [
-        summarize(f"disk usage: 10^6 files, {name}", ours[1:]),
-        summarize(f"disk usage: du, 10^6 files, {name}", theirs[1:]),
+        summarize(f"disk usage: 10^6 files, {name}", ours.wall_ms[1:]),
+        summarize(f"disk usage: du, 10^6 files, {name}", theirs.wall_ms[1:]),
     ]
+
+
+class Samples:
+    """Times of one way to do it, by the clock and in processor time of this process and its children."""
+
+    def __init__(self) -> None:
+        self.wall_ms: list[float] = []
+        self.cpu_ms: list[float] = []
+
+    def add(self, function: Callable[[], object]) -> None:
+        before = sum(os.times()[:4])
+        self.wall_ms.append(timed(function))
+        self.cpu_ms.append((sum(os.times()[:4]) - before) * 1e3)
+
+
+def du(top: Path) -> None:
+    subprocess.run(["du", "-sx", str(top)], check=True, stdout=subprocess.DEVNULL)
 
 
 def timed(function: Callable[[], object]) -> float:
