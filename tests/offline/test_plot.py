@@ -82,7 +82,12 @@ def test_labels_do_not_lie_over_one_another() -> None:
     time = plot._time(Chart(start=0, end=600 * SECOND, marks=marks))
     assert plot._assign_lanes(marks, time) == [0, 1, 2, 0]
     many = tuple(Mark(kind=MarkKind.EVICTION, at=at * SECOND, text="evict x") for at in range(100))
-    assert max(plot._assign_lanes(many, time)) < 8
+    assert plot._assign_lanes(many, time)[:10] == [0, 1, 2, 3, 4, 5, 6, 7, -1, -1]
+
+
+def test_a_story_of_months_has_a_readable_axis() -> None:
+    time = plot._time(Chart(start=0, end=300 * 86400 * SECOND))
+    assert 300 * 86400 / time.tick <= 11
 
 
 @pytest.mark.parametrize("name", ["story.pdf", "story", "story.svg.gz"])

@@ -4,7 +4,10 @@ import io
 
 import pytest
 from tests.offline.stories import GI, SCENARIOS, check_golden, memory_step, memory_story, played, pod
+from tests.parity.compare import VECTORS
+from tests.parity.evaluate import read_lines
 
+from evictd.codec.scenario import decode_scenario
 from evictd.core.config import Policy
 from evictd.offline.console import make_console
 from evictd.offline.rehearse import rehearse
@@ -95,3 +98,19 @@ def test_everything_shows_calm_copies_too() -> None:
     everything = shown("disk-reclaim-suffices", 80, everything=True)
     assert "calm:" not in everything
     assert "containerfs.available" in everything
+
+
+def test_every_recorded_story_can_be_told() -> None:
+    """The kubelet's own unit suite, odd names and missing numbers included, under both policies."""
+    for document in read_lines(VECTORS / "kubelet-1.36-unit-suite.jsonl.gz"):
+        if document["kind"] != "scenario":
+            continue
+        document.pop("expect")
+        scenario = decode_scenario(document)
+        for policy in Policy:
+            config = own_config(scenario, policy)
+            out = io.StringIO()
+            print_story(scenario.name, tuple(rehearse(scenario, config)), View(config=config), make_console(out, 80))
+            lines = out.getvalue().splitlines()
+            assert len([line for line in lines if line.startswith("at ")]) == len(scenario.steps)
+            assert max(map(len, lines)) <= 80

@@ -116,6 +116,8 @@ def _figure(title: str, subtitle: str, chart: Chart) -> "Figure":
 
     time = _time(chart)
     lanes = _assign_lanes(chart.marks, time)
+    if unnamed := lanes.count(-1):
+        subtitle = f"{subtitle}; {unnamed} marks have no room for a label".removeprefix("; ")
     lane_height = _LANE_HEIGHT * (max(lanes, default=-1) + 1)
     height = _TOP + lane_height + _PANEL_HEIGHT * max(1, len(chart.panels)) + _BOTTOM
     figure = Figure(figsize=(_WIDTH, height), facecolor="white")
@@ -142,7 +144,8 @@ def _axes(figure: "Figure", bottom: float, tall: float, height: float) -> "Axes"
 
 def _time(chart: Chart) -> _Time:
     start, end = chart.start / SECOND, max(chart.end, chart.start + SECOND) / SECOND
-    tick = next((t for t in _TICKS if (end - start) / t <= 11), _TICKS[-1])
+    days = -int(-(end - start) // (11 * _TICKS[-1]))
+    tick = next((t for t in _TICKS if (end - start) / t <= 11), days * _TICKS[-1])
     room = (end - start) * 0.012
     return _Time(start=start - room, end=end + room, tick=tick)
 
@@ -277,13 +280,15 @@ def _draw_mark(axes: "Axes", panel: Panel, mark: Mark) -> None:
 
 
 def _assign_lanes(marks: Sequence[Mark], time: _Time) -> list[int]:
-    """Give each mark the lowest lane in which its label touches no other; the last lane takes all that are left."""
+    """Give each mark the lowest lane in which its label touches no other; -1 where every lane is taken."""
     ends: list[float] = []
     lanes: list[int] = []
     for mark in marks:
         start, end = _extent(mark, time)
         lane = next((i for i, taken in enumerate(ends) if taken < start), len(ends))
-        lane = min(lane, _MAX_LANES - 1)
+        if lane == _MAX_LANES:
+            lanes.append(-1)
+            continue
         if lane == len(ends):
             ends.append(end)
         ends[lane] = max(ends[lane], end)
@@ -303,6 +308,8 @@ def _draw_lanes(axes: "Axes", marks: Sequence[Mark], lanes: Sequence[int], time:
     axes.axis("off")
     axes.set_zorder(-1)
     for mark, lane in zip(marks, lanes, strict=True):
+        if lane < 0:
+            continue
         shape, colour = _MARKS[mark.kind]
         at = mark.at / SECOND
         foot = -0.5 - _TITLE / _LANE_HEIGHT
