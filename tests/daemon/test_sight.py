@@ -1,0 +1,15 @@
+"""A sight is a frozen value."""
+
+import dataclasses
+
+import pytest
+from tests.daemon.world import GI, NOW, WALL, observe
+
+from evictd.daemon.sight import Sight
+
+
+def test_nothing_about_a_look_changes_afterwards() -> None:
+    sight = Sight(now=NOW, wall=WALL, observation=observe(GI))
+    assert not sight.held
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        sight.now = 0  # type: ignore[misc]

@@ -1,0 +1,70 @@
+"""Who tells what: lines in the log, numbers, and the last decisions."""
+
+from pathlib import Path
+
+import pytest
+from tests.daemon.double import House
+from tests.daemon.test_metrics import samples, value
+from tests.daemon.world import GI, NOW, WALL, observe, step
+
+from evictd.act.perform import Failure
+from evictd.core.decision import EvictPod, RecordEvent, ReportConditions
+from evictd.core.duration import SECOND
+from evictd.errors import NodeError
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> House:
+    made = House(tmp_path, [observe(4 * GI)])
+    made.close()
+    return made
+
+
+def eviction() -> EvictPod:
+    return next(decision for decision in step(GI // 2).decisions if isinstance(decision, EvictPod))
+
+
+def test_a_decision_is_a_line_and_is_remembered(house: House) -> None:
+    house.teller.decision(eviction())
+    (line,) = house.logged
+    assert line["pod"] == "default/hog"
+    (decided,) = house.teller.recent()
+    assert (decided.wall, decided.kind) == (WALL, "EvictPod")
+
+
+def test_in_a_dry_run_it_is_what_would_be(house: House) -> None:
+    house.teller.dry_run = True
+    house.teller.decision(ReportConditions(conditions=()))
+    assert house.teller.recent()[0].text == "would report no pressure"
+
+
+def test_only_so_many_decisions_are_remembered(house: House) -> None:
+    for _ in range(200):
+        house.teller.decision(eviction())
+    assert len(house.teller.recent()) == 50
+
+
+def test_events_are_told_at_their_level(house: House) -> None:
+    house.teller.event(RecordEvent(type="Warning", reason="A", message="b"))
+    house.teller.event(RecordEvent(type="Normal", reason="C", message="d"))
+    assert [line["event"] for line in house.logged] == ["b", "d"]
+
+
+def test_a_failure_is_told_and_counted(house: House) -> None:
+    house.teller.failures([Failure(decision=eviction(), error=NodeError("no"))])
+    assert value(samples(house.metrics), "evictd_errors_total", source="perform") == 1
+    assert "evict default/hog" in house.logged[0]["detail"]
+
+
+def test_an_eviction_counts_with_the_time_since_the_crossing(house: House) -> None:
+    house.teller.actions([eviction()], since=NOW, acted=NOW + SECOND // 100)
+    found = samples(house.metrics)
+    labels = {"eviction_signal": "memory.available", "reason": "pressure"}
+    assert value(found, "evictd_evictions_total", **labels) == 1
+    assert value(found, "evictd_reaction_seconds_sum", action="evict") == 0.01
+
+
+def test_the_age_of_the_numbers_is_noted_at_every_ranking(house: House) -> None:
+    house.teller.stats_age(step(GI // 2).findings, observe(GI // 2), NOW + SECOND)
+    found = samples(house.metrics)
+    assert value(found, "evictd_eviction_stats_age_seconds_sum", eviction_signal="memory.available") == 1
