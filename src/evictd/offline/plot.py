@@ -56,6 +56,8 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 0.75, 1.35, 0.95, 0.05
 _TITLE = 0.3
 _MAX_LANES = 8
 _LONGEST_TITLE = 90
+_HEADROOM = 1.27
+"""The names of the bands stand above the line."""
 _DOTTED = 60
 """Up to so many readings each has a dot."""
 _LETTER = 0.074
@@ -197,8 +199,8 @@ def _draw_amount_axis(axes: "Axes", panel: Panel, resource: Resource) -> None:
     highest = max([*(value for _, value in panel.points), *(level.limit for level in panel.levels)])
     lowest = min([0, *(value for _, value in panel.points)])
     step = _nice_step(max(highest, 1), binary=resource in {Resource.MEMORY, Resource.EPHEMERAL_STORAGE})
-    ticks = list(range(0, int(highest * 1.12) + 1, step))
-    axes.set_ylim(lowest * 1.1, max(highest, 1) * 1.14)
+    ticks = list(range(0, int(highest * _HEADROOM) + 1, step))
+    axes.set_ylim(lowest * 1.1, max(highest, 1) * _HEADROOM)
     axes.set_yticks(ticks, [units_words(tick, resource) for tick in ticks])
     axes.grid(visible=True, axis="y", color=_GRID, linewidth=0.7)
 
@@ -219,6 +221,8 @@ def _nice_step(highest: float, *, binary: bool) -> int:
 
 
 def _draw_band(axes: "Axes", band: Band, chart: Chart, time: _Time) -> None:
+    from matplotlib.patheffects import withStroke  # noqa: PLC0415
+
     colour = _BANDS[band.condition]
     end = time.end if band.end >= chart.end else band.end / SECOND
     axes.axvspan(band.start / SECOND, end, color=colour, alpha=0.16, linewidth=0, zorder=1)
@@ -232,6 +236,7 @@ def _draw_band(axes: "Axes", band: Band, chart: Chart, time: _Time) -> None:
             fontsize=7.5,
             color=_QUIET,
             zorder=5,
+            path_effects=[withStroke(linewidth=2.5, foreground="white", alpha=0.9)],
         )
 
 
