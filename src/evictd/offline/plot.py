@@ -221,8 +221,6 @@ def _nice_step(highest: float, *, binary: bool) -> int:
 
 
 def _draw_band(axes: "Axes", band: Band, chart: Chart, time: _Time) -> None:
-    from matplotlib.patheffects import withStroke  # noqa: PLC0415
-
     colour = _BANDS[band.condition]
     end = time.end if band.end >= chart.end else band.end / SECOND
     axes.axvspan(band.start / SECOND, end, color=colour, alpha=0.16, linewidth=0, zorder=1)
@@ -236,7 +234,7 @@ def _draw_band(axes: "Axes", band: Band, chart: Chart, time: _Time) -> None:
             fontsize=7.5,
             color=_QUIET,
             zorder=5,
-            path_effects=[withStroke(linewidth=2.5, foreground="white", alpha=0.9)],
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 1.2},
         )
 
 
