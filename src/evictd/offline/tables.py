@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 
 _FLEXIBLE = frozenset({"POD", "WHY", "STANDING", "SOURCE"})
 """Columns that may run over more than one line."""
+_WIDE = 110
+"""From so many columns on there is room for a signal's source beside its numbers."""
 _SHOWN_AROUND = 3
 """Rows of a ranking in a story: the victim, and who would have been next."""
 
@@ -223,12 +225,19 @@ def print_explanation(explained: Explanation, view: View, to: "Console") -> None
     """Print each signal with its distance, then for each kind of shortage the pods in the order in which they would go."""
     conditions = conditions_words(explained.state.node_conditions)
     to.print(f"{clean(explained.title)}: policy {view.config.policy.value}, conditions: {conditions}", style="bold")
-    to.print(_signal_table(explained))
+    beside = bool(explained.sources) and to.width >= _WIDE
+    to.print(_signal_table(explained, sources=beside))
+    if explained.sources and not beside:
+        for signal in dict.fromkeys(finding.threshold.signal for finding in explained.thresholds):
+            to.print(f"  {signal.value}: {clean(explained.sources.get(signal, ''))}", style="dim")
     if explained.unobserved:
         to.print(_unobserved(explained.unobserved), style="yellow")
-    for queue in explained.queues:
-        to.print()
-        _print_queue(queue, explained, view, to)
+    to.print()
+    if not explained.observation.pods:
+        blind = any(problem.source == RUNTIME for problem in explained.observation.problems)
+        to.print("the pods are unknown without a container runtime" if blind else "there are no pods", style="bold")
+    else:
+        _print_queues(explained.queues, view, to)
     notes = [_say(note, view) for note in explained.notes]
     notes += [f"{clean(p.source)}: {clean(p.detail)}" for p in explained.observation.problems]
     if notes or explained.oom_scores:
@@ -241,24 +250,22 @@ def print_explanation(explained: Explanation, view: View, to: "Console") -> None
         )
 
 
-def _signal_table(explained: Explanation) -> "Table":
-    columns = ["SIGNAL", "AVAILABLE>", "THRESHOLD>", "DISTANCE>", "STANDING"]
-    table = _table(*columns, *(["SOURCE"] if explained.sources else []))
+def _signal_table(explained: Explanation, *, sources: bool) -> "Table":
+    table = _table("SIGNAL", "AVAILABLE>", "THRESHOLD>", "DISTANCE>", "STANDING", *(["SOURCE"] if sources else []))
     for finding in explained.thresholds:
-        source = [explained.sources.get(finding.threshold.signal, "")] if explained.sources else []
+        source = [clean(explained.sources.get(finding.threshold.signal, ""))] if sources else []
         style = "yellow" if finding.met or finding.kept_by_min_reclaim else ""
         table.add_row(*_threshold_cells(finding), *source, style=style)
     return table
 
 
-def _print_queue(queue: Queue, explained: Explanation, view: View, to: "Console") -> None:
-    signals = ", ".join(signal.value for signal in queue.signals)
-    candidate = next((row for row in queue.rows if not protection(row.pod, view.config)), None)
-    if not queue.rows:
-        blind = any(problem.source == RUNTIME for problem in explained.observation.problems)
-        nobody = "the pods are unknown without a container runtime" if blind else "there are no pods to evict"
-        to.print(f"{signals}: {nobody}", style="bold")
-        return
-    first = "nobody may be evicted" if candidate is None else f"next would be {pod_name(candidate.pod)}"
-    to.print(f"{signals}: {first}", style="bold")
-    to.print(ranking_table(queue.rows, queue.resource, view))
+def _print_queues(queues: Sequence[Queue], view: View, to: "Console") -> None:
+    for number, queue in enumerate(queues):
+        if number:
+            to.print()
+        signals = ", ".join(signal.value for signal in queue.signals)
+        candidate = next((row for row in queue.rows if not protection(row.pod, view.config)), None)
+        first = "nobody may be evicted" if candidate is None else f"next would be {pod_name(candidate.pod)}"
+        to.print(f"{signals}: {first}", style="bold")
+        if queue.rows:
+            to.print(ranking_table(queue.rows, queue.resource, view))
