@@ -2,7 +2,8 @@
 
 from tests.offline.stories import played
 
-from evictd.core.config import Policy
+from evictd.core.config import EvictionConfig, Policy
+from evictd.core.decision import Silence
 from evictd.core.signal import Signal
 from evictd.offline.next_up import Explanation, explanation
 from evictd.offline.source import own_config
@@ -37,3 +38,14 @@ def test_missing_stats_rank_by_policy() -> None:
     assert _explain("missing-stats", 1, Policy.STANDARD).queues[0].rows[-1].name == "database"
     # Under Kubelet the database goes first, and is on its way already.
     assert [row.name for row in _explain("missing-stats", 1, Policy.KUBELET).queues[0].rows] == ["leak", "web"]
+
+
+def test_a_protected_culprit_means_that_nobody_would_go() -> None:
+    """Under Standard, and only while the threshold is met."""
+    calm, pressed = (_explain("protected-culprit", step).queues[0] for step in (0, 1))
+    assert calm.next_row(EvictionConfig()) is not None
+    assert pressed.next_row(EvictionConfig()) is None
+    assert pressed.stop is not None
+    assert pressed.stop.why is Silence.PROTECTED_CULPRIT
+    kubelet = _explain("protected-culprit", 2, Policy.KUBELET).queues[0]
+    assert kubelet.stop is None

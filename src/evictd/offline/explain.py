@@ -129,9 +129,12 @@ def explanation_document(explained: Explanation, *, rows: int | None = TOP_ROWS)
 def _queue(queue: Queue, explained: Explanation, rows: int | None) -> Document:
     shown = queue.rows if rows is None else queue.rows[:rows]
     following = (*queue.rows[1:], None)
+    candidate = queue.next_row(explained.config)
     return {
         "signals": [signal.value for signal in queue.signals],
         "resource": queue.resource.value,
+        "next": None if candidate is None else candidate.pod.full_name,
+        "stop": None if queue.stop is None else say_finding(queue.stop, explained.config),
         "pods": len(queue.rows),
         "rows": [
             {

@@ -6,9 +6,11 @@ Signals whose rankings are the same are put together: on a node with one filesys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from evictd.core.config import EvictionConfig
-from evictd.core.decision import Finding, RankedPod, SignalUnobserved, ThresholdFinding
-from evictd.core.observation import Filesystems, Observation
+from evictd.core.choose import protected_culprit
+from evictd.core.config import EvictionConfig, Policy
+from evictd.core.decision import Finding, RankedPod, Ranking, SignalUnobserved, Silent, ThresholdFinding
+from evictd.core.evict import is_protected
+from evictd.core.observation import Filesystems, Observation, SignalObservation
 from evictd.core.oom import OomScoreDifference
 from evictd.core.rank import rank
 from evictd.core.reclaim import layout_of
@@ -24,6 +26,14 @@ class Queue:
     resource: Resource
     thresholds: tuple[ThresholdFinding, ...]
     rows: tuple[RankedPod, ...]
+    stop: Silent | None = None
+    """Why nobody would go although somebody could: a protected culprit (policy Standard)."""
+
+    def next_row(self, config: EvictionConfig) -> RankedPod | None:
+        """Give the first one that may go; `None` if nobody would."""
+        if self.stop is not None:
+            return None
+        return next((row for row in self.rows if not is_protected(row.pod, config)), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +74,9 @@ def explanation(
         thresholds=thresholds,
         unobserved=tuple(dict.fromkeys(finding.signal for finding in told if isinstance(finding, SignalUnobserved))),
         queues=_queues(thresholds, config, observation, state),
-        notes=tuple(finding for finding in told if not isinstance(finding, ThresholdFinding | SignalUnobserved)),
+        notes=tuple(
+            finding for finding in told if not isinstance(finding, ThresholdFinding | SignalUnobserved | Ranking)
+        ),
         sources=sources or {},
         oom_scores=oom_scores,
     )
@@ -81,13 +93,35 @@ def _queues(
     for signal in dict.fromkeys(finding.threshold.signal for finding in thresholds):
         rows = rank(signal, pods, observation.pod_stats, layout, config.policy)
         own = tuple(finding for finding in thresholds if finding.threshold.signal is signal)
-        queue = Queue(signals=(signal,), resource=SIGNAL_TO_RESOURCE[signal], thresholds=own, rows=rows)
-        same = next((i for i, q in enumerate(queues) if q.resource is queue.resource and q.rows == rows), None)
+        queue = Queue(
+            signals=(signal,),
+            resource=SIGNAL_TO_RESOURCE[signal],
+            thresholds=own,
+            rows=rows,
+            stop=_stop(own, rows, config),
+        )
+        same = next((i for i, q in enumerate(queues) if _agree(q, queue)), None)
         if same is None:
             queues.append(queue)
         else:
             queues[same] = _joined(queues[same], queue)
     return tuple(queues)
+
+
+def _stop(findings: tuple[ThresholdFinding, ...], rows: tuple[RankedPod, ...], config: EvictionConfig) -> Silent | None:
+    if config.policy is not Policy.STANDARD:
+        return None
+    for finding in findings:
+        if finding.met:
+            seen = SignalObservation(available=finding.available, capacity=finding.capacity)
+            if (stop := protected_culprit(rows, finding.threshold, seen, config)) is not None:
+                return stop
+    return None
+
+
+def _agree(first: Queue, second: Queue) -> bool:
+    same_end = (first.stop is None) == (second.stop is None)
+    return first.resource is second.resource and first.rows == second.rows and same_end
 
 
 def _joined(first: Queue, second: Queue) -> Queue:
@@ -96,4 +130,5 @@ def _joined(first: Queue, second: Queue) -> Queue:
         resource=first.resource,
         thresholds=(*first.thresholds, *second.thresholds),
         rows=first.rows,
+        stop=first.stop,
     )

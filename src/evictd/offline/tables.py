@@ -264,8 +264,8 @@ def _print_queues(queues: Sequence[Queue], view: View, to: "Console") -> None:
         if number:
             to.print()
         signals = ", ".join(signal.value for signal in queue.signals)
-        candidate = next((row for row in queue.rows if not protection(row.pod, view.config)), None)
-        first = "nobody may be evicted" if candidate is None else f"next would be {pod_name(candidate.pod)}"
+        candidate = queue.next_row(view.config)
+        first = "nobody would go" if candidate is None else f"next would be {pod_name(candidate.pod)}"
         to.print(f"{signals}: {first}", style="bold")
         if queue.rows:
             to.print(ranking_table(queue.rows, queue.resource, view))
