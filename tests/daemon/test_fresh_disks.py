@@ -26,9 +26,14 @@ def reclaiming(observation: Observation) -> State:
 
 
 def test_everybody_is_measured_while_any_filesystem_is_near_its_threshold() -> None:
-    assert not_calm(step(4 * GI, disk=90).findings) == frozenset()
-    assert not_calm(step(4 * GI, disk=59).findings) == frozenset(Filesystem)
-    assert not_calm(()) == frozenset(Filesystem)
+    assert not_calm(step(4 * GI, disk=90).findings, State()) == frozenset()
+    assert not_calm(step(4 * GI, disk=59).findings, State()) == frozenset(Filesystem)
+    assert not_calm((), State()) == frozenset(Filesystem)
+
+
+def test_everybody_is_measured_while_collectors_are_at_work() -> None:
+    state = reclaiming(observe(4 * GI))
+    assert not_calm(step(4 * GI, disk=90).findings, state) == frozenset(Filesystem)
 
 
 def test_after_a_collection_the_walks_since_it_began_are_waited_for() -> None:

@@ -8,7 +8,7 @@ from tests.daemon.test_metrics import samples, value
 from tests.daemon.world import GI, NOW, WALL, observe, step
 
 from evictd.act.perform import Failure
-from evictd.core.decision import EvictPod, RecordEvent, ReportConditions
+from evictd.core.decision import EvictPod, RecordEvent, ReportConditions, Silence, Silent
 from evictd.core.duration import SECOND
 from evictd.errors import NodeError
 
@@ -68,3 +68,9 @@ def test_the_age_of_the_numbers_is_noted_at_every_ranking(house: House) -> None:
     house.teller.stats_age(step(GI // 2).findings, observe(GI // 2), NOW + SECOND)
     found = samples(house.metrics)
     assert value(found, "evictd_eviction_stats_age_seconds_sum", eviction_signal="memory.available") == 1
+
+
+def test_a_dry_run_does_not_tell_of_waiting(house: House) -> None:
+    house.teller.dry_run = True
+    house.teller.findings([Silent(why=Silence.WAITING_FOR_RELEASE), Silent(why=Silence.NOTHING_EVICTABLE)], ())
+    assert [line["event"] for line in house.logged] == ["NothingEvictable"]

@@ -87,7 +87,11 @@ class Story:
 
     def __enter__(self) -> Self:
         self.state.mkdir(mode=0o700, exist_ok=True)
-        self.start()
+        try:
+            self.start()
+        except BaseException:
+            self.kill()
+            raise
         return self
 
     def __exit__(

@@ -28,10 +28,13 @@ _NEAR_PART = 10
 """A filesystem is not calm once it is within a tenth of its capacity of a threshold."""
 
 
-def not_calm(findings: Collection[Finding]) -> Collection[Filesystem]:
-    """Say for which filesystems pods should be measured: all if any is near a threshold, since pods fill them together."""
+def not_calm(findings: Collection[Finding], state: State) -> Collection[Filesystem]:
+    """Say for which filesystems pods should be measured: all if any is near a threshold, since pods fill them together.
+
+    Also all while collectors are at work: what follows may be a choice among pods.
+    """
     tested = [f for f in findings if isinstance(f, ThresholdFinding) and f.threshold.signal in SIGNAL_TO_FILESYSTEM]
-    if not findings:
+    if not findings or isinstance(state.phase, Reclaiming):
         return frozenset(Filesystem)
     near = any(
         finding.available.value() <= finding.limit.value() + finding.capacity.value() // _NEAR_PART

@@ -65,7 +65,7 @@ class NodeEyes:
             () if pods is None else pods.active,
             view,
             has_runtime=True,
-            near=not_calm(look.findings),
+            near=not_calm(look.findings, look.state),
             outcomes=look.outcomes,
         )
         problems = (*problem, *(() if pods is None else pods.problems), *observation.problems)

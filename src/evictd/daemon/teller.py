@@ -16,6 +16,8 @@ from evictd.core.decision import (
     Ranking,
     ReclaimNode,
     RecordEvent,
+    Silence,
+    Silent,
     Wait,
 )
 from evictd.core.duration import SECOND
@@ -67,7 +69,9 @@ class Teller:
 
     def findings(self, findings: Iterable[Finding], problems: Iterable[Problem]) -> None:
         """Log what began and what ended since the last cycle."""
-        now = topics(findings, problems)
+        # A dry run waits for nobody: that its steps do not follow from each other is nothing to tell.
+        told = [f for f in findings if not (self.dry_run and isinstance(f, Silent) and f.why in _WAITING)]
+        now = topics(told, problems)
         for line in changes(self._topics, now):
             self._log.log(_LEVELS[line.level], line.event, **line.fields)
         for key in now.keys() - self._topics.keys():
@@ -128,3 +132,4 @@ class Teller:
 
 
 _LEVELS = {"info": 20, "warning": 30}
+_WAITING = {Silence.WAITING_FOR_RELEASE, Silence.WAITING_FOR_VICTIM, Silence.RECLAIM_SUFFICED}
