@@ -9,7 +9,7 @@ import json
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -141,7 +141,9 @@ def scenario_of_journal(paths: Sequence[Path]) -> Scenario:
             readings[-1] = Reading(now=readings[-1].now, observation=readings[-1].observation, after=entry.observation)
         else:
             readings.append(Reading(now=entry.now, observation=entry.observation))
-    return scenario_of(paths[-1].stem, entries[-1].config, readings)
+    scenario = scenario_of(paths[-1].stem, entries[-1].config, readings)
+    # Who was there is recorded, whatever was decided: a dry run evicts nobody.
+    return replace(scenario, evicted_pods_stay_active=True)
 
 
 # --- the configuration, written back ----------------------------------------------------------------------------------
