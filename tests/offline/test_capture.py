@@ -96,6 +96,11 @@ def test_only_the_last_boot_counts(tmp_path: Path) -> None:
             "enforceNodeAllocatable": ["none"],
         },
         {
+            "evictionHard": {"memory.available": "100Mi", "pid.available": "5%"},
+            "evictionSoft": {"pid.available": "10%", "nodefs.available": "1Gi", "memory.available": "1Gi"},
+            "evictionSoftGracePeriod": {"pid.available": "0s", "nodefs.available": "0s", "memory.available": "5s"},
+        },
+        {
             "evictionHard": {"pid.available": "10%", "allocatableMemory.available": "100Mi"},
             "evictionSoft": {"memory.available": "1.5Gi"},
             "evictionSoftGracePeriod": {"memory.available": "1m30s"},

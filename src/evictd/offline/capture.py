@@ -152,7 +152,7 @@ def scenario_of_journal(paths: Sequence[Path]) -> Scenario:
 def config_fields(config: EvictionConfig) -> tuple[dict[str, Any], dict[str, Any]]:
     """Write what the core obeys as fields of KubeletConfiguration and EvictdConfiguration."""
     own = [threshold for threshold in config.thresholds if threshold.origin is not Origin.DERIVED]
-    hard, soft = [t for t in own if t.hard], [t for t in own if not t.hard]
+    hard, soft = _maps(own)
     copied = any(t.signal is Signal.ALLOCATABLE_MEMORY_AVAILABLE for t in config.thresholds if t not in own)
     kubelet = {
         "evictionHard": _values(hard),
@@ -170,6 +170,21 @@ def config_fields(config: EvictionConfig) -> tuple[dict[str, Any], dict[str, Any
         "reclaim": {"containers": config.reclaim_containers, "images": config.reclaim_images.value},
     }
     return kubelet, evictd
+
+
+def _maps(thresholds: Iterable[Threshold]) -> tuple[list[Threshold], list[Threshold]]:
+    """Part the thresholds into the map of the hard and the map of the soft ones, in which order they were made.
+
+    A soft threshold with a grace period of zero acts as a hard one; it is told by where it stands.
+    """
+    hard: dict[Signal, Threshold] = {}
+    soft: list[Threshold] = []
+    for threshold in thresholds:
+        if soft or not threshold.hard or threshold.signal in hard:
+            soft.append(threshold)
+        else:
+            hard[threshold.signal] = threshold
+    return list(hard.values()), soft
 
 
 def _values(thresholds: Iterable[Threshold]) -> dict[str, str]:
