@@ -1,6 +1,8 @@
 """This node, or a journal, as a scenario file."""
 
 import json
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,15 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.offline.stories import SCENARIOS, played
 from tests.offline.test_replay import journal_of
+from tests.parity.compare import VECTORS
+from tests.parity.evaluate import read_lines
 
 from evictd.cli import main
+from evictd.codec.decision import encode_decision
 from evictd.codec.kubelet_config import eviction_config
+from evictd.codec.scenario import decode_scenario, encode_scenario
 from evictd.config.file import read_documents
 from evictd.core.config import EvictionConfig, ImageReclaim, Policy
 from evictd.core.percentage import parse_percentage
 from evictd.core.threshold import ThresholdValue
-from evictd.offline.capture import config_fields, scenario_of_journal, value_text
-from evictd.offline.rehearse import rehearse
+from evictd.offline.capture import Reading, config_fields, scenario_of, scenario_of_journal, value_text
+from evictd.offline.rehearse import Cycle, rehearse
 from evictd.offline.source import own_config
 
 
@@ -133,3 +139,28 @@ def test_options_of_evictd_are_written_back() -> None:
 def test_percentages_survive_to_the_last_bit(percent: float) -> None:
     fraction = parse_percentage(f"{percent!r}%")
     assert parse_percentage(value_text(ThresholdValue(fraction=fraction))) == fraction
+
+
+@pytest.mark.parametrize("policy", Policy)
+def test_every_recorded_story_survives_being_captured(policy: Policy) -> None:
+    """Story, scenario file, story: the kubelet's own unit suite decides the same, to the last word."""
+    for document in read_lines(VECTORS / "kubelet-1.36-unit-suite.jsonl.gz"):
+        if document["kind"] != "scenario":
+            continue
+        document.pop("expect")
+        scenario = decode_scenario(document)
+        config = own_config(scenario, policy)
+        original = tuple(rehearse(scenario, config))
+        readings = [
+            Reading(
+                now=c.at, observation=c.turns[0].observation, after=c.turns[1].observation if len(c.turns) > 1 else None
+            )
+            for c in original
+        ]
+        captured = replace(scenario_of("x", config, readings), evicted_pods_stay_active=True)
+        again = decode_scenario(json.loads(json.dumps(encode_scenario(captured))))
+        assert _decided(rehearse(again, own_config(again))) == _decided(original)
+
+
+def _decided(cycles: Iterable[Cycle]) -> list[list[dict[str, object]]]:
+    return [[encode_decision(d) for turn in cycle.turns for d in turn.step.decisions] for cycle in cycles]
