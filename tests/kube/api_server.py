@@ -397,7 +397,7 @@ class _Handler(BaseHTTPRequestHandler):
                     self._chunk({"type": "BOOKMARK", "object": mark})
                 break
         self.wfile.write(b"0\r\n\r\n")
-        self.close_connection = True
+        self.close_connection = double.stopping.is_set()
 
     def _watch_event(self, request: Attributes, change: Any, matches: Any) -> None:
         if change.key[0] != request.resource:

@@ -81,7 +81,7 @@ def _check_fields(value: object, model: str, path: str) -> list[str]:
     types = {cls.attribute_map[name]: kind for name, kind in cls.openapi_types.items()}
     found = [f"{path}.{key}: not a field of {model}" for key in value if key not in types]
     for name, field in cls.model_fields.items():
-        wire = cls.attribute_map[name]
+        wire = field.serialization_alias or name
         if field.is_required() and wire not in value:
             found.append(f"{path}.{wire}: required by {model}")
     for key, item in value.items():
