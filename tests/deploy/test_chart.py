@@ -1,0 +1,105 @@
+"""The Helm chart: its values have a schema that refuses mistakes, and with the default values it is the base of kustomize.
+
+Rendering needs Helm itself: the package `helm-python-sdk` (Helm 4 as a library) or a `helm` binary; without either it is skipped.
+"""
+
+import copy
+import importlib
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from tests.deploy.manifests import CHART, Json, base, documents
+from tests.kube import models
+
+from evictd.config.file import load
+
+SCHEMA = json.loads((CHART / "values.schema.json").read_text())
+(VALUES,) = documents(CHART / "values.yaml")
+
+
+def changed(path: str, value: object) -> Json:
+    """The default values with one of them changed; `None` takes it out."""
+    made = copy.deepcopy(VALUES)
+    *way, last = path.split(".")
+    place = made
+    for name in way:
+        place = place[name]
+    place.pop(last, None)
+    if value is not None:
+        place[last] = value
+    return made
+
+
+def rendered(values: Json, tmp_path: Path) -> dict[tuple[str, str], Json]:
+    """What Helm makes of the chart, by kind and name."""
+    texts: list[str]
+    if shutil.which("helm"):
+        (tmp_path / "values.yaml").write_text(yaml.safe_dump(values))
+        command = ["helm", "template", "evictd", str(CHART), "-n", "evictd", "-f", str(tmp_path / "values.yaml")]
+        texts = [subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout]
+    else:
+        pytest.importorskip("helm_python", reason="neither a helm binary nor helm-python-sdk is installed")
+        helm: Any = importlib.import_module("helm_python")
+        with helm.Chart.load(str(CHART)) as chart:
+            texts = list(chart.render(values, name="evictd", namespace="evictd").values())
+    items = [item for text in texts for item in yaml.safe_load_all(text) if item]
+    return {(item["kind"], item["metadata"]["name"]): item for item in items}
+
+
+def test_the_default_values_fit_their_schema() -> None:
+    """And the schema is one."""
+    jsonschema.Draft7Validator.check_schema(SCHEMA)
+    jsonschema.validate(VALUES, SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("image.tag", "latest"),
+        ("image.tag", None),
+        ("image.pullpolicy", "Always"),
+        ("resources.memory", "lots"),
+        ("resources.limits", {}),
+        ("containerd.root", "var/lib/containerd"),
+        ("evictd.cluster.podTermination", "Kill"),
+        ("evictd.cluster.kubeconfig", ""),
+        ("evictd.cluster.conditionType", "Own"),
+        ("replicas", 3),
+        ("evictionAPI", False),
+    ],
+)
+def test_mistakes_are_refused(path: str, value: object) -> None:
+    """Misspelt, missing, out of range; and no Eviction API while the configuration would use it."""
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(changed(path, value), SCHEMA)
+
+
+def test_with_the_default_values_it_is_the_base(tmp_path: Path) -> None:
+    """Object by object, but for the generated name of the ConfigMap and the checksum that goes with it."""
+    made = rendered(VALUES, tmp_path)
+    daemon = made[("DaemonSet", "evictd")]
+    del daemon["spec"]["template"]["metadata"]["annotations"]
+    config = made.pop(("ConfigMap", "evictd"))
+    expected = {(item["kind"], item["metadata"]["name"]): item for item in base() if item["kind"] != "Namespace"}
+    assert made == expected
+    (tmp_path / "config.yaml").write_text(config["data"]["config.yaml"])
+    settings = load(tmp_path / "config.yaml")
+    assert (settings.cluster.kubeconfig, settings.warnings) == ("in-cluster", ())
+
+
+def test_every_rendered_object_fits_the_types_of_the_api(tmp_path: Path) -> None:
+    """Also with the values that take parts away."""
+    values = changed("evictionAPI", False)
+    values["evictd"]["cluster"]["podTermination"] = "Delete"
+    values["admissionPolicy"] = False
+    made = rendered(values, tmp_path)
+    assert [fault for item in made.values() for fault in models.faults(item)] == []
+    assert ("ValidatingAdmissionPolicy", "evictd-own-node") not in made
+    rules = made[("ClusterRole", "evictd")]["rules"]
+    assert not any("pods/eviction" in rule["resources"] for rule in rules)
