@@ -11,12 +11,10 @@ from tests.conftest import reason_against_nodes
 ROOT = Path(__file__).parents[2]
 
 
-def demo(*arguments: str, **options: int) -> subprocess.CompletedProcess[str]:
+def demo(*arguments: str) -> subprocess.CompletedProcess[str]:
     argv = [sys.executable, "-m", "evictd", "demo", *arguments]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    return subprocess.run(
-        argv, capture_output=True, text=True, check=False, timeout=200, env=environment, cwd=ROOT, **options
-    )
+    return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=200, env=environment, cwd=ROOT)
 
 
 def test_without_root_it_says_so_and_rehearses(tmp_path: Path) -> None:
