@@ -27,7 +27,7 @@ from evictd.clients.kube.credentials import Credentials
 from evictd.clients.kube.events import EventClient
 from evictd.clients.kube.eviction import EvictionClient
 from evictd.clients.kube.nodes import NodeClient
-from evictd.clients.kube.pods import PodSnapshot, PodWatch
+from evictd.clients.kube.pods import PodWatch
 from evictd.clients.kube.transport import Transport
 from evictd.config.settings import ClusterSettings, ConditionTypes, PodTermination
 from evictd.core.decision import EvictPod, RecordEvent
@@ -108,6 +108,22 @@ class Cluster:
         self.transport.close()
 
 
+class _Bell:
+    """Wakes the outbox, which is built last, and the loop."""
+
+    def __init__(self, wake: Callable[[], None]) -> None:
+        self.outbox: Outbox | None = None
+        self._wake = wake
+
+    def stir(self) -> None:
+        if self.outbox is not None:
+            self.outbox.stir()
+
+    def changed(self) -> None:
+        self.stir()
+        self._wake()
+
+
 def build(
     settings: ClusterSettings,
     *,
@@ -129,47 +145,25 @@ def build(
     """
     environ = os.environ if environ is None else environ
     transport = Transport(Credentials(settings.kubeconfig, environ=environ))
-    stirs: list[Callable[[], None]] = []
-
-    def stir() -> None:
-        for each in stirs:
-            each()
-
-    def changed() -> None:
-        stir()
-        wake()
-
-    def snapshot() -> PodSnapshot:
-        return watch.snapshot
-
-    watch = PodWatch(transport, node_name, clock=clock, random=random, changed=changed)
+    bell = _Bell(wake)
+    watch = PodWatch(transport, node_name, clock=clock, random=random, changed=bell.changed)
     reporter = ClusterReporter(
         NodeClient(transport, node_name),
         node_name,
         types=_TYPES[settings.condition_types],
         taints=settings.taints,
         wall=wall,
-        stir=stir,
+        stir=bell.stir,
         rhythm=rhythm,
         jitter=random,
     )
     client = EvictionClient(transport)
-    evictor = ClusterEvictor(
-        client,
-        stopper,
-        snapshot,
-        asked=_WAYS[settings.pod_termination],
-        eviction_timeout=settings.eviction_timeout,
-        kubelet=lambda: reporter.kubelet,
-        conditions_pending=lambda: reporter.pending,
-        wall=wall,
-        stir=stir,
-    )
-    events = EventRecorder(EventClient(transport, node_name), node_name, wall=wall, stir=stir)
-    leftovers = Leftovers(client, snapshot, time_to_live=settings.evicted_pod_ttl)
+    evictor = _evictor(settings, client, stopper, watch, reporter, wall=wall, bell=bell)
+    events = EventRecorder(EventClient(transport, node_name), node_name, wall=wall, stir=bell.stir)
+    leftovers = Leftovers(client, lambda: watch.snapshot, time_to_live=settings.evicted_pod_ttl)
     lanes = (reporter, evictor, events, leftovers)
     outbox = Outbox(lanes, clock=clock, random=random, each_step=evictor.advance)
-    stirs.append(outbox.stir)
+    bell.outbox = outbox
     return Cluster(
         watch=watch,
         reporter=reporter,
@@ -178,4 +172,27 @@ def build(
         outbox=outbox,
         transport=transport,
         own_pod=frozenset({environ[POD_UID]}) if environ.get(POD_UID) else frozenset(),
+    )
+
+
+def _evictor(
+    settings: ClusterSettings,
+    client: EvictionClient,
+    stopper: Stopper,
+    watch: PodWatch,
+    reporter: ClusterReporter,
+    *,
+    wall: Callable[[], int],
+    bell: _Bell,
+) -> ClusterEvictor:
+    return ClusterEvictor(
+        client,
+        stopper,
+        lambda: watch.snapshot,
+        asked=_WAYS[settings.pod_termination],
+        eviction_timeout=settings.eviction_timeout,
+        kubelet=lambda: reporter.kubelet,
+        conditions_pending=lambda: reporter.pending,
+        wall=wall,
+        stir=bell.stir,
     )
