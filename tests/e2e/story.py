@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from evictd.clients.cri.values import ContainerState
 from evictd.core.quantity import parse_quantity
@@ -72,6 +72,22 @@ def sleepers(count: int, *, how: str = OBEDIENT) -> str:
 SLEEPS = f"{OBEDIENT}{REST}"
 
 
+def times(journal: Sequence[Plain]) -> dict[str, float]:
+    """Seconds from the first reading under pressure to the first action, and to the reading that ended the pressure."""
+    pressed = [entry["now"] for entry in journal if any(d.get("conditions") for d in entry["decisions"])]
+    acted = [entry["now"] for entry in journal if any(d["kind"] in _ACTIONS for d in entry["decisions"])]
+    calm = [
+        entry["now"]
+        for entry in journal
+        if pressed and entry["now"] > pressed[0] and any(d.get("conditions") == [] for d in entry["decisions"])
+    ]
+    found = {"action": acted[:1], "relief": calm[-1:]}
+    return {name: (at[0] - pressed[0]) / 1e9 for name, at in found.items() if at and pressed}
+
+
+_ACTIONS = {"ReclaimNode", "EvictPod"}
+
+
 @dataclass(slots=True)
 class Story:
     """A node and the evictd that watches it. Use as a context; leaving it stops evictd and looks at how it ended."""
@@ -82,6 +98,8 @@ class Story:
     arguments: Sequence[str] = ()
     pods: dict[str, RunningPod] = field(default_factory=dict)
     _process: "subprocess.Popen[bytes] | None" = None
+    ended: ClassVar[list[dict[str, float]]] = []
+    """The times of the stories that have ended well."""
 
     # --- evictd -------------------------------------------------------------------------------------------------------
 
@@ -102,6 +120,7 @@ class Story:
             print(f"--- evictd's log ---\n{self.log()}--- the node ---\n{self._describe()}", file=sys.stderr)
             return
         self.stop()
+        self.ended.append(times(self.journal()))
 
     @property
     def state(self) -> Path:

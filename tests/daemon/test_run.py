@@ -1,0 +1,109 @@
+"""`evictd run`, as a process: what it refuses before it touches anything, and how it begins and ends without a runtime."""
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evictd.errors import ExitCode
+
+KUBELET = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
+EVICTD = {"apiVersion": "evictd.io/v1alpha1", "kind": "EvictdConfiguration"}
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+def configured(folder: Path, **evictd: Any) -> Path:
+    second = {
+        **EVICTD,
+        "housekeepingInterval": "200ms",
+        "stateDirectory": str(folder / "state"),
+        "rootDir": str(folder),
+        "listenAddress": "",
+        **evictd,
+    }
+    first = {**KUBELET, "containerRuntimeEndpoint": f"unix://{folder}/nobody.sock", "podLogsDir": str(folder)}
+    path = folder / "config.yaml"
+    path.write_text(json.dumps(first) + "\n---\n" + json.dumps(second))
+    return path
+
+
+def evictd_run(*arguments: str) -> "subprocess.Popen[str]":
+    argv = [sys.executable, "-m", "evictd", "run", *arguments]
+    return subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def wait_for_page(port: int, path: str) -> tuple[int, bytes]:
+    for _ in range(600):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        try:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            body = answer.read()
+            if path != "/healthz" or answer.status == 200:
+                return answer.status, body
+        except OSError:
+            pass
+        finally:
+            connection.close()
+        time.sleep(0.05)
+    raise AssertionError(f"{path}: no answer")
+
+
+def test_a_configuration_with_faults_ends_it_before_anything_is_touched(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(json.dumps({**KUBELET, "evictionHard": {"memory.available": "lots", "disk": "1Gi"}}))
+    process = evictd_run("--config", str(path))
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == ExitCode.USAGE
+    assert "Traceback" not in said
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_without_a_runtime_it_goes_round_says_so_and_ends_when_told(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("needs root to read all cgroups")
+    port = free_port()
+    process = evictd_run("--config", str(configured(tmp_path, listenAddress=f"127.0.0.1:{port}")))
+    try:
+        assert wait_for_page(port, "/healthz") == (200, b"ok\n")
+        status, words = wait_for_page(port, "/readyz")
+        assert status == 503
+        assert b"nobody.sock" in words
+        assert json.loads(wait_for_page(port, "/statusz")[1])["kind"] == "Status"
+        assert b"evictd_cycle_duration_seconds" in wait_for_page(port, "/metrics")[1]
+    finally:
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert "Traceback" not in said
+    assert said.count("container runtime") == 1  # told once, not every cycle
+    assert (tmp_path / "state" / "state.json").exists()
+
+
+def test_a_second_daemon_on_the_same_state_is_refused(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("needs root to read all cgroups")
+    port = free_port()
+    path = configured(tmp_path, listenAddress=f"127.0.0.1:{port}")
+    first = evictd_run("--config", str(path))
+    try:
+        wait_for_page(port, "/healthz")
+        second = evictd_run("--config", str(path))
+        _, said = second.communicate(timeout=60)
+        assert second.returncode == ExitCode.UNREACHABLE
+        assert "another evictd" in said
+    finally:
+        first.send_signal(signal.SIGTERM)
+        first.communicate(timeout=60)
