@@ -57,9 +57,9 @@ def test_the_slice_grants_the_memory_that_the_service_asks_for(protection: str) 
 def test_every_capability_kept_is_explained() -> None:
     text = UNIT.read_text()
     kept = settings(UNIT)["CapabilityBoundingSet"][0].split()
-    assert kept == ["CAP_DAC_READ_SEARCH", "CAP_SYS_RESOURCE"]
+    assert kept == ["CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_SYS_RESOURCE"]
     for capability in kept:
-        assert f"# {capability}:" in text or f"{capability}: " in text
+        assert f"{capability}: " in text
 
 
 def test_what_the_signals_need_stays_open() -> None:
@@ -67,3 +67,9 @@ def test_what_the_signals_need_stays_open() -> None:
     assert unit["ProtectControlGroups"] == ["no"]
     assert unit["ProcSubset"] == ["all"]
     assert "PrivateNetwork" not in unit
+
+
+def test_every_folder_that_is_written_to_is_made_first() -> None:
+    writable = {path.removeprefix("-") for path in settings(UNIT)["ReadWritePaths"][0].split()}
+    made = {line.split()[1] for line in (DEPLOY / "evictd.tmpfiles").read_text().splitlines() if line.startswith("d ")}
+    assert writable == made
