@@ -64,9 +64,9 @@ def takes_memory(mib: int, *, pause: float = 0.1, how: str = OBEDIENT) -> str:
     )
 
 
-def sleepers(count: int, *, how: str = OBEDIENT) -> str:
-    """Start so many processes that sleep."""
-    return f"{how}i=0; while [ $i -lt {count} ]; do sleep 100000 & i=$((i+1)); done; {REST}"
+def sleepers(count: int, *, pause: float = 0, how: str = OBEDIENT) -> str:
+    """Start so many processes that sleep, one at a time."""
+    return f"{how}i=0; while [ $i -lt {count} ]; do sleep 100000 & i=$((i+1)); sleep {pause}; done; {REST}"
 
 
 SLEEPS = f"{OBEDIENT}{REST}"

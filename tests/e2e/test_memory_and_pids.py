@@ -64,7 +64,7 @@ def test_process_ids_run_out_and_priority_decides_who_goes_first(make_node: Node
         Story(node, {"evictionHard": {"pid.available": "150"}}, arguments=["--proc", str(proc)]) as story,
     ):
         story.pod("innocent", priority=999_999_999)
-        story.pod("important", sleepers(270), priority=999_999_999)
+        story.pod("important", sleepers(300, pause=0.05), priority=999_999_999)
         story.pod("bomb", sleepers(100))
         story.until_condition("PIDPressure")
         story.until_evicted("bomb", "important")
