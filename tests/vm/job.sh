@@ -4,6 +4,6 @@ export PYTHONPATH=/srv/job/site:/srv/job/src EVICTD_VM=1 PYTHONUNBUFFERED=1 PYTH
 cut -d' ' -f1 /proc/uptime >out/boot-seconds
 set --
 while IFS= read -r argument; do set -- "$@" "$argument"; done <arguments
-python3 -m pytest -p no:cacheprovider --junitxml=out/junit.xml -v --no-header --color=no "$@" tests/vm/guest
+python3 -m pytest -p no:cacheprovider --junitxml=out/junit.xml -v --no-header --color=no --confcutdir=tests/vm/guest "$@" tests/vm/guest
 journalctl --no-pager --boot >out/journal.txt
 sync

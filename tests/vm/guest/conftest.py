@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from tests.vm.guest import service
 from tests.vm.guest import workload as workloads
 from tests.vm.guest.node import Node
 from tests.vm.guest.waiting import wait_for
@@ -47,3 +48,19 @@ def node(machine: Node) -> Iterator[Node]:
     machine.remove_all_pods()
     yield machine
     machine.remove_all_pods()
+
+
+@pytest.fixture(scope="session")
+def installed(machine: Node) -> None:
+    """Evictd's units, launcher and folders."""
+    service.install()
+
+
+@pytest.fixture(scope="session")
+def evictd(installed: None) -> Iterator[None]:
+    """The service, started once for everybody: a start takes long under emulation, a reload does not."""
+    service.configure({})
+    service.start()
+    service.wait_until_watching()
+    yield
+    service.stop()

@@ -11,12 +11,15 @@ import uuid
 from dataclasses import replace
 from pathlib import Path
 
+from tests.vm.guest.waiting import wait_for
+
 from evictd.clients.cri import CriClient
 from evictd.clients.cri.create import ContainerRequest, PodStarter, SandboxRequest
 from evictd.clients.cri.values import LinuxResources, Mount
 from evictd.core.pod import QOSClass
 from evictd.demo import pods
 from evictd.demo.images import ImageRecipe, write_archive
+from evictd.errors import RuntimeUnavailableError
 
 ENDPOINT = "unix:///run/containerd/containerd.sock"
 CGROUPS = Path("/sys/fs/cgroup")
@@ -50,10 +53,19 @@ class Node:
     def __init__(self) -> None:
         self.client = CriClient(ENDPOINT)
         self._starter = PodStarter(ENDPOINT, timeout_seconds=120)
+        # Under emulation the first handshake may take longer than one try is given; both clients share the connection.
+        wait_for(self._answers, 60, "the runtime to answer")
         for folder in (KUBELET_ROOT / "pods", POD_LOGS, MANIFESTS):
             folder.mkdir(parents=True, exist_ok=True)
         # A kubelet makes them when it starts, so that they are there before, and after, any pod.
         subprocess.run(["systemctl", "start", *(f"{name}.slice" for name in _CLASS_SLICES.values())], check=True)
+
+    def _answers(self) -> bool:
+        try:
+            self.client.version()
+        except RuntimeUnavailableError:
+            return False
+        return True
 
     def import_images(self, *recipes: ImageRecipe) -> None:
         """Make pause, busybox and these images known to containerd."""

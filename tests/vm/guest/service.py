@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.vm.guest.node import ENDPOINT, KUBELET_ROOT, MANIFESTS
+from tests.vm.guest.node import ENDPOINT, MANIFESTS
 from tests.vm.guest.waiting import wait_for
 
 JOB = Path("/srv/job")
@@ -19,7 +19,7 @@ CONFIG = Path("/etc/evictd/config.yaml")
 STATE = Path("/var/lib/evictd")
 CGROUP = Path("/sys/fs/cgroup/evictd.slice") / NAME
 PAGES = "http://127.0.0.1:10258"
-START_SECONDS = 90
+START_SECONDS = 150
 
 # What a package would install as a console script.
 LAUNCHER = """#!/usr/bin/python3
@@ -47,7 +47,7 @@ def systemctl(*arguments: str, check: bool = True) -> str:
 
 
 def install() -> None:
-    """Put the units of deploy/ in place, with a short watchdog so that its test is short too."""
+    """Put the units of deploy/ in place, and the program."""
     for name in (NAME, "evictd.slice"):
         shutil.copy(JOB / "deploy" / name, UNIT.parent)
     shutil.copy(JOB / "deploy" / "evictd.tmpfiles", "/usr/lib/tmpfiles.d/evictd.conf")
@@ -55,7 +55,6 @@ def install() -> None:
     launcher = Path("/usr/bin/evictd")
     launcher.write_text(LAUNCHER)
     launcher.chmod(0o755)
-    (KUBELET_ROOT / "pods").mkdir(parents=True, exist_ok=True)
     systemctl("daemon-reload")
 
 

@@ -13,5 +13,5 @@ def wait_for(condition: Callable[[], T | None], seconds: float, what: str) -> T:
     while not (answer := condition()):
         if time.monotonic() > deadline:
             raise AssertionError(f"waited {seconds:g} s for {what}; last answer: {answer!r}")
-        time.sleep(0.1)
+        time.sleep(0.3)  # the emulated processors are slow, and not ours alone
     return answer

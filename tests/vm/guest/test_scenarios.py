@@ -1,0 +1,159 @@
+"""Real pressure on a whole cgroup v2 node of 2 GiB, with evictd as its service and the kubelet's pass criteria (spec 13.1).
+
+The right pod goes, once, and only it; the condition is there first and goes away after the transition period; a new pod can
+start; and the kernel's OOM killer, which would have been next, never strikes.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.vm.guest import hogs, service, shell
+from tests.vm.guest.figures import figure
+from tests.vm.guest.node import KUBELET_ROOT, Node
+from tests.vm.guest.waiting import wait_for
+
+from evictd.demo.pods import ContainerRecipe, PodRecipe, RunningPod, VolumeRecipe
+
+pytestmark = pytest.mark.vm
+
+MIB = 1 << 20
+SECOND = 10**9
+CALM = {"evictionHard": {"memory.available": "100Mi"}}
+TRANSITION_SECONDS = 5
+PATIENCE = 150
+
+
+def oom_kills() -> int:
+    """How often the OOM killer has struck on this machine, in any cgroup."""
+    text = Path("/proc/vmstat").read_text()
+    return int(next(line.split()[1] for line in text.splitlines() if line.startswith("oom_kill ")))
+
+
+class Story:
+    """What the service decides from now on."""
+
+    def __init__(self) -> None:
+        self._seen = len(self._lines())
+        self._oom_kills = oom_kills()
+
+    @staticmethod
+    def _lines() -> list[str]:
+        path = service.STATE / "journal.jsonl"
+        return path.read_text().splitlines() if path.exists() else []
+
+    def entries(self) -> list[dict[str, Any]]:
+        """The journal's lines since the story began."""
+        return [json.loads(line) for line in self._lines()[self._seen :] if line.endswith("}")]
+
+    def times(self, kind: str) -> list[tuple[int, dict[str, Any]]]:
+        """Decisions of a kind, with the boot-time nanoseconds of their cycle."""
+        return [
+            (entry["now"], decision)
+            for entry in self.entries()
+            for decision in entry["decisions"]
+            if decision["kind"] == kind and not decision.get("shortens")
+        ]
+
+    def victims(self) -> list[str]:
+        return [decision["pod"]["name"] for _, decision in self.times("EvictPod")]
+
+    def condition_came_at(self, condition: str) -> int:
+        return next(at for at, decision in self.times("ReportConditions") if condition in decision["conditions"])
+
+    def ends_well(self, node: Node, *, victim: RunningPod, innocents: list[RunningPod], condition: str) -> None:
+        """Wait for the victim to be gone and the pressure to be over, and check that nothing else happened."""
+        wait_for(lambda: not node.running(victim), PATIENCE, f"{victim.name} to be gone")
+        assert self.condition_came_at(condition) <= self.times("EvictPod")[0][0]
+        wait_for(lambda: service.conditions()[condition] == "False", PATIENCE, f"{condition} to be over")
+        assert self.victims() == [victim.name]
+        assert [pod.name for pod in innocents if not node.running(pod)] == []
+        assert oom_kills() == self._oom_kills
+        node.run_pod(PodRecipe(name="newcomer"))  # a node without pressure takes pods again
+
+
+@pytest.fixture
+def story(evictd: None, node: Node) -> Iterator[Story]:
+    yield Story()
+    service.configure(CALM)
+    service.systemctl("reload", service.NAME)
+
+
+def obey(kubelet: dict[str, object]) -> None:
+    service.configure({"evictionPressureTransitionPeriod": f"{TRANSITION_SECONDS}s", **kubelet})
+    service.systemctl("reload", service.NAME)
+
+
+def pod(
+    node: Node,
+    name: str,
+    script: str,
+    *,
+    volume: str = "",
+    requests: Mapping[str, str] | None = None,
+    limits: Mapping[str, str] | None = None,
+) -> RunningPod:
+    volumes = (VolumeRecipe(name=volume),) if volume else ()
+    container = ContainerRecipe(script=script, requests=requests or {}, limits=limits or {})
+    return node.run_pod(PodRecipe(name=name, containers=(container,), volumes=volumes))
+
+
+def test_memory_hard(node: Node, story: Story) -> None:
+    """A pod without requests fills the node; it goes before the two that keep to theirs, and before the OOM killer comes."""
+    obey({"evictionHard": {"memory.available": "400Mi"}})
+    woken = service.metric("evictd_wakeups_total", cause="memory")
+    guaranteed = pod(node, "guaranteed", hogs.holds(150), limits={"cpu": "1", "memory": "250Mi"})
+    burstable = pod(node, "burstable", hogs.holds(200), requests={"memory": "300Mi"})
+    hog = pod(node, "besteffort", hogs.grows(600, 10, 0.5))
+    story.ends_well(node, victim=hog, innocents=[guaranteed, burstable], condition="MemoryPressure")
+    (_, eviction), *_ = story.times("EvictPod")
+    assert eviction["because"]["signal"] == "memory.available"
+    assert service.metric("evictd_wakeups_total", cause="memory") > woken
+    figure(
+        f"memory hard: decided with {eviction['because']['available']} left, {eviction['because']['usage']} used by it"
+    )
+
+
+def test_memory_soft(node: Node, story: Story) -> None:
+    """A pod holds more than its request; it is given the grace period of the threshold, then its own, capped."""
+    grace = 8
+    guaranteed = pod(node, "guaranteed", hogs.holds(100), limits={"cpu": "1", "memory": "200Mi"})
+    besteffort = pod(node, "besteffort", hogs.holds(30))
+    threshold = shell.memory_available() - 400 * MIB
+    obey(
+        {
+            "evictionHard": {"memory.available": "100Mi"},
+            "evictionSoft": {"memory.available": str(threshold)},
+            "evictionSoftGracePeriod": {"memory.available": f"{grace}s"},
+            "evictionMaxPodGracePeriod": 5,
+        }
+    )
+    offender = pod(node, "burstable", hogs.holds(700), requests={"memory": "100Mi"})
+    story.ends_well(node, victim=offender, innocents=[guaranteed, besteffort], condition="MemoryPressure")
+    (at, eviction), *_ = story.times("EvictPod")
+    waited = at - story.condition_came_at("MemoryPressure")
+    assert waited >= grace * SECOND
+    assert eviction["gracePeriodSeconds"] == 5
+    figure(f"memory soft: evicted {waited / SECOND:.1f} s after the condition, grace period {grace} s")
+
+
+def test_disk_pressure(node: Node, story: Story) -> None:
+    """A pod fills its emptyDir; dead containers and their logs are collected first, and as that is not enough it goes."""
+    dead = pod(node, "finished", "echo done")
+    wait_for(lambda: not node.running(dead), PATIENCE, "the finished pod to have ended")
+    node.client.stop_sandbox(dead.sandbox_id)
+    bystander = pod(node, "bystander", hogs.holds(10), volume="data", limits={"cpu": "1", "memory": "50Mi"})
+    threshold = shell.df(KUBELET_ROOT).available - 150 * MIB
+    obey({"evictionHard": {"nodefs.available": str(threshold)}})
+    # What it writes first belongs to somebody else, and is evictd's to remove all the same.
+    script = (
+        "mkdir /data/own; touch /data/own/file; busybox chown -R 1000:1000 /data/own; busybox chmod 700 /data/own; "
+    )
+    writer = pod(node, "writer", script + hogs.writes("/data", 10, 0.2), volume="data")
+    story.ends_well(node, victim=writer, innocents=[bystander], condition="DiskPressure")
+    assert story.times("ReclaimNode")
+    assert not (dead.log_directory / "main" / "0.log").exists()
+    assert not writer.volumes["data"].exists()
+    assert bystander.volumes["data"].exists()
