@@ -9,6 +9,7 @@ from tests.daemon.world import CONFIG, WALL
 
 from evictd.act.perform import Performer
 from evictd.act.victim import Termination
+from evictd.core.config import EvictionConfig
 from evictd.core.decision import EvictPod, ReclaimNode, RecordEvent
 from evictd.core.observation import Observation, Outcomes, ReclaimOutcome
 from evictd.core.signal import NodeCondition
@@ -39,6 +40,9 @@ class NoteTaking:
 
     def outcomes(self, state: State) -> Outcomes:
         return Outcomes(reclaimed=(), cleaned_up=frozenset(self.gone))
+
+    def prepare(self, state: State, config: EvictionConfig, now: int) -> tuple[State, EvictionConfig]:
+        return state, config
 
     def turn(self, sight: Sight) -> None:
         self.done.append("turn")

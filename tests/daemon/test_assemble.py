@@ -11,7 +11,7 @@ import pytest
 from evictd.config.settings import MemoryFormula, Settings
 from evictd.core.signal import Signal
 from evictd.daemon.assemble import Machine, Site, build_node, build_watching, load_yaml, lock_directory
-from evictd.daemon.housekeeping import boot_clock
+from evictd.daemon.housekeeping import boot_clock, wall_clock
 from evictd.daemon.remembered import Remembered
 from evictd.daemon.state_file import StateFile
 from evictd.errors import InputError, NodeError
@@ -41,6 +41,7 @@ def site(folder: Path, stack: ExitStack, **fields: Any) -> Site:
         machine=Machine(),
         node_name="n",
         clock=boot_clock,
+        wall=wall_clock,
         teller=quiet,
         stack=stack,
     )

@@ -17,7 +17,7 @@ from evictd.core.observation import Outcomes, Reclaim
 from evictd.core.release import victim_until
 from evictd.core.signal import NodeCondition
 from evictd.core.state import Reclaiming, Release, State
-from evictd.daemon.hands import NodeHands, grace_left
+from evictd.daemon.hands import NodeHands, NodeParts, grace_left
 from evictd.daemon.sight import Sight
 from evictd.errors import RuntimeUnavailableError
 from evictd.observe.runtime_view import RuntimeView
@@ -110,7 +110,7 @@ class Scene:
         self.events: list[str] = []
         self.conditions = folder / "conditions.json"
         others: Any = self.others
-        self.hands = NodeHands(
+        parts = NodeParts(
             terminator=others,
             collector=others,
             cleanup=others,
@@ -121,6 +121,7 @@ class Scene:
             any_alive=lambda cgroup, ids: self.others.alive and bool(cgroup and ids),
             evicted=self.evicted,
         )
+        self.hands = NodeHands(parts)
         self.hands.turn(SIGHT)
 
 
@@ -137,7 +138,7 @@ def leaving(**fields: Any) -> State:
 def test_an_eviction_stops_what_runs_and_remembers_the_pod(scene: Scene) -> None:
     scene.hands.begin_eviction(EVICTION)
     assert scene.others.calls == [
-        ("begin", HOG.uid, {"containers": ["c1"], "sandboxes": {"s1"}, "grace_seconds": 1}),
+        ("begin", HOG.uid, {"containers": ("c1",), "sandboxes": ("s1",), "grace_seconds": 1}),
     ]
     assert scene.evicted == {HOG.uid}
 

@@ -8,9 +8,10 @@ import fcntl
 import os
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from random import SystemRandom
 from threading import Event
 from typing import Any
 
@@ -32,7 +33,8 @@ from evictd.core.duration import SECOND
 from evictd.core.signal import Signal
 from evictd.core.stats import FsStats
 from evictd.daemon.cleanup import Cleanup, any_alive
-from evictd.daemon.hands import NodeHands
+from evictd.daemon.cluster_hands import ClusterHands, LastView
+from evictd.daemon.hands import NodeHands, NodeParts
 from evictd.daemon.journal_file import JournalFile
 from evictd.daemon.look import NodeEyes
 from evictd.daemon.record import Recorder
@@ -98,6 +100,7 @@ class Site:
     machine: Machine
     node_name: str
     clock: Clock
+    wall: Clock
     teller: Teller
     stack: ExitStack
 
@@ -127,7 +130,7 @@ def build_node(site: Site, state_file: StateFile, remembered: Remembered, wake: 
     conditions = ConditionsFile(
         settings.state_directory / "conditions.json", node=site.node_name, replace_file=recorder.replace_file
     )
-    hands = NodeHands(
+    parts = NodeParts(
         terminator=site.stack.enter_context(terminator),
         collector=collector,
         cleanup=cleanup,
@@ -136,14 +139,40 @@ def build_node(site: Site, state_file: StateFile, remembered: Remembered, wake: 
         any_alive=partial(any_alive, observer.cgroups),
         evicted=evicted,
     )
+    hands = NodeHands(parts) if settings.cluster.standalone else _cluster_hands(site, parts, wake)
     eyes = NodeEyes(
         observer=observer,
         runtime=RuntimeReader(client),
         manifests=ManifestReader(settings.static_pod_path, load_yaml),
         evicted=lambda: evicted,
+        bound_pods=hands.bound_pods,
+        more_problems=hands.problems,
         node_name=site.node_name,
     )
     return Node(eyes=eyes, hands=hands, recorder=recorder, collector=collector, observer=observer)
+
+
+def _cluster_hands(site: Site, parts: NodeParts, wake: Callable[[], None]) -> ClusterHands:
+    """Build and start what speaks to the API server; in a dry run it only listens."""
+    from evictd.act.cluster.report import Rhythm  # noqa: PLC0415 - these bring the API's client along
+    from evictd.act.cluster.stopper import RuntimeStopper  # noqa: PLC0415
+    from evictd.act.cluster.wiring import build  # noqa: PLC0415
+
+    settings, last = site.settings, LastView()
+    asked = replace(settings.cluster, evicted_pod_ttl=0) if settings.dry_run else settings.cluster
+    cluster = build(
+        asked,
+        node_name=site.node_name,
+        stopper=RuntimeStopper(parts.terminator, last.ids),
+        clock=site.clock,
+        wall=site.wall,
+        random=SystemRandom().random,
+        wake=wake,
+        rhythm=Rhythm(update=settings.node_status_update_frequency, report=settings.node_status_report_frequency),
+    )
+    site.stack.callback(cluster.close)
+    cluster.start()
+    return ClusterHands(parts, cluster, last)
 
 
 def _client(endpoint: str, settings: Settings) -> CriClient:

@@ -6,14 +6,17 @@ remembered for as long as the runtime knows anything of it, so that nobody takes
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from evictd.act.collect import Collector, NodeMoment
 from evictd.act.report import ConditionsFile
 from evictd.act.terminate import Terminator
 from evictd.act.victim import Termination
+from evictd.core.config import EvictionConfig
 from evictd.core.decision import EvictPod, ReclaimNode, RecordEvent
 from evictd.core.duration import SECOND
-from evictd.core.observation import Outcomes, ReclaimOutcome
+from evictd.core.observation import Outcomes, Problem, ReclaimOutcome
+from evictd.core.pod import Pod
 from evictd.core.release import victim_until
 from evictd.core.signal import NodeCondition
 from evictd.core.state import Reclaiming, Release, State
@@ -27,31 +30,31 @@ AnyAlive = Callable[[str, tuple[str, ...]], bool]
 """Whether any of a pod's containers has a process, by the pod's cgroup and the containers' ids."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeParts:
+    """What hands are made of. `evicted` is kept up to date: uids sent away and still known to the runtime."""
+
+    terminator: Terminator
+    collector: Collector
+    cleanup: Cleanup
+    conditions: ConditionsFile
+    tell_event: TellEvent
+    any_alive: AnyAlive
+    evicted: set[str]
+
+
 class NodeHands:
-    """Hands of this node. `turn` comes first in every cycle.
+    """Hands of this node. `turn` comes first in every cycle."""
 
-    `evicted` is kept up to date: the uids of pods that were sent away and of which the runtime still knows something.
-    """
-
-    def __init__(
-        self,
-        *,
-        terminator: Terminator,
-        collector: Collector,
-        cleanup: Cleanup,
-        conditions: ConditionsFile,
-        tell_event: TellEvent,
-        any_alive: AnyAlive,
-        evicted: set[str],
-    ) -> None:
-        self._any_alive = any_alive
-        self._evicted = evicted
+    def __init__(self, parts: NodeParts) -> None:
+        self._terminator = parts.terminator
+        self._collector = parts.collector
+        self._cleanup = parts.cleanup
+        self._conditions = parts.conditions
+        self._tell_event = parts.tell_event
+        self._any_alive = parts.any_alive
+        self._evicted = parts.evicted
         self._dying: dict[str, tuple[str, tuple[str, ...]]] = {}
-        self._terminator = terminator
-        self._collector = collector
-        self._cleanup = cleanup
-        self._conditions = conditions
-        self._tell_event = tell_event
         self._sight: Sight | None = None
         self._reported: tuple[NodeCondition, ...] = ()
 
@@ -62,6 +65,18 @@ class NodeHands:
         self._sight = sight
         if sight.view is not None:
             self._evicted.intersection_update(sandbox.uid for sandbox in sight.view.sandboxes)
+
+    def prepare(self, state: State, config: EvictionConfig, now: int) -> tuple[State, EvictionConfig]:  # noqa: ARG002
+        """Give what the core is to decide with; on a node of its own, what there is."""
+        return state, config
+
+    def bound_pods(self) -> tuple[Pod, ...] | None:
+        """Give the pods that an API server has bound to this node; `None`: the runtime's are all there are."""
+        return None
+
+    def problems(self) -> tuple[Problem, ...]:
+        """Tell what does not work between us and an API server."""
+        return ()
 
     def outcomes(self, state: State) -> Outcomes:
         """Say what became of the decisions so far."""
@@ -142,9 +157,8 @@ class NodeHands:
         self._begin(decision.pod.uid, view, decision.grace_period_seconds)
 
     def _begin(self, uid: str, view: RuntimeView, grace_seconds: int) -> None:
-        sandboxes = {sandbox.id for sandbox in view.sandboxes if sandbox.uid == uid}
-        containers = [c.id for c in view.containers if c.sandbox_id in sandboxes and c.state.may_run]
-        self._dying.setdefault(uid, (view.pod_cgroups.get(uid, ""), tuple(containers)))
+        containers, sandboxes = running_ids(view, uid)
+        self._dying.setdefault(uid, (view.pod_cgroups.get(uid, ""), containers))
         self._terminator.begin(uid, containers=containers, sandboxes=sandboxes, grace_seconds=grace_seconds)
 
     def _seen(self) -> Sight:
@@ -157,6 +171,12 @@ def _moment(sight: Sight) -> NodeMoment:
     if sight.fates is None:
         raise RuntimeUnavailableError("the runtime's pods are not known, so nothing of theirs may be collected")
     return NodeMoment(now=sight.now, wall=sight.wall, fates=sight.fates)
+
+
+def running_ids(view: RuntimeView, uid: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Give the ids of a pod's containers that may run, and of its sandboxes."""
+    sandboxes = tuple(sandbox.id for sandbox in view.sandboxes if sandbox.uid == uid)
+    return tuple(c.id for c in view.containers if c.sandbox_id in sandboxes and c.state.may_run), sandboxes
 
 
 def grace_left(release: Release, now: int) -> int:

@@ -94,25 +94,24 @@ class Housekeeping:
 
     def cycle(self, woken: Woken) -> int:
         """Do one cycle; gives the boot-clock time of the next."""
-        parts, before = self._parts, self.state
+        parts = self._parts
         now, wall = boot_clock(), wall_clock()
+        before, config = parts.hands.prepare(self.state, self.config, now)
         sight = parts.look(
             Look(
                 now=now,
                 wall=wall,
                 state=before,
-                config=self.config,
+                config=config,
                 outcomes=parts.performer.outcomes(before),
                 findings=self._findings,
                 urgent=woken is Woken.MEMORY,
             )
         )
         parts.hands.turn(sight)
-        step = synchronize(before, sight.observation, self.config, now)
+        step = synchronize(before, sight.observation, config, now)
         if parts.performer.news(step):
-            cycle = Cycle(
-                now=now, wall=wall, before=before, observation=sight.observation, config=self.config, step=step
-            )
+            cycle = Cycle(now=now, wall=wall, before=before, observation=sight.observation, config=config, step=step)
             parts.recorder.journal(cycle, dry_run=parts.performer.dry_run)
         failures = parts.performer.perform(step)
         acted = boot_clock()

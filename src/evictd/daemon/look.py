@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from evictd.core.config import EvictionConfig
 from evictd.core.decision import Finding
 from evictd.core.observation import Outcomes, Problem
+from evictd.core.pod import Pod
 from evictd.core.state import State
 from evictd.daemon.fresh_disks import hold_for_walks, not_calm
 from evictd.daemon.sight import Sight
@@ -39,7 +40,11 @@ class Look:
 
 
 class NodeEyes:
-    """Looks at one node again and again. `evicted` gives the uids of the pods that evictd has put an end to."""
+    """Looks at one node again and again.
+
+    `evicted` gives the uids of the pods that evictd has put an end to. `bound_pods` gives the pods that an API server has
+    bound to this node; where it gives `None` they are what the runtime and the manifests tell.
+    """
 
     def __init__(
         self,
@@ -48,12 +53,16 @@ class NodeEyes:
         runtime: RuntimeReader,
         manifests: ManifestReader,
         evicted: Callable[[], Collection[str]],
+        bound_pods: Callable[[], tuple[Pod, ...] | None] = lambda: None,
+        more_problems: Callable[[], tuple[Problem, ...]] = tuple,
         node_name: str = "",
     ) -> None:
         self._observer = observer
         self._runtime = runtime
         self._manifests = manifests
         self._evicted = evicted
+        self._bound_pods = bound_pods
+        self._more_problems = more_problems
         self._node_name = node_name
         self._last: RuntimeView | None = None
 
@@ -61,14 +70,17 @@ class NodeEyes:
         """Take one look; what cannot be read is absent and named among the problems."""
         view, problem = self._view(look)
         pods = None if view is None else self._pods(view)
+        bound = self._bound_pods()
+        active = () if pods is None else pods.active
         observation = self._observer.observe(
-            () if pods is None else pods.active,
+            active if bound is None else bound,
             view,
             has_runtime=True,
             near=not_calm(look.findings, look.state),
             outcomes=look.outcomes,
         )
-        problems = (*problem, *(() if pods is None else pods.problems), *observation.problems)
+        told = () if pods is None else pods.problems
+        problems = (*problem, *told, *self._more_problems(), *observation.problems)
         seen = replace(observation, problems=problems)
         decidable = hold_for_walks(seen, look.state, look.config, look.now)
         return Sight(

@@ -117,8 +117,9 @@ class Daemon:
         site = Site(
             settings=settings,
             machine=machine,
-            node_name=settings.cluster.node_name or socket.gethostname(),
+            node_name=settings.cluster.node_name or socket.gethostname().lower(),
             clock=boot_clock,
+            wall=wall_clock,
             teller=self._teller,
             stack=self._stack,
         )

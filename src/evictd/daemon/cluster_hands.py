@@ -1,0 +1,94 @@
+"""Who carries decisions out on a node of a cluster?
+
+Conditions, taints and events go to the API server, and a pod goes the way that `act.cluster` knows; collectors work as they do
+everywhere. The kubelet removes volumes there. What a budget refuses is taken back out of the state, and who is spared for now is
+protected for this cycle: both before the core decides, so that the journal holds what it really decided on.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from evictd.core.config import EvictionConfig
+from evictd.core.decision import EvictPod, RecordEvent
+from evictd.core.observation import Outcomes, Problem
+from evictd.core.pod import Pod
+from evictd.core.signal import NodeCondition
+from evictd.core.state import Reclaiming, State
+from evictd.core.termination import without
+from evictd.daemon.hands import NodeHands, NodeParts, running_ids
+from evictd.daemon.sight import Sight
+from evictd.observe.runtime_view import RuntimeView
+
+if TYPE_CHECKING:  # the wiring brings the API's client along
+    from evictd.act.cluster.wiring import Cluster
+
+
+class LastView:
+    """The runtime's last listing, for whoever stops pods on another thread."""
+
+    def __init__(self) -> None:
+        self.view: RuntimeView | None = None
+
+    def ids(self, uid: str) -> tuple[Iterable[str], Iterable[str]]:
+        """Give the ids of a pod's running containers and of its sandboxes; empty where unknown."""
+        return ((), ()) if self.view is None else running_ids(self.view, uid)
+
+
+class ClusterHands(NodeHands):
+    """Hands of a node with an API server; `cluster` was started by its owner, and is closed by it."""
+
+    def __init__(self, parts: NodeParts, cluster: "Cluster", last: LastView) -> None:
+        super().__init__(parts)
+        self._cluster = cluster
+        self._last = last
+        self._now = 0
+
+    def turn(self, sight: Sight) -> None:
+        """Take in what this cycle sees."""
+        super().turn(sight)
+        if sight.view is not None:
+            self._last.view = sight.view
+
+    def prepare(self, state: State, config: EvictionConfig, now: int) -> tuple[State, EvictionConfig]:
+        """Take back who stays because of a budget, and protect who is spared for now."""
+        self._now = now
+        hard = any(threshold.hard for threshold in state.thresholds_met)
+        spared = self._cluster.evictor.withheld(now, hard=hard) | self._cluster.own_pod
+        state = without(state, self._cluster.evictor.withdrawn())
+        if not spared - config.protected_pods:
+            return state, config
+        return state, replace(config, protected_pods=config.protected_pods | spared)
+
+    def bound_pods(self) -> tuple[Pod, ...] | None:
+        """Give the pods that the API server has bound to this node; `None` before it has told."""
+        return self._cluster.active_pods()
+
+    def problems(self) -> tuple[Problem, ...]:
+        """Tell what does not work between us and the API server."""
+        return self._cluster.problems()
+
+    def outcomes(self, state: State) -> Outcomes:
+        """Say what became of the decisions so far."""
+        return Outcomes(
+            reclaimed=self._collector.progress() if isinstance(state.phase, Reclaiming) else None,
+            cleaned_up=self._cluster.evictor.cleaned_up(self._now),
+        )
+
+    def heartbeat(self) -> None:
+        """Keep what was said to the API server right."""
+        self._cluster.reporter.heartbeat(self._now)
+
+    def report_conditions(self, conditions: tuple[NodeCondition, ...]) -> None:
+        """Report to the API server, and tell the events that go with it."""
+        for event in self._cluster.reporter.report(conditions, self._now):
+            self.record_event(event)
+
+    def record_event(self, event: RecordEvent) -> None:
+        """Record an event on the node, and tell it."""
+        self._cluster.events.record(event, self._now)
+        self._tell_event(event)
+
+    def begin_eviction(self, decision: EvictPod) -> None:
+        """Send the pod on its way; which way is the cluster's to know."""
+        self._cluster.evict(decision, self._now)
