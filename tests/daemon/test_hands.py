@@ -13,7 +13,7 @@ from evictd.clients.cri.values import Container, ContainerState, Sandbox, Sandbo
 from evictd.core.container_gc import PodFates
 from evictd.core.decision import EvictPod, ReclaimNode, RecordEvent
 from evictd.core.duration import SECOND
-from evictd.core.observation import Outcomes, Reclaim
+from evictd.core.observation import Outcomes, Problem, Reclaim
 from evictd.core.release import victim_until
 from evictd.core.signal import NodeCondition
 from evictd.core.state import Reclaiming, Release, State
@@ -37,6 +37,9 @@ class Collaborators:
 
     def progress(self, uid: str | None = None) -> Any:
         return () if uid is None else self.terminations.get(uid)
+
+    def in_flight(self) -> tuple[Termination, ...]:
+        return tuple(self.terminations.values())
 
     def forget(self, uid: str) -> None:
         self.calls.append(("forget", uid))
@@ -216,3 +219,10 @@ def test_victims_of_an_earlier_life_get_what_is_left_of_their_grace(scene: Scene
 def test_the_grace_left_follows_from_when_waiting_ends(grace: int, elapsed: int, left: int) -> None:
     release = Release(uid="u", grace_period_seconds=grace, until=victim_until(grace, NOW))
     assert grace_left(release, NOW + elapsed * SECOND) == left
+
+
+def test_a_victim_that_the_runtime_would_not_stop_is_told(scene: Scene) -> None:
+    assert scene.hands.problems() == ()
+    refused = Termination(uid="u", started_at=NOW, grace_ends_at=NOW, errors=("first", "last"))
+    scene.others.terminations["u"] = refused
+    assert scene.hands.problems() == (Problem(source="stopping pod u", detail="last"),)

@@ -16,7 +16,10 @@ from evictd.core.config import EvictionConfig
 from evictd.core.duration import SECOND
 from evictd.core.state import CleaningUp, Watching
 from evictd.daemon.housekeeping import HELD_INTERVAL, SIGNALS, boot_clock, monotonic_clock, wall_clock
+from evictd.daemon.look import Look
 from evictd.daemon.notify import Notifier
+from evictd.daemon.sight import Sight
+from evictd.errors import NodeError
 from evictd.observe.memory_watch import Woken
 from evictd.observe.runtime_view import RuntimeView
 
@@ -177,6 +180,21 @@ def _stop_after(manager: socket.socket, signs: int) -> None:
     while seen < signs:
         seen += manager.recv(1000).startswith(b"WATCHDOG=1")
     os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_a_fault_that_nobody_caught_costs_a_cycle_and_not_the_daemon(tmp_path: Path, houses: list[House]) -> None:
+    house = House(tmp_path, [observe(4 * GI)])
+    houses.append(house)
+
+    def fail(look: Look) -> Sight:
+        os.kill(os.getpid(), signal.SIGTERM)
+        raise NodeError("the mount table is gone")
+
+    house.loop._parts.look = fail
+    house.wake.listen(SIGNALS)
+    house.watch._clock = boot_clock
+    house.loop.run()
+    assert [line["detail"] for line in house.logged] == ["the mount table is gone"]
 
 
 def test_the_clocks_are_what_they_say() -> None:

@@ -22,7 +22,7 @@ def tree(tmp_path: Path, usage: int, inactive: int) -> Path:
 
 
 def cheap(tmp_path: Path, **options: Path) -> CheapMemory:
-    return CheapMemory(find_hierarchy(tmp_path, KeptFiles()), "/", **options)
+    return CheapMemory(find_hierarchy(tmp_path, KeptFiles()), lambda: "/", **options)
 
 
 def test_the_highest_limit_that_is_not_crossed_is_watched() -> None:
@@ -81,3 +81,11 @@ def test_a_change_of_the_pods_memory_events_is_watched(tmp_path: Path) -> None:
     (notifier,) = notifiers_v2(tmp_path / "proc", tmp_path, "/kubepods", lambda *_: None)
     assert notifier.name == "memory.events"
     notifier.close()
+
+
+def test_a_cgroup_that_is_not_there_yet_is_nothing_to_read(tmp_path: Path) -> None:
+    places: list[str | None] = [None, "/"]
+    memory = CheapMemory(find_hierarchy(tree(tmp_path, GI, 0), KeptFiles()), lambda: places.pop(0))
+    memory.capacity = 8 * GI
+    assert memory.read() is None
+    assert memory.read() is not None

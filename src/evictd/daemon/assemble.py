@@ -278,11 +278,15 @@ def build_watching(site: Site, observer: NodeObserver) -> Lookout:
     if pods is not None:
         cgroups[Signal.ALLOCATABLE_MEMORY_AVAILABLE] = pods
     if settings.memory_watch or settings.kernel_memcg_notification:
-        sources = {signal: CheapMemory(reader, cgroup) for signal, cgroup in cgroups.items()}
-        if settings.memory_formula is ConfiguredFormula.MEM_AVAILABLE:
-            sources[Signal.MEMORY_AVAILABLE] = CheapMemory(
-                reader, machine.node_cgroup, meminfo=machine.proc / "meminfo"
-            )
+        estimated = settings.memory_formula is ConfiguredFormula.MEM_AVAILABLE
+        sources = {
+            Signal.MEMORY_AVAILABLE: CheapMemory(
+                reader, lambda: machine.node_cgroup, meminfo=machine.proc / "meminfo" if estimated else None
+            ),
+            Signal.ALLOCATABLE_MEMORY_AVAILABLE: CheapMemory(
+                reader, partial(find_pods_cgroup, reader, settings.cgroup_root)
+            ),
+        }
     if settings.kernel_memcg_notification and reader.version != "v2":
         memcg = notifiers_v1(machine.cgroup / "memory", cgroups, site.teller.complain)
     if settings.memory_watch:

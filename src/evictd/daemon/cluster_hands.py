@@ -65,8 +65,8 @@ class ClusterHands(NodeHands):
         return self._cluster.active_pods()
 
     def problems(self) -> tuple[Problem, ...]:
-        """Tell what does not work between us and the API server."""
-        return self._cluster.problems()
+        """Tell what does not work, also between us and the API server."""
+        return (*super().problems(), *self._cluster.problems())
 
     def outcomes(self, state: State) -> Outcomes:
         """Say what became of the decisions so far."""

@@ -75,8 +75,12 @@ class NodeHands:
         return None
 
     def problems(self) -> tuple[Problem, ...]:
-        """Tell what does not work between us and an API server."""
-        return ()
+        """Tell what does not work: victims that the runtime would not stop, so far."""
+        return tuple(
+            Problem(source=f"stopping pod {each.uid}", detail=each.errors[-1])
+            for each in self._terminator.in_flight()
+            if each.errors
+        )
 
     def outcomes(self, state: State) -> Outcomes:
         """Say what became of the decisions so far."""

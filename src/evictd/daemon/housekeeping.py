@@ -26,6 +26,7 @@ from evictd.daemon.snapshot import Board, Snapshot
 from evictd.daemon.teller import Teller
 from evictd.daemon.wakeup import WakeUp
 from evictd.daemon.watching import Lookout
+from evictd.errors import EvictdError
 from evictd.observe.memory_watch import Woken
 
 STOP = frozenset({signal.SIGTERM, signal.SIGINT})
@@ -84,13 +85,21 @@ class Housekeeping:
 
     def run(self) -> None:
         """Go round until SIGTERM or SIGINT; what is under way then is remembered for the next start."""
-        until = self.cycle(Woken.TIME)
+        until = self._try_cycle(Woken.TIME)
         self._parts.notifier.ready(self._status())
         while (woken := self._pause(until)) is not None:
-            until = self.cycle(woken)
+            until = self._try_cycle(woken)
         self._parts.notifier.stopping()
         if not self._parts.performer.dry_run:
             self._parts.recorder.save(self.state, always=True)
+
+    def _try_cycle(self, woken: Woken) -> int:
+        """Do one cycle; what its parts could not cope with themselves costs this cycle and not the daemon."""
+        try:
+            return self.cycle(woken)
+        except EvictdError as error:
+            self._parts.teller.complain("cycle", str(error))
+            return boot_clock() + self.config.monitoring_period
 
     def cycle(self, woken: Woken) -> int:
         """Do one cycle; gives the boot-clock time of the next."""

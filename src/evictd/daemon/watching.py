@@ -33,10 +33,11 @@ def limits_to_watch(findings: Iterable[Finding]) -> dict[Signal, int]:
 class CheapMemory:
     """Reads one memory signal from a file or two; the capacity is the last cycle's, which hardly ever changes.
 
-    With `meminfo` what is available is the kernel's own estimate (`memory.formula: MemAvailable`).
+    `cgroup` is asked each time, as the cgroup of all pods may not be there yet. With `meminfo` what is available is the
+    kernel's own estimate (`memory.formula: MemAvailable`).
     """
 
-    def __init__(self, reader: CgroupReader, cgroup: str, *, meminfo: Path | None = None) -> None:
+    def __init__(self, reader: CgroupReader, cgroup: Callable[[], str | None], *, meminfo: Path | None = None) -> None:
         self.capacity: int | None = None
         self._reader = reader
         self._cgroup = cgroup
@@ -44,10 +45,11 @@ class CheapMemory:
 
     def read(self) -> MemoryStats | None:
         """Give what is available now, `None` where it cannot be told."""
-        if self.capacity is None:
+        cgroup = self._cgroup()
+        if self.capacity is None or cgroup is None:
             return None
         try:
-            usage, working_set = self._reader.working_set(self._cgroup)
+            usage, working_set = self._reader.working_set(cgroup)
             available = self.capacity - working_set if self._meminfo is None else self._mem_available(self._meminfo)
         except (NodeError, OSError):
             return None  # the next cycle tells
