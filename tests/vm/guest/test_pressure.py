@@ -1,14 +1,20 @@
 """The kernel's own words of memory trouble on cgroup v2: PSI triggers and `memory.events`, on real pods."""
 
+import os
 import select
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.vm.guest.node import PODS_CGROUP, Node, pod_cgroup
 
+from evictd.core.duration import SECOND
+from evictd.core.signal import Signal
+from evictd.core.stats import MemoryStats
 from evictd.demo.pods import ContainerRecipe, PodRecipe
 from evictd.observe.inotify import FileWatch
+from evictd.observe.memory_watch import MemoryWatch, Woken
 from evictd.observe.psi_trigger import PressureTrigger
 
 pytestmark = pytest.mark.vm
@@ -18,14 +24,47 @@ THRASH = "while :; do dd if=/dev/zero of=/fill bs=1M count=60; cat /fill >/dev/n
 SECONDS = 60
 
 
-@pytest.fixture
-def squeezed(node: Node) -> Iterator[Path]:
+@pytest.fixture(scope="module")
+def squeezed(machine: Node) -> Iterator[Path]:
     """The cgroup of a pod that is short of memory all the time."""
-    pod = node.run_pod(PodRecipe(name="thrash", containers=(ContainerRecipe(script=THRASH),)))
+    machine.remove_all_pods()
+    pod = machine.run_pod(PodRecipe(name="thrash", containers=(ContainerRecipe(script=THRASH),)))
     cgroup = pod_cgroup(pod)
     (cgroup / "memory.high").write_text(str(8 << 20))
     yield cgroup
     (cgroup / "memory.high").write_text("max")
+    machine.remove_all_pods()
+
+
+class FarAway:
+    """A memory signal that is so far from its limit that nobody would read it again within the minute."""
+
+    limit = 1 << 30
+
+    def __init__(self) -> None:
+        self.readings = 0
+
+    def read(self) -> MemoryStats:
+        self.readings += 1
+        # Crossed by the second reading, which only something that wakes the watch can bring about.
+        return MemoryStats(available_bytes=1 << 41 if self.readings == 1 else 0)
+
+
+def watched(seconds: int, *notifiers: PressureTrigger) -> tuple[Woken, int]:
+    """Wait as the loop does, for so long at most; what ended it, and how often memory was read."""
+    memory, (wake, other_end) = FarAway(), os.pipe()
+    watch = MemoryWatch(
+        clock=time.monotonic_ns,
+        sources={Signal.MEMORY_AVAILABLE: memory.read},
+        others=notifiers,
+        longest=seconds * SECOND,
+    )
+    watch.aim({Signal.MEMORY_AVAILABLE: memory.limit})
+    try:
+        return watch.wait(time.monotonic_ns() + seconds * SECOND, wake_fd=wake), memory.readings
+    finally:
+        os.close(wake)
+        os.close(other_end)
 
 
 def polled(watch: PressureTrigger | FileWatch) -> bool:
@@ -52,3 +91,12 @@ def test_a_pods_stall_fires_the_trigger_of_the_node(squeezed: Path) -> None:
 def test_a_breach_of_memory_high_modifies_memory_events(squeezed: Path) -> None:
     with FileWatch(PODS_CGROUP / "memory.events") as watch:
         assert polled(watch)
+
+
+def test_a_stall_wakes_the_loop_between_two_cycles(squeezed: Path) -> None:
+    with PressureTrigger(Path("/proc/pressure/memory"), stall_us=10_000) as trigger:
+        assert watched(SECONDS, trigger) == (Woken.MEMORY, 2)
+
+
+def test_without_the_trigger_nothing_wakes_it(squeezed: Path) -> None:
+    assert watched(5) == (Woken.TIME, 1)
