@@ -33,7 +33,8 @@ _MAX_SOCKET_PATH = 107  # of sockaddr_un, less its closing zero
 _OPTIONS = (
     ("grpc.enable_http_proxy", 0),
     ("grpc.initial_reconnect_backoff_ms", 50),
-    ("grpc.min_reconnect_backoff_ms", 50),
+    # Despite its name this is what one attempt to connect is given, and a thrashing node needs its time.
+    ("grpc.min_reconnect_backoff_ms", 5_000),
     ("grpc.max_reconnect_backoff_ms", 200),
     ("grpc.max_receive_message_length", MAX_RECEIVE_BYTES),
 )
