@@ -72,3 +72,37 @@ def test_a_volume_in_memory_is_left_alone(tmp_path: Path, in_memory: Path) -> No
     (in_memory / "file").write_text("x")
     assert remove_empty_dirs(tmp_path, "uid-1") == 1
     assert (in_memory / "file").exists()
+
+
+@pytest.fixture(params=["data/bound", "data"])
+def bound(request: pytest.FixtureRequest, tmp_path: Path, volumes: Path) -> Iterator[Path]:
+    """What a privileged pod has mounted in its volume, or over it: of the same device, and not the pod's."""
+    precious, target = tmp_path / "precious", volumes / "kubernetes.io~empty-dir" / request.param
+    precious.mkdir()
+    (precious / "file").write_text("x")
+    target.mkdir(exist_ok=True)
+    if subprocess.run(["mount", "--bind", precious, target], check=False, capture_output=True).returncode:
+        pytest.skip("needs root and the right to mount")
+    try:
+        yield precious
+    finally:
+        # The tree may have been moved before it was refused.
+        subprocess.run(["umount", target], check=True)
+
+
+@pytest.mark.root
+def test_what_is_mounted_below_from_the_same_disk_is_told_and_stays(tmp_path: Path, bound: Path) -> None:
+    with pytest.raises(NodeError, match="busy"):
+        remove_empty_dirs(tmp_path, "uid-1")
+    assert (bound / "file").exists()
+
+
+def test_a_tree_deeper_than_any_stack_goes(tmp_path: Path, volumes: Path) -> None:
+    here = os.open(volumes / "kubernetes.io~empty-dir" / "data", os.O_RDONLY)
+    for _ in range(1500):
+        os.mkdir("d", dir_fd=here)
+        below = os.open("d", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(here)
+    assert remove_empty_dirs(tmp_path, "uid-1") == 1
