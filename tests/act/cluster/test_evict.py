@@ -21,6 +21,7 @@ from evictd.core.pod import Pod
 from evictd.core.quantity import parse_quantity
 from evictd.core.signal import NodeCondition, Signal
 from evictd.core.threshold import Threshold, ThresholdValue
+from evictd.errors import ApiRefusedError
 
 MEMORY = NodeCondition.MEMORY_PRESSURE
 MESSAGE = "The node was low on resource: memory. "
@@ -405,3 +406,17 @@ def test_a_local_storage_eviction_has_no_condition_to_set(rig: Rig) -> None:
         cluster.evict(replace(decision(victim, hard=True), condition=None, because=limit), rig.driver.now)
         rig.until(lambda: rig.object() is None)
     assert rig.api.requests("patch pods/status") == []
+
+
+def test_a_refusal_of_what_was_overtaken_takes_no_later_step_away(rig: Rig) -> None:
+    """Forbidden to ask, and cut short while asking: it is deleted, not taken for a pod that may not be."""
+    cluster = rig.start()
+    victim = rig.pod()
+    cluster.evict(decision(victim, hard=False, grace=600), rig.driver.now)
+    assert cluster.evictor.in_flight()
+    assert cluster.evictor.call(rig.driver.now) is not None
+    cluster.evict(decision(victim, hard=True, shortens=True), rig.driver.now)
+    cluster.evictor.refused(ApiRefusedError("eviction: 403", status=403, reason="Forbidden"), rig.driver.now)
+    rig.driver.settle(cluster.outbox)
+    found = rig.object()
+    assert found is None or found["metadata"]["deletionGracePeriodSeconds"] == 1

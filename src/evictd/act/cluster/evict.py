@@ -86,7 +86,7 @@ class ClusterEvictor:
         self._lock = threading.RLock()
         self._departures: dict[str, Departure] = {}
         self._leniency = Leniency()
-        self._sending: Departure | None = None
+        self._sending: tuple[Departure, Stage] | None = None
         self.problems: list[str] = []
         """What the API server refused for good; the latest twenty."""
 
@@ -150,7 +150,7 @@ class ClusterEvictor:
             if not ready:
                 return None
             chosen = min(ready, key=lambda each: (not each.hard, each.begun_at))
-            self._sending = chosen
+            self._sending = chosen, chosen.stage
             return lambda: self._send(chosen, now)
 
     def due_at(self, now: int) -> int | None:
@@ -161,9 +161,11 @@ class ClusterEvictor:
         """Take the next way that may be open, and say what was refused."""
         with self._lock:
             self.problems = [*self.problems, str(error)][-20:]
-            departure = self._sending
-            if departure is None:
+            if self._sending is None:
                 return
+            departure, sent = self._sending
+            if departure.stage is not sent:
+                return  # it was cut short while the request was on its way: what is next was not refused
             match departure.stage:
                 case Stage.ASKING:
                     departure.skip_to_delete()
