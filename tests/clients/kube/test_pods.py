@@ -180,3 +180,13 @@ def test_at_rest_only_the_watch_is_open(api: ApiServer, transport: Transport) ->
             api.store.create("pods", pod(f"p{number}"))
         eventually(lambda: len(watch.snapshot.pods) == 20)
         assert api.requests() == []
+
+
+def test_a_store_that_went_back_in_time_costs_one_list(api: ApiServer, transport: Transport) -> None:
+    """After a backup was restored our version is too new, and would be for as long as we asked with it."""
+    api.store.create("pods", pod("a"))
+    body = b'{"message": "Timeout: Too large resource version: 900, current: 7", "code": 504}'
+    api.fault(verb="watch", status=504, body=body, times=1)
+    with watching(transport) as watch:
+        eventually(lambda: len(api.requests("list pods")) == 2)
+        eventually(sees(watch, "a"))

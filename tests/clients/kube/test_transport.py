@@ -1,8 +1,10 @@
 """Every way a request can fail is one of two errors, and none of them is a foreign exception."""
 
 import contextlib
+import io
 
 import pytest
+import urllib3
 from tests.kube.api_server import ApiServer
 
 from evictd.clients.kube.transport import STRATEGIC_PATCH, Transport
@@ -114,4 +116,16 @@ def test_a_stream_that_is_refused(api: ApiServer, transport: Transport) -> None:
     """Before the first line a watch fails like any request."""
     api.fault(verb="watch", status=410, times=1)
     with pytest.raises(ApiRefusedError, match="410"):
+        transport.stream("/api/v1/pods", query={"watch": "1"}, idle_seconds=5)
+
+
+def test_a_refused_stream_whose_reason_is_cut_short_is_unavailable(
+    transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever watches must live to try again."""
+    half = urllib3.HTTPResponse(
+        io.BytesIO(b'{"mess'), headers={"Content-Length": "50"}, status=500, preload_content=False
+    )
+    monkeypatch.setattr(transport, "_open", lambda *_, **__: half)
+    with pytest.raises(ApiUnavailableError):
         transport.stream("/api/v1/pods", query={"watch": "1"}, idle_seconds=5)

@@ -21,6 +21,8 @@ PAGE = 250
 WATCH_SECONDS = 300
 """The server ends a watch after this long, up to twice as long; the spread keeps nodes apart (client-go's figures)."""
 _GONE = 410
+_TOO_NEW = "Too large resource version"
+"""What a server says whose store was restored from a backup: waiting for our version would be for ever."""
 _SHORT = 1 * SECOND
 
 
@@ -107,7 +109,7 @@ class PodWatch:
     def _failed(self, error: EvictdError) -> None:
         if self._stop.is_set():
             return
-        if isinstance(error, ApiRefusedError) and error.status == _GONE:
+        if (isinstance(error, ApiRefusedError) and error.status == _GONE) or _TOO_NEW in str(error):
             self._relist = True
         self._publish(replace(self._snapshot, problem=str(error)))
         after = error.retry_after_seconds if isinstance(error, ApiUnavailableError) else None

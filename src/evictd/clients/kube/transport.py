@@ -99,6 +99,8 @@ class Transport:
             if response.status == 401:
                 self._credentials.reload()
             raise error_of(_reply(response), f"GET {path}")
+        except urllib3.exceptions.HTTPError as error:
+            raise ApiUnavailableError(f"GET {path}: {error}"[:_MESSAGE]) from error
         finally:
             response.close()
 
