@@ -290,3 +290,9 @@ def test_only_regular_files_of_the_folder_itself_are_added_up(tmp_path: Path) ->
         assert measure_file(folder, "0.log") == DiskUsage(8192, 1)
         for other in ("sub", "link", "pipe", "none"):
             assert measure_file(folder, other) is None
+
+
+def test_a_folder_that_cannot_even_be_looked_at_is_a_node_error() -> None:
+    """The thread that measures must outlive a stale handle."""
+    with pytest.raises(NodeError):
+        measure(-1)

@@ -115,3 +115,14 @@ def test_ext4_counts_a_project_as_a_walk_does(quota_disk: Path) -> None:
         assert quota_usage(fd) == DiskUsage(int(told.split()[0]), 2)
     finally:
         os.close(fd)
+
+
+def test_a_folder_that_went_away_meanwhile_is_left_to_the_walk(folder: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread that measures must outlive it."""
+
+    def stale(path: str, flags: int, *, dir_fd: int) -> int:
+        raise OSError(116, "Stale file handle")
+
+    monkeypatch.setattr(fcntl, "ioctl", answers([(0x200, 9)]))
+    monkeypatch.setattr(os, "open", stale)
+    assert quota_usage(folder) is None

@@ -33,13 +33,14 @@ _GONE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ESTALE}
 
 def measure(directory: int, pace: Pace | None = None) -> DiskUsage:
     """Walk the tree below an open directory, itself included; raises `NodeError` if any part of it cannot be read."""
-    walk = _Walk(os.fstat(directory), pace or Pace())
     try:
-        walk.run(directory)
+        walk = _Walk(os.fstat(directory), pace or Pace())
+        try:
+            walk.run(directory)
+        finally:
+            walk.close()
     except OSError as error:
         raise NodeError(f"disk usage: {os.strerror(error.errno or 0)}") from error
-    finally:
-        walk.close()
     return DiskUsage(walk.blocks * BLOCK, walk.inodes)
 
 

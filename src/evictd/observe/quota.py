@@ -51,13 +51,13 @@ def project_of(directory: int) -> int:
 def quota_usage(directory: int, *, quotactl: Quotactl = quotactl_fd) -> DiskUsage | None:
     """Give the usage of the tree below an open directory, or `None` where no quota counts just this tree."""
     project = project_of(directory)
-    if not project or project == _project_above(directory):
-        return None
     room = bytearray(_DQBLK.size)
     try:
+        if not project or project == _project_above(directory):
+            return None
         quotactl(directory, project, room)
     except OSError:
-        return None  # projects without quota accounting
+        return None  # no quota accounting, or a folder that went away
     return parse_dqblk(room)
 
 
