@@ -25,6 +25,7 @@ from evictd.clients.cri.values import (
 )
 from evictd.core.observation import Problem
 from evictd.errors import EvictdError, RuntimeNotFoundError, RuntimeRefusedError
+from evictd.observe.cgroup import slice_path
 
 T = TypeVar("T")
 S = TypeVar("S", SandboxStatus, ContainerStatus)
@@ -140,7 +141,7 @@ def expand_slice(name: str) -> str | None:
     parts = stem.split("-")
     if stem == name or "/" in name or not all(parts) or not _is_plain(f"/{name}"):
         return None
-    return "".join(f"/{'-'.join(parts[: depth + 1])}.slice" for depth in range(len(parts)))
+    return slice_path(name)
 
 
 def _is_plain(path: str) -> bool:
