@@ -28,8 +28,8 @@ from evictd.clients.cri.image_use import ImageUse
 from evictd.config.file import parse_documents
 from evictd.config.settings import MemoryFormula as ConfiguredFormula
 from evictd.config.settings import Settings
-from evictd.core.config import Policy
 from evictd.core.duration import SECOND
+from evictd.core.evict import policy_minimum_grace_seconds
 from evictd.core.signal import Signal
 from evictd.core.stats import FsStats
 from evictd.daemon.cleanup import Cleanup, any_alive
@@ -63,8 +63,6 @@ Clock = Callable[[], int]
 _WALK_AGE = 1 * SECOND
 """While a filesystem is not calm, pods are measured again when their numbers are older than this."""
 _ENTRIES_PER_SECOND = 200_000
-_KUBELET_LEAST_GRACE_SECONDS = 2
-"""What a container gets between SIGTERM and SIGKILL at least (kubelet `minimumGracePeriodInSeconds`)."""
 _LEGACY_LINKS = {Path("/var/log/pods"): Path("/var/log/containers")}
 """Where the kubelet keeps its symlinks to the logs of containers."""
 
@@ -123,7 +121,7 @@ def build_node(site: Site, state_file: StateFile, remembered: Remembered, wake: 
     client = site.stack.enter_context(_client(settings.container_runtime_endpoint, settings))
     collector = _collector(site, client, remembered, wake)
     recorder = _recorder(site, state_file, lambda: _extras(collector, evicted, remembered.running_since))
-    least = _KUBELET_LEAST_GRACE_SECONDS if settings.eviction.policy is Policy.KUBELET else 1
+    least = policy_minimum_grace_seconds(settings.eviction.policy)
     terminator = Terminator(client, clock=site.clock, minimum_grace_seconds=least, wake=wake)
     cleanup = Cleanup(partial(remove_empty_dirs, settings.root_dir), site.teller.complain, wake)
     site.stack.callback(cleanup.close)
@@ -214,9 +212,10 @@ def _collector(site: Site, client: CriClient, remembered: Remembered, wake: Call
     site.stack.callback(use.close)
     logs = PodLogs(settings.pod_logs_dir, _LEGACY_LINKS.get(settings.pod_logs_dir))
     images = ImageCollector(
-        images_client,
+        client,
         use,
         eviction.image_gc,
+        image_client=images_client,
         image_fs=_image_fs_reader(site, images_client),
         running_since=remembered.running_since,
         decision_policy=eviction.policy,

@@ -15,11 +15,13 @@ from evictd.act.victim import Termination
 from evictd.core.config import EvictionConfig
 from evictd.core.decision import EvictPod, ReclaimNode, RecordEvent
 from evictd.core.duration import SECOND
+from evictd.core.evict import EVICTED
 from evictd.core.observation import Outcomes, Problem, ReclaimOutcome
 from evictd.core.pod import Pod
 from evictd.core.release import victim_until
 from evictd.core.signal import NodeCondition
 from evictd.core.state import Reclaiming, Release, State
+from evictd.core.synchronize import WARNING
 from evictd.daemon.cleanup import Cleanup
 from evictd.daemon.sight import Sight
 from evictd.errors import RuntimeUnavailableError
@@ -157,6 +159,8 @@ class NodeHands:
         view = self._seen().view
         if view is None:
             raise RuntimeUnavailableError(f"{decision.pod.full_name}: its containers are not known")
+        if not decision.shortens:  # before anything is killed, as the kubelet records it
+            self._tell_event(RecordEvent(type=WARNING, reason=EVICTED, message=decision.message))
         self._evicted.add(decision.pod.uid)
         self._begin(decision.pod.uid, view, decision.grace_period_seconds)
 
