@@ -144,6 +144,7 @@ def test_an_eviction_stops_what_runs_and_remembers_the_pod(scene: Scene) -> None
         ("begin", HOG.uid, {"containers": ("c1",), "sandboxes": ("s1",), "grace_seconds": 1}),
     ]
     assert scene.evicted == {HOG.uid}
+    assert scene.events == ["Evicted"]
 
 
 def test_an_evicted_pod_is_forgotten_with_the_last_the_runtime_knows_of_it(scene: Scene) -> None:
