@@ -2,7 +2,7 @@
 
 A node is a memory cgroup of 2 GiB around a private containerd; in a pod's cgroup a process fills 500 MiB/s past a threshold of
 768 MiB. earlyoom watches the whole machine, so its threshold lies so far below what is available there; it runs dry, so
-that it can hit nobody else. Needs root, cgroup v1 and Debian's packages; what cannot be had is left out and said so.
+that it can hit nobody else. Takes a quarter of an hour, most of it the plain poll's. Needs root, cgroup v1 and Debian's packages; what cannot be had is left out and said so.
 """
 
 import json
@@ -51,6 +51,7 @@ def run() -> list[Result]:
     results = []
     recipe = NodeRecipe(binaries=find_binaries(default_cache()), memory_bytes=NODE)
     for name, (kubelet, evictd) in MODES.items():
+        print(f"{name}: {RUNS} runs ...", flush=True)
         with DisposableNode(recipe) as node:
             results.append(summarize(name, _reactions(node, kubelet, evictd, plain=name.endswith("interval10s"))))
     try:
