@@ -1,68 +1,233 @@
-"""evictd on a node of a cluster: a real containerd, and the API server's double (the kubelet's part is played by the test)."""
+"""evictd on a node of a cluster: real containers, real HTTPS to the API server's double, and a kubelet beside it, or none."""
 
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.conftest import NodeFactory
-from tests.e2e.story import BOUND, Story, writes
-from tests.kube.api_server import ApiServer
-from tests.kube.objects import node as node_object
-from tests.kube.objects import pod as pod_object
+from tests.e2e.cluster_story import READING, ClusterStory, Write, a_cluster
+from tests.e2e.story import STUBBORN, Story, takes_memory, writes
+from tests.kube.verbs import Budget
 
 from evictd.demo.disks import DiskRecipe
-from evictd.demo.pods import RunningPod, VolumeRecipe
+from evictd.demo.node import DisposableNode
+from evictd.demo.pods import VolumeRecipe
 
 pytestmark = [pytest.mark.root, pytest.mark.containerd]
 
 DATA = (VolumeRecipe(name="data"),)
-NODE = ("nodes", "", "n1")
+MIB = 1 << 20
+HARD = {"evictionHard": {"nodefs.available": "40Mi"}}
+TAINT = "evictd.io/disk-pressure:NoSchedule"
 
 
-def bind(api: ApiServer, pod: RunningPod) -> None:
-    """Show a pod that runs on the node in the API server, too."""
-    made = pod_object(pod.name, uid=pod.uid)
-    made["spec"]["volumes"] = [{"name": name, "emptyDir": {}} for name in pod.volumes]
-    made["spec"]["containers"] = [{"name": "main", "image": "x", "resources": {}}]
-    made["spec"].pop("initContainers", None)
-    api.store.create("pods", made)
+@pytest.fixture(scope="module")
+def disk_node(make_module_node: NodeFactory) -> DisposableNode:
+    """One node with a small disk for all stories of a disk."""
+    return make_module_node(node_disk=DiskRecipe(size_bytes=96 << 20, inodes=12_000))
 
 
-def conditions(api: ApiServer) -> dict[str, str]:
-    found: Any = api.store.get(NODE)
-    return {row["type"]: row["status"] for row in found["status"]["conditions"]}
+@pytest.fixture
+def small(disk_node: DisposableNode) -> Any:
+    """That node, empty before and after."""
+    yield disk_node
+    disk_node.remove_all_pods()
+    (disk_node.kubelet_folder / "ballast").unlink(missing_ok=True)
 
 
-def test_a_pod_of_the_cluster_is_deleted_and_stopped_and_the_node_says_why(
-    make_node: NodeFactory, tmp_path: Path
-) -> None:
-    """Condition, taint, event, DisruptionTarget, delete; all of it taken back when the pressure is over."""
-    node = make_node(node_disk=DiskRecipe(size_bytes=96 << 20, inodes=12_000))
-    with ApiServer(tmp_path) as api:
-        api.store.create("nodes", node_object())
-        cluster = {
-            "kubeconfig": str(api.kubeconfig()),
-            "nodeName": "n1",
-            "podTermination": "Delete",
-            "conditionTypes": "Own",
-        }
-        with Story(node, {"evictionHard": {"nodefs.available": "40Mi"}}, {"cluster": cluster}) as story:
-            story.until(lambda: conditions(api).get("EvictdDiskPressure") == "False", "the node is reported calm")
-            bind(api, story.pod("innocent"))
-            hog = story.pod("writer", writes("/data", 200), volumes=DATA)
-            bind(api, hog)
-            story.until(lambda: conditions(api)["EvictdDiskPressure"] == "True", "the node reports DiskPressure")
-            story.until(lambda: not story.runs("writer"), "the pod is stopped")
-            story.until(lambda: bool(_leaving(api, "writer")), "the pod is deleted", BOUND)
-            shutil.rmtree(hog.volumes["data"])  # the kubelet's part
-            story.until(lambda: conditions(api)["EvictdDiskPressure"] == "False", "the pressure is over")
-            assert story.evicted() == ["writer"]
-            assert story.running() == {"innocent"}
-            reasons = [event["reason"] for event in api.store.list("events")[0]]
-            assert reasons.count("Evicted") == 1
+def leaves(story: Story, mib: int) -> int:
+    """How many MiB to write so that so many are left."""
+    return story.free_bytes() // MIB - mib
 
 
-def _leaving(api: ApiServer, name: str) -> bool:
-    found = [pod for pod in api.store.list("pods")[0] if pod["metadata"]["name"] == name]
-    return not found or "deletionTimestamp" in found[0]["metadata"]
+def status_of(write: Write, kind: str) -> str:
+    """The status that a patch gives a condition."""
+    rows = (write.line.body.get("status") or {}).get("conditions") or []
+    return next((row["status"] for row in rows if row["type"] == kind), "")
+
+
+def sets(write: Write, kind: str) -> bool:
+    """Whether a patch sets this condition."""
+    return status_of(write, kind) == "True"
+
+
+def test_beside_a_kubelet_condition_and_taint_come_before_the_kill(small: DisposableNode, tmp_path: Path) -> None:
+    """Own types; the event with its annotations; marked, then deleted by its uid; all taken back when it is over."""
+    with a_cluster(small, tmp_path) as api, ClusterStory(small, api, HARD) as story:
+        story.until_reported()
+        story.pod("innocent", requests={"ephemeral-storage": "5Mi"})
+        story.pod("writer", writes("/data", leaves(story, 28), pause=0.02), volumes=DATA)
+        story.until_evicted("writer")
+        story.until(lambda: not api.pod("writer"), "the pod's object is gone")
+        story.until_calm("DiskPressure")
+        story.until(lambda: not api.taints(), "the taint is gone")
+        story.verify(evicted=["writer"], innocent=["innocent"], starved="ephemeral-storage")
+        victim = story.uid("writer")
+
+        reported = next(w for w in api.writes("patch nodes/status") if sets(w, "EvictdDiskPressure"))
+        tainted = api.writes("patch nodes")[0]
+        assert [row["key"] for row in tainted.line.body["spec"]["taints"]] == ["evictd.io/disk-pressure"]
+        assert victim in reported.alive & tainted.alive
+
+        marked = api.writes("patch pods/status", "writer")[0]
+        deleted = api.writes("delete pods", "writer")[0]
+        assert sets(marked, "DisruptionTarget")
+        assert deleted.line.body["preconditions"] == {"uid": victim}
+        assert deleted.line.body["gracePeriodSeconds"] >= 1
+        assert reported.line.at < tainted.line.at < marked.line.at < deleted.line.at
+
+        (event,) = api.events("Evicted")
+        assert event["regarding"]["uid"] == victim
+        assert event["metadata"]["annotations"]["starved_resource"] == "ephemeral-storage"
+        cleared = [w for w in api.writes("patch nodes/status") if status_of(w, "EvictdDiskPressure") == "False"]
+        assert cleared[-1].line.at - reported.line.at >= 2
+        assert not [w for w in api.writes() if w.name == "innocent"]
+
+
+def test_without_a_kubelet_the_status_says_what_became_of_a_stopped_pod(make_node: NodeFactory, tmp_path: Path) -> None:
+    """PriorityMemoryEvictionOrdering with `Status`: the built-in types; Failed and Evicted once nothing runs any more."""
+    node = make_node(memory_bytes=320 << 20)
+    guaranteed = {"cpu": "100m", "memory": "40Mi"}
+    with (
+        a_cluster(node, tmp_path, kubelet=False) as api,
+        ClusterStory(
+            node,
+            api,
+            {"evictionHard": {"memory.available": "120Mi"}},
+            {"podTermination": "Status"},
+            arguments=["--node-cgroup", node.cgroup],
+        ) as story,
+    ):
+        story.until_reported()
+        story.pod("guaranteed", takes_memory(20), requests=guaranteed, limits=guaranteed)
+        story.pod("important", takes_memory(120, pause=0.1), priority=999_999_999)
+        story.pod("hog", takes_memory(260, pause=0.05, how=STUBBORN))
+        story.until_evicted("hog")
+        story.until(lambda: api.pod("hog")["status"]["phase"] == "Failed", "the status is written")
+        story.until_calm("MemoryPressure")
+        story.verify(evicted=["hog"], innocent=["guaranteed", "important"], starved="memory")
+
+        reported = next(w for w in api.writes("patch nodes/status") if sets(w, "MemoryPressure"))
+        assert story.uid("hog") in reported.alive
+        assert not [kind for kind in api.reported() if kind.startswith("Evictd")]
+        assert api.taints() == set()
+        written = api.writes("patch pods/status", "hog")[0]
+        assert story.uid("hog") not in written.alive
+        assert sets(written, "DisruptionTarget")
+        status = api.pod("hog")["status"]
+        assert (status["phase"], status["reason"]) == ("Failed", "Evicted")
+        assert "low on resource: memory" in status["message"]
+        assert api.writes("delete pods") == []
+
+
+def test_a_budget_makes_a_soft_threshold_take_another_pod(small: DisposableNode, tmp_path: Path) -> None:
+    """429: the next candidate is asked for and goes; only after `evictionTimeout` is the protected pod deleted all the same."""
+    soft = {
+        "evictionHard": {"nodefs.available": "4Mi"},
+        "evictionSoft": {"nodefs.available": "45Mi"},
+        "evictionSoftGracePeriod": {"nodefs.available": "500ms"},
+        "evictionMaxPodGracePeriod": 2,
+    }
+    with a_cluster(small, tmp_path) as api, ClusterStory(small, api, soft, {"evictionTimeout": "3s"}) as story:
+        api.verbs.budgets.append(Budget(name="keep", labels={"app": "kept"}, disruptions_allowed=0))
+        story.until_reported()
+        story.pod("innocent", requests={"ephemeral-storage": "5Mi"})
+        story.pod("other", writes("/data", 16, pause=0.01), volumes=DATA)
+        story.pod("kept", writes("/data", leaves(story, 52), pause=0.01), volumes=DATA, labels={"app": "kept"})
+        story.until(lambda: not api.pod("other"), "the next candidate goes")
+        story.until_calm("DiskPressure")
+        assert story.running() == {"innocent", "kept"}
+        asked = [(w.name, w.line.status) for w in api.writes("create pods/eviction")]
+        assert asked == [("kept", 429), ("other", 201)]
+
+        (small.kubelet_folder / "ballast").write_bytes(bytes(leaves(story, 35) * MIB))
+        story.until(lambda: not api.pod("kept"), "the budget's time is over")
+        story.until_calm("DiskPressure")
+        assert story.running() == {"innocent"}
+        refused = api.writes("create pods/eviction", "kept")
+        (deleted,) = api.writes("delete pods", "kept")
+        assert {w.line.status for w in refused} == {429}
+        assert deleted.line.at - refused[0].line.at >= 3
+        assert story.uid("kept") in deleted.alive
+
+
+def test_a_hard_threshold_does_not_wait_for_a_budget_for_ever(small: DisposableNode, tmp_path: Path) -> None:
+    """`EvictionAPI`: asked again and again for ten seconds, then deleted and stopped."""
+    with a_cluster(small, tmp_path) as api, ClusterStory(small, api, HARD, {"podTermination": "EvictionAPI"}) as story:
+        api.verbs.budgets.append(Budget(name="keep", labels={"app": "kept"}, disruptions_allowed=0))
+        story.until_reported()
+        story.pod("kept", writes("/data", leaves(story, 30), pause=0.01), volumes=DATA, labels={"app": "kept"})
+        story.until(lambda: not api.pod("kept"), "the budget's time is over")
+        story.until_calm("DiskPressure")
+        refused = api.writes("create pods/eviction", "kept")
+        (deleted,) = api.writes("delete pods", "kept")
+        assert {w.line.status for w in refused} == {429}
+        assert len(refused) > 2
+        assert deleted.line.at - refused[0].line.at >= 10
+
+
+def test_a_pod_of_the_same_name_is_not_the_victim(small: DisposableNode, tmp_path: Path) -> None:
+    """Recreated while the victim's deletion was held up: it lives, and its object is as it was."""
+    with a_cluster(small, tmp_path) as api, ClusterStory(small, api, HARD) as story:
+        story.until_reported()
+        api.fault(verb="patch", resource="pods/status", status=503)
+        story.pod("web-0", writes("/data", leaves(story, 28), pause=0.01), volumes=DATA)
+        story.until_evicted("web-0")
+        api.runtime.stop(story.uid("web-0"))
+        api.store.remove(("pods", "default", "web-0"))
+        story.pod("web-0")
+        before = api.pod("web-0")
+        api.faults.clear()
+        story.until(lambda: 409 in {w.line.status for w in api.writes(name="web-0")}, "its uid is refused")
+        story.until_calm("DiskPressure")
+        assert story.runs("web-0")
+        assert api.pod("web-0") == before
+        assert len(story.evictions()) == 1
+        assert {w.line.status for w in api.writes(name="web-0")} <= {409, 503}
+
+
+def test_the_api_server_is_away_when_the_disk_fills(small: DisposableNode, tmp_path: Path) -> None:
+    """The pod is stopped through the runtime; when the server is back it hears of the node, the pod and the event."""
+    with a_cluster(small, tmp_path) as api, ClusterStory(small, api, HARD) as story:
+        story.until_reported()
+        story.pod("innocent", requests={"ephemeral-storage": "5Mi"})
+        story.pod("writer", writes("/data", leaves(story, 28), pause=0.05), volumes=DATA)
+        api.down()
+        heard = len(api.writes())
+        story.until_evicted("writer")
+        assert len(api.writes()) == heard
+        api.up()
+        story.until(lambda: not api.pod("writer"), "the pod's object is deleted")
+        story.until(lambda: bool(api.events("Evicted")), "the event arrives")
+        story.until_calm("DiskPressure")
+        assert story.evicted() == ["writer"]
+        assert story.running() == {"innocent"}
+        late = api.writes()[heard:]
+        order = [w.what for w in late if w.what != "patch nodes/status" or sets(w, "EvictdDiskPressure")]
+        assert order[:4] == ["patch nodes/status", "patch nodes", "patch pods/status", "delete pods"]
+
+
+def test_a_clean_stop_takes_back_what_was_said(small: DisposableNode, tmp_path: Path) -> None:
+    """Under pressure, and with nobody to evict."""
+    with a_cluster(small, tmp_path) as api, ClusterStory(small, api, HARD) as story:
+        story.until_reported()
+        (small.kubelet_folder / "ballast").write_bytes(bytes(leaves(story, 30) * MIB))
+        story.until_condition("DiskPressure")
+        story.until(lambda: api.taints() == {TAINT}, "the node is tainted")
+        assert "valid until" in api.reported()["EvictdDiskPressure"]["message"]
+        story.stop()
+        left = api.reported()["EvictdDiskPressure"]
+        assert (left["status"], left["reason"]) == ("False", "EvictdStopped")
+        assert api.taints() == set()
+
+
+def test_a_dry_run_only_reads(small: DisposableNode, tmp_path: Path) -> None:
+    """It says who would go, and the API server has nothing to write."""
+    with a_cluster(small, tmp_path) as api, ClusterStory(small, api, HARD, dryRun=True) as story:
+        story.pod("innocent", requests={"ephemeral-storage": "5Mi"})
+        story.pod("writer", writes("/data", leaves(story, 28), pause=0.01), volumes=DATA)
+        story.until(lambda: "would evict default/writer" in story.log(), "it is said who would go")
+        assert story.running() == {"innocent", "writer"}
+    assert {line.attributes.verb for line in api.requests()} <= READING
+    assert api.taints() == set()
+    assert not [kind for kind in api.reported() if kind.startswith("Evictd")]
