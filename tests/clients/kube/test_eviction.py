@@ -7,8 +7,8 @@ from tests.kube.api_server import ApiServer
 from tests.kube.objects import pod
 from tests.kube.verbs import Budget
 
-from evictd.clients.kube.eviction import Answer, EvictionClient, Outcome
-from evictd.clients.kube.transport import Transport
+from evictd.clients.kube.eviction import Answer, EvictionClient, Outcome, budget_forbids
+from evictd.clients.kube.transport import Reply, Transport
 from evictd.codec.pod import decode_pod
 from evictd.core.decision import PodCondition
 from evictd.core.pod import Pod
@@ -104,3 +104,11 @@ def test_forbidden_and_conflicts_of_other_kinds_are_refusals(api: ApiServer, tra
         api.fault(verb="delete", status=status, times=1)
         with pytest.raises(ApiRefusedError):
             EvictionClient(transport).delete(victim, 1)
+
+
+@pytest.mark.parametrize(
+    "body", [b"{}", b'{"details": []}', b'{"details": {"causes": 7}}', b'{"details": {"causes": ["x", null]}}', b"[]"]
+)
+def test_a_429_of_another_shape_is_a_busy_server(body: bytes) -> None:
+    """Whatever stands in the API server's place, its JSON is not trusted to have our form."""
+    assert not budget_forbids(Reply(status=429, data=body))

@@ -56,7 +56,7 @@ class EvictionClient:
         }
         accept = frozenset({404, 409, 429, 500})
         reply = self._transport.request("POST", _path(pod) + "/eviction", body=body, content_type=JSON, accept=accept)
-        if _budget_forbids(reply):
+        if budget_forbids(reply):
             return _blocked(reply)
         return _outcome(reply, "evict")
 
@@ -111,12 +111,16 @@ def _condition(condition: PodCondition, since: str) -> dict[str, Any]:
     return fields
 
 
-def _budget_forbids(reply: Reply) -> bool:
+def budget_forbids(reply: Reply) -> bool:
     """Tell a budget's refusal from a server that is merely busy: both are 429; several budgets for one pod are a 500."""
     if reply.status == 500:
         return "more than one PodDisruptionBudget" in str(reply.problem.get("message"))
-    causes = (reply.problem.get("details") or {}).get("causes") or ()
-    return reply.status == 429 and any(cause.get("reason") == "DisruptionBudget" for cause in causes)
+    details = reply.problem.get("details")
+    causes = details.get("causes") if isinstance(details, dict) else None
+    return reply.status == 429 and any(
+        isinstance(cause, dict) and cause.get("reason") == "DisruptionBudget"
+        for cause in (causes if isinstance(causes, list) else ())
+    )
 
 
 def _blocked(reply: Reply) -> Outcome:
@@ -126,7 +130,8 @@ def _blocked(reply: Reply) -> Outcome:
 
 def _outcome(reply: Reply, what: str) -> Outcome:
     if reply.status < 300:
-        version = str((reply.problem.get("metadata") or {}).get("resourceVersion") or "")
+        metadata = reply.problem.get("metadata")
+        version = str(metadata.get("resourceVersion") or "") if isinstance(metadata, dict) else ""
         return Outcome(answer=Answer.DONE, version=int(version) if version.isascii() and version.isdigit() else 0)
     if reply.status == 404:
         return Outcome(answer=Answer.GONE)

@@ -23,6 +23,8 @@ CONNECT_SECONDS = 5.0
 READ_SECONDS = 10.0
 MAX_BODY = 64 * 2**20
 """Nothing is read beyond this; a page of pods is a few MiB."""
+LONGEST_RETRY_AFTER = 300
+"""Seconds; whoever answers in the API server's place does not silence evictd for a day."""
 MAX_WATCH_LINE = 8 * 2**20
 _MESSAGE = 300
 
@@ -184,7 +186,7 @@ def _reply(response: Any) -> Reply:
     return Reply(
         status=response.status,
         data=data,
-        retry_after=int(after) if after.isascii() and after.isdigit() else None,
+        retry_after=min(int(after), LONGEST_RETRY_AFTER) if after.isascii() and after.isdigit() else None,
         date=response.headers.get("Date") or "",
     )
 
