@@ -1,9 +1,9 @@
 """How long from memory crossing a threshold to the first stop call? Beside earlyoom and a plain poll every 10 s.
 
-A node is a memory cgroup of 2 GiB around a private containerd; in a pod's cgroup a process fills 500 MiB/s past a threshold of
-768 MiB. earlyoom watches the whole machine, so its threshold lies so far below what is available there; it runs dry, so
-that it can hit nobody else. Takes a quarter of an hour, most of it the plain poll's. Needs root, cgroup v1 and Debian's
-packages; what cannot be had is left out and said so.
+A node is a memory cgroup of 2 GiB around a private containerd; in a pod's cgroup a process fills 500 MiB/s past a
+threshold of 768 MiB. earlyoom watches the whole machine, so its threshold lies so far below what is available there; it
+runs dry, so that it can hit nobody else. Takes a quarter of an hour, most of it for the plain poll. Needs root, cgroup v1
+and Debian's packages; what cannot be had is left out and said so.
 """
 
 import json
