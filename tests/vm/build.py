@@ -14,6 +14,8 @@ from pathlib import Path
 
 from tests.vm import cache
 
+from evictd.demo.binaries import debian_mirror
+
 HERE = Path(__file__).parent
 PACKAGES = {
     "qemu-system-x86_64": "qemu-system-x86",
@@ -89,7 +91,7 @@ def _build(root: Path, finished: Path) -> None:
 
 
 def _provision(work: Path, log: Path) -> None:
-    mirror = os.environ.get("EVICTD_VM_MIRROR", "http://deb.debian.org/debian")
+    mirror = os.environ.get("EVICTD_VM_MIRROR") or debian_mirror()
     # Everything dies with us, and the build's mounts with the namespace.
     fenced = ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--propagation", "private", "--pid", "--fork"]
     fenced += ["--kill-child=SIGKILL", "--mount-proc", "--"]

@@ -145,12 +145,18 @@ def _fetch(work: Path, packages: tuple[str, ...], suite: str) -> None:
         run_tool("dpkg-deb", "-x", package, work / "root")
 
 
-def _private_apt(work: Path, suite: str) -> Path:
-    """Write an apt configuration for another suite of the mirror that the system itself uses."""
+def debian_mirror() -> str:
+    """Give the address of the Debian mirror that the system itself uses; raises `NodeError` if apt knows none."""
     targets = run_tool("apt-get", "indextargets", "--format", "$(REPO_URI) $(COMPONENT)", "Created-By: Packages")
     mirror = next((line.split()[0] for line in targets.splitlines() if line.endswith("/debian/ main")), None)
     if mirror is None:
         raise NodeError("no Debian mirror among apt's sources")
+    return mirror
+
+
+def _private_apt(work: Path, suite: str) -> Path:
+    """Write an apt configuration for another suite of the mirror that the system itself uses."""
+    mirror = debian_mirror()
     for folder in ("lists/partial", "cache/archives/partial", "parts"):
         (work / folder).mkdir(parents=True)
     keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
