@@ -11,11 +11,6 @@ import time
 import tracemalloc
 from pathlib import Path
 
-from tests.kube.api_server import ApiServer
-from tests.kube.driving import Driver
-from tests.kube.kubelet import Kubelet
-from tests.kube.objects import node, padded, pod
-
 from bench.harness import Result, measure, summarize
 from evictd.act.cluster.conditions import Types
 from evictd.act.cluster.outbox import Outbox
@@ -25,6 +20,10 @@ from evictd.clients.kube.nodes import NodeClient
 from evictd.clients.kube.transport import Transport
 from evictd.codec.slim_pods import decode_page
 from evictd.core.signal import NodeCondition
+from tests.kube.api_server import ApiServer
+from tests.kube.driving import Driver
+from tests.kube.kubelet import Kubelet
+from tests.kube.objects import node, padded, pod
 
 PODS, POD_BYTES = 1000, 8192
 NODES, DAY = 5000, 24 * 3600

@@ -9,9 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests import real_cgroups
-from tests.observe.runtime import container, sandbox, stats
-
 from bench.harness import Result, measure
 from evictd.clients.cri.values import FilesystemUsage, ImageFsInfo
 from evictd.core.pod import Container, Pod
@@ -21,6 +18,8 @@ from evictd.observe.node import NodeObserver, ObserveOptions
 from evictd.observe.pod_disk import DiskRequest, PodDisk
 from evictd.observe.roots import Roots
 from evictd.observe.runtime_view import RuntimeView
+from tests import real_cgroups
+from tests.observe.runtime import container, sandbox, stats
 
 SIZES = (110, 500)
 

@@ -1,13 +1,12 @@
 """Decisions become deeds in order, whatever fails; a dry run only says what it would do, and says it once."""
 
-from tests.daemon.world import DISK, GI, HARD, NOW, step
-
 from evictd.act.perform import Performer, perform
 from evictd.core.decision import Decision, EvictPod, ReclaimNode, RecordEvent, ReportConditions
 from evictd.core.observation import Outcomes, Reclaim
 from evictd.core.signal import NodeCondition
 from evictd.core.state import CleaningUp, State, Step, Watching
 from evictd.errors import NodeError
+from tests.daemon.world import DISK, GI, HARD, NOW, step
 
 
 class Notebook:

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from tests.conftest import NodeFactory
 
 from evictd.act.terminate import Termination, Terminator
 from evictd.clients.cri.values import ContainerState, SandboxState
@@ -17,6 +16,7 @@ from evictd.demo.images import ImageRecipe
 from evictd.demo.node import DisposableNode
 from evictd.demo.pods import IGNORE_TERM, WAIT_FOR_TERM, ContainerRecipe, PodRecipe, RunningPod
 from evictd.demo.tool import wait_for
+from tests.conftest import NodeFactory
 
 pytestmark = [pytest.mark.root, pytest.mark.containerd]
 

@@ -4,15 +4,15 @@ import json
 from typing import get_args
 
 from hypothesis import given, settings
-from tests.laws.test_synchronize import play
-from tests.playbook import Playbook, config, pod, usage
-from tests.strategies import stories
 
 from evictd.codec.decision import encode_decision, encode_finding
 from evictd.core.config import EvictionConfig
 from evictd.core.decision import Decision, Finding, Ranking, Silence, Silent
 from evictd.core.observation import Observation
 from evictd.core.quantity import parse_quantity
+from tests.laws.test_synchronize import play
+from tests.playbook import Playbook, config, pod, usage
+from tests.strategies import stories
 
 A = pod("a", memory="1Mi")
 

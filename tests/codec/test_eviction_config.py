@@ -4,11 +4,11 @@ import json
 
 import pytest
 from hypothesis import given
-from tests.strategies import configs
 
 from evictd.codec.eviction_config import decode_eviction_config, encode_eviction_config
 from evictd.core.config import ContainerGCPolicy, EvictionConfig, ImageGCPolicy
 from evictd.errors import InputError
+from tests.strategies import configs
 
 
 @given(configs)

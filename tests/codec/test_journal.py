@@ -1,7 +1,6 @@
 """Journal lines; tests/laws decides every one of them again."""
 
 import pytest
-from tests.playbook import node
 
 from evictd.codec.journal import decode_entry, encode_entry
 from evictd.core.config import EvictionConfig
@@ -9,6 +8,7 @@ from evictd.core.observation import Observation
 from evictd.core.state import State
 from evictd.core.synchronize import synchronize
 from evictd.errors import InputError
+from tests.playbook import node
 
 SEEN = Observation(node=node(memory="1Gi of 4Gi"))
 LINE = encode_entry(

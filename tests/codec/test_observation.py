@@ -3,7 +3,6 @@
 import json
 
 from hypothesis import given, settings
-from tests.strategies import stories
 
 from evictd.codec.observation import (
     decode_filesystems,
@@ -14,6 +13,7 @@ from evictd.codec.observation import (
 from evictd.core.config import EvictionConfig
 from evictd.core.observation import Filesystems, Observation, Outcomes, Problem, Reclaim, ReclaimOutcome
 from evictd.core.stats import NodeGauges, NodeStats
+from tests.strategies import stories
 
 
 @given(stories())

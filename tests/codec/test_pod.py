@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from tests.strategies import pods
 
 from evictd.codec.pod import decode_pod, decode_pod_list, encode_pod
 from evictd.core.pod import Pod, PodSource, QOSClass, VolumeKind
 from evictd.errors import InputError
+from tests.strategies import pods
 
 SAMPLES = Path(__file__).parents[1] / "data" / "samples"
 

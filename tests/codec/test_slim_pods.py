@@ -5,11 +5,11 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.kube.objects import padded, pod, sample
 
 from evictd.codec.slim_pods import WatchType, decode_event, decode_page
 from evictd.core.pod import PodSource
 from evictd.errors import InputError
+from tests.kube.objects import padded, pod, sample
 
 
 def test_the_recorded_list() -> None:

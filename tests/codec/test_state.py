@@ -4,13 +4,13 @@ import json
 from typing import Any
 
 import pytest
-from tests.playbook import DEDICATED, node, pod, threshold
 
 from evictd.codec.state import VERSION, decode_state, encode_state
 from evictd.core.observation import Observation
 from evictd.core.signal import Signal
 from evictd.core.state import CleaningUp, Reclaiming, Release, State
 from evictd.errors import InputError
+from tests.playbook import DEDICATED, node, pod, threshold
 
 ONE = threshold("memory.available", "10%", grace="1m", min_reclaim="1Gi")
 

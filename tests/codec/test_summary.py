@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.playbook import pod
-from tests.strategies import node_stats, pod_stats
 
 from evictd.codec.summary import decode_summary, encode_summary
 from evictd.core.stats import MemoryStats, NodeStats, PodStats, RlimitStats
 from evictd.errors import InputError
+from tests.playbook import pod
+from tests.strategies import node_stats, pod_stats
 
 SAMPLE = Path(__file__).parents[1] / "data" / "samples" / "stats-summary.json"
 

@@ -5,7 +5,6 @@ import math
 
 import pytest
 from hypothesis import given
-from tests.strategies import thresholds
 
 from evictd.codec.threshold import (
     decode_signal_observation,
@@ -17,6 +16,7 @@ from evictd.core.observation import SignalObservation
 from evictd.core.quantity import parse_quantity
 from evictd.core.signal import Signal
 from evictd.core.threshold import Threshold, ThresholdValue
+from tests.strategies import thresholds
 
 
 @given(thresholds())

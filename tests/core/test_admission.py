@@ -1,12 +1,12 @@
 """TestAdmitUnderNodeConditions."""
 
 import pytest
-from tests.playbook import pod
 
 from evictd.core.admission import admit
 from evictd.core.pod import Container, Pod, PodSource, Toleration
 from evictd.core.quantity import parse_quantity
 from evictd.core.signal import NodeCondition
+from tests.playbook import pod
 
 MEMORY, DISK, PID = NodeCondition
 BOTH = {"memory": parse_quantity("1Mi"), "cpu": parse_quantity("1")}

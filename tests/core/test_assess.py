@@ -2,14 +2,13 @@
 
 from dataclasses import replace
 
-from tests.playbook import DEDICATED, SINGLE, config, node, pod
-
 from evictd.core.assess import Assessment, NothingKnown, assess, configured_thresholds, detect_filesystems
 from evictd.core.config import EvictionConfig, Policy
 from evictd.core.decision import ContainerFsIgnored, SignalUnobserved, StatsMissing, ThresholdFinding
 from evictd.core.observation import Filesystems, Observation
 from evictd.core.signal import Signal
 from evictd.core.state import State
+from tests.playbook import DEDICATED, SINGLE, config, node, pod
 
 
 def look(settings: EvictionConfig, observation: Observation, state: State | None = None, now: int = 0) -> Assessment:

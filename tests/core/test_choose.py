@@ -1,7 +1,6 @@
 """Which pod goes, who is passed over, and when nobody should."""
 
 import pytest
-from tests.playbook import config, node, pod, threshold, usage
 
 from evictd.core.choose import choose_victim, protected_culprit, shortening
 from evictd.core.config import EvictionConfig, Policy
@@ -11,6 +10,7 @@ from evictd.core.pod import PodSource
 from evictd.core.quantity import of_bytes
 from evictd.core.reclaim import Layout
 from evictd.core.stats import PodStats
+from tests.playbook import config, node, pod, threshold, usage
 
 HARD = threshold("memory.available", "1Gi")
 STATIC = pod("static", source=PodSource.STATIC)

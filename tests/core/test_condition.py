@@ -1,10 +1,9 @@
 """Conditions appear at once and stay for the transition period."""
 
-from tests.playbook import threshold
-
 from evictd.core.condition import node_conditions, node_conditions_last_observed_at, node_conditions_observed_since
 from evictd.core.duration import MINUTE, SECOND
 from evictd.core.signal import NodeCondition
+from tests.playbook import threshold
 
 MEMORY, DISK, PID = NodeCondition
 

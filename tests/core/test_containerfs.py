@@ -1,11 +1,11 @@
 """TestAddContainerFsThresholds: containerfs follows nodefs or imagefs."""
 
 import pytest
-from tests.playbook import DEDICATED, SINGLE, SPLIT, threshold
 
 from evictd.core.containerfs import add_container_fs_thresholds, ignored_container_fs_thresholds
 from evictd.core.observation import Filesystems
 from evictd.core.threshold import Operator, Origin
+from tests.playbook import DEDICATED, SINGLE, SPLIT, threshold
 
 NODEFS = threshold("nodefs.available", "1Gi", min_reclaim="1Mi")
 IMAGEFS = threshold("imagefs.available", "2Gi")

@@ -1,9 +1,9 @@
 """Reasons as data."""
 
 import pytest
-from tests.playbook import threshold
 
 from evictd.core.decision import Because, EvictionReason
+from tests.playbook import threshold
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 import pytest
-from tests.playbook import config, pod
 
 from evictd.core.decision import Because, Decision, EvictionReason, EvictPod, ReportConditions, Wait
 from evictd.core.draft import Draft, check_invariants
 from evictd.core.pod import Pod, PodSource
 from evictd.core.state import State, Step
+from tests.playbook import config, pod
 
 WAIT = Wait(nanoseconds=1)
 

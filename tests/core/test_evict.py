@@ -1,7 +1,6 @@
 """What is said of an eviction, to the letter."""
 
 import pytest
-from tests.playbook import config, number, pod, threshold
 
 from evictd.core.config import Policy
 from evictd.core.decision import Because, EvictionReason
@@ -19,6 +18,7 @@ from evictd.core.rank import rank
 from evictd.core.reclaim import Layout
 from evictd.core.signal import Resource, Signal
 from evictd.core.stats import ContainerStats, DiskUsage, MemoryStats, PodStats
+from tests.playbook import config, number, pod, threshold
 
 GIB = 2**30
 MEMORY = threshold("memory.available", "1Gi")

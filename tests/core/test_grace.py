@@ -1,7 +1,6 @@
 """Timers of thresholds, fresh numbers, and the seconds a victim gets."""
 
 import pytest
-from tests.playbook import config, pod, threshold
 
 from evictd.core.config import Policy
 from evictd.core.duration import MINUTE
@@ -14,6 +13,7 @@ from evictd.core.grace import (
 from evictd.core.observation import SignalObservation
 from evictd.core.quantity import of_bytes
 from evictd.core.signal import Signal
+from tests.playbook import config, pod, threshold
 
 HARD = threshold("memory.available", "1Gi")
 SOFT = threshold("memory.available", "2Gi", grace="1m")

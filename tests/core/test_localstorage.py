@@ -1,7 +1,6 @@
 """Limits of pods on local storage: emptyDir, pod, container."""
 
 import pytest
-from tests.playbook import config, empty_dir, pod, usage
 
 from evictd.core.config import Policy
 from evictd.core.decision import EvictionReason, EvictPod
@@ -9,6 +8,7 @@ from evictd.core.localstorage import local_storage_evictions
 from evictd.core.observation import Observation
 from evictd.core.pod import Pod
 from evictd.core.stats import PodStats
+from tests.playbook import config, empty_dir, pod, usage
 
 
 def evictions(

@@ -1,11 +1,10 @@
 """TestMakeSignalObservations: numbers become signals, missing ones do not."""
 
-from tests.playbook import node
-
 from evictd.core.observation import signal_observations
 from evictd.core.quantity import Format
 from evictd.core.signal import Signal
 from evictd.core.stats import FsStats, MemoryStats, NodeStats, RlimitStats
+from tests.playbook import node
 
 
 def test_every_signal_from_its_own_numbers() -> None:

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from tests.playbook import empty_dir, pod
 
 from evictd.core.pod import (
     Container,
@@ -18,6 +17,7 @@ from evictd.core.pod import (
     pod_limit,
 )
 from evictd.core.quantity import NANO, parse_quantity
+from tests.playbook import empty_dir, pod
 
 
 def res(**amounts: str) -> Resources:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import pytest
-from tests.playbook import empty_dir, number, pod, usage
 
 from evictd.core.config import Policy
 from evictd.core.pod import Pod, Volume, VolumeKind
@@ -11,6 +10,7 @@ from evictd.core.rank import rank, usage_meter
 from evictd.core.reclaim import Layout
 from evictd.core.signal import Signal
 from evictd.core.stats import PodStats
+from tests.playbook import empty_dir, number, pod, usage
 
 BOTH = pytest.mark.parametrize("policy", Policy)
 

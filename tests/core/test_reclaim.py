@@ -1,13 +1,13 @@
 """What is collected for which signal, in the three layouts."""
 
 import pytest
-from tests.playbook import DEDICATED, SINGLE, SPLIT, config, threshold
 
 from evictd.core.config import ImageReclaim, Policy
 from evictd.core.observation import Filesystems, SignalObservation
 from evictd.core.quantity import of_bytes, of_count
 from evictd.core.reclaim import Layout, layout_of, node_reclaim_actions, reclaim_node
 from evictd.core.signal import Signal
+from tests.playbook import DEDICATED, SINGLE, SPLIT, config, threshold
 
 CONTAINERS, IMAGES, BOTH = ("containers",), ("images",), ("containers", "images")
 

@@ -1,7 +1,5 @@
 """Victims in flight and bytes still due."""
 
-from tests.playbook import Playbook, config, node, pod, threshold, usage
-
 from evictd.core.duration import SECOND
 from evictd.core.observation import Observation, Outcomes, Reclaim, ReclaimOutcome, signal_observations
 from evictd.core.release import (
@@ -17,6 +15,7 @@ from evictd.core.release import (
 )
 from evictd.core.signal import Signal
 from evictd.core.state import Release
+from tests.playbook import Playbook, config, node, pod, threshold, usage
 
 DISK = threshold("nodefs.available", "1Gi")
 MEMORY = threshold("memory.available", "1Gi")

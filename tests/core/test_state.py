@@ -1,9 +1,8 @@
 """A fresh state, and phases that can be told apart."""
 
-from tests.playbook import threshold
-
 from evictd.core.observation import Observation
 from evictd.core.state import CleaningUp, PhaseName, Reclaiming, State, Watching
+from tests.playbook import threshold
 
 
 def test_a_fresh_state_watches_and_knows_nothing() -> None:

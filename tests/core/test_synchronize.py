@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from tests.playbook import DEDICATED, Playbook, as_kubelet, config, empty_dir, pod, usage
 
 from evictd.core.config import EvictionConfig, ImageReclaim, Policy
 from evictd.core.decision import RecordEvent, Silence, Silent, ThresholdFinding, Wait
@@ -11,6 +10,7 @@ from evictd.core.duration import SECOND
 from evictd.core.observation import Filesystems, Reclaim, ReclaimOutcome
 from evictd.core.pod import PodSource
 from evictd.core.state import PhaseName, State
+from tests.playbook import DEDICATED, Playbook, as_kubelet, config, empty_dir, pod, usage
 
 A = pod("a", memory="100Mi", grace=30)
 B = pod("b", memory="1Gi", grace=30)

@@ -1,7 +1,6 @@
 """When a threshold is met, and what makes two the same."""
 
 import pytest
-from tests.playbook import number, threshold
 
 from evictd.core.observation import SignalObservation
 from evictd.core.quantity import of_bytes
@@ -17,6 +16,7 @@ from evictd.core.threshold import (
     sort_by_eviction_priority,
     thresholds_met,
 )
+from tests.playbook import number, threshold
 
 
 def seen(available: str, capacity: str = "4Gi") -> SignalObservation:

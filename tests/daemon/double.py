@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import structlog
-from tests.daemon.world import CONFIG, WALL
 
 from evictd.act.perform import Performer
 from evictd.act.victim import Termination
@@ -29,6 +28,7 @@ from evictd.daemon.watching import Lookout
 from evictd.daemon.writer import Writer
 from evictd.observe.memory_watch import MemoryWatch
 from evictd.observe.runtime_view import RuntimeView
+from tests.daemon.world import CONFIG, WALL
 
 
 class NoteTaking:

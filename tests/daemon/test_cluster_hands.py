@@ -6,8 +6,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.daemon.test_hands import EVICTION, SIGHT, Collaborators
-from tests.daemon.world import CONFIG, HOG, NOW, WEB
 
 from evictd.core.decision import EvictPod, RecordEvent
 from evictd.core.observation import Problem
@@ -15,6 +13,8 @@ from evictd.core.signal import NodeCondition
 from evictd.core.state import Release, State
 from evictd.daemon.cluster_hands import ClusterHands, LastView
 from evictd.daemon.hands import NodeParts
+from tests.daemon.test_hands import EVICTION, SIGHT, Collaborators
+from tests.daemon.world import CONFIG, HOG, NOW, WEB
 
 
 class NoteTakingCluster:

@@ -1,10 +1,9 @@
 """What is worth a line: beginnings and ends, never the same thing twice."""
 
-from tests.daemon.world import GI, NOW, SOFT, step
-
 from evictd.core.observation import Problem
 from evictd.core.state import State
 from evictd.daemon.findings_log import Topics, changes, topics
+from tests.daemon.world import GI, NOW, SOFT, step
 
 
 def topics_at(available: int, state: State | None = None, at: int = NOW) -> tuple[Topics, State]:

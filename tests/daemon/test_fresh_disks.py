@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-from tests.daemon.world import CONFIG, DISK, GI, NOW, observe, step
-
 from evictd.core.config import ImageReclaim, Policy
 from evictd.core.duration import SECOND
 from evictd.core.observation import Observation, Outcomes
@@ -11,6 +9,7 @@ from evictd.core.release import RECLAIM_TIMEOUT
 from evictd.core.signal import Filesystem, Signal
 from evictd.core.state import Reclaiming, State
 from evictd.daemon.fresh_disks import LONGEST, hold_for_walks, not_calm
+from tests.daemon.world import CONFIG, DISK, GI, NOW, observe, step
 
 NO_RECLAIM = replace(CONFIG, reclaim_containers=False, reclaim_images=ImageReclaim.OFF)
 RECLAIMED = Outcomes(reclaimed=())

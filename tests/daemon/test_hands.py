@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.daemon.world import DISK, GI, HOG, NOW, WALL, observe, step
 
 from evictd.act.report import ConditionsFile
 from evictd.act.victim import Termination
@@ -21,6 +20,7 @@ from evictd.daemon.hands import NodeHands, NodeParts, grace_left
 from evictd.daemon.sight import Sight
 from evictd.errors import RuntimeUnavailableError
 from evictd.observe.runtime_view import RuntimeView
+from tests.daemon.world import DISK, GI, HOG, NOW, WALL, observe, step
 
 
 class Collaborators:

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.daemon.double import House
-from tests.daemon.world import CONFIG, GI, NOW, observe, step
 
 from evictd.codec.journal import decode_entry
 from evictd.core.config import EvictionConfig
@@ -22,6 +20,8 @@ from evictd.daemon.sight import Sight
 from evictd.errors import NodeError
 from evictd.observe.memory_watch import Woken
 from evictd.observe.runtime_view import RuntimeView
+from tests.daemon.double import House
+from tests.daemon.world import CONFIG, GI, NOW, observe, step
 
 VIEW = RuntimeView(time=0, sandboxes=(), containers=())
 

@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.daemon.world import CONFIG, GI, NOW, WALL, observe
 
 from evictd.core.observation import Observation, Outcomes
 from evictd.core.state import State
@@ -12,6 +11,7 @@ from evictd.daemon.look import RUNTIME, Look, NodeEyes
 from evictd.errors import RuntimeUnavailableError
 from evictd.observe.manifests import Manifests
 from evictd.observe.runtime_view import RuntimeView
+from tests.daemon.world import CONFIG, GI, NOW, WALL, observe
 
 VIEW = RuntimeView(time=NOW, sandboxes=(), containers=(), stats={})
 LOOK = Look(now=NOW, wall=WALL, state=State(), config=CONFIG, outcomes=Outcomes())

@@ -1,7 +1,6 @@
 """The numbers that Prometheus gets, read back from the page."""
 
 from prometheus_client.parser import text_string_to_metric_families
-from tests.daemon.world import GI, HARD, snapshot
 
 from evictd.core.decision import Because, EvictionReason
 from evictd.core.duration import MILLISECOND, SECOND
@@ -9,6 +8,7 @@ from evictd.core.observation import Reclaim, ReclaimOutcome
 from evictd.core.signal import Signal
 from evictd.daemon.metrics import Metrics
 from evictd.daemon.snapshot import Board
+from tests.daemon.world import GI, HARD, snapshot
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 

@@ -1,12 +1,12 @@
 """One line for each kind of decision."""
 
 import pytest
-from tests.daemon.world import DISK, GI, step
 
 from evictd.core.decision import Decision, EvictPod, ReclaimNode, RecordEvent, ReportConditions, Wait
 from evictd.core.observation import Reclaim
 from evictd.core.signal import NodeCondition
 from evictd.daemon.narrate import kind_of, narrate
+from tests.daemon.world import DISK, GI, step
 
 
 @pytest.mark.parametrize(

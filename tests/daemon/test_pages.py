@@ -2,8 +2,6 @@
 
 import json
 
-from tests.daemon.world import GI, NOW, snapshot
-
 from evictd.core.duration import MINUTE, SECOND
 from evictd.core.observation import Problem
 from evictd.daemon.http import Page
@@ -11,6 +9,7 @@ from evictd.daemon.look import RUNTIME
 from evictd.daemon.metrics import Metrics
 from evictd.daemon.pages import Health, pages
 from evictd.daemon.snapshot import Board
+from tests.daemon.world import GI, NOW, snapshot
 
 
 class House:

@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.daemon.world import CONFIG, GI, HOG, NOW, WALL, observe, step, uses
 
 from evictd.codec.journal import decode_entry
 from evictd.core.state import State
@@ -15,6 +14,7 @@ from evictd.daemon.journal_file import JournalFile
 from evictd.daemon.record import Cycle, Recorder, usage_of
 from evictd.daemon.state_file import StateFile
 from evictd.daemon.writer import Writer
+from tests.daemon.world import CONFIG, GI, HOG, NOW, WALL, observe, step, uses
 
 
 @pytest.fixture

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.daemon.world import CONFIG, DISK, HARD, SOFT
 
 from evictd.config.settings import Settings
 from evictd.core.config import ImageGCPolicy
 from evictd.core.duration import MINUTE
 from evictd.daemon.reload import differences, live_settings
+from tests.daemon.world import CONFIG, DISK, HARD, SOFT
 
 OLD = Settings(eviction=CONFIG)
 

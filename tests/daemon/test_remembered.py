@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from tests.daemon.world import DISK, GI, NOW, observe, step
 
 from evictd.codec.state import encode_state
 from evictd.core.image_gc import ImageRecord
@@ -11,6 +10,7 @@ from evictd.core.release import RECLAIM_TIMEOUT
 from evictd.core.state import Reclaiming, State, Watching
 from evictd.daemon.remembered import remember
 from evictd.daemon.state_file import StateFile
+from tests.daemon.world import DISK, GI, NOW, observe, step
 
 
 @pytest.fixture

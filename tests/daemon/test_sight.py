@@ -3,9 +3,9 @@
 import dataclasses
 
 import pytest
-from tests.daemon.world import GI, NOW, WALL, observe
 
 from evictd.daemon.sight import Sight
+from tests.daemon.world import GI, NOW, WALL, observe
 
 
 def test_nothing_about_a_look_changes_afterwards() -> None:

@@ -1,8 +1,7 @@
 """The board holds the latest snapshot, or none."""
 
-from tests.daemon.world import GI, snapshot
-
 from evictd.daemon.snapshot import Board
+from tests.daemon.world import GI, snapshot
 
 
 def test_the_board_is_empty_before_the_first_cycle_and_then_holds_the_latest() -> None:

@@ -2,10 +2,9 @@
 
 import json
 
-from tests.daemon.world import GI, NOW, snapshot
-
 from evictd.core.duration import SECOND
 from evictd.daemon.status_page import status_document
+from tests.daemon.world import GI, NOW, snapshot
 
 
 def test_it_is_plain_json() -> None:

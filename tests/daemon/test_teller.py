@@ -3,14 +3,14 @@
 from pathlib import Path
 
 import pytest
-from tests.daemon.double import House
-from tests.daemon.test_metrics import samples, value
-from tests.daemon.world import GI, NOW, WALL, observe, step
 
 from evictd.act.perform import Failure
 from evictd.core.decision import EvictPod, RecordEvent, ReportConditions, Silence, Silent
 from evictd.core.duration import SECOND
 from evictd.errors import NodeError
+from tests.daemon.double import House
+from tests.daemon.test_metrics import samples, value
+from tests.daemon.world import GI, NOW, WALL, observe, step
 
 
 @pytest.fixture

@@ -2,13 +2,12 @@
 
 from pathlib import Path
 
-from tests.daemon.world import GI, NOW, observe, step
-
 from evictd.core.signal import Signal
 from evictd.daemon.watching import CheapMemory, Lookout, limits_to_watch, notifiers_v1, notifiers_v2
 from evictd.observe.cgroup import find_hierarchy
 from evictd.observe.kept_files import KeptFiles
 from evictd.observe.memory_watch import MemoryWatch
+from tests.daemon.world import GI, NOW, observe, step
 
 MEMORY = Signal.MEMORY_AVAILABLE
 

@@ -5,11 +5,11 @@ import subprocess
 from collections.abc import Iterator
 
 import pytest
-from tests.conftest import reason_against_nodes
 
 from evictd.demo import cgroups
 from evictd.demo.tool import start_time, wait_for
 from evictd.errors import NodeError
+from tests.conftest import reason_against_nodes
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(bool(reason_against_nodes()), reason=reason_against_nodes())]
 

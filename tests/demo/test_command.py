@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tests.conftest import reason_against_nodes
 
 ROOT = Path(__file__).parents[2]

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from tests.conftest import NodeFactory
 
 from evictd.clients.cri import CriClient
 from evictd.clients.cri.values import ContainerState
@@ -13,6 +12,7 @@ from evictd.demo.containerd import PrivateContainerd
 from evictd.demo.pods import PodRecipe
 from evictd.demo.tool import start_time, wait_for
 from evictd.errors import NodeError, RuntimeUnavailableError
+from tests.conftest import NodeFactory
 
 pytestmark = [pytest.mark.root, pytest.mark.containerd]
 

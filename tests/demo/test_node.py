@@ -6,8 +6,6 @@ from pathlib import Path
 from tempfile import gettempdir
 
 import pytest
-from tests.conftest import NodeFactory
-from tests.split_runtime import split_runtime
 
 from evictd.clients.cri import CriClient
 from evictd.clients.cri.values import ContainerState
@@ -19,6 +17,8 @@ from evictd.demo.pods import ContainerRecipe, PodRecipe, VolumeRecipe
 from evictd.demo.sweep import PREFIX, leftovers
 from evictd.demo.tool import wait_for
 from evictd.errors import NodeError, RuntimeNotFoundError, RuntimeRefusedError
+from tests.conftest import NodeFactory
+from tests.split_runtime import split_runtime
 
 pytestmark = [pytest.mark.root, pytest.mark.containerd]
 

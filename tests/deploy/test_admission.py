@@ -8,6 +8,7 @@ import importlib
 from typing import Any
 
 import pytest
+
 from tests.deploy.manifests import USER, Json, base
 from tests.kube.objects import node, pod
 

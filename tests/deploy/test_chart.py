@@ -14,10 +14,10 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
-from tests.deploy.manifests import CHART, Json, base, documents
-from tests.kube import models
 
 from evictd.config.file import load
+from tests.deploy.manifests import CHART, Json, base, documents
+from tests.kube import models
 
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())
 (VALUES,) = documents(CHART / "values.yaml")

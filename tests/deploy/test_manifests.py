@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.deploy.manifests import DEPLOY, OVERLAYS, USER, Json, base, documents, kustomized
-from tests.kube import models
 
 from evictd.config.file import load
 from evictd.config.settings import ConditionTypes
+from tests.deploy.manifests import DEPLOY, OVERLAYS, USER, Json, base, documents, kustomized
+from tests.kube import models
 
 NOT_OF_THE_API = {"Kustomization", "Component", "KubeletConfiguration", "EvictdConfiguration", "PodMonitor"}
 FILES = sorted(

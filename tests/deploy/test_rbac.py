@@ -10,11 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.deploy.manifests import USER, base
-from tests.kube.api_server import ApiServer
-from tests.kube.kubelet import Kubelet
-from tests.kube.objects import node, pod
-from tests.kube.rbac import Grant, Rbac
 
 from evictd.clients.kube.credentials import Credentials
 from evictd.clients.kube.events import Event, EventClient, Regarding
@@ -24,6 +19,11 @@ from evictd.clients.kube.transport import Transport
 from evictd.codec.pod import decode_pod
 from evictd.core.decision import PodCondition
 from evictd.errors import ApiRefusedError
+from tests.deploy.manifests import USER, base
+from tests.kube.api_server import ApiServer
+from tests.kube.kubelet import Kubelet
+from tests.kube.objects import node, pod
+from tests.kube.rbac import Grant, Rbac
 
 TIME = "2026-11-21T02:00:00.000001Z"
 VERBS = {

@@ -12,16 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from evictd.clients.cri import CriClient
+from evictd.clients.cri.values import ContainerState
+from evictd.demo.node import DisposableNode
+from evictd.demo.pods import CONFIG_SOURCE, RunningPod, VolumeRecipe, manifest
 from tests.e2e.story import SLEEPS, Story
 from tests.kube.api_server import ApiServer, Logged
 from tests.kube.kubelet import Containers, Kubelet
 from tests.kube.objects import node as node_object
 from tests.kube.store import Json, Key, stamp
-
-from evictd.clients.cri import CriClient
-from evictd.clients.cri.values import ContainerState
-from evictd.demo.node import DisposableNode
-from evictd.demo.pods import CONFIG_SOURCE, RunningPod, VolumeRecipe, manifest
 
 NODE_NAME = "n1"
 NODE: Key = ("nodes", "", NODE_NAME)

@@ -11,8 +11,6 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.conftest import NodeFactory
-from tests.e2e.story import Story
 
 from evictd.config.file import load
 from evictd.daemon import log
@@ -20,6 +18,8 @@ from evictd.daemon.assemble import Machine
 from evictd.daemon.run import Daemon
 from evictd.demo.disks import DiskRecipe
 from evictd.observe.memory_watch import Woken
+from tests.conftest import NodeFactory
+from tests.e2e.story import Story
 
 pytestmark = [pytest.mark.root, pytest.mark.containerd]
 

@@ -4,14 +4,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conftest import NodeFactory
-from tests.e2e.cluster_story import READING, ClusterStory, Write, a_cluster
-from tests.e2e.story import STUBBORN, Story, takes_memory, writes
-from tests.kube.verbs import Budget
 
 from evictd.demo.disks import DiskRecipe
 from evictd.demo.node import DisposableNode
 from evictd.demo.pods import VolumeRecipe
+from tests.conftest import NodeFactory
+from tests.e2e.cluster_story import READING, ClusterStory, Write, a_cluster
+from tests.e2e.story import STUBBORN, Story, takes_memory, writes
+from tests.kube.verbs import Budget
 
 pytestmark = [pytest.mark.root, pytest.mark.containerd]
 

@@ -3,11 +3,11 @@
 import json
 
 import pytest
-from tests.conftest import NodeFactory
-from tests.e2e.story import OBEDIENT, REST, STUBBORN, Story, writes
 
 from evictd.demo.disks import DiskRecipe
 from evictd.demo.pods import VolumeRecipe
+from tests.conftest import NodeFactory
+from tests.e2e.story import OBEDIENT, REST, STUBBORN, Story, writes
 
 pytestmark = [pytest.mark.root, pytest.mark.containerd]
 

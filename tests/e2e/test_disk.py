@@ -1,13 +1,13 @@
 """Disk and inodes run short: on a real containerd and a real small filesystem (kubelet `eviction_test.go`, spec 13.1)."""
 
 import pytest
-from tests.conftest import NodeFactory
-from tests.e2e.story import OBEDIENT, REST, STUBBORN, Story, touches, writes
 
 from evictd.core.quantity import parse_quantity
 from evictd.demo.disks import DiskRecipe
 from evictd.demo.images import BUSYBOX, PAUSE, ImageRecipe
 from evictd.demo.pods import ContainerRecipe, PodRecipe, VolumeRecipe
+from tests.conftest import NodeFactory
+from tests.e2e.story import OBEDIENT, REST, STUBBORN, Story, touches, writes
 
 pytestmark = [pytest.mark.root, pytest.mark.containerd]
 

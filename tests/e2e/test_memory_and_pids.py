@@ -1,11 +1,11 @@
 """Memory and process ids run short: a cgroup with limits of its own stands for the node (kubelet `eviction_test.go`)."""
 
 import pytest
+
+from evictd.demo.cgroups import group
 from tests.conftest import NodeFactory
 from tests.e2e.fake_pids import proc_of_cgroup
 from tests.e2e.story import Story, sleepers, takes_memory
-
-from evictd.demo.cgroups import group
 
 pytestmark = [pytest.mark.root, pytest.mark.containerd]
 

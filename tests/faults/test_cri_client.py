@@ -7,7 +7,6 @@ from pathlib import Path
 import grpc
 import pytest
 from cri_api.v1 import api_pb2 as pb
-from tests.faults.cri_server import Answer, failing, fake_runtime, foreign_server
 
 from evictd.clients.cri import CriClient
 from evictd.demo.tool import wait_for
@@ -18,6 +17,7 @@ from evictd.errors import (
     RuntimeUnavailableError,
     RuntimeUnimplementedError,
 )
+from tests.faults.cri_server import Answer, failing, fake_runtime, foreign_server
 
 VERSION = pb.VersionResponse(runtime_name="fake", runtime_version="1", runtime_api_version="v1").SerializeToString()
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import grpc
 from cri_api.v1 import api_pb2 as pb
-from tests.faults.cri_server import Answer, failing, fake_runtime
 
 from evictd.act.terminate import Termination, Terminator
 from evictd.clients.cri import CriClient
 from evictd.demo.tool import wait_for
+from tests.faults.cri_server import Answer, failing, fake_runtime
 
 
 @dataclass(slots=True)

@@ -7,15 +7,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tests.kube.api_server import ApiServer
-from tests.kube.kubelet import Containers
-
 from evictd.act.cluster.outbox import Outbox
 from evictd.act.cluster.wiring import Cluster, build
 from evictd.clients.kube.pods import PodSnapshot
 from evictd.config.settings import ClusterSettings
 from evictd.core.duration import MILLISECOND, SECOND
 from evictd.core.pod import Pod
+from tests.kube.api_server import ApiServer
+from tests.kube.kubelet import Containers
 
 EPOCH = 1_795_000_000 * SECOND
 """Wall time at the simulated zero."""

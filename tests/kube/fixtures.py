@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.kube.api_server import ApiServer
-from tests.kube.objects import node
 
 from evictd.clients.kube.credentials import Credentials
 from evictd.clients.kube.transport import Transport
+from tests.kube.api_server import ApiServer
+from tests.kube.objects import node
 
 clock = time.monotonic_ns
 

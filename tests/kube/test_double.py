@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from kubernetes import client, config, watch
+
 from tests.kube import models
 from tests.kube.api_server import ApiServer
 from tests.kube.kubelet import Kubelet

@@ -3,9 +3,6 @@
 import time
 
 import pytest
-from tests.kube.api_server import ApiServer
-from tests.kube.objects import pod
-from tests.kube.waiting import eventually
 
 from evictd.act.cluster import RuntimeStopper, build
 from evictd.act.terminate import Terminator
@@ -16,6 +13,9 @@ from evictd.core.decision import Because, EvictionReason, EvictPod, PodCondition
 from evictd.core.signal import NodeCondition
 from evictd.demo.node import DisposableNode
 from evictd.demo.pods import IGNORE_TERM, ContainerRecipe, PodRecipe, RunningPod
+from tests.kube.api_server import ApiServer
+from tests.kube.objects import pod
+from tests.kube.waiting import eventually
 
 pytestmark = [pytest.mark.root, pytest.mark.containerd]
 

@@ -6,9 +6,6 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.parity.compare import vector_files
-from tests.parity.evaluate import read_lines
-from tests.strategies import stories
 
 from evictd.codec.decision import encode_decision
 from evictd.codec.journal import decode_entry, encode_entry
@@ -24,6 +21,9 @@ from evictd.core.synchronize import synchronize
 from evictd.core.threshold import is_met
 from evictd.errors import InputError
 from evictd.offline.rehearse import rehearse
+from tests.parity.compare import vector_files
+from tests.parity.evaluate import read_lines
+from tests.strategies import stories
 
 Story = tuple[EvictionConfig, list[tuple[int, Observation]]]
 Played = list[tuple[int, State, Observation, Step]]

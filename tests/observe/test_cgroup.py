@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from tests.trees import Tree, plant, v1_node, v2, v2_node
 
 from evictd.errors import NodeError
 from evictd.observe.cgroup import (
@@ -18,6 +17,7 @@ from evictd.observe.cgroup import (
     slice_path,
 )
 from evictd.observe.kept_files import KeptFiles
+from tests.trees import Tree, plant, v1_node, v2, v2_node
 
 
 @pytest.mark.parametrize(

@@ -4,14 +4,14 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests import real_cgroups
-from tests.trees import PSI, plant, v1_node
 
 from evictd.demo.cgroups import CGROUP_MOUNT, group, is_unified
 from evictd.errors import NodeError
 from evictd.observe.cgroup import find_hierarchy
 from evictd.observe.cgroup_v1 import CgroupV1
 from evictd.observe.kept_files import KeptFiles, VanishedError
+from tests import real_cgroups
+from tests.trees import PSI, plant, v1_node
 
 MIB = 1 << 20
 

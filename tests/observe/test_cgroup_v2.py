@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import pytest
-from tests.trees import Tree, plant, v2, v2_node
 
 from evictd.errors import NodeError
 from evictd.observe.cgroup import CgroupDriver as Driver
 from evictd.observe.cgroup import pod_cgroup, pods_cgroup
 from evictd.observe.cgroup_v2 import CgroupV2
 from evictd.observe.kept_files import KeptFiles, VanishedError
+from tests.trees import Tree, plant, v2, v2_node
 
 
 def reader(base: Path, tree: Tree) -> CgroupV2:

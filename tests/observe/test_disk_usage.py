@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests import mounted
-from tests.trees import HOSTILE_NAMES, Device, Fifo, Hard, Link, Socket, Sparse, Tree, plant
 
 from evictd.core.stats import DiskUsage
 from evictd.errors import NodeError
 from evictd.observe import disk_usage
 from evictd.observe.disk_usage import measure, measure_file, measure_files
 from evictd.observe.pace import Pace
+from tests import mounted
+from tests.trees import HOSTILE_NAMES, Device, Fifo, Hard, Link, Socket, Sparse, Tree, plant
 
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests import real_cgroups
 
 from evictd.demo.cgroups import group
 from evictd.errors import NodeError
 from evictd.observe.kept_files import KeptFiles, VanishedError, default_limit, read_file
+from tests import real_cgroups
 
 
 @pytest.fixture

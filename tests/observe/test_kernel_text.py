@@ -5,11 +5,11 @@ from contextlib import suppress
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.trees import PSI
 
 from evictd.core.stats import PressureStall
 from evictd.errors import NodeError
 from evictd.observe.kernel_text import parse_count, parse_limit, parse_pressure, parse_stat
+from tests.trees import PSI
 
 GARBAGE = [
     b"",

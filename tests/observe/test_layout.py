@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.trees import plant
 
 from evictd.clients.cri.values import FilesystemUsage, ImageFsInfo
 from evictd.core.config import Policy
@@ -15,6 +14,7 @@ from evictd.observe.filesystem import FilesystemReader
 from evictd.observe.findings import Problems
 from evictd.observe.layout import FilesystemReadings, LayoutReader
 from evictd.observe.mounts import MountTable
+from tests.trees import plant
 
 SINGLE = Filesystems(dedicated_image_fs=False, split_container_fs=False)
 DEDICATED = Filesystems(dedicated_image_fs=True, split_container_fs=False)

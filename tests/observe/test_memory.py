@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from tests.trees import MEMINFO, PROC, Tree, plant, v1_node, v2, v2_node
 
 from evictd.core.stats import MemoryStats, PressureStall
 from evictd.observe.cgroup import find_hierarchy
@@ -11,6 +10,7 @@ from evictd.observe.findings import Problems
 from evictd.observe.kept_files import KeptFiles
 from evictd.observe.memory import MemoryFormula, NodeMemory, huge_pages, parse_meminfo
 from evictd.observe.roots import Roots
+from tests.trees import MEMINFO, PROC, Tree, plant, v1_node, v2, v2_node
 
 KIB = 1024
 TOTAL = 16_000_000 * KIB

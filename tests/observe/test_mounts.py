@@ -4,11 +4,11 @@ import os
 from pathlib import Path
 
 import pytest
-from tests import mounted
-from tests.trees import MOUNTINFO, plant
 
 from evictd.errors import NodeError
 from evictd.observe.mounts import Mount, MountTable, parse_mountinfo
+from tests import mounted
+from tests.trees import MOUNTINFO, plant
 
 
 def table(base: Path, mountinfo: str) -> MountTable:

@@ -7,9 +7,6 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from tests import real_cgroups
-from tests.observe.runtime import container, stats, view
-from tests.trees import PROC, Tree, plant, v1_node, v2_node
 
 from evictd.clients.cri.values import FilesystemUsage, ImageFsInfo
 from evictd.core.duration import MILLISECOND
@@ -24,6 +21,9 @@ from evictd.observe.memory import MemoryFormula
 from evictd.observe.node import NodeObserver, ObserveOptions
 from evictd.observe.pod_disk import DiskRequest, PodDisk
 from evictd.observe.roots import Roots
+from tests import real_cgroups
+from tests.observe.runtime import container, stats, view
+from tests.trees import PROC, Tree, plant, v1_node, v2_node
 
 Clock = Callable[[], int]
 

@@ -4,7 +4,6 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.trees import Link, Tree, plant
 
 from evictd.core.pod import Container, Pod, Volume, VolumeKind
 from evictd.core.stats import DiskUsage
@@ -12,6 +11,7 @@ from evictd.errors import NodeError
 from evictd.observe.kept_files import VanishedError
 from evictd.observe.pod_disk import DiskRequest, PodDisk, PodDiskMeter, disk_request, is_local_ephemeral, open_below
 from evictd.observe.roots import Roots
+from tests.trees import Link, Tree, plant
 
 BLOCK = 4096
 

@@ -3,8 +3,6 @@
 from pathlib import Path
 
 import pytest
-from tests.observe.runtime import container, sandbox, stats, view
-from tests.trees import Tree, plant, v1_node, v2, v2_node
 
 from evictd.clients.cri.values import ContainerState
 from evictd.core.config import Policy
@@ -16,6 +14,8 @@ from evictd.observe.kept_files import KeptFiles
 from evictd.observe.pod_disk import PodDisk
 from evictd.observe.pod_usage import PodUsageReader, UsageSources
 from evictd.observe.runtime_view import RuntimeView
+from tests.observe.runtime import container, sandbox, stats, view
+from tests.trees import Tree, plant, v1_node, v2, v2_node
 
 POD = Pod(name="web", namespace="ns", uid="a-b", status_qos_class=QOSClass.BURSTABLE.value)
 RUNNING = container("c1", "main")

@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import pytest
-from tests.trees import PROC, Tree, plant
 
 from evictd.core.stats import RlimitStats
 from evictd.observe.findings import Problems
 from evictd.observe.kept_files import KeptFiles
 from evictd.observe.process import rlimit
 from evictd.observe.roots import Roots
+from tests.trees import PROC, Tree, plant
 
 
 def read(base: Path, proc: Tree) -> tuple[RlimitStats, list[str]]:

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests import mounted
 
 from evictd.core.stats import DiskUsage
 from evictd.observe import quota
 from evictd.observe.quota import parse_dqblk, project_of, quota_usage
+from tests import mounted
 
 DQBLK = struct.Struct("=8QI4x")
 

@@ -8,10 +8,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.offline.stories import SCENARIOS, played
-from tests.offline.test_replay import journal_of
-from tests.parity.compare import VECTORS
-from tests.parity.evaluate import read_lines
 
 from evictd.cli import main
 from evictd.codec.decision import encode_decision
@@ -24,6 +20,10 @@ from evictd.core.threshold import ThresholdValue
 from evictd.offline.capture import Reading, config_fields, scenario_of, scenario_of_journal, value_text
 from evictd.offline.rehearse import Cycle, rehearse
 from evictd.offline.source import own_config
+from tests.offline.stories import SCENARIOS, played
+from tests.offline.test_replay import journal_of
+from tests.parity.compare import VECTORS
+from tests.parity.evaluate import read_lines
 
 
 def test_this_machine_becomes_a_scenario(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

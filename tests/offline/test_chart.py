@@ -1,10 +1,9 @@
 """What of a story goes into its picture."""
 
-from tests.offline.stories import GI, MI, played
-
 from evictd.core.duration import SECOND
 from evictd.core.signal import NodeCondition, Signal
 from evictd.offline.chart import Band, Chart, Level, MarkKind, chart_of
+from tests.offline.stories import GI, MI, played
 
 
 def test_the_picture_of_a_story() -> None:

@@ -3,14 +3,14 @@
 from pathlib import Path
 
 import pytest
-from tests.kube.api_server import ApiServer
-from tests.kube.fixtures import api
-from tests.kube.objects import pod
 
 from evictd.config.settings import ClusterSettings, Settings
 from evictd.errors import InputError
 from evictd.offline.cluster_pods import API_SERVER, ClusterPods
 from evictd.offline.live import LiveNode
+from tests.kube.api_server import ApiServer
+from tests.kube.fixtures import api
+from tests.kube.objects import pod
 
 __all__ = ["api"]
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.offline.stories import SCENARIOS, check_golden, played
 
 from evictd.cli import main
 from evictd.config.settings import Settings
@@ -15,6 +14,7 @@ from evictd.offline.console import make_console
 from evictd.offline.explain import explanation_document, this_machine
 from evictd.offline.next_up import explanation
 from evictd.offline.tables import View, print_explanation
+from tests.offline.stories import SCENARIOS, check_golden, played
 
 PATH = str(SCENARIOS / "disk-reclaim-then-evict.yaml")
 

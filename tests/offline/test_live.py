@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.kube.waiting import eventually
 
 from evictd.codec.kubelet_config import eviction_config
 from evictd.config.settings import Settings
@@ -15,6 +14,7 @@ from evictd.core.signal import Signal
 from evictd.errors import InputError, NodeError
 from evictd.offline.explain import this_machine
 from evictd.offline.live import RUNTIME, LiveNode, boot_time, load_yaml
+from tests.kube.waiting import eventually
 
 if TYPE_CHECKING:
     from evictd.demo.node import DisposableNode

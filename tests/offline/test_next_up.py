@@ -1,12 +1,11 @@
 """One reading, put together for `explain`."""
 
-from tests.offline.stories import played
-
 from evictd.core.config import EvictionConfig, Policy
 from evictd.core.decision import Silence
 from evictd.core.signal import Signal
 from evictd.offline.next_up import Explanation, explanation
 from evictd.offline.source import own_config
+from tests.offline.stories import played
 
 
 def _explain(name: str, step: int, policy: Policy | None = None) -> Explanation:

@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.offline.stories import GI, ROOT, SCENARIOS, memory_step, memory_story, played, pod
 
 from evictd.cli import main
 from evictd.core.duration import SECOND
@@ -14,6 +13,7 @@ from evictd.offline.chart import Chart, Mark, MarkKind
 from evictd.offline.plot import check_plot, draw
 from evictd.offline.rehearse import rehearse
 from evictd.offline.source import own_config
+from tests.offline.stories import GI, ROOT, SCENARIOS, memory_step, memory_story, played, pod
 
 NAMES = sorted(path.stem for path in SCENARIOS.glob("*.yaml"))
 

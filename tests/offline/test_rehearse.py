@@ -1,12 +1,11 @@
 """A scenario played through the core."""
 
-from tests.offline.stories import GI, MI, memory_step, memory_story, played, pod
-
 from evictd.core.config import Policy
 from evictd.core.decision import EvictPod, ReclaimNode
 from evictd.core.duration import SECOND
 from evictd.offline.rehearse import rehearse
 from evictd.offline.source import own_config
+from tests.offline.stories import GI, MI, memory_step, memory_story, played, pod
 
 
 def _victims(steps: list[dict[str, object]], **config: object) -> list[str]:

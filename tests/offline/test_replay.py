@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from tests.offline.stories import SCENARIOS
 
 from evictd.cli import main
 from evictd.codec.journal import encode_entry
@@ -14,6 +13,7 @@ from evictd.core.state import State
 from evictd.offline.rehearse import rehearse
 from evictd.offline.replay import cycles_of, read_journals, replay, say_recorded
 from evictd.offline.source import own_config, read_scenario
+from tests.offline.stories import SCENARIOS
 
 
 def journal_of(name: str, path: Path, policy: Policy | None = None) -> Path:

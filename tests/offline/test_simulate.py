@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.offline.stories import GI, SCENARIOS, memory_step, pod
 
 from evictd.cli import main
 from evictd.config.file import parse_documents
 from evictd.offline import source
+from tests.offline.stories import GI, SCENARIOS, memory_step, pod
 
 NAMES = sorted(path.stem for path in SCENARIOS.glob("*.yaml"))
 

@@ -5,12 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.offline.stories import SCENARIOS, memory_step, memory_story
 
 from evictd.core.config import ImageReclaim, Policy
 from evictd.core.duration import SECOND
 from evictd.errors import InputError
 from evictd.offline.source import add_config_arguments, own_config, read_scenario, scenario_config
+from tests.offline.stories import SCENARIOS, memory_step, memory_story
 
 PATH = SCENARIOS / "min-reclaim.yaml"
 

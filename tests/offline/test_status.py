@@ -6,12 +6,12 @@ import socket
 from collections.abc import Iterator
 
 import pytest
-from tests.daemon.world import GI, NOW, snapshot
 
 from evictd.daemon.http import HttpServer, Page, json_page
 from evictd.daemon.status_page import status_document
 from evictd.errors import ExitCode, NodeError
 from evictd.offline import status
+from tests.daemon.world import GI, NOW, snapshot
 
 
 @pytest.fixture

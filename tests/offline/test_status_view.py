@@ -4,10 +4,10 @@ import io
 
 import pytest
 from rich.console import Console
-from tests.daemon.world import GI, NOW, snapshot
 
 from evictd.daemon.status_page import status_document
 from evictd.offline.status_view import amount, seconds, status_view
+from tests.daemon.world import GI, NOW, snapshot
 
 
 def page(available: int) -> str:

@@ -3,12 +3,12 @@
 import json
 
 import pytest
-from tests.offline.stories import GI, SCENARIOS, check_golden, memory_step, memory_story, played, pod
 
 from evictd.core.config import Policy
 from evictd.offline.rehearse import rehearse
 from evictd.offline.source import own_config
 from evictd.offline.story import story_document
+from tests.offline.stories import GI, SCENARIOS, check_golden, memory_step, memory_story, played, pod
 
 NAMES = sorted(path.stem for path in SCENARIOS.glob("*.yaml") if path.stem != "ten-minutes")
 

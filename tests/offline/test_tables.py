@@ -3,9 +3,6 @@
 import io
 
 import pytest
-from tests.offline.stories import GI, SCENARIOS, check_golden, memory_step, memory_story, played, pod
-from tests.parity.compare import VECTORS
-from tests.parity.evaluate import read_lines
 
 from evictd.codec.scenario import decode_scenario
 from evictd.core.config import Policy
@@ -13,6 +10,9 @@ from evictd.offline.console import make_console
 from evictd.offline.rehearse import rehearse
 from evictd.offline.source import own_config
 from evictd.offline.tables import View, print_story
+from tests.offline.stories import GI, SCENARIOS, check_golden, memory_step, memory_story, played, pod
+from tests.parity.compare import VECTORS
+from tests.parity.evaluate import read_lines
 
 NAMES = sorted(path.stem for path in SCENARIOS.glob("*.yaml"))
 

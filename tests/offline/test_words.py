@@ -3,7 +3,6 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.offline.stories import played
 
 from evictd.core.config import EvictionConfig
 from evictd.core.decision import (
@@ -29,6 +28,7 @@ from evictd.core.quantity import NANO, of_bytes, parse_quantity
 from evictd.core.signal import NodeCondition, Resource, Signal
 from evictd.core.threshold import Threshold, ThresholdValue
 from evictd.offline import words
+from tests.offline.stories import played
 
 CONFIG = EvictionConfig()
 MEMORY = Threshold(signal=Signal.MEMORY_AVAILABLE, value=ThresholdValue(quantity=parse_quantity("500Mi")))

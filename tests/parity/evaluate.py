@@ -15,8 +15,6 @@ from typing import Any
 
 sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[2] / "src")]
 
-from tests.parity import gc
-
 from evictd.codec.kubelet_config import eviction_config
 from evictd.codec.pod import decode_pod
 from evictd.codec.scenario import decode_scenario
@@ -29,6 +27,7 @@ from evictd.core.quantity import NANO, parse_quantity
 from evictd.core.threshold import Threshold, ThresholdValue
 from evictd.errors import EvictdError, InvalidValueError
 from evictd.offline.rehearse import Cycle, rehearse
+from tests.parity import gc
 
 Document = dict[str, Any]
 

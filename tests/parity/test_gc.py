@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.parity.gc import KINDS, evaluate
 
 VECTORS = Path(__file__).parents[1] / "data/vectors/kubelet-1.36-gc-random.jsonl.gz"

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+
 from tests.parity.compare import mismatches, vector_files
 from tests.parity.evaluate import read_lines
 

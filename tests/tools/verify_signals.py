@@ -14,14 +14,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.trees import HOSTILE_NAMES, Fifo, Hard, Link, Sparse, Tree, plant
-
 from evictd.core.observation import signal_observations
 from evictd.core.signal import Signal
 from evictd.core.stats import DiskUsage, FsStats
 from evictd.observe.disk_usage import OPEN_DIRECTORY, measure
 from evictd.observe.node import NodeObserver, ObserveOptions
 from evictd.observe.roots import Roots
+from tests.trees import HOSTILE_NAMES, Fifo, Hard, Link, Sparse, Tree, plant
 
 MEMORY_DRIFT = 32 << 20
 """What a busy node moves between two readings, and more than the processes that do the reading weigh."""

@@ -12,9 +12,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.vm import cache
-
 from evictd.demo.binaries import debian_mirror
+from tests.vm import cache
 
 HERE = Path(__file__).parent
 PACKAGES = {

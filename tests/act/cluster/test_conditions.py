@@ -1,12 +1,12 @@
 """The words of the conditions."""
 
 import pytest
-from tests.kube.objects import sample
 
 from evictd.act.cluster.conditions import TAINTS, VALID, Report, Types, rfc3339, stale, transition_events
 from evictd.clients.kube.nodes import Condition
 from evictd.core.duration import SECOND
 from evictd.core.signal import NodeCondition
+from tests.kube.objects import sample
 
 MEMORY = frozenset({NodeCondition.MEMORY_PRESSURE})
 CALM: frozenset[NodeCondition] = frozenset()

@@ -1,11 +1,6 @@
 """Events that are counted, bounded, and never in the way."""
 
 import pytest
-from tests.kube import models
-from tests.kube.api_server import ApiServer
-from tests.kube.driving import Driver
-from tests.kube.objects import sample
-from tests.kube.store import Json
 
 from evictd.act.cluster.events import QUEUE, EventRecorder
 from evictd.act.cluster.outbox import Outbox
@@ -13,6 +8,11 @@ from evictd.clients.kube.events import EventClient
 from evictd.clients.kube.transport import Transport
 from evictd.core.decision import RecordEvent
 from evictd.core.pod import Pod
+from tests.kube import models
+from tests.kube.api_server import ApiServer
+from tests.kube.driving import Driver
+from tests.kube.objects import sample
+from tests.kube.store import Json
 
 MET = RecordEvent(type="Warning", reason="EvictionThresholdMet", message="Attempting to reclaim memory")
 VICTIM = Pod(name="memory-hog", namespace="default", uid="fd97ee93-695a-4214-987b-5435fd7df02c")

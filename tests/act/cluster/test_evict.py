@@ -4,13 +4,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from tests.kube.api_server import ApiServer
-from tests.kube.driving import Driver, FakeStopper, cluster_of
-from tests.kube.kubelet import Kubelet
-from tests.kube.objects import pod
-from tests.kube.store import Json
-from tests.kube.verbs import Budget
-from tests.kube.waiting import eventually
 
 from evictd.act.cluster.wiring import Cluster
 from evictd.codec.pod import decode_pod
@@ -22,6 +15,13 @@ from evictd.core.quantity import parse_quantity
 from evictd.core.signal import NodeCondition, Signal
 from evictd.core.threshold import Threshold, ThresholdValue
 from evictd.errors import ApiRefusedError
+from tests.kube.api_server import ApiServer
+from tests.kube.driving import Driver, FakeStopper, cluster_of
+from tests.kube.kubelet import Kubelet
+from tests.kube.objects import pod
+from tests.kube.store import Json
+from tests.kube.verbs import Budget
+from tests.kube.waiting import eventually
 
 MEMORY = NodeCondition.MEMORY_PRESSURE
 MESSAGE = "The node was low on resource: memory. "

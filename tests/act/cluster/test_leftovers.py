@@ -2,10 +2,6 @@
 
 import json
 
-from tests.kube.api_server import ApiServer
-from tests.kube.driving import Driver
-from tests.kube.objects import pod
-
 from evictd.act.cluster.leftovers import Leftovers
 from evictd.act.cluster.outbox import Outbox
 from evictd.clients.kube.eviction import EvictionClient
@@ -13,6 +9,9 @@ from evictd.clients.kube.pods import PodSnapshot
 from evictd.clients.kube.transport import Transport
 from evictd.codec.slim_pods import decode_page
 from evictd.core.duration import MINUTE
+from tests.kube.api_server import ApiServer
+from tests.kube.driving import Driver
+from tests.kube.objects import pod
 
 OURS = [{"manager": "evictd", "subresource": "status", "operation": "Update"}]
 

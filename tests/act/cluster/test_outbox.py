@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 
 import pytest
-from tests.kube.waiting import eventually
 
 from evictd.act.cluster.outbox import Call, Outbox
 from evictd.core.duration import MILLISECOND, SECOND
 from evictd.errors import ApiRefusedError, ApiUnavailableError
+from tests.kube.waiting import eventually
 
 
 @dataclass

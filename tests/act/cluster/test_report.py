@@ -3,10 +3,6 @@
 from collections.abc import Iterator
 
 import pytest
-from tests.kube.api_server import ApiServer
-from tests.kube.driving import Driver
-from tests.kube.kubelet import Kubelet
-from tests.kube.rbac import node_rules
 
 from evictd.act.cluster.conditions import Types
 from evictd.act.cluster.outbox import Outbox
@@ -14,6 +10,10 @@ from evictd.act.cluster.report import ClusterReporter
 from evictd.clients.kube.nodes import NodeClient
 from evictd.clients.kube.transport import STRATEGIC_PATCH, Transport
 from evictd.core.signal import NodeCondition
+from tests.kube.api_server import ApiServer
+from tests.kube.driving import Driver
+from tests.kube.kubelet import Kubelet
+from tests.kube.rbac import node_rules
 
 MEMORY, DISK = NodeCondition.MEMORY_PRESSURE, NodeCondition.DISK_PRESSURE
 NODE = ("nodes", "", "n1")

@@ -6,11 +6,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.kube.api_server import ApiServer
-from tests.kube.driving import FakeStopper
-from tests.kube.kubelet import Kubelet
-from tests.kube.objects import pod
-from tests.kube.waiting import eventually
 
 from evictd.act.cluster import Cluster, build
 from evictd.codec.pod import decode_pod
@@ -18,6 +13,11 @@ from evictd.config.settings import ClusterSettings, ConditionTypes
 from evictd.core.decision import Because, EvictionReason, EvictPod
 from evictd.core.signal import NodeCondition
 from evictd.errors import InputError
+from tests.kube.api_server import ApiServer
+from tests.kube.driving import FakeStopper
+from tests.kube.kubelet import Kubelet
+from tests.kube.objects import pod
+from tests.kube.waiting import eventually
 
 
 @contextmanager

@@ -4,7 +4,6 @@ import threading
 from contextlib import suppress
 
 import pytest
-from tests.conftest import NodeFactory
 
 from evictd.clients.cri import CriClient
 from evictd.clients.cri.runtime import absent_is_success
@@ -27,6 +26,7 @@ from evictd.errors import (
     RuntimeUnavailableError,
     RuntimeUnimplementedError,
 )
+from tests.conftest import NodeFactory
 
 pytestmark = [pytest.mark.root, pytest.mark.containerd]
 

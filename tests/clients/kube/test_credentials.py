@@ -4,11 +4,11 @@ import base64
 from pathlib import Path
 
 import pytest
-from tests.kube.api_server import ApiServer
 
 from evictd.clients.kube.credentials import IN_CLUSTER, Credentials
 from evictd.clients.kube.transport import Transport
 from evictd.errors import ApiUnavailableError, InputError
+from tests.kube.api_server import ApiServer
 
 NODE = "/api/v1/nodes/n1"
 

@@ -1,9 +1,8 @@
 """Events as the API takes them: created once, counted after that."""
 
-from tests.kube.api_server import ApiServer
-
 from evictd.clients.kube.events import NOTE_BYTES, Event, EventClient, Regarding, cut
 from evictd.clients.kube.transport import Transport
+from tests.kube.api_server import ApiServer
 
 TIME = "2026-11-21T02:00:00.000001Z"
 EVICTED = Event(

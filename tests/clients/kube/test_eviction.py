@@ -3,9 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from tests.kube.api_server import ApiServer
-from tests.kube.objects import pod
-from tests.kube.verbs import Budget
 
 from evictd.clients.kube.eviction import Answer, EvictionClient, Outcome, budget_forbids
 from evictd.clients.kube.transport import Reply, Transport
@@ -13,6 +10,9 @@ from evictd.codec.pod import decode_pod
 from evictd.core.decision import PodCondition
 from evictd.core.pod import Pod
 from evictd.errors import ApiRefusedError, ApiUnavailableError
+from tests.kube.api_server import ApiServer
+from tests.kube.objects import pod
+from tests.kube.verbs import Budget
 
 SINCE = "2026-11-21T02:00:00Z"
 TARGET = PodCondition(type="DisruptionTarget", status="True", reason="TerminationByKubelet", message="low on memory")

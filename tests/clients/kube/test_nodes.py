@@ -3,13 +3,13 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from tests.kube.api_server import ApiServer
-from tests.kube.kubelet import Kubelet
-from tests.kube.rbac import Rbac
 
 from evictd.clients.kube.nodes import Condition, Node, NodeClient, kubelet_reports
 from evictd.clients.kube.transport import Transport
 from evictd.errors import ApiRefusedError, ApiUnavailableError
+from tests.kube.api_server import ApiServer
+from tests.kube.kubelet import Kubelet
+from tests.kube.rbac import Rbac
 
 NOW = datetime(2026, 11, 21, 2, 30, tzinfo=UTC)
 

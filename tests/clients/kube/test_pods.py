@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
+
+from evictd.clients.kube.pods import PodWatch
+from evictd.clients.kube.transport import Transport
 from tests.kube.api_server import ApiServer
 from tests.kube.fixtures import clock
 from tests.kube.objects import pod, sample
 from tests.kube.waiting import eventually
-
-from evictd.clients.kube.pods import PodWatch
-from evictd.clients.kube.transport import Transport
 
 
 @contextmanager

@@ -5,10 +5,10 @@ import io
 
 import pytest
 import urllib3
-from tests.kube.api_server import ApiServer
 
 from evictd.clients.kube.transport import STRATEGIC_PATCH, Transport
 from evictd.errors import ApiRefusedError, ApiUnavailableError
+from tests.kube.api_server import ApiServer
 
 NODE = "/api/v1/nodes/n1"
 

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 
 import pytest
+
 from tests.vm.guest import service
 from tests.vm.guest import workload as workloads
 from tests.vm.guest.node import Node

@@ -11,8 +11,6 @@ import uuid
 from dataclasses import replace
 from pathlib import Path
 
-from tests.vm.guest.waiting import wait_for
-
 from evictd.clients.cri import CriClient
 from evictd.clients.cri.create import ContainerRequest, PodStarter, SandboxRequest
 from evictd.clients.cri.values import LinuxResources, Mount
@@ -20,6 +18,7 @@ from evictd.core.pod import QOSClass
 from evictd.demo import pods
 from evictd.demo.images import ImageRecipe, write_archive
 from evictd.errors import RuntimeUnavailableError
+from tests.vm.guest.waiting import wait_for
 
 ENDPOINT = "unix:///run/containerd/containerd.sock"
 CGROUPS = Path("/sys/fs/cgroup")

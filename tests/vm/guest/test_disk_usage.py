@@ -5,13 +5,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.vm.guest.node import KUBELET_ROOT, Node
-from tests.vm.guest.waiting import wait_for
-from tests.vm.guest.workload import Workload
 
 from evictd.core.stats import DiskUsage
 from evictd.demo.pods import ContainerRecipe, PodRecipe, VolumeRecipe
 from evictd.observe.disk_usage import OPEN_DIRECTORY, measure
+from tests.vm.guest.node import KUBELET_ROOT, Node
+from tests.vm.guest.waiting import wait_for
+from tests.vm.guest.workload import Workload
 
 pytestmark = pytest.mark.vm
 

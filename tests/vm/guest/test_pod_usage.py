@@ -5,11 +5,6 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.vm.guest import shell
-from tests.vm.guest.figures import figure
-from tests.vm.guest.node import MANIFESTS, Node, pod_cgroup
-from tests.vm.guest.waiting import wait_for
-from tests.vm.guest.workload import Workload
 
 from evictd.core.observation import Observation, signal_observations
 from evictd.core.pod import QOSClass
@@ -22,6 +17,11 @@ from evictd.observe.pod_disk import PodDiskMeter
 from evictd.observe.pods import active_pods
 from evictd.observe.roots import Roots
 from evictd.observe.runtime_view import RuntimeReader
+from tests.vm.guest import shell
+from tests.vm.guest.figures import figure
+from tests.vm.guest.node import MANIFESTS, Node, pod_cgroup
+from tests.vm.guest.waiting import wait_for
+from tests.vm.guest.workload import Workload
 
 pytestmark = pytest.mark.vm
 

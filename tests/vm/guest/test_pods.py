@@ -1,13 +1,13 @@
 """Pods under the systemd cgroup driver: where the runtime says they are, and what class they have there."""
 
 import pytest
-from tests.vm.guest.node import CGROUPS, MANIFESTS, Node, pod_cgroup
-from tests.vm.guest.workload import Workload
 
 from evictd.core.pod import QOSClass
 from evictd.observe.manifests import ManifestReader
 from evictd.observe.pods import active_pods
 from evictd.observe.runtime_view import RuntimeReader
+from tests.vm.guest.node import CGROUPS, MANIFESTS, Node, pod_cgroup
+from tests.vm.guest.workload import Workload
 
 pytestmark = pytest.mark.vm
 

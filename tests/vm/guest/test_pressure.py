@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.vm.guest.node import PODS_CGROUP, Node, pod_cgroup
 
 from evictd.core.duration import SECOND
 from evictd.core.signal import Signal
@@ -16,6 +15,7 @@ from evictd.demo.pods import ContainerRecipe, PodRecipe
 from evictd.observe.inotify import FileWatch
 from evictd.observe.memory_watch import MemoryWatch, Woken
 from evictd.observe.psi_trigger import PressureTrigger
+from tests.vm.guest.node import PODS_CGROUP, Node, pod_cgroup
 
 pytestmark = pytest.mark.vm
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from evictd.demo.pods import ContainerRecipe, PodRecipe, RunningPod, VolumeRecipe
 from tests.vm.guest import hogs, service, shell
 from tests.vm.guest.figures import figure
 from tests.vm.guest.node import KUBELET_ROOT, Node
 from tests.vm.guest.waiting import wait_for
-
-from evictd.demo.pods import ContainerRecipe, PodRecipe, RunningPod, VolumeRecipe
 
 pytestmark = pytest.mark.vm
 

@@ -6,11 +6,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.vm.guest import shell
-from tests.vm.guest.figures import figure
-from tests.vm.guest.node import KUBELET_ROOT, PODS_CGROUP, Node, pod_cgroup
-from tests.vm.guest.waiting import wait_for
-from tests.vm.guest.workload import Workload
 
 from evictd.core.config import Policy
 from evictd.core.observation import Filesystems
@@ -25,6 +20,11 @@ from evictd.observe.layout import LayoutReader
 from evictd.observe.memory import MemoryFormula, NodeMemory
 from evictd.observe.mounts import MountTable
 from evictd.observe.roots import Roots
+from tests.vm.guest import shell
+from tests.vm.guest.figures import figure
+from tests.vm.guest.node import KUBELET_ROOT, PODS_CGROUP, Node, pod_cgroup
+from tests.vm.guest.waiting import wait_for
+from tests.vm.guest.workload import Workload
 
 pytestmark = pytest.mark.vm
 

@@ -8,12 +8,12 @@ import time
 from pathlib import Path
 
 import pytest
+
+from evictd.demo.pods import PodRecipe, VolumeRecipe
 from tests.vm.guest import service
 from tests.vm.guest.figures import figure
 from tests.vm.guest.node import Node
 from tests.vm.guest.waiting import wait_for
-
-from evictd.demo.pods import PodRecipe, VolumeRecipe
 
 pytestmark = pytest.mark.vm
 

@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping
 
-from tests.vm.guest.node import Node
-
 from evictd.core.pod import QOSClass
 from evictd.demo.pods import ContainerRecipe, PodRecipe, RunningPod, VolumeRecipe
+from tests.vm.guest.node import Node
 
 Workload = Mapping[QOSClass, RunningPod]
 
