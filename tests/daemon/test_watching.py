@@ -1,15 +1,23 @@
 """Which limits are watched between two cycles, and with what."""
 
+import os
+import select
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from evictd.core.signal import Signal
 from evictd.daemon.watching import CheapMemory, Lookout, limits_to_watch, notifiers_v1, notifiers_v2
-from evictd.observe.cgroup import find_hierarchy
+from evictd.observe.cgroup import find_hierarchy, find_pods_cgroup
 from evictd.observe.kept_files import KeptFiles
+from evictd.observe.kept_notifier import KeptNotifier, Notifier
+from evictd.observe.memory_notify_v1 import MemcgNotifier
 from evictd.observe.memory_watch import MemoryWatch
 from tests.daemon.world import GI, NOW, observe, step
 
 MEMORY = Signal.MEMORY_AVAILABLE
+MEMCG_V1 = Path("/sys/fs/cgroup/memory")
 
 
 def tree(tmp_path: Path, usage: int, inactive: int) -> Path:
@@ -61,25 +69,119 @@ def test_the_watch_is_aimed_with_the_cycle_s_capacity(tmp_path: Path) -> None:
     assert memory.capacity == 8 * GI
 
 
-def test_what_the_kernel_does_not_offer_is_done_without(tmp_path: Path) -> None:
+def test_what_the_kernel_does_not_offer_is_told_once_and_done_without(tmp_path: Path) -> None:
     complaints: list[tuple[str, str]] = []
 
     def complain(source: str, detail: str) -> None:
         complaints.append((source, detail))
 
-    assert notifiers_v1(tmp_path, {MEMORY: "/"}, complain) == {}
-    assert len(complaints) == 1
-    assert notifiers_v2(tmp_path, tmp_path, "/kubepods", complain) == []
+    kept = notifiers_v1(tmp_path, {MEMORY: lambda: "/"}, complain)[MEMORY]
+    for _ in range(3):
+        kept.renew()
+        assert kept.current is None
+    assert [source for source, _ in complaints] == ["memory notification"]
+    assert notifiers_now(notifiers_v2(tmp_path, tmp_path, lambda: "/kubepods", complain)) == []
     assert len(complaints) == 1
 
 
-def test_a_change_of_the_pods_memory_events_is_watched(tmp_path: Path) -> None:
-    pods = tmp_path / "kubepods"
+def notifiers_now(kept: list[KeptNotifier[Notifier]]) -> list[str]:
+    for one in kept:
+        one.renew()
+    return [one.current.name for one in kept if one.current is not None]
+
+
+def pods_events(parent: Path) -> Path:
+    (parent / "kubepods").mkdir()
+    events = parent / "kubepods/memory.events"
+    events.write_text("oom 0\n")
+    return events
+
+
+def rings(kept: list[KeptNotifier[Notifier]]) -> bool:
+    poll = select.poll()
+    for one in kept:
+        if one.current is not None:
+            poll.register(one.current.fileno(), one.current.events)
+    return bool(poll.poll(0))
+
+
+def test_a_change_of_the_pods_memory_events_is_watched_from_when_the_pods_cgroup_is_there(tmp_path: Path) -> None:
+    there: list[str] = []
+    kept = notifiers_v2(tmp_path / "proc", tmp_path, lambda: there[0] if there else None, no_complaint)
+    assert notifiers_now(kept) == []
+    there.append("/kubepods")
+    assert notifiers_now(kept) == []  # named, and not made yet
+    events = pods_events(tmp_path)
+    assert notifiers_now(kept) == ["memory.events"]
+    events.write_text("oom 1\n")
+    assert rings(kept)
+    for one in kept:
+        one.close()
+
+
+def test_a_pods_cgroup_that_is_made_again_is_watched_again(tmp_path: Path) -> None:
+    kept = notifiers_v2(tmp_path / "proc", tmp_path, lambda: "/kubepods", no_complaint)
+    pods_events(tmp_path)
+    assert notifiers_now(kept) == ["memory.events"]
+    (tmp_path / "kubepods").rename(tmp_path / "removed")
+    events = pods_events(tmp_path)
+    events.write_text("oom 1\n")
+    assert not rings(kept)
+    assert notifiers_now(kept) == ["memory.events"]
+    events.write_text("oom 2\n")
+    assert rings(kept)
+    for one in kept:
+        one.close()
+
+
+@pytest.fixture
+def parent() -> Iterator[str]:
+    """A cgroup of version 1 for pods to come."""
+    if os.geteuid() != 0 or not (MEMCG_V1 / "cgroup.event_control").exists():
+        pytest.skip("needs root and a memory controller of cgroup v1")
+    path = MEMCG_V1 / f"evictd-test-{os.getpid()}-watching"
+    path.mkdir()
+    yield path.name
+    for pods in path.glob("*/"):
+        pods.rmdir()
+    path.rmdir()
+
+
+@pytest.mark.root
+def test_on_v1_the_pods_cgroup_is_notified_of_when_it_comes_and_when_it_comes_again(parent: str) -> None:
+    reader = find_hierarchy(MEMCG_V1.parent, KeptFiles())
+    cgroups = {Signal.ALLOCATABLE_MEMORY_AVAILABLE: lambda: find_pods_cgroup(reader, parent)}
+    kept = notifiers_v1(MEMCG_V1, cgroups, no_complaint)[Signal.ALLOCATABLE_MEMORY_AVAILABLE]
+    pods = MEMCG_V1 / parent / "kubepods"
+    armed: list[MemcgNotifier] = []
+    for _ in range(2):
+        assert renewed(kept) is None
+        pods.mkdir()
+        armed.append(arm(kept))
+        pods.rmdir()
     pods.mkdir()
-    (pods / "memory.events").write_text("oom 0\n")
-    (notifier,) = notifiers_v2(tmp_path / "proc", tmp_path, "/kubepods", lambda *_: None)
-    assert notifier.name == "memory.events"
-    notifier.close()
+    armed.append(arm(kept))
+    pods.rmdir()
+    pods.mkdir()  # removed and made again between two cycles
+    armed.append(arm(kept))
+    assert len(set(armed)) == 4
+    kept.close()
+
+
+def renewed(kept: KeptNotifier[MemcgNotifier]) -> MemcgNotifier | None:
+    kept.renew()
+    return kept.current
+
+
+def arm(kept: KeptNotifier[MemcgNotifier]) -> MemcgNotifier:
+    notifier = renewed(kept)
+    assert notifier is not None
+    assert notifier.aim(1 << 40)  # the kernel takes a level only for a cgroup that is there
+    return notifier
+
+
+def no_complaint(source: str, detail: str) -> None:
+    raise AssertionError(f"{source}: {detail}")
 
 
 def test_a_cgroup_that_is_not_there_yet_is_nothing_to_read(tmp_path: Path) -> None:

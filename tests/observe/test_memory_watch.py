@@ -4,12 +4,15 @@ import os
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
 
 import pytest
 
 from evictd.core.duration import MILLISECOND, SECOND
 from evictd.core.signal import Signal
 from evictd.core.stats import MemoryStats
+from evictd.observe.kept_notifier import KeptNotifier
 from evictd.observe.memory_watch import MemoryWatch, Woken
 
 MEMORY = Signal.MEMORY_AVAILABLE
@@ -48,9 +51,14 @@ class Pipe:
     def drain(self) -> None:
         os.read(self.reader, 100)
 
+    def hang_up(self) -> None:
+        os.close(self.writer)
+        self.writer = -1
+
     def close(self) -> None:
         os.close(self.reader)
-        os.close(self.writer)
+        if self.writer >= 0:
+            os.close(self.writer)
 
 
 @pytest.fixture
@@ -60,8 +68,13 @@ def wake() -> Iterator[Pipe]:
     pipe.close()
 
 
+def itself(pipe: Pipe, _: Path) -> Pipe:
+    return pipe
+
+
 def watch_of(node: Node, *others: Pipe, longest: int = 10 * SECOND) -> MemoryWatch:
-    return MemoryWatch(clock=time.monotonic_ns, sources={MEMORY: node.read}, others=others, longest=longest)
+    kept = [KeptNotifier(lambda: Path("/"), partial(itself, pipe), print) for pipe in others]
+    return MemoryWatch(clock=time.monotonic_ns, sources={MEMORY: node.read}, others=kept, longest=longest)
 
 
 def soon(milliseconds: int = 20) -> int:
@@ -131,6 +144,31 @@ def test_an_event_without_a_crossing_does_not_end_the_wait(wake: Pipe) -> None:
     watch.aim({MEMORY: GI})
     assert watch.wait(soon(), wake_fd=wake.fileno()) is Woken.TIME
     assert node.readings == 2  # once as aimed, once for the event
+    watch.close()
+
+
+def test_a_notifier_whose_file_is_gone_is_let_go_and_does_not_spin_the_wait(wake: Pipe) -> None:
+    node, bell = Node(1 << 50), Pipe()
+    bell.hang_up()
+    watch = watch_of(node, bell, longest=3600 * SECOND)
+    watch.aim({MEMORY: GI})
+    assert watch.wait(soon(100), wake_fd=wake.fileno()) is Woken.TIME
+    assert node.readings == 2  # once as aimed, once as the kernel spoke for the last time
+    watch.close()
+
+
+def test_a_notifier_that_comes_later_is_polled_from_the_next_aim_on(wake: Pipe) -> None:
+    node, bell, places = Node(1 << 50), Pipe(), [None, Path("/")]
+    kept = KeptNotifier(lambda: places[0], partial(itself, bell), print)
+    watch = MemoryWatch(clock=time.monotonic_ns, sources={MEMORY: node.read}, others=[kept], longest=3600 * SECOND)
+    bell.ring()
+    watch.aim({MEMORY: GI})
+    assert watch.wait(soon(), wake_fd=wake.fileno()) is Woken.TIME
+    assert node.readings == 1
+    del places[0]
+    watch.aim({MEMORY: GI})
+    assert watch.wait(soon(), wake_fd=wake.fileno()) is Woken.TIME
+    assert node.readings == 3
     watch.close()
 
 

@@ -48,10 +48,11 @@ from evictd.observe.cgroup import find_pods_cgroup
 from evictd.observe.disk_usage_cache import DiskUsageCache
 from evictd.observe.filesystem import FilesystemReader
 from evictd.observe.findings import Problems
+from evictd.observe.kept_notifier import KeptNotifier, Notifier
 from evictd.observe.manifests import ManifestReader
 from evictd.observe.memory import MemoryFormula
 from evictd.observe.memory_notify_v1 import MemcgNotifier
-from evictd.observe.memory_watch import MemoryWatch, Notifier
+from evictd.observe.memory_watch import MemoryWatch
 from evictd.observe.node import NodeObserver, ObserveOptions
 from evictd.observe.pace import BudgetedPace
 from evictd.observe.pod_disk import PodDiskMeter
@@ -270,21 +271,19 @@ def build_watching(site: Site, observer: NodeObserver) -> Lookout:
     """Build what ends the wait between two cycles when memory is crossed."""
     settings, machine, reader = site.settings, site.machine, observer.cgroups
     sources: dict[Signal, CheapMemory] = {}
-    memcg: dict[Signal, MemcgNotifier] = {}
-    others: list[Notifier] = []
-    pods = find_pods_cgroup(reader, settings.cgroup_root)
-    cgroups = {Signal.MEMORY_AVAILABLE: machine.node_cgroup}
-    if pods is not None:
-        cgroups[Signal.ALLOCATABLE_MEMORY_AVAILABLE] = pods
+    memcg: dict[Signal, KeptNotifier[MemcgNotifier]] = {}
+    others: list[KeptNotifier[Notifier]] = []
+    # Named anew each time: the first pod may come after the daemon.
+    pods = partial(find_pods_cgroup, reader, settings.cgroup_root)
+    cgroups: dict[Signal, Callable[[], str | None]] = {
+        Signal.MEMORY_AVAILABLE: lambda: machine.node_cgroup,
+        Signal.ALLOCATABLE_MEMORY_AVAILABLE: pods,
+    }
     if settings.memory_watch or settings.kernel_memcg_notification:
-        estimated = settings.memory_formula is ConfiguredFormula.MEM_AVAILABLE
+        meminfo = machine.proc / "meminfo" if settings.memory_formula is ConfiguredFormula.MEM_AVAILABLE else None
         sources = {
-            Signal.MEMORY_AVAILABLE: CheapMemory(
-                reader, lambda: machine.node_cgroup, meminfo=machine.proc / "meminfo" if estimated else None
-            ),
-            Signal.ALLOCATABLE_MEMORY_AVAILABLE: CheapMemory(
-                reader, partial(find_pods_cgroup, reader, settings.cgroup_root)
-            ),
+            Signal.MEMORY_AVAILABLE: CheapMemory(reader, cgroups[Signal.MEMORY_AVAILABLE], meminfo=meminfo),
+            Signal.ALLOCATABLE_MEMORY_AVAILABLE: CheapMemory(reader, pods),
         }
     if settings.kernel_memcg_notification and reader.version != "v2":
         memcg = notifiers_v1(machine.cgroup / "memory", cgroups, site.teller.complain)

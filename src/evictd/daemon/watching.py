@@ -1,10 +1,12 @@
 """What is watched between two cycles, and how?
 
 Builds the memory watch for this node: which limits are still above water, the cheap readings, and what the kernel
-offers to notify us. What cannot be had is told once and done without; the cheap readings alone keep the promise.
+offers to notify us. What cannot be had is told once and done without until the next cycle tries again; the cheap readings
+alone keep the promise.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 
 from evictd.core.decision import Finding, ThresholdFinding
@@ -14,10 +16,13 @@ from evictd.core.stats import MemoryStats
 from evictd.errors import NodeError
 from evictd.observe.cgroup import CgroupReader
 from evictd.observe.inotify import FileWatch
+from evictd.observe.kept_notifier import KeptNotifier, Notifier
 from evictd.observe.memory import parse_meminfo
 from evictd.observe.memory_notify_v1 import MemcgNotifier
-from evictd.observe.memory_watch import MemoryWatch, Notifier
+from evictd.observe.memory_watch import MemoryWatch
 from evictd.observe.psi_trigger import PressureTrigger
+
+_SOURCE = "memory notification"
 
 
 def limits_to_watch(findings: Iterable[Finding]) -> dict[Signal, int]:
@@ -76,30 +81,30 @@ class Lookout:
 
 
 def notifiers_v1(
-    memory_root: Path, cgroups: dict[Signal, str], complain: Callable[[str, str], None]
-) -> dict[Signal, MemcgNotifier]:
-    """Open what cgroup v1 offers for these cgroups."""
-    found = {}
-    for signal, cgroup in cgroups.items():
-        try:
-            found[signal] = MemcgNotifier(memory_root / cgroup.strip("/"))
-        except NodeError as error:
-            complain("memory notification", str(error))
-    return found
+    memory_root: Path, cgroups: Mapping[Signal, Callable[[], str | None]], complain: Callable[[str, str], None]
+) -> dict[Signal, KeptNotifier[MemcgNotifier]]:
+    """Follow these cgroups with what cgroup v1 offers; each is named anew every time, as it may not be there yet."""
+    tell = partial(complain, _SOURCE)
+    return {signal: KeptNotifier(_below(memory_root, name), MemcgNotifier, tell) for signal, name in cgroups.items()}
 
 
-def notifiers_v2(proc: Path, cgroup: Path, pods: str | None, complain: Callable[[str, str], None]) -> list[Notifier]:
-    """Open PSI triggers and watches on `memory.events`: for the node, and for the cgroup of all pods; where they are."""
-    openers: list[tuple[Path, Callable[[Path], Notifier]]] = [(proc / "pressure/memory", PressureTrigger)]
-    if pods is not None:
-        folder = cgroup / pods.strip("/")
-        openers += [(folder / "memory.pressure", PressureTrigger), (folder / "memory.events", FileWatch)]
-    found = []
-    for path, opener in openers:
-        if not path.exists():
-            continue
-        try:
-            found.append(opener(path))
-        except NodeError as error:
-            complain("memory notification", str(error))
-    return found
+def notifiers_v2(
+    proc: Path, cgroup: Path, pods: Callable[[], str | None], complain: Callable[[str, str], None]
+) -> list[KeptNotifier[Notifier]]:
+    """Follow PSI and `memory.events`: of the node, and of the cgroup of all pods; where and when they are there."""
+    tell = partial(complain, _SOURCE)
+    return [
+        KeptNotifier(lambda: proc / "pressure/memory", PressureTrigger, tell),
+        KeptNotifier(_below(cgroup, pods, "memory.pressure"), PressureTrigger, tell),
+        KeptNotifier(_below(cgroup, pods, "memory.events"), FileWatch, tell),
+    ]
+
+
+def _below(root: Path, cgroup: Callable[[], str | None], file: str = "") -> Callable[[], Path | None]:
+    """Give a finder of a cgroup, or of a file of it, that names it anew each time."""
+
+    def find() -> Path | None:
+        name = cgroup()
+        return None if name is None else root / name.strip("/") / file
+
+    return find

@@ -9,17 +9,19 @@ Kubelet term: `ThresholdNotifier`, which exists for cgroup v1 alone and decides 
 import select
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from typing import Protocol
 
 from evictd.core.duration import MILLISECOND, SECOND
 from evictd.core.signal import Signal
 from evictd.core.stats import MemoryStats
 from evictd.errors import NodeError
 from evictd.observe.fill_rate import FillRate, next_reading
+from evictd.observe.kept_notifier import KeptNotifier, Notifier
 from evictd.observe.memory_notify_v1 import MemcgNotifier
 
 _TOLERANCE = 16
 """A level may be off by this part of the distance: exact when it matters, and rarely moved while it does not."""
+
+_BROKEN = select.POLLERR | select.POLLHUP | select.POLLNVAL
 
 MemorySource = Callable[[], MemoryStats | None]
 """A cheap reading of one memory signal: a file or two, `None` when they cannot be read."""
@@ -35,25 +37,6 @@ class Woken(Enum):
     """A memory threshold that was not met is crossed now."""
 
 
-class Notifier(Protocol):
-    """Anything of the kernel's that can be polled and says 'look now'."""
-
-    name: str
-    events: int
-
-    def fileno(self) -> int:
-        """What to poll."""
-        ...
-
-    def drain(self) -> None:
-        """Take the event."""
-        ...
-
-    def close(self) -> None:
-        """Give it back."""
-        ...
-
-
 class MemoryWatch:
     """The wait of the loop. Sources and notifiers are given; with no source it is a plain wait."""
 
@@ -62,14 +45,12 @@ class MemoryWatch:
         *,
         clock: Callable[[], int],
         sources: Mapping[Signal, MemorySource],
-        memcg: Mapping[Signal, MemcgNotifier] | None = None,
-        others: Sequence[Notifier] = (),
+        memcg: Mapping[Signal, KeptNotifier[MemcgNotifier]] | None = None,
+        others: Sequence[KeptNotifier[Notifier]] = (),
         longest: int = 10 * SECOND,
     ) -> None:
         self.crossed_at: int | None = None
         """When the last crossing was noticed, on the clock given."""
-        self.problem = ""
-        """Why a level could not be armed; empty while all is well. Readings go on regardless."""
         self._clock = clock
         self._sources = dict(sources)
         self._memcg = dict(memcg or {})
@@ -79,13 +60,13 @@ class MemoryWatch:
         self._limits: dict[Signal, int] = {}
         self._next_reading: int | None = None
 
-    @property
-    def fastest_rates(self) -> Mapping[Signal, int]:
-        """Bytes a second by signal: the fastest fill seen."""
-        return {signal: rate.fastest for signal, rate in self._rates.items()}
-
     def aim(self, limits: Mapping[Signal, int]) -> None:
-        """Watch for these limits in bytes of what is available: the highest of each signal that is not crossed yet."""
+        """Watch for these limits in bytes of what is available: the highest of each signal that is not crossed yet.
+
+        Notifiers whose file came, went or was replaced since the last time are opened or given back now.
+        """
+        for kept in (*self._memcg.values(), *self._others):
+            kept.renew()
         self._limits = {signal: limit for signal, limit in limits.items() if signal in self._sources}
         self._next_reading = self._clock() if self._limits else None
 
@@ -106,23 +87,31 @@ class MemoryWatch:
 
     def close(self) -> None:
         """Give every descriptor back."""
-        for notifier in (*self._memcg.values(), *self._others):
-            notifier.close()
+        for kept in (*self._memcg.values(), *self._others):
+            kept.close()
         self._memcg, self._others = {}, ()
 
     def _poll(self, wake_fd: int, nanoseconds: int) -> set[int]:
         poll = select.poll()
         poll.register(wake_fd, select.POLLIN)
         watched = [self._memcg[signal] for signal in self._limits if signal in self._memcg]
-        notifiers: list[Notifier] = [*watched, *(self._others if self._limits else ())]
-        for notifier in notifiers:
-            poll.register(notifier.fileno(), notifier.events)
+        asked = {
+            kept.current.fileno(): (kept, kept.current)
+            for kept in (*watched, *(self._others if self._limits else ()))
+            if kept.current is not None
+        }
+        for fd, (_, notifier) in asked.items():
+            poll.register(fd, notifier.events)
         # Rounded up: a wait that ends a moment early would only go round once more.
-        ready = {fd for fd, _ in poll.poll(-(-nanoseconds // MILLISECOND))}
-        for notifier in notifiers:
-            if notifier.fileno() in ready:
+        ready = dict(poll.poll(-(-nanoseconds // MILLISECOND)))
+        for fd in asked.keys() & ready.keys():
+            kept, notifier = asked[fd]
+            if ready[fd] & _BROKEN:
+                # The file is gone and every poll would end at once; the next cycle looks for a new one.
+                kept.failed(f"{notifier.name}: the kernel notifies no longer")
+            else:
                 notifier.drain()
-        return ready
+        return set(ready)
 
     def _read(self, now: int) -> bool:
         """Read every watched signal once; whether one of them is crossed."""
@@ -153,11 +142,11 @@ class MemoryWatch:
 
     def _arm(self, signal: Signal, memory: MemoryStats, distance: int) -> bool:
         """Put the kernel's level where the threshold lies now: usage plus distance, as the kubelet's sum comes to."""
-        notifier = self._memcg.get(signal)
-        if notifier is None or memory.usage_bytes is None:
+        kept = self._memcg.get(signal)
+        if kept is None or kept.current is None or memory.usage_bytes is None:
             return False
         try:
-            return notifier.aim(memory.usage_bytes + distance, tolerance=distance // _TOLERANCE)
+            return kept.current.aim(memory.usage_bytes + distance, tolerance=distance // _TOLERANCE)
         except NodeError as error:
-            self.problem = str(error)
+            kept.failed(str(error))
             return False

@@ -4,6 +4,7 @@ import os
 import select
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from evictd.core.signal import Signal
 from evictd.core.stats import MemoryStats
 from evictd.demo.pods import ContainerRecipe, PodRecipe
 from evictd.observe.inotify import FileWatch
+from evictd.observe.kept_notifier import KeptNotifier
 from evictd.observe.memory_watch import MemoryWatch, Woken
 from evictd.observe.psi_trigger import PressureTrigger
 from tests.vm.guest.node import PODS_CGROUP, Node, pod_cgroup
@@ -22,6 +24,7 @@ pytestmark = pytest.mark.vm
 THRASH = "while :; do dd if=/dev/zero of=/fill bs=1M count=60; cat /fill >/dev/null; rm /fill; done"
 """Page cache of 60 MiB, again and again; in a cgroup with less room every pass has to reclaim."""
 SECONDS = 60
+NODE_PRESSURE = Path("/proc/pressure/memory")
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +53,14 @@ class FarAway:
         return MemoryStats(available_bytes=1 << 41 if self.readings == 1 else 0)
 
 
-def watched(seconds: int, *notifiers: PressureTrigger) -> tuple[Woken, int]:
+def node_trigger() -> KeptNotifier[PressureTrigger]:
+    def no_complaint(why: str) -> None:
+        raise AssertionError(why)
+
+    return KeptNotifier(lambda: NODE_PRESSURE, partial(PressureTrigger, stall_us=10_000), no_complaint)
+
+
+def watched(seconds: int, *notifiers: KeptNotifier[PressureTrigger]) -> tuple[Woken, int]:
     """Wait as the loop does, for so long at most; what ended it, and how often memory was read."""
     memory, (wake, other_end) = FarAway(), os.pipe()
     watch = MemoryWatch(
@@ -63,6 +73,7 @@ def watched(seconds: int, *notifiers: PressureTrigger) -> tuple[Woken, int]:
     try:
         return watch.wait(time.monotonic_ns() + seconds * SECOND, wake_fd=wake), memory.readings
     finally:
+        watch.close()
         os.close(wake)
         os.close(other_end)
 
@@ -84,7 +95,7 @@ def test_a_pods_stall_fires_the_trigger_of_all_pods(squeezed: Path) -> None:
 
 
 def test_a_pods_stall_fires_the_trigger_of_the_node(squeezed: Path) -> None:
-    with PressureTrigger(Path("/proc/pressure/memory"), stall_us=10_000) as trigger:
+    with PressureTrigger(NODE_PRESSURE, stall_us=10_000) as trigger:
         assert polled(trigger)
 
 
@@ -94,8 +105,7 @@ def test_a_breach_of_memory_high_modifies_memory_events(squeezed: Path) -> None:
 
 
 def test_a_stall_wakes_the_loop_between_two_cycles(squeezed: Path) -> None:
-    with PressureTrigger(Path("/proc/pressure/memory"), stall_us=10_000) as trigger:
-        assert watched(SECONDS, trigger) == (Woken.MEMORY, 2)
+    assert watched(SECONDS, node_trigger()) == (Woken.MEMORY, 2)
 
 
 def test_without_the_trigger_nothing_wakes_it(squeezed: Path) -> None:
