@@ -30,7 +30,7 @@ class NoteTakingCluster:
         )
         self.events = SimpleNamespace(record=lambda event, now: self.calls.append(("event", event.reason, now)))
         self.evictor = SimpleNamespace(
-            withheld=lambda now, *, hard: self.spared,
+            withheld=lambda now, *, hard, never: self.spared,
             withdrawn=lambda: self.taken_back,
             cleaned_up=lambda now: frozenset({"gone"}),
         )

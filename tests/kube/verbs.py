@@ -50,6 +50,8 @@ class Budget:
     labels: dict[str, str]
     disruptions_allowed: int
     namespace: str = "default"
+    retry_after: int = 10
+    """Seconds; the API server's own figure is ten."""
 
     def selects(self, pod: Json) -> bool:
         have = pod["metadata"].get("labels") or {}
@@ -157,7 +159,7 @@ class Verbs:
                 "TooManyRequests",
                 "Cannot evict pod as it would violate the pod's disruption budget.",
                 details={"causes": [cause]},
-                retry_after=10,
+                retry_after=found[0].retry_after,
             )
         if found:
             found[0].disruptions_allowed -= 1

@@ -5,12 +5,13 @@ disruption budget means; and the back-off that keeps a controller that recreates
 circles. Plain values; times are `now` in nanoseconds. The kubelet has none of this: it evicts by its own status alone.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from evictd.core.decision import EvictPod
 from evictd.core.duration import MINUTE, SECOND
+from evictd.core.pod import Pod
 from evictd.core.state import CleaningUp, State, Watching
 
 HARD_BYPASS = 10 * SECOND
@@ -84,7 +85,11 @@ class _Owner:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Budget:
     first_at: int
+    last_at: int
     until: int
+    """When its server may be asked again."""
+    held_until: int
+    """Until when others go first (soft thresholds)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,12 +112,17 @@ class Leniency:
             kept[owner] = _Owner(level=level, evicted_at=now, until=now + wait)
         return replace(self, owners=kept)
 
-    def refused(self, uid: str, now: int, retry_after: int | None) -> "Leniency":
-        """Note that a budget protects this pod, until its server said to ask again."""
-        kept = {pod: old for pod, old in self.budgets.items() if now - old.first_at < 2 * LAST_OWNER_BACKOFF}
-        first = kept[uid].first_at if uid in kept else now
-        wait = BUDGET_RETRY if retry_after is None else retry_after
-        kept[uid] = _Budget(first_at=first, until=now + wait)
+    def refused(self, uid: str, now: int, retry_after: int | None, *, hold: int) -> "Leniency":
+        """Note that a budget protects this pod: not to be asked before its server said so, and others first for `hold`.
+
+        The hold counts from the first refusal, so that it ends when `after_refusal` would go past the budget.
+        """
+        kept = {pod: old for pod, old in self.budgets.items() if now - old.held_until < LAST_OWNER_BACKOFF}
+        known = kept.get(uid)
+        first = now if known is None else known.first_at
+        held = known.held_until if known is not None and now < known.held_until else now + hold
+        until = now + (BUDGET_RETRY if retry_after is None else retry_after)
+        kept[uid] = _Budget(first_at=first, last_at=now, until=until, held_until=held)
         return replace(self, budgets=kept)
 
     def waited(self, uid: str, now: int) -> int:
@@ -128,6 +138,27 @@ class Leniency:
             return False
         until = min(recreated.until, recreated.evicted_at + HARD_OWNER_BACKOFF) if hard else recreated.until
         return now < until
+
+    def spared(self, pods: Iterable[Pod], now: int, *, hard: bool, never: Collection[str] = ()) -> frozenset[str]:
+        """Pick the uids of those left alone now; `never` are the pods that nobody would choose anyway.
+
+        A server that says "again in a second" must not keep a soft threshold asking for one pod for ever: whom a budget
+        protects comes after all others. Where there is no other, the one refused longest ago has its turn again.
+        """
+        known = tuple(pods)
+        firm = {pod.uid for pod in known if self.spares(pod.uid, owner_of(pod), now, hard=hard)}
+        if hard:
+            return frozenset(firm)
+        held = {pod.uid for pod in known if pod.uid in self.budgets and now < self.budgets[pod.uid].held_until} - firm
+        others = any(pod.uid not in firm | held and not pod.critical and pod.uid not in never for pod in known)
+        if held and not others:
+            held.remove(min(held, key=lambda uid: (self.budgets[uid].last_at, uid)))
+        return frozenset(firm | held)
+
+
+def owner_of(pod: Pod) -> str:
+    """Name the controller that a pod belongs to, as `namespace/Kind/name`; empty for a bare pod."""
+    return f"{pod.namespace}/{pod.owner}" if pod.owner else ""
 
 
 def without(state: State, uids: frozenset[str]) -> State:

@@ -54,7 +54,8 @@ class ClusterHands(NodeHands):
         """Take back who stays because of a budget, and protect who is spared for now."""
         self._now = now
         hard = any(threshold.hard for threshold in state.thresholds_met)
-        spared = self._cluster.evictor.withheld(now, hard=hard) | self._cluster.own_pod
+        never = config.protected_pods | self._cluster.own_pod
+        spared = self._cluster.evictor.withheld(now, hard=hard, never=never) | self._cluster.own_pod
         state = without(state, self._cluster.evictor.withdrawn())
         if not spared - config.protected_pods:
             return state, config

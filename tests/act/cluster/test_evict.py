@@ -170,22 +170,38 @@ def test_soft_asks_and_lets_the_kubelet_stop(rig: Rig) -> None:
 
 
 def test_a_budget_makes_a_soft_eviction_take_the_next_candidate(rig: Rig) -> None:
-    """The pod is withdrawn, withheld for as long as the server said, and then may be chosen again."""
+    """The pod is withdrawn, and withheld as long as there are others, also when the server said "again in a second"."""
     cluster = rig.start()
     protected = rig.pod("a", labels={"app": "t"})
-    other = rig.pod("b")
-    rig.api.verbs.budgets = [Budget("one", {"app": "t"}, 0)]
+    others = [rig.pod("b"), rig.pod("c")]
+    rig.api.verbs.budgets = [Budget("one", {"app": "t"}, 0, retry_after=1)]
     cluster.evict(decision(protected, hard=False), rig.driver.now)
     rig.until(lambda: cluster.evictor.withdrawn() == {protected.uid})
     assert not rig.gone(protected)
-    assert cluster.evictor.withheld(rig.driver.now, hard=False) == {protected.uid}
     with rig.kubelet.running():
-        cluster.evict(decision(other, hard=False), rig.driver.now)
-        rig.until(lambda: rig.gone(other))
-    rig.driver.now += 11 * SECOND
+        for other in others:
+            rig.driver.now += 5 * SECOND
+            assert cluster.evictor.withheld(rig.driver.now, hard=False) == {protected.uid}
+            cluster.evict(decision(other, hard=False), rig.driver.now)
+            rig.until(lambda: rig.gone(other))  # noqa: B023 - asked within this turn
+    eventually(lambda: set(cluster.watch.snapshot.pods) == {protected.uid})
     assert cluster.evictor.withheld(rig.driver.now, hard=False) == frozenset()
     assert rig.object("a") is not None
     assert rig.api.requests("delete pods") == []
+
+
+def test_a_hold_ends_with_the_eviction_timeout_and_whom_nobody_chooses_is_not_waited_for(rig: Rig) -> None:
+    """Under Auto the pod is asked for once more then, and goes past the budget."""
+    cluster = rig.start()
+    protected, own = rig.pod("a", labels={"app": "t"}), rig.pod("own")
+    rig.api.verbs.budgets = [Budget("one", {"app": "t"}, 0, retry_after=1)]
+    cluster.evict(decision(protected, hard=False), rig.driver.now)
+    rig.until(cluster.evictor.withdrawn)
+    rig.driver.now += 2 * SECOND
+    assert cluster.evictor.withheld(rig.driver.now, hard=False) == {protected.uid}
+    assert cluster.evictor.withheld(rig.driver.now, hard=False, never={own.uid}) == frozenset()
+    rig.driver.now += 58 * SECOND
+    assert cluster.evictor.withheld(rig.driver.now, hard=False) == frozenset()
 
 
 def test_auto_deletes_past_the_budget_after_the_timeout(rig: Rig) -> None:

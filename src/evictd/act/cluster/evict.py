@@ -7,7 +7,7 @@ budget's refusal means, is decided in `core.termination`; each pod's path is dra
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Protocol
 
 from evictd.act.cluster.conditions import rfc3339
@@ -26,7 +26,7 @@ from evictd.clients.kube.pods import PodSnapshot
 from evictd.core.decision import EvictPod
 from evictd.core.duration import MILLISECOND, MINUTE, SECOND
 from evictd.core.pod import Pod
-from evictd.core.termination import AfterRefusal, Leniency, Way, after_refusal, choose_way, is_hard
+from evictd.core.termination import AfterRefusal, Leniency, Way, after_refusal, choose_way, is_hard, owner_of
 from evictd.errors import ApiRefusedError
 
 BEFORE_KILL = 500 * MILLISECOND
@@ -117,18 +117,15 @@ class ClusterEvictor:
         with self._lock:
             return frozenset(uid for uid, each in self._departures.items() if each.stage is Stage.WITHDRAWN)
 
-    def withheld(self, now: int, *, hard: bool = True) -> frozenset[str]:
+    def withheld(self, now: int, *, hard: bool = True, never: Collection[str] = ()) -> frozenset[str]:
         """Uids of the pods not to be chosen at this moment: protected by a budget, or recreated here again and again.
 
-        `hard`: whether a hard threshold is due, which nobody escapes for more than ten seconds.
+        `hard`: whether a hard threshold is due, which nobody escapes for more than ten seconds. `never`: who is not chosen
+        anyway, so that nobody waits for their turn.
         """
         with self._lock:
-            entries = self._snapshot().pods.values()
-            return frozenset(
-                entry.pod.uid
-                for entry in entries
-                if self._leniency.spares(entry.pod.uid, _owner(entry.pod), now, hard=hard)
-            )
+            pods = [entry.pod for entry in self._snapshot().pods.values() if not entry.terminal]
+            return self._leniency.spared(pods, now, hard=hard, never={*never, *self.in_flight()})
 
     def in_flight(self) -> tuple[str, ...]:
         """Uids of the pods on their way, in the order of their beginning."""
@@ -228,7 +225,7 @@ class ClusterEvictor:
         """Count an eviction that is really under way against the pod's owner, once."""
         if not departure.counted:
             departure.counted = True
-            self._leniency = self._leniency.evicted(_owner(departure.decision.pod), now)
+            self._leniency = self._leniency.evicted(owner_of(departure.decision.pod), now)
 
     def _verify(self, departure: Departure, pods: PodSnapshot, now: int) -> None:
         """See whether the status that was written is still there: a kubelet may have started the pod again."""
@@ -296,7 +293,7 @@ class ClusterEvictor:
     def _blocked(self, departure: Departure, outcome: Outcome, now: int) -> None:
         after = outcome.retry_after_seconds
         retry = None if after is None else after * SECOND
-        self._leniency = self._leniency.refused(departure.uid, now, retry)
+        self._leniency = self._leniency.refused(departure.uid, now, retry, hold=self._timeout)
         waited = self._leniency.waited(departure.uid, now)
         match after_refusal(self._asked, hard=departure.hard, waited=waited, eviction_timeout=self._timeout):
             case AfterRefusal.BYPASS:
@@ -305,7 +302,3 @@ class ClusterEvictor:
                 departure.not_before = now + min(retry or SECOND, SECOND)
             case AfterRefusal.NEXT_CANDIDATE:
                 self._settle(departure, Stage.WITHDRAWN, now)
-
-
-def _owner(pod: Pod) -> str:
-    return f"{pod.namespace}/{pod.owner}" if pod.owner else ""

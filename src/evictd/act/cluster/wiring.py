@@ -9,7 +9,7 @@ cluster.evictor.begin(decision, now)                   # for EvictPod; records t
 cluster.reporter.heartbeat(now)
 outcomes.cleaned_up = cluster.evictor.cleaned_up(now)
 state = core.termination.without(state, cluster.evictor.withdrawn())
-config.protected_pods |= cluster.evictor.withheld(now) | cluster.own_pod
+config.protected_pods |= cluster.evictor.withheld(now, hard=..., never=...) | cluster.own_pod
 cluster.close()                                        # clean stop: conditions and taints taken back first
 """
 
