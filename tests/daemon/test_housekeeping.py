@@ -1,25 +1,31 @@
 """The loop: what one cycle does, what ends the wait, and how it ends."""
 
 import os
+import re
+import select
 import signal
 import socket
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from evictd.clients.cri.client import READ_TIMEOUT_SECONDS
 from evictd.codec.journal import decode_entry
 from evictd.core.config import EvictionConfig
 from evictd.core.duration import SECOND
+from evictd.core.observation import Problem
 from evictd.core.state import CleaningUp, Watching
-from evictd.daemon.housekeeping import HELD_INTERVAL, SIGNALS, boot_clock, monotonic_clock, wall_clock
-from evictd.daemon.look import Look
+from evictd.daemon.housekeeping import HELD_INTERVAL, SIGNALS, SIGNS_OF_LIFE, boot_clock, monotonic_clock, wall_clock
+from evictd.daemon.look import RUNTIME, Look
 from evictd.daemon.notify import Notifier
 from evictd.daemon.sight import Sight
 from evictd.errors import NodeError
+from evictd.observe.filesystem import TIMEOUT
 from evictd.observe.memory_watch import Woken
-from evictd.observe.runtime_view import RuntimeView
+from evictd.observe.runtime_view import PATIENCE_SECONDS, RuntimeView
 from tests.daemon.double import House
 from tests.daemon.world import CONFIG, GI, NOW, observe, step
 
@@ -195,6 +201,95 @@ def test_a_fault_that_nobody_caught_costs_a_cycle_and_not_the_daemon(tmp_path: P
     house.watch._clock = boot_clock
     house.loop.run()
     assert [line["detail"] for line in house.logged] == ["the mount table is gone"]
+
+
+@pytest.fixture
+def manager(tmp_path: Path) -> Iterator[socket.socket]:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
+        listener.bind(str(tmp_path / "notify"))
+        listener.settimeout(30)
+        yield listener
+
+
+def test_ready_is_said_without_a_runtime_and_the_status_follows_what_is_missing(
+    tmp_path: Path, houses: list[House], manager: socket.socket
+) -> None:
+    notifier = Notifier(str(tmp_path / "notify"))
+    deaf = replace(observe(4 * GI), problems=(Problem(source=RUNTIME, detail="nobody answers"),))
+    house = House(tmp_path, [deaf, observe(4 * GI)], notifier=notifier)
+    houses.append(house)
+    house.watch._clock = boot_clock
+    house.wake.listen(SIGNALS)
+    heard: list[bytes] = []
+
+    def manage() -> None:
+        heard.append(manager.recv(1000))
+        house.wake.wake()  # a second cycle, that sees the runtime
+        heard.append(manager.recv(1000))
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    thread = threading.Thread(target=manage)
+    thread.start()
+    house.loop.run()
+    thread.join()
+    notifier.close()
+    assert heard == [b"READY=1\nSTATUS=Watching; no pressure; nobody answers", b"STATUS=Watching; no pressure"]
+
+
+def test_a_first_cycle_that_fails_altogether_is_no_start_that_never_ends(
+    tmp_path: Path, houses: list[House], manager: socket.socket
+) -> None:
+    notifier = Notifier(str(tmp_path / "notify"))
+    house = House(tmp_path, [observe(4 * GI)], notifier=notifier)
+    houses.append(house)
+
+    def fail(look: Look) -> Sight:
+        os.kill(os.getpid(), signal.SIGTERM)
+        raise NodeError("the mount table is gone")
+
+    house.loop._parts.look = fail
+    house.wake.listen(SIGNALS)
+    house.watch._clock = boot_clock
+    house.loop.run()
+    notifier.close()
+    assert manager.recv(1000) == b"READY=1\nSTATUS=Watching; no pressure; the mount table is gone"
+
+
+def test_the_watchdog_is_fed_between_the_steps_of_a_long_look(
+    tmp_path: Path, houses: list[House], manager: socket.socket
+) -> None:
+    notifier = Notifier(str(tmp_path / "notify"), watchdog_interval=SECOND // 50)
+    house = House(tmp_path, [observe(4 * GI)], notifier=notifier)
+    houses.append(house)
+    seen = house.loop._parts.look
+
+    def look_slowly(look: Look) -> Sight:
+        for _ in range(3):
+            house.board.alive_at = 0
+            while house.board.alive_at == 0 or not select.select([manager], [], [], 0)[0]:
+                look.step()
+            assert manager.recv(1000).startswith(b"WATCHDOG=1")
+        return seen(look)
+
+    house.loop._parts.look = look_slowly
+    house.loop.cycle(Woken.TIME)
+    notifier.close()
+    assert len(house.looks) == 1
+    assert boot_clock() - house.board.alive_at < 60 * SECOND
+
+
+def test_no_step_of_a_cycle_outlasts_the_unit_s_watchdog() -> None:
+    unit = (Path(__file__).parents[2] / "deploy/evictd.service").read_text()
+    found = re.search(r"^WatchdogSec=(\d+)$", unit, re.MULTILINE)
+    assert found is not None
+    watchdog = int(found[1])
+    steps = {
+        "a listing, the statistics, or the image filesystem": READ_TIMEOUT_SECONDS,
+        "new ids, with those under way at the end": PATIENCE_SECONDS + READ_TIMEOUT_SECONDS,
+        "nodefs, imagefs and containerfs": 3 * TIMEOUT // SECOND,
+    }
+    silent_before = watchdog / SIGNS_OF_LIFE  # a sign that is not due yet is not given
+    assert {what: seconds for what, seconds in steps.items() if silent_before + seconds >= watchdog} == {}
 
 
 def test_the_clocks_are_what_they_say() -> None:

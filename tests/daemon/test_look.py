@@ -25,9 +25,10 @@ class Source:
         self.seen: list[dict[str, Any]] = []
         self.down = False
 
-    def read(self, now: int = 0, *, with_stats: bool = True) -> Any:
+    def read(self, now: int = 0, *, with_stats: bool = True, step: Any = None) -> Any:
         if now == 0:
             return Manifests()
+        step()
         self.asked.append(with_stats)
         if self.down:
             raise RuntimeUnavailableError("nobody answers")
@@ -71,6 +72,12 @@ def test_an_urgent_look_does_not_wait_for_statistics_that_only_disks_need(source
     looker.look(replace(LOOK, urgent=True))
     assert source.asked == [True, False]
     assert source.seen[1]["view"].stats == {}
+
+
+def test_between_two_steps_the_loop_is_told(source: Source) -> None:
+    steps: list[str] = []
+    eyes(source).look(replace(LOOK, step=lambda: steps.append("step")))
+    assert steps == ["step"]
 
 
 def test_the_first_look_is_never_urgent(source: Source) -> None:

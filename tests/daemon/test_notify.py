@@ -42,6 +42,12 @@ def test_stopping_and_the_sign_of_life(manager: socket.socket, notifier: Notifie
     assert [manager.recv(1000), manager.recv(1000)] == [b"STOPPING=1", b"WATCHDOG=1"]
 
 
+def test_a_status_is_one_line_whatever_it_is_made_of(manager: socket.socket, notifier: Notifier) -> None:
+    notifier.status("")  # nothing to say is nothing said
+    notifier.status("no runtime:\nREADY=1\n at  all")
+    assert manager.recv(1000) == b"STATUS=no runtime: READY=1 at all"
+
+
 def test_an_abstract_socket_is_spelled_with_an_at_sign() -> None:
     name = f"evictd-test-{os.getpid()}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:

@@ -48,7 +48,15 @@ def test_a_loop_that_goes_round_is_healthy_and_one_that_does_not_is_stuck() -> N
     assert house.get("/healthz").body == b"ok\n"
     house.now = NOW + MINUTE
     assert house.get("/healthz").status == 503
-    assert b"1m0s ago" in house.get("/healthz").body
+    assert b"no sign of life for 1m0s" in house.get("/healthz").body
+
+
+def test_a_long_cycle_that_goes_on_step_by_step_is_not_stuck() -> None:
+    house = House()
+    house.board.latest = snapshot(4 * GI)
+    house.now = NOW + MINUTE
+    house.board.alive_at = NOW + 50 * SECOND
+    assert house.get("/healthz").body == b"ok\n"
 
 
 def test_a_daemon_that_does_not_see_its_pods_is_healthy_but_not_ready() -> None:

@@ -39,9 +39,11 @@ def configured(folder: Path, **evictd: Any) -> Path:
     return path
 
 
-def evictd_run(*arguments: str) -> "subprocess.Popen[str]":
+def evictd_run(*arguments: str, **environment: str) -> "subprocess.Popen[str]":
     argv = [sys.executable, "-m", "evictd", "run", *arguments]
-    return subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment}
+    )
 
 
 def wait_for_page(port: int, path: str) -> tuple[int, bytes]:
@@ -90,6 +92,22 @@ def test_without_a_runtime_it_goes_round_says_so_and_ends_when_told(tmp_path: Pa
     assert "Traceback" not in said
     assert said.count("container runtime") == 1  # told once, not every cycle
     assert (tmp_path / "state" / "state.json").exists()
+
+
+def test_without_a_runtime_the_manager_hears_that_it_is_ready_and_what_is_missing(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("needs root to read all cgroups")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "notify"))
+        manager.settimeout(60)
+        process = evictd_run("--config", str(configured(tmp_path)), NOTIFY_SOCKET=str(tmp_path / "notify"))
+        try:
+            ready, status = manager.recv(4096).decode().splitlines()
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=60)
+    assert ready == "READY=1"
+    assert "nobody.sock" in status
 
 
 def test_a_second_daemon_on_the_same_state_is_refused(tmp_path: Path) -> None:

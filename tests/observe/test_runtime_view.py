@@ -1,19 +1,24 @@
 """Listing a runtime: a real containerd of every version, and what it may answer."""
 
+import threading
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from evictd.clients.cri import CriClient
-from evictd.clients.cri.values import ContainerStatus, Detail, SandboxStatus
+from evictd.clients.cri.values import Container, ContainerStatus, Detail, SandboxStatus
 from evictd.core.pod import PodSource, QOSClass
 from evictd.demo.node import DisposableNode
 from evictd.demo.pods import ContainerRecipe, PodRecipe
 from evictd.errors import RuntimeRefusedError, RuntimeUnavailableError
+from evictd.observe import runtime_view
 from evictd.observe.manifests import ManifestReader
 from evictd.observe.pods import active_pods, described_by
 from evictd.observe.runtime_view import RuntimeReader, expand_slice, pod_cgroup
+from tests.observe.runtime import container
 
 real = [pytest.mark.root, pytest.mark.containerd]
 
@@ -173,3 +178,70 @@ class TestOnContainerd:
 def test_no_answer_is_never_an_empty_node() -> None:
     with CriClient("unix:///nonexistent/runtime.sock") as client, pytest.raises(RuntimeUnavailableError):
         RuntimeReader(client).read(0)
+
+
+def row(number: int) -> Container:
+    return container(f"c{number}", f"c{number}", sandbox_id="gone")
+
+
+class Slow:
+    """A runtime with these containers, that describes only so many of them before the test lets it go on."""
+
+    def __init__(self, containers: int, *, quick: int) -> None:
+        self.containers = tuple(row(number) for number in range(containers))
+        self.asked: list[str] = []
+        self.quick = quick
+        self.go_on = threading.Event()
+
+    def begin_list_sandboxes(self) -> Any:
+        return SimpleNamespace(result=tuple)
+
+    def begin_list_containers(self) -> Any:
+        return SimpleNamespace(result=lambda: self.containers)
+
+    def list_container_stats(self) -> Any:
+        return ()
+
+    def image_fs_info(self) -> Any:
+        return None
+
+    def sandbox_status(self, sandbox_id: str, *, verbose: bool) -> Any:
+        raise AssertionError(f"there is no sandbox {sandbox_id}")
+
+    def container_status(self, container_id: str) -> Any:
+        self.asked.append(container_id)
+        if len(self.asked) > self.quick:
+            self.go_on.wait(60)
+        return SimpleNamespace(id=container_id)
+
+
+def test_a_slow_runtime_ends_the_look_and_the_next_one_goes_on_where_it_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    runtime: Any = Slow(100, quick=10)
+
+    class Pool(ThreadPoolExecutor):
+        """Lets the runtime go on as soon as nobody waits for the rest any more."""
+
+        def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+            super().shutdown(wait=False, cancel_futures=cancel_futures)
+            runtime.go_on.set()
+            super().shutdown(wait=wait)
+
+    monkeypatch.setattr(runtime_view, "ThreadPoolExecutor", Pool)
+    monkeypatch.setattr(runtime_view, "PATIENCE_SECONDS", 0.05)
+    reader = RuntimeReader(runtime)
+    with pytest.raises(RuntimeUnavailableError, match=r"container statuses: \d+ of 100"):
+        reader.read(0)
+    asked = set(runtime.asked)
+    assert len(asked) <= 14  # the quick ones, and what was under way
+    monkeypatch.setattr(runtime_view, "PATIENCE_SECONDS", 60)
+    runtime.asked.clear()
+    view = reader.read(1)
+    assert len(view.statuses) == 100
+    assert asked.isdisjoint(runtime.asked)
+
+
+def test_a_look_tells_of_each_step() -> None:
+    runtime: Any = Slow(3, quick=3)
+    steps: list[int] = []
+    RuntimeReader(runtime).read(0, step=lambda: steps.append(len(runtime.asked)))
+    assert steps == [0, 0, 0, 3, 3]

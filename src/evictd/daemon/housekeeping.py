@@ -34,6 +34,9 @@ RELOAD = signal.SIGHUP
 HELD_INTERVAL = 100 * MILLISECOND
 """How soon to look again while a decision waits for a measurement."""
 
+SIGNS_OF_LIFE = 4
+"""How many signs of life fall into the manager's watchdog time."""
+
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -82,13 +85,21 @@ class Housekeeping:
         self._resumed = not state.releases
         self._heartbeat_due = 0
         self._sign_of_life_due = 0
+        self._trouble = ""
+        self._shown = ""
 
     def run(self) -> None:
-        """Go round until SIGTERM or SIGINT; what is under way then is remembered for the next start."""
+        """Go round until SIGTERM or SIGINT; what is under way then is remembered for the next start.
+
+        Ready means that the loop goes round. A runtime that is not there is not waited for: it may need evictd to get there,
+        and a start that never ends is killed by the manager. The status line says what is missing.
+        """
         until = self._try_cycle(Woken.TIME)
-        self._parts.notifier.ready(self._status())
+        self._shown = self._status()
+        self._parts.notifier.ready(self._shown)
         while (woken := self._pause(until)) is not None:
             until = self._try_cycle(woken)
+            self._show_status()
         self._parts.notifier.stopping()
         if not self._parts.performer.dry_run:
             self._parts.recorder.save(self.state, always=True)
@@ -96,10 +107,13 @@ class Housekeeping:
     def _try_cycle(self, woken: Woken) -> int:
         """Do one cycle; what its parts could not cope with themselves costs this cycle and not the daemon."""
         try:
-            return self.cycle(woken)
+            until = self.cycle(woken)
+            self._trouble = ""
         except EvictdError as error:
-            self._parts.teller.complain("cycle", str(error))
-            return boot_clock() + self.config.monitoring_period
+            self._trouble = str(error)
+            self._parts.teller.complain("cycle", self._trouble)
+            until = boot_clock() + self.config.monitoring_period
+        return until
 
     def cycle(self, woken: Woken) -> int:
         """Do one cycle; gives the boot-clock time of the next."""
@@ -115,6 +129,7 @@ class Housekeeping:
                 outcomes=parts.performer.outcomes(before),
                 findings=self._findings,
                 urgent=woken is Woken.MEMORY,
+                step=self._give_sign_of_life,
             )
         )
         parts.hands.turn(sight)
@@ -187,15 +202,21 @@ class Housekeeping:
                 return woken
 
     def _feed_watchdog(self, until: int) -> int:
-        """Give the manager its sign of life when half of its time is over; gives the end of the next wait."""
+        """Give a sign of life if one is due; gives the end of the next wait."""
+        self._give_sign_of_life()
+        return until if self._parts.notifier.watchdog_interval is None else min(until, self._sign_of_life_due)
+
+    def _give_sign_of_life(self) -> None:
+        """Say that the loop goes on: on the board, and to the manager when a part of its time is over.
+
+        Also between the steps of a look: a runtime that takes every deadline makes one look longer than the manager waits,
+        and a restart would only begin it again.
+        """
+        now = self._parts.board.alive_at = boot_clock()
         interval = self._parts.notifier.watchdog_interval
-        if interval is None:
-            return until
-        now = boot_clock()
-        if now >= self._sign_of_life_due:
-            self._sign_of_life_due = now + interval // 2
+        if interval is not None and now >= self._sign_of_life_due:
+            self._sign_of_life_due = now + interval // SIGNS_OF_LIFE
             self._parts.notifier.alive(self._status())
-        return min(until, self._sign_of_life_due)
 
     def _reload(self) -> None:
         self._parts.notifier.reloading(monotonic_clock())
@@ -205,9 +226,18 @@ class Housekeeping:
         self._parts.notifier.ready(self._status())
 
     def _status(self) -> str:
-        """Say in one line how things are, for `systemctl status`."""
+        """Say in one line how things are and what is missing, for `systemctl status`."""
         pressure = ", ".join(condition.value for condition in self.state.node_conditions) or "no pressure"
-        return f"{self.state.phase.name.value}; {pressure}" + ("; dry run" if self._parts.performer.dry_run else "")
+        seen = self._parts.board.latest
+        missing = self._trouble or ("" if seen is None else seen.blind)
+        dry_run = "dry run" if self._parts.performer.dry_run else ""
+        return "; ".join(filter(None, (self.state.phase.name.value, pressure, dry_run, missing)))
+
+    def _show_status(self) -> None:
+        status = self._status()
+        if status != self._shown:
+            self._shown = status
+            self._parts.notifier.status(status)
 
 
 def _wait(step: Step) -> int:

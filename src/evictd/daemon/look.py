@@ -37,6 +37,8 @@ class Look:
     """The last cycle's: they tell which filesystems are calm."""
     urgent: bool = False
     """Memory was crossed just now: what only disks need may be as old as the last look."""
+    step: Callable[[], None] = lambda: None
+    """Called between two steps of the look, each of which has a bound of its own."""
 
 
 class NodeEyes:
@@ -96,7 +98,7 @@ class NodeEyes:
         last = self._last
         urgent = look.urgent and last is not None
         try:
-            view = self._runtime.read(look.now, with_stats=not urgent)
+            view = self._runtime.read(look.now, with_stats=not urgent, step=look.step)
         except EvictdError as error:
             return None, (Problem(source=RUNTIME, detail=str(error)),)
         if urgent and last is not None:

@@ -50,6 +50,10 @@ class Notifier:
         """Feed the watchdog."""
         self._send("WATCHDOG=1", *_status(status))
 
+    def status(self, status: str) -> None:
+        """Change the line that `systemctl status` shows."""
+        self._send(*_status(status))
+
     def close(self) -> None:
         """Give the socket back."""
         if self._socket is not None:
@@ -57,7 +61,7 @@ class Notifier:
             self._socket = None
 
     def _send(self, *lines: str) -> None:
-        if self._socket is None:
+        if self._socket is None or not lines:
             return
         try:
             self._socket.sendto("\n".join(lines).encode(), self._address)
@@ -67,4 +71,6 @@ class Notifier:
 
 
 def _status(status: str) -> tuple[str, ...]:
-    return (f"STATUS={status}",) if status else ()
+    # A line of its own would be another message to the manager.
+    line = " ".join(status.split())
+    return (f"STATUS={line}",) if line else ()

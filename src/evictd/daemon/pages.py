@@ -12,13 +12,14 @@ from typing import Any
 from evictd.core.duration import SECOND, format_duration
 from evictd.daemon import metrics
 from evictd.daemon.http import Page, Pages, json_page
-from evictd.daemon.look import RUNTIME
 from evictd.daemon.metrics import Metrics
 from evictd.daemon.snapshot import Board
 from evictd.daemon.status_page import status_document
 
+NOTHING_YET = "no cycle has ended yet"
+
 _PATIENCE = 30 * SECOND
-"""How much longer than its interval a cycle may take before the loop counts as stuck."""
+"""How much longer than its interval the loop may be silent before it counts as stuck."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,17 +34,19 @@ class Health:
         """Say why the loop counts as stuck; empty while it goes round."""
         snapshot = self.board.latest
         if snapshot is None:
-            return "no cycle has ended yet"
-        age = self.clock() - snapshot.at
-        return "" if age <= self.interval() + _PATIENCE else f"the last cycle began {format_duration(age)} ago"
+            return NOTHING_YET
+        # A slow runtime makes a cycle long, and that is not stuck.
+        age = self.clock() - max(snapshot.at, self.board.alive_at)
+        return (
+            ""
+            if age <= self.interval() + _PATIENCE
+            else f"the loop has given no sign of life for {format_duration(age)}"
+        )
 
     def blind(self) -> str:
         """Say what it cannot see; empty while it sees the node and its pods."""
         snapshot = self.board.latest
-        if snapshot is None:
-            return "no cycle has ended yet"
-        problem = next((p.detail for p in snapshot.observation.problems if p.source == RUNTIME), "")
-        return problem or ("" if snapshot.observation.node is not None else "the node's numbers could not be read")
+        return NOTHING_YET if snapshot is None else snapshot.blind
 
 
 def pages(
@@ -58,7 +61,7 @@ def pages(
 
     def status() -> Page:
         if board.latest is None:
-            return _unavailable("no cycle has ended yet")
+            return _unavailable(NOTHING_YET)
         return json_page(status_document(board.latest, clock()))
 
     return {

@@ -10,6 +10,7 @@ from evictd.core.config import EvictionConfig
 from evictd.core.decision import Finding
 from evictd.core.observation import Observation
 from evictd.core.state import State
+from evictd.daemon.look import RUNTIME
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,9 +38,17 @@ class Snapshot:
     dry_run: bool = False
     version: str = ""
 
+    @property
+    def blind(self) -> str:
+        """Say what could not be seen; empty where the node and its pods were."""
+        problem = next((p.detail for p in self.observation.problems if p.source == RUNTIME), "")
+        return problem or ("" if self.observation.node is not None else "the node's numbers could not be read")
+
 
 class Board:
     """Where the latest snapshot hangs; empty before the first cycle."""
 
     def __init__(self) -> None:
         self.latest: Snapshot | None = None
+        self.alive_at = 0
+        """When the loop last gave a sign of life, on the boot-time clock: between two steps of a cycle, or while it waits."""

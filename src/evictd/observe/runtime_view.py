@@ -7,7 +7,7 @@ mixed up; a status that fails is a problem of that one id.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
@@ -24,13 +24,15 @@ from evictd.clients.cri.values import (
     SandboxStatus,
 )
 from evictd.core.observation import Problem
-from evictd.errors import EvictdError, RuntimeNotFoundError, RuntimeRefusedError
+from evictd.errors import EvictdError, RuntimeNotFoundError, RuntimeRefusedError, RuntimeUnavailableError
 from evictd.observe.cgroup import slice_path
 
 T = TypeVar("T")
 S = TypeVar("S", SandboxStatus, ContainerStatus)
 
 _AT_ONCE = 4
+PATIENCE_SECONDS = 20
+"""How long new ids are asked about in one look; what is under way then still has its own deadline."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,26 +60,39 @@ class RuntimeReader:
         self._statuses: dict[str, ContainerStatus] = {}
 
     def read(
-        self, now: int, *, with_stats: bool = True, described: Callable[[Sandbox], bool] = lambda _: False
+        self,
+        now: int,
+        *,
+        with_stats: bool = True,
+        described: Callable[[Sandbox], bool] = lambda _: False,
+        step: Callable[[], None] = lambda: None,
     ) -> RuntimeView:
         """List everything; raises the runtime errors of `evictd.errors` where the listings fail.
 
         `with_stats` also asks for the statistics, which cost the runtime some milliseconds per running container.
         `described` tells the pods whose spec is known from elsewhere: their containers need not be asked about.
+        `step` is called after each question or batch of questions: none takes longer than `PATIENCE_SECONDS` and one deadline.
         """
         sandboxes = self._client.begin_list_sandboxes()
         containers = self._client.begin_list_containers()
         rows, members = sandboxes.result(), containers.result()
+        step()
         problems: list[Problem] = []
         stats = _optional(self._client.list_container_stats, "container stats", problems) if with_stats else None
+        step()
         image_fs = _optional(self._client.image_fs_info, "image filesystem", problems) if with_stats else None
+        step()
         self._forget({row.id for row in rows}, {member.id for member in members})
+        statuses = self._read_statuses(members, {row.id for row in rows if described(row)}, problems)
+        step()
+        pod_cgroups = self._read_cgroups(rows, problems)
+        step()
         return RuntimeView(
             time=now,
             sandboxes=rows,
             containers=members,
-            statuses=self._read_statuses(members, {row.id for row in rows if described(row)}, problems),
-            pod_cgroups=self._read_cgroups(rows, problems),
+            statuses=statuses,
+            pod_cgroups=pod_cgroups,
             stats=None if stats is None else {row.id: row for row in stats},
             image_fs=image_fs,
             problems=tuple(problems),
@@ -93,8 +108,8 @@ class RuntimeReader:
         # Oldest first, so that the newest sandbox of a pod has the last word.
         rows = sorted(sandboxes, key=lambda row: (row.state is SandboxState.READY, row.created_at))
         new = [row.id for row in rows if row.id not in self._cgroups]
-        for status in _ask_each(partial(self._client.sandbox_status, verbose=True), new, "sandbox", problems):
-            self._learn_cgroup(status, problems)
+        ask = partial(self._client.sandbox_status, verbose=True)
+        _ask_each(ask, new, "sandbox", problems, learn=lambda status: self._learn_cgroup(status, problems))
         known = ((row.uid, self._cgroups.get(row.id)) for row in rows)
         return {uid: cgroup for uid, cgroup in known if cgroup is not None}
 
@@ -114,9 +129,11 @@ class RuntimeReader:
             for row in containers
             if row.id not in self._statuses and row.sandbox_id not in described and row.state.may_run
         ]
-        for status in _ask_each(self._client.container_status, new, "container", problems):
-            self._statuses[status.id] = status
+        _ask_each(self._client.container_status, new, "container", problems, learn=self._learn_status)
         return dict(self._statuses)
+
+    def _learn_status(self, status: ContainerStatus) -> None:
+        self._statuses[status.id] = status
 
 
 def pod_cgroup(detail: Detail) -> str | None:
@@ -157,16 +174,33 @@ def _optional(call: Callable[[], T], source: str, problems: list[Problem]) -> T 
         return None
 
 
-def _ask_each(ask: Callable[[str], S], ids: Sequence[str], what: str, problems: list[Problem]) -> list[S]:
-    """Ask about each id, several at a time: at the first look at a full node there are many."""
+def _ask_each(
+    ask: Callable[[str], S], ids: Sequence[str], what: str, problems: list[Problem], *, learn: Callable[[S], None]
+) -> None:
+    """Ask about each id, several at a time: at the first look at a full node there are many.
+
+    A slow runtime must not hold up the loop for longer than a bound. What was answered by then is learned, and a view without
+    the rest is none: raises `RuntimeUnavailableError`, and the next look asks for the rest.
+    """
     if not ids:
-        return []
+        return
     pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="runtime-view")
     try:
-        answers = pool.map(lambda each: _unless_gone(ask, each, what, problems), ids)
-        return [answer for answer in answers if answer is not None]
+        asked = [pool.submit(_unless_gone, ask, each, what, problems) for each in ids]
+        wait(asked, timeout=PATIENCE_SECONDS, return_when=FIRST_EXCEPTION)
     finally:
         pool.shutdown(cancel_futures=True)
+    answered = [future for future in asked if not future.cancelled()]
+    failures = [error for future in answered if (error := future.exception()) is not None]
+    for future in answered:
+        if future.exception() is None and (status := future.result()) is not None:
+            learn(status)
+    if failures:
+        raise failures[0]
+    if len(answered) < len(asked):
+        raise RuntimeUnavailableError(
+            f"{what} statuses: {len(answered)} of {len(asked)} in {PATIENCE_SECONDS} s; the next look asks for the rest"
+        )
 
 
 def _unless_gone(ask: Callable[[str], S], identity: str, what: str, problems: list[Problem]) -> S | None:
