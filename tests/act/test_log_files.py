@@ -1,6 +1,7 @@
 """Removing logs below one folder, and nothing that a link in there points to."""
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,8 @@ import pytest
 from evictd.act.log_files import SETTLED, PodLogs
 from evictd.core.duration import SECOND
 from evictd.errors import NodeError
+from tests.act.test_trees import dig
+from tests.mounted import tmpfs
 
 NOW = 10_000 * SECOND
 
@@ -83,6 +86,29 @@ def test_a_directory_that_is_a_link_is_refused(root: Path, outside: Path) -> Non
     with pytest.raises(NodeError):
         PodLogs(root).remove_directory("ns_web_u")
     assert (outside / "0.log").exists()
+
+
+@pytest.mark.root
+def test_what_is_mounted_below_a_log_directory_is_told_and_stays(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("needs root to mount")
+    with tmpfs(tmp_path / "disk") as disk:
+        write(disk / "outside/0.log")
+        (disk / "pods/ns_web_u/main").mkdir(parents=True)
+        subprocess.run(["mount", "--bind", disk / "outside", disk / "pods/ns_web_u/main"], check=True)
+        with pytest.raises(NodeError, match=r"ns_web_u' cannot be removed: .* busy"):
+            PodLogs(disk / "pods").remove_directory("ns_web_u")
+        assert (disk / "outside/0.log").exists()
+
+
+def test_a_log_directory_deeper_than_any_stack_goes(root: Path) -> None:
+    (root / "ns_web_u").mkdir()
+    dig(root / "ns_web_u", 2000)
+    try:
+        PodLogs(root).remove_directory("ns_web_u")
+        assert list(root.iterdir()) == []
+    finally:  # pytest's own way to tidy up is no match for it
+        subprocess.run(["rm", "-rf", root / "ns_web_u"], check=True)
 
 
 @pytest.mark.parametrize("name", ["..", ".", "../outside", "/etc", "a/b", ""])

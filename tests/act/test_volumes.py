@@ -9,6 +9,7 @@ import pytest
 
 from evictd.act.volumes import remove_empty_dirs
 from evictd.errors import NodeError
+from tests.act.test_trees import dig
 
 
 @pytest.fixture
@@ -98,13 +99,7 @@ def test_what_is_mounted_below_from_the_same_disk_is_told_and_stays(tmp_path: Pa
 
 
 def test_a_tree_deeper_than_any_stack_goes(tmp_path: Path, volumes: Path) -> None:
-    here = os.open(volumes / "kubernetes.io~empty-dir" / "data", os.O_RDONLY)
-    for _ in range(1500):
-        os.mkdir("d", dir_fd=here)
-        below = os.open("d", os.O_RDONLY, dir_fd=here)
-        os.close(here)
-        here = below
-    os.close(here)
+    dig(volumes / "kubernetes.io~empty-dir" / "data", 1500)
     try:
         assert remove_empty_dirs(tmp_path, "uid-1") == 1
     finally:  # pytest's own way to tidy up is no match for it

@@ -1,20 +1,17 @@
 """How the logs of dead containers and gone pods are removed, and nothing else.
 
 Pods write their names into these paths, and root follows them: so every step down is made with a folder's descriptor, no
-symbolic link is ever followed, and nothing outside `podLogsDir` is touched. The kubelet's `removeContainerLog` and
-`evictPodLogsDirectories` (spec 7.5).
+symbolic link is ever followed, no mount is crossed, and nothing outside `podLogsDir` is touched. The kubelet's
+`removeContainerLog` and `evictPodLogsDirectories` (spec 7.5).
 """
 
 import contextlib
 import os
-import shutil
-from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
+from evictd.act.trees import opened, remove_tree
 from evictd.core.duration import MINUTE
 from evictd.errors import NodeError
-
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 SETTLED = MINUTE
 """A log directory younger than this may belong to a pod that is only just starting."""
@@ -42,8 +39,8 @@ class PodLogs:
         if "/" in name or name in {"", ".", ".."}:
             raise NodeError(f"{name!r} is not an entry of {self._root}")
         try:
-            with _opened(self._root) as root:
-                shutil.rmtree(name, dir_fd=root)
+            with opened(self._root) as root:
+                remove_tree(root, name)
         except FileNotFoundError:
             return
         except OSError as error:
@@ -57,9 +54,9 @@ class PodLogs:
             return
         try:
             with contextlib.ExitStack() as stack:
-                folder = stack.enter_context(_opened(self._root))
+                folder = stack.enter_context(opened(self._root))
                 for part in parts[:-1]:
-                    folder = stack.enter_context(_opened(part, folder))
+                    folder = stack.enter_context(opened(part, folder))
                 with os.scandir(folder) as entries:
                     names = [entry.name for entry in entries if entry.name.startswith(parts[-1])]
                 for name in names:
@@ -88,15 +85,6 @@ class PodLogs:
 
 def _settled(entry: "os.DirEntry[str]", wall: int) -> bool:
     return entry.is_dir(follow_symlinks=False) and wall - entry.stat(follow_symlinks=False).st_mtime_ns >= SETTLED
-
-
-@contextlib.contextmanager
-def _opened(path: str | Path, parent: int | None = None) -> Iterator[int]:
-    descriptor = os.open(path, _DIRECTORY, dir_fd=parent)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 def _failed(path: Path | PurePosixPath, error: OSError) -> NodeError:
