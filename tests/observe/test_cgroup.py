@@ -49,6 +49,9 @@ def test_a_tree_without_the_memory_controller_is_an_error(tmp_path: Path, tree: 
         (CgroupDriver.SYSTEMD, "/", "/kubepods.slice"),
         (CgroupDriver.CGROUPFS, "/a/b", "/a/b/kubepods"),
         (CgroupDriver.SYSTEMD, "/a/b", "/a.slice/a-b.slice/a-b-kubepods.slice"),
+        (CgroupDriver.CGROUPFS, "/my-root", "/my-root/kubepods"),
+        (CgroupDriver.SYSTEMD, "/my-root", "/my_root.slice/my_root-kubepods.slice"),
+        (CgroupDriver.SYSTEMD, "/a-b/c_d-e", "/a_b.slice/a_b-c_d_e.slice/a_b-c_d_e-kubepods.slice"),
     ],
 )
 def test_the_cgroup_of_all_pods_has_the_kubelets_name(driver: CgroupDriver, root: str, name: str) -> None:
@@ -72,6 +75,7 @@ def test_a_slice_lies_in_the_slices_of_its_name() -> None:
             "burstable",
             "/a.slice/a-kubepods.slice/a-kubepods-burstable.slice/a-kubepods-burstable-poda_b.slice",
         ),
+        ("/my_r.slice/my_r-kubepods.slice", "", "/my_r.slice/my_r-kubepods.slice/my_r-kubepods-poda_b.slice"),
     ],
 )
 def test_a_pods_cgroup_has_the_kubelets_name(pods: str, qos: str, name: str) -> None:

@@ -75,11 +75,14 @@ def _has_memory(controllers: Path) -> bool:
 
 
 def pods_cgroup(driver: CgroupDriver, cgroup_root: str = "/") -> str:
-    """Name the cgroup of all pods: `/kubepods`, or `/kubepods.slice`, below `cgroupRoot`."""
+    """Name the cgroup of all pods: `/kubepods`, or `/kubepods.slice`, below `cgroupRoot`.
+
+    A `-` nests slices, so one in a name becomes a `_` (kubelet `escapeSystemdCgroupName`).
+    """
     parts = [part for part in cgroup_root.split("/") if part] + ["kubepods"]
     if driver is CgroupDriver.CGROUPFS:
         return "/" + "/".join(parts)
-    return slice_path("-".join(parts) + ".slice")
+    return slice_path("-".join(part.replace("-", "_") for part in parts) + ".slice")
 
 
 def find_pods_cgroup(reader: CgroupReader, cgroup_root: str = "/") -> str | None:

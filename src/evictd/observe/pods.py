@@ -223,12 +223,16 @@ def _seconds(containers: Iterable[RuntimeContainer], annotation: str) -> int | N
 
 
 def qos_class_of(cgroup: str) -> str:
-    """Read the QoS class from the place of a pod's cgroup below `kubepods`; empty where it is not below it."""
+    """Read the QoS class from the place of a pod's cgroup below `kubepods`; empty where it is not below it.
+
+    With the systemd driver the names of `cgroupRoot` stand before each slice's own: `my_root-kubepods-burstable.slice`.
+    """
     parts = [part.removesuffix(".slice") for part in cgroup.split("/")]
-    if "kubepods" not in parts:
+    stem = "kubepods" if "kubepods" in parts else next((part for part in parts if part.endswith("-kubepods")), "")
+    if not stem:
         return ""
-    level = parts[parts.index("kubepods") + 1 :][:1]
+    level = parts[parts.index(stem) + 1 :][:1]
     for qos in (QOSClass.BURSTABLE, QOSClass.BEST_EFFORT):
-        if level in ([qos.value.lower()], [f"kubepods-{qos.value.lower()}"]):
+        if level in ([qos.value.lower()], [f"{stem}-{qos.value.lower()}"]):
             return str(qos.value)
     return str(QOSClass.GUARANTEED.value)
