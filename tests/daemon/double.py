@@ -6,7 +6,7 @@ from typing import Any
 
 import structlog
 
-from evictd.act.perform import Performer
+from evictd.act.perform import Performer, Refusal
 from evictd.act.victim import Termination
 from evictd.core.config import EvictionConfig
 from evictd.core.decision import EvictPod, ReclaimNode, RecordEvent
@@ -37,6 +37,8 @@ class NoteTaking:
     def __init__(self) -> None:
         self.done: list[str] = []
         self.gone: set[str] = set()
+        self.sure: list[EvictPod] = []
+        self.refused: tuple[Refusal, ...] = ()
 
     def outcomes(self, state: State) -> Outcomes:
         return Outcomes(reclaimed=(), cleaned_up=frozenset(self.gone))
@@ -74,6 +76,15 @@ class NoteTaking:
     def begin_eviction(self, decision: EvictPod) -> None:
         self.done.append(f"evict {decision.pod.name}")
         self.gone.add(decision.pod.uid)
+        self.sure.append(decision)
+
+    def take_evicted(self) -> tuple[EvictPod, ...]:
+        sure, self.sure = tuple(self.sure), []
+        return sure
+
+    def take_refusals(self) -> tuple[Refusal, ...]:
+        refused, self.refused = self.refused, ()
+        return refused
 
 
 class House:

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from evictd.core.decision import EvictPod, RecordEvent
+from evictd.act.perform import Refusal
+from evictd.core.decision import RecordEvent
 from evictd.core.observation import Problem
 from evictd.core.signal import NodeCondition
 from evictd.core.state import Release, State
@@ -15,6 +16,8 @@ from evictd.daemon.cluster_hands import ClusterHands, LastView
 from evictd.daemon.hands import NodeParts
 from tests.daemon.test_hands import EVICTION, SIGHT, Collaborators
 from tests.daemon.world import CONFIG, HOG, NOW, WEB
+
+REFUSAL = Refusal(pod=HOG, detail="Cannot evict pod")
 
 
 class NoteTakingCluster:
@@ -33,6 +36,9 @@ class NoteTakingCluster:
             withheld=lambda now, *, hard, never: self.spared,
             withdrawn=lambda: self.taken_back,
             cleaned_up=lambda now: frozenset({"gone"}),
+            begin=lambda decision, now: self.calls.append(("evict", decision.pod.uid, now)),
+            take_evicted=lambda: (EVICTION,),
+            take_refusals=lambda: (REFUSAL,),
         )
 
     def _report(self, conditions: tuple[NodeCondition, ...], now: int) -> tuple[RecordEvent, ...]:
@@ -44,9 +50,6 @@ class NoteTakingCluster:
 
     def problems(self) -> tuple[Problem, ...]:
         return (Problem(source="apiserver/pods", detail="d"),)
-
-    def evict(self, decision: EvictPod, now: int) -> None:
-        self.calls.append(("evict", decision.pod.uid, now))
 
 
 @pytest.fixture
@@ -86,6 +89,12 @@ def test_a_pod_goes_the_cluster_s_way(hands: ClusterHands, cluster: NoteTakingCl
     hands.begin_eviction(EVICTION)
     assert cluster.calls == [("evict", HOG.uid, NOW)]
     assert hands.outcomes(State()).cleaned_up == {"gone"}
+
+
+def test_an_eviction_counts_when_the_cluster_says_that_it_is_sure(hands: ClusterHands) -> None:
+    """Not when it was begun: a budget may refuse it."""
+    assert hands.take_evicted() == (EVICTION,)
+    assert hands.take_refusals() == (REFUSAL,)
 
 
 def test_who_is_spared_is_protected_for_this_cycle(hands: ClusterHands, cluster: NoteTakingCluster) -> None:

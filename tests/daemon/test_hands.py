@@ -145,6 +145,8 @@ def test_an_eviction_stops_what_runs_and_remembers_the_pod(scene: Scene) -> None
     ]
     assert scene.evicted == {HOG.uid}
     assert scene.events == ["Evicted"]
+    assert scene.hands.take_evicted() == (EVICTION,)
+    assert scene.hands.take_evicted() == ()
 
 
 def test_an_evicted_pod_is_forgotten_with_the_last_the_runtime_knows_of_it(scene: Scene) -> None:
@@ -162,6 +164,8 @@ def test_without_the_runtime_nobody_can_be_stopped_or_collected(scene: Scene) ->
     with pytest.raises(RuntimeUnavailableError):
         scene.hands.begin_reclaim(ReclaimNode(actions=(Reclaim.IMAGES,), threshold=DISK))
     assert scene.others.calls == []
+    assert scene.hands.take_evicted() == ()
+    assert scene.hands.take_refusals() == ()
 
 
 def test_a_pod_is_cleaned_up_when_nothing_runs_and_nothing_is_left(scene: Scene) -> None:

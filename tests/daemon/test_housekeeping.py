@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from evictd.act.perform import Refusal
 from evictd.clients.cri.client import READ_TIMEOUT_SECONDS
 from evictd.codec.journal import decode_entry
 from evictd.core.config import EvictionConfig
@@ -27,7 +28,7 @@ from evictd.observe.filesystem import TIMEOUT
 from evictd.observe.memory_watch import Woken
 from evictd.observe.runtime_view import PATIENCE_SECONDS, RuntimeView
 from tests.daemon.double import House
-from tests.daemon.world import CONFIG, GI, NOW, observe, step
+from tests.daemon.world import CONFIG, GI, HOG, NOW, observe, step
 
 VIEW = RuntimeView(time=0, sandboxes=(), containers=())
 
@@ -71,6 +72,20 @@ def test_a_cycle_that_decided_something_is_in_the_journal_and_a_calm_one_is_not(
         ["ReportConditions", "Wait"],
         ["ReportConditions", "RecordEvent", "EvictPod", "Wait"],
     ]
+
+
+def test_a_refusal_is_in_the_journal_also_when_nothing_else_is_decided(tmp_path: Path, houses: list[House]) -> None:
+    """Who was to go and stays: what was decided alone would read as an eviction."""
+    house = House(tmp_path, [observe(4 * GI), observe(4 * GI)])
+    houses.append(house)
+    house.loop.cycle(Woken.TIME)
+    house.hands.refused = (Refusal(pod=HOG, detail="Cannot evict pod"),)
+    house.loop.cycle(Woken.TIME)
+    house.recorder.close()
+    entries = [decode_entry(line + b"\n") for line in (tmp_path / "journal.jsonl").read_bytes().splitlines()]
+    refused = [{"pod": HOG.full_name, "uid": HOG.uid, "detail": "Cannot evict pod"}]
+    assert [(entry.extra or {}).get("refused") for entry in entries] == [None, refused]
+    assert [line["pod"] for line in house.logged if "detail" in line] == [HOG.full_name]
 
 
 def test_a_calm_node_logs_nothing_per_cycle(tmp_path: Path, houses: list[House]) -> None:

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from evictd.act.perform import Failure
+from evictd.act.perform import Failure, Refusal
 from evictd.core.decision import EvictPod, RecordEvent, ReportConditions, Silence, Silent
 from evictd.core.duration import SECOND
 from evictd.errors import NodeError
 from tests.daemon.double import House
 from tests.daemon.test_metrics import samples, value
-from tests.daemon.world import GI, NOW, WALL, observe, step
+from tests.daemon.world import GI, HOG, NOW, WALL, observe, step
 
 
 @pytest.fixture
@@ -58,10 +58,20 @@ def test_a_failure_is_told_and_counted(house: House) -> None:
 
 def test_an_eviction_counts_with_the_time_since_the_crossing(house: House) -> None:
     house.teller.actions([eviction()], since=NOW, acted=NOW + SECOND // 100)
+    house.teller.evicted([eviction()])
     found = samples(house.metrics)
     labels = {"eviction_signal": "memory.available", "reason": "pressure"}
     assert value(found, "evictd_evictions_total", **labels) == 1
     assert value(found, "evictd_reaction_seconds_sum", action="evict") == 0.01
+
+
+def test_an_eviction_that_is_only_asked_for_is_not_counted_and_a_refusal_is_told(house: House) -> None:
+    """A budget may say no; who said so is in the log, by its own words."""
+    house.teller.actions([eviction()], since=NOW, acted=NOW)
+    house.teller.refusals([Refusal(pod=HOG, detail="Cannot evict pod")])
+    labels = {"eviction_signal": "memory.available", "reason": "pressure"}
+    assert value(samples(house.metrics), "evictd_evictions_total", **labels) is None
+    assert (house.logged[0]["pod"], house.logged[0]["detail"]) == (HOG.full_name, "Cannot evict pod")
 
 
 def test_the_age_of_the_numbers_is_noted_at_every_ranking(house: House) -> None:

@@ -28,14 +28,20 @@ class FakeStopper:
     stops: list[tuple[str, int]] = field(default_factory=list)
     slow: set[str] = field(default_factory=set)
     exit_code: int = 137
+    forgotten: list[str] = field(default_factory=list)
+    on_stop: Callable[[], object] = lambda: None
 
     def stop(self, pod: Pod, grace_seconds: int) -> None:
+        self.on_stop()
         self.stops.append((pod.uid, grace_seconds))
         if pod.uid not in self.slow:
             self.containers.stop(pod.uid, exit_code=self.exit_code)
 
     def stopped(self, uid: str) -> bool:
         return not self.containers.running(uid)
+
+    def forget(self, uid: str) -> None:
+        self.forgotten.append(uid)
 
     def again(self, pod: Pod, grace_seconds: int) -> None:
         self.stop(pod, grace_seconds)

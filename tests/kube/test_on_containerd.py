@@ -59,7 +59,7 @@ def test_a_stubborn_pod_goes_and_its_neighbour_stays(
             target = PodCondition(type="DisruptionTarget", status="True", reason="TerminationByKubelet", message="low")
             because = Because(reason=EvictionReason.PRESSURE)
             cluster.reporter.report([NodeCondition.MEMORY_PRESSURE], clock())
-            cluster.evict(
+            cluster.evictor.begin(
                 EvictPod(pod=victim, grace_period_seconds=1, message="low", because=because, condition=target), clock()
             )
             eventually(lambda: victim.uid in cluster.evictor.cleaned_up(clock()), seconds=60)

@@ -11,6 +11,7 @@ from typing import Protocol, assert_never
 
 from evictd.core.decision import Decision, EvictPod, ReclaimNode, RecordEvent, ReportConditions, Wait
 from evictd.core.observation import Outcomes
+from evictd.core.pod import Pod
 from evictd.core.signal import NodeCondition
 from evictd.core.state import CleaningUp, State, Step, Watching
 from evictd.errors import EvictdError
@@ -46,6 +47,14 @@ class Failure:
 
     decision: Decision
     error: EvictdError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """A pod that was to go and stays, because whoever was asked said no; `detail` is their word."""
+
+    pod: Pod
+    detail: str
 
 
 def perform(decisions: Iterable[Decision], hands: Hands) -> tuple[Failure, ...]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from evictd.act.perform import Refusal
 from evictd.core.config import EvictionConfig
 from evictd.core.decision import EvictPod, RecordEvent
 from evictd.core.observation import Outcomes, Problem
@@ -92,4 +93,12 @@ class ClusterHands(NodeHands):
 
     def begin_eviction(self, decision: EvictPod) -> None:
         """Send the pod on its way; which way is the cluster's to know."""
-        self._cluster.evict(decision, self._now)
+        self._cluster.evictor.begin(decision, self._now)
+
+    def take_evicted(self) -> tuple[EvictPod, ...]:
+        """Give the evictions that have become sure: a budget may still refuse what was only asked for."""
+        return self._cluster.evictor.take_evicted()
+
+    def take_refusals(self) -> tuple[Refusal, ...]:
+        """Give the pods that stay because a budget protects them."""
+        return self._cluster.evictor.take_refusals()

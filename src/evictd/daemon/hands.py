@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from evictd.act.collect import Collector, NodeMoment
+from evictd.act.perform import Refusal
 from evictd.act.report import ConditionsFile
 from evictd.act.terminate import Terminator
 from evictd.act.victim import Termination
@@ -56,6 +57,7 @@ class NodeHands:
         self._tell_event = parts.tell_event
         self._any_alive = parts.any_alive
         self._evicted = parts.evicted
+        self._begun: list[EvictPod] = []
         self._dying: dict[str, tuple[str, tuple[str, ...]]] = {}
         self._sight: Sight | None = None
         self._reported: tuple[NodeCondition, ...] = ()
@@ -102,6 +104,15 @@ class NodeHands:
         if cgroup and not self._any_alive(cgroup, containers):
             self._cleanup.done(uid)  # what it leaves may be what the runtime needs room for, to see that it is dead
         return False
+
+    def take_evicted(self) -> tuple[EvictPod, ...]:
+        """Give the pods that were sent on their way since this was asked last."""
+        begun, self._begun = tuple(self._begun), []
+        return begun
+
+    def take_refusals(self) -> tuple[Refusal, ...]:
+        """Give the pods that were to go and stay; a runtime knows no budgets."""
+        return ()
 
     def reclaimed(self) -> tuple[ReclaimOutcome, ...]:
         """Give what the collectors have come to, if they are done."""
@@ -163,6 +174,8 @@ class NodeHands:
             self._tell_event(RecordEvent(type=WARNING, reason=EVICTED, message=decision.message))
         self._evicted.add(decision.pod.uid)
         self._begin(decision.pod.uid, view, decision.grace_period_seconds)
+        if not decision.shortens:
+            self._begun.append(decision)
 
     def _begin(self, uid: str, view: RuntimeView, grace_seconds: int) -> None:
         containers, sandboxes = running_ids(view, uid)

@@ -134,9 +134,11 @@ class Housekeeping:
         )
         parts.hands.turn(sight)
         step = synchronize(before, sight.observation, config, now)
-        if parts.performer.news(step):
+        refusals = parts.hands.take_refusals()
+        if refusals or parts.performer.news(step):
             cycle = Cycle(now=now, wall=wall, before=before, observation=sight.observation, config=config, step=step)
-            parts.recorder.journal(cycle, dry_run=parts.performer.dry_run)
+            parts.recorder.journal(cycle, dry_run=parts.performer.dry_run, refusals=refusals)
+            parts.teller.refusals(refusals)
         failures = parts.performer.perform(step)
         acted = boot_clock()
         self.state, self._findings = parts.performer.remembered(step.state), step.findings
@@ -156,6 +158,7 @@ class Housekeeping:
             failed = {id(failure.decision) for failure in failures}
             done = [decision for decision in step.decisions if id(decision) not in failed]
             parts.teller.actions(done, since=sight.now if crossed_at is None else crossed_at, acted=acted)
+            parts.teller.evicted(parts.hands.take_evicted())
             parts.teller.outcomes(before, step.state, parts.hands)
             parts.teller.stats_age(step.findings, sight.observation, acted)
         parts.board.latest = Snapshot(

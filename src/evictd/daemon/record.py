@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from evictd.act.perform import Refusal
 from evictd.act.report import rfc3339
 from evictd.codec.journal import encode_entry
 from evictd.codec.state import encode_state
@@ -53,11 +54,14 @@ class Recorder:
         self._extras = extras
         self._saved: tuple[State, Mapping[str, Any]] | None = None
 
-    def journal(self, cycle: Cycle, *, dry_run: bool) -> None:
-        """Append a cycle; with the usage and the last words of everyone who is about to be stopped."""
+    def journal(self, cycle: Cycle, *, dry_run: bool, refusals: tuple[Refusal, ...] = ()) -> None:
+        """Append a cycle; with the usage and the last words of everyone who is about to be stopped, and who was refused since."""
         victims = (
             () if dry_run else tuple(d for d in cycle.step.decisions if isinstance(d, EvictPod) and not d.shortens)
         )
+
+        refused = [{"pod": each.pod.full_name, "uid": each.pod.uid, "detail": each.detail} for each in refusals]
+        more = {"refused": refused} if refused else {}
 
         def append() -> None:
             stats = cycle.observation.pod_stats
@@ -70,7 +74,7 @@ class Recorder:
                     observation=cycle.observation,
                     config=cycle.config,
                     step=cycle.step,
-                    extra={"dryRun": dry_run, "lastWords": words},
+                    extra={"dryRun": dry_run, "lastWords": words, **more},
                 )
             )
 

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from evictd.act.perform import Failure
+from evictd.act.perform import Failure, Refusal
 from evictd.core.decision import (
     Decision,
     EvictionReason,
@@ -85,14 +85,23 @@ class Teller:
             self.complain("perform", f"{narrate(failure.decision)}: {failure.error}")
 
     def actions(self, done: Iterable[Decision], *, since: int, acted: int) -> None:
-        """Count what was done, and how long after the crossing was noticed."""
+        """Note how long after the crossing was noticed it was acted on."""
         for decision in done:
             if isinstance(decision, ReclaimNode):
                 self._metrics.reaction("reclaim", acted - since)
-            elif isinstance(decision, EvictPod) and not decision.shortens:
-                self._metrics.evicted(decision.because)
-                if decision.because.reason is EvictionReason.PRESSURE:
-                    self._metrics.reaction("evict", acted - since)
+            elif isinstance(decision, EvictPod) and not decision.shortens and _for_pressure(decision):
+                self._metrics.reaction("evict", acted - since)
+
+    def evicted(self, evictions: Iterable[EvictPod]) -> None:
+        """Count the evictions that are sure."""
+        for eviction in evictions:
+            self._metrics.evicted(eviction.because)
+
+    def refusals(self, refusals: Iterable[Refusal]) -> None:
+        """Tell who stays, and on whose word."""
+        for refusal in refusals:
+            pod = refusal.pod
+            self._log.info("pod stays: a disruption budget", pod=pod.full_name, uid=pod.uid, detail=refusal.detail)
 
     def outcomes(self, before: State, after: State, hands: NodeHands) -> None:
         """Tell what became of collectors and victims."""
@@ -129,6 +138,10 @@ class Teller:
         """Count a cycle."""
         self._metrics.woken(cause)
         self._metrics.cycle(nanoseconds)
+
+
+def _for_pressure(decision: EvictPod) -> bool:
+    return decision.because.reason is EvictionReason.PRESSURE
 
 
 _LEVELS = {"info": 20, "warning": 30}

@@ -112,7 +112,7 @@ def test_hard_stops_at_once_marks_and_deletes(rig: Rig) -> None:
     rig.api.forget_requests()
     with rig.kubelet.running():
         cluster.reporter.report([MEMORY], rig.driver.now)
-        cluster.evict(decision(victim, hard=True), rig.driver.now)
+        cluster.evictor.begin(decision(victim, hard=True), rig.driver.now)
         assert rig.stopper.stops == []  # the conditions are not shown yet
         rig.until(lambda: rig.gone(victim) and rig.object() is None and "create events" in rig.verbs())
     order = rig.verbs()
@@ -130,7 +130,7 @@ def test_hard_does_not_wait_long_for_the_conditions(rig: Rig) -> None:
     rig.api.fault(status=503)
     cluster.reporter.report([MEMORY], rig.driver.now)
     begun = rig.driver.now
-    cluster.evict(decision(victim, hard=True), begun)
+    cluster.evictor.begin(decision(victim, hard=True), begun)
     rig.until(lambda: rig.stopper.stops)
     assert rig.driver.now - begun < SECOND
     assert rig.gone(victim)
@@ -143,7 +143,7 @@ def test_after_an_outage_everything_is_made_good_in_order_and_without_a_storm(ri
     victim = rig.pod()
     rig.api.fault(status=503)
     cluster.reporter.report([MEMORY], rig.driver.now)
-    cluster.evict(decision(victim, hard=True), rig.driver.now)
+    cluster.evictor.begin(decision(victim, hard=True), rig.driver.now)
     rig.driver.run(cluster.outbox, 300)
     rig.api.faults.clear()
     rig.api.forget_requests()
@@ -162,7 +162,7 @@ def test_soft_asks_and_lets_the_kubelet_stop(rig: Rig) -> None:
     cluster = rig.start()
     victim = rig.pod()
     with rig.kubelet.running():
-        cluster.evict(decision(victim, hard=False, grace=7), rig.driver.now)
+        cluster.evictor.begin(decision(victim, hard=False, grace=7), rig.driver.now)
         rig.until(lambda: rig.gone(victim))
     assert rig.stopper.stops == []
     (asked,) = rig.api.requests("create pods/eviction")
@@ -175,14 +175,14 @@ def test_a_budget_makes_a_soft_eviction_take_the_next_candidate(rig: Rig) -> Non
     protected = rig.pod("a", labels={"app": "t"})
     others = [rig.pod("b"), rig.pod("c")]
     rig.api.verbs.budgets = [Budget("one", {"app": "t"}, 0, retry_after=1)]
-    cluster.evict(decision(protected, hard=False), rig.driver.now)
+    cluster.evictor.begin(decision(protected, hard=False), rig.driver.now)
     rig.until(lambda: cluster.evictor.withdrawn() == {protected.uid})
     assert not rig.gone(protected)
     with rig.kubelet.running():
         for other in others:
             rig.driver.now += 5 * SECOND
             assert cluster.evictor.withheld(rig.driver.now, hard=False) == {protected.uid}
-            cluster.evict(decision(other, hard=False), rig.driver.now)
+            cluster.evictor.begin(decision(other, hard=False), rig.driver.now)
             rig.until(lambda: rig.gone(other))  # noqa: B023 - asked within this turn
     eventually(lambda: set(cluster.watch.snapshot.pods) == {protected.uid})
     assert cluster.evictor.withheld(rig.driver.now, hard=False) == frozenset()
@@ -190,12 +190,80 @@ def test_a_budget_makes_a_soft_eviction_take_the_next_candidate(rig: Rig) -> Non
     assert rig.api.requests("delete pods") == []
 
 
+def evicted_events(rig: Rig) -> list[str]:
+    """The names of the pods that have an Evicted event."""
+    rig.driver.settle(rig.cluster.outbox)
+    events, _ = rig.api.store.list("events")
+    return [event["regarding"]["name"] for event in events if event["reason"] == "Evicted"]
+
+
+def test_what_a_budget_refuses_was_no_eviction(rig: Rig) -> None:
+    """No event and nothing to count, but a refusal; told as the kubelet does once the server has agreed."""
+    cluster = rig.start()
+    victim = rig.pod("a", labels={"app": "t"})
+    budget = Budget("one", {"app": "t"}, 0, retry_after=1)
+    rig.api.verbs.budgets = [budget]
+    cluster.evictor.begin(decision(victim, hard=False), rig.driver.now)
+    rig.until(cluster.evictor.withdrawn)
+    assert evicted_events(rig) == []
+    assert cluster.evictor.take_evicted() == ()
+    (refusal,) = cluster.evictor.take_refusals()
+    assert (refusal.pod, "disruption budget" in refusal.detail) == (victim, True)
+    assert cluster.evictor.take_refusals() == ()
+
+    budget.disruptions_allowed = 1
+    cluster.evictor.begin(decision(victim, hard=False), rig.driver.now)
+    assert evicted_events(rig) == ["a"]
+    (told,) = [event for event in rig.api.store.list("events")[0] if event["reason"] == "Evicted"]
+    assert (told["type"], told["note"]) == ("Warning", MESSAGE)
+    assert cluster.evictor.take_evicted() == (decision(victim, hard=False),)
+    assert cluster.evictor.take_refusals() == ()
+
+
+def test_past_a_budget_the_eviction_is_told_before_anything_is_killed(rig: Rig) -> None:
+    """Once, although the pod was asked for again and again."""
+    cluster = rig.start(PodTermination.EVICTION_API)
+    victim = rig.pod("a", labels={"app": "t"})
+    rig.api.verbs.budgets = [Budget("one", {"app": "t"}, 0)]
+    told_when_stopped: list[int] = []
+    rig.stopper.on_stop = lambda: told_when_stopped.append(len(cluster.evictor.take_evicted()))
+    with rig.kubelet.running():
+        cluster.evictor.begin(decision(victim, hard=True), rig.driver.now)
+        rig.until(lambda: rig.object() is None)
+    assert told_when_stopped == [1]
+    assert evicted_events(rig) == ["a"]
+
+
+def test_a_pod_that_somebody_else_removed_first_was_not_evicted_by_us(rig: Rig) -> None:
+    """404 for what was only asked."""
+    cluster = rig.start()
+    victim = rig.pod()
+    rig.api.store.remove(("pods", "default", "a"))
+    cluster.evictor.begin(decision(victim, hard=False), rig.driver.now)
+    rig.until(lambda: rig.gone(victim))
+    assert evicted_events(rig) == []
+    assert cluster.evictor.take_evicted() == ()
+
+
+def test_a_pod_that_stopped_before_the_server_answered_is_done_though_its_record_is_gone(rig: Rig) -> None:
+    """The loop drops the terminator's record as soon as the pod is cleaned up; the deletion may be sent long after."""
+    cluster = rig.start()
+    victim = rig.pod()
+    rig.api.fault(status=503)
+    cluster.evictor.begin(decision(victim, hard=True), rig.driver.now)
+    rig.until(lambda: rig.gone(victim))
+    rig.kubelet.containers.start(victim.uid, "c")  # as if never known to have stopped
+    rig.api.faults.clear()
+    rig.until(lambda: cluster.evictor.in_flight() == ())
+    assert len(rig.api.requests("delete pods")) >= 1
+
+
 def test_a_hold_ends_with_the_eviction_timeout_and_whom_nobody_chooses_is_not_waited_for(rig: Rig) -> None:
     """Under Auto the pod is asked for once more then, and goes past the budget."""
     cluster = rig.start()
     protected, own = rig.pod("a", labels={"app": "t"}), rig.pod("own")
     rig.api.verbs.budgets = [Budget("one", {"app": "t"}, 0, retry_after=1)]
-    cluster.evict(decision(protected, hard=False), rig.driver.now)
+    cluster.evictor.begin(decision(protected, hard=False), rig.driver.now)
     rig.until(cluster.evictor.withdrawn)
     rig.driver.now += 2 * SECOND
     assert cluster.evictor.withheld(rig.driver.now, hard=False) == {protected.uid}
@@ -211,7 +279,7 @@ def test_auto_deletes_past_the_budget_after_the_timeout(rig: Rig) -> None:
     rig.api.verbs.budgets = [Budget("one", {"app": "t"}, 0)]
     with rig.kubelet.running():
         for _ in range(7):
-            cluster.evict(decision(victim, hard=False), rig.driver.now)
+            cluster.evictor.begin(decision(victim, hard=False), rig.driver.now)
             rig.until(lambda: cluster.evictor.withdrawn() or rig.object() is None)
             rig.driver.now += 11 * SECOND
         rig.until(lambda: rig.object() is None)
@@ -225,7 +293,7 @@ def test_the_eviction_api_by_name_is_never_bypassed_by_a_soft_threshold(rig: Rig
     victim = rig.pod("a", labels={"app": "t"})
     rig.api.verbs.budgets = [Budget("one", {"app": "t"}, 0)]
     for _ in range(20):
-        cluster.evict(decision(victim, hard=False), rig.driver.now)
+        cluster.evictor.begin(decision(victim, hard=False), rig.driver.now)
         rig.until(cluster.evictor.withdrawn)
         rig.driver.now += 11 * SECOND
     assert rig.api.requests("delete pods") == []
@@ -238,7 +306,7 @@ def test_a_hard_threshold_bypasses_a_budget_after_a_bounded_wait(rig: Rig) -> No
     rig.api.verbs.budgets = [Budget("one", {"app": "t"}, 0)]
     begun = rig.driver.now
     with rig.kubelet.running():
-        cluster.evict(decision(victim, hard=True), begun)
+        cluster.evictor.begin(decision(victim, hard=True), begun)
         rig.driver.run(cluster.outbox, 9)
         assert rig.stopper.stops == []
         rig.until(lambda: rig.object() is None)
@@ -251,7 +319,7 @@ def test_hard_with_the_eviction_api_and_nobody_answering_stops_all_the_same(rig:
     cluster = rig.start(PodTermination.EVICTION_API)
     victim = rig.pod()
     rig.api.fault(status=503)
-    cluster.evict(decision(victim, hard=True), rig.driver.now)
+    cluster.evictor.begin(decision(victim, hard=True), rig.driver.now)
     rig.until(lambda: rig.stopper.stops, seconds=5)
     rig.api.faults.clear()
     with rig.kubelet.running():
@@ -262,12 +330,12 @@ def test_a_hard_threshold_shortens_a_soft_eviction(rig: Rig) -> None:
     """The pod in flight gets one second, and is stopped by us as well."""
     cluster = rig.start()
     victim = rig.pod()
-    cluster.evict(decision(victim, hard=False, grace=600), rig.driver.now)
+    cluster.evictor.begin(decision(victim, hard=False, grace=600), rig.driver.now)
     rig.driver.settle(cluster.outbox)
     found = rig.object()
     assert found is not None
     assert found["metadata"]["deletionGracePeriodSeconds"] == 600
-    cluster.evict(decision(victim, hard=True, shortens=True), rig.driver.now)
+    cluster.evictor.begin(decision(victim, hard=True, shortens=True), rig.driver.now)
     rig.driver.settle(cluster.outbox)
     found = rig.object()
     assert found is not None
@@ -280,7 +348,7 @@ def test_status_without_a_kubelet(rig: Rig) -> None:
     """Stopped first, then Failed, Evicted and DisruptionTarget; the object stays, as the kubelet would leave it."""
     cluster = rig.start(beside_kubelet=False)
     victim = rig.pod()
-    cluster.evict(decision(victim, hard=True), rig.driver.now)
+    cluster.evictor.begin(decision(victim, hard=True), rig.driver.now)
     rig.until(lambda: rig.gone(victim) and cluster.evictor.in_flight() == ())
     found = rig.object()
     assert found is not None
@@ -297,7 +365,7 @@ def test_status_is_not_written_while_anything_runs(rig: Rig) -> None:
     cluster = rig.start(beside_kubelet=False)
     victim = rig.pod()
     rig.stopper.slow.add(victim.uid)
-    cluster.evict(decision(victim, hard=False, grace=30), rig.driver.now)
+    cluster.evictor.begin(decision(victim, hard=False, grace=30), rig.driver.now)
     rig.driver.run(cluster.outbox, 25)
     assert not rig.gone(victim)
     assert rig.api.requests("patch pods/status") == []
@@ -316,7 +384,7 @@ def test_status_beside_a_kubelet_that_starts_the_pod_again_is_repaired_and_then_
             rig.kubelet.containers.restart(victim.uid)
             rig.kubelet.sync()
 
-    cluster.evict(decision(victim, hard=True), rig.driver.now)
+    cluster.evictor.begin(decision(victim, hard=True), rig.driver.now)
 
     def deleted() -> bool:
         come_back()
@@ -334,7 +402,7 @@ def test_a_pod_that_ended_well_under_our_hands_is_done(rig: Rig) -> None:
     """All exit codes zero: the kubelet may call it Succeeded; it is over either way."""
     cluster = rig.start(PodTermination.STATUS)
     victim = rig.pod()
-    cluster.evict(decision(victim, hard=True), rig.driver.now)
+    cluster.evictor.begin(decision(victim, hard=True), rig.driver.now)
     rig.api.store.update(("pods", "default", "a"), lambda item: item["status"].update(phase="Succeeded"))
     rig.until(lambda: cluster.evictor.in_flight() == ())
 
@@ -348,7 +416,7 @@ def test_another_pod_of_the_same_name_is_never_touched(rig: Rig) -> None:
         newcomer = rig.pod()
         before = rig.object()
         for hard in (True, False):
-            cluster.evict(decision(victim, hard=hard), rig.driver.now)
+            cluster.evictor.begin(decision(victim, hard=hard), rig.driver.now)
             rig.driver.run(cluster.outbox, 30)
         assert rig.object() == before
         assert newcomer.uid not in {uid for uid, _ in rig.stopper.stops}
@@ -364,13 +432,15 @@ def test_what_is_forbidden_falls_back_to_what_is_not(rig: Rig) -> None:
     rig.api.fault(verb="create", resource="pods/eviction", status=403)
     marking = rig.api.fault(verb="patch", resource="pods/status", status=403)
     with rig.kubelet.running():
-        cluster.evict(decision(first, hard=False), rig.driver.now)
+        cluster.evictor.begin(decision(first, hard=False), rig.driver.now)
         rig.until(lambda: rig.object("a") is None)
     marking.times = 0
     rig.api.fault(verb="delete", status=403)
-    cluster.evict(decision(second, hard=True), rig.driver.now)
+    cluster.evictor.begin(decision(second, hard=True), rig.driver.now)
     rig.until(lambda: rig.gone(second) and (rig.object("b") or {})["status"]["phase"] == "Failed")
     assert len(cluster.evictor.problems) == 3
+    rig.driver.run(cluster.outbox, 300)
+    assert not cluster.evictor.problems
 
 
 def test_a_pod_that_its_owner_recreates_here_is_withheld(rig: Rig) -> None:
@@ -379,7 +449,7 @@ def test_a_pod_that_its_owner_recreates_here_is_withheld(rig: Rig) -> None:
     with rig.kubelet.running():
         for _ in range(3):
             victim = rig.pod("hog", owner=("DaemonSet", "hog"))
-            cluster.evict(decision(victim, hard=True), rig.driver.now)
+            cluster.evictor.begin(decision(victim, hard=True), rig.driver.now)
             rig.until(lambda: rig.object("hog") is None)
     again = rig.pod("hog", owner=("DaemonSet", "hog"))
     bystander = rig.pod("other", owner=("ReplicaSet", "web"))
@@ -396,7 +466,7 @@ def test_a_burst_of_a_hundred_keeps_to_five_requests_a_second(rig: Rig) -> None:
     rig.driver.sent.clear()
     with rig.kubelet.running():
         for victim in victims:
-            cluster.evict(decision(victim, hard=True), rig.driver.now)
+            cluster.evictor.begin(decision(victim, hard=True), rig.driver.now)
         assert len(rig.stopper.stops) == 100
         rig.until(lambda: not any(rig.object(f"p{number}") for number in range(100)), seconds=600)
     assert rig.driver.most_in_a_second() <= 5
@@ -406,11 +476,12 @@ def test_what_was_settled_is_forgotten_after_a_while(rig: Rig) -> None:
     """No growth over a long life."""
     cluster = rig.start(beside_kubelet=False)
     victim = rig.pod()
-    cluster.evict(decision(victim, hard=True), rig.driver.now)
+    cluster.evictor.begin(decision(victim, hard=True), rig.driver.now)
     rig.until(lambda: cluster.evictor.in_flight() == ())
     assert rig.gone(victim)
     rig.driver.now += 130 * SECOND
     assert not rig.gone(victim)
+    assert rig.stopper.forgotten == [victim.uid]
 
 
 def test_a_local_storage_eviction_has_no_condition_to_set(rig: Rig) -> None:
@@ -419,7 +490,7 @@ def test_a_local_storage_eviction_has_no_condition_to_set(rig: Rig) -> None:
     victim = rig.pod()
     limit = Because(reason=EvictionReason.EMPTY_DIR_LIMIT)
     with rig.kubelet.running():
-        cluster.evict(replace(decision(victim, hard=True), condition=None, because=limit), rig.driver.now)
+        cluster.evictor.begin(replace(decision(victim, hard=True), condition=None, because=limit), rig.driver.now)
         rig.until(lambda: rig.object() is None)
     assert rig.api.requests("patch pods/status") == []
 
@@ -428,10 +499,10 @@ def test_a_refusal_of_what_was_overtaken_takes_no_later_step_away(rig: Rig) -> N
     """Forbidden to ask, and cut short while asking: it is deleted, not taken for a pod that may not be."""
     cluster = rig.start()
     victim = rig.pod()
-    cluster.evict(decision(victim, hard=False, grace=600), rig.driver.now)
+    cluster.evictor.begin(decision(victim, hard=False, grace=600), rig.driver.now)
     assert cluster.evictor.in_flight()
     assert cluster.evictor.call(rig.driver.now) is not None
-    cluster.evict(decision(victim, hard=True, shortens=True), rig.driver.now)
+    cluster.evictor.begin(decision(victim, hard=True, shortens=True), rig.driver.now)
     cluster.evictor.refused(ApiRefusedError("eviction: 403", status=403, reason="Forbidden"), rig.driver.now)
     rig.driver.settle(cluster.outbox)
     found = rig.object()

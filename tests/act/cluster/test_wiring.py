@@ -58,7 +58,7 @@ def test_a_life_from_start_to_clean_stop(api: ApiServer) -> None:
             assert (victim, cluster.own_pod) == (decode_pod(made), frozenset({"own-uid"}))
             cluster.reporter.report([NodeCondition.MEMORY_PRESSURE], time.monotonic_ns())
             because = Because(reason=EvictionReason.PRESSURE)
-            cluster.evict(
+            cluster.evictor.begin(
                 EvictPod(pod=victim, grace_period_seconds=1, message="low", because=because), time.monotonic_ns()
             )
             eventually(lambda: victim.uid in cluster.evictor.cleaned_up(time.monotonic_ns()))

@@ -38,6 +38,8 @@ class Stage(Enum):
 SENDING = {Stage.ASKING, Stage.MARKING, Stage.DELETING, Stage.WRITING}
 """Stages that have a request to send."""
 SETTLED = {Stage.WITHDRAWN, Stage.DONE}
+UNSURE = {Stage.ASKING, Stage.WITHDRAWN}
+"""Stages in which nobody has agreed yet that the pod goes."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -52,6 +54,10 @@ class Departure:
     """Its containers are to be stopped by us, beside whatever the API server is told."""
     stopping: bool = False
     """Its containers are being stopped by us."""
+    stopped: bool = False
+    """And nothing of it ran any more when that was last looked at."""
+    announced: bool = False
+    """Whether its eviction was told: that is done once it is sure, before anything is killed."""
     not_before: int = 0
     repairs: int = 0
     written_version: int = 0

@@ -7,6 +7,7 @@ budget's refusal means, is decided in `core.termination`; each pod's path is dra
 """
 
 import threading
+from collections import deque
 from collections.abc import Callable, Collection
 from typing import Protocol
 
@@ -15,12 +16,14 @@ from evictd.act.cluster.departure import (
     REPAIRS,
     SENDING,
     SETTLED,
+    UNSURE,
     VERIFY,
     Departure,
     Stage,
     first_stage,
 )
 from evictd.act.cluster.outbox import Call
+from evictd.act.perform import Refusal
 from evictd.clients.kube.eviction import Answer, EvictionClient, Outcome
 from evictd.clients.kube.pods import PodSnapshot
 from evictd.core.decision import EvictPod
@@ -34,6 +37,8 @@ BEFORE_KILL = 500 * MILLISECOND
 ASK_PATIENCE = 3 * SECOND
 """How long a hard eviction waits for the Eviction API's answer before its containers are stopped all the same."""
 POLL = 100 * MILLISECOND
+UNTOLD = 1000
+"""How many evictions and refusals are kept for whoever asks for them."""
 REMEMBERED = 2 * MINUTE
 """How long a settled departure is known to `cleaned_up` and `withdrawn`."""
 
@@ -53,12 +58,17 @@ class Stopper(Protocol):
         """Stop a pod that had stopped and was started again."""
         ...
 
+    def forget(self, uid: str) -> None:
+        """Drop the record of a pod that nobody asks about any more."""
+        ...
+
 
 class ClusterEvictor:
     """Ends pods through the API server and the runtime; a lane of the outbox.
 
     `asked` is `None` for Auto. `kubelet` tells whether one looks after the node's pods (`None`: not known yet, taken for yes,
     because deleting is right in both cases). `conditions_pending` tells whether the node's conditions are still to be shown.
+    `announce` is called once for each eviction, as soon as it is sure, and before anything is killed.
     """
 
     def __init__(
@@ -71,6 +81,7 @@ class ClusterEvictor:
         eviction_timeout: int,
         kubelet: Callable[[], bool | None],
         conditions_pending: Callable[[], bool],
+        announce: Callable[[EvictPod, int], None],
         wall: Callable[[], int],
         stir: Callable[[], None],
     ) -> None:
@@ -81,14 +92,16 @@ class ClusterEvictor:
         self._timeout = eviction_timeout
         self._kubelet = kubelet
         self._conditions_pending = conditions_pending
+        self._announce = announce
         self._wall = wall
         self._stir = stir
         self._lock = threading.RLock()
         self._departures: dict[str, Departure] = {}
         self._leniency = Leniency()
         self._sending: tuple[Departure, Stage] | None = None
-        self.problems: list[str] = []
-        """What the API server refused for good; the latest twenty."""
+        self._evicted: deque[EvictPod] = deque(maxlen=UNTOLD)
+        self._refusals: deque[Refusal] = deque(maxlen=UNTOLD)
+        self._problems: deque[tuple[str, str]] = deque(maxlen=20)
 
     # --- from the loop ------------------------------------------------------------------------------------------------
 
@@ -127,6 +140,25 @@ class ClusterEvictor:
             pods = [entry.pod for entry in self._snapshot().pods.values() if not entry.terminal]
             return self._leniency.spared(pods, now, hard=hard, never={*never, *self.in_flight()})
 
+    def take_evicted(self) -> tuple[EvictPod, ...]:
+        """Give the evictions that have become sure since this was asked last."""
+        with self._lock:
+            evicted = tuple(self._evicted)
+            self._evicted.clear()
+        return evicted
+
+    def take_refusals(self) -> tuple[Refusal, ...]:
+        """Give the refusals by a budget since this was asked last that made a pod stay."""
+        with self._lock:
+            refusals = tuple(self._refusals)
+            self._refusals.clear()
+        return refusals
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What the API server refused for good, as long as the pod is remembered."""
+        return tuple(text for _, text in tuple(self._problems))
+
     def in_flight(self) -> tuple[str, ...]:
         """Uids of the pods on their way, in the order of their beginning."""
         with self._lock:
@@ -157,10 +189,10 @@ class ClusterEvictor:
     def refused(self, error: ApiRefusedError, now: int) -> None:
         """Take the next way that may be open, and say what was refused."""
         with self._lock:
-            self.problems = [*self.problems, str(error)][-20:]
             if self._sending is None:
                 return
             departure, sent = self._sending
+            self._problems.append((departure.uid, str(error)))
             if departure.stage is not sent:
                 return  # it was cut short while the request was on its way: what is next was not refused
             match departure.stage:
@@ -181,12 +213,20 @@ class ClusterEvictor:
         # Without a kubelet nobody else stops the containers of a deleted pod.
         stop_due = way is Way.STATUS or not kubelet or (hard and way is Way.DELETE)
         stage = first_stage(way, decision)
-        return Departure(decision=decision, hard=hard, stage=stage, begun_at=now, stop_due=stop_due)
+        # A decision that only shortens was announced when it was first made, if need be by an earlier life.
+        return Departure(
+            decision=decision,
+            hard=hard,
+            stage=stage,
+            begun_at=now,
+            stop_due=stop_due,
+            announced=decision.shortens,
+        )
 
     def _shorten(self, departure: Departure, decision: EvictPod, now: int) -> None:
         departure.decision, departure.hard, departure.stop_due = decision, True, True
         departure.begun_at = min(departure.begun_at, now - BEFORE_KILL)
-        if departure.stopping:
+        if departure.stopping and not departure.stopped:
             self._stopper.stop(decision.pod, decision.grace_period_seconds)
         if departure.stage in {Stage.ASKING, Stage.LEAVING}:
             departure.stage, departure.not_before = Stage.DELETING, 0
@@ -195,7 +235,9 @@ class ClusterEvictor:
         pods = self._snapshot()
         for departure in self._departures.values():
             self._stop_if_due(departure, now)
-            if departure.stage is Stage.STOPPING and departure.stopping and self._stopper.stopped(departure.uid):
+            # Noted here, because the stopper's record goes when the loop waits for this pod no more.
+            departure.stopped = departure.stopped or (departure.stopping and self._stopper.stopped(departure.uid))
+            if departure.stage is Stage.STOPPING and departure.stopped:
                 departure.stage = Stage.WRITING
             elif departure.stage is Stage.VERIFYING:
                 self._verify(departure, pods, now)
@@ -208,12 +250,18 @@ class ClusterEvictor:
         ]
         for uid in old:
             del self._departures[uid]
+            self._stopper.forget(uid)
+            self._problems = deque((each for each in self._problems if each[0] != uid), maxlen=self._problems.maxlen)
 
     def _stop_if_due(self, departure: Departure, now: int) -> None:
         waited = now - departure.begun_at
         if departure.hard and departure.stage is Stage.ASKING and waited >= ASK_PATIENCE and not departure.not_before:
             departure.stop_due = True  # nobody answers
             departure.skip_to_delete()
+        if not departure.announced and departure.stage not in UNSURE:
+            departure.announced = True
+            self._evicted.append(departure.decision)
+            self._announce(departure.decision, now)
         if departure.stop_due and not departure.stopping and departure.stage not in SETTLED:
             if waited < BEFORE_KILL and self._conditions_pending():
                 return
@@ -239,6 +287,7 @@ class ClusterEvictor:
                 departure.skip_to_delete()
             else:
                 departure.stage = Stage.STOPPING
+            departure.stopped = False
             self._stopper.again(departure.decision.pod, departure.decision.grace_period_seconds)
         elif now >= departure.verify_until + VERIFY:
             self._settle(departure, Stage.DONE, now)  # the watch is silent; what is known is that it was written
@@ -248,7 +297,7 @@ class ClusterEvictor:
         if departure.stage is Stage.WITHDRAWN:
             return False
         if departure.stopping:
-            return self._stopper.stopped(departure.uid)
+            return departure.stopped
         entry = pods.pods.get(departure.uid)
         return pods.synced and not pods.problem and (entry is None or entry.terminal)
 
@@ -278,6 +327,7 @@ class ClusterEvictor:
             self._blocked(departure, outcome, now)
         elif outcome.answer is Answer.GONE:
             # Somebody was faster; what still runs of it is stopped if it is ours to stop.
+            departure.announced = departure.announced or departure.stage is Stage.ASKING
             departure.stage = Stage.LEAVING
         elif departure.stage is Stage.MARKING:
             departure.stage = Stage.DELETING
@@ -301,4 +351,5 @@ class ClusterEvictor:
             case AfterRefusal.ASK_AGAIN:
                 departure.not_before = now + min(retry or SECOND, SECOND)
             case AfterRefusal.NEXT_CANDIDATE:
+                self._refusals.append(Refusal(pod=departure.decision.pod, detail=outcome.message))
                 self._settle(departure, Stage.WITHDRAWN, now)

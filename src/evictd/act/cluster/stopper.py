@@ -26,6 +26,10 @@ class RuntimeStopper:
         progress = self._terminator.progress(uid)
         return progress is not None and progress.finished
 
+    def forget(self, uid: str) -> None:
+        """Drop the record; what is under way goes on."""
+        self._terminator.forget(uid)
+
     def again(self, pod: Pod, grace_seconds: int) -> None:
         """Forget that it had stopped, and stop what runs of it now."""
         self._terminator.forget(pod.uid)

@@ -5,7 +5,7 @@ cluster.start()                                        # before any pressure: th
 ...each cycle...
 pods = cluster.active_pods()                           # None until the first list: fall back on the runtime's view
 events = cluster.reporter.report(conditions, now)      # for ReportConditions; tell the events
-cluster.evictor.begin(decision, now)                   # for EvictPod; records the Evicted event itself: see `evict`
+cluster.evictor.begin(decision, now)                   # for EvictPod; the Evicted event is recorded once that is sure
 cluster.reporter.heartbeat(now)
 outcomes.cleaned_up = cluster.evictor.cleaned_up(now)
 state = core.termination.without(state, cluster.evictor.withdrawn())
@@ -80,13 +80,6 @@ class Cluster:
         active = [each.pod for uid, each in snapshot.pods.items() if not each.terminal or uid in leaving]
         return tuple(sorted(active, key=lambda pod: (pod.namespace, pod.name, pod.uid)))
 
-    def evict(self, decision: EvictPod, now: int) -> None:
-        """Record the pod's `Evicted` event, before anything is killed, and send the pod on its way."""
-        if not decision.shortens:
-            event = RecordEvent(type=WARNING, reason=EVICTED, message=decision.message)
-            self.events.record(event, now, pod=decision.pod, annotations=decision.annotations)
-        self.evictor.begin(decision, now)
-
     def problems(self) -> tuple[Problem, ...]:
         """Tell what does not work at the moment, or is forbidden."""
         snapshot = self.watch.snapshot
@@ -158,8 +151,8 @@ def build(
         jitter=random,
     )
     client = EvictionClient(transport)
-    evictor = _evictor(settings, client, stopper, watch, reporter, wall=wall, bell=bell)
     events = EventRecorder(EventClient(transport, node_name), node_name, wall=wall, stir=bell.stir)
+    evictor = _evictor(settings, client, stopper, watch, reporter, events=events, wall=wall, bell=bell)
     leftovers = Leftovers(client, lambda: watch.snapshot, time_to_live=settings.evicted_pod_ttl)
     lanes = (reporter, evictor, events, leftovers)
     outbox = Outbox(lanes, clock=clock, random=random, each_step=evictor.advance)
@@ -182,9 +175,14 @@ def _evictor(
     watch: PodWatch,
     reporter: ClusterReporter,
     *,
+    events: EventRecorder,
     wall: Callable[[], int],
     bell: _Bell,
 ) -> ClusterEvictor:
+    def announce(decision: EvictPod, now: int) -> None:
+        event = RecordEvent(type=WARNING, reason=EVICTED, message=decision.message)
+        events.record(event, now, pod=decision.pod, annotations=decision.annotations)
+
     return ClusterEvictor(
         client,
         stopper,
@@ -193,6 +191,7 @@ def _evictor(
         eviction_timeout=settings.eviction_timeout,
         kubelet=lambda: reporter.kubelet,
         conditions_pending=lambda: reporter.pending,
+        announce=announce,
         wall=wall,
         stir=bell.stir,
     )
