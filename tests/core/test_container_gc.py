@@ -1,5 +1,6 @@
 """The container collector's choices: examples from the kubelet's rules, and laws over all of them."""
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -136,6 +137,12 @@ def test_only_log_directories_of_removed_pods_go() -> None:
     names = ["ns_web_pod", "ns_old_gone", "no-underscore", "ns_a_b_gone"]
     assert evict_pod_log_directories(names, fates()) == ("ns_old_gone", "ns_a_b_gone")
     assert evict_pod_log_directories(names, fates(ready=False)) == ()
+
+
+def test_the_log_directory_of_a_pod_that_is_awaited_stays_whatever_its_uid() -> None:
+    names = ["ns_web_new", "ns_web-1_old", "other_web_old"]
+    awaiting = replace(fates(), awaited=frozenset({("ns", "web")}))
+    assert evict_pod_log_directories(names, awaiting) == ("ns_web-1_old", "other_web_old")
 
 
 # --- what the API server says -----------------------------------------------------------------------------------------

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from evictd.codec.manifest import Manifest, decode_manifest
+from evictd.core.container_gc import PodFate
 from evictd.core.observation import Observation, Outcomes
 from evictd.core.state import State
 from evictd.daemon.look import RUNTIME, Look, NodeEyes
@@ -12,6 +14,7 @@ from evictd.errors import RuntimeUnavailableError
 from evictd.observe.manifests import Manifests
 from evictd.observe.runtime_view import RuntimeView
 from tests.daemon.world import CONFIG, GI, NOW, WALL, observe
+from tests.observe.runtime import sandbox
 
 VIEW = RuntimeView(time=NOW, sandboxes=(), containers=(), stats={})
 LOOK = Look(now=NOW, wall=WALL, state=State(), config=CONFIG, outcomes=Outcomes())
@@ -24,10 +27,13 @@ class Source:
         self.asked: list[bool] = []
         self.seen: list[dict[str, Any]] = []
         self.down = False
+        self.manifests: tuple[Manifest, ...] = ()
+        self.described: Any = None
 
-    def read(self, now: int = 0, *, with_stats: bool = True, step: Any = None) -> Any:
+    def read(self, now: int = 0, *, with_stats: bool = True, described: Any = None, step: Any = None) -> Any:
         if now == 0:
-            return Manifests()
+            return Manifests(found=self.manifests)
+        self.described = described
         step()
         self.asked.append(with_stats)
         if self.down:
@@ -64,6 +70,14 @@ def test_a_runtime_that_does_not_answer_is_a_problem_and_nobody_is_known(source:
     assert [problem.source for problem in sight.observation.problems] == [RUNTIME]
     assert source.seen[0]["pods"] == ()
     assert source.seen[0]["has_runtime"]
+
+
+def test_the_runtime_need_not_be_asked_about_whom_a_manifest_describes(source: Source) -> None:
+    source.manifests = (decode_manifest({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "uid": "u"}}),)
+    sight = eyes(source).look(LOOK)
+    assert [source.described(sandbox(uid)) for uid in ("u", "other")] == [True, False]
+    assert sight.fates is not None
+    assert sight.fates.of("u") is PodFate.ACTIVE
 
 
 def test_an_urgent_look_does_not_wait_for_statistics_that_only_disks_need(source: Source) -> None:

@@ -70,6 +70,8 @@ class PodFates:
 
     by_uid: Mapping[str, PodFate]
     all_sources_ready: bool = True
+    awaited: frozenset[tuple[str, str]] = frozenset()
+    """Namespace and name of pods that are to run here, whose uid nobody can tell before they have a sandbox."""
 
     def of(self, uid: str) -> PodFate:
         """Look up one pod; active where in doubt."""
@@ -158,11 +160,17 @@ def evict_sandboxes(
 def evict_pod_log_directories(names: Iterable[str], fates: PodFates) -> tuple[str, ...]:
     """Choose the entries of the pod log directory whose pod is gone (`evictPodLogsDirectories`).
 
-    An entry is `<namespace>_<name>_<uid>`; one without an underscore is not ours.
+    An entry is `<namespace>_<name>_<uid>`; one without an underscore is not ours. The kubelet makes it before the sandbox.
     """
     if not fates.all_sources_ready:
         return ()
-    return tuple(name for name in names if "_" in name and fates.of(name.rpartition("_")[2]) is PodFate.REMOVED)
+    return tuple(name for name in names if "_" in name and _gone(name, fates))
+
+
+def _gone(entry: str, fates: PodFates) -> bool:
+    owner, _, uid = entry.rpartition("_")
+    namespace, _, name = owner.partition("_")
+    return fates.of(uid) is PodFate.REMOVED and (namespace, name) not in fates.awaited
 
 
 _Units = dict[tuple[str, str], list[Container]]

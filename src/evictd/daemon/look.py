@@ -16,9 +16,9 @@ from evictd.core.state import State
 from evictd.daemon.fresh_disks import hold_for_walks, not_calm
 from evictd.daemon.sight import Sight
 from evictd.errors import EvictdError
-from evictd.observe.manifests import ManifestReader
+from evictd.observe.manifests import ManifestReader, Manifests
 from evictd.observe.node import NodeObserver
-from evictd.observe.pods import NodePods, node_pods
+from evictd.observe.pods import NodePods, described_by, node_pods
 from evictd.observe.runtime_view import RuntimeReader, RuntimeView
 
 RUNTIME = "container runtime"
@@ -70,8 +70,9 @@ class NodeEyes:
 
     def look(self, look: Look) -> Sight:
         """Take one look; what cannot be read is absent and named among the problems."""
-        view, problem = self._view(look)
-        pods = None if view is None else self._pods(view)
+        manifests = self._manifests.read()  # first: whom they describe, the runtime need not be asked about
+        view, problem = self._view(look, manifests)
+        pods = None if view is None else self._pods(view, manifests)
         bound = self._bound_pods()
         active = () if pods is None else pods.active
         observation = self._observer.observe(
@@ -94,11 +95,12 @@ class NodeEyes:
             held=decidable is not seen,
         )
 
-    def _view(self, look: Look) -> tuple[RuntimeView | None, tuple[Problem, ...]]:
+    def _view(self, look: Look, manifests: Manifests) -> tuple[RuntimeView | None, tuple[Problem, ...]]:
         last = self._last
         urgent = look.urgent and last is not None
         try:
-            view = self._runtime.read(look.now, with_stats=not urgent, step=look.step)
+            described = described_by(manifests, self._node_name)
+            view = self._runtime.read(look.now, with_stats=not urgent, described=described, step=look.step)
         except EvictdError as error:
             return None, (Problem(source=RUNTIME, detail=str(error)),)
         if urgent and last is not None:
@@ -106,7 +108,6 @@ class NodeEyes:
         self._last = view
         return view, ()
 
-    def _pods(self, view: RuntimeView) -> NodePods:
-        manifests = self._manifests.read()
+    def _pods(self, view: RuntimeView, manifests: Manifests) -> NodePods:
         found = node_pods(view, manifests, node_name=self._node_name, evicted=self._evicted())
         return replace(found, problems=(*found.problems, *manifests.problems))
