@@ -2,8 +2,9 @@
 
 from evictd.core.config import EvictionConfig, Policy
 from evictd.core.observation import Filesystems, Observation
-from evictd.core.pod import Container, Pod, Volume, VolumeKind
+from evictd.core.pod import Pod
 from evictd.core.quantity import parse_quantity
+from evictd.core.resources import Container
 from evictd.core.signal import Signal
 from evictd.core.stats import (
     ContainerStats,
@@ -16,6 +17,7 @@ from evictd.core.stats import (
     VolumeStats,
 )
 from evictd.core.threshold import Threshold, ThresholdValue
+from evictd.core.volume import Volume, VolumeKind
 
 GIB = 2**30
 MIB = 2**20

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from bench.harness import Result, measure
 from evictd.clients.cri.values import FilesystemUsage, ImageFsInfo
-from evictd.core.pod import Container, Pod
+from evictd.core.pod import Pod
+from evictd.core.resources import Container
 from evictd.demo.cgroups import make_group
 from evictd.observe.disk_usage_cache import DiskUsageCache
 from evictd.observe.node import NodeObserver, ObserveOptions

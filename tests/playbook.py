@@ -15,8 +15,9 @@ from evictd.core.config import EvictionConfig, Policy
 from evictd.core.decision import EvictPod, Finding, ReclaimNode, RecordEvent, ReportConditions, Silence, Silent, Wait
 from evictd.core.duration import parse_duration
 from evictd.core.observation import Filesystems, Observation, Outcomes, Reclaim, ReclaimOutcome
-from evictd.core.pod import Container, Pod, PodSource, Volume, VolumeKind
+from evictd.core.pod import Pod, PodSource
 from evictd.core.quantity import parse_quantity
+from evictd.core.resources import Container
 from evictd.core.signal import Signal
 from evictd.core.state import PhaseName, State, Step
 from evictd.core.stats import (
@@ -32,6 +33,7 @@ from evictd.core.stats import (
 from evictd.core.synchronize import synchronize
 from evictd.core.threshold import Threshold
 from evictd.core.threshold_config import parse_threshold_value
+from evictd.core.volume import Volume, VolumeKind
 
 SINGLE = Filesystems()
 DEDICATED = Filesystems(dedicated_image_fs=True)

@@ -5,8 +5,9 @@ from hypothesis import strategies as st
 from evictd.core.config import EvictionConfig, ImageReclaim, Policy
 from evictd.core.duration import SECOND
 from evictd.core.observation import Filesystems, Observation
-from evictd.core.pod import Container, Pod, PodSource, Volume, VolumeKind
+from evictd.core.pod import Pod, PodSource
 from evictd.core.quantity import NANO, Format, Quantity
+from evictd.core.resources import Container
 from evictd.core.signal import Signal
 from evictd.core.stats import (
     ContainerStats,
@@ -19,6 +20,7 @@ from evictd.core.stats import (
     VolumeStats,
 )
 from evictd.core.threshold import Threshold, ThresholdValue, float32
+from evictd.core.volume import Volume, VolumeKind
 
 CAPACITY = 10_000
 

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 
 from evictd.codec.pod import decode_pod, decode_pod_list, encode_pod
-from evictd.core.pod import Pod, PodSource, QOSClass, VolumeKind
+from evictd.core.pod import Pod, PodSource
+from evictd.core.qos import QOSClass
+from evictd.core.volume import VolumeKind
 from evictd.errors import InputError
 from tests.strategies import pods
 

@@ -3,8 +3,9 @@
 import pytest
 
 from evictd.core.admission import admit
-from evictd.core.pod import Container, Pod, PodSource, Toleration
+from evictd.core.pod import Pod, PodSource, Toleration
 from evictd.core.quantity import parse_quantity
+from evictd.core.resources import Container
 from evictd.core.signal import NodeCondition
 from tests.playbook import pod
 

@@ -12,10 +12,11 @@ from evictd.core.evict import (
     policy_minimum_grace_seconds,
 )
 from evictd.core.observation import SignalObservation
-from evictd.core.pod import Container, Pod, PodLevelResources, PodSource
+from evictd.core.pod import Pod, PodSource
 from evictd.core.quantity import of_bytes, of_count, parse_quantity
 from evictd.core.rank import rank
 from evictd.core.reclaim import Layout
+from evictd.core.resources import Container, PodLevelResources
 from evictd.core.signal import Resource, Signal
 from evictd.core.stats import ContainerStats, DiskUsage, MemoryStats, PodStats
 from tests.playbook import config, number, pod, threshold

@@ -11,8 +11,9 @@ from evictd.core.oom import (
     pod_memory_qos,
     qos_memory,
 )
-from evictd.core.pod import Container, Pod, PodLevelResources, PodSource, Resources
+from evictd.core.pod import Pod, PodSource
 from evictd.core.quantity import parse_quantity
+from evictd.core.resources import Container, PodLevelResources, Resources
 
 GIB = 1 << 30
 CAPACITY = 16 * GIB

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 import pytest
 
 from evictd.core.config import Policy
-from evictd.core.pod import Pod, Volume, VolumeKind
+from evictd.core.pod import Pod
 from evictd.core.rank import rank, usage_meter
 from evictd.core.reclaim import Layout
 from evictd.core.signal import Signal
 from evictd.core.stats import PodStats
+from evictd.core.volume import Volume, VolumeKind
 from tests.playbook import empty_dir, number, pod, usage
 
 BOTH = pytest.mark.parametrize("policy", Policy)

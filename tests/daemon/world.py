@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from evictd.core.config import EvictionConfig
 from evictd.core.duration import MINUTE, SECOND
 from evictd.core.observation import Filesystems, Observation
-from evictd.core.pod import MEMORY, Container, Pod, PodSource
+from evictd.core.pod import Pod, PodSource
 from evictd.core.quantity import of_bytes
+from evictd.core.resources import MEMORY, Container
 from evictd.core.signal import Signal
 from evictd.core.state import State, Step
 from evictd.core.stats import FsStats, MemoryStats, NodeStats, PodStats

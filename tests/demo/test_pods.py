@@ -2,7 +2,7 @@
 
 import pytest
 
-from evictd.core.pod import QOSClass
+from evictd.core.qos import QOSClass
 from evictd.demo.pods import (
     ContainerRecipe,
     PodRecipe,

@@ -11,8 +11,9 @@ import pytest
 from evictd.clients.cri.values import FilesystemUsage, ImageFsInfo
 from evictd.core.duration import MILLISECOND
 from evictd.core.observation import Filesystems, Outcomes, Problem, signal_observations
-from evictd.core.pod import Container, Pod
+from evictd.core.pod import Pod
 from evictd.core.quantity import of_bytes, of_count
+from evictd.core.resources import Container
 from evictd.core.signal import Filesystem, Signal
 from evictd.demo.cgroups import group
 from evictd.observe.disk_usage_cache import DiskUsageCache

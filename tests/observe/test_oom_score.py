@@ -7,8 +7,9 @@ import pytest
 from evictd.clients.cri.values import Container as RuntimeContainer
 from evictd.clients.cri.values import ContainerState
 from evictd.core.oom import OomScoreDifference
-from evictd.core.pod import Container, Pod
+from evictd.core.pod import Pod
 from evictd.core.quantity import parse_quantity
+from evictd.core.resources import Container
 from evictd.demo.node import DisposableNode
 from evictd.demo.pods import ContainerRecipe, PodRecipe
 from evictd.observe.manifests import ManifestReader

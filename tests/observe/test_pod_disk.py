@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from evictd.core.pod import Container, Pod, Volume, VolumeKind
+from evictd.core.pod import Pod
+from evictd.core.resources import Container
 from evictd.core.stats import DiskUsage
+from evictd.core.volume import Volume, VolumeKind
 from evictd.errors import NodeError
 from evictd.observe.kept_files import VanishedError
 from evictd.observe.pod_disk import DiskRequest, PodDisk, PodDiskMeter, disk_request, is_local_ephemeral, open_below

@@ -6,8 +6,10 @@ import pytest
 
 from evictd.clients.cri.values import ContainerState
 from evictd.core.config import Policy
-from evictd.core.pod import Pod, QOSClass, Volume, VolumeKind
+from evictd.core.pod import Pod
+from evictd.core.qos import QOSClass
 from evictd.core.stats import ContainerStats, DiskUsage, MemoryStats, PodStats, VolumeStats
+from evictd.core.volume import Volume, VolumeKind
 from evictd.observe.cgroup import find_hierarchy
 from evictd.observe.findings import Problems
 from evictd.observe.kept_files import KeptFiles

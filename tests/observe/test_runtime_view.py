@@ -10,7 +10,8 @@ import pytest
 
 from evictd.clients.cri import CriClient
 from evictd.clients.cri.values import Container, ContainerStatus, Detail, SandboxStatus
-from evictd.core.pod import PodSource, QOSClass
+from evictd.core.pod import PodSource
+from evictd.core.qos import QOSClass
 from evictd.demo.node import DisposableNode
 from evictd.demo.pods import ContainerRecipe, PodRecipe
 from evictd.errors import RuntimeRefusedError, RuntimeUnavailableError

@@ -20,17 +20,10 @@ from evictd.codec.pod_wire import (
     WireToleration,
     WireVolume,
 )
-from evictd.core.pod import (
-    Container,
-    Pod,
-    PodLevelResources,
-    PodSource,
-    Resources,
-    Toleration,
-    Volume,
-    VolumeKind,
-)
+from evictd.core.pod import Pod, PodSource, Toleration
 from evictd.core.quantity import Quantity, parse_quantity
+from evictd.core.resources import Container, PodLevelResources, Resources
+from evictd.core.volume import Volume, VolumeKind
 from evictd.errors import InputError, InvalidValueError
 
 CONFIG_SOURCE = "kubernetes.io/config.source"

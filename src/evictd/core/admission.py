@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from evictd.core.evict import EVICTED
-from evictd.core.pod import Pod, QOSClass, Toleration
+from evictd.core.pod import Pod, Toleration
+from evictd.core.qos import QOSClass
 from evictd.core.signal import NodeCondition
 
 MEMORY_PRESSURE_TAINT = "node.kubernetes.io/memory-pressure"

@@ -8,8 +8,9 @@ from evictd.core.config import EvictionConfig, Policy
 from evictd.core.decision import Because, EvictionReason, EvictPod, PodCondition, RankedPod
 from evictd.core.grace import eviction_grace_period_seconds
 from evictd.core.observation import SignalObservation
-from evictd.core.pod import EPHEMERAL_STORAGE, MEMORY, Pod, Resources, has_pod_level_resources
+from evictd.core.pod import Pod
 from evictd.core.quantity import NANO, ZERO, Format, Quantity, of_bytes
+from evictd.core.resources import EPHEMERAL_STORAGE, MEMORY, Resources, has_pod_level_resources
 from evictd.core.signal import RESOURCE_TO_FORMAT, SIGNAL_TO_RESOURCE, Resource
 from evictd.core.stats import ContainerStats, PodStats
 from evictd.core.threshold import Threshold, limit_of
@@ -93,7 +94,7 @@ def eviction_message(
 
 def _name_offending_pod(pod: Pod, stats: PodStats, parts: list[str], annotations: dict[str, str]) -> None:
     """Name the pod itself where it has a memory request of its own, whether it exceeds that or not, as the kubelet does."""
-    if not has_pod_level_resources(pod) or pod.resources is None or MEMORY not in pod.resources.requests:
+    if not has_pod_level_resources(pod.resources) or pod.resources is None or MEMORY not in pod.resources.requests:
         return
     if stats.memory is None or stats.memory.working_set_bytes is None:
         return

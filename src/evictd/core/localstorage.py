@@ -6,13 +6,16 @@ Limits are the pod's promise, so they are enforced without any pressure, and eve
 
 from collections.abc import Iterator
 
+from evictd.core.accounts import LocalLimits
 from evictd.core.config import EvictionConfig, Policy
 from evictd.core.decision import Because, EvictionReason, EvictPod
 from evictd.core.evict import evict_for_limit
 from evictd.core.observation import Observation
-from evictd.core.pod import EPHEMERAL_STORAGE, LocalLimits, Pod, VolumeKind
+from evictd.core.pod import Pod
 from evictd.core.quantity import Quantity, of_bytes
+from evictd.core.resources import EPHEMERAL_STORAGE
 from evictd.core.stats import ContainerStats, PodStats
+from evictd.core.volume import VolumeKind
 
 EMPTY_DIR_MESSAGE = 'Usage of EmptyDir volume "{}" exceeds the limit "{}". '
 POD_MESSAGE = "Pod ephemeral local storage usage exceeds the total limit of containers {}. "

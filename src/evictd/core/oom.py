@@ -9,8 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from evictd.core.pod import MEMORY, Container, Pod, QOSClass, Resources, aggregate
+from evictd.core.pod import Pod
+from evictd.core.qos import QOSClass
 from evictd.core.quantity import NANO
+from evictd.core.resources import MEMORY, Container, Resources, aggregate
 
 GUARANTEED_OOM_SCORE_ADJ = -997
 BEST_EFFORT_OOM_SCORE_ADJ = 1000

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evictd.core.pod import MEMORY, QOSClass
+from evictd.core.qos import QOSClass
 from evictd.core.quantity import Quantity, parse_quantity
+from evictd.core.resources import MEMORY
 from evictd.demo.images import BUSYBOX
 from evictd.errors import InvalidValueError
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from evictd.clients.cri.values import ContainerState
 from evictd.core.oom import OomScoreDifference, oom_score_adj
-from evictd.core.pod import Container, Pod
+from evictd.core.pod import Pod
+from evictd.core.resources import Container
 from evictd.observe.runtime_view import RuntimeView
 
 OOM_SCORE_ADJ = "oom_score_adj"

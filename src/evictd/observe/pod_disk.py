@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from evictd.core.observation import Problem
-from evictd.core.pod import Pod, Volume, VolumeKind
+from evictd.core.pod import Pod
 from evictd.core.stats import DiskUsage
+from evictd.core.volume import Volume, VolumeKind
 from evictd.errors import NodeError
 from evictd.observe.cgroup import is_safe_name
 from evictd.observe.disk_usage import OPEN_DIRECTORY, measure, measure_file, measure_files

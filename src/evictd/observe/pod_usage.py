@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from evictd.core.config import Policy
-from evictd.core.pod import Pod, QOSClass
+from evictd.core.pod import Pod
+from evictd.core.qos import QOSClass
 from evictd.core.stats import ContainerStats, DiskUsage, MemoryStats, PodStats, VolumeStats
 from evictd.errors import NodeError
 from evictd.observe.cgroup import CgroupReader, container_cgroups, is_safe_name, is_safe_path, pod_cgroup

@@ -18,8 +18,10 @@ from evictd.codec.manifest import CONFIG_HASH, Manifest
 from evictd.codec.pod import CONFIG_MIRROR, CONFIG_SOURCE
 from evictd.core.container_gc import PodFate, PodFates
 from evictd.core.observation import Problem
-from evictd.core.pod import MEMORY, Container, Pod, PodSource, QOSClass
+from evictd.core.pod import Pod, PodSource
+from evictd.core.qos import QOSClass
 from evictd.core.quantity import of_bytes
+from evictd.core.resources import MEMORY, Container
 from evictd.observe.manifests import Manifests
 from evictd.observe.runtime_view import RuntimeView
 
@@ -54,13 +56,9 @@ def node_pods(
     for sandbox in view.sandboxes:
         # A pod that makes no sense is left alone by the collectors too.
         fates.setdefault(sandbox.uid, PodFate.ACTIVE)
-    for uid in lookup.uids:
-        # One that has no sandbox yet, or no longer, is to run here all the same.
-        fates.setdefault(uid, PodFate.ACTIVE)
-    up = {(group.sandbox.namespace, group.sandbox.name) for group in groups if group.ready}
     return NodePods(
         active=tuple(sorted(active, key=lambda pod: (pod.namespace, pod.name, pod.uid))),
-        fates=PodFates(by_uid=fates, all_sources_ready=manifests.complete, awaited=lookup.awaited(up)),
+        fates=PodFates(by_uid=fates, all_sources_ready=manifests.complete),
         problems=(*problems, *lookup.problems),
     )
 
@@ -172,16 +170,6 @@ class _Lookup:
                 self.problems.append(Problem(source="manifests", detail=detail))
             else:
                 self._by_name.update(dict.fromkeys(names, manifest))
-
-    @property
-    def uids(self) -> Collection[str]:
-        """The uids that the manifests tell."""
-        return self._by_uid.keys()
-
-    def awaited(self, up: Collection[tuple[str, str]]) -> frozenset[tuple[str, str]]:
-        """Give the names whose uid only a sandbox will tell; `up` are those that have one: what else bears them is old."""
-        described = {id(self._by_name[name]) for name in up if name in self._by_name}
-        return frozenset(name for name, manifest in self._by_name.items() if id(manifest) not in described)
 
     def find(self, sandbox: Sandbox) -> Manifest | None:
         """Give the manifest of this sandbox's pod, if there is one."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from evictd.clients.cri import CriClient
 from evictd.clients.cri.create import ContainerRequest, PodStarter, SandboxRequest
 from evictd.clients.cri.values import LinuxResources, Mount
-from evictd.core.pod import QOSClass
+from evictd.core.qos import QOSClass
 from evictd.demo import pods
 from evictd.demo.images import ImageRecipe, write_archive
 from evictd.errors import RuntimeUnavailableError

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evictd.core.observation import Observation, signal_observations
-from evictd.core.pod import QOSClass
+from evictd.core.qos import QOSClass
 from evictd.core.signal import Signal
 from evictd.core.stats import PodStats
 from evictd.observe.disk_usage_cache import DiskUsageCache

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evictd.core.pod import QOSClass
+from evictd.core.qos import QOSClass
 from evictd.observe.manifests import ManifestReader
 from evictd.observe.pods import active_pods
 from evictd.observe.runtime_view import RuntimeReader

@@ -9,7 +9,7 @@ import pytest
 
 from evictd.core.config import Policy
 from evictd.core.observation import Filesystems
-from evictd.core.pod import QOSClass
+from evictd.core.qos import QOSClass
 from evictd.core.stats import FsStats
 from evictd.observe import cgroup, process
 from evictd.observe.cgroup import CgroupDriver, CgroupReader

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from evictd.core.pod import QOSClass
+from evictd.core.qos import QOSClass
 from evictd.demo.pods import ContainerRecipe, PodRecipe, RunningPod, VolumeRecipe
 from tests.vm.guest.node import Node
 
