@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from evictd.act.perform import Refusal
 from evictd.core.config import EvictionConfig
+from evictd.core.container_gc import with_api_pods
 from evictd.core.decision import EvictPod, RecordEvent
 from evictd.core.observation import Outcomes, Problem
 from evictd.core.pod import Pod
@@ -46,8 +47,9 @@ class ClusterHands(NodeHands):
         self._now = 0
 
     def turn(self, sight: Sight) -> None:
-        """Take in what this cycle sees."""
-        super().turn(sight)
+        """Take in what this cycle sees; for the collectors nobody is gone who is still an object of the API."""
+        fates = None if sight.fates is None else with_api_pods(sight.fates, self._cluster.known_pods())
+        super().turn(replace(sight, fates=fates))
         if sight.view is not None:
             self._last.view = sight.view
 

@@ -80,11 +80,22 @@ def test_a_server_that_is_not_there_at_the_start_is_a_problem_and_no_error(api: 
     with living(api, kubelet, condition_types=ConditionTypes.OWN) as cluster:
         cluster.reporter.report([NodeCondition.DISK_PRESSURE], time.monotonic_ns())
         eventually(lambda: {problem.source for problem in cluster.problems()} == {"apiserver/pods", "apiserver/send"})
-        assert cluster.active_pods() is None
+        assert (cluster.active_pods(), cluster.known_pods()) == (None, None)
         api.up()
         eventually(lambda: status_of(api, "EvictdDiskPressure") == "True")
         eventually(lambda: cluster.active_pods() == ())
         eventually(lambda: cluster.problems() == ())
+
+
+def test_while_one_pod_cannot_be_read_it_is_not_known_who_is_gone(api: ApiServer) -> None:
+    """Its logs are somebody's, and its uid nobody can tell."""
+    api.store.create("pods", pod("web"))
+    odd = pod("odd")
+    odd["spec"]["containers"][0]["resources"] = {"requests": {"memory": "a lot"}}
+    api.store.create("pods", odd)
+    with living(api, Kubelet(api.store, "n1")) as cluster:
+        assert [each.name for each in eventually(lambda: cluster.active_pods() or ())] == ["web"]
+        assert cluster.known_pods() is None
 
 
 def test_terminal_pods_are_not_active(api: ApiServer) -> None:
@@ -94,6 +105,7 @@ def test_terminal_pods_are_not_active(api: ApiServer) -> None:
         made["status"]["phase"] = phase
         api.store.create("pods", made)
     with living(api, Kubelet(api.store, "n1")) as cluster:
+        assert {each.name for each in eventually(lambda: cluster.known_pods() or ())} == {"done", "dead", "new", "runs"}
         assert [each.name for each in eventually(lambda: cluster.active_pods() or ())] == ["new", "runs"]
 
 

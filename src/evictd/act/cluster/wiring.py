@@ -91,6 +91,16 @@ class Cluster:
         ]
         return tuple(Problem(source=source, detail=text) for source, text in found)
 
+    def known_pods(self) -> tuple[Pod, ...] | None:
+        """Give every pod that is an object on this node, terminal ones too; `None` while that is not fully known.
+
+        For whoever removes what is left of pods that are gone: one whose object cannot be read is not gone.
+        """
+        snapshot = self.watch.snapshot
+        if not snapshot.synced or snapshot.unreadable:
+            return None
+        return tuple(each.pod for each in snapshot.pods.values())
+
     def close(self, *, clear: bool = True, seconds: float = 3.0) -> None:
         """End everything; `clear` first takes back conditions and taints, waiting for that at most so long."""
         if clear:
