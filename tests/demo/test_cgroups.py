@@ -19,7 +19,7 @@ def parent() -> Iterator[str]:
     # Named as a node is, so that a sweep finds it if this run is killed.
     name = f"/evictd-node-{os.getpid()}-{start_time(os.getpid())}-cgroups"
     yield name
-    cgroups.kill_group(name)
+    cgroups.kill(cgroups.pids_of(name))
     cgroups.remove_group(name)
 
 

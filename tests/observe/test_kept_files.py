@@ -8,7 +8,7 @@ import pytest
 
 from evictd.demo.cgroups import group
 from evictd.errors import NodeError
-from evictd.observe.kept_files import KeptFiles, VanishedError, default_limit, read_file
+from evictd.observe.kept_files import KeptFiles, VanishedError, default_limit
 from tests import real_cgroups
 
 
@@ -38,10 +38,6 @@ def test_what_is_missing_has_vanished_and_what_is_refused_has_not(tmp_path: Path
     with pytest.raises(NodeError, match="Is a directory") as caught:
         files.read(str(tmp_path))
     assert not isinstance(caught.value, VanishedError)
-    with pytest.raises(VanishedError):
-        read_file(str(tmp_path / "none"))
-    with pytest.raises(NodeError):
-        read_file(str(tmp_path))
 
 
 def test_no_more_stay_open_than_allowed(tmp_path: Path, files: KeptFiles) -> None:

@@ -13,7 +13,6 @@ from evictd.codec.pod_wire import (
     WireContainer,
     WireOwner,
     WirePod,
-    WirePodList,
     WireQuantity,
     WireRequirements,
     WireResources,
@@ -33,7 +32,6 @@ SPEC_KNOWN = "evictd.io/spec-known"
 
 
 _POD = msgspec.json.Decoder(WirePod)
-_POD_LIST = msgspec.json.Decoder(WirePodList)
 
 
 def decode_pod(data: bytes | str | Mapping[str, Any]) -> Pod:
@@ -43,15 +41,6 @@ def decode_pod(data: bytes | str | Mapping[str, Any]) -> Pod:
         return pod_of(wire)
     except (msgspec.MsgspecError, InvalidValueError) as error:
         raise InputError(f"pod: {error}") from error
-
-
-def decode_pod_list(data: bytes) -> tuple[str, tuple[Pod, ...]]:
-    """Read a v1.PodList as the API server sends it: its resource version and its pods."""
-    try:
-        wire = _POD_LIST.decode(data)
-        return wire.metadata.resource_version, tuple(pod_of(pod) for pod in wire.items)
-    except (msgspec.MsgspecError, InvalidValueError) as error:
-        raise InputError(f"pod list: {error}") from error
 
 
 def pod_of(wire: WirePod) -> Pod:

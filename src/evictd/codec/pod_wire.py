@@ -121,10 +121,3 @@ class WireListMeta(WireStruct, frozen=True):
 
     resource_version: str = ""
     continue_: str | None = msgspec.field(name="continue", default=None)
-
-
-class WirePodList(WireStruct, frozen=True):
-    """A v1.PodList."""
-
-    metadata: WireListMeta = WireListMeta()
-    items: tuple[WirePod, ...] = ()

@@ -16,7 +16,6 @@ from evictd.core.stats import ContainerStats, PodStats
 from evictd.core.threshold import Threshold, limit_of
 
 EVICTED = "Evicted"
-FAILED = "Failed"
 
 NODE_LOW_MESSAGE = "The node was low on resource: {}. "
 THRESHOLD_MET_MESSAGE = "Threshold quantity: {}, available: {}. "

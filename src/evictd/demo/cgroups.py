@@ -65,18 +65,6 @@ def pids_of(parent: str) -> set[int]:
     return found - {0}
 
 
-def kill_group(parent: str) -> None:
-    """Kill every process of the group, newcomers included; raises `NodeError` when one outlives that."""
-
-    def empty() -> bool:
-        pids = pids_of(parent)
-        kill(pids)
-        return not pids
-
-    if not wait_for(empty):
-        raise NodeError(f"processes that cannot be killed in cgroup {parent}: {sorted(pids_of(parent))}")
-
-
 def kill(pids: Iterable[int]) -> None:
     """Kill these processes; one that is gone already is no error."""
     for pid in pids:

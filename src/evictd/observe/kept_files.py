@@ -84,17 +84,3 @@ def unreadable(path: str, error: OSError) -> NodeError:
     """Say in our own words what the system said about a path."""
     kind = VanishedError if error.errno in _GONE else NodeError
     return kind(f"{path}: {os.strerror(error.errno or 0)}")
-
-
-def read_file(path: str) -> bytes:
-    """Read one small file once; raises as `KeptFiles.read` does."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError as error:
-        raise unreadable(path, error) from error
-    try:
-        return os.read(fd, _SIZE)
-    except OSError as error:
-        raise unreadable(path, error) from error
-    finally:
-        os.close(fd)
