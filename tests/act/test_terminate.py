@@ -84,6 +84,41 @@ def test_a_container_that_heeds_sigterm_ends_within_its_grace(
     assert_dead(each_node, pod)
 
 
+def test_a_pod_that_is_forgotten_while_it_stops_leaves_no_record(
+    each_node: DisposableNode, terminator: Terminator
+) -> None:
+    """It is stopped all the same; begun again it is followed again."""
+    pod = each_node.run_pod(PodRecipe(name="stubborn", containers=(ContainerRecipe(script=IGNORE_TERM),)))
+    begin(terminator, pod, 2)
+    terminator.forget(pod.uid)
+    assert terminator.progress(pod.uid) is not None
+    assert wait_for(lambda: terminator.progress(pod.uid) is None)
+    assert_dead(each_node, pod)
+    begin(terminator, pod, 1)
+    terminator.forget(pod.uid)
+    begin(terminator, pod, 1)
+    await_end(terminator, pod)
+    terminator.forget(pod.uid)
+    assert terminator.progress(pod.uid) is None
+
+
+def test_begun_without_its_sandbox_a_container_started_since_has_its_grace(
+    each_node: DisposableNode, terminator: Terminator
+) -> None:
+    """As a restart of the daemon takes victims up: a sandbox that is stopped takes whatever runs in it along at once."""
+    containers = (
+        ContainerRecipe(name="known", script=WAIT_FOR_TERM),
+        ContainerRecipe(name="new", script="trap 'sleep 1; echo bye; exit 0' TERM; echo ready; sleep 1000 & wait"),
+    )
+    pod = each_node.run_pod(PodRecipe(name="resumed", containers=containers))
+    await_log(pod, "ready", "new")
+    terminator.begin(pod.uid, containers=[pod.containers["known"]], sandboxes=(), grace_seconds=30)
+    state = await_end(terminator, pod)
+    assert state.attempts == 2
+    assert "bye" in pod.log("new")
+    assert_dead(each_node, pod)
+
+
 def test_begin_returns_at_once_and_the_others_live(each_node: DisposableNode, terminator: Terminator) -> None:
     victim = each_node.run_pod(PodRecipe(name="stubborn", containers=(ContainerRecipe(script=IGNORE_TERM),)))
     innocent = each_node.run_pod(PodRecipe(name="innocent"))
@@ -137,8 +172,6 @@ def test_a_grace_already_running_is_shortened_and_never_lengthened(
 def test_beginning_again_after_the_end_is_harmless(each_node: DisposableNode, terminator: Terminator) -> None:
     pod = each_node.run_pod(PodRecipe(name="again"))
     begin(terminator, pod, 5)
-    terminator.forget(pod.uid)
-    assert terminator.progress(pod.uid) is not None, "it is under way"
     await_end(terminator, pod)
     terminator.forget(pod.uid)
     assert terminator.progress(pod.uid) is None

@@ -48,6 +48,17 @@ def test_a_pod_that_is_forgotten_would_be_cleaned_again() -> None:
     assert removed == ["a", "a"]
 
 
+def test_a_pod_that_is_forgotten_while_it_is_cleaned_leaves_no_record() -> None:
+    go_on, woken = threading.Event(), threading.Event()
+    cleanup = Cleanup(lambda _: go_on.wait(30), lambda *_: None, woken.set)
+    assert not cleanup.done("a")
+    cleanup.forget("a")
+    go_on.set()
+    assert woken.wait(30)
+    cleanup.close()
+    assert cleanup._done == cleanup._begun == set()
+
+
 @pytest.mark.parametrize(("tasks", "alive"), [("3\n", True), ("0\n", False), ("garbage\n", True), (None, False)])
 def test_a_container_lives_while_its_cgroup_has_a_task(tmp_path: Path, tasks: str | None, alive: bool) -> None:
     (tmp_path / "memory").mkdir()

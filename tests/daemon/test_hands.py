@@ -190,6 +190,14 @@ def test_what_a_dead_pod_left_goes_even_while_the_runtime_believes_that_it_lives
     assert ("done", HOG.uid) in scene.others.calls
 
 
+def test_whoever_is_not_waited_for_any_more_is_forgotten_also_without_an_end(scene: Scene) -> None:
+    """Nothing of it grows with the days."""
+    scene.hands.begin_eviction(EVICTION)
+    assert scene.hands.finished(leaving(), State()) == ()
+    assert scene.others.calls[-2:] == [("forget", HOG.uid), ("forget", HOG.uid)]
+    assert scene.hands._dying == {}
+
+
 def test_collectors_are_asked_only_while_somebody_waits_for_them(scene: Scene) -> None:
     reclaiming = State(phase=Reclaiming(threshold=DISK, due=(DISK,), before=observe(GI), until=NOW))
     assert scene.hands.outcomes(reclaiming).reclaimed == ()
@@ -215,6 +223,7 @@ def test_victims_of_an_earlier_life_get_what_is_left_of_their_grace(scene: Scene
     scene.hands.resume(leaving(), VIEW, NOW + 4 * SECOND)
     ((_, uid, how),) = scene.others.calls
     assert (uid, how["grace_seconds"]) == (HOG.uid, 6)
+    assert (how["containers"], how["sandboxes"]) == (("c1",), ())
     scene.others.calls.clear()
     scene.hands.resume(leaving(gone_at=NOW), VIEW, NOW)
     assert scene.others.calls == []

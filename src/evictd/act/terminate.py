@@ -36,6 +36,7 @@ class Terminator:
         self._minimum_grace = minimum_grace_seconds
         self._wake = wake
         self._victims: dict[str, Victim] = {}
+        self._unwanted: set[str] = set()
         self._lock = threading.Lock()
         self._stir = threading.Event()
         self._closed = False
@@ -72,6 +73,7 @@ class Terminator:
         now = self._clock()
         ends_at = now + max(grace_seconds, self._minimum_grace) * SECOND
         with self._lock:
+            self._unwanted.discard(uid)
             victim = self._victims.get(uid)
             if victim is None or victim.state.finished:
                 victim = self._victim(
@@ -95,11 +97,16 @@ class Terminator:
             return tuple(victim.state for victim in self._victims.values() if not victim.state.finished)
 
     def forget(self, uid: str) -> None:
-        """Drop the record of a finished pod; one under way is kept."""
+        """Drop the record of a pod; of one under way as soon as it is finished."""
         with self._lock:
-            victim = self._victims.get(uid)
-            if victim is not None and victim.state.finished:
-                del self._victims[uid]
+            if uid in self._victims:
+                self._unwanted.add(uid)
+            self._drop_unwanted()
+
+    def _drop_unwanted(self) -> None:
+        for uid in [each for each in self._unwanted if self._victims[each].state.finished]:
+            self._unwanted.discard(uid)
+            del self._victims[uid]
 
     def _victim(self, state: Termination, containers: Iterable[str], sandboxes: Iterable[str]) -> Victim:
         return Victim(
@@ -125,6 +132,7 @@ class Terminator:
             under_way = [victim for victim in self._victims.values() if not victim.state.finished]
             for victim in under_way:
                 victim.advance(now)
+            self._drop_unwanted()
             return any(victim.state.finished for victim in under_way)
 
     def _seconds_to_next_step(self) -> float | None:

@@ -51,7 +51,7 @@ class Cleanup:
         return uid in self._done
 
     def forget(self, uid: str) -> None:
-        """Drop the record of a pod that nobody waits for any more."""
+        """Drop the record of a pod that nobody waits for any more; what is under way goes on."""
         self._begun.discard(uid)
         self._done.discard(uid)
 
@@ -65,5 +65,6 @@ class Cleanup:
         except EvictdError as error:
             self._complain("volumes", str(error))
         finally:
-            self._done.add(uid)
+            if uid in self._begun:  # else it is forgotten, and nobody would drop the record again
+                self._done.add(uid)
             self._wake()

@@ -74,10 +74,17 @@ class ClusterHands(NodeHands):
 
     def outcomes(self, state: State) -> Outcomes:
         """Say what became of the decisions so far."""
+        victims = {release.uid for release in state.releases if release.uid}
+        stopped = {uid for uid in victims if (end := self._terminator.progress(uid)) is not None and end.finished}
+        gone = self._cluster.evictor.cleaned_up(self._now) | stopped
         return Outcomes(
             reclaimed=self._collector.progress() if isinstance(state.phase, Reclaiming) else None,
-            cleaned_up=self._cluster.evictor.cleaned_up(self._now),
+            cleaned_up=frozenset(uid for uid in gone if uid not in stopped or self._volumes_are_gone(uid)),
         )
+
+    def _volumes_are_gone(self, uid: str) -> bool:
+        """Whether what only this stopped pod could use is removed; where a kubelet reports, or may, that is its work."""
+        return self._cluster.reporter.kubelet is not False or self._cleanup.done(uid)
 
     def heartbeat(self) -> None:
         """Keep what was said to the API server right."""

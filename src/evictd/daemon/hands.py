@@ -122,10 +122,10 @@ class NodeHands:
         """Give the terminations that nobody waits for any more, and forget them."""
         gone = {release.uid for release in before.releases} - {release.uid for release in after.releases} - {""}
         ended = [termination for uid in sorted(gone) if (termination := self._terminator.progress(uid)) is not None]
-        for termination in ended:
-            self._terminator.forget(termination.uid)
-            self._cleanup.forget(termination.uid)
-            self._dying.pop(termination.uid, None)
+        for uid in gone:
+            self._terminator.forget(uid)
+            self._cleanup.forget(uid)
+            self._dying.pop(uid, None)
         return tuple(ended)
 
     def duties(self) -> None:
@@ -144,10 +144,17 @@ class NodeHands:
             self.report_conditions(self._reported)
 
     def resume(self, state: State, view: RuntimeView, now: int) -> None:
-        """Go on with the victims that an earlier life of this daemon had begun to stop."""
+        """Go on with the victims that an earlier life of this daemon had begun to stop.
+
+        Their sandboxes are left to the listing that follows the containers: stopping a sandbox kills at once, and a container
+        that was started since the view has its grace as well.
+        """
         for release in state.releases:
             if release.uid and release.gone_at is None:
-                self._begin(release.uid, view, grace_left(release, now))
+                containers, _ = self._note(release.uid, view)
+                self._terminator.begin(
+                    release.uid, containers=containers, sandboxes=(), grace_seconds=grace_left(release, now)
+                )
 
     # --- decisions (act.perform.Hands) -----------------------------------------------------------------------------
 
@@ -178,9 +185,14 @@ class NodeHands:
             self._begun.append(decision)
 
     def _begin(self, uid: str, view: RuntimeView, grace_seconds: int) -> None:
+        containers, sandboxes = self._note(uid, view)
+        self._terminator.begin(uid, containers=containers, sandboxes=sandboxes, grace_seconds=grace_seconds)
+
+    def _note(self, uid: str, view: RuntimeView) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Keep what tells whether anything of a victim lives; gives the ids of its running containers and its sandboxes."""
         containers, sandboxes = running_ids(view, uid)
         self._dying.setdefault(uid, (view.pod_cgroups.get(uid, ""), containers))
-        self._terminator.begin(uid, containers=containers, sandboxes=sandboxes, grace_seconds=grace_seconds)
+        return containers, sandboxes
 
     def _seen(self) -> Sight:
         if self._sight is None:

@@ -264,6 +264,18 @@ def test_a_node_that_is_not_there_is_said_and_not_asked_for_all_the_time(api: Ap
     assert len(api.requests("get nodes")) < 20
 
 
+def test_a_refusal_is_a_problem_until_the_same_works_again(own: Rig) -> None:
+    """A role that is bound later, a node that is registered at last: nobody is told of it for ever."""
+    own.report()
+    own.api.fault(verb="patch", status=403)
+    own.report(MEMORY)
+    assert len(own.reporter.problems) == 1
+    own.api.faults.clear()
+    own.driver.run(own.outbox, 120)
+    assert own.shown()["EvictdMemoryPressure"] == "True"
+    assert not own.reporter.problems
+
+
 def test_no_taints_where_they_are_switched_off(api: ApiServer, transport: Transport) -> None:
     """By configuration."""
     rig = Rig(api, transport, Types.OWN, taints=False)

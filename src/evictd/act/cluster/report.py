@@ -76,8 +76,7 @@ class ClusterReporter:
         self._untainted = False
         self.kubelet: bool | None = None
         """Whether a kubelet reports on this node; `None` until it was found out."""
-        self.problems: list[str] = []
-        """What the credential may not do; each said once."""
+        self._problems: dict[str, str] = {}
 
     # --- from the loop ------------------------------------------------------------------------------------------------
 
@@ -118,6 +117,12 @@ class ClusterReporter:
         """What the API server was last told with success."""
         return self._written
 
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What the credential may not do, or the server refuses, until the same has worked again."""
+        with self._lock:
+            return tuple(self._problems.values())
+
     # --- a lane of the outbox -----------------------------------------------------------------------------------------
 
     def call(self, now: int) -> Call | None:
@@ -154,21 +159,23 @@ class ClusterReporter:
         with self._lock:
             if self._doing == "taints":
                 self._untainted = True
-                self._say(f"taints are off: {error}")
+                self._problems["taints"] = f"taints are off: {error}"
             elif self._doing == "detect":
                 self._decide(None, known=False)
-                self._say(f"whether a kubelet runs is told by the node's conditions: {error}")
+                self._problems["detect"] = f"whether a kubelet runs is told by the node's conditions: {error}"
             else:
-                self._say(f"{self._doing}: {error}")
+                self._problems[self._doing] = f"{self._doing}: {error}"
                 self._quiet_until = now + RENEW  # the node may not be registered yet, or a role not be bound
 
     def _named(self, doing: str, call: Call) -> Call:
         self._doing = doing
-        return call
 
-    def _say(self, text: str) -> None:
-        if text not in self.problems:
-            self.problems.append(text)
+        def named() -> None:
+            call()
+            with self._lock:
+                self._problems.pop(doing, None)
+
+        return named
 
     def _wanted(self) -> Report | None:
         if self._active is None or self._types is None:
