@@ -92,10 +92,12 @@ def test_what_was_freed_is_what_the_filesystem_gained(each_node: DisposableNode,
 
 def test_the_sandbox_image_survives_without_any_pod(images: DisposableNode, make: Maker) -> None:
     make().delete_unused(NOW)
+    assert tags(images) == {PAUSE}
     images.import_images(RECIPES)
     images.run_pod(PodRecipe(name="web"))
     make().delete_unused(NOW)
-    images.run_pod(PodRecipe(name="another"))
+    assert tags(images) == {PAUSE, BUSYBOX}
+    assert images.run_pod(PodRecipe(name="another")).sandbox_id
 
 
 @pytest.mark.parametrize("script", ["sleep 1000", "true"], ids=["running", "exited"])

@@ -53,6 +53,7 @@ def test_a_log_elsewhere_is_not_ours(root: Path, outside: Path, path: str) -> No
 
 def test_a_log_that_is_gone_has_been_removed(root: Path) -> None:
     PodLogs(root).remove_container_log(str(root / "ns_web_u/main/0.log"))
+    assert list(root.iterdir()) == []
 
 
 def test_no_link_on_the_way_to_a_log_is_followed(root: Path, outside: Path) -> None:

@@ -44,8 +44,10 @@ def test_limits_and_shortenings_are_not_counted_as_pressure() -> None:
     """Any number of pods may break their own limits at once."""
     limit = EvictionReason.POD_LIMIT
     shortened = replace(eviction(pod("d")), shortens=True)
-    fine = step(eviction(pod("a"), limit), eviction(pod("b"), limit), shortened, eviction(pod("c")), WAIT)
-    check_invariants(fine, config())
+    several = (eviction(pod("a"), limit), eviction(pod("b"), limit), shortened, eviction(pod("c")))
+    check_invariants(step(*several, WAIT), config())
+    with pytest.raises(AssertionError, match="pressure"):
+        check_invariants(step(*several, eviction(pod("e")), WAIT), config())
 
 
 def test_closing_adds_the_wait() -> None:

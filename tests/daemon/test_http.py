@@ -78,6 +78,8 @@ def test_ipv6_loopback_is_an_address(server: HttpServer) -> None:
         ours = HttpServer("[::1]:0", {}, lambda *_: None)
     except NodeError:
         pytest.skip("no IPv6 on this machine")
+    with socket.create_connection(("::1", ours.port), timeout=30) as connection:
+        assert connection.getpeername()[:2] == ("::1", ours.port)
     ours.close()
 
 

@@ -67,10 +67,12 @@ def test_without_a_socket_nothing_happens() -> None:
 
 
 def test_a_manager_that_is_gone_is_no_reason_to_fail(tmp_path: Path) -> None:
+    before = len(list(Path("/proc/self/fd").iterdir()))
     notifier = Notifier.from_environment({"NOTIFY_SOCKET": str(tmp_path / "nobody")})
     notifier.ready()
     notifier.close()
     notifier.ready()
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,9 @@ def test_nothing_is_left_open() -> None:
     assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
-def test_waking_a_loop_that_is_gone_is_no_error() -> None:
+def test_waking_a_loop_that_is_gone_is_no_error_and_reaches_nobody_else() -> None:
     wake = WakeUp()
     wake.close()
-    wake.wake()
+    with WakeUp() as heir:  # gets the same numbers
+        wake.wake()
+        assert not waiting(heir)

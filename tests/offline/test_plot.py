@@ -67,6 +67,11 @@ def test_a_single_reading_and_an_empty_story_can_be_drawn(tmp_path: Path) -> Non
     draw("none", (), tmp_path / "none.svg")
     unread = memory_story([{"at": "0s"}], [])
     draw("unread", tuple(rehearse(unread, own_config(unread))), tmp_path / "unread.svg")
+    assert {name: name in _words(tmp_path / f"{name}.svg") for name in ("one", "none", "unread")} == {
+        "one": True,
+        "none": True,
+        "unread": True,
+    }
 
 
 def test_dollars_in_names_are_no_formula(tmp_path: Path) -> None:
@@ -74,6 +79,7 @@ def test_dollars_in_names_are_no_formula(tmp_path: Path) -> None:
     name = "$\\frac{$"
     scenario = memory_story([memory_step("0s", GI // 4, {name: 7 * GI})], [pod(name)])
     draw("$\\bad{$", tuple(rehearse(scenario, own_config(scenario))), tmp_path / "x.svg")
+    assert any(name in words for words in _words(tmp_path / "x.svg"))
 
 
 def test_labels_do_not_lie_over_one_another() -> None:

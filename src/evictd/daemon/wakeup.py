@@ -53,6 +53,7 @@ class WakeUp:
         self._previous.clear()
         os.close(self.fd)
         os.close(self._write)
+        self.fd = self._write = -1  # whoever wakes us later must not write to a file that has got the number
 
 
 def _ignore(_number: int, _frame: object) -> None:

@@ -321,6 +321,8 @@ def test_hard_with_the_eviction_api_and_nobody_answering_stops_all_the_same(rig:
     rig.api.fault(status=503)
     cluster.evictor.begin(decision(victim, hard=True), rig.driver.now)
     rig.until(lambda: rig.stopper.stops, seconds=5)
+    assert rig.stopper.stops == [(victim.uid, 1)]
+    assert rig.object() is not None
     rig.api.faults.clear()
     with rig.kubelet.running():
         rig.until(lambda: rig.object() is None)
@@ -405,6 +407,7 @@ def test_a_pod_that_ended_well_under_our_hands_is_done(rig: Rig) -> None:
     cluster.evictor.begin(decision(victim, hard=True), rig.driver.now)
     rig.api.store.update(("pods", "default", "a"), lambda item: item["status"].update(phase="Succeeded"))
     rig.until(lambda: cluster.evictor.in_flight() == ())
+    assert rig.gone(victim)
 
 
 def test_another_pod_of_the_same_name_is_never_touched(rig: Rig) -> None:

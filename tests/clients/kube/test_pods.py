@@ -162,6 +162,7 @@ def test_recorded_pods_are_read(api: ApiServer, transport: Transport) -> None:
         api.store.create("pods", item)
     with watching(transport) as watch:
         eventually(lambda: len(watch.snapshot.pods) == 13)
+        assert watch.snapshot.pods.keys() == {item["metadata"]["uid"] for item in sample("pods")["items"]}
 
 
 def test_closing_ends_a_watch_that_waits(api: ApiServer, transport: Transport) -> None:
@@ -190,3 +191,4 @@ def test_a_store_that_went_back_in_time_costs_one_list(api: ApiServer, transport
     with watching(transport) as watch:
         eventually(lambda: len(api.requests("list pods")) == 2)
         eventually(sees(watch, "a"))
+    assert len(api.requests("list pods")) == 2
