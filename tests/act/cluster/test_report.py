@@ -76,6 +76,16 @@ def test_a_change_is_written_at_once_and_the_taint_follows(own: Rig) -> None:
     assert not own.reporter.pending
 
 
+def test_what_was_said_is_pending_also_while_the_types_are_found_out(api: ApiServer, transport: Transport) -> None:
+    """A start under pressure: nobody is killed before the node's report as long as that can be had soon."""
+    rig = Rig(api, transport, None)
+    assert not rig.reporter.pending
+    rig.reporter.report([MEMORY], rig.driver.now)
+    assert rig.reporter.pending
+    rig.driver.settle(rig.outbox)
+    assert not rig.reporter.pending
+
+
 def test_others_taints_are_never_touched(own: Rig) -> None:
     """The body of every patch names our three keys only."""
     own.report(MEMORY, DISK)

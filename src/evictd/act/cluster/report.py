@@ -107,10 +107,11 @@ class ClusterReporter:
 
     @property
     def pending(self) -> bool:
-        """Whether something was said that the API server does not show yet."""
+        """Whether something was said that the API server does not show yet; also while the types are still to be found out."""
         with self._lock:
-            wanted = self._wanted()
-            return wanted is not None and (self._written != wanted or self._taint_change() is not None)
+            if self._active is None:
+                return False
+            return self._types is None or self._written != self._wanted() or self._taint_change() is not None
 
     @property
     def shown(self) -> Report | None:
