@@ -1,10 +1,12 @@
 """What an earlier life hands on, and what of it is refused."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from evictd.codec.state import encode_state
+from evictd.core.decision import ReportConditions
 from evictd.core.image_gc import ImageRecord
 from evictd.core.release import RECLAIM_TIMEOUT
 from evictd.core.state import Reclaiming, State, Watching
@@ -30,8 +32,19 @@ def test_everything_comes_back(file: StateFile) -> None:
     state = step(GI // 2).state
     written(file, state)
     found = remember(file, refuse, NOW)
-    assert found.state == state
+    assert found.state == replace(state, reported=False)
     assert (found.images, found.evicted, found.running_since) == ({"a": ImageRecord(1, None)}, ("u",), 7)
+
+
+def test_a_new_life_says_again_which_conditions_hold(file: StateFile) -> None:
+    """Nothing has changed since the crash; the API server and the heartbeat have to hear of it all the same."""
+    pressed = step(GI // 2).state
+    assert pressed.reported
+    written(file, pressed)
+    again = step(GI // 2, remember(file, refuse, NOW).state)
+    assert [each.conditions for each in again.decisions if isinstance(each, ReportConditions)] == [
+        pressed.node_conditions
+    ]
 
 
 def test_collectors_that_ended_with_their_process_are_not_waited_for(file: StateFile) -> None:

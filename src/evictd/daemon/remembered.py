@@ -39,7 +39,8 @@ def remember(file: StateFile, complain: Callable[[str, str], None], now: int) ->
 
 
 def _remembered(plain: Mapping[str, Any]) -> Remembered:
-    state = decode_state(plain["state"])
+    # Whoever is told of conditions forgets them with the process, so each life says at its start which ones hold.
+    state = replace(decode_state(plain["state"]), reported=False)
     if isinstance(state.phase, Reclaiming):
         state = replace(state, phase=Watching())  # the collectors ended with the process that had sent them
     return Remembered(
