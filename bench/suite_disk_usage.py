@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench.harness import Result, summarize
-from bench.suite_observe import clock, node, nothing
+from bench.suite_observe import Node, clock, node, nothing
 from evictd.observe.disk_usage import OPEN_DIRECTORY, measure
 from evictd.observe.disk_usage_cache import DiskUsageCache
 from evictd.observe.pace import Pace
@@ -118,7 +118,7 @@ def status(key: str) -> int:
 
 
 def meanwhile(top: Path) -> list[Result]:
-    """Observe 110 pods again and again while a thread walks the million files without a budget."""
+    """Observe 110 pods again and again: on their own, then while a thread walks the million files without a budget."""
     cache, stop = DiskUsageCache(nothing, clock=clock), threading.Event()
 
     def keep_walking() -> None:
@@ -128,18 +128,29 @@ def meanwhile(top: Path) -> list[Result]:
     with node(110, cache) as made:
         for _ in range(3):
             made.observe()
+        alone = observations(made, stop)
         thread = threading.Thread(target=keep_walking)
         thread.start()
         try:
-            samples = []
-            for _ in range(OBSERVATIONS):
-                stop.wait(INTERVAL_SECONDS)
-                samples.append(timed(made.observe))
+            samples = observations(made, stop)
         finally:
             stop.set()
             thread.join()
-    p99 = statistics.quantiles(samples, n=100)[98]
     return [
+        summarize("disk usage: observation alone", alone),
+        summarize("disk usage: observation alone, p99", [p99(alone)]),
         summarize("disk usage: observation meanwhile", samples),
-        summarize("disk usage: observation meanwhile, p99", [p99]),
+        summarize("disk usage: observation meanwhile, p99", [p99(samples)]),
     ]
+
+
+def observations(made: Node, stop: threading.Event) -> list[float]:
+    samples = []
+    for _ in range(OBSERVATIONS):
+        stop.wait(INTERVAL_SECONDS)
+        samples.append(timed(made.observe))
+    return samples
+
+
+def p99(samples: list[float]) -> float:
+    return statistics.quantiles(samples, n=100)[98]

@@ -268,17 +268,19 @@ def test_a_tree_with_too_many_folders_at_once_is_not_measured(tmp_path: Path, mo
         usage(top)
 
 
-def test_a_walk_pauses_when_it_is_due(tmp_path: Path) -> None:
+def test_a_walk_makes_room_before_it_looks_at_anything_and_again_every_few_dozen_entries(tmp_path: Path) -> None:
     class Due(Pace):
-        paused = 0
+        def __init__(self) -> None:
+            super().__init__()
+            self.paused_at: list[int] = []
 
         def pause(self) -> None:
-            self.paused += 1
+            self.paused_at.append(self.entries)
 
-    top, pace = plant(tmp_path / "top", TREES["files and folders"]), Due()
+    top, pace = plant(tmp_path / "top", {f"{number:03}": "" for number in range(200)}), Due()
     with opened(top) as folder, pace:
         assert measure(folder, pace) == du(top)
-    assert pace.paused == 5
+    assert pace.paused_at == [0, 64, 128, 192, 200]
 
 
 def test_only_regular_files_of_the_folder_itself_are_added_up(tmp_path: Path) -> None:

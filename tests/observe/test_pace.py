@@ -70,3 +70,13 @@ def test_time_without_a_walk_is_not_saved_up() -> None:
     assert stopped.asked == []
     pace.spent(1000)
     assert stopped.asked == [1.0]
+
+
+def test_a_small_debt_is_carried_on_until_it_is_worth_a_sleep() -> None:
+    stopped = Stopped()
+    pace = BudgetedPace(entries_per_second=100_000, clock=lambda: 0, stopped=stopped)
+    for _ in range(7):
+        pace.spent(64)
+    assert stopped.asked == []
+    pace.spent(64)
+    assert stopped.asked == [0.00512]

@@ -9,7 +9,9 @@ grow with the depth; and what is held in memory is the names of directories stil
 import errno
 import os
 import stat
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TypeGuard
 
 from evictd.core.stats import DiskUsage
@@ -21,8 +23,10 @@ BLOCK = 512
 
 OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
-_SLICE = 1024
-"""Entries between two looks at the budget."""
+_SLICE = 64
+"""Entries between two looks at the budget, and at whether someone wants room: 0.2 ms where the directory is in memory."""
+_KIND, _DIRECTORY = 0o170000, stat.S_IFDIR
+"""The bits of a mode that say what it is the mode of."""
 _OPEN_LEVELS = 64
 """Directories above the current one that stay open; older ones are found again through `..`."""
 _PENDING_BYTES = 64 << 20
@@ -197,33 +201,36 @@ class _Walk:
         return False
 
     def _scan(self, level: _Level) -> None:
-        """Count every entry of one directory, and note its sub-directories. The hot loop: one system call per entry."""
-        pace, lstat, directory, device = self._pace, os.lstat, level.fd, self._top.st_dev
-        linked, is_directory, kind = self._linked, stat.S_IFDIR, 0o170000
-        blocks = inodes = 0
-        with os.scandir(directory) as entries:
-            for entry in entries:
-                if pace.due:
-                    pace.pause()
-                try:
-                    status = lstat(entry.name, dir_fd=directory)
-                except FileNotFoundError:
+        """Count every entry of one directory, and note its sub-directories."""
+        with os.scandir(level.fd) as entries:
+            while seen := self._count(level, islice(entries, _SLICE)):
+                self._pace.spent(seen)
+
+    def _count(self, level: _Level, entries: Iterable[os.DirEntry[str]]) -> int:
+        """Count some entries, and say how many there were. The hot loop: one system call per entry and hardly more."""
+        if self._pace.due:
+            self._pace.pause()
+        lstat, directory, device, linked = os.lstat, level.fd, self._top.st_dev, self._linked
+        seen = blocks = inodes = 0
+        for seen, entry in enumerate(entries, start=1):  # noqa: B007 - how far it came is the answer
+            try:
+                status = lstat(entry.name, dir_fd=directory)
+            except FileNotFoundError:
+                continue
+            # By place and not by name, which would cost as much again: 0 is the mode, 1 the inode, 2 the device, 3 the links.
+            if status[2] != device:
+                continue
+            if status[0] & _KIND == _DIRECTORY:
+                self._note(level, entry.name)
+            elif status[3] > 1:
+                if status[1] in linked:
                     continue
-                if status.st_dev != device:
-                    continue
-                if status.st_mode & kind == is_directory:
-                    self._note(level, entry.name)
-                elif status.st_nlink > 1:
-                    if status.st_ino in linked:
-                        continue
-                    linked.add(status.st_ino)
-                blocks += status.st_blocks
-                inodes += 1
-                if not inodes % _SLICE:
-                    pace.spent(_SLICE)
+                linked.add(status[1])
+            blocks += status.st_blocks
+            inodes += 1
         self.blocks += blocks
         self.inodes += inodes
-        pace.spent(inodes % _SLICE)
+        return seen
 
     def _note(self, level: _Level, name: str) -> None:
         encoded = os.fsencode(name)

@@ -1,7 +1,7 @@
 """How does a walk over millions of files stay out of everybody's way?
 
 It stands aside while an observation is taken, since both want the interpreter, and it keeps to a budget of directory entries
-per second. Only `Pace.due` is looked at for every entry, so being polite costs the walk next to nothing.
+per second. Only `Pace.due` is looked at every few dozen entries, so being polite costs the walk next to nothing.
 """
 
 from collections.abc import Callable
@@ -12,6 +12,10 @@ from evictd.core.duration import SECOND
 
 _LONGEST_STAND = 1.0
 """Seconds after which a walk goes on although the observation it made room for has not ended: one that hangs stops nobody."""
+
+
+_LEAST_SLEEP = 5 * 10**6
+"""Nanoseconds; a smaller debt is carried on, so that a walk does not wake up a thousand times a second."""
 
 
 class Pace:
@@ -65,7 +69,7 @@ class BudgetedPace(Pace):
         self._slice_entries += entries
         earned = self._slice_entries * SECOND // self._rate
         elapsed = self._clock() - self._slice_began
-        if earned > elapsed:
+        if earned - elapsed >= _LEAST_SLEEP:
             self._stopped.wait((earned - elapsed) / SECOND)
         if elapsed > SECOND:
             # Time in which nothing was walked is not saved up for a burst.
