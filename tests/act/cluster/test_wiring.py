@@ -63,7 +63,7 @@ def test_a_life_from_start_to_clean_stop(api: ApiServer) -> None:
             )
             eventually(lambda: victim.uid in cluster.evictor.cleaned_up(time.monotonic_ns()))
             eventually(lambda: cluster.active_pods() == ())
-            assert status_of(api, "EvictdMemoryPressure") == "True"
+            eventually(lambda: status_of(api, "EvictdMemoryPressure") == "True")
             eventually(lambda: api.store.list("events")[0])
             assert cluster.problems() == ()
         assert status_of(api, "EvictdMemoryPressure") == "False"
@@ -107,6 +107,43 @@ def test_terminal_pods_are_not_active(api: ApiServer) -> None:
     with living(api, Kubelet(api.store, "n1")) as cluster:
         assert {each.name for each in eventually(lambda: cluster.known_pods() or ())} == {"done", "dead", "new", "runs"}
         assert [each.name for each in eventually(lambda: cluster.active_pods() or ())] == ["new", "runs"]
+
+
+def test_a_pod_that_evictd_stopped_and_the_server_deletes_is_not_active(api: ApiServer) -> None:
+    """A kubelet takes its time to remove what is dead: nobody evicts it again meanwhile."""
+    kubelet = Kubelet(api.store, "n1")  # and does nothing
+    made = api.store.create("pods", pod("hog"))
+    kubelet.containers.start(made["metadata"]["uid"], "c")
+    with living(api, kubelet) as cluster:
+        (victim,) = eventually(lambda: cluster.active_pods() or ())
+        because = Because(reason=EvictionReason.PRESSURE)
+        decision = EvictPod(pod=victim, grace_period_seconds=1, message="low", because=because)
+        cluster.evictor.begin(decision, time.monotonic_ns())
+        eventually(lambda: cluster.active_pods() == ())
+        eventually(lambda: api.requests("delete pods"))
+        left = api.store.get(("pods", "default", "hog"))
+        assert left is not None
+        assert left["metadata"]["uid"] == victim.uid
+        assert cluster.active_pods() == ()
+
+
+def test_a_stopped_pod_stays_in_sight_as_long_as_the_server_is_away(api: ApiServer) -> None:
+    """It is not deleted, so a kubelet may start it again."""
+    kubelet = Kubelet(api.store, "n1")
+    made = api.store.create("pods", pod("hog"))
+    kubelet.containers.start(made["metadata"]["uid"], "c")
+    with living(api, kubelet) as cluster:
+        (victim,) = eventually(lambda: cluster.active_pods() or ())
+        api.down()
+        because = Because(reason=EvictionReason.PRESSURE)
+        decision = EvictPod(pod=victim, grace_period_seconds=1, message="low", because=because)
+        cluster.evictor.begin(decision, time.monotonic_ns())
+        eventually(lambda: cluster.outbox.problem)
+        eventually(lambda: victim.uid in cluster.evictor.cleaned_up(time.monotonic_ns()))
+        assert cluster.active_pods() == (victim,)
+        api.up()
+        eventually(lambda: cluster.active_pods() == ())
+        assert cluster.outbox.problem == ""
 
 
 def test_closing_does_not_wait_for_a_server_that_is_gone(api: ApiServer) -> None:

@@ -14,7 +14,7 @@ cluster.close()                                        # clean stop: conditions 
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from evictd.act.cluster.conditions import Types
@@ -29,6 +29,7 @@ from evictd.clients.kube.eviction import EvictionClient
 from evictd.clients.kube.nodes import NodeClient
 from evictd.clients.kube.pods import PodWatch
 from evictd.clients.kube.transport import Transport
+from evictd.codec.slim_pods import SlimPod
 from evictd.config.settings import ClusterSettings, ConditionTypes, PodTermination
 from evictd.core.decision import EvictPod, RecordEvent
 from evictd.core.observation import Problem
@@ -59,6 +60,7 @@ class Cluster:
     events: EventRecorder
     outbox: Outbox
     transport: Transport
+    clock: Callable[[], int]
     own_pod: frozenset[str]
     """The uid of evictd's own pod, which is never evicted; empty where it runs as a service."""
 
@@ -70,15 +72,23 @@ class Cluster:
     def active_pods(self) -> tuple[Pod, ...] | None:
         """Give the pods that could be evicted or count against the node (spec 5.9), by namespace, name and uid.
 
-        Terminal ones are left out, unless evictd is still ending them. `None`: the API server has not told yet, or not since
-        the start; what the runtime knows is then all there is.
+        Terminal ones are left out, unless evictd is still ending them, and so are those that evictd has stopped, once they are
+        being deleted or are about to be: a kubelet takes its time to remove what is dead. `None`: the API server has not told
+        yet, or not since the start; what the runtime knows is then all there is.
         """
         snapshot = self.watch.snapshot
         if not snapshot.synced:
             return None
-        leaving = set(self.evictor.in_flight())
-        active = [each.pod for uid, each in snapshot.pods.items() if not each.terminal or uid in leaving]
+        gone, leaving = self.evictor.cleaned_up(self.clock()), set(self.evictor.in_flight())
+        active = [each.pod for each in snapshot.pods.values() if self._is_active(each, gone, leaving)]
         return tuple(sorted(active, key=lambda pod: (pod.namespace, pod.name, pod.uid)))
+
+    def _is_active(self, entry: SlimPod, gone: Collection[str], leaving: Collection[str]) -> bool:
+        uid, deleted = entry.pod.uid, entry.pod.deletion_grace_period_seconds is not None
+        if uid in gone:
+            # While the server cannot be told, a kubelet may start it again.
+            return not entry.terminal and not deleted and (uid not in leaving or bool(self.outbox.problem))
+        return uid in leaving or not entry.terminal
 
     def problems(self) -> tuple[Problem, ...]:
         """Tell what does not work at the moment, or is forbidden."""
@@ -174,6 +184,7 @@ def build(
         events=events,
         outbox=outbox,
         transport=transport,
+        clock=clock,
         own_pod=frozenset({environ[POD_UID]}) if environ.get(POD_UID) else frozenset(),
     )
 
