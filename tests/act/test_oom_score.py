@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evictd.act.oom_score import enforce_oom_scores
+from evictd.act.oom_score import Enforced, enforce_oom_scores
 from evictd.core.oom import OomScoreDifference
 from evictd.core.pod import Pod
 
@@ -37,43 +37,50 @@ def score(pid: int) -> int:
     return int((PROC / str(pid) / "oom_score_adj").read_text())
 
 
+def problems(enforced: Enforced) -> list[str]:
+    return [problem.detail for problem in enforced.problems]
+
+
 def test_a_score_is_raised(process: int, tmp_path: Path) -> None:
-    problems = enforce_oom_scores([difference(938, process)], cgroup_root=cgroup(tmp_path, process), proc_root=PROC)
-    assert (problems, score(process)) == ((), 938)
+    raised = difference(938, process)
+    enforced = enforce_oom_scores([raised], cgroup_root=cgroup(tmp_path, process), proc_root=PROC)
+    assert (enforced, score(process)) == (Enforced(done=(raised,)), 938)
 
 
 def test_a_process_that_is_not_in_the_cgroup_is_never_touched(process: int, tmp_path: Path) -> None:
     before = score(process)
-    problems = enforce_oom_scores([difference(938, process)], cgroup_root=cgroup(tmp_path), proc_root=PROC)
-    assert (problems, score(process)) == ((), before)
+    enforced = enforce_oom_scores([difference(938, process)], cgroup_root=cgroup(tmp_path), proc_root=PROC)
+    assert (enforced.problems, score(process)) == ((), before)
 
 
 def test_a_process_that_is_gone_is_done(tmp_path: Path) -> None:
     child = subprocess.Popen(["true"])
     child.wait()
     root = cgroup(tmp_path, child.pid)
-    assert enforce_oom_scores([difference(938, child.pid)], cgroup_root=root, proc_root=PROC) == ()
-    assert enforce_oom_scores([difference(938, os.getpid())], cgroup_root=tmp_path / "gone", proc_root=PROC) == ()
+    assert enforce_oom_scores([difference(938, child.pid)], cgroup_root=root, proc_root=PROC).problems == ()
+    assert enforce_oom_scores([difference(938, os.getpid())], cgroup_root=tmp_path / "x", proc_root=PROC).problems == ()
 
 
-def test_lowering_without_the_capability_says_what_is_missing(process: int, tmp_path: Path) -> None:
+def test_lowering_without_the_capability_is_one_problem_and_the_others_are_done(process: int, tmp_path: Path) -> None:
     capable = bool(int(_status("CapEff"), 16) & 1 << 24)
-    lower = difference(-997, process)
-    problems = enforce_oom_scores([lower], cgroup_root=cgroup(tmp_path, process), proc_root=PROC)
+    lower, other, raised = difference(-997, process), difference(-996, process), difference(938, process)
+    enforced = enforce_oom_scores([lower, other, raised], cgroup_root=cgroup(tmp_path, process), proc_root=PROC)
+    assert score(process) == 938
     if capable:
-        assert (problems, score(process)) == ((), -997)
+        assert enforced == Enforced(done=(lower, other, raised))
     else:
-        assert [problem.detail for problem in problems] == [
-            "default/web main: oom_score_adj stays 0 instead of -997: lowering it needs CAP_SYS_RESOURCE"
+        assert enforced.done == (raised,)
+        assert problems(enforced) == [
+            "default/web main: stays 0 instead of -997: lowering it needs CAP_SYS_RESOURCE (and 1 more containers)"
         ]
 
 
 def test_any_other_fault_is_one_problem(process: int, tmp_path: Path) -> None:
     (tmp_path / "proc" / str(process) / "oom_score_adj").mkdir(parents=True)
-    problems = enforce_oom_scores(
+    enforced = enforce_oom_scores(
         [difference(938, process)], cgroup_root=cgroup(tmp_path, process), proc_root=tmp_path / "proc"
     )
-    assert [problem.detail for problem in problems] == ["default/web main: Is a directory"]
+    assert problems(enforced) == ["default/web main: stays 0 instead of 938: Is a directory"]
 
 
 def _status(field: str) -> str:

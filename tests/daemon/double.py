@@ -18,6 +18,7 @@ from evictd.daemon.journal_file import JournalFile
 from evictd.daemon.look import Look
 from evictd.daemon.metrics import Metrics
 from evictd.daemon.notify import Notifier
+from evictd.daemon.oom_scores import OomScores
 from evictd.daemon.record import Recorder
 from evictd.daemon.sight import Sight
 from evictd.daemon.snapshot import Board
@@ -99,6 +100,7 @@ class House:
         dry_run: bool = False,
         notifier: Notifier | None = None,
         view: RuntimeView | None = None,
+        oom_scores: OomScores | None = None,
         reload: Callable[[], Any] = lambda: None,
     ) -> None:
         self.folder = folder
@@ -129,6 +131,7 @@ class House:
         parts = Parts(
             look=self._look,
             hands=self.hands,  # type: ignore[arg-type] # a double of the same shape
+            oom_scores=oom_scores or OomScores(enforce=False, cgroup=folder, proc=folder, tell=self.teller.oom_score),
             performer=self.performer,
             recorder=self.recorder,
             watching=Lookout(self.watch, {}),

@@ -26,6 +26,9 @@ class Quiet:
     def event(self, event: object) -> None:
         raise AssertionError(event)
 
+    def oom_score(self, difference: object) -> None:
+        raise AssertionError(difference)
+
 
 def site(folder: Path, stack: ExitStack, **fields: Any) -> Site:
     settings = Settings(

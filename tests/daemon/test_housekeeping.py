@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -22,6 +23,7 @@ from evictd.core.state import CleaningUp, Watching
 from evictd.daemon.housekeeping import HELD_INTERVAL, SIGNALS, SIGNS_OF_LIFE, boot_clock, monotonic_clock, wall_clock
 from evictd.daemon.look import RUNTIME, Look
 from evictd.daemon.notify import Notifier
+from evictd.daemon.oom_scores import OomScores
 from evictd.daemon.sight import Sight
 from evictd.errors import NodeError
 from evictd.observe.filesystem import TIMEOUT
@@ -125,6 +127,25 @@ def test_a_dry_run_has_no_duties_and_keeps_nothing(tmp_path: Path, houses: list[
     assert not (tmp_path / "state.json").exists()
     assert house.loop.state.phase == Watching()
     assert sum("would evict" in line["event"] for line in house.logged) == 1
+
+
+class Attending(OomScores):
+    """Notes how it was asked, and does nothing."""
+
+    asked: ClassVar[list[bool]] = []
+
+    def attend(self, sight: Sight, *, dry_run: bool) -> None:
+        self.asked.append(dry_run)
+
+
+def test_oom_scores_are_attended_to_in_every_cycle_also_in_a_dry_run(tmp_path: Path, houses: list[House]) -> None:
+    for dry_run in (False, True):
+        scores = Attending(enforce=True, cgroup=tmp_path, proc=tmp_path, tell=lambda _: None)
+        house = House(tmp_path / str(dry_run), [observe(4 * GI)], dry_run=dry_run, oom_scores=scores)
+        houses.append(house)
+        house.loop.cycle(Woken.TIME)
+        house.loop.cycle(Woken.TIME)
+    assert Attending.asked == [False, False, True, True]
 
 
 def test_victims_of_an_earlier_life_are_taken_up_once_the_runtime_answers(tmp_path: Path, houses: list[House]) -> None:

@@ -7,6 +7,7 @@ import pytest
 from evictd.act.perform import Failure, Refusal
 from evictd.core.decision import EvictPod, RecordEvent, ReportConditions, Silence, Silent
 from evictd.core.duration import SECOND
+from evictd.core.oom import OomScoreDifference
 from evictd.errors import NodeError
 from tests.daemon.double import House
 from tests.daemon.test_metrics import samples, value
@@ -48,6 +49,19 @@ def test_events_are_told_at_their_level(house: House) -> None:
     house.teller.event(RecordEvent(type="Warning", reason="A", message="b"))
     house.teller.event(RecordEvent(type="Normal", reason="C", message="d"))
     assert [line["event"] for line in house.logged] == ["b", "d"]
+
+
+def test_an_oom_score_is_told_with_what_it_was(house: House) -> None:
+    difference = OomScoreDifference(pod=HOG, container="main", expected=1000, found=0, cgroup="/c", pids=(1,))
+    house.teller.oom_score(difference)
+    house.teller.dry_run = True
+    house.teller.oom_score(difference)
+    was, would = house.logged
+    assert (was["pod"], was["container"], was["was"], was["documented"]) == ("default/hog", "main", 0, 1000)
+    assert [was["event"], would["event"]] == [
+        "set oom_score_adj as documented",
+        "would set oom_score_adj as documented",
+    ]
 
 
 def test_a_failure_is_told_and_counted(house: House) -> None:

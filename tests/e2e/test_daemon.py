@@ -1,12 +1,15 @@
 """What the kubelet's suite leaves out: restarts, escalation, reload, and a daemon beside a full disk."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from evictd.demo.disks import DiskRecipe
 from evictd.demo.pods import VolumeRecipe
+from evictd.observe.oom_score import containers_root
 from tests.conftest import NodeFactory
+from tests.daemon.test_oom_scores import may_lower, put, score
 from tests.e2e.story import OBEDIENT, REST, STUBBORN, Story, writes
 
 pytestmark = [pytest.mark.root, pytest.mark.containerd]
@@ -139,3 +142,32 @@ def test_a_victim_s_last_words_are_kept(make_node: NodeFactory) -> None:
         assert "I will fill your disk" in words["logs"]["main"]
         assert words["usage"]["ephemeralStorageUsedBytes"] > 10 << 20
         assert json.dumps(entry["observation"])
+
+
+def test_oom_scores_are_put_right_where_that_is_asked_for_and_only_told_in_a_dry_run(make_node: NodeFactory) -> None:
+    """Raised for real; what this process may not lower is said once, however often it is found."""
+    node = make_node()
+    config = {"oomScoreAdj": "Enforce", "dryRun": True}
+    with Story(node, {"evictionHard": {"memory.available": "1Mi"}}, config) as story:
+        story.pod("lowered")
+        put(pid_of(story, "lowered"), 500)
+        amounts = {"cpu": "100m", "memory": "64Mi"}
+        story.pod("guaranteed", requests=amounts, limits=amounts)
+        story.until(lambda: "would set oom_score_adj" in story.log(), "it says what it would do")
+        assert score(pid_of(story, "lowered")) == 500
+        story.configure(evictd={"dryRun": False})
+        story.reload()
+        story.until(lambda: score(pid_of(story, "lowered")) == 1000, "the score is raised")
+        story.pod("later")
+        put(pid_of(story, "later"), 500)
+        story.pod("last")
+        story.until(lambda: score(pid_of(story, "later")) == 1000, "a container that came later is put right too")
+        assert story.log().count("lowering it needs CAP_SYS_RESOURCE") == (0 if may_lower() else 1)
+        assert (score(pid_of(story, "guaranteed")) == -997) is may_lower()
+
+
+def pid_of(story: Story, name: str) -> int:
+    """The first process of a pod's container."""
+    pod = story.pods[name]
+    group = containers_root(Path("/sys/fs/cgroup")) / pod.cgroup_parent.lstrip("/") / pod.container_id
+    return int((group / "cgroup.procs").read_text().split()[0])

@@ -13,9 +13,10 @@ from evictd.core.resources import Container
 from evictd.demo.node import DisposableNode
 from evictd.demo.pods import ContainerRecipe, PodRecipe
 from evictd.observe.manifests import ManifestReader
-from evictd.observe.oom_score import container_id, oom_score_differences
+from evictd.observe.oom_score import container_id, containers_root, oom_score_differences
 from evictd.observe.pods import active_pods
 from evictd.observe.runtime_view import RuntimeReader, RuntimeView
+from tests.trees import Tree, plant, v1_node, v2, v2_node
 
 CAPACITY = 16 << 30
 CGROUP = "/kubepods/burstable/podu"
@@ -110,3 +111,18 @@ def test_real_containers(each_node: DisposableNode) -> None:
     # The disposable node's containerd never lowers a score (restrict_oom_score_adj), which is just such a difference.
     assert [(each.pod.name, each.expected) for each in found if each.found > each.expected] == [("vip", -997)]
     assert all(each.pids for each in found)
+
+
+@pytest.mark.parametrize(
+    ("tree", "root"),
+    [
+        (v2_node(systemd=True), "."),
+        (v1_node(), "memory"),
+        ({**v1_node(), "unified": {"cgroup.controllers": "hugetlb\n"}}, "memory"),
+        ({"cpu": {}, "unified": v2()}, "unified"),
+        ({}, "."),
+    ],
+)
+def test_the_hierarchy_that_all_containers_are_in_is_found(tmp_path: Path, tree: Tree, root: str) -> None:
+    plant(tmp_path, tree)
+    assert containers_root(tmp_path) == tmp_path / root

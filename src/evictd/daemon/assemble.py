@@ -27,7 +27,7 @@ from evictd.clients.cri import CriClient
 from evictd.clients.cri.image_use import ImageUse
 from evictd.config.file import parse_documents
 from evictd.config.settings import MemoryFormula as ConfiguredFormula
-from evictd.config.settings import Settings
+from evictd.config.settings import OomScoreAdj, Settings
 from evictd.core.duration import SECOND
 from evictd.core.evict import policy_minimum_grace_seconds
 from evictd.core.signal import Signal
@@ -37,6 +37,7 @@ from evictd.daemon.cluster_hands import ClusterHands, LastView
 from evictd.daemon.hands import NodeHands, NodeParts
 from evictd.daemon.journal_file import JournalFile
 from evictd.daemon.look import NodeEyes
+from evictd.daemon.oom_scores import OomScores
 from evictd.daemon.record import Recorder
 from evictd.daemon.remembered import Remembered
 from evictd.daemon.state_file import StateFile
@@ -110,6 +111,7 @@ class Node:
 
     eyes: NodeEyes
     hands: NodeHands
+    oom_scores: OomScores
     recorder: Recorder
     collector: Collector
     observer: NodeObserver
@@ -139,16 +141,24 @@ def build_node(site: Site, state_file: StateFile, remembered: Remembered, wake: 
         evicted=evicted,
     )
     hands = NodeHands(parts) if settings.cluster.standalone else _cluster_hands(site, parts, wake)
+    oom_scores = OomScores(
+        enforce=settings.oom_score_adj is OomScoreAdj.ENFORCE,
+        cgroup=site.machine.cgroup,
+        proc=site.machine.proc,
+        tell=site.teller.oom_score,
+    )
     eyes = NodeEyes(
         observer=observer,
         runtime=RuntimeReader(client),
         manifests=ManifestReader(settings.static_pod_path, load_yaml),
         evicted=lambda: evicted,
         bound_pods=hands.bound_pods,
-        more_problems=hands.problems,
+        more_problems=lambda: (*hands.problems(), *oom_scores.problems()),
         node_name=site.node_name,
     )
-    return Node(eyes=eyes, hands=hands, recorder=recorder, collector=collector, observer=observer)
+    return Node(
+        eyes=eyes, hands=hands, oom_scores=oom_scores, recorder=recorder, collector=collector, observer=observer
+    )
 
 
 def _cluster_hands(site: Site, parts: NodeParts, wake: Callable[[], None]) -> ClusterHands:

@@ -20,6 +20,7 @@ from evictd.core.synchronize import synchronize
 from evictd.daemon.hands import NodeHands
 from evictd.daemon.look import Look
 from evictd.daemon.notify import Notifier
+from evictd.daemon.oom_scores import OomScores
 from evictd.daemon.record import Cycle, Recorder
 from evictd.daemon.sight import Sight
 from evictd.daemon.snapshot import Board, Snapshot
@@ -61,6 +62,7 @@ class Parts:
 
     look: Callable[[Look], Sight]
     hands: NodeHands
+    oom_scores: OomScores
     performer: Performer
     recorder: Recorder
     watching: Lookout
@@ -175,8 +177,9 @@ class Housekeeping:
         parts.teller.cycle(woken.value, boot_clock() - sight.now)
 
     def _duties(self, sight: Sight) -> None:
-        """Do what is due by the clock and not by a decision; a dry run has no duties."""
+        """Do what is due by the clock and not by a decision; of its duties a dry run only talks."""
         parts = self._parts
+        parts.oom_scores.attend(sight, dry_run=parts.performer.dry_run)
         if parts.performer.dry_run:
             return
         if not self._resumed and sight.view is not None:

@@ -130,6 +130,7 @@ class Daemon:
         parts = Parts(
             look=self._node.eyes.look,
             hands=self._node.hands,
+            oom_scores=self._node.oom_scores,
             performer=self._performer,
             recorder=self._node.recorder,
             watching=build_watching(site, self._node.observer),

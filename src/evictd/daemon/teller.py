@@ -22,6 +22,7 @@ from evictd.core.decision import (
 )
 from evictd.core.duration import SECOND
 from evictd.core.observation import Observation, Problem, signal_observations
+from evictd.core.oom import OomScoreDifference
 from evictd.core.state import Reclaiming, State
 from evictd.daemon.findings_log import Topics, changes, topics
 from evictd.daemon.hands import NodeHands
@@ -133,6 +134,16 @@ class Teller:
                     at = seen[threshold.signal].time if threshold.signal in seen else None
                     if at:
                         self._metrics.stats_age(threshold.signal, max(0, acted - at))
+
+    def oom_score(self, difference: OomScoreDifference) -> None:
+        """Tell a container's OOM score that is put right, or in a dry run would be."""
+        self._log.info(
+            ("would set" if self.dry_run else "set") + " oom_score_adj as documented",
+            pod=difference.pod.full_name,
+            container=difference.container,
+            was=difference.found,
+            documented=difference.expected,
+        )
 
     def cycle(self, cause: str, nanoseconds: int) -> None:
         """Count a cycle."""

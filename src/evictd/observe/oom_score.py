@@ -41,6 +41,13 @@ def oom_score_differences(
     return tuple(found)
 
 
+def containers_root(cgroup: Path) -> Path:
+    """Give the root of a hierarchy that all containers are in, below a mount point such as /sys/fs/cgroup."""
+    if (cgroup / "cgroup.controllers").is_file():
+        return cgroup
+    return next((each for each in (cgroup / "memory", cgroup / "unified") if each.is_dir()), cgroup)
+
+
 def container_id(cgroup_name: str) -> str:
     """Read the id from the name of a container's cgroup: `<id>`, `crio-<id>` or `cri-containerd-<id>.scope`."""
     return cgroup_name.removesuffix(".scope").rpartition("-")[2]

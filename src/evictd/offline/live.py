@@ -170,14 +170,13 @@ class LiveNode:
         gauges = None if observation.node is None else observation.node.gauges
         if view is None or gauges is None or not gauges.capacity_bytes:
             return ()
-        from evictd.observe.oom_score import oom_score_differences  # noqa: PLC0415
+        from evictd.observe.oom_score import containers_root, oom_score_differences  # noqa: PLC0415
 
-        of_v1 = self._roots.cgroup / "memory"
         return oom_score_differences(
             observation.pods,
             view,
             memory_capacity=gauges.capacity_bytes,
-            cgroup_root=of_v1 if of_v1.is_dir() else self._roots.cgroup,
+            cgroup_root=containers_root(self._roots.cgroup),
             proc_root=self._roots.proc,
         )
 
