@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from evictd.act.terminate import Termination, Terminator
+from evictd.clients.cri import CriClient, Pending
 from evictd.clients.cri.values import ContainerState, SandboxState
 from evictd.core.duration import SECOND
 from evictd.demo.cgroups import group, pids_of
@@ -117,6 +118,42 @@ def test_begun_without_its_sandbox_a_container_started_since_has_its_grace(
     assert state.attempts == 2
     assert "bye" in pod.log("new")
     assert_dead(each_node, pod)
+
+
+class Faulty:
+    """A client that fails in a way that nobody foresaw when it is to stop one sandbox, so many times."""
+
+    def __init__(self, client: CriClient) -> None:
+        self.begin_stop_container = client.begin_stop_container
+        self.begin_list_containers = client.begin_list_containers
+        self.begin_list_sandboxes = client.begin_list_sandboxes
+        self._stop_sandbox = client.begin_stop_sandbox
+        self.broken = ""
+        self.times = 2
+
+    def begin_stop_sandbox(self, sandbox_id: str) -> Pending[None]:
+        if sandbox_id == self.broken and self.times:
+            self.times -= 1
+            raise KeyError("lost")
+        return self._stop_sandbox(sandbox_id)
+
+
+def test_what_nobody_foresaw_at_one_pod_is_told_once_and_the_next_one_goes(each_node: DisposableNode) -> None:
+    """The pod is tried again after a rest, and goes when it can."""
+    told: list[str] = []
+    first, second = (each_node.run_pod(PodRecipe(name=name)) for name in ("first", "second"))
+    calls = Faulty(each_node.client)
+    calls.broken = first.sandbox_id
+    with Terminator(calls, clock=clock, complain=lambda _, what: told.append(what)) as terminator:
+        begin(terminator, first, 5)
+        begin(terminator, second, 5)
+        await_end(terminator, second)
+        await_end(terminator, first)
+    (once,) = told
+    assert once.startswith("unforeseen: KeyError: 'lost'")
+    assert calls.times == 0
+    assert_dead(each_node, first)
+    assert_dead(each_node, second)
 
 
 def test_begin_returns_at_once_and_the_others_live(each_node: DisposableNode, terminator: Terminator) -> None:

@@ -51,6 +51,27 @@ def test_nobody_is_walked_who_was_not_asked_for(cache: DiskUsageCache, meter: Me
     assert cache.find("a") is None
 
 
+def test_a_walk_that_fails_as_nobody_foresaw_is_told_once_and_the_next_pod_is_measured(meter: Meter) -> None:
+    """The pod rests, and has no number instead of a wrong one."""
+    told: list[str] = []
+
+    def measure(wanted: DiskRequest) -> PodDisk:
+        if wanted.uid == "a":
+            raise RecursionError("too deep")
+        return meter.measure(wanted)
+
+    cache = DiskUsageCache(measure, clock=meter.clock, max_age=10 * SECOND, complain=lambda _, what: told.append(what))
+    want(cache, "ab")
+    assert cache.renew_one()
+    assert cache.renew_one()
+    assert not cache.renew_one()
+    assert (meter.measured, cache.find("a")) == (["b"], None)
+    meter.now = SECOND
+    assert cache.renew_one(), "it is tried again"
+    (once,) = told
+    assert "RecursionError: too deep" in once
+
+
 def test_the_unmeasured_come_first_in_order_and_then_the_oldest(cache: DiskUsageCache, meter: Meter) -> None:
     want(cache, "ab")
     meter.now = SECOND

@@ -7,11 +7,13 @@ loop begins a termination, goes on, and asks later how far it has come. The kube
 
 import threading
 from collections.abc import Callable, Iterable
+from functools import partial
 from types import TracebackType
 from typing import Self
 
 from evictd.act.victim import StopCalls, Termination, Victim
 from evictd.core.duration import SECOND
+from evictd.guard import Complain, Guard, to_stderr
 
 __all__ = ["StopCalls", "Termination", "Terminator"]
 
@@ -30,7 +32,9 @@ class Terminator:
         clock: Callable[[], int],
         minimum_grace_seconds: int = 1,
         wake: Callable[[], None] = lambda: None,
+        complain: Complain = to_stderr,
     ) -> None:
+        self._guard = Guard("terminate", complain)
         self._calls = calls
         self._clock = clock
         self._minimum_grace = minimum_grace_seconds
@@ -122,7 +126,7 @@ class Terminator:
         while not self._closed:
             self._stir.wait(self._seconds_to_next_step())
             self._stir.clear()
-            if self._advance():
+            if self._guard.run("step", self._advance, self._clock(), otherwise=False):
                 self._wake()
 
     def _advance(self) -> bool:
@@ -131,12 +135,17 @@ class Terminator:
         with self._lock:
             under_way = [victim for victim in self._victims.values() if not victim.state.finished]
             for victim in under_way:
-                victim.advance(now)
+                if not self._guard.rests(victim, now):
+                    self._guard.run(victim, partial(victim.advance, now), now, otherwise=None)
             self._drop_unwanted()
             return any(victim.state.finished for victim in under_way)
 
     def _seconds_to_next_step(self) -> float | None:
+        now = self._clock()
         with self._lock:
-            due = [victim.due_at for victim in self._victims.values()]
-        earliest = min((each for each in due if each is not None), default=None)
-        return None if earliest is None else max(0, earliest - self._clock()) / SECOND
+            due = [
+                each.due_at - now for each in self._victims.values() if each.due_at and not self._guard.rests(each, now)
+            ]
+        rest = self._guard.wait(now)
+        earliest = min([*due, *([] if rest is None else [rest])], default=None)
+        return None if earliest is None else max(0, earliest) / SECOND

@@ -125,7 +125,9 @@ def build_node(site: Site, state_file: StateFile, remembered: Remembered, wake: 
     collector = _collector(site, client, remembered, wake)
     recorder = _recorder(site, state_file, lambda: _extras(collector, evicted, remembered.running_since))
     least = policy_minimum_grace_seconds(settings.eviction.policy)
-    terminator = Terminator(client, clock=site.clock, minimum_grace_seconds=least, wake=wake)
+    terminator = Terminator(
+        client, clock=site.clock, minimum_grace_seconds=least, wake=wake, complain=site.teller.complain
+    )
     cleanup = Cleanup(partial(remove_empty_dirs, settings.root_dir), site.teller.complain, wake)
     site.stack.callback(cleanup.close)
     conditions = ConditionsFile(
@@ -178,6 +180,7 @@ def _cluster_hands(site: Site, parts: NodeParts, wake: Callable[[], None]) -> Cl
         random=SystemRandom().random,
         wake=wake,
         rhythm=Rhythm(update=settings.node_status_update_frequency, report=settings.node_status_report_frequency),
+        complain=site.teller.complain,
     )
     site.stack.callback(cluster.close)
     cluster.start()
@@ -267,7 +270,11 @@ def _observer(site: Site) -> NodeObserver:
     stopped = Event()
     pace = BudgetedPace(entries_per_second=_ENTRIES_PER_SECOND, clock=site.clock, stopped=stopped)
     walks = DiskUsageCache(
-        PodDiskMeter(roots, site.clock, pace).measure, clock=site.clock, pace=pace, max_age=_WALK_AGE
+        PodDiskMeter(roots, site.clock, pace).measure,
+        clock=site.clock,
+        pace=pace,
+        max_age=_WALK_AGE,
+        complain=site.teller.complain,
     )
     observer = NodeObserver(roots, options, clock=site.clock, disk_usage=walks)
     site.stack.callback(observer.close)

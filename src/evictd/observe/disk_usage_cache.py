@@ -6,9 +6,11 @@ were asked for are walked: where the filesystem is calm and the pod has no limit
 
 import threading
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from evictd.core.duration import SECOND
 from evictd.core.observation import Problem
+from evictd.guard import Complain, Guard, to_stderr
 from evictd.observe.pace import Pace
 from evictd.observe.pod_disk import DiskRequest, PodDisk
 
@@ -29,7 +31,9 @@ class DiskUsageCache:
         clock: Callable[[], int],
         pace: Pace | None = None,
         max_age: int = MAX_AGE,
+        complain: Complain = to_stderr,
     ) -> None:
+        self._guard = Guard("disk-usage", complain)
         self.pace = pace or Pace()
         """Whoever needs quiet holds it: `with cache.pace: ...`."""
         self._measure = measure
@@ -85,16 +89,16 @@ class DiskUsageCache:
 
     def renew_one(self) -> bool:
         """Measure the pod that needs it most; false when there is none."""
-        request = self._next(self._clock())
+        now = self._clock()
+        request = self._next(now)
         if request is None:
             return False
         self._walking = request
-        try:
-            result = self._measure(request)
-        finally:
-            self._walking = None
-        with self._lock:
-            self._results[request.uid] = result
+        result = self._guard.run(request.uid, partial(self._measure, request), now, otherwise=None)
+        self._walking = None
+        if result is not None:
+            with self._lock:
+                self._results[request.uid] = result
         return True
 
     def _next(self, now: int) -> DiskRequest | None:
@@ -102,6 +106,7 @@ class DiskUsageCache:
             due = [
                 (known.time if (known := self._results.get(uid)) is not None else -1, place, request)
                 for place, (uid, request) in enumerate(self._wanted.items())
+                if not self._guard.rests(uid, now)
             ]
         time, _, request = min(due, default=(now, 0, None), key=lambda row: row[:2])
         return request if time < 0 or now - time >= self._max_age else None
@@ -109,6 +114,6 @@ class DiskUsageCache:
     def _run(self) -> None:
         while not self._stopped.is_set():
             self._wake.clear()
-            if not self.renew_one():
+            if not self._guard.run("step", self.renew_one, self._clock(), otherwise=False):
                 seconds = self._max_age / SECOND if self._wanted else _IDLE_SECONDS
                 self._wake.wait(seconds)

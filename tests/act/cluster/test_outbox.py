@@ -1,5 +1,6 @@
 """Order and pace of what goes to the API server."""
 
+import time
 from dataclasses import dataclass, field
 
 import pytest
@@ -118,6 +119,45 @@ def test_a_refusal_is_the_lanes_own_business_and_holds_nobody_up() -> None:
 def test_an_idle_box_sleeps_until_something_is_due(due: int | None) -> None:
     """Or until it is stirred."""
     assert outbox(Names([], due=due)).step(2 * SECOND) == (None if due is None else 5 * SECOND)
+
+
+def test_what_nobody_foresaw_in_one_lane_is_told_once_and_holds_no_other_up() -> None:
+    """The lane rests, is tried again, and goes on when it can."""
+    log: list[str] = []
+    told: list[str] = []
+    broken, other = Names(log, ["conditions"]), Names(log, ["event"])
+    broken.todo.insert(0, KeyError("lost"))
+    broken.todo.insert(0, KeyError("lost"))
+    box = Outbox(
+        [broken, other], clock=lambda: 0, random=lambda: 0.5, complain=lambda source, what: told.append(source + what)
+    )
+    assert box.step(0) == 0
+    assert (log, box.step(0)) == (["event"], 500 * MILLISECOND)
+    assert box.step(500 * MILLISECOND) == SECOND
+    (once,) = told
+    assert once.startswith("api-outboxunforeseen: KeyError")
+    assert box.step(1500 * MILLISECOND) == 0
+    assert log == ["event", "conditions"]
+
+
+def test_the_thread_outlives_whatever_is_raised() -> None:
+    """Also between the lanes, where nobody rests."""
+    log: list[str] = []
+    failures = [KeyError("lost")]
+
+    def each_step(_: int) -> None:
+        if failures:
+            raise failures.pop()
+
+    lane = Names(log)
+    box = Outbox([lane], clock=time.monotonic_ns, random=lambda: 0.5, each_step=each_step, complain=lambda *_: None)
+    box.start()
+    eventually(lambda: not failures)
+    lane.todo.append("a")
+    box.stir()
+    eventually(lambda: log == ["a"])
+    box.close()
+    assert not box._thread.is_alive()
 
 
 def test_the_thread_sends_drains_and_ends() -> None:

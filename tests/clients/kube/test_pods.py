@@ -48,6 +48,36 @@ def test_lists_only_this_node_and_follows_it(api: ApiServer, transport: Transpor
     assert [line.query["fieldSelector"] for line in api.requests()] == ["spec.nodeName=n1"] * 2
 
 
+def test_what_nobody_foresaw_is_told_and_the_watch_begins_again_with_a_list(
+    api: ApiServer, transport: Transport
+) -> None:
+    """A change that could not be taken in is not lost, and the thread goes on."""
+    told: list[str] = []
+    failures: list[Exception] = []
+
+    def changed() -> None:
+        if failures:
+            raise failures.pop()
+
+    watch = PodWatch(
+        transport, "n1", clock=clock, random=lambda: 0.01, changed=changed, complain=lambda _, what: told.append(what)
+    )
+    watch.start()
+    try:
+        eventually(lambda: watch.snapshot.synced)
+        failures.append(ZeroDivisionError("nobody knows why"))
+        api.store.create("pods", pod("a"))
+        eventually(lambda: told)
+        api.store.create("pods", pod("b"))
+        eventually(sees(watch, "a", "b"))
+        eventually(lambda: not watch.snapshot.problem)
+    finally:
+        watch.close()
+    (once,) = told
+    assert "ZeroDivisionError: nobody knows why" in once
+    assert [line.what for line in api.requests(watches=False)] == ["list pods"] * 2
+
+
 def test_nothing_is_known_before_the_first_list(api: ApiServer, transport: Transport) -> None:
     """An unreachable server is not an empty node."""
     api.fault(verb="list", status=500)

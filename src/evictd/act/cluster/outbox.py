@@ -8,11 +8,13 @@ each lane, not a replay. While nobody answers only one request at a time tries, 
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol
 
 from evictd.clients.kube.backoff import Backoff
 from evictd.core.duration import SECOND
 from evictd.errors import ApiRefusedError, ApiUnavailableError
+from evictd.guard import Complain, Guard, to_stderr
 
 PER_SECOND = 5
 _CONFLICT = 409
@@ -51,7 +53,9 @@ class Outbox:
         random: Callable[[], float],
         per_second: int = PER_SECOND,
         each_step: Callable[[int], int | None] = lambda _: None,
+        complain: Complain = to_stderr,
     ) -> None:
+        self._guard = Guard("api-outbox", complain)
         self._each_step = each_step
         self._lanes = tuple(lanes)
         self._clock = clock
@@ -90,27 +94,45 @@ class Outbox:
 
     def _run(self) -> None:
         while not self._stop:
-            wait = self.step(self._clock())
+            now = self._clock()
+            wait = self._guard.run("step", partial(self.step, now), now, otherwise=None)
+            if wait is None:
+                wait = self._guard.wait(now)
             if wait is None or wait > 0:
                 self._stir.wait(None if wait is None else wait / SECOND)
                 self._stir.clear()
 
     def step(self, now: int) -> int | None:
         """Send at most one request; gives the nanoseconds until the next look, `None` for "when something stirs"."""
-        again = self._each_step(now)
+        again = None
+        if not self._guard.rests("each step", now):
+            again = self._guard.run("each step", partial(self._each_step, now), now, otherwise=None)
         opens = self._closed_until
         if len(self._sent) == self._sent.maxlen:
             opens = max(opens, self._sent[0] + SECOND)
         if now < opens:
             return max(0, min(opens, again or opens) - now)
         for lane in self._lanes:
+            if not self._guard.rests(id(lane), now) and self._serve(lane, now):
+                return 0
+        self._on_idle()
+        due = [
+            at for lane in self._lanes if not self._guard.rests(id(lane), now) and (at := lane.due_at(now)) is not None
+        ]
+        rest = self._guard.wait(now)
+        due += [] if rest is None else [now + rest]
+        return max(0, min(due) - now) if due else None
+
+    def _serve(self, lane: Lane, now: int) -> bool:
+        """Send what a lane has; whether it had something. A lane that fails rests, and the others go on."""
+
+        def serve() -> bool:
             call = lane.call(now)
             if call is not None:
                 self._send(lane, call, now)
-                return 0
-        self._on_idle()
-        due = [at for lane in self._lanes if (at := lane.due_at(now)) is not None]
-        return max(0, min(due) - now) if due else None
+            return call is not None
+
+        return self._guard.run(id(lane), serve, now, otherwise=False)
 
     def _send(self, lane: Lane, call: Call, now: int) -> None:
         self._sent.append(now)

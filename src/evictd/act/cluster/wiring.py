@@ -35,6 +35,7 @@ from evictd.core.decision import EvictPod, RecordEvent
 from evictd.core.observation import Problem
 from evictd.core.pod import Pod
 from evictd.core.termination import Way
+from evictd.guard import Complain, to_stderr
 
 EVICTED = "Evicted"
 WARNING = "Warning"
@@ -148,18 +149,20 @@ def build(
     wake: Callable[[], None] = lambda: None,
     rhythm: Rhythm = KUBELET_RHYTHM,
     environ: Mapping[str, str] | None = None,
+    complain: Complain = to_stderr,
 ) -> Cluster:
     """Make the cluster's face of the daemon; nothing is sent and no thread runs before `start`.
 
     `settings` is the `cluster` part of the configuration, `node_name` its `nodeName` or the host's name. `stopper` stops pods
     through the runtime. `clock` gives boot-time nanoseconds, `wall` nanoseconds since the epoch, `random` numbers in [0, 1).
-    `wake` is called, from another thread, when the pods of the node have changed. Raises `InputError` for a credential that
+    `wake` is called, from another thread, when the pods of the node have changed, `complain` when something failed that nobody
+    foresaw. Raises `InputError` for a credential that
     cannot be used; a server that does not answer is no error, but a problem that `problems` tells.
     """
     environ = os.environ if environ is None else environ
     transport = Transport(Credentials(settings.kubeconfig, environ=environ))
     bell = _Bell(wake)
-    watch = PodWatch(transport, node_name, clock=clock, random=random, changed=bell.changed)
+    watch = PodWatch(transport, node_name, clock=clock, random=random, changed=bell.changed, complain=complain)
     reporter = ClusterReporter(
         NodeClient(transport, node_name),
         node_name,
@@ -175,7 +178,7 @@ def build(
     evictor = _evictor(settings, client, stopper, watch, reporter, events=events, wall=wall, bell=bell)
     leftovers = Leftovers(client, lambda: watch.snapshot, time_to_live=settings.evicted_pod_ttl)
     lanes = (reporter, evictor, events, leftovers)
-    outbox = Outbox(lanes, clock=clock, random=random, each_step=evictor.advance)
+    outbox = Outbox(lanes, clock=clock, random=random, each_step=evictor.advance, complain=complain)
     bell.outbox = outbox
     return Cluster(
         watch=watch,

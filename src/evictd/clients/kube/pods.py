@@ -14,6 +14,7 @@ from evictd.clients.kube.transport import LineStream, Transport
 from evictd.codec.slim_pods import PodEvent, SlimPod, WatchType, decode_event, decode_page
 from evictd.core.duration import SECOND
 from evictd.errors import ApiRefusedError, ApiUnavailableError, EvictdError, InputError
+from evictd.guard import Complain, Guard, to_stderr
 
 PODS = "/api/v1/pods"
 PAGE = 250
@@ -56,7 +57,9 @@ class PodWatch:
         changed: Callable[[], None] = lambda: None,
         page: int = PAGE,
         watch_seconds: int = WATCH_SECONDS,
+        complain: Complain = to_stderr,
     ) -> None:
+        self._guard = Guard("pod-watch", complain)
         self._transport = transport
         self._selector = f"spec.nodeName={node_name}"
         self._clock = clock
@@ -92,19 +95,29 @@ class PodWatch:
 
     def _run(self) -> None:
         while not self._stop.is_set():
-            try:
-                if self._relist:
-                    self._list()
-                began = self._clock()
-                self._watch()
-            except EvictdError as error:
-                self._failed(error)
-                continue
-            # A server that ends watches at once is not asked again at once.
-            if self._clock() - began < _SHORT:
-                self._wait(self._backoff.next())
-            else:
-                self._backoff.reset()
+            now = self._clock()
+            if not self._guard.run("follow", self._follow, now, otherwise=False):
+                # What the snapshot missed is unknown: begin again with a list.
+                self._relist = True
+                self._snapshot = replace(self._snapshot, problem="the watch failed in a way that nobody foresaw")
+                self._wait(self._guard.wait(now) or _SHORT)
+
+    def _follow(self) -> bool:
+        """List if need be, and watch once; an error that was foreseen is waited out."""
+        try:
+            if self._relist:
+                self._list()
+            began = self._clock()
+            self._watch()
+        except EvictdError as error:
+            self._failed(error)
+            return True
+        # A server that ends watches at once is not asked again at once.
+        if self._clock() - began < _SHORT:
+            self._wait(self._backoff.next())
+        else:
+            self._backoff.reset()
+        return True
 
     def _failed(self, error: EvictdError) -> None:
         if self._stop.is_set():
