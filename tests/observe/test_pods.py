@@ -13,7 +13,7 @@ from evictd.clients.cri.values import (
     SandboxState,
 )
 from evictd.codec.manifest import Manifest, decode_manifest
-from evictd.core.container_gc import PodFate
+from evictd.core.container_gc import PodFate, evict_pod_log_directories
 from evictd.core.pod import PodSource
 from evictd.core.qos import QOSClass
 from evictd.observe.manifests import Manifests
@@ -256,6 +256,39 @@ def test_the_fate_of_each_pod() -> None:
 
 def test_nobody_is_gone_while_the_manifests_cannot_be_read() -> None:
     assert not node_pods(view(), Manifests(complete=False)).fates.all_sources_ready
+
+
+LOGS = ("default_web_u-new", "default_web-node1_u-new", "default_gone_u-gone")
+
+
+def logs_that_go(*rows: Sandbox | Container, manifests: tuple[Manifest, ...]) -> tuple[str, ...]:
+    return evict_pod_log_directories(LOGS, look(*rows, manifests=manifests, node="Node1").fates)
+
+
+@pytest.mark.parametrize(
+    ("found", "gone"),
+    [
+        (manifest(), ["default_gone_u-gone"]),
+        (manifest("else", uid="u-new"), ["default_gone_u-gone"]),
+        (manifest(annotations={"kubernetes.io/config.hash": "u-new"}), ["default_gone_u-gone"]),
+        (manifest(uid="another"), list(LOGS)),
+    ],
+    ids=["by name", "by uid", "by hash", "another"],
+)
+def test_a_pod_of_a_manifest_exists_before_it_has_a_sandbox(found: Manifest, gone: list[str]) -> None:
+    assert logs_that_go(manifests=(found,)) == tuple(gone)
+
+
+def test_a_static_pod_that_is_up_awaits_nobody_else_of_its_name() -> None:
+    old = sandbox("web-node1", NOT_READY, uid="u-old", sandbox_id="old")
+    assert logs_that_go(old, manifests=(manifest(),)) == LOGS[2:]
+    assert logs_that_go(old, sandbox("web-node1", uid="u-newer"), manifests=(manifest(),)) == LOGS
+
+
+def test_an_evicted_pod_is_gone_though_a_manifest_describes_it() -> None:
+    row = sandbox("web", NOT_READY, uid="u-new")
+    evicted = look(row, manifests=(manifest(uid="u-new"),), evicted=("u-new",))
+    assert evicted.fates.of("u-new") is PodFate.REMOVED
 
 
 # --- names that make no sense -----------------------------------------------------------------------------------------

@@ -56,9 +56,13 @@ def node_pods(
     for sandbox in view.sandboxes:
         # A pod that makes no sense is left alone by the collectors too.
         fates.setdefault(sandbox.uid, PodFate.ACTIVE)
+    for uid in lookup.uids:
+        # One that has no sandbox yet, or no longer, is to run here all the same.
+        fates.setdefault(uid, PodFate.ACTIVE)
+    up = {(group.sandbox.namespace, group.sandbox.name) for group in groups if group.ready}
     return NodePods(
         active=tuple(sorted(active, key=lambda pod: (pod.namespace, pod.name, pod.uid))),
-        fates=PodFates(by_uid=fates, all_sources_ready=manifests.complete),
+        fates=PodFates(by_uid=fates, all_sources_ready=manifests.complete, awaited=lookup.awaited(up)),
         problems=(*problems, *lookup.problems),
     )
 
@@ -170,6 +174,16 @@ class _Lookup:
                 self.problems.append(Problem(source="manifests", detail=detail))
             else:
                 self._by_name.update(dict.fromkeys(names, manifest))
+
+    @property
+    def uids(self) -> Collection[str]:
+        """The uids that the manifests tell."""
+        return self._by_uid.keys()
+
+    def awaited(self, up: Collection[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+        """Give the names whose uid only a sandbox will tell; `up` are those that have one: what else bears them is old."""
+        described = {id(self._by_name[name]) for name in up if name in self._by_name}
+        return frozenset(name for name, manifest in self._by_name.items() if id(manifest) not in described)
 
     def find(self, sandbox: Sandbox) -> Manifest | None:
         """Give the manifest of this sandbox's pod, if there is one."""
