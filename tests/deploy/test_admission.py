@@ -1,12 +1,8 @@
-"""The admission policy's expressions, evaluated: own node and own pods only, and on the node nothing but evictd's taints.
-
-Needs an evaluator of the Common Expression Language (`common-expression-language` on PyPI); without it this is skipped.
-"""
+"""The admission policy's expressions, evaluated: own node and own pods only, and on the node nothing but evictd's taints."""
 
 import copy
-import importlib
-from typing import Any
 
+import cel
 import pytest
 
 from tests.deploy.manifests import USER, Json, base
@@ -18,14 +14,7 @@ THEIRS = {"key": "dedicated", "effect": "NoSchedule"}
 POLICY: Json = next(item for item in base() if item["kind"] == "ValidatingAdmissionPolicy")["spec"]
 
 
-@pytest.fixture(scope="module")
-def cel() -> Any:
-    """The evaluator."""
-    pytest.importorskip("cel", reason="common-expression-language is not installed")
-    return importlib.import_module("cel")
-
-
-def refusals(cel: Any, resource: str, name: str, new: Json | None, old: Json, bound_to: str = "n1") -> list[str]:
+def refusals(resource: str, name: str, new: Json | None, old: Json, bound_to: str = "n1") -> list[str]:
     """The messages of the validations that say no."""
     extra = {NODE_NAME: [bound_to]} if bound_to else {}
     request = {
@@ -45,34 +34,34 @@ def tainted(*taints: Json) -> Json:
     return made
 
 
-def test_what_evictd_does_is_allowed(cel: Any) -> None:
+def test_what_evictd_does_is_allowed() -> None:
     """Conditions and its own taints on its node, status and deletion of its pods."""
     bare = node()
     bare["spec"].pop("taints", None)
     changed = copy.deepcopy(bare)
     changed["status"]["conditions"] = []
-    assert refusals(cel, "nodes", "n1", changed, bare) == []
-    assert refusals(cel, "nodes", "n1", tainted(OURS), bare) == []
-    assert refusals(cel, "nodes", "n1", tainted(THEIRS), tainted(THEIRS, OURS)) == []
+    assert refusals("nodes", "n1", changed, bare) == []
+    assert refusals("nodes", "n1", tainted(OURS), bare) == []
+    assert refusals("nodes", "n1", tainted(THEIRS), tainted(THEIRS, OURS)) == []
     mine = pod("a")
-    assert refusals(cel, "pods", "a", None, mine) == []
-    assert refusals(cel, "pods", "a", mine, mine) == []
+    assert refusals("pods", "a", None, mine) == []
+    assert refusals("pods", "a", mine, mine) == []
 
 
 @pytest.mark.parametrize("bound_to", ["n2", ""])
-def test_another_nodes_token_and_one_of_no_node_are_refused(cel: Any, bound_to: str) -> None:
+def test_another_nodes_token_and_one_of_no_node_are_refused(bound_to: str) -> None:
     """For the node as for its pods."""
-    assert refusals(cel, "nodes", "n1", node(), node(), bound_to=bound_to)
-    assert refusals(cel, "pods", "a", None, pod("a"), bound_to=bound_to)
+    assert refusals("nodes", "n1", node(), node(), bound_to=bound_to)
+    assert refusals("pods", "a", None, pod("a"), bound_to=bound_to)
 
 
-def test_on_the_node_nothing_else_may_change(cel: Any) -> None:
+def test_on_the_node_nothing_else_may_change() -> None:
     """Others' taints, labels, annotations, schedulability."""
-    assert refusals(cel, "nodes", "n1", tainted(), tainted(THEIRS))
-    assert refusals(cel, "nodes", "n1", tainted(THEIRS, OURS), tainted())
+    assert refusals("nodes", "n1", tainted(), tainted(THEIRS))
+    assert refusals("nodes", "n1", tainted(THEIRS, OURS), tainted())
     for change in (
         {"metadata": {**node()["metadata"], "labels": {"a": "b"}}},
         {"metadata": {**node()["metadata"], "annotations": {"a": "b"}}},
         {"spec": {**node()["spec"], "unschedulable": True}},
     ):
-        assert refusals(cel, "nodes", "n1", {**node(), **change}, node())
+        assert refusals("nodes", "n1", {**node(), **change}, node())

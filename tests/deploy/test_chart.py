@@ -1,16 +1,13 @@
 """The Helm chart: its values have a schema that refuses mistakes, and with the default values it is the base of kustomize.
 
-Rendering needs Helm itself: the package `helm-python-sdk` (Helm 4 as a library) or a `helm` binary; without either it is skipped.
+It is rendered by Helm itself, as a library.
 """
 
 import copy
-import importlib
 import json
-import shutil
-import subprocess
 from pathlib import Path
-from typing import Any
 
+import helm_python
 import jsonschema
 import pytest
 import yaml
@@ -36,18 +33,10 @@ def changed(path: str, value: object) -> Json:
     return made
 
 
-def rendered(values: Json, tmp_path: Path) -> dict[tuple[str, str], Json]:
+def rendered(values: Json) -> dict[tuple[str, str], Json]:
     """What Helm makes of the chart, by kind and name."""
-    texts: list[str]
-    if shutil.which("helm"):
-        (tmp_path / "values.yaml").write_text(yaml.safe_dump(values))
-        command = ["helm", "template", "evictd", str(CHART), "-n", "evictd", "-f", str(tmp_path / "values.yaml")]
-        texts = [subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout]
-    else:
-        pytest.importorskip("helm_python", reason="neither a helm binary nor helm-python-sdk is installed")
-        helm: Any = importlib.import_module("helm_python")
-        with helm.Chart.load(str(CHART)) as chart:
-            texts = list(chart.render(values, name="evictd", namespace="evictd").values())
+    with helm_python.Chart.load(str(CHART)) as chart:
+        texts = list(chart.render(values, name="evictd", namespace="evictd").values())
     items = [item for text in texts for item in yaml.safe_load_all(text) if item]
     return {(item["kind"], item["metadata"]["name"]): item for item in items}
 
@@ -83,7 +72,7 @@ def test_mistakes_are_refused(path: str, value: object) -> None:
 
 def test_with_the_default_values_it_is_the_base(tmp_path: Path) -> None:
     """Object by object, but for the generated name of the ConfigMap and the checksum that goes with it."""
-    made = rendered(VALUES, tmp_path)
+    made = rendered(VALUES)
     daemon = made[("DaemonSet", "evictd")]
     del daemon["spec"]["template"]["metadata"]["annotations"]
     config = made.pop(("ConfigMap", "evictd"))
@@ -94,12 +83,12 @@ def test_with_the_default_values_it_is_the_base(tmp_path: Path) -> None:
     assert (settings.cluster.kubeconfig, settings.warnings) == ("in-cluster", ())
 
 
-def test_every_rendered_object_fits_the_types_of_the_api(tmp_path: Path) -> None:
+def test_every_rendered_object_fits_the_types_of_the_api() -> None:
     """Also with the values that take parts away."""
     values = changed("evictionAPI", False)
     values["evictd"]["cluster"]["podTermination"] = "Delete"
     values["admissionPolicy"] = False
-    made = rendered(values, tmp_path)
+    made = rendered(values)
     assert [fault for item in made.values() for fault in models.faults(item)] == []
     assert ("ValidatingAdmissionPolicy", "evictd-own-node") not in made
     rules = made[("ClusterRole", "evictd")]["rules"]
