@@ -6,25 +6,34 @@ Evidence comes from the double. With every write it notes who was running when t
 
 import shutil
 import threading
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from evictd.act.cluster.conditions import TAINTS
 from evictd.clients.cri import CriClient
 from evictd.clients.cri.values import ContainerState
+from evictd.core.signal import NodeCondition
 from evictd.demo.node import DisposableNode
 from evictd.demo.pods import CONFIG_SOURCE, RunningPod, VolumeRecipe, manifest
+from evictd.errors import EvictdError
 from tests.e2e.story import SLEEPS, Story
 from tests.kube.api_server import ApiServer, Logged
 from tests.kube.kubelet import Containers, Kubelet
 from tests.kube.objects import node as node_object
 from tests.kube.store import Json, Key, stamp
+from tests.kube.waiting import eventually
 
 NODE_NAME = "n1"
 NODE: Key = ("nodes", "", NODE_NAME)
 OWN = "Evictd"
+MIB = 1 << 20
+CONFIG_MIRROR = "kubernetes.io/config.mirror"
 READING = {"get", "list", "watch"}
 
 
@@ -36,6 +45,8 @@ class Runtime(Containers):
 
     def __init__(self, node: DisposableNode) -> None:
         super().__init__()
+        self.left_alone: set[str] = set()
+        """Uids of the pods to which the kubelet gives all the grace that they have."""
         self._client = CriClient(node.endpoint)
         self._folder = node.kubelet_folder / "pods"
 
@@ -51,12 +62,21 @@ class Runtime(Containers):
 
     def stop(self, uid: str, *names: str, exit_code: int = 137) -> None:
         """End the pod, and remove its volumes as a kubelet does."""
+        if uid in self.left_alone and self.running(uid):
+            return
         with self.lock:
             for sandbox in self._client.list_sandboxes():
                 if sandbox.uid == uid:
-                    self._client.stop_sandbox(sandbox.id)
+                    eventually(partial(self._stopped, sandbox.id))
             shutil.rmtree(self._folder / uid, ignore_errors=True)
             self.by_pod[uid] = dict.fromkeys(names or ("main",), exit_code)
+
+    def _stopped(self, sandbox_id: str) -> bool:
+        try:
+            self._client.stop_sandbox(sandbox_id)
+        except EvictdError:  # evictd stops it at the same moment; a kubelet tries again
+            return False
+        return True
 
     def close(self) -> None:
         self._client.close()
@@ -79,6 +99,15 @@ class Write:
         """The name of the object."""
         return self.line.attributes.name
 
+    def status_of(self, kind: str) -> str:
+        """The status that a patch gives a condition."""
+        rows = (self.line.body.get("status") or {}).get("conditions") or []
+        return next((row["status"] for row in rows if row["type"] == kind), "")
+
+    def sets(self, kind: str) -> bool:
+        """Whether a patch sets this condition."""
+        return self.status_of(kind) == "True"
+
 
 class WitnessServer(ApiServer):
     """The API server double of one real node."""
@@ -100,6 +129,11 @@ class WitnessServer(ApiServer):
         with self._noting:
             found = list(self._writes)
         return [each for each in found if what in ("", each.what) and name in ("", each.name)]
+
+    def said_of(self, kind: str, *, since: int = 0) -> list[str]:
+        """The statuses that a condition was given, one after the other, beginning with this write; repetitions left out."""
+        statuses = [status for write in self.writes()[since:] if (status := write.status_of(kind))]
+        return [status for status, _ in groupby(statuses)]
 
     def node(self) -> Json:
         """The node's object."""
@@ -177,15 +211,56 @@ class ClusterStory(Story):
         """Wait until evictd has said for the first time how the node is."""
         self.until(lambda: "ready" in self.conditions(), "the node is reported calm")
 
+    def until_settled(self, *victims: str) -> None:
+        """Wait until these pods' objects are gone and the node is as calm as before: no condition, no taint."""
+        self.until(lambda: not any(self.api.pod(name) for name in victims), "the victims' objects are gone")
+        self.until_calm("pressure")
+        self.until(lambda: not self.api.taints(), "the taints are gone")
+
+    def verify_face(self, pressure: str, *victims: str) -> None:
+        """What the API server was told of one time of pressure: everything once, in order, and about nobody else."""
+        api, own = self.api, OWN + pressure
+        assert api.said_of(own) == ["False", "True", "False"]
+        reported = next(w for w in api.writes("patch nodes/status") if w.sets(own))
+        self.until(lambda: len(api.writes("patch nodes")) >= 2, "the second change of the taints is noted")
+        tainted, cleared = api.writes("patch nodes")
+        assert [row["key"] for row in tainted.line.body["spec"]["taints"]] == [TAINTS[NodeCondition(pressure)]]
+        assert all(row["$patch"] == "delete" for row in cleared.line.body["spec"]["taints"])
+        about_pods = [w for w in api.writes() if w.line.attributes.resource == "pods"]
+        assert {w.name for w in about_pods} == set(victims)
+        assert {w.line.status for w in api.writes()} <= {200, 201}
+        for name in victims:
+            (event,) = [each for each in api.events("Evicted") if each["regarding"]["name"] == name]
+            assert event["regarding"]["uid"] == self.uid(name)
+        if victims:
+            assert self.uid(victims[0]) in reported.alive & tainted.alive
+            assert reported.line.at < tainted.line.at < about_pods[0].line.at
+        told = [(e["regarding"].get("uid"), e["reason"], e["note"]) for e in api.store.list("events")[0]]
+        assert len(told) == len(set(told))
+
+    def leaves(self, mib: int) -> int:
+        """How many MiB to write so that so many are left."""
+        return self.free_bytes() // MIB - mib
+
+    def ballast(self, mib: int) -> Path:
+        """Fill the disk with a file of nobody's until so many MiB are left."""
+        made = self.node.kubelet_folder / "ballast"
+        made.write_bytes(bytes(self.leaves(mib) * MIB))
+        return made
+
     def uid(self, name: str) -> str:
         """The uid of a pod that was started."""
         return self.pods[name].uid
 
 
 def bound(pod: RunningPod) -> Json:
-    """A running pod as the API server shows it."""
+    """A running pod as the API server shows it; a static one by its mirror."""
     made: Json = manifest(pod.recipe, pod.uid)
-    made["metadata"]["annotations"].pop(CONFIG_SOURCE, None)
+    if pod.recipe.source == "api":
+        made["metadata"]["annotations"].pop(CONFIG_SOURCE, None)
+    else:  # the mirror of a static pod, which has a uid of its own
+        made["metadata"]["annotations"][CONFIG_MIRROR] = pod.uid
+        made["metadata"]["uid"] = str(uuid.uuid4())
     made["spec"]["nodeName"] = NODE_NAME
     made["status"] = {"phase": "Running", "startTime": stamp(), "conditions": []}
     return made

@@ -9,7 +9,7 @@ from evictd.demo.disks import DiskRecipe
 from evictd.demo.node import DisposableNode
 from evictd.demo.pods import VolumeRecipe
 from tests.conftest import NodeFactory
-from tests.e2e.cluster_story import READING, ClusterStory, Write, a_cluster
+from tests.e2e.cluster_story import READING, ClusterStory, a_cluster
 from tests.e2e.story import STUBBORN, Story, takes_memory, writes
 from tests.kube.verbs import Budget
 
@@ -40,17 +40,6 @@ def leaves(story: Story, mib: int) -> int:
     return story.free_bytes() // MIB - mib
 
 
-def status_of(write: Write, kind: str) -> str:
-    """The status that a patch gives a condition."""
-    rows = (write.line.body.get("status") or {}).get("conditions") or []
-    return next((row["status"] for row in rows if row["type"] == kind), "")
-
-
-def sets(write: Write, kind: str) -> bool:
-    """Whether a patch sets this condition."""
-    return status_of(write, kind) == "True"
-
-
 def test_beside_a_kubelet_condition_and_taint_come_before_the_kill(small: DisposableNode, tmp_path: Path) -> None:
     """Own types; the event with its annotations; marked, then deleted by its uid; all taken back when it is over."""
     with a_cluster(small, tmp_path) as api, ClusterStory(small, api, HARD) as story:
@@ -64,14 +53,14 @@ def test_beside_a_kubelet_condition_and_taint_come_before_the_kill(small: Dispos
         story.verify(evicted=["writer"], innocent=["innocent"], starved="ephemeral-storage")
         victim = story.uid("writer")
 
-        reported = next(w for w in api.writes("patch nodes/status") if sets(w, "EvictdDiskPressure"))
+        reported = next(w for w in api.writes("patch nodes/status") if w.sets("EvictdDiskPressure"))
         tainted = api.writes("patch nodes")[0]
         assert [row["key"] for row in tainted.line.body["spec"]["taints"]] == ["evictd.io/disk-pressure"]
         assert victim in reported.alive & tainted.alive
 
         marked = api.writes("patch pods/status", "writer")[0]
         deleted = api.writes("delete pods", "writer")[0]
-        assert sets(marked, "DisruptionTarget")
+        assert marked.sets("DisruptionTarget")
         assert deleted.line.body["preconditions"] == {"uid": victim}
         assert deleted.line.body["gracePeriodSeconds"] >= 1
         assert reported.line.at < tainted.line.at < marked.line.at < deleted.line.at
@@ -79,7 +68,7 @@ def test_beside_a_kubelet_condition_and_taint_come_before_the_kill(small: Dispos
         (event,) = api.events("Evicted")
         assert event["regarding"]["uid"] == victim
         assert event["metadata"]["annotations"]["starved_resource"] == "ephemeral-storage"
-        cleared = [w for w in api.writes("patch nodes/status") if status_of(w, "EvictdDiskPressure") == "False"]
+        cleared = [w for w in api.writes("patch nodes/status") if w.status_of("EvictdDiskPressure") == "False"]
         assert cleared[-1].line.at - reported.line.at >= 2
         assert not [w for w in api.writes() if w.name == "innocent"]
 
@@ -107,13 +96,13 @@ def test_without_a_kubelet_the_status_says_what_became_of_a_stopped_pod(make_nod
         story.until_calm("MemoryPressure")
         story.verify(evicted=["hog"], innocent=["guaranteed", "important"], starved="memory")
 
-        reported = next(w for w in api.writes("patch nodes/status") if sets(w, "MemoryPressure"))
+        reported = next(w for w in api.writes("patch nodes/status") if w.sets("MemoryPressure"))
         assert story.uid("hog") in reported.alive
         assert not [kind for kind in api.reported() if kind.startswith("Evictd")]
         assert api.taints() == set()
         written = api.writes("patch pods/status", "hog")[0]
         assert story.uid("hog") not in written.alive
-        assert sets(written, "DisruptionTarget")
+        assert written.sets("DisruptionTarget")
         status = api.pod("hog")["status"]
         assert (status["phase"], status["reason"]) == ("Failed", "Evicted")
         assert "low on resource: memory" in status["message"]
@@ -203,7 +192,7 @@ def test_the_api_server_is_away_when_the_disk_fills(small: DisposableNode, tmp_p
         assert story.evicted() == ["writer"]
         assert story.running() == {"innocent"}
         late = api.writes()[heard:]
-        order = [w.what for w in late if w.what != "patch nodes/status" or sets(w, "EvictdDiskPressure")]
+        order = [w.what for w in late if w.what != "patch nodes/status" or w.sets("EvictdDiskPressure")]
         assert order[:4] == ["patch nodes/status", "patch nodes", "patch pods/status", "delete pods"]
 
 

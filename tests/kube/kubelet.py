@@ -125,6 +125,8 @@ class Kubelet:
 
     def _finish(self, key: Key, uid: str) -> None:
         self.containers.stop(uid)
+        if self.containers.running(uid):
+            return  # it still has its grace
         codes = self.containers.by_pod.get(uid, {}).values()
         self._write(key, uid, {"phase": "Succeeded" if all(code == 0 for code in codes) else "Failed"})
         with self.store.changed:

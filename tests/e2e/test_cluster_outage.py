@@ -1,0 +1,215 @@
+"""The API server is away for long, or evictd itself is: what is on record meanwhile, and how it is put right."""
+
+import time
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evictd.act.cluster.conditions import VALID, stale
+from evictd.clients.kube.nodes import Condition
+from evictd.core.duration import SECOND
+from evictd.demo.disks import DiskRecipe
+from evictd.demo.node import DisposableNode
+from evictd.demo.pods import VolumeRecipe
+from tests.conftest import NodeFactory
+from tests.e2e.cluster_story import ClusterStory, WitnessServer, a_cluster
+from tests.e2e.story import writes
+
+pytestmark = [pytest.mark.root, pytest.mark.containerd]
+
+DATA = (VolumeRecipe(name="data"),)
+HARD = {"evictionHard": {"nodefs.available": "40Mi"}, "evictionPressureTransitionPeriod": "1s"}
+OWN = "EvictdDiskPressure"
+TAINT = "evictd.io/disk-pressure:NoSchedule"
+CYCLE_MILLISECONDS = 100
+MANY_CYCLES = 40
+AT_ONCE_SECONDS = 10
+"""Stopping takes the half second for which the report is waited for, a second of grace, and what a busy machine adds."""
+
+
+@pytest.fixture(scope="module")
+def disk_node(make_module_node: NodeFactory) -> DisposableNode:
+    """One node with a small disk for all stories."""
+    return make_module_node(node_disk=DiskRecipe(size_bytes=96 << 20, inodes=12_000))
+
+
+@pytest.fixture
+def small(disk_node: DisposableNode) -> Any:
+    """That node, empty before and after."""
+    yield disk_node
+    disk_node.remove_all_pods()
+    (disk_node.kubelet_folder / "ballast").unlink(missing_ok=True)
+
+
+def waits_for(path: str, then: str) -> str:
+    """Begin when the file is there."""
+    return f"while [ ! -e {path} ]; do sleep 0.05; done; {then}"
+
+
+def go(story: ClusterStory, name: str) -> None:
+    """Let a pod begin that waits for its file."""
+    (story.pods[name].volumes["data"] / "go").touch()
+
+
+def is_no_storm(api: WitnessServer, since: float) -> bool:
+    """Whether no six requests of the sending thread came within a second; lists and watches are another thread's.
+
+    Seen from the server the second is shorter: the first request comes late by a handshake.
+    """
+    at = [each.at for each in api.requests() if each.at >= since and each.attributes.verb not in {"list", "watch"}]
+    return len(at) > 5 and all(sixth - first >= 0.5 for first, sixth in zip(at, at[5:], strict=False))
+
+
+def test_a_long_outage_is_made_good_in_order_and_without_a_storm(small: DisposableNode, tmp_path: Path) -> None:
+    """Two pods go while nobody listens; then the node, its taint, the pods and the events arrive, each once."""
+    config = {**HARD, "evictionPressureTransitionPeriod": "60s", "nodeStatusReportFrequency": "5m"}
+    with (
+        a_cluster(small, tmp_path) as api,
+        ClusterStory(small, api, config, housekeepingInterval=f"{CYCLE_MILLISECONDS}ms") as story,
+    ):
+        story.until_reported()
+        for name in ("first", "second"):
+            story.pod(name, waits_for("/data/go", writes("/data", 60, pause=0.01)), volumes=DATA)
+        story.pod("innocent", requests={"ephemeral-storage": "5Mi"})
+        api.down()
+        down_at, heard = story.boot_clock(), len(api.requests())
+        went: list[str] = []
+        for name in ("first", "second"):
+            go(story, name)
+            story.until_evicted(*went, name)
+            went.append(name)
+            assert story.boot_clock() - story.evictions()[-1]["now"] < AT_ONCE_SECONDS * SECOND
+            # What the kubelet would give back once the server has told it of the deletion.
+            for file in story.pods[name].volumes["data"].iterdir():
+                file.unlink()
+        cycles = MANY_CYCLES * CYCLE_MILLISECONDS * SECOND // 1000
+        story.until(lambda: story.boot_clock() - down_at > cycles, "many cycles have passed")
+        assert len(api.requests()) == heard
+        up_at = time.monotonic()
+        api.up()
+        story.until(lambda: not api.pod("first") and not api.pod("second"), "the pods' objects are deleted")
+        story.until(lambda: len(api.events("Evicted")) == 2, "the events arrive")
+        assert story.running() == {"innocent"}
+        assert api.taints() == {TAINT}
+
+        late = [w for w in api.writes() if w.line.at >= up_at]
+        order = [(w.what, w.name) for w in late if not w.what.endswith("events")]
+        assert order == [
+            ("patch nodes/status", "n1"),
+            ("patch nodes", "n1"),
+            ("patch pods/status", "first"),
+            ("delete pods", "first"),
+            ("patch pods/status", "second"),
+            ("delete pods", "second"),
+        ]
+        assert late[0].sets(OWN)
+        assert [w.what for w in late[len(order) :]] == ["create events"] * (len(late) - len(order))
+        about = [(w.line.body["reason"], w.line.body["regarding"].get("uid")) for w in late[len(order) :]]
+        assert len(about) == len(set(about))
+        assert about.count(("Evicted", story.uid("first"))) == 1
+        assert about.count(("Evicted", story.uid("second"))) == 1
+        assert is_no_storm(api, up_at)
+        assert len([each for each in api.requests() if each.at >= up_at and each.attributes.verb == "list"]) <= 1
+
+        story.configure({"evictionPressureTransitionPeriod": "1s"})
+        story.reload()
+        story.until_settled()
+        assert story.evicted() == ["first", "second"]
+        assert is_no_storm(api, up_at)
+
+
+# --- a crash ----------------------------------------------------------------------------------------------------------
+
+
+def until_under_pressure(api: WitnessServer, story: ClusterStory) -> None:
+    """Fill the disk with what is nobody's, and wait until all of it is on record, in the API as in the state file."""
+    story.until_reported()
+    story.ballast(30)
+    story.until_condition("DiskPressure")
+    story.until(lambda: api.taints() == {TAINT}, "the node is tainted")
+    story.until(lambda: "DiskPressure" in (story.state / "state.json").read_text(), "the state is kept")
+
+
+def claims(api: WitnessServer) -> tuple[datetime, datetime]:
+    """When the condition was last renewed, and until when it says that it holds."""
+    row = api.reported()[OWN]
+    _, _, until = row["message"].partition("valid until ")
+    return datetime.fromisoformat(row["lastHeartbeatTime"]), datetime.fromisoformat(until.partition(" ")[0])
+
+
+def known_stale(api: WitnessServer, at: datetime) -> tuple[str, ...]:
+    """Which conditions a reader of the node's object recognises as stale at this time."""
+    rows = [
+        Condition(type=row["type"], status=row["status"], message=row["message"])
+        for row in api.node()["status"]["conditions"]
+    ]
+    return stale(rows, int(at.timestamp()) * SECOND)
+
+
+def test_a_crash_leaves_a_condition_that_says_itself_how_long_it_holds(small: DisposableNode, tmp_path: Path) -> None:
+    """Killed for good: condition and taint stay, and a reader knows by the words alone when to believe them no more."""
+    with a_cluster(small, tmp_path) as api, ClusterStory(small, api, HARD) as story:
+        until_under_pressure(api, story)
+        story.kill()
+        left = api.reported()[OWN]
+        renewed, until = claims(api)
+        assert (left["status"], left["reason"]) == ("True", "EvictdHasDiskPressure")
+        assert "reported by evictd" in left["message"]
+        assert until - renewed == timedelta(seconds=VALID // SECOND)
+        assert known_stale(api, until) == ()
+        assert known_stale(api, until + timedelta(seconds=1)) == (OWN,)
+        assert api.taints() == {TAINT}
+
+
+def test_a_restart_takes_over_what_a_crash_left_and_clears_it_in_its_time(
+    small: DisposableNode, tmp_path: Path
+) -> None:
+    """The pressure ended while nobody looked: the condition holds on without a new transition, then goes with its taint."""
+    config = {**HARD, "evictionPressureTransitionPeriod": "5s"}
+    with a_cluster(small, tmp_path) as api, ClusterStory(small, api, config) as story:
+        until_under_pressure(api, story)
+        since = api.reported()[OWN]["lastTransitionTime"]
+        story.kill()
+        killed_at, before = time.monotonic(), len(api.writes())
+        story.ballast(30).unlink()
+        story.start()
+        story.until(lambda: len(api.writes()) > before, "it reports")
+        assert api.writes()[before].sets(OWN)
+        assert api.reported()[OWN]["lastTransitionTime"] == since
+        story.until_settled()
+        assert api.said_of(OWN, since=before) == ["True", "False"]
+        cleared = next(w for w in api.writes()[before:] if w.status_of(OWN) == "False")
+        assert cleared.line.at - killed_at >= 4  # the last reading before the crash was at most one cycle old
+        assert api.reported()[OWN]["reason"] == "EvictdHasNoDiskPressure"
+        assert known_stale(api, datetime.now().astimezone() + timedelta(days=1)) == ()
+
+
+def test_a_start_that_remembers_nothing_clears_what_a_crash_left(small: DisposableNode, tmp_path: Path) -> None:
+    """As after a reboot of the node: the state is of another boot, the condition and the taint are in the API."""
+    with a_cluster(small, tmp_path) as api, ClusterStory(small, api, HARD) as story:
+        until_under_pressure(api, story)
+        story.kill()
+        before = len(api.writes())
+        story.ballast(30).unlink()
+        (story.state / "state.json").unlink()
+        story.start()
+        story.until_settled()
+        assert api.said_of(OWN, since=before) == ["False"]
+        assert api.reported()[OWN]["reason"] == "EvictdHasNoDiskPressure"
+
+
+def test_a_start_under_pressure_reports_before_it_kills(small: DisposableNode, tmp_path: Path) -> None:
+    """Whether a kubelet is there has still to be found out: the report comes first all the same."""
+    with a_cluster(small, tmp_path) as api, ClusterStory(small, api, HARD) as story:
+        story.kill()
+        story.pod("innocent", requests={"ephemeral-storage": "5Mi"})
+        story.pod("writer", writes("/data", story.leaves(28), pause=0.01), volumes=DATA)
+        story.until(lambda: story.free_bytes() < 35 << 20, "the disk is full")
+        story.start()
+        story.until_evicted("writer")
+        story.until_settled("writer")
+        reported = next(w for w in api.writes("patch nodes/status") if w.sets(OWN))
+        assert story.uid("writer") in reported.alive
+        assert story.evicted() == ["writer"]
