@@ -6,6 +6,7 @@ import pytest
 
 from evictd.codec.manifest import decode_manifest
 from evictd.core.pod import PodSource
+from evictd.core.qos import QOSClass
 from evictd.errors import InputError
 
 
@@ -37,6 +38,18 @@ def test_requests_priority_and_volumes_are_read() -> None:
     assert (pod.uid, pod.priority, pod.accounts.memory_request) == ("u1", 7, (64 << 20) * 10**9)
     assert [volume.name for volume in pod.volumes] == ["cache"]
     assert pod.spec_known
+
+
+def test_a_limit_is_a_request_where_there_is_none() -> None:
+    """Else a pod of limits alone would not be Guaranteed, and would exceed a request of nothing."""
+    amounts = {"cpu": "100m", "memory": "64Mi"}
+    containers = [{"name": "c", "resources": {"limits": amounts}}]
+    pod = decode_manifest(manifest({"name": "web"}, containers=containers, initContainers=containers)).pod
+    assert (pod.qos_class, pod.accounts.memory_request) == (QOSClass.GUARANTEED, (64 << 20) * 10**9)
+    part = [{"name": "c", "resources": {"limits": amounts, "requests": {"memory": "16Mi"}}}]
+    pod = decode_manifest(manifest({"name": "web"}, containers=part)).pod
+    assert (pod.qos_class, pod.accounts.memory_request) == (QOSClass.BURSTABLE, (16 << 20) * 10**9)
+    assert pod.containers[0].requests.keys() == {"cpu", "memory"}
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,17 @@
 """What a file in `staticPodPath` says of a pod.
 
 The kubelet's `tryDecodeSinglePod` and `applyDefaults` (`pkg/kubelet/config/common.go`) as far as eviction needs them: a
-manifest without `kubernetes.io/config.source` is a static pod, one without a namespace is in `default`. The uid that the
-kubelet makes for a manifest without one is a hash over Go's memory and cannot be made here; such a pod is known by its name.
+manifest without `kubernetes.io/config.source` is a static pod, one without a namespace is in `default`, a limit is a request
+where there is none. The uid that the kubelet makes for a manifest without one is a hash over Go's memory and cannot be made
+here; such a pod is known by its name.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from evictd.codec.pod import CONFIG_SOURCE, decode_pod
 from evictd.core.pod import Pod
+from evictd.core.resources import Container
 from evictd.errors import InputError
 
 CONFIG_HASH = "kubernetes.io/config.hash"
@@ -36,10 +38,20 @@ def decode_manifest(data: Mapping[str, object]) -> Manifest:
     if not pod.name:
         raise InputError("metadata.name: missing")
     return Manifest(
-        pod=pod if pod.namespace else replace(pod, namespace="default"),
+        pod=replace(
+            pod,
+            namespace=pod.namespace or "default",
+            containers=_defaulted(pod.containers),
+            init_containers=_defaulted(pod.init_containers),
+        ),
         config_hash=str(annotations.get(CONFIG_HASH, "")),
         restart_policy=str(spec.get("restartPolicy") or "Always"),
     )
+
+
+def _defaulted(containers: Iterable[Container]) -> tuple[Container, ...]:
+    """Let what has a limit and no request request its limit (`SetDefaults_Pod`); for other pods the API server does it."""
+    return tuple(replace(each, requests={**each.limits, **each.requests}) for each in containers)
 
 
 def _mapping(data: Mapping[str, object], key: str) -> Mapping[str, object]:
