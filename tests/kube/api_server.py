@@ -249,7 +249,7 @@ class _Handler(BaseHTTPRequestHandler):
             fault = double.faults.take(request.verb, resource)
             if fault is not None and fault.delay:
                 double.stopping.wait(fault.delay)
-            if fault is not None and (fault.status or fault.refuse):
+            if fault is not None and (fault.status or fault.refuse or fault.drip):
                 status = fault.status
                 raise _Injected(fault)  # noqa: TRY301 - the way out of a request that a test spoils
             self._authorise(request)
@@ -357,9 +357,20 @@ class _Handler(BaseHTTPRequestHandler):
         if fault.refuse:
             self._hang_up()
             return
+        if fault.drip:
+            self._drip(fault.drip)
+            return
         headers = {"Retry-After": fault.retry_after} if fault.retry_after else {}
         body = fault.body or json.dumps(StatusError(fault.status, "Injected", "injected by the test").body).encode()
         self._send(fault.status, body, headers)
+
+    def _drip(self, what: str) -> None:
+        self.close_connection = True
+        head = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n"
+        with contextlib.suppress(OSError):
+            self.wfile.write(head + (b"\r\n" if what == "body" else b"X-Long: "))
+            while not self.server.double.stopping.wait(0.05):
+                self.wfile.write(b" ")
 
     def _hang_up(self) -> None:
         self.close_connection = True

@@ -21,6 +21,8 @@ class Fault:
     """Send only so many bytes of the answer, then close the connection."""
     refuse: bool = False
     """Close the connection without an answer."""
+    drip: str = ""
+    """Send the `headers` or the `body` of an endless answer byte by byte, until the client has gone or the server stops."""
     times: int = -1
 
     def matches(self, verb: str, resource: str) -> bool:

@@ -16,11 +16,15 @@ import urllib3
 from kubernetes.client.rest import RESTClientObject
 
 from evictd.clients.kube.credentials import Credentials, unauthorized
+from evictd.clients.kube.deadline import POOLS, Deadline
 from evictd.codec.slim_pods import FIELD_MANAGER
 from evictd.errors import ApiRefusedError, ApiUnavailableError
 
 CONNECT_SECONDS = 5.0
 READ_SECONDS = 10.0
+"""From one byte to the next."""
+WHOLE_SECONDS = 60.0
+"""For a whole request, its answer included; a watch has no such bound."""
 MAX_BODY = 64 * 2**20
 """Nothing is read beyond this; a page of pods is a few MiB."""
 LONGEST_RETRY_AFTER = 300
@@ -63,8 +67,14 @@ class Transport:
     """Speaks to one API server, from any thread."""
 
     def __init__(
-        self, credentials: Credentials, *, connect_seconds: float = CONNECT_SECONDS, read_seconds: float = READ_SECONDS
+        self,
+        credentials: Credentials,
+        *,
+        connect_seconds: float = CONNECT_SECONDS,
+        read_seconds: float = READ_SECONDS,
+        whole_seconds: float = WHOLE_SECONDS,
     ) -> None:
+        self._whole_seconds = whole_seconds
         self._credentials = credentials
         self._timeout = urllib3.Timeout(connect=connect_seconds, read=read_seconds)
         self._connect_seconds = connect_seconds
@@ -115,10 +125,22 @@ class Transport:
     def _send(
         self, method: str, path: str, query: Mapping[str, str] | None, body: Mapping[str, Any] | None, content_type: str
     ) -> Reply:
+        with Deadline(self._whole_seconds) as deadline:
+            try:
+                return self._answered(method, path, query, body, content_type)
+            except ApiUnavailableError as error:
+                if deadline.over:
+                    text = f"{method} {path}: no whole answer within {self._whole_seconds:g} s"
+                    raise ApiUnavailableError(text) from error
+                raise
+
+    def _answered(
+        self, method: str, path: str, query: Mapping[str, str] | None, body: Mapping[str, Any] | None, content_type: str
+    ) -> Reply:
         response = self._open(method, path, query, body, content_type, timeout=self._timeout)
         try:
             return _reply(response)
-        except urllib3.exceptions.HTTPError as error:
+        except (urllib3.exceptions.HTTPError, OSError) as error:
             response.close()
             raise ApiUnavailableError(f"{method} {path}: {error}"[:_MESSAGE]) from error
         finally:
@@ -158,6 +180,7 @@ class Transport:
         with self._lock:
             if self._generation != self._credentials.generation:
                 old, self._rest = self._rest, RESTClientObject(self._credentials.configuration)
+                self._rest.pool_manager.pool_classes_by_scheme = POOLS
                 self._generation = self._credentials.generation
                 if old is not None:
                     old.pool_manager.clear()

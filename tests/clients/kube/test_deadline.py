@@ -1,0 +1,55 @@
+"""A request has a bound as a whole, however its answer drips in; a watch has none."""
+
+import socket
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from evictd.clients.kube.credentials import Credentials
+from evictd.clients.kube.deadline import Deadline
+from evictd.clients.kube.transport import Transport
+from evictd.errors import ApiUnavailableError
+from tests.kube.api_server import ApiServer
+
+NODE = "/api/v1/nodes/n1"
+
+
+@pytest.fixture
+def impatient(api: ApiServer) -> Iterator[Transport]:
+    """Half a second for a request; ten from byte to byte."""
+    made = Transport(Credentials(str(api.kubeconfig())), whole_seconds=0.5)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("what", ["headers", "body"])
+def test_an_answer_that_drips_is_ended_and_the_next_request_works(
+    api: ApiServer, impatient: Transport, what: str
+) -> None:
+    """A byte now and then keeps every single read alive."""
+    api.fault(verb="get", drip=what, times=1)
+    began = time.monotonic()
+    with pytest.raises(ApiUnavailableError, match=r"GET /api/v1/nodes/n1: no whole answer within 0\.5 s"):
+        impatient.request("GET", NODE)
+    assert time.monotonic() - began < 9
+    assert impatient.request("GET", NODE).status == 200
+
+
+def test_a_watch_goes_on(api: ApiServer, impatient: Transport) -> None:
+    """Its silence has a bound, its length has none: also over a connection that a request had before."""
+    assert impatient.request("GET", NODE).status == 200
+    stream = impatient.stream("/api/v1/nodes", query={"watch": "1"}, idle_seconds=30)
+    time.sleep(0.7)  # longer than any request may take
+    api.store.update(("nodes", "", "n1"), lambda item: item["metadata"].setdefault("labels", {}).update(a="b"))
+    assert b'"MODIFIED"' in next(iter(stream))
+    stream.close()
+
+
+def test_a_connection_that_comes_after_the_time_is_ended_at_once() -> None:
+    """A connection may take as long to set up as the whole request has."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs, Deadline(3600) as deadline:
+        deadline.over = True
+        deadline.watch(ours)
+        assert theirs.recv(1) == b""
