@@ -100,6 +100,12 @@ def test_conditions_and_events_go_to_the_api_server(hands: ClusterHands, cluster
     ]
 
 
+def test_what_the_collectors_have_to_tell_goes_there_too(hands: ClusterHands, cluster: NoteTakingCluster) -> None:
+    """`FreeDiskSpaceFailed`, `ImageGCFailed`, ..."""
+    hands.duties()
+    assert cluster.calls == [("event", "ImageGCFailed", NOW), ("told", "ImageGCFailed")]
+
+
 def test_a_pod_goes_the_cluster_s_way(hands: ClusterHands, cluster: NoteTakingCluster) -> None:
     hands.begin_eviction(EVICTION)
     assert cluster.calls == [("evict", HOG.uid, NOW)]

@@ -134,7 +134,7 @@ class NodeHands:
         if sight is None:
             return
         for event in self._collector.take_events():
-            self._tell_event(event)
+            self.record_event(event)
         if sight.fates is not None:
             self._collector.perform_duties(_moment(sight))
 
