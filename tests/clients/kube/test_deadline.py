@@ -11,6 +11,7 @@ from evictd.clients.kube.deadline import Deadline
 from evictd.clients.kube.transport import Transport
 from evictd.errors import ApiUnavailableError
 from tests.kube.api_server import ApiServer
+from tests.kube.waiting import eventually
 
 NODE = "/api/v1/nodes/n1"
 
@@ -40,7 +41,8 @@ def test_a_watch_goes_on(api: ApiServer, impatient: Transport) -> None:
     """Its silence has a bound, its length has none: also over a connection that a request had before."""
     assert impatient.request("GET", NODE).status == 200
     stream = impatient.stream("/api/v1/nodes", query={"watch": "1"}, idle_seconds=30)
-    time.sleep(0.7)  # longer than any request may take
+    with Deadline(0.5) as later:  # a request that began with the watch would be over by then
+        eventually(lambda: later.over)
     api.store.update(("nodes", "", "n1"), lambda item: item["metadata"].setdefault("labels", {}).update(a="b"))
     assert b'"MODIFIED"' in next(iter(stream))
     stream.close()
