@@ -12,7 +12,6 @@ from evictd.act.collect_containers import ContainerCollector
 from evictd.act.log_files import SETTLED, PodLogs
 from evictd.act.perform import Refusal
 from evictd.act.victim import Termination
-from evictd.act.victim import Termination
 from evictd.core.config import ContainerGCPolicy
 from evictd.core.container_gc import PodFates
 from evictd.core.decision import ReclaimNode, RecordEvent
@@ -110,53 +109,6 @@ def test_a_pod_goes_the_cluster_s_way(hands: ClusterHands, cluster: NoteTakingCl
     hands.begin_eviction(EVICTION)
     assert cluster.calls == [("evict", HOG.uid, NOW)]
     assert hands.outcomes(State()).cleaned_up == {"gone"}
-
-
-LEAVING = State(releases=(Release(uid=HOG.uid, until=NOW),))
-FINISHED = Termination(uid=HOG.uid, started_at=NOW, grace_ends_at=NOW, finished_at=NOW + 1)
-
-
-class Stopping:
-    """Hands whose terminator and cleanup are at hand, with or without a kubelet beside them."""
-
-    def __init__(self, cluster: NoteTakingCluster, *, kubelet: bool | None) -> None:
-        cluster.reporter.kubelet = kubelet
-        self.others = Collaborators()
-        others: Any = self.others
-        parts = NodeParts(
-            terminator=others,
-            collector=others,
-            cleanup=others,
-            conditions=others,
-            tell_event=lambda _: None,
-            any_alive=lambda *_: True,
-            evicted=set(),
-        )
-        made: Any = cluster
-        self.hands = ClusterHands(parts, made, LastView())
-
-
-@pytest.mark.parametrize("kubelet", [True, None])
-def test_where_a_kubelet_reports_or_may_the_volumes_are_its_own(
-    cluster: NoteTakingCluster, kubelet: bool | None
-) -> None:
-    scene = Stopping(cluster, kubelet=kubelet)
-    scene.others.terminations[HOG.uid] = FINISHED
-    assert scene.hands.outcomes(LEAVING).cleaned_up == {"gone", HOG.uid}
-    assert scene.others.calls == []
-
-
-def test_without_a_kubelet_the_volumes_of_what_was_stopped_go_first(cluster: NoteTakingCluster) -> None:
-    """Or the eviction frees nothing, and the next pod goes for it; nobody touches them while anything runs."""
-    scene = Stopping(cluster, kubelet=False)
-    scene.others.terminations[HOG.uid] = replace(FINISHED, finished_at=None)
-    assert scene.hands.outcomes(LEAVING).cleaned_up == {"gone"}
-    assert scene.others.calls == []
-    scene.others.terminations[HOG.uid] = FINISHED
-    assert scene.hands.outcomes(LEAVING).cleaned_up == {"gone"}
-    assert scene.others.calls == [("done", HOG.uid)]
-    scene.others.cleaned.add(HOG.uid)
-    assert scene.hands.outcomes(LEAVING).cleaned_up == {"gone", HOG.uid}
 
 
 LEAVING = State(releases=(Release(uid=HOG.uid, until=NOW),))
