@@ -290,11 +290,11 @@ class Story:
         assert self.evicted()[: len(names)] == list(names)
         self.until(lambda: not self.running() & set(names), f"{', '.join(names)} do not run any more")
 
-    def until_calm(self, condition: str) -> None:
-        """Wait until the condition is gone, and see that it stays away and nobody else goes."""
+    def until_calm(self, condition: str, *, calm: float = CALM) -> None:
+        """Wait until the condition is gone, and see that it stays away so many seconds and nobody else goes."""
         before = self.running()
         self.until(lambda: self.conditions() == {"ready"}, f"{condition} is gone")
-        calm_until = time.monotonic() + CALM
+        calm_until = time.monotonic() + calm
         self.until(lambda: time.monotonic() > calm_until or condition in self.conditions(), "it is calm")
         assert self.conditions() == {"ready"}
         assert self.running() == before

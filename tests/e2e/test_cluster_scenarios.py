@@ -44,7 +44,7 @@ def test_inodes_run_out(small: DisposableNode, tmp_path: Path) -> None:
     """InodeEviction."""
     with (
         a_cluster(small, tmp_path) as api,
-        ClusterStory(small, api, {**QUICK, "evictionHard": {"nodefs.inodesFree": "7k"}}) as story,
+        ClusterStory(small, api, {**QUICK, "evictionHard": {"nodefs.inodesFree": "9k"}}) as story,
     ):
         story.until_reported()
         story.pod("innocent")
@@ -208,13 +208,13 @@ def test_limits_of_local_storage_are_kept_without_a_word_about_the_node(small: D
 
 def test_unused_images_are_enough_and_no_pod_is_touched(make_node: NodeFactory, tmp_path: Path) -> None:
     """ImageGCNoEviction: condition and taint come and go; the pods' objects are as they were."""
-    unused = ImageRecipe(reference="localhost/unused:1", files=4000)
+    unused = ImageRecipe(reference="localhost/unused:1", files=2500)
     node = make_node(node_disk=DISK, images=[unused])
-    config = {**QUICK, "evictionHard": {"nodefs.inodesFree": "5k"}, "imageMinimumGCAge": "100ms"}
+    config = {**QUICK, "evictionHard": {"nodefs.inodesFree": "7k"}, "imageMinimumGCAge": "100ms"}
     with a_cluster(node, tmp_path) as api, ClusterStory(node, api, config, reclaim={}) as story:
         story.until_reported()
         story.pod("innocent")
-        story.pod("toucher", touches("/files", story.free_inodes() - 4000))
+        story.pod("toucher", touches("/files", story.free_inodes() - 6500))
         before = {name: api.pod(name) for name in ("innocent", "toucher")}
         story.until_condition("DiskPressure")
         story.until(lambda: story.images() == {BUSYBOX, PAUSE}, "the unused images are gone")
@@ -228,14 +228,14 @@ def test_dead_containers_are_enough_and_no_pod_is_touched(small: DisposableNode,
     """ImageGCTerminatedPodsContainersCleanup: the container of a pod that has succeeded goes, its object does not."""
     with (
         a_cluster(small, tmp_path) as api,
-        ClusterStory(small, api, {**QUICK, "evictionHard": {"nodefs.inodesFree": "7k"}}) as story,
+        ClusterStory(small, api, {**QUICK, "evictionHard": {"nodefs.inodesFree": "9k"}}) as story,
     ):
         story.until_reported()
-        story.pod("done", touches("/files", 2500, then="exit 0"))
+        story.pod("done", touches("/files", 1500, then="exit 0"))
         story.until(lambda: not story.runs("done"), "the first pod has done its work")
         small.client.stop_sandbox(story.pods["done"].sandbox_id)
         api.store.update(("pods", "default", "done"), lambda pod: pod["status"].update(phase="Succeeded"))
-        story.pod("toucher", touches("/data/i", story.free_inodes() - 6000), volumes=DATA)
+        story.pod("toucher", touches("/data/i", story.free_inodes() - 8500), volumes=DATA)
         before = {name: api.pod(name) for name in ("done", "toucher")}
         story.until_condition("DiskPressure")
         story.until_settled()
