@@ -137,6 +137,19 @@ def test_hard_does_not_wait_long_for_the_conditions(rig: Rig) -> None:
     assert rig.object() is not None
 
 
+def test_a_pod_that_a_kubelet_started_again_while_the_server_is_away_is_stopped_again_when_chosen_again(rig: Rig) -> None:
+    cluster = rig.start()
+    victim = rig.pod()
+    rig.api.fault(status=503)
+    cluster.evictor.begin(decision(victim, hard=True), rig.driver.now)
+    rig.until(lambda: rig.gone(victim))
+    rig.kubelet.containers.start(victim.uid, "c")
+    cluster.evictor.begin(decision(victim, hard=True), rig.driver.now)
+    rig.until(lambda: rig.gone(victim))
+    assert rig.stopper.stops == [(victim.uid, 1), (victim.uid, 1)]
+    assert not rig.kubelet.containers.running(victim.uid)
+
+
 def test_after_an_outage_everything_is_made_good_in_order_and_without_a_storm(rig: Rig) -> None:
     """Conditions, taint, the pod, then the events; at most five a second; the pod is not restarted for good."""
     cluster = rig.start()

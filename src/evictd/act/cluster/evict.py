@@ -106,12 +106,19 @@ class ClusterEvictor:
     # --- from the loop ------------------------------------------------------------------------------------------------
 
     def begin(self, decision: EvictPod, now: int) -> None:
-        """Send a pod on its way, or cut short the grace of one that is; returns at once."""
+        """Send a pod on its way, or cut short the grace of one that is; returns at once.
+
+        A pod that had stopped and is chosen again runs again, as a kubelet sees to while the API server is away: it is stopped
+        once more, and what the server is told of it stays as it was.
+        """
         hard = is_hard(decision) or decision.shortens
         with self._lock:
             known = self._departures.get(decision.pod.uid)
             if known is not None and known.stage is not Stage.WITHDRAWN:
-                if decision.shortens or hard > known.hard:
+                if known.stopped:
+                    known.stopped = False
+                    self._stopper.again(decision.pod, decision.grace_period_seconds)
+                elif decision.shortens or hard > known.hard:
                     self._shorten(known, decision, now)
             else:
                 self._departures[decision.pod.uid] = self._departure(decision, now, hard=hard)
