@@ -176,6 +176,34 @@ def test_a_request_that_was_overtaken_has_no_say(node: DisposableNode, make: Mak
     node.import_images([])
 
 
+def test_what_nobody_foresaw_is_told_of_and_each_request_has_its_outcomes(node: DisposableNode) -> None:
+    def stumble() -> FsStats | None:
+        raise LookupError("no such thing")
+
+    complaints: list[tuple[str, str]] = []
+    eviction, use = EvictionConfig(), ImageUse(node.endpoint)
+    collector = Collector(
+        ContainerCollector(node.client, eviction.container_gc, PodLogs(node.log_folder)),
+        ImageCollector(node.client, use, eviction.image_gc, image_fs=stumble, running_since=0),
+        eviction,
+        complain=lambda source, detail: complaints.append((source, detail)),
+    )
+    try:
+        collector.perform_duties(moment(MINUTE))
+        assert wait_for(lambda: bool(complaints))
+        assert complaints[0][0] == "collect"
+        assert complaints[0][1].startswith("unforeseen: LookupError: no such thing")
+        collector.begin(BOTH, moment(MINUTE))
+        done = outcomes(collector)
+        assert [(outcome.action, outcome.error.partition(" (")[0]) for outcome in done] == [
+            (Reclaim.CONTAINERS, ""),
+            (Reclaim.IMAGES, "unforeseen: LookupError: no such thing"),
+        ]
+    finally:
+        collector.close()
+        use.close()
+
+
 def test_a_closed_collector_has_no_thread(make: Maker) -> None:
     collector = make()
     collector.begin(ReclaimNode(actions=(), threshold=THRESHOLD), moment(MINUTE))

@@ -35,6 +35,22 @@ def test_a_refusing_disk_is_complained_about_and_the_next_job_runs() -> None:
     assert complaints == [("journal", "/full/journal.jsonl: No space left on device")]
 
 
+def test_a_job_that_raises_what_nobody_foresaw_is_told_of_and_the_next_one_runs() -> None:
+    complaints, done = Complaints(), threading.Event()
+    writer = Writer(complaints)
+
+    def stumble() -> None:
+        raise LookupError("no such thing")
+
+    writer.submit("journal", stumble)
+    writer.submit("journal", done.set)
+    assert writer.close()
+    assert done.is_set()
+    assert [(source, detail.partition(" (")[0]) for source, detail in complaints] == [
+        ("journal", "unforeseen: LookupError: no such thing")
+    ]
+
+
 def test_a_disk_that_hangs_never_blocks_who_hands_over() -> None:
     complaints, hanging, release = Complaints(), threading.Event(), threading.Event()
     writer = Writer(complaints, capacity=2)

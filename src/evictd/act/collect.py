@@ -18,6 +18,7 @@ from evictd.core.container_gc import PodFates
 from evictd.core.decision import ReclaimNode, RecordEvent
 from evictd.core.image_gc import ImageRecord
 from evictd.core.observation import Reclaim, ReclaimOutcome
+from evictd.guard import Complain, describe, to_stderr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +31,10 @@ class NodeMoment:
 
 
 class Collector:
-    """Both collectors and the thread that they run on; `wake` is called when what `begin` asked for is done."""
+    """Both collectors and the thread that they run on.
+
+    `wake` is called when what `begin` asked for is done, `complain` with what nobody foresaw.
+    """
 
     def __init__(
         self,
@@ -39,8 +43,10 @@ class Collector:
         config: EvictionConfig,
         *,
         wake: Callable[[], None] = lambda: None,
+        complain: Complain = to_stderr,
     ) -> None:
         self._wake = wake
+        self._complain = complain
         self._containers = containers
         self._images = images
         self._config = config
@@ -103,7 +109,7 @@ class Collector:
             thread.join(timeout_seconds)
 
     def _submit(self, job: Callable[[], None]) -> None:
-        if self._thread is None or not self._thread.is_alive():
+        if self._thread is None:
             # A daemon thread: a runtime that hangs must not keep the process from ending.
             self._thread = Thread(target=self._work, name="collect", daemon=True)
             self._thread.start()
@@ -111,23 +117,26 @@ class Collector:
 
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
-            job()
+            try:
+                job()
+            except Exception as error:  # whatever it is: the next collection may do better
+                self._complain("collect", describe(error))
 
     def _reclaim(self, decision: ReclaimNode, moment: NodeMoment, request: int) -> None:
-        outcomes = []
+        outcomes = tuple(self._perform(action, decision, moment) for action in decision.actions)
+        with self._lock:
+            # A request that was overtaken by another has no say.
+            if request == self._request:
+                self._outcomes = outcomes
+        self._wake()
+
+    def _perform(self, action: Reclaim, decision: ReclaimNode, moment: NodeMoment) -> ReclaimOutcome:
         try:
-            for action in decision.actions:
-                if action is Reclaim.CONTAINERS:
-                    outcome = self._containers.collect(moment.fates, evict_terminated=True, wall=moment.wall)
-                else:
-                    outcome = self._images.delete_unused(moment.now, decision.wanted_bytes)
-                outcomes.append(outcome)
-        finally:
-            # Whatever happens, nobody waits for ever; and a request that was overtaken by another has no say.
-            with self._lock:
-                if request == self._request:
-                    self._outcomes = tuple(outcomes)
-            self._wake()
+            if action is Reclaim.CONTAINERS:
+                return self._containers.collect(moment.fates, evict_terminated=True, wall=moment.wall)
+            return self._images.delete_unused(moment.now, decision.wanted_bytes)
+        except Exception as error:  # whatever it is: the eviction waits for an outcome
+            return ReclaimOutcome(action=action, error=describe(error))
 
     def _run_duties(self, due: list[Reclaim], moment: NodeMoment) -> None:
         events: list[RecordEvent] = []

@@ -235,7 +235,8 @@ def _collector(site: Site, client: CriClient, remembered: Remembered, wake: Call
         decision_policy=eviction.policy,
         records=remembered.images,
     )
-    collector = Collector(ContainerCollector(client, eviction.container_gc, logs), images, eviction, wake=wake)
+    containers = ContainerCollector(client, eviction.container_gc, logs)
+    collector = Collector(containers, images, eviction, wake=wake, complain=site.teller.complain)
     site.stack.callback(collector.close)
     return collector
 

@@ -8,8 +8,10 @@ import queue
 import threading
 from collections.abc import Callable
 
+from evictd.guard import describe
+
 Job = Callable[[], None]
-"""Something to do on the writer's thread. It reports its own failure; `OSError` is taken care of here."""
+"""Something to do on the writer's thread; what it raises is complained about, and the next job is done."""
 
 
 class Writer:
@@ -46,3 +48,5 @@ class Writer:
                 job()
             except OSError as error:
                 self._complain(source, f"{error.filename or ''}: {error.strerror or error}".removeprefix(": "))
+            except Exception as error:  # whatever it is: the journal and the state must go on being written
+                self._complain(source, describe(error))
