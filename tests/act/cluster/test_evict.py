@@ -137,7 +137,9 @@ def test_hard_does_not_wait_long_for_the_conditions(rig: Rig) -> None:
     assert rig.object() is not None
 
 
-def test_a_pod_that_a_kubelet_started_again_while_the_server_is_away_is_stopped_again_when_chosen_again(rig: Rig) -> None:
+def test_a_pod_that_a_kubelet_started_again_while_the_server_is_away_is_stopped_again_when_chosen_again(
+    rig: Rig,
+) -> None:
     cluster = rig.start()
     victim = rig.pod()
     rig.api.fault(status=503)
