@@ -214,10 +214,14 @@ class ClusterStory(Story):
         self.until(lambda: "ready" in self.conditions(), "the node is reported calm")
 
     def until_settled(self, *victims: str) -> None:
-        """Wait until these pods' objects are gone and the node is as calm as before: no condition, no taint."""
+        """Wait until these pods' objects are gone, their events told, and the node calm as before: no condition, no taint."""
         self.until(lambda: not any(self.api.pod(name) for name in victims), "the victims' objects are gone")
+        self.until(lambda: set(victims) <= self._told_of(), "the victims' events arrive")
         self.until_calm("pressure", calm=ONE_CYCLE)
         self.until(lambda: not self.api.taints(), "the taints are gone")
+
+    def _told_of(self) -> set[str]:
+        return {event["regarding"]["name"] for event in self.api.events("Evicted")}
 
     def verify_face(self, pressure: str, *victims: str) -> None:
         """What the API server was told of one time of pressure: everything once, in order, and about nobody else."""

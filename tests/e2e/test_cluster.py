@@ -65,6 +65,7 @@ def test_beside_a_kubelet_condition_and_taint_come_before_the_kill(small: Dispos
         assert deleted.line.body["gracePeriodSeconds"] >= 1
         assert reported.line.at < tainted.line.at < marked.line.at < deleted.line.at
 
+        story.until(lambda: bool(api.events("Evicted")), "the event arrives")
         (event,) = api.events("Evicted")
         assert event["regarding"]["uid"] == victim
         assert event["metadata"]["annotations"]["starved_resource"] == "ephemeral-storage"

@@ -2,6 +2,7 @@
 
 import socket
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import grpc
@@ -100,6 +101,29 @@ def test_a_runtime_that_goes_away_in_the_middle_and_comes_back(tmp_path: Path) -
             pending.result()
         with fake_runtime(path, {"Version": lambda *_: VERSION}):
             assert wait_for(lambda: answers(client), seconds=30)
+
+
+def test_a_call_for_which_the_node_has_no_thread_fails_and_the_next_one_works(tmp_path: Path) -> None:
+    """An answer is awaited with a thread that a node out of PIDs does not give; it must not wait for one without it."""
+    empty = pb.ListContainersResponse().SerializeToString()
+    with fake_runtime(tmp_path / "s", {"ListContainers": lambda *_: empty}) as endpoint, CriClient(endpoint) as client:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(threading.Thread, "start", no_thread_for(threading.current_thread()))
+            with pytest.raises(RuntimeUnavailableError, match="ListContainers: no thread to await the answer with"):
+                client.begin_list_containers()
+        assert client.begin_list_containers().result() == ()
+
+
+def no_thread_for(starved: threading.Thread) -> Callable[[threading.Thread], None]:
+    """Start threads for everybody but one."""
+    start = threading.Thread.start
+
+    def start_for_others(thread: threading.Thread) -> None:
+        if threading.current_thread() is starved:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    return start_for_others
 
 
 def answers(client: CriClient) -> bool:

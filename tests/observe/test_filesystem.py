@@ -112,3 +112,16 @@ def test_this_machines_filesystem_is_what_df_says(tmp_path: Path) -> None:
     assert stats.capacity_bytes == answer.f_blocks * answer.f_frsize
     assert problems.found() == ()
     reader.close()
+
+
+def test_a_node_without_a_thread_left_is_a_problem_and_the_next_reading_tries_again() -> None:
+    def no_thread(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    reader, problems = FilesystemReader(statvfs=lambda path: ANSWER), Problems()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threading.Thread, "start", no_thread)
+        assert reader.read(Path("/x"), "nodefs", 7, problems) is None
+    assert [row.detail for row in problems.found()] == ["/x: cannot be asked about: can't start new thread"]
+    assert reader.read(Path("/x"), "nodefs", 8, problems) is not None
+    reader.close()

@@ -246,3 +246,15 @@ def test_a_look_tells_of_each_step() -> None:
     steps: list[int] = []
     RuntimeReader(runtime).read(0, step=lambda: steps.append(len(runtime.asked)))
     assert steps == [0, 0, 0, 3, 3]
+
+
+def no_thread(_thread: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")
+
+
+def test_a_node_without_a_thread_left_is_read_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PIDs run out on the very nodes on which a pod has to go for it."""
+    monkeypatch.setattr(threading.Thread, "start", no_thread)
+    runtime: Any = Slow(5, quick=5)
+    assert len(RuntimeReader(runtime).read(0).statuses) == 5
+    assert sorted(runtime.asked) == [row(number).id for number in range(5)]

@@ -46,10 +46,10 @@ class FilesystemReader:
 
     def read(self, path: Path, name: str, now: int, problems: Problems) -> FsStats | None:
         """Give the numbers of the filesystem that holds a path, or `None` and a problem under this name."""
-        asker = self._askers.get(str(path))
-        if asker is None:
-            asker = self._askers[str(path)] = _Asker(str(path), self._statvfs)
         try:
+            asker = self._askers.get(str(path))
+            if asker is None:
+                asker = self._askers[str(path)] = _Asker(str(path), self._statvfs)
             stats = fs_stats(asker.ask(self._timeout), now)
         except NodeError as error:
             problems.add(name, error)
@@ -77,7 +77,10 @@ class _Asker:
         self._stopped = False
         self._answer: os.statvfs_result | NodeError = NodeError(f"{path}: not asked yet")
         # A daemon thread: a hung mount must not keep the process from ending either.
-        threading.Thread(target=self._run, name=f"statvfs {path}", daemon=True).start()
+        try:
+            threading.Thread(target=self._run, name=f"statvfs {path}", daemon=True).start()
+        except RuntimeError as error:  # a node that is out of PIDs; the next reading tries again
+            raise NodeError(f"{path}: cannot be asked about: {error}") from error
 
     def ask(self, timeout: int) -> os.statvfs_result:
         if not self._answered.is_set():

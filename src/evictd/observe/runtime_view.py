@@ -188,6 +188,9 @@ def _ask_each(
     try:
         asked = [pool.submit(_unless_gone, ask, each, what, problems) for each in ids]
         wait(asked, timeout=PATIENCE_SECONDS, return_when=FIRST_EXCEPTION)
+    except RuntimeError:
+        _ask_in_turn(ask, ids, what, problems, learn=learn)
+        return
     finally:
         pool.shutdown(cancel_futures=True)
     answered = [future for future in asked if not future.cancelled()]
@@ -201,6 +204,16 @@ def _ask_each(
         raise RuntimeUnavailableError(
             f"{what} statuses: {len(answered)} of {len(asked)} in {PATIENCE_SECONDS} s; the next look asks for the rest"
         )
+
+
+def _ask_in_turn(
+    ask: Callable[[str], S], ids: Sequence[str], what: str, problems: list[Problem], *, learn: Callable[[S], None]
+) -> None:
+    """Ask without threads: a node that is out of PIDs has none to give, and pods must be found on it all the more."""
+    for each in ids:
+        status = _unless_gone(ask, each, what, problems)
+        if status is not None:
+            learn(status)
 
 
 def _unless_gone(ask: Callable[[str], S], identity: str, what: str, problems: list[Problem]) -> S | None:

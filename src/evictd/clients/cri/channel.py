@@ -6,6 +6,7 @@ cycle is the retry, and the channel reconnects by itself within 200 ms.
 """
 
 import os
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
@@ -137,7 +138,9 @@ class Channel:
     def begin(
         self, method: Method[A], request: Message, *, timeout: float, read: Callable[[A], T], target: str = ""
     ) -> Pending[T]:
-        """Make a call without waiting; `read` turns the answer into our value."""
+        """Make a call without waiting; `read` turns the answer into our value. Raises `RuntimeUnavailableError`."""
+        subject = f"{method.name} {target}" if target else method.name
+        _verify_that_threads_start(subject)
         try:
             future = self._multi_callable(method).future(request, timeout=timeout)
         except ValueError as error:
@@ -168,6 +171,18 @@ class Channel:
             )
             self._calls[method.path] = made
         return made
+
+
+def _verify_that_threads_start(subject: str) -> None:
+    """Start a thread for nothing; raises `RuntimeUnavailableError` on a node that has none to give.
+
+    gRPC awaits answers with a thread of its own. Where that cannot start, it believes to have it all the same: neither the
+    call nor closing its connection would ever end.
+    """
+    try:
+        threading.Thread(target=int, daemon=True).start()
+    except RuntimeError as error:
+        raise RuntimeUnavailableError(f"{subject}: no thread to await the answer with: {error}") from error
 
 
 def _serialized(message: Message) -> bytes:
