@@ -15,6 +15,7 @@ from pathlib import Path
 
 from bench.harness import Result, summarize
 from bench.suite_observe import Node, clock, node, nothing
+from evictd.daemon.self_protection import spare_the_collector
 from evictd.observe.disk_usage import OPEN_DIRECTORY, measure
 from evictd.observe.disk_usage_cache import DiskUsageCache
 from evictd.observe.pace import Pace
@@ -128,6 +129,7 @@ def meanwhile(top: Path) -> list[Result]:
     with node(110, cache) as made:
         for _ in range(3):
             made.observe()
+        spare_the_collector()  # as the daemon does
         alone = observations(made, stop)
         thread = threading.Thread(target=keep_walking)
         thread.start()

@@ -1,9 +1,9 @@
-"""Locking pages: it works, or it is one clear error; in a process of its own, since it cannot be undone piecemeal."""
+"""In processes of their own, since neither can be undone piecemeal."""
 
 import subprocess
 import sys
 
-SCRIPT = """
+LOCK = """
 from evictd.daemon.self_protection import lock_memory
 from evictd.errors import NodeError
 try:
@@ -17,5 +17,24 @@ else:
 
 
 def test_pages_are_locked_or_the_refusal_is_clear() -> None:
-    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", LOCK], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == "locked True" or done.stdout.startswith("refused mlockall")
+
+
+SPARE = """
+import gc
+import evictd.daemon.run
+from evictd.daemon.self_protection import spare_the_collector
+before = len(gc.get_objects())
+spare_the_collector()
+class Node: pass
+node = Node()
+node.self = node
+del node
+print(before > 10_000, len(gc.get_objects()) < 100, gc.collect() > 0)
+"""
+
+
+def test_a_full_collection_looks_at_what_is_new_only_and_still_frees_it() -> None:
+    done = subprocess.run([sys.executable, "-c", SPARE], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.split() == ["True", "True", "True"]

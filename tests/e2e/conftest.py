@@ -1,4 +1,7 @@
-"""`EVICTD_STORY_TIMES=FOLDER`: leave each story's times there, for the report of `make e2e-soak`."""
+"""The node that most stories share.
+
+`EVICTD_STORY_TIMES=FOLDER`: each story leaves its times there, for the report of `make e2e-soak`.
+"""
 
 import json
 import os
@@ -8,7 +11,23 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.story import Story
+from evictd.demo.node import DisposableNode
+from tests.conftest import NodeFactory
+from tests.e2e.story import DISK, Story
+
+
+@pytest.fixture(scope="module")
+def disk_node(make_module_node: NodeFactory) -> DisposableNode:
+    """One node with a small disk for all stories of a module that leave its images alone."""
+    return make_module_node(node_disk=DISK)
+
+
+@pytest.fixture
+def small(disk_node: DisposableNode) -> Iterator[DisposableNode]:
+    """That node, empty before and after."""
+    yield disk_node
+    disk_node.remove_all_pods()
+    (disk_node.kubelet_folder / "ballast").unlink(missing_ok=True)
 
 
 @pytest.fixture(autouse=True)

@@ -20,8 +20,12 @@ from typing import Any, ClassVar, Self
 
 from evictd.clients.cri.values import ContainerState
 from evictd.core.quantity import parse_quantity
+from evictd.demo.disks import DiskRecipe
 from evictd.demo.node import DisposableNode
 from evictd.demo.pods import ContainerRecipe, PodRecipe, RunningPod, VolumeRecipe
+
+DISK = DiskRecipe(size_bytes=96 << 20, inodes=12_000)
+"""The small disk that most stories fill."""
 
 BOUND = 60.0
 """Seconds within which everything must happen that does not depend on a configured period."""

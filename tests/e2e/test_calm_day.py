@@ -16,10 +16,9 @@ from evictd.config.file import load
 from evictd.daemon import log
 from evictd.daemon.assemble import Machine
 from evictd.daemon.run import Daemon
-from evictd.demo.disks import DiskRecipe
 from evictd.observe.memory_watch import Woken
 from tests.conftest import NodeFactory
-from tests.e2e.story import Story
+from tests.e2e.story import DISK, Story
 
 pytestmark = [pytest.mark.root, pytest.mark.containerd]
 
@@ -42,7 +41,7 @@ def descriptors() -> int:
 
 def test_nothing_grows_over_a_calm_day(make_node: NodeFactory, tmp_path: Path) -> None:
     """Memory and descriptors after the warm-up and after the last cycle; the figures are printed."""
-    node = make_node(node_disk=DiskRecipe(size_bytes=96 << 20, inodes=12_000))
+    node = make_node(node_disk=DISK)
     story = Story(node, {"evictionHard": {"nodefs.available": "1Mi", "memory.available": "1Mi"}})
     for number in range(PODS):
         story.pod(f"pod-{number}", "sleep 100000")

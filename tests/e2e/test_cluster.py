@@ -1,11 +1,9 @@
 """evictd on a node of a cluster: real containers, real HTTPS to the API server's double, and a kubelet beside it, or none."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from evictd.demo.disks import DiskRecipe
 from evictd.demo.node import DisposableNode
 from evictd.demo.pods import VolumeRecipe
 from tests.conftest import NodeFactory
@@ -19,20 +17,6 @@ DATA = (VolumeRecipe(name="data"),)
 MIB = 1 << 20
 HARD = {"evictionHard": {"nodefs.available": "40Mi"}}
 TAINT = "evictd.io/disk-pressure:NoSchedule"
-
-
-@pytest.fixture(scope="module")
-def disk_node(make_module_node: NodeFactory) -> DisposableNode:
-    """One node with a small disk for all stories of a disk."""
-    return make_module_node(node_disk=DiskRecipe(size_bytes=96 << 20, inodes=12_000))
-
-
-@pytest.fixture
-def small(disk_node: DisposableNode) -> Any:
-    """That node, empty before and after."""
-    yield disk_node
-    disk_node.remove_all_pods()
-    (disk_node.kubelet_folder / "ballast").unlink(missing_ok=True)
 
 
 def leaves(story: Story, mib: int) -> int:

@@ -3,17 +3,14 @@
 import time
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from evictd.act.cluster.conditions import VALID, stale
 from evictd.clients.kube.nodes import Condition
 from evictd.core.duration import SECOND
-from evictd.demo.disks import DiskRecipe
 from evictd.demo.node import DisposableNode
 from evictd.demo.pods import VolumeRecipe
-from tests.conftest import NodeFactory
 from tests.e2e.cluster_story import ClusterStory, WitnessServer, a_cluster
 from tests.e2e.story import writes
 
@@ -27,20 +24,6 @@ CYCLE_MILLISECONDS = 100
 MANY_CYCLES = 40
 AT_ONCE_SECONDS = 10
 """Stopping takes the half second for which the report is waited for, a second of grace, and what a busy machine adds."""
-
-
-@pytest.fixture(scope="module")
-def disk_node(make_module_node: NodeFactory) -> DisposableNode:
-    """One node with a small disk for all stories."""
-    return make_module_node(node_disk=DiskRecipe(size_bytes=96 << 20, inodes=12_000))
-
-
-@pytest.fixture
-def small(disk_node: DisposableNode) -> Any:
-    """That node, empty before and after."""
-    yield disk_node
-    disk_node.remove_all_pods()
-    (disk_node.kubelet_folder / "ballast").unlink(missing_ok=True)
 
 
 def waits_for(path: str, then: str) -> str:

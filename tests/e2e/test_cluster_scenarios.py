@@ -4,40 +4,23 @@ Beside a kubelet, with evictd's own types and taints, if nothing else is said.
 """
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from evictd.demo.cgroups import group
-from evictd.demo.disks import DiskRecipe
 from evictd.demo.images import BUSYBOX, PAUSE, ImageRecipe
 from evictd.demo.node import DisposableNode
 from evictd.demo.pods import VolumeRecipe
 from tests.conftest import NodeFactory
 from tests.e2e.cluster_story import ClusterStory, a_cluster
 from tests.e2e.fake_pids import proc_of_cgroup
-from tests.e2e.story import STUBBORN, sleepers, takes_memory, touches, writes
+from tests.e2e.story import DISK, STUBBORN, sleepers, takes_memory, touches, writes
 
 pytestmark = [pytest.mark.root, pytest.mark.containerd]
 
 DATA = (VolumeRecipe(name="data"),)
-DISK = DiskRecipe(size_bytes=96 << 20, inodes=12_000)
 FAST = 0.01
 QUICK = {"evictionPressureTransitionPeriod": "1s"}
-
-
-@pytest.fixture(scope="module")
-def disk_node(make_module_node: NodeFactory) -> DisposableNode:
-    """One node with a small disk for all stories that leave its images alone."""
-    return make_module_node(node_disk=DISK)
-
-
-@pytest.fixture
-def small(disk_node: DisposableNode) -> Any:
-    """That node, empty before and after."""
-    yield disk_node
-    disk_node.remove_all_pods()
-    (disk_node.kubelet_folder / "ballast").unlink(missing_ok=True)
 
 
 def test_inodes_run_out(small: DisposableNode, tmp_path: Path) -> None:

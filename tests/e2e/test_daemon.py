@@ -10,12 +10,11 @@ from evictd.demo.pods import VolumeRecipe
 from evictd.observe.oom_score import containers_root
 from tests.conftest import NodeFactory
 from tests.daemon.test_oom_scores import may_lower, put, score
-from tests.e2e.story import OBEDIENT, REST, STUBBORN, Story, writes
+from tests.e2e.story import DISK, OBEDIENT, REST, STUBBORN, Story, writes
 
 pytestmark = [pytest.mark.root, pytest.mark.containerd]
 
 DATA = (VolumeRecipe(name="data"),)
-DISK = DiskRecipe(size_bytes=96 << 20, inodes=12_000)
 SECOND = 10**9
 
 

@@ -7,12 +7,11 @@ from evictd.demo.disks import DiskRecipe
 from evictd.demo.images import BUSYBOX, PAUSE, ImageRecipe
 from evictd.demo.pods import ContainerRecipe, PodRecipe, VolumeRecipe
 from tests.conftest import NodeFactory
-from tests.e2e.story import OBEDIENT, REST, STUBBORN, Story, touches, writes
+from tests.e2e.story import DISK, OBEDIENT, REST, STUBBORN, Story, touches, writes
 
 pytestmark = [pytest.mark.root, pytest.mark.containerd]
 
 DATA = (VolumeRecipe(name="data"),)
-DISK = DiskRecipe(size_bytes=96 << 20, inodes=12_000)
 
 
 def test_inodes_run_out_and_the_pod_that_took_them_goes(make_node: NodeFactory) -> None:

@@ -28,7 +28,7 @@ from evictd.daemon.notify import Notifier
 from evictd.daemon.pages import Health, pages
 from evictd.daemon.reload import differences, live_settings
 from evictd.daemon.remembered import remember
-from evictd.daemon.self_protection import lock_memory
+from evictd.daemon.self_protection import lock_memory, spare_the_collector
 from evictd.daemon.snapshot import Board
 from evictd.daemon.state_file import StateFile, boot_id
 from evictd.daemon.teller import Teller
@@ -64,6 +64,7 @@ def run(args: argparse.Namespace) -> ExitCode:
         daemon = Daemon(settings, machine, read_settings=lambda: load(path, options), stack=stack)
         if args.lock_memory:
             daemon.lock_memory()
+        spare_the_collector()
         daemon.run()
     return ExitCode.DONE
 
