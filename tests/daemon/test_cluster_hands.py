@@ -181,7 +181,7 @@ def test_what_a_budget_refused_is_taken_back(hands: ClusterHands, cluster: NoteT
 
 
 def test_pods_and_problems_are_the_api_server_s(hands: ClusterHands) -> None:
-    assert hands.bound_pods() == (WEB,)
+    assert hands.bound_pods(None) == (WEB,)
     assert [problem.source for problem in hands.problems()] == ["apiserver/pods"]
 
 

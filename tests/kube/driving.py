@@ -40,6 +40,9 @@ class FakeStopper:
     def stopped(self, uid: str) -> bool:
         return not self.containers.running(uid)
 
+    def runs(self, uid: str) -> bool:
+        return self.containers.running(uid)
+
     def forget(self, uid: str) -> None:
         self.forgotten.append(uid)
 

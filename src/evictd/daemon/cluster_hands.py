@@ -50,8 +50,11 @@ class ClusterHands(NodeHands):
         """Take in what this cycle sees; for the collectors nobody is gone who is still an object of the API."""
         fates = None if sight.fates is None else with_api_pods(sight.fates, self._cluster.known_pods())
         super().turn(replace(sight, fates=fates))
-        if sight.view is not None:
-            self._last.view = sight.view
+        self._see(sight.view)
+
+    def _see(self, view: "RuntimeView | None") -> None:
+        if view is not None:
+            self._last.view = view
 
     def prepare(self, state: State, config: EvictionConfig, now: int) -> tuple[State, EvictionConfig]:
         """Take back who stays because of a budget, and protect who is spared for now."""
@@ -64,8 +67,9 @@ class ClusterHands(NodeHands):
             return state, config
         return state, replace(config, protected_pods=config.protected_pods | spared)
 
-    def bound_pods(self) -> tuple[Pod, ...] | None:
+    def bound_pods(self, view: "RuntimeView | None") -> tuple[Pod, ...] | None:
         """Give the pods that the API server has bound to this node; `None` before it has told."""
+        self._see(view)
         return self._cluster.active_pods()
 
     def problems(self) -> tuple[Problem, ...]:

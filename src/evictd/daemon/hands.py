@@ -74,7 +74,7 @@ class NodeHands:
         """Give what the core is to decide with; on a node of its own, what there is."""
         return state, config
 
-    def bound_pods(self) -> tuple[Pod, ...] | None:
+    def bound_pods(self, view: RuntimeView | None) -> tuple[Pod, ...] | None:  # noqa: ARG002
         """Give the pods that an API server has bound to this node; `None`: the runtime's are all there are."""
         return None
 

@@ -45,7 +45,7 @@ class NodeEyes:
     """Looks at one node again and again.
 
     `evicted` gives the uids of the pods that evictd has put an end to. `bound_pods` gives the pods that an API server has
-    bound to this node; where it gives `None` they are what the runtime and the manifests tell.
+    bound to this node, of which the runtime tells this; where it gives `None` they are what the runtime and the manifests tell.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class NodeEyes:
         runtime: RuntimeReader,
         manifests: ManifestReader,
         evicted: Callable[[], Collection[str]],
-        bound_pods: Callable[[], tuple[Pod, ...] | None] = lambda: None,
+        bound_pods: Callable[[RuntimeView | None], tuple[Pod, ...] | None] = lambda _: None,
         more_problems: Callable[[], tuple[Problem, ...]] = tuple,
         node_name: str = "",
     ) -> None:
@@ -73,7 +73,7 @@ class NodeEyes:
         manifests = self._manifests.read()  # first: whom they describe, the runtime need not be asked about
         view, problem = self._view(look, manifests)
         pods = None if view is None else self._pods(view, manifests)
-        bound = self._bound_pods()
+        bound = self._bound_pods(view)
         active = () if pods is None else pods.active
         observation = self._observer.observe(
             active if bound is None else bound,

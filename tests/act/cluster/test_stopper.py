@@ -38,6 +38,7 @@ def test_ids_are_looked_up_at_the_moment_of_stopping() -> None:
     ids = {"u": (["c-1"], ["s-1"])}
     stopper = RuntimeStopper(terminators, lambda uid: ids.get(uid, ([], [])))
     assert not stopper.stopped("u")
+    assert (stopper.runs("u"), stopper.runs("other")) == (True, False)
     stopper.stop(POD, 30)
     terminators.finished_at = 5
     assert stopper.stopped("u")

@@ -127,8 +127,8 @@ def test_a_pod_that_evictd_stopped_and_the_server_deletes_is_not_active(api: Api
         assert cluster.active_pods() == ()
 
 
-def test_a_stopped_pod_stays_in_sight_as_long_as_the_server_is_away(api: ApiServer) -> None:
-    """It is not deleted, so a kubelet may start it again."""
+def test_a_stopped_pod_that_runs_again_is_in_sight_as_long_as_the_server_is_away(api: ApiServer) -> None:
+    """It is not deleted, so a kubelet may start it again. As long as none does, its turn is over."""
     kubelet = Kubelet(api.store, "n1")
     made = api.store.create("pods", pod("hog"))
     kubelet.containers.start(made["metadata"]["uid"], "c")
@@ -140,6 +140,8 @@ def test_a_stopped_pod_stays_in_sight_as_long_as_the_server_is_away(api: ApiServ
         cluster.evictor.begin(decision, time.monotonic_ns())
         eventually(lambda: cluster.outbox.problem)
         eventually(lambda: victim.uid in cluster.evictor.cleaned_up(time.monotonic_ns()))
+        assert cluster.active_pods() == ()
+        kubelet.containers.start(victim.uid, "c")
         assert cluster.active_pods() == (victim,)
         api.up()
         eventually(lambda: cluster.active_pods() == ())

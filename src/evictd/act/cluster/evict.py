@@ -58,6 +58,10 @@ class Stopper(Protocol):
         """Stop a pod that had stopped and was started again."""
         ...
 
+    def runs(self, uid: str) -> bool:
+        """Whether any container of it ran when the runtime was last asked."""
+        ...
+
     def forget(self, uid: str) -> None:
         """Drop the record of a pod that nobody asks about any more."""
         ...

@@ -26,6 +26,10 @@ class RuntimeStopper:
         progress = self._terminator.progress(uid)
         return progress is not None and progress.finished
 
+    def runs(self, uid: str) -> bool:
+        """Whether any container of it ran when the runtime was last asked."""
+        return any(self._ids(uid)[0])
+
     def forget(self, uid: str) -> None:
         """Drop the record; what is under way goes on."""
         self._terminator.forget(uid)

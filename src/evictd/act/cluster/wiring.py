@@ -62,6 +62,8 @@ class Cluster:
     outbox: Outbox
     transport: Transport
     clock: Callable[[], int]
+    runs: Callable[[str], bool]
+    """Whether any container of a pod, by uid, ran when the runtime was last asked."""
     own_pod: frozenset[str]
     """The uid of evictd's own pod, which is never evicted; empty where it runs as a service."""
 
@@ -87,8 +89,9 @@ class Cluster:
     def _is_active(self, entry: SlimPod, gone: Collection[str], leaving: Collection[str]) -> bool:
         uid, deleted = entry.pod.uid, entry.pod.deletion_grace_period_seconds is not None
         if uid in gone:
-            # While the server cannot be told, a kubelet may start it again.
-            return not entry.terminal and not deleted and (uid not in leaving or bool(self.outbox.problem))
+            # While the server cannot be told, a kubelet may start it again. As long as none does, nothing is gained by its going.
+            untold = not entry.terminal and not deleted and (uid not in leaving or bool(self.outbox.problem))
+            return untold and self.runs(uid)
         return uid in leaving or not entry.terminal
 
     def problems(self) -> tuple[Problem, ...]:
@@ -188,6 +191,7 @@ def build(
         outbox=outbox,
         transport=transport,
         clock=clock,
+        runs=stopper.runs,
         own_pod=frozenset({environ[POD_UID]}) if environ.get(POD_UID) else frozenset(),
     )
 
