@@ -3,7 +3,8 @@
 Allocated blocks and inodes, as GNU `du -x` counts them: a file with several links once, nothing on another device (kubelet
 `fs.GetDirUsage`, spec 3.7). The tree may be written by a pod that wishes us ill while we walk it, so every step goes from an
 open directory to a name in it and never through a symlink; no file is ever opened; the number of open descriptors does not
-grow with the depth; and what is held in memory is the names of directories still to be visited, nothing per file.
+grow with the depth; and what is held in memory is the names of directories still to be visited and a bit for each file with
+several links.
 """
 
 import errno
@@ -16,6 +17,7 @@ from typing import TypeGuard
 
 from evictd.core.stats import DiskUsage
 from evictd.errors import NodeError
+from evictd.observe.inode_set import InodeSet
 from evictd.observe.pace import Pace
 
 BLOCK = 512
@@ -113,7 +115,7 @@ class _Walk:
         self._pace = pace
         self._levels: list[_Level] = []
         self._inodes_above: set[int] = set()
-        self._linked: set[int] = set()
+        self._linked = InodeSet()
         self._pending_bytes = 0
 
     def run(self, directory: int) -> None:
@@ -222,10 +224,8 @@ class _Walk:
                 continue
             if status[0] & _KIND == _DIRECTORY:
                 self._note(level, entry.name)
-            elif status[3] > 1:
-                if status[1] in linked:
-                    continue
-                linked.add(status[1])
+            elif status[3] > 1 and not linked.add(status[1]):
+                continue
             blocks += status.st_blocks
             inodes += 1
         self.blocks += blocks
