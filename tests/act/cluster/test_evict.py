@@ -525,3 +525,20 @@ def test_a_refusal_of_what_was_overtaken_takes_no_later_step_away(rig: Rig) -> N
     rig.driver.settle(cluster.outbox)
     found = rig.object()
     assert found is None or found["metadata"]["deletionGracePeriodSeconds"] == 1
+
+
+def test_hard_and_a_server_that_falls_silent_after_a_refusal_waits_no_longer_than_for_the_budget(rig: Rig) -> None:
+    """A budget is waited for ten seconds; who is away by then is no reason to wait longer."""
+    cluster = rig.start(PodTermination.EVICTION_API)
+    victim = rig.pod("a", labels={"app": "t"})
+    rig.api.verbs.budgets = [Budget("one", {"app": "t"}, 0)]
+    begun = rig.driver.now
+    cluster.evictor.begin(decision(victim, hard=True), begun)
+    rig.until(lambda: rig.api.requests("create pods/eviction"))
+    rig.api.fault(status=503)
+    rig.until(lambda: rig.stopper.stops, seconds=30)
+    assert rig.driver.now - begun < 15 * SECOND
+    rig.api.faults.clear()
+    with rig.kubelet.running():
+        rig.until(lambda: rig.object() is None)
+    assert rig.stopper.stops == [(victim.uid, 1)]

@@ -29,7 +29,16 @@ from evictd.clients.kube.pods import PodSnapshot
 from evictd.core.decision import EvictPod
 from evictd.core.duration import MILLISECOND, MINUTE, SECOND
 from evictd.core.pod import Pod
-from evictd.core.termination import AfterRefusal, Leniency, Way, after_refusal, choose_way, is_hard, owner_of
+from evictd.core.termination import (
+    HARD_BYPASS,
+    AfterRefusal,
+    Leniency,
+    Way,
+    after_refusal,
+    choose_way,
+    is_hard,
+    owner_of,
+)
 from evictd.errors import ApiRefusedError
 
 BEFORE_KILL = 500 * MILLISECOND
@@ -266,7 +275,9 @@ class ClusterEvictor:
 
     def _stop_if_due(self, departure: Departure, now: int) -> None:
         waited = now - departure.begun_at
-        if departure.hard and departure.stage is Stage.ASKING and waited >= ASK_PATIENCE and not departure.not_before:
+        # After a refusal the budget has its time as well, and the server's answer at its end is waited for as long as the first.
+        patience = ASK_PATIENCE + (HARD_BYPASS if departure.not_before else 0)
+        if departure.hard and departure.stage is Stage.ASKING and waited >= patience:
             departure.stop_due = True  # nobody answers
             departure.skip_to_delete()
         if not departure.announced and departure.stage not in UNSURE:
