@@ -46,6 +46,7 @@ class NoteTakingCluster:
             withdrawn=lambda: self.taken_back,
             cleaned_up=lambda now: frozenset({"gone"}),
             begin=lambda decision, now: self.calls.append(("evict", decision.pod.uid, now)),
+            may_stop=lambda uid, *, hard: hard or uid == "agreed",
             take_evicted=lambda: (EVICTION,),
             take_refusals=lambda: (REFUSAL,),
         )
@@ -178,6 +179,20 @@ def test_what_a_budget_refused_is_taken_back(hands: ClusterHands, cluster: NoteT
     state = State(releases=(Release(uid="a", until=NOW), Release(uid="b", until=NOW)))
     prepared, _ = hands.prepare(state, CONFIG, NOW)
     assert [release.uid for release in prepared.releases] == ["b"]
+
+
+def test_whom_a_budget_may_still_protect_a_restart_does_not_stop(cluster: NoteTakingCluster) -> None:
+    """It is taken back once, so that it may be chosen, and asked for, anew."""
+    scene = Stopping(cluster, kubelet=True)
+    asked, agreed = (Release(uid=uid, grace_period_seconds=30, until=NOW) for uid in ("asked", "agreed"))
+    hard = Release(uid="hard", grace_period_seconds=1, until=NOW)
+    gone = replace(asked, uid="was stopped", gone_at=NOW)
+    state = State(releases=(asked, agreed, hard, gone))
+    assert SIGHT.view is not None
+    scene.hands.resume(state, SIGHT.view, NOW)
+    assert [uid for name, uid, *_ in scene.others.calls if name == "begin"] == ["agreed", "hard"]
+    assert scene.hands.prepare(state, CONFIG, NOW)[0].releases == (agreed, hard, gone)
+    assert scene.hands.prepare(state, CONFIG, NOW)[0] == state
 
 
 def test_pods_and_problems_are_the_api_server_s(hands: ClusterHands) -> None:

@@ -13,6 +13,7 @@ from evictd.act.perform import Refusal
 from evictd.core.config import EvictionConfig
 from evictd.core.container_gc import with_api_pods
 from evictd.core.decision import EvictPod, RecordEvent
+from evictd.core.grace import IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS
 from evictd.core.observation import Outcomes, Problem
 from evictd.core.pod import Pod
 from evictd.core.signal import NodeCondition
@@ -45,6 +46,7 @@ class ClusterHands(NodeHands):
         self._cluster = cluster
         self._last = last
         self._now = 0
+        self._unagreed: frozenset[str] = frozenset()
 
     def turn(self, sight: Sight) -> None:
         """Take in what this cycle sees; for the collectors nobody is gone who is still an object of the API."""
@@ -62,7 +64,8 @@ class ClusterHands(NodeHands):
         hard = any(threshold.hard for threshold in state.thresholds_met)
         never = config.protected_pods | self._cluster.own_pod
         spared = self._cluster.evictor.withheld(now, hard=hard, never=never) | self._cluster.own_pod
-        state = without(state, self._cluster.evictor.withdrawn())
+        state = without(state, self._cluster.evictor.withdrawn() | self._unagreed)
+        self._unagreed = frozenset()
         if not spared - config.protected_pods:
             return state, config
         return state, replace(config, protected_pods=config.protected_pods | spared)
@@ -89,6 +92,20 @@ class ClusterHands(NodeHands):
     def _volumes_are_gone(self, uid: str) -> bool:
         """Whether what only this stopped pod could use is removed; where a kubelet reports, or may, that is its work."""
         return self._cluster.reporter.kubelet is not False or self._cleanup.done(uid)
+
+    def resume(self, state: State, view: "RuntimeView", now: int) -> None:
+        """Go on with the victims of an earlier life; whom a budget may still protect is taken back, and may be chosen anew."""
+        # Only a hard threshold's grace is this one; its victims nobody was asked about.
+        self._unagreed = frozenset(
+            release.uid
+            for release in state.releases
+            if release.uid
+            and release.gone_at is None
+            and not self._cluster.evictor.may_stop(
+                release.uid, hard=release.grace_period_seconds == IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS
+            )
+        )
+        super().resume(without(state, self._unagreed), view, now)
 
     def heartbeat(self) -> None:
         """Keep what was said to the API server right."""
