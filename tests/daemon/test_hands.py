@@ -31,6 +31,7 @@ class Collaborators:
         self.terminations: dict[str, Termination] = {}
         self.cleaned: set[str] = set()
         self.alive = True
+        self.running = {"c1"}
 
     def begin(self, *what: Any, **how: Any) -> Any:
         self.calls.append(("begin", *what, how))
@@ -121,7 +122,7 @@ class Scene:
                 self.conditions, node="n", replace_file=lambda path, text: path.write_bytes(text)
             ),
             tell_event=lambda event: self.events.append(event.reason),
-            any_alive=lambda cgroup, ids: self.others.alive and bool(cgroup and ids),
+            any_alive=lambda cgroup, ids: self.others.alive and bool(cgroup and self.others.running & set(ids)),
             evicted=self.evicted,
         )
         self.hands = NodeHands(parts)
@@ -187,6 +188,25 @@ def test_what_a_dead_pod_left_goes_even_while_the_runtime_believes_that_it_lives
     assert ("done", HOG.uid) not in scene.others.calls
     scene.others.alive = False
     assert scene.hands.outcomes(leaving()).cleaned_up == frozenset()
+    assert ("done", HOG.uid) in scene.others.calls
+
+
+def test_volumes_stay_while_a_container_runs_that_was_started_since(scene: Scene) -> None:
+    """Also where none ran when the pod was chosen: between two of its containers none does."""
+    assert VIEW.containers[0].id == "c1"
+    between = replace(VIEW, containers=VIEW.containers[1:])
+    scene.hands.turn(replace(SIGHT, view=between))
+    scene.hands.begin_eviction(EVICTION)
+    scene.others.terminations[HOG.uid] = Termination(uid=HOG.uid, started_at=NOW, grace_ends_at=NOW)
+    scene.hands.outcomes(leaving())
+    assert ("done", HOG.uid) not in scene.others.calls
+    later = replace(VIEW.containers[0], id="c2")
+    scene.hands.turn(replace(SIGHT, view=replace(VIEW, containers=(VIEW.containers[0], later))))
+    scene.others.running = {"c2"}
+    scene.hands.outcomes(leaving())
+    assert ("done", HOG.uid) not in scene.others.calls
+    scene.others.running = set()
+    scene.hands.outcomes(leaving())
     assert ("done", HOG.uid) in scene.others.calls
 
 

@@ -100,10 +100,16 @@ class NodeHands:
             return False
         if termination.finished:
             return self._cleanup.done(uid)
-        cgroup, containers = self._dying.get(uid, ("", ()))
-        if cgroup and not self._any_alive(cgroup, containers):
+        if self._is_dead(uid):
             self._cleanup.done(uid)  # what it leaves may be what the runtime needs room for, to see that it is dead
         return False
+
+    def _is_dead(self, uid: str) -> bool:
+        """Whether containers of a pod ran, also such as were started since it was chosen, and none has a process left."""
+        cgroup, containers = self._dying.get(uid, ("", ()))
+        if self._sight is not None and self._sight.view is not None:
+            containers = (*containers, *running_ids(self._sight.view, uid)[0])
+        return bool(cgroup and containers) and not self._any_alive(cgroup, containers)
 
     def take_evicted(self) -> tuple[EvictPod, ...]:
         """Give the pods that were sent on their way since this was asked last."""
