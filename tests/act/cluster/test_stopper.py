@@ -46,3 +46,15 @@ def test_ids_are_looked_up_at_the_moment_of_stopping() -> None:
     stopper.again(POD, 1)
     assert terminators.begun == [("u", ["c-1"], ["s-1"], 30), ("u", ["c-2"], ["s-2"], 1)]
     assert terminators.forgotten == ["u"]
+
+
+def test_a_pod_whose_record_was_dropped_has_stopped() -> None:
+    """A terminator keeps what is under way, and drops what nobody waits for with its end: which would else be missed for ever."""
+    terminators: Any = Terminators()
+    stopper = RuntimeStopper(terminators, lambda _: (["c"], []))
+    stopper.stop(POD, 30)
+    assert not stopper.stopped("u")
+    terminators.begun.clear()  # the record goes
+    assert stopper.stopped("u")
+    stopper.forget("u")
+    assert not stopper.stopped("u")

@@ -15,16 +15,21 @@ class RuntimeStopper:
     def __init__(self, terminator: Terminator, ids: PodIds) -> None:
         self._terminator = terminator
         self._ids = ids
+        self._told: set[str] = set()
 
     def stop(self, pod: Pod, grace_seconds: int) -> None:
         """Begin to stop everything of this pod, or shorten its grace."""
         containers, sandboxes = self._ids(pod.uid)
         self._terminator.begin(pod.uid, containers=containers, sandboxes=sandboxes, grace_seconds=grace_seconds)
+        self._told.add(pod.uid)
 
     def stopped(self, uid: str) -> bool:
-        """Whether nothing of it runs any more; a pod that was never told to stop has not."""
+        """Whether nothing of it runs any more; a pod that was never told to stop has not.
+
+        The terminator drops the record of a pod that the loop waits for no more only with its end.
+        """
         progress = self._terminator.progress(uid)
-        return progress is not None and progress.finished
+        return uid in self._told if progress is None else progress.finished
 
     def runs(self, uid: str) -> bool:
         """Whether any container of it ran when the runtime was last asked."""
@@ -32,6 +37,7 @@ class RuntimeStopper:
 
     def forget(self, uid: str) -> None:
         """Drop the record; what is under way goes on."""
+        self._told.discard(uid)
         self._terminator.forget(uid)
 
     def again(self, pod: Pod, grace_seconds: int) -> None:
