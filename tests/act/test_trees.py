@@ -3,11 +3,13 @@
 import errno
 import os
 import subprocess
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from evictd.act import trees
 from evictd.act.trees import opened, remove_tree
 from tests.mounted import tmpfs
 
@@ -119,3 +121,27 @@ def dig(folder: Path, levels: int) -> None:
         os.close(here)
         here = below
     os.close(here)
+
+
+def test_what_is_held_does_not_grow_with_the_number_of_files(folder: Path) -> None:
+    """A pod may make millions in one directory, and has been evicted for it."""
+    for number in range(20_000):
+        os.mknod(folder / "deep" / f"{number:0200}")
+    tracemalloc.start()
+    try:
+        remove(folder)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert not folder.exists()
+    assert most < 2**20
+
+
+def test_more_directories_than_are_held_at_once_go_as_well(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trees, "_AT_ONCE", 3)
+    for top in (folder, folder / "deep"):
+        for number in range(20):
+            (top / f"{number}/a/b").mkdir(parents=True)
+            (top / f"{number}/a/file").write_text("x")
+    remove(folder)
+    assert not folder.exists()

@@ -11,6 +11,10 @@ import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
+_AT_ONCE = 4096
+"""Of how many directories the names are held."""
+_ROUNDS = 100_000
+"""After so many it counts as somebody's who fills it faster than it can be emptied."""
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -34,29 +38,54 @@ def remove_tree(parent: int, name: str) -> None:
     with opened(name, parent) as top:
         if _mount_of(top) != _mount_of(parent):
             raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
-        pending = _empty_out(top, top)
-        while pending:
-            each = pending.pop()
-            with opened(each, top) as folder:
-                pending += _empty_out(folder, top)
-            os.rmdir(each, dir_fd=top)
+        pending: list[str] = []
+        for _ in range(_ROUNDS):
+            _empty_out(top, top, pending)
+            if not pending:
+                break
+            while pending:
+                each = pending.pop()
+                with opened(each, top) as folder:
+                    _empty_out(folder, top, pending)
+                os.rmdir(each, dir_fd=top)
     os.rmdir(name, dir_fd=parent)
 
 
-def _empty_out(folder: int, top: int) -> list[str]:
-    """Unlink what is no directory, and move the directories to the top; gives the names that they have there."""
-    with os.scandir(folder) as entries:
-        found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
-    moved = []
-    for name, is_directory in found:
-        with contextlib.suppress(FileNotFoundError):  # gone by itself
-            if is_directory:
-                unseen = f".removed-{secrets.token_hex(16)}"  # nothing that the pod could have made already
+def _empty_out(folder: int, top: int, pending: list[str]) -> None:
+    """Unlink what is no directory, and move the directories to the top; adds the names that they have there.
+
+    Of more than `_AT_ONCE` pending ones the names are not kept: they are met again in the next round. The top itself may have
+    some left then.
+    """
+    for _ in range(_ROUNDS):
+        found, directories = _unlink_files(folder)
+        for name in directories:
+            unseen = f".removed-{secrets.token_hex(16)}"  # nothing that the pod could have made already
+            with contextlib.suppress(FileNotFoundError):  # gone by itself
                 os.rename(name, unseen, src_dir_fd=folder, dst_dir_fd=top)
-                moved.append(unseen)
-            else:
-                os.unlink(name, dir_fd=folder)
-    return moved
+                if len(pending) < _AT_ONCE:
+                    pending.append(unseen)
+        if not found or (folder == top and directories):
+            return
+
+
+def _unlink_files(folder: int) -> tuple[bool, list[str]]:
+    """Unlink what is no directory; whether there was anything, and the first directories that were met.
+
+    Entry by entry, because a pod may make millions. A scan may miss something while the folder changes, the next one finds it.
+    """
+    found, directories = False, []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            with contextlib.suppress(FileNotFoundError):  # gone by itself
+                if entry.is_dir(follow_symlinks=False):
+                    directories.append(entry.name)
+                else:
+                    os.unlink(entry.name, dir_fd=folder)
+                found = True
+            if len(directories) >= _AT_ONCE:
+                break
+    return found, directories
 
 
 def _mount_of(descriptor: int) -> str:
