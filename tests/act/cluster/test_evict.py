@@ -235,6 +235,18 @@ def test_what_a_budget_refuses_was_no_eviction(rig: Rig) -> None:
     assert cluster.evictor.take_refusals() == ()
 
 
+def test_what_was_refused_a_moment_before_a_hard_threshold_shortens_it_is_told(rig: Rig) -> None:
+    """The refusal comes while the loop decides; nobody has told of the eviction before."""
+    cluster = rig.start()
+    victim = rig.pod("a", labels={"app": "t"})
+    rig.api.verbs.budgets = [Budget("one", {"app": "t"}, 0)]
+    cluster.evictor.begin(decision(victim, hard=False), rig.driver.now)
+    rig.until(cluster.evictor.withdrawn)
+    cluster.evictor.begin(decision(victim, hard=True, shortens=True), rig.driver.now)
+    rig.until(lambda: evicted_events(rig))
+    assert [each.pod.uid for each in cluster.evictor.take_evicted()] == [victim.uid]
+
+
 def test_past_a_budget_the_eviction_is_told_before_anything_is_killed(rig: Rig) -> None:
     """Once, although the pod was asked for again and again."""
     cluster = rig.start(PodTermination.EVICTION_API)

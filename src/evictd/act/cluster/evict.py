@@ -134,7 +134,9 @@ class ClusterEvictor:
                 elif decision.shortens or hard > known.hard:
                     self._shorten(known, decision, now)
             else:
-                self._departures[decision.pod.uid] = self._departure(decision, now, hard=hard)
+                # A decision that only shortens was announced when it was first made, if need be by an earlier life.
+                told = decision.shortens and known is None
+                self._departures[decision.pod.uid] = self._departure(decision, now, hard=hard, told=told)
             self._advance(now)
         self._stir()
 
@@ -239,21 +241,13 @@ class ClusterEvictor:
 
     # --- one departure ------------------------------------------------------------------------------------------------
 
-    def _departure(self, decision: EvictPod, now: int, *, hard: bool) -> Departure:
+    def _departure(self, decision: EvictPod, now: int, *, hard: bool, told: bool) -> Departure:
         kubelet = self._kubelet() is not False
         way = choose_way(self._asked, hard=hard, kubelet=kubelet)
         # Without a kubelet nobody else stops the containers of a deleted pod.
         stop_due = way is Way.STATUS or not kubelet or (hard and way is Way.DELETE)
         stage = first_stage(way, decision)
-        # A decision that only shortens was announced when it was first made, if need be by an earlier life.
-        return Departure(
-            decision=decision,
-            hard=hard,
-            stage=stage,
-            begun_at=now,
-            stop_due=stop_due,
-            announced=decision.shortens,
-        )
+        return Departure(decision=decision, hard=hard, stage=stage, begun_at=now, stop_due=stop_due, announced=told)
 
     def _shorten(self, departure: Departure, decision: EvictPod, now: int) -> None:
         departure.decision, departure.hard, departure.stop_due = decision, True, True
