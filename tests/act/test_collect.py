@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from evictd.act import collect
 from evictd.act.collect import Collector, NodeMoment
 from evictd.act.collect_containers import ContainerCollector
 from evictd.act.collect_images import ImageCollector
@@ -210,3 +211,32 @@ def test_a_closed_collector_has_no_thread(make: Maker) -> None:
     outcomes(collector)
     collector.close()
     assert not [thread for thread in threading.enumerate() if thread.name == "collect"]
+
+
+def test_a_node_without_a_thread_to_give_is_told_and_the_next_request_may_find_one(
+    make: Maker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The loop goes on: nobody waits for a collection that never began."""
+
+    class Refused(threading.Thread):
+        """What the kernel answers beyond `pids.max`."""
+
+        def start(self) -> None:
+            raise RuntimeError("can't start new thread")
+
+    told: list[str] = []
+    collector = make()
+    collector._complain = lambda source, detail: told.append(f"{source}: {detail}")
+    monkeypatch.setattr(collect, "Thread", Refused)
+    collector.begin(BOTH, moment(MINUTE))
+    problem = "no thread to collect with: can't start new thread"
+    assert [(each.action, each.error) for each in collector.progress() or ()] == [
+        (Reclaim.CONTAINERS, problem),
+        (Reclaim.IMAGES, problem),
+    ]
+    collector.perform_duties(moment(MINUTE))
+    collector.perform_duties(moment(MINUTE))
+    assert told == [f"collect: {problem}"]
+    monkeypatch.undo()
+    collector.begin(BOTH, moment(2 * MINUTE))
+    assert [each.error for each in outcomes(collector)] == ["", ""]

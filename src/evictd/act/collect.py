@@ -78,7 +78,11 @@ class Collector:
             self._outcomes = None
             self._request += 1
             request = self._request
-        self._submit(lambda: self._reclaim(decision, moment, request))
+        problem = self._submit(lambda: self._reclaim(decision, moment, request))
+        if problem:
+            with self._lock:
+                self._outcomes = tuple(ReclaimOutcome(action=action, error=problem) for action in decision.actions)
+            self._wake()
 
     def progress(self) -> tuple[ReclaimOutcome, ...] | None:
         """Give what became of the last `begin`, one outcome for each action; `None` while it is under way."""
@@ -93,7 +97,11 @@ class Collector:
                 return
             self._busy_with_duties = True
             self._duties_due.update({action: moment.now + _PERIODS[action] for action in due})
-        self._submit(lambda: self._run_duties(due, moment))
+        problem = self._submit(lambda: self._run_duties(due, moment))
+        if problem:
+            with self._lock:
+                self._busy_with_duties = False  # tried again when they are due again
+            self._complain("collect", problem)
 
     def take_events(self) -> tuple[RecordEvent, ...]:
         """Give the events of collections since the last call."""
@@ -108,12 +116,18 @@ class Collector:
             self._jobs.put(None)
             thread.join(timeout_seconds)
 
-    def _submit(self, job: Callable[[], None]) -> None:
+    def _submit(self, job: Callable[[], None]) -> str:
+        """Hand a job over; why it could not be, on a node that has no thread to give to the first one."""
         if self._thread is None:
             # A daemon thread: a runtime that hangs must not keep the process from ending.
-            self._thread = Thread(target=self._work, name="collect", daemon=True)
-            self._thread.start()
+            thread = Thread(target=self._work, name="collect", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError as error:
+                return f"no thread to collect with: {error}"
+            self._thread = thread
         self._jobs.put(job)
+        return ""
 
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
