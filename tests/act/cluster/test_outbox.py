@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from evictd.act.cluster.outbox import Call, Outbox
-from evictd.core.duration import MILLISECOND, SECOND
+from evictd.core.duration import MILLISECOND, MINUTE, SECOND
 from evictd.errors import ApiRefusedError, ApiUnavailableError
 from tests.kube.waiting import eventually
 
@@ -113,6 +113,17 @@ def test_a_refusal_is_the_lanes_own_business_and_holds_nobody_up() -> None:
     first.todo = [ApiRefusedError("conflict", status=409)]
     box.step(0)
     assert first.refusals == ["no"]
+
+
+def test_a_server_that_refuses_is_back() -> None:
+    """Nothing else may be sent for long, or ever: what a role forbids must not look like an outage until then."""
+    lane = Names([], [ApiUnavailableError("connection refused")])
+    box = outbox(lane)
+    box.step(0)
+    assert box.problem == "connection refused"
+    lane.todo = [ApiRefusedError("no", status=403)]
+    box.step(MINUTE)
+    assert (box.problem, lane.refusals) == ("", ["no"])
 
 
 @pytest.mark.parametrize("due", [None, 7 * SECOND])

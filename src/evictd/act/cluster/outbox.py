@@ -145,9 +145,13 @@ class Outbox:
                 self._pause(error, None)  # somebody else wrote at the same moment: the same again, a little later
             else:
                 lane.refused(error, now)
+                self._answered()
         else:
-            self._backoff.reset()
-            self.problem = ""
+            self._answered()
+
+    def _answered(self) -> None:
+        self._backoff.reset()
+        self.problem = ""
 
     def _pause(self, error: Exception, retry_after: int | None) -> None:
         self.problem = str(error)
