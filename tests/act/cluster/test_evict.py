@@ -152,6 +152,41 @@ def test_a_pod_that_a_kubelet_started_again_while_the_server_is_away_is_stopped_
     assert not rig.kubelet.containers.running(victim.uid)
 
 
+def test_no_status_is_written_while_a_pod_that_was_started_again_is_being_stopped_again(rig: Rig) -> None:
+    """The server may be back within its grace."""
+    cluster = rig.start(PodTermination.STATUS)
+    victim = rig.pod()
+    rig.api.fault(status=503)
+    cluster.evictor.begin(decision(victim, hard=False, grace=30), rig.driver.now)
+    rig.until(lambda: rig.gone(victim))
+    rig.kubelet.containers.start(victim.uid, "c")
+    rig.stopper.slow.add(victim.uid)
+    cluster.evictor.begin(decision(victim, hard=False, grace=30), rig.driver.now)
+    rig.api.faults.clear()
+    rig.api.forget_requests()
+    rig.driver.run(cluster.outbox, 25)
+    assert rig.api.requests("patch pods/status") == []
+    rig.kubelet.containers.stop(victim.uid)
+    rig.until(lambda: rig.gone(victim) and rig.api.requests("patch pods/status"))
+
+
+def test_whom_everything_is_forbidden_for_is_remembered_until_it_has_stopped_again(rig: Rig) -> None:
+    """Else nobody would notice its end, and nobody could choose it any more."""
+    cluster = rig.start()
+    victim = rig.pod()
+    rig.api.fault(status=403)
+    cluster.evictor.begin(decision(victim, hard=True), rig.driver.now)
+    rig.until(lambda: cluster.evictor.in_flight() == () and rig.gone(victim))
+    rig.kubelet.containers.start(victim.uid, "c")
+    rig.stopper.slow.add(victim.uid)
+    cluster.evictor.begin(decision(victim, hard=True), rig.driver.now)
+    rig.driver.now += 130 * SECOND
+    assert not rig.gone(victim)
+    assert rig.stopper.forgotten == []
+    rig.kubelet.containers.stop(victim.uid)
+    assert rig.gone(victim)
+
+
 def test_after_an_outage_everything_is_made_good_in_order_and_without_a_storm(rig: Rig) -> None:
     """Conditions, taint, the pod, then the events; at most five a second; the pod is not restarted for good."""
     cluster = rig.start()

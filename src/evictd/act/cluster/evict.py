@@ -130,6 +130,8 @@ class ClusterEvictor:
             if known is not None and known.stage is not Stage.WITHDRAWN:
                 if known.stopped:
                     known.stopped = False
+                    if known.stage is Stage.WRITING:
+                        known.stage = Stage.STOPPING  # nothing is written while anything runs
                     self._stopper.again(decision.pod, decision.grace_period_seconds)
                 elif decision.shortens or hard > known.hard:
                     self._shorten(known, decision, now)
@@ -262,7 +264,9 @@ class ClusterEvictor:
         for departure in self._departures.values():
             self._stop_if_due(departure, now)
             # Noted here, because the stopper's record goes when the loop waits for this pod no more.
-            departure.stopped = departure.stopped or (departure.stopping and self._stopper.stopped(departure.uid))
+            if departure.stopping and not departure.stopped and self._stopper.stopped(departure.uid):
+                departure.stopped = True
+                departure.settled_at = None if departure.settled_at is None else now
             if departure.stage is Stage.STOPPING and departure.stopped:
                 departure.stage = Stage.WRITING
             elif departure.stage is Stage.VERIFYING:
@@ -272,7 +276,7 @@ class ClusterEvictor:
         old = [
             uid
             for uid, each in self._departures.items()
-            if each.settled_at is not None and now - each.settled_at > REMEMBERED
+            if each.settled_at is not None and now - each.settled_at > REMEMBERED and each.stopped >= each.stopping
         ]
         for uid in old:
             del self._departures[uid]
