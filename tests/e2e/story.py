@@ -23,6 +23,7 @@ from evictd.core.quantity import parse_quantity
 from evictd.demo.disks import DiskRecipe
 from evictd.demo.node import DisposableNode
 from evictd.demo.pods import ContainerRecipe, PodRecipe, RunningPod, VolumeRecipe
+from evictd.errors import RuntimeRefusedError
 
 DISK = DiskRecipe(size_bytes=96 << 20, inodes=12_000)
 """The small disk that most stories fill."""
@@ -225,6 +226,18 @@ class Story:
         )
         self.pods[name] = made
         return made
+
+    def remove(self, name: str) -> None:
+        """Remove what is left of a pod; containerd refuses that while evictd is still stopping its sandbox."""
+        sandbox = self.pods.pop(name).sandbox_id
+
+        def removed() -> bool:
+            with suppress(RuntimeRefusedError):
+                self.node.client.remove_sandbox(sandbox)
+                return True
+            return False
+
+        self.until(removed, f"{name} is removed")
 
     def runs(self, name: str) -> bool:
         """Whether a container of the pod is running."""

@@ -130,7 +130,7 @@ def test_a_pod_s_own_shorter_grace_is_not_overwritten(make_node: NodeFactory) ->
         story.pod("writer", writes("", 50, how=STUBBORN), grace=2)
         story.until_evicted("writer")
         assert story.evictions()[0]["gracePeriodSeconds"] == 2
-        node.client.remove_sandbox(story.pods.pop("writer").sandbox_id)
+        story.remove("writer")
         story.until_calm("DiskPressure")
         story.verify(evicted=["writer"], innocent=["innocent"], starved="ephemeral-storage")
 
