@@ -33,6 +33,7 @@ class NoteTakingCluster:
 
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
+        self.synced = False
         self.own_pod = frozenset({"own"})
         self.spared: frozenset[str] = frozenset()
         self.taken_back: frozenset[str] = frozenset()
@@ -46,7 +47,7 @@ class NoteTakingCluster:
             withdrawn=lambda: self.taken_back,
             cleaned_up=lambda now: frozenset({"gone"}),
             begin=lambda decision, now: self.calls.append(("evict", decision.pod.uid, now)),
-            may_stop=lambda uid, *, hard: hard or uid == "agreed",
+            may_stop=lambda uid: {"agreed": True, "asked": False}[uid] if self.synced else None,
             take_evicted=lambda: (EVICTION,),
             take_refusals=lambda: (REFUSAL,),
         )
@@ -135,6 +136,9 @@ class Stopping:
         made: Any = cluster
         self.hands = ClusterHands(parts, made, LastView())
 
+    def begun(self) -> list[str]:
+        return [uid for name, uid, *_ in self.others.calls if name == "begin"]
+
 
 @pytest.mark.parametrize("kubelet", [True, None])
 def test_where_a_kubelet_reports_or_may_the_volumes_are_its_own(
@@ -189,10 +193,25 @@ def test_whom_a_budget_may_still_protect_a_restart_does_not_stop(cluster: NoteTa
     gone = replace(asked, uid="was stopped", gone_at=NOW)
     state = State(releases=(asked, agreed, hard, gone))
     assert SIGHT.view is not None
+    scene.hands.turn(SIGHT)
     scene.hands.resume(state, SIGHT.view, NOW)
-    assert [uid for name, uid, *_ in scene.others.calls if name == "begin"] == ["agreed", "hard"]
-    assert scene.hands.prepare(state, CONFIG, NOW)[0].releases == (agreed, hard, gone)
+    assert scene.begun() == ["hard"]
     assert scene.hands.prepare(state, CONFIG, NOW)[0] == state
+    cluster.synced = True
+    assert scene.hands.prepare(state, CONFIG, NOW)[0].releases == (agreed, hard, gone)
+    assert scene.begun() == ["hard", "agreed"]
+    assert scene.hands.prepare(state, CONFIG, NOW)[0] == state
+    assert scene.begun() == ["hard", "agreed"]
+
+
+def test_whom_this_life_sends_away_itself_is_not_taken_back(hands: ClusterHands, cluster: NoteTakingCluster) -> None:
+    """A hard threshold came before the API server had told."""
+    state = State(releases=(Release(uid=HOG.uid, grace_period_seconds=30, until=NOW),))
+    assert SIGHT.view is not None
+    hands.resume(state, SIGHT.view, NOW)
+    hands.begin_eviction(EVICTION)
+    cluster.synced = True
+    assert hands.prepare(state, CONFIG, NOW)[0] == state
 
 
 def test_pods_and_problems_are_the_api_server_s(hands: ClusterHands) -> None:

@@ -5,7 +5,7 @@ everywhere. The kubelet removes volumes there. What a budget refuses is taken ba
 protected for this cycle: both before the core decides, so that the journal holds what it really decided on.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -46,7 +46,7 @@ class ClusterHands(NodeHands):
         self._cluster = cluster
         self._last = last
         self._now = 0
-        self._unagreed: frozenset[str] = frozenset()
+        self._asked_for: frozenset[str] = frozenset()
 
     def turn(self, sight: Sight) -> None:
         """Take in what this cycle sees; for the collectors nobody is gone who is still an object of the API."""
@@ -64,8 +64,7 @@ class ClusterHands(NodeHands):
         hard = any(threshold.hard for threshold in state.thresholds_met)
         never = config.protected_pods | self._cluster.own_pod
         spared = self._cluster.evictor.withheld(now, hard=hard, never=never) | self._cluster.own_pod
-        state = without(state, self._cluster.evictor.withdrawn() | self._unagreed)
-        self._unagreed = frozenset()
+        state = self._resumed(without(state, self._cluster.evictor.withdrawn()), now)
         if not spared - config.protected_pods:
             return state, config
         return state, replace(config, protected_pods=config.protected_pods | spared)
@@ -94,18 +93,23 @@ class ClusterHands(NodeHands):
         return self._cluster.reporter.kubelet is not False or self._cleanup.done(uid)
 
     def resume(self, state: State, view: "RuntimeView", now: int) -> None:
-        """Go on with the victims of an earlier life; whom a budget may still protect is taken back, and may be chosen anew."""
+        """Go on with the victims of an earlier life; with those of a soft threshold once it is known whether anybody agreed."""
         # Only a hard threshold's grace is this one; its victims nobody was asked about.
-        self._unagreed = frozenset(
+        self._asked_for = frozenset(
             release.uid
             for release in state.releases
-            if release.uid
-            and release.gone_at is None
-            and not self._cluster.evictor.may_stop(
-                release.uid, hard=release.grace_period_seconds == IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS
-            )
+            if release.gone_at is None and release.grace_period_seconds != IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS
         )
-        super().resume(without(state, self._unagreed), view, now)
+        super().resume(without(state, self._asked_for), view, now)
+
+    def _resumed(self, state: State, now: int) -> State:
+        """Go on with whom the API server lets go, and take back whom a budget may still protect: it may be chosen anew."""
+        if not self._asked_for or self._last.view is None:
+            return state
+        answers = {uid: self._cluster.evictor.may_stop(uid) for uid in self._asked_for}
+        agreed, self._asked_for = _of(answers, True), _of(answers, None)
+        super().resume(without(state, frozenset(each.uid for each in state.releases) - agreed), self._last.view, now)
+        return without(state, _of(answers, False))
 
     def heartbeat(self) -> None:
         """Keep what was said to the API server right."""
@@ -123,6 +127,7 @@ class ClusterHands(NodeHands):
 
     def begin_eviction(self, decision: EvictPod) -> None:
         """Send the pod on its way; which way is the cluster's to know."""
+        self._asked_for -= {decision.pod.uid}  # it is on its way by this life's own doing
         self._cluster.evictor.begin(decision, self._now)
 
     def take_evicted(self) -> tuple[EvictPod, ...]:
@@ -132,3 +137,7 @@ class ClusterHands(NodeHands):
     def take_refusals(self) -> tuple[Refusal, ...]:
         """Give the pods that stay because a budget protects them."""
         return self._cluster.evictor.take_refusals()
+
+
+def _of(answers: Mapping[str, bool | None], answer: bool | None) -> frozenset[str]:
+    return frozenset(uid for uid, each in answers.items() if each is answer)

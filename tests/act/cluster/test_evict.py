@@ -592,17 +592,17 @@ def test_hard_and_a_server_that_falls_silent_after_a_refusal_waits_no_longer_tha
 
 
 def test_after_a_restart_only_what_was_agreed_on_may_be_stopped(rig: Rig) -> None:
-    """The object tells: it is being deleted, or is gone. A hard threshold asks nobody."""
+    """The object tells: it is being deleted, or is gone."""
     cluster = rig.start()
     victim = rig.pod()
     may = cluster.evictor.may_stop
-    assert (may(victim.uid, hard=False), may(victim.uid, hard=True), may("gone", hard=False)) == (False, True, True)
+    assert (may(victim.uid), may("gone")) == (False, True)
     with rig.kubelet.running():
         cluster.evictor.begin(decision(victim, hard=False, grace=30), rig.driver.now)
-        rig.until(lambda: may(victim.uid, hard=False))
+        rig.until(lambda: may(victim.uid))
     assert len(rig.api.requests("create pods/eviction")) == 1
 
 
 def test_without_a_kubelet_nobody_is_asked_after_a_restart_either(rig: Rig) -> None:
     cluster = rig.start(beside_kubelet=False)
-    assert cluster.evictor.may_stop(rig.pod().uid, hard=False)
+    assert cluster.evictor.may_stop(rig.pod().uid)

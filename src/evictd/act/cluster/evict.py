@@ -154,17 +154,18 @@ class ClusterEvictor:
         with self._lock:
             return frozenset(uid for uid, each in self._departures.items() if each.stage is Stage.WITHDRAWN)
 
-    def may_stop(self, uid: str, *, hard: bool) -> bool:
-        """Whether a victim of an earlier life may be stopped without a word to anybody.
+    def may_stop(self, uid: str) -> bool | None:
+        """Whether a soft threshold's victim of an earlier life may be stopped without a word to anybody; `None`: not known yet.
 
         What was only asked of the Eviction API may have been refused, or never sent; the object says whether anybody agreed.
         """
-        if hard or choose_way(self._asked, hard=False, kubelet=self._kubelet() is not False) is Way.STATUS:
+        if choose_way(self._asked, hard=False, kubelet=self._kubelet() is not False) is Way.STATUS:
             return True
         pods = self._snapshot()
+        if not pods.synced:
+            return None
         entry = pods.pods.get(uid)
-        deleted = entry is None or entry.terminal or entry.pod.deletion_grace_period_seconds is not None
-        return pods.synced and deleted
+        return entry is None or entry.terminal or entry.pod.deletion_grace_period_seconds is not None
 
     def withheld(self, now: int, *, hard: bool = True, never: Collection[str] = ()) -> frozenset[str]:
         """Uids of the pods not to be chosen at this moment: protected by a budget, or recreated here again and again.
