@@ -1,8 +1,11 @@
 """A request has a bound as a whole, however its answer drips in; a watch has none."""
 
+import json
 import socket
+import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -35,6 +38,37 @@ def test_an_answer_that_drips_is_ended_and_the_next_request_works(
         impatient.request("GET", NODE)
     assert time.monotonic() - began < 9
     assert impatient.request("GET", NODE).status == 200
+
+
+def test_an_answer_that_only_the_end_of_its_connection_ends_is_not_taken_for_whole(tmp_path: Path) -> None:
+    """HTTP/1.0, as some proxies speak it: what we cut off ourselves looks complete."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.settimeout(20)
+        cluster = {"name": "c", "cluster": {"server": f"http://127.0.0.1:{listening.getsockname()[1]}"}}
+        config = {
+            "clusters": [cluster],
+            "users": [{"name": "u", "user": {}}],
+            "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+            "current-context": "x",
+        }
+        (tmp_path / "kubeconfig").write_text(json.dumps(config))
+
+        def answer_half() -> None:
+            connection, _ = listening.accept()
+            with connection:
+                connection.settimeout(20)
+                connection.recv(65536)
+                connection.sendall(b'HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n{"metadata":')
+                connection.recv(1)
+
+        server = threading.Thread(target=answer_half, daemon=True)
+        server.start()
+        transport = Transport(Credentials(str(tmp_path / "kubeconfig")), whole_seconds=0.5)
+        with pytest.raises(ApiUnavailableError, match="no whole answer within"):
+            transport.request("GET", NODE)
+        transport.close()
+        server.join(20)
+        assert not server.is_alive()
 
 
 def test_a_watch_goes_on(api: ApiServer, impatient: Transport) -> None:

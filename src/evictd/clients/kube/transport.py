@@ -126,13 +126,18 @@ class Transport:
         self, method: str, path: str, query: Mapping[str, str] | None, body: Mapping[str, Any] | None, content_type: str
     ) -> Reply:
         with Deadline(self._whole_seconds) as deadline:
+            late = f"{method} {path}: no whole answer within {self._whole_seconds:g} s"
             try:
-                return self._answered(method, path, query, body, content_type)
+                reply = self._answered(method, path, query, body, content_type)
             except ApiUnavailableError as error:
                 if deadline.over:
-                    text = f"{method} {path}: no whole answer within {self._whole_seconds:g} s"
-                    raise ApiUnavailableError(text) from error
+                    raise ApiUnavailableError(late) from error
                 raise
+            if deadline.over:
+                raise ApiUnavailableError(
+                    late
+                )  # an answer of no stated length ends with its connection, and looks whole
+            return reply
 
     def _answered(
         self, method: str, path: str, query: Mapping[str, str] | None, body: Mapping[str, Any] | None, content_type: str
