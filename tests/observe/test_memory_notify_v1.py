@@ -1,6 +1,7 @@
 """The kernel's own notification on a real cgroup v1: armed, moved, fired, given back."""
 
 import os
+import resource
 import select
 import subprocess
 import sys
@@ -110,4 +111,19 @@ def test_a_cgroup_that_is_gone_refuses_and_leaves_the_old_level(cgroup: Path) ->
         pod.rmdir()
         with pytest.raises(NodeError, match="refused"):
             notifier.aim(64 * MI)
+        assert notifier.level == 32 * MI
+
+
+def test_a_process_without_a_descriptor_left_keeps_the_old_level(cgroup: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with MemcgNotifier(cgroup) as notifier:
+        notifier.aim(32 * MI)
+        lowest_free = os.dup(notifier.fileno())
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free, hard))
+            with pytest.raises(NodeError, match="Too many open files"):
+                notifier.aim(64 * MI)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+            os.close(lowest_free)
         assert notifier.level == 32 * MI

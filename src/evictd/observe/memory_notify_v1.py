@@ -49,11 +49,13 @@ class MemcgNotifier:
         """Arm this usage in bytes unless the armed one is close enough; whether it moved."""
         if self._level is not None and abs(level - self._level) <= tolerance:
             return False
-        fresh = _eventfd()
+        fresh = -1
         try:
+            fresh = _eventfd()
             os.write(self._control, f"{fresh} {self._usage} {max(level, 0)}".encode())
         except OSError as error:
-            os.close(fresh)
+            if fresh >= 0:
+                os.close(fresh)
             raise NodeError(f"cgroup.event_control refused level {level}: {error.strerror}") from error
         # The old level goes after the new one is in place, so that no crossing falls between them.
         os.close(self._event)
