@@ -133,10 +133,8 @@ class Transport:
                 if deadline.over:
                     raise ApiUnavailableError(late) from error
                 raise
-            if deadline.over:
-                raise ApiUnavailableError(
-                    late
-                )  # an answer of no stated length ends with its connection, and looks whole
+            if deadline.over:  # an answer of no stated length ends with its connection, and looks whole
+                raise ApiUnavailableError(late)
             return reply
 
     def _answered(
