@@ -32,7 +32,6 @@ from tests.kube.waiting import eventually
 NODE_NAME = "n1"
 NODE: Key = ("nodes", "", NODE_NAME)
 OWN = "Evictd"
-MIB = 1 << 20
 ONE_CYCLE = 0.6
 """Seconds; what the standalone stories have seen to stay calm for longer needs no more than another look."""
 CONFIG_MIRROR = "kubernetes.io/config.mirror"
@@ -243,16 +242,6 @@ class ClusterStory(Story):
             assert reported.line.at < tainted.line.at < about_pods[0].line.at
         told = [(e["regarding"].get("uid"), e["reason"], e["note"]) for e in api.store.list("events")[0]]
         assert len(told) == len(set(told))
-
-    def leaves(self, mib: int) -> int:
-        """How many MiB to write so that so many are left."""
-        return self.free_bytes() // MIB - mib
-
-    def ballast(self, mib: int) -> Path:
-        """Fill the disk with a file of nobody's until so many MiB are left."""
-        made = self.node.kubelet_folder / "ballast"
-        made.write_bytes(bytes(self.leaves(mib) * MIB))
-        return made
 
     def uid(self, name: str) -> str:
         """The uid of a pod that was started."""

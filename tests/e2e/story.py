@@ -25,6 +25,7 @@ from evictd.demo.node import DisposableNode
 from evictd.demo.pods import ContainerRecipe, PodRecipe, RunningPod, VolumeRecipe
 from evictd.errors import RuntimeRefusedError
 
+MIB = 1 << 20
 DISK = DiskRecipe(size_bytes=96 << 20, inodes=12_000)
 """The small disk that most stories fill."""
 
@@ -344,6 +345,21 @@ class Story:
         """What is available on nodefs."""
         found = os.statvfs(self.node.kubelet_folder)
         return found.f_bavail * found.f_frsize
+
+    def leaves(self, mib: int) -> int:
+        """How many MiB to write so that so many are left."""
+        return self.free_bytes() // MIB - mib
+
+    def until_left(self, mib: int) -> None:
+        """Wait until the pods have left no more than so many MiB and the rest of another."""
+        self.until(lambda: self.leaves(mib) <= 0, f"{mib} MiB are left")
+
+    def ballast(self, mib: int) -> Path:
+        """Fill the disk, all at once, with a file of nobody's until so many MiB are left."""
+        made = self.node.kubelet_folder / "ballast"
+        with made.open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, self.leaves(mib) * MIB)
+        return made
 
     def free_inodes(self) -> int:
         """How many inodes are free on nodefs."""

@@ -8,7 +8,7 @@ from evictd.demo.node import DisposableNode
 from evictd.demo.pods import VolumeRecipe
 from tests.conftest import NodeFactory
 from tests.e2e.cluster_story import READING, ClusterStory, a_cluster
-from tests.e2e.story import STUBBORN, Story, takes_memory, writes
+from tests.e2e.story import STUBBORN, takes_memory, writes
 from tests.kube.verbs import Budget
 
 pytestmark = [pytest.mark.root, pytest.mark.containerd]
@@ -19,17 +19,12 @@ HARD = {"evictionHard": {"nodefs.available": "40Mi"}}
 TAINT = "evictd.io/disk-pressure:NoSchedule"
 
 
-def leaves(story: Story, mib: int) -> int:
-    """How many MiB to write so that so many are left."""
-    return story.free_bytes() // MIB - mib
-
-
 def test_beside_a_kubelet_condition_and_taint_come_before_the_kill(small: DisposableNode, tmp_path: Path) -> None:
     """Own types; the event with its annotations; marked, then deleted by its uid; all taken back when it is over."""
     with a_cluster(small, tmp_path) as api, ClusterStory(small, api, HARD) as story:
         story.until_reported()
         story.pod("innocent", requests={"ephemeral-storage": "5Mi"})
-        story.pod("writer", writes("/data", leaves(story, 28), pause=0.02), volumes=DATA)
+        story.pod("writer", writes("/data", story.leaves(28), pause=0.02), volumes=DATA)
         story.until_evicted("writer")
         story.until(lambda: not api.pod("writer"), "the pod's object is gone")
         story.until_calm("DiskPressure")
@@ -107,14 +102,14 @@ def test_a_budget_makes_a_soft_threshold_take_another_pod(small: DisposableNode,
         story.until_reported()
         story.pod("innocent", requests={"ephemeral-storage": "5Mi"})
         story.pod("other", writes("/data", 16, pause=0.01), volumes=DATA)
-        story.pod("kept", writes("/data", leaves(story, 52), pause=0.01), volumes=DATA, labels={"app": "kept"})
+        story.pod("kept", writes("/data", story.leaves(52), pause=0.01), volumes=DATA, labels={"app": "kept"})
         story.until(lambda: not api.pod("other"), "the next candidate goes")
         story.until_calm("DiskPressure")
         assert story.running() == {"innocent", "kept"}
         asked = [(w.name, w.line.status) for w in api.writes("create pods/eviction")]
         assert asked == [("kept", 429), ("other", 201)]
 
-        (small.kubelet_folder / "ballast").write_bytes(bytes(leaves(story, 35) * MIB))
+        story.ballast(35)
         story.until(lambda: not api.pod("kept"), "the budget's time is over")
         story.until_calm("DiskPressure")
         assert story.running() == {"innocent"}
@@ -130,7 +125,7 @@ def test_a_hard_threshold_does_not_wait_for_a_budget_for_ever(small: DisposableN
     with a_cluster(small, tmp_path) as api, ClusterStory(small, api, HARD, {"podTermination": "EvictionAPI"}) as story:
         api.verbs.budgets.append(Budget(name="keep", labels={"app": "kept"}, disruptions_allowed=0))
         story.until_reported()
-        story.pod("kept", writes("/data", leaves(story, 30), pause=0.01), volumes=DATA, labels={"app": "kept"})
+        story.pod("kept", writes("/data", story.leaves(30), pause=0.01), volumes=DATA, labels={"app": "kept"})
         story.until(lambda: not api.pod("kept"), "the budget's time is over")
         story.until_calm("DiskPressure")
         refused = api.writes("create pods/eviction", "kept")
@@ -145,7 +140,7 @@ def test_a_pod_of_the_same_name_is_not_the_victim(small: DisposableNode, tmp_pat
     with a_cluster(small, tmp_path) as api, ClusterStory(small, api, HARD) as story:
         story.until_reported()
         api.fault(verb="patch", resource="pods/status", status=503)
-        story.pod("web-0", writes("/data", leaves(story, 28), pause=0.01), volumes=DATA)
+        story.pod("web-0", writes("/data", story.leaves(28), pause=0.01), volumes=DATA)
         story.until_evicted("web-0")
         api.runtime.stop(story.uid("web-0"))
         api.store.remove(("pods", "default", "web-0"))
@@ -165,7 +160,7 @@ def test_the_api_server_is_away_when_the_disk_fills(small: DisposableNode, tmp_p
     with a_cluster(small, tmp_path) as api, ClusterStory(small, api, HARD) as story:
         story.until_reported()
         story.pod("innocent", requests={"ephemeral-storage": "5Mi"})
-        story.pod("writer", writes("/data", leaves(story, 28), pause=0.05), volumes=DATA)
+        story.pod("writer", writes("/data", story.leaves(28), pause=0.05), volumes=DATA)
         api.down()
         heard = len(api.writes())
         story.until_evicted("writer")
@@ -185,7 +180,7 @@ def test_a_clean_stop_takes_back_what_was_said(small: DisposableNode, tmp_path: 
     """Under pressure, and with nobody to evict."""
     with a_cluster(small, tmp_path) as api, ClusterStory(small, api, HARD) as story:
         story.until_reported()
-        (small.kubelet_folder / "ballast").write_bytes(bytes(leaves(story, 30) * MIB))
+        story.ballast(30)
         story.until_condition("DiskPressure")
         story.until(lambda: api.taints() == {TAINT}, "the node is tainted")
         assert "valid until" in api.reported()["EvictdDiskPressure"]["message"]
@@ -199,7 +194,7 @@ def test_a_dry_run_only_reads(small: DisposableNode, tmp_path: Path) -> None:
     """It says who would go, and the API server has nothing to write."""
     with a_cluster(small, tmp_path) as api, ClusterStory(small, api, HARD, dryRun=True) as story:
         story.pod("innocent", requests={"ephemeral-storage": "5Mi"})
-        story.pod("writer", writes("/data", leaves(story, 28), pause=0.01), volumes=DATA)
+        story.pod("writer", writes("/data", story.leaves(28), pause=0.01), volumes=DATA)
         story.until(lambda: "would evict default/writer" in story.log(), "it is said who would go")
         assert story.running() == {"innocent", "writer"}
     assert {line.attributes.verb for line in api.requests()} <= READING

@@ -237,8 +237,10 @@ def test_a_mirror_pod_stays_and_is_named_as_the_culprit(small: DisposableNode, t
     ):
         story.until_reported()
         story.pod("innocent", writes("/data", 1, pause=FAST), volumes=DATA)
-        script = writes("/data", story.leaves(40), pause=FAST)
+        script = writes("/data", story.leaves(65), pause=FAST)
         story.pod("hog", script, volumes=DATA, source="file", priority=2_000_001_000)
+        story.until_left(65)
+        story.ballast(45)  # at once: with less than a MiB to make up for, the innocent one would do
         story.until_condition("DiskPressure")
         story.until(lambda: "ProtectedCulprit" in story.log(), "the culprit is named")
         story.until(lambda: bool(api.taints()), "the node is tainted")

@@ -167,7 +167,9 @@ def test_a_static_hog_stays_and_is_named_as_the_culprit(make_node: NodeFactory) 
     node = make_node(node_disk=DISK)
     with Story(node, {"evictionHard": {"nodefs.available": "60Mi"}}) as story:
         story.pod("innocent", writes("/data", 1), volumes=DATA)
-        story.pod("hog", writes("/data", 50), volumes=DATA, source="file", priority=2_000_001_000)
+        story.pod("hog", writes("/data", story.leaves(65)), volumes=DATA, source="file", priority=2_000_001_000)
+        story.until_left(65)
+        story.ballast(45)  # at once: with less than a MiB to make up for, the innocent one would do
         story.until_condition("DiskPressure")
         story.until(lambda: "ProtectedCulprit" in story.log(), "the culprit is named")
         assert story.running() == {"innocent", "hog"}
@@ -196,8 +198,7 @@ def test_a_condition_stays_for_the_transition_period(make_node: NodeFactory) -> 
     node = make_node(node_disk=DISK)
     config = {"evictionHard": {"nodefs.available": "60Mi"}, "evictionPressureTransitionPeriod": "3s"}
     with Story(node, config, {"reclaim": {"images": "Off", "containers": False}, "dryRun": False}) as story:
-        ballast = node.kubelet_folder / "ballast"
-        ballast.write_bytes(bytes(story.free_bytes() - (50 << 20)))
+        ballast = story.ballast(50)
         story.until_condition("DiskPressure")
         ballast.unlink()
         story.until(lambda: "threshold no longer met" in story.log(), "the threshold is no longer met")
