@@ -260,6 +260,15 @@ class Story:
             return set()
         return {"ready", *(row["type"] for row in document["conditions"] if row["status"] == "True")}
 
+    def remembered(self) -> Plain:
+        """The core's state in the state file."""
+        state: Plain = json.loads((self.state / "state.json").read_text())["remembered"]["state"]
+        return state
+
+    def victims_remembered(self) -> set[str]:
+        """The full names of the victims in flight in the state file."""
+        return {release["fullName"] for release in self.remembered()["releases"]}
+
     def journal(self) -> list[Plain]:
         """Every cycle that decided something."""
         path = self.state / "journal.jsonl"

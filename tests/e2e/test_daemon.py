@@ -31,7 +31,7 @@ def test_a_restart_in_the_middle_of_a_soft_grace_does_not_begin_it_anew(make_nod
         story.pod("writer", writes("/data", 50, pause=0.01), volumes=DATA)
         story.until_condition("DiskPressure")
         met_at = story.decisions("ReportConditions")[-1]["now"]
-        story.until(lambda: "thresholdsFirstObservedAt" in (story.state / "state.json").read_text(), "it is kept")
+        story.until(lambda: bool(story.remembered()["thresholdsFirstObservedAt"]), "it is kept")
         story.until(lambda: story.boot_clock() - met_at > 4 * SECOND, "half of the grace is over")
         story.kill()
         story.start()
@@ -76,7 +76,7 @@ def test_a_victim_in_flight_survives_a_restart(make_node: NodeFactory) -> None:
         story.pod("innocent")
         story.pod("stubborn", writes("/data", 40, pause=0.01, how=STUBBORN), volumes=DATA, grace=60)
         story.until(lambda: bool(story.evictions()), "the soft threshold acts")
-        story.until(lambda: "stubborn" in (story.state / "state.json").read_text(), "the victim is remembered")
+        story.until(lambda: "default/stubborn" in story.victims_remembered(), "the victim is remembered")
         story.kill()
         assert story.runs("stubborn")
         story.start()
