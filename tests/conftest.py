@@ -1,7 +1,8 @@
 """Fixtures that need root: disposable nodes with a real containerd. They skip, with the reason, where that cannot be.
 
 `make_node` builds nodes to measure; `node` is one per test module on the machine's usual containerd, emptied after each test;
-`each_node` is the same on every containerd version that can be had. What killed runs left behind is swept when a session starts.
+`each_node` is the same on every containerd version that can be had. A watchman cleans up after a session that was killed; what is
+left all the same is swept when the next one starts.
 """
 
 import os
@@ -28,9 +29,11 @@ NodeFactory = Callable[..., "DisposableNode"]
 
 def pytest_sessionstart() -> None:
     if not reason_against_nodes():
+        from evictd.demo import watchman
         from evictd.demo.sweep import sweep
 
         sweep()
+        watchman.post("tests.watchman")
 
 
 def reason_against_nodes() -> str:

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from evictd.demo.tool import start_time
+
 _NAME = re.compile(r"evictd-test-([0-9]+)")
 
 
@@ -30,5 +32,5 @@ def sweep() -> None:
     for line in Path("/proc/self/mounts").read_text().splitlines():
         source, point, *_ = line.split(" ")
         owner = _NAME.fullmatch(source)
-        if owner is not None and not Path(f"/proc/{owner[1]}").exists():
+        if owner is not None and start_time(int(owner[1])) is None:
             subprocess.run(["umount", "--lazy", point.encode().decode("unicode_escape")], check=False)

@@ -5,12 +5,12 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
-from pathlib import Path
 
 from evictd.demo.cgroups import CGROUP_MOUNT, group, make_group, remove_group, trees
+from evictd.demo.tool import start_time
 
 PREFIX = "evictd-test-"
-_NAME = re.compile(rf"{PREFIX}([0-9]+)-[0-9]+")
+_NAME = re.compile(rf"{PREFIX}([0-9]+)-[0-9a-z]+")
 _numbers = count()
 
 
@@ -41,5 +41,5 @@ def sweep() -> None:
     names = {folder.name for tree in trees() for folder in tree.glob(f"{PREFIX}*")}
     for name in names:
         maker = _NAME.fullmatch(name)
-        if maker is not None and not Path(f"/proc/{maker[1]}").exists():
+        if maker is not None and start_time(int(maker[1])) is None:
             remove_group(f"/{name}")

@@ -10,6 +10,7 @@ import sys
 import threading
 from pathlib import Path
 
+from evictd.demo import watchman
 from evictd.demo.binaries import default_cache, find_binaries
 from evictd.demo.screen import WIDTH, Happening, Screen, frame, plot, say
 from evictd.demo.story import (
@@ -53,6 +54,7 @@ def run(args: argparse.Namespace) -> ExitCode:
             reason = str(error)
         else:
             sweep()
+            watchman.post()
             with stage(node_recipe(binaries)) as play:
                 return _play(play, args.plot)
     print(f"This is the simulated node ({reason}).\n", flush=True)  # noqa: T201 - a command's own words

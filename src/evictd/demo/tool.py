@@ -47,12 +47,16 @@ def wait_for(condition: Callable[[], bool], *, seconds: float = 20, step_seconds
 
 
 def start_time(pid: int) -> int | None:
-    """When the process started, in clock ticks since boot; with the pid it names a process for good. `None`: no such."""
+    """When the process started, in clock ticks since boot; with the pid it names a process for good.
+
+    `None`: there is no such, or nobody has asked yet how it ended.
+    """
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    return int(stat.rpartition(")")[2].split()[_START_TIME_FIELD])
+    fields = stat.rpartition(")")[2].split()
+    return None if fields[0] in {"Z", "X"} else int(fields[_START_TIME_FIELD])
 
 
 def process_ids() -> list[int]:
