@@ -139,8 +139,7 @@ class Channel:
         self, method: Method[A], request: Message, *, timeout: float, read: Callable[[A], T], target: str = ""
     ) -> Pending[T]:
         """Make a call without waiting; `read` turns the answer into our value. Raises `RuntimeUnavailableError`."""
-        subject = f"{method.name} {target}" if target else method.name
-        _verify_that_threads_start(subject)
+        _verify_that_threads_start(_subject(method.name, target))
         try:
             future = self._multi_callable(method).future(request, timeout=timeout)
         except ValueError as error:
@@ -197,5 +196,8 @@ def mapped(error: Exception, call: str, target: str) -> EvictdError:
     words = "".join(each if each.isprintable() else "?" for each in words)
     if len(words) > MAX_ERROR_TEXT:  # the cause stands at the end of Go's errors
         words = f"{words[: MAX_ERROR_TEXT // 2 - 5]} ... {words[-MAX_ERROR_TEXT // 2 :]}"
-    subject = f"{call} {target}" if target else call
-    return _ERRORS.get(code, RuntimeRefusedError)(f"{subject}: {code.name}: {words}")
+    return _ERRORS.get(code, RuntimeRefusedError)(f"{_subject(call, target)}: {code.name}: {words}")
+
+
+def _subject(call: str, target: str) -> str:
+    return f"{call} {target}" if target else call
