@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from evictd.act import collect
 from evictd.act.collect import Collector, NodeMoment
 from evictd.act.collect_containers import ContainerCollector
 from evictd.act.collect_images import ImageCollector
@@ -26,6 +25,7 @@ from evictd.demo.images import ImageRecipe
 from evictd.demo.node import DisposableNode
 from evictd.demo.pods import PodRecipe
 from evictd.demo.tool import wait_for
+from tests.threads import no_thread_to_give
 
 pytestmark = [pytest.mark.root, pytest.mark.containerd]
 
@@ -213,30 +213,20 @@ def test_a_closed_collector_has_no_thread(make: Maker) -> None:
     assert not [thread for thread in threading.enumerate() if thread.name == "collect"]
 
 
-def test_a_node_without_a_thread_to_give_is_told_and_the_next_request_may_find_one(
-    make: Maker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_node_without_a_thread_to_give_is_told_and_the_next_request_may_find_one(make: Maker) -> None:
     """The loop goes on: nobody waits for a collection that never began."""
-
-    class Refused(threading.Thread):
-        """What the kernel answers beyond `pids.max`."""
-
-        def start(self) -> None:
-            raise RuntimeError("can't start new thread")
-
     told: list[str] = []
     collector = make()
     collector._complain = lambda source, detail: told.append(f"{source}: {detail}")
-    monkeypatch.setattr(collect, "Thread", Refused)
-    collector.begin(BOTH, moment(MINUTE))
     problem = "no thread to collect with: can't start new thread"
-    assert [(each.action, each.error) for each in collector.progress() or ()] == [
-        (Reclaim.CONTAINERS, problem),
-        (Reclaim.IMAGES, problem),
-    ]
-    collector.perform_duties(moment(MINUTE))
-    collector.perform_duties(moment(MINUTE))
+    with no_thread_to_give():
+        collector.begin(BOTH, moment(MINUTE))
+        assert [(each.action, each.error) for each in collector.progress() or ()] == [
+            (Reclaim.CONTAINERS, problem),
+            (Reclaim.IMAGES, problem),
+        ]
+        collector.perform_duties(moment(MINUTE))
+        collector.perform_duties(moment(MINUTE))
     assert told == [f"collect: {problem}"]
-    monkeypatch.undo()
     collector.begin(BOTH, moment(2 * MINUTE))
     assert [each.error for each in outcomes(collector)] == ["", ""]

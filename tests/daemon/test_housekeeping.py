@@ -224,9 +224,8 @@ def _stop_after(manager: socket.socket, signs: int) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def test_a_fault_that_nobody_caught_costs_a_cycle_and_not_the_daemon(tmp_path: Path, houses: list[House]) -> None:
-    house = House(tmp_path, [observe(4 * GI)])
-    houses.append(house)
+def fail_once(house: House) -> None:
+    """Go round with a look that fails altogether, and is then asked to end."""
 
     def fail(look: Look) -> Sight:
         os.kill(os.getpid(), signal.SIGTERM)
@@ -236,6 +235,12 @@ def test_a_fault_that_nobody_caught_costs_a_cycle_and_not_the_daemon(tmp_path: P
     house.wake.listen(SIGNALS)
     house.watch._clock = boot_clock
     house.loop.run()
+
+
+def test_a_fault_that_nobody_caught_costs_a_cycle_and_not_the_daemon(tmp_path: Path, houses: list[House]) -> None:
+    house = House(tmp_path, [observe(4 * GI)])
+    houses.append(house)
+    fail_once(house)
     assert [line["detail"] for line in house.logged] == ["the mount table is gone"]
 
 
@@ -278,15 +283,7 @@ def test_a_first_cycle_that_fails_altogether_is_no_start_that_never_ends(
     notifier = Notifier(str(tmp_path / "notify"))
     house = House(tmp_path, [observe(4 * GI)], notifier=notifier)
     houses.append(house)
-
-    def fail(look: Look) -> Sight:
-        os.kill(os.getpid(), signal.SIGTERM)
-        raise NodeError("the mount table is gone")
-
-    house.loop._parts.look = fail
-    house.wake.listen(SIGNALS)
-    house.watch._clock = boot_clock
-    house.loop.run()
+    fail_once(house)
     notifier.close()
     assert manager.recv(1000) == b"READY=1\nSTATUS=Watching; no pressure; the mount table is gone"
 

@@ -2,7 +2,6 @@
 
 import socket
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import grpc
@@ -19,6 +18,7 @@ from evictd.errors import (
     RuntimeUnimplementedError,
 )
 from tests.faults.cri_server import Answer, failing, fake_runtime, foreign_server
+from tests.threads import no_thread_to_give
 
 VERSION = pb.VersionResponse(runtime_name="fake", runtime_version="1", runtime_api_version="v1").SerializeToString()
 
@@ -107,23 +107,12 @@ def test_a_call_for_which_the_node_has_no_thread_fails_and_the_next_one_works(tm
     """An answer is awaited with a thread that a node out of PIDs does not give; it must not wait for one without it."""
     empty = pb.ListContainersResponse().SerializeToString()
     with fake_runtime(tmp_path / "s", {"ListContainers": lambda *_: empty}) as endpoint, CriClient(endpoint) as client:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(threading.Thread, "start", no_thread_for(threading.current_thread()))
-            with pytest.raises(RuntimeUnavailableError, match="ListContainers: no thread to await the answer with"):
-                client.begin_list_containers()
+        with (
+            no_thread_to_give(),
+            pytest.raises(RuntimeUnavailableError, match="ListContainers: no thread to await the answer with"),
+        ):
+            client.begin_list_containers()
         assert client.begin_list_containers().result() == ()
-
-
-def no_thread_for(starved: threading.Thread) -> Callable[[threading.Thread], None]:
-    """Start threads for everybody but one."""
-    start = threading.Thread.start
-
-    def start_for_others(thread: threading.Thread) -> None:
-        if threading.current_thread() is starved:
-            raise RuntimeError("can't start new thread")
-        start(thread)
-
-    return start_for_others
 
 
 def answers(client: CriClient) -> bool:

@@ -10,6 +10,7 @@ from evictd.core.duration import MILLISECOND
 from evictd.core.stats import FsStats
 from evictd.observe.filesystem import FilesystemReader, fs_stats
 from evictd.observe.findings import Problems
+from tests.threads import no_thread_to_give
 
 ANSWER = os.statvfs_result((4096, 1024, 1000, 400, 300, 500, 200, 190, 0, 255))
 
@@ -115,12 +116,8 @@ def test_this_machines_filesystem_is_what_df_says(tmp_path: Path) -> None:
 
 
 def test_a_node_without_a_thread_left_is_a_problem_and_the_next_reading_tries_again() -> None:
-    def no_thread(_thread: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
     reader, problems = FilesystemReader(statvfs=lambda path: ANSWER), Problems()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(threading.Thread, "start", no_thread)
+    with no_thread_to_give():
         assert reader.read(Path("/x"), "nodefs", 7, problems) is None
     assert [row.detail for row in problems.found()] == ["/x: cannot be asked about: can't start new thread"]
     assert reader.read(Path("/x"), "nodefs", 8, problems) is not None

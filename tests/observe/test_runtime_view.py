@@ -20,6 +20,7 @@ from evictd.observe.manifests import ManifestReader
 from evictd.observe.pods import active_pods, described_by
 from evictd.observe.runtime_view import RuntimeReader, expand_slice, pod_cgroup
 from tests.observe.runtime import container
+from tests.threads import no_thread_to_give
 
 real = [pytest.mark.root, pytest.mark.containerd]
 
@@ -248,13 +249,9 @@ def test_a_look_tells_of_each_step() -> None:
     assert steps == [0, 0, 0, 3, 3]
 
 
-def no_thread(_thread: threading.Thread) -> None:
-    raise RuntimeError("can't start new thread")
-
-
-def test_a_node_without_a_thread_left_is_read_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_node_without_a_thread_left_is_read_all_the_same() -> None:
     """PIDs run out on the very nodes on which a pod has to go for it."""
-    monkeypatch.setattr(threading.Thread, "start", no_thread)
     runtime: Any = Slow(5, quick=5)
-    assert len(RuntimeReader(runtime).read(0).statuses) == 5
+    with no_thread_to_give():
+        assert len(RuntimeReader(runtime).read(0).statuses) == 5
     assert sorted(runtime.asked) == [row(number).id for number in range(5)]
