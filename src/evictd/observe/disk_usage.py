@@ -219,12 +219,11 @@ class _Walk:
                 status = lstat(entry.name, dir_fd=directory)
             except FileNotFoundError:
                 continue
-            # By place and not by name, which would cost as much again: 0 is the mode, 1 the inode, 2 the device, 3 the links.
-            if status[2] != device:
+            if status.st_dev != device:
                 continue
-            if status[0] & _KIND == _DIRECTORY:
+            if status.st_mode & _KIND == _DIRECTORY:
                 self._note(level, entry.name)
-            elif status[3] > 1 and not linked.add(status[1]):
+            elif status.st_nlink > 1 and not linked.add(status.st_ino):
                 continue
             blocks += status.st_blocks
             inodes += 1
