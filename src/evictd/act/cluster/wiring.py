@@ -32,13 +32,13 @@ from evictd.clients.kube.transport import Transport
 from evictd.codec.slim_pods import SlimPod
 from evictd.config.settings import ClusterSettings, ConditionTypes, PodTermination
 from evictd.core.decision import EvictPod, RecordEvent
+from evictd.core.evict import EVICTED
 from evictd.core.observation import Problem
 from evictd.core.pod import Pod
+from evictd.core.synchronize import WARNING
 from evictd.core.termination import Way
 from evictd.guard import Complain, to_stderr
 
-EVICTED = "Evicted"
-WARNING = "Warning"
 POD_UID = "POD_UID"
 """The environment variable through which a DaemonSet tells evictd which pod it is itself."""
 
