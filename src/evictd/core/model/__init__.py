@@ -1,0 +1,1 @@
+"""The values that decisions are made from and made of."""

@@ -1,0 +1,42 @@
+"""What is remembered of refusals and of owners that recreate their evicted pods (`core.eviction.backoff` has the rules).
+
+A part of `State`, so that it survives a restart. Times are `now` values in nanoseconds.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnerBackoff:
+    """The evictions of one owner's pods on this node."""
+
+    level: int
+    """How often in a row a recreated pod was evicted again; 0 after a first eviction."""
+    evicted_at: int
+    until: int
+    """Until when its recreated pods are skipped."""
+    siblings: frozenset[str] = frozenset()
+    """Uids of the owner's pods that were here when the eviction was noted: none of them is a recreation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetRefusal:
+    """The refusals of one pod's eviction by a PodDisruptionBudget."""
+
+    first_at: int
+    last_at: int
+    until: int
+    """When the server may be asked again."""
+    held_until: int
+    """Until when other pods go first (soft thresholds)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backoff:
+    """Which pods are skipped for a while."""
+
+    owners: Mapping[str, OwnerBackoff] = field(default_factory=dict)
+    """By `namespace/Kind/name` of the controlling owner."""
+    budgets: Mapping[str, BudgetRefusal] = field(default_factory=dict)
+    """By pod uid."""

@@ -1,0 +1,125 @@
+"""Declares the part of the configuration that decisions depend on.
+
+Built from files and flags by `config.build`; every value is already validated. Durations are nanoseconds.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from evictd.core.model.signal import OWN_SIGNALS, STALLS, Signal
+from evictd.core.model.threshold import Threshold
+from evictd.core.units.duration import MINUTE, SECOND
+
+
+class Policy(Enum):
+    """Whether the kubelet's documentation or its code decides where the two differ (docs/parity.md)."""
+
+    STANDARD = "Standard"
+    KUBELET = "Kubelet"
+
+
+class MemoryFormula(Enum):
+    """How `memory.available` is computed (`memory.formula`): capacity minus working set, the kernel's estimate, or the lower."""
+
+    WORKING_SET = "WorkingSet"
+    MEM_AVAILABLE = "MemAvailable"
+    LOWEST = "Lowest"
+
+
+class MemoryLead(Enum):
+    """Whether a hard memory threshold is acted on before it is crossed, where memory fills too fast for it (`memory.lead`)."""
+
+    OFF = "Off"
+    AUTO = "Auto"
+
+
+class ImageReclaim(Enum):
+    """Which images an eviction may remove: all unused ones, just enough of them, or none."""
+
+    ALL = "All"
+    ENOUGH = "Enough"
+    OFF = "Off"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageGCPolicy:
+    """When unused images are deleted (kubelet `images.ImageGCPolicy`)."""
+
+    high_threshold_percent: int = 85
+    low_threshold_percent: int = 80
+    min_age: int = 2 * MINUTE
+    max_age: int = 0
+    """Age at which an unused image is deleted; zero: no limit."""
+    keep: tuple[str, ...] = ()
+    """`reclaim.keepImages`: glob patterns over tags and digests that are never removed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContainerGCPolicy:
+    """When dead containers are deleted (kubelet `container.GCPolicy`)."""
+
+    min_age: int = 0
+    max_per_pod_container: int = 1
+    max_containers: int = -1
+    """Negative: no limit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodGroup:
+    """The pods of these namespaces that have all these labels; no namespace means every namespace."""
+
+    namespaces: frozenset[str] = frozenset()
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preferences:
+    """`ranking`: which pods go before and after the others that exceed their requests alike (policy Standard).
+
+    A pod that both match is avoided.
+    """
+
+    prefer: tuple[PodGroup, ...] = ()
+    avoid: tuple[PodGroup, ...] = ()
+
+
+NO_PREFERENCES = Preferences()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvictionConfig:
+    """The configuration of `synchronize`."""
+
+    thresholds: tuple[Threshold, ...] = ()
+    """In configuration order; containerfs thresholds are derived later, when the filesystem layout is known."""
+    max_pod_grace_period_seconds: int = 0
+    pressure_transition_period: int = 5 * MINUTE
+    local_storage_capacity_isolation: bool = True
+    policy: Policy = Policy.STANDARD
+    monitoring_period: int = 10 * SECOND
+    """`evictionMonitoringPeriod`: time between two cycles of a node without pressure."""
+    reclaim_containers: bool = True
+    reclaim_images: ImageReclaim = ImageReclaim.ALL
+    eviction_timeout: int = 60 * SECOND
+    """`cluster.evictionTimeout`: how long a pod that a budget refused comes after all others (soft thresholds)."""
+    protected_pods: frozenset[str] = frozenset()
+    """Uids of pods that are never evicted, beside critical pods: evictd's own pod."""
+    allow_api_pods_standalone: bool = False
+    """Whether evictd may act without an API server on a node whose pods are an API server's (`report_only`)."""
+    memory_lead: MemoryLead = MemoryLead.OFF
+    preferences: Preferences = NO_PREFERENCES
+    image_gc: ImageGCPolicy = ImageGCPolicy()
+    container_gc: ContainerGCPolicy = ContainerGCPolicy()
+
+
+def own_thresholds(config: EvictionConfig) -> tuple[Threshold, ...]:
+    """Give the thresholds that are configured; policy Kubelet has none on stalls and swap."""
+    if config.policy is Policy.STANDARD:
+        return config.thresholds
+    return tuple(threshold for threshold in config.thresholds if threshold.signal not in OWN_SIGNALS)
+
+
+def stall_signals(config: EvictionConfig) -> frozenset[Signal]:
+    """Give the stall signals that have a threshold; only these are read."""
+    return frozenset(threshold.signal for threshold in own_thresholds(config) if threshold.signal in STALLS)

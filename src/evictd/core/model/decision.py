@@ -1,0 +1,326 @@
+"""What can be decided, and what is said about everything else.
+
+`Decision` is a closed union; the shell performs each kind in one place (`act.perform`) and ends in `assert_never`. A decision
+carries its reason as data. `Finding`s are the non-decisions and the evidence; the shell turns them into logs, metrics and pages.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple
+
+from evictd.core.model.observation import Reclaim
+from evictd.core.model.pod import Pod
+from evictd.core.model.signal import Filesystem, NodeCondition, Resource, Signal
+from evictd.core.model.threshold import Threshold
+from evictd.core.units.quantity import Quantity
+
+
+class EvictionReason(Enum):
+    """Why a pod goes; the value is the label of `kubelet_evictions`, a pressure eviction's label is its signal."""
+
+    PRESSURE = "pressure"
+    """A threshold of the node is due."""
+    EMPTY_DIR_LIMIT = "emptydirfs.limit"
+    """An emptyDir volume exceeds its size limit."""
+    POD_LIMIT = "ephemeralpodfs.limit"
+    """The pod exceeds the sum of its containers' ephemeral-storage limits."""
+    CONTAINER_LIMIT = "ephemeralcontainerfs.limit"
+    """A container exceeds its ephemeral-storage limit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvictionCause:
+    """The numbers behind an eviction."""
+
+    reason: EvictionReason
+    threshold: Threshold | None = None
+    limit: Quantity | None = None
+    """What the threshold or limit came to on this node."""
+    available: Quantity | None = None
+    """Pressure: what was left."""
+    usage: Quantity | None = None
+    """The pod's own usage that counted."""
+    request: Quantity | None = None
+    subject: str = ""
+    """The volume or container that broke its limit."""
+    fill_rate: int | None = None
+    """Pressure, policy Standard: units per second by which what is left falls; `None`: not measured, or not falling."""
+    time_left: int | None = None
+    """Nanoseconds until nothing is left at that rate."""
+    fitted: bool = False
+    """Whether the grace period was made shorter because of `time_left`."""
+
+    @property
+    def signal_label(self) -> str:
+        """The label under which this eviction is counted."""
+        if self.reason is EvictionReason.PRESSURE and self.threshold is not None:
+            return self.threshold.signal.value
+        return self.reason.value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodCondition:
+    """A condition to set on the pod's status."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+    observed_generation: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportConditions:
+    """The node's pressure conditions changed; every type not listed is False."""
+
+    conditions: tuple[NodeCondition, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordEvent:
+    """An event on the node."""
+
+    type: str
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReclaimNode:
+    """Free what can be freed without touching a running pod, in this order."""
+
+    actions: tuple[Reclaim, ...]
+    threshold: Threshold
+    device: Filesystem | None = None
+    """The device in short supply. Its outcomes carry the same name, so that collections of two devices do not mix."""
+    wanted_bytes: int | None = None
+    """How much is enough; `None`: everything that is unused."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvictPod:
+    """Stop this pod now, with so many seconds of grace, and say why."""
+
+    pod: Pod
+    grace_period_seconds: int
+    message: str
+    because: EvictionCause
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    condition: PodCondition | None = None
+    shortens: bool = False
+    """The pod is already on its way; only its grace period becomes shorter. Not another eviction."""
+    refused_since: int | None = None
+    """When a disruption budget first refused this pod, as `now`; `None` if none has within the time that counts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wait:
+    """Nothing more now; look again after so many nanoseconds at the latest, sooner if something that was begun has ended."""
+
+    nanoseconds: int
+
+
+Decision = ReportConditions | RecordEvent | ReclaimNode | EvictPod | Wait
+
+
+# --- findings ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThresholdFinding:
+    """How one configured threshold stands: the limit on this node, what is available, and how much grace is left."""
+
+    threshold: Threshold
+    limit: Quantity
+    available: Quantity
+    capacity: Quantity
+    met: bool
+    led: bool = False
+    """Met although it is not crossed yet, because what is left does not last for an eviction (`memory.lead: Auto`)."""
+    kept_by_min_reclaim: bool = False
+    """Not below the threshold itself any more, but the minimum reclaim is not reached yet."""
+    grace_left: int | None = None
+    """Nanoseconds until it is due; `None` while it is not met."""
+    stale: bool = False
+    """Due, but its numbers are no newer than the last ones, so it waits for fresh ones."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignalUnobserved:
+    """A threshold that could not be tested: nothing was read for its signal."""
+
+    signal: Signal
+
+
+class RankedPod(NamedTuple):
+    """One row of a ranking: the key, in the order of comparison, then what it was made of.
+
+    `first`: 0 has no stats (policy Kubelet), 1 uses more than it requested, 2 does not; `preference`: -1 where the configuration
+    prefers the pod, 1 where it avoids it; `second`: 1 has no stats (policy Standard), or for a stall signal does not stall
+    itself; `deficit`: request minus usage in nano-units, so that the largest excess sorts first.
+    """
+
+    first: int
+    preference: int
+    priority: int
+    second: int
+    deficit: int
+    namespace: str
+    name: str
+    uid: str
+    usage: int | None
+    """In bytes, inodes, processes or hundredths of a percent of the time (I/O stalls); `None` without stats."""
+    request: int
+    """In nano-units, as it was subtracted."""
+    pod: Pod
+    stall: int | None = None
+    """For a stall signal: the pod's own stall, in hundredths of a percent of the time; `None` where it was not read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking:
+    """All active pods in the order in which they would go for this signal, protected ones included."""
+
+    signal: Signal
+    resource: Resource
+    rows: tuple[RankedPod, ...]
+    due: tuple[Threshold, ...] = ()
+    """The thresholds that wanted a victim (the kubelet takes the age of each one's numbers here)."""
+
+
+class NoActionReason(Enum):
+    """Why nothing was done although something was due, or could have been."""
+
+    NO_STATS = "NoStats"
+    """The reading failed as a whole."""
+    RECLAIM_SUFFICED = "ReclaimSufficed"
+    """Node-level reclaim was enough; no pod had to go."""
+    NO_RANK_FUNCTION = "NoRankFunction"
+    """There is no ranking for the signal."""
+    NO_ACTIVE_PODS = "NoActivePods"
+    """No pod is active on the node."""
+    NOTHING_EVICTABLE = "NothingEvictable"
+    """Every active pod is protected."""
+    NO_POD_MEASURED = "NoPodMeasured"
+    """Policy Standard: of no pod that may go is it known how much it uses of what is short."""
+    API_PODS_STANDALONE = "ApiPodsStandalone"
+    """evictd runs without an API server beside pods of one, and `allowApiPodsStandalone` is not set: it only reports."""
+    FILESYSTEM_READ_ONLY = "FilesystemReadOnly"
+    """Policy Standard: the filesystem cannot be written, so neither collecting nor evicting frees anything of it."""
+    PROTECTED_CULPRIT = "ProtectedCulprit"
+    """Policy Standard: a protected pod is the cause, and all the others together could not make up for it."""
+    WAITING_FOR_VICTIM = "WaitingForVictim"
+    """A victim is being terminated; no other pod is evicted before it is gone."""
+    WAITING_FOR_RELEASE = "WaitingForRelease"
+    """Policy Standard: what the last victim or collection freed has not shown up yet."""
+    NOTHING_HELPS = "NothingHelps"
+    """Policy Standard: no pod that may go uses anything of what is short, so no eviction would free any of it."""
+    HELD_BACK = "HeldBack"
+    """Policy Standard: each pod whose eviction would help is skipped for now, because of a budget or its owner's back-off."""
+    LAYOUT_UNKNOWN = "LayoutUnknown"
+    """Which filesystems are which could not be found out; the whole cycle waits for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoAction:
+    """A reason why nothing (more) was decided, with its evidence."""
+
+    why: NoActionReason
+    threshold: Threshold | None = None
+    pod: Pod | None = None
+    """The protected culprit, or the victim waited for."""
+    needed: Quantity | None = None
+    reachable: Quantity | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatsMissing:
+    """Active pods of which no usage is known; where they rank is a matter of policy."""
+
+    pods: tuple[Pod, ...]
+    signals: tuple[Signal, ...] = ()
+    """The signals of the thresholds that are due: their rankings suffer from it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProtectedPodSkipped:
+    """A pod that ranked before the victim but is protected."""
+
+    pod: Pod
+    signal: Signal | None = None
+    """The signal that it was ranked for."""
+
+
+class SkipReason(Enum):
+    """Policy Standard: why a pod that ranked before the victim was not chosen, although nothing protects it for good."""
+
+    IN_FLIGHT = "InFlight"
+    """It is a victim already and has not ended."""
+    NOT_MEASURED = "NotMeasured"
+    """How much it uses of what is short is not known."""
+    USES_NOTHING = "UsesNothing"
+    """It was measured to use nothing of what is short, so its end would free nothing."""
+    BUDGET = "Budget"
+    """A PodDisruptionBudget refused its eviction a short time ago."""
+    OWNER = "OwnerBackoff"
+    """Its owner recreated it here after an eviction, again and again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodSkipped:
+    """A pod that was passed over: one that ranked before the victim, or that was not measured and so may have."""
+
+    pod: Pod
+    reason: SkipReason
+    until: int | None = None
+    """`now` from which the pod may be chosen again; `None` where no time is set."""
+    signal: Signal | None = None
+    """The signal that it was ranked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreferenceApplied:
+    """Policy Standard: `ranking` of the configuration has changed which pod goes."""
+
+    pod: Pod
+    """The pod that goes."""
+    instead_of: Pod
+    """The pod that would go without `ranking`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingForMeasurement:
+    """Policy Standard: a decision that is held back until every pod was measured since the threshold was crossed."""
+
+    threshold: Threshold
+    what: tuple[str, ...]
+    """The parts of a pod's usage that are too old: `layers`, `logs and volumes`."""
+    pods: tuple[Pod, ...]
+    """The pods that are not measured yet."""
+    since: int
+    """`now` of the crossing, or of the collection that followed it: what was measured later counts."""
+    until: int
+    """`now` at which the decision is made with what is known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContainerFsIgnored:
+    """A user's containerfs threshold that the derived one replaces (kubelet `UpdateContainerFsThresholds`)."""
+
+    threshold: Threshold
+
+
+Finding = (
+    ThresholdFinding
+    | SignalUnobserved
+    | Ranking
+    | NoAction
+    | StatsMissing
+    | ProtectedPodSkipped
+    | PodSkipped
+    | PreferenceApplied
+    | WaitingForMeasurement
+    | ContainerFsIgnored
+)

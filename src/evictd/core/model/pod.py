@@ -1,0 +1,98 @@
+"""Declares a pod with the fields of v1.Pod that eviction needs.
+
+The sums of its requests and limits are in `resource_totals`, computed once, when the pod is built.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from evictd.core.model.pod_resources import PodResources, pod_resources
+from evictd.core.model.qos import QOSClass, compute_qos_class
+from evictd.core.model.resources import Container, PodLevelResources, Resources
+from evictd.core.model.volume import Volume
+
+SYSTEM_CRITICAL_PRIORITY = 2_000_000_000
+_TERMINAL_PHASES = frozenset({"Failed", "Succeeded"})
+_QOS_CLASSES = frozenset(qos.value for qos in QOSClass)
+
+
+class PodSource(Enum):
+    """Where the pod comes from; static pods and their mirrors are never evicted."""
+
+    API = "api"
+    STATIC = "static"
+    MIRROR = "mirror"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Toleration:
+    """A toleration of the pod's spec, as written."""
+
+    key: str = ""
+    operator: str = ""
+    value: str = ""
+    effect: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pod:
+    """A pod bound to this node."""
+
+    name: str
+    namespace: str
+    uid: str
+    priority: int = 0
+    priority_class_name: str = ""
+    source: PodSource = PodSource.API
+    phase: str = ""
+    status_qos_class: str = ""
+    generation: int = 0
+    termination_grace_period_seconds: int | None = None
+    deletion_grace_period_seconds: int | None = None
+    """Set while the pod is being deleted."""
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+    resources: PodLevelResources | None = None
+    overhead: Resources = field(default_factory=dict)
+    volumes: tuple[Volume, ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """As the pod's author wrote them: only `ranking` of the configuration may match them."""
+    owner: str = ""
+    """`Kind/name` of the controlling owner."""
+    spec_known: bool = True
+    """False for a pod known from the runtime only: requests, priority and volumes are then unknown, not zero."""
+    resource_totals: PodResources = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        totals = pod_resources(
+            self.containers,
+            self.init_containers,
+            level=self.resources,
+            overhead=self.overhead,
+            volumes=self.volumes,
+        )
+        object.__setattr__(self, "resource_totals", totals)
+
+    @property
+    def terminal(self) -> bool:
+        """Whether the phase is final, Failed or Succeeded."""
+        return self.phase in _TERMINAL_PHASES
+
+    @property
+    def full_name(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def critical(self) -> bool:
+        """Whether the pod is never evicted and always admitted (kubelet `types.IsCriticalPod`)."""
+        return self.source is not PodSource.API or self.priority >= SYSTEM_CRITICAL_PRIORITY
+
+    @property
+    def qos_class(self) -> QOSClass:
+        """The class in the status if it is a valid one, else computed from the spec."""
+        if self.status_qos_class in _QOS_CLASSES:
+            return QOSClass(self.status_qos_class)
+        return compute_qos_class((*self.containers, *self.init_containers), self.resources)

@@ -1,0 +1,43 @@
+"""Declares one fault of a configuration, and formats untrusted texts for messages.
+
+A fault has a path, the value, what is wrong with it, and a remedy. All faults of a document are collected and shown together.
+The text of `wrong` is the kubelet's where the kubelet reports the same fault.
+"""
+
+from dataclasses import dataclass
+
+_SHOWN = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigProblem:
+    """One fault; `path` is the field's, with a map's key in brackets as in Kubernetes: `evictionHard[pid.available]`."""
+
+    path: str
+    wrong: str
+    value: str | None = None
+    """The value found; `None` if there is none."""
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        where = self.path if self.value is None else f"{self.path}: {shown(self.value)}"
+        text = f"{where}: {self.wrong}"
+        return f"{text}; {self.remedy}" if self.remedy else text
+
+
+def printable(text: str) -> str:
+    """Give a text on one line, with every control character escaped."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def shown(text: str) -> str:
+    """Give a text on one line and of bounded length, for messages."""
+    cut = text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+    return printable(cut) or '""'
+
+
+def quoted(text: str) -> str:
+    """Give a text in double quotes, as Go's `%q` does, and of bounded length."""
+    cut = text if len(text) <= _SHOWN - 2 else text[: _SHOWN - 5] + "..."
+    escaped = cut.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{printable(escaped)}"'

@@ -1,0 +1,161 @@
+"""What one cycle leaves to the next.
+
+Everything the kubelet keeps in fields of its `managerImpl`, as one value, so that it can be written down, read back after a
+restart and compared. Policy Standard keeps a ledger: victims with what they owe, collections, back-offs
+(`core.eviction.standard`). Policy Kubelet is in a phase, because its decision spans two readings with the node-level reclaim
+between them:
+
+    Watching --due, something to reclaim--> Reclaiming --still short--> CleaningUp --victims gone or time up--> Watching
+       |                                       +--sufficed--> Watching
+       +--due, nothing to reclaim--> CleaningUp
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from evictd.core.model.backoff import Backoff
+from evictd.core.model.decision import Decision, Finding, PodCondition
+from evictd.core.model.observation import Filesystems, Observation, SignalObservation
+from evictd.core.model.signal import Filesystem, NodeCondition, Resource, Signal
+from evictd.core.model.threshold import Threshold
+
+
+class PhaseName(Enum):
+    """The three phases, for metrics and pages."""
+
+    WATCHING = "Watching"
+    RECLAIMING = "Reclaiming"
+    CLEANING_UP = "CleaningUp"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watching:
+    """Nothing is under way."""
+
+    name = PhaseName.WATCHING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reclaiming:
+    """Collectors are at work; the reading that follows them decides whether a pod must be evicted."""
+
+    threshold: Threshold
+    due: tuple[Threshold, ...]
+    before: Observation
+    """What was seen when the threshold was met; the kubelet ranks with these numbers."""
+
+    name = PhaseName.RECLAIMING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CleaningUp:
+    """Victims are ending; `until` is when waiting for them is over."""
+
+    until: int
+
+    name = PhaseName.CLEANING_UP
+
+
+Phase = Watching | Reclaiming | CleaningUp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Victim:
+    """A pod that was chosen, from the decision until it is gone and what it owes has come back, or its time is over.
+
+    Amounts are kept by supply: the first signal that observes it (`core.eviction.ledger.supply_of`), in that signal's unit.
+    """
+
+    uid: str
+    full_name: str = ""
+    owner: str = ""
+    """`namespace/Kind/name` of its controlling owner, if it has one."""
+    siblings: frozenset[str] = frozenset()
+    """Uids of all the owner's pods that were here when it was chosen, its own included: none of them is a recreation of it."""
+    cause: Signal | None = None
+    """The supply that it was chosen for; `None`: it exceeded a local-storage limit of its own."""
+    since: int = 0
+    """When its present grace period began."""
+    grace_period_seconds: int = 0
+    until: int = 0
+    """When waiting for it to end is over. A victim that lives on is overdue: it owes nothing any more, and cannot be chosen."""
+    owed: Mapping[Signal, int] = field(default_factory=dict)
+    """What it was measured to use when it was chosen. A supply that is missing here is not known, which is not 0."""
+    available_before: Mapping[Signal, int] = field(default_factory=dict)
+    """What was available then."""
+    has_volumes_in_memory: bool = False
+    """Whether memory comes back after its last process as well: when a volume in memory is unmounted, or emptied."""
+    gone_at: int | None = None
+    """When it was first seen gone; the bytes may show later."""
+    counted: bool = False
+    """Whether its eviction was counted against its owner: it is once it is sure that the pod goes."""
+    message: str = ""
+    """The eviction's message and condition: after a restart the status of a victim that has stopped is still to be written."""
+    condition: PodCondition | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collection:
+    """One round of node-level reclaim for a device."""
+
+    begun: int
+    until: int
+    """When waiting for it is over, whatever the collectors do. A collection that is begun again keeps it."""
+    available_before: int | None = None
+    """Bytes available on the device when it was begun."""
+    ended_at: int | None = None
+    freed: int = 0
+    """Bytes that its collectors say they freed on this device."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """All that is remembered between two cycles. Times are `now` values in nanoseconds."""
+
+    phase: Phase = Watching()
+    """Policy Kubelet: where its loop stands. Policy Standard stays in `Watching`; its ledger is what follows."""
+    in_flight: tuple[Victim, ...] = ()
+    """The victims that are leaving, and those that are gone and still owe something."""
+    collections: Mapping[Filesystem, Collection] = field(default_factory=dict)
+    """Policy Standard: the last collection of each device that is short. A device without one may be collected."""
+    backoff: Backoff = field(default_factory=Backoff)
+    filesystems: Filesystems | None = None
+    """The layout as last detected; `None` before the first cycle."""
+    thresholds_first_observed_at: Mapping[Threshold, int] = field(default_factory=dict)
+    thresholds_met: tuple[Threshold, ...] = ()
+    """The ones that were due last time; they stay met until their minimum reclaim is reached."""
+    announced: tuple[Resource, ...] = ()
+    """Policy Standard: the resources whose event was recorded since one of their thresholds became due."""
+    node_conditions: tuple[NodeCondition, ...] = ()
+    """What the node reports, transition period included."""
+    node_conditions_last_observed_at: Mapping[NodeCondition, int] = field(default_factory=dict)
+    last_seen: Mapping[Signal, SignalObservation] = field(default_factory=dict)
+    """The last observation of each signal (policy Kubelet: of the last cycle), to tell new numbers from repeated ones."""
+    reported: bool = False
+    """Whether the node's conditions were reported, and not only in a dry run."""
+    dry_run: bool = False
+    """Whether the last cycle's decisions were not carried out."""
+
+    @property
+    def collecting(self) -> frozenset[Filesystem]:
+        """The devices whose collection has not ended."""
+        return frozenset(device for device, each in self.collections.items() if each.ended_at is None)
+
+    @property
+    def activity(self) -> PhaseName:
+        """What the node is busy with, for metrics and pages: the phase, or under policy Standard what the ledger holds."""
+        if not isinstance(self.phase, Watching):
+            return self.phase.name
+        if self.collecting:
+            return PhaseName.RECLAIMING
+        return PhaseName.CLEANING_UP if any(each.gone_at is None for each in self.in_flight) else PhaseName.WATCHING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What one call of `synchronize` came to."""
+
+    state: State
+    decisions: tuple[Decision, ...]
+    findings: tuple[Finding, ...]

@@ -1,0 +1,142 @@
+"""Declares thresholds and computes which of them are met.
+
+Kubelet `pkg/kubelet/eviction/api/types.go` and the threshold half of `helpers.go`. `threshold_config` makes thresholds from the
+configuration's maps.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from evictd.core.model.observation import SignalObservation
+from evictd.core.model.signal import ALL_OF_THE_TIME, MEMORY_SIGNALS, STALLS, Signal
+from evictd.core.units.quantity import NANO, Format, Quantity, of_count
+
+
+class Operator(Enum):
+    """Comparison of a signal; `NONE` marks an inert containerfs entry, whose source threshold is missing."""
+
+    LESS_THAN = "LessThan"
+    NONE = ""
+
+    __hash__ = object.__hash__  # as the signals' (`core.model.signal`)
+
+
+class Origin(Enum):
+    """Where a threshold came from, as `evictd check` shows it."""
+
+    SET = "set"
+    DEFAULT = "default"
+    MERGED = "merged"
+    DERIVED = "derived"
+
+    __hash__ = object.__hash__
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThresholdValue:
+    """A quantity, or a fraction of the capacity held in single precision; never both."""
+
+    quantity: Quantity | None = None
+    fraction: float = 0.0
+
+    def __str__(self) -> str:
+        """Format the value as in a configuration, percentages with six digits: `500Mi`, `10%`."""
+        return str(self.quantity) if self.quantity is not None else f"{self.fraction * 100:.6g}%"
+
+    def resolve(self, capacity: Quantity) -> Quantity:
+        """Give the amount for this capacity (`GetThresholdQuantity`): a fraction of it is truncated and has the binary format."""
+        if self.quantity is not None:
+            return self.quantity
+        if math.isnan(self.fraction):
+            return Quantity(-(2**63) * NANO, Format.BINARY_SI)
+        return Quantity(int(float(capacity.value()) * self.fraction) * NANO, Format.BINARY_SI)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Threshold:
+    """One eviction threshold. `grace_period` is in nanoseconds; zero makes the threshold hard."""
+
+    signal: Signal
+    value: ThresholdValue
+    operator: Operator = Operator.LESS_THAN
+    grace_period: int = 0
+    min_reclaim: ThresholdValue | None = None
+    origin: Origin = Origin.SET
+    hard_after_grace: bool = False
+    """A threshold on a signal of evictd's own that grants the pod the shortest grace period although it has one itself."""
+
+    @property
+    def hard(self) -> bool:
+        """Whether it grants the pod the shortest grace period; every threshold without a grace period of its own does."""
+        return self.grace_period == 0 or self.hard_after_grace
+
+    @property
+    def identity(self) -> tuple[Signal, Operator, int, ThresholdValue, bool]:
+        """Key by which two thresholds are equal: every field but min-reclaim and origin (`compareThreshold`)."""
+        return (self.signal, self.operator, self.grace_period, self.value, self.hard_after_grace)
+
+    def __str__(self) -> str:
+        """Format it as the kubelet's flag does: `memory.available<1Gi`; for a stall signal `pods.io.full.avg10>20%`."""
+        return f"{self.signal.value}{self.bound}"
+
+    @property
+    def bound(self) -> str:
+        """The comparison that it makes: `<1Gi`, or `>20%` of the time for a stall signal."""
+        quantity = self.value.quantity
+        if self.signal in STALLS and quantity is not None:
+            return f">{(ALL_OF_THE_TIME - quantity.value()) / 100:g}%"
+        return f"<{self.value}"
+
+
+def stall_threshold(signal: Signal, above: int, *, duration: int, hard: bool) -> Threshold:
+    """Make a threshold that is met while tasks stall for more than `above` hundredths of a percent, for so many nanoseconds."""
+    value = ThresholdValue(quantity=of_count(ALL_OF_THE_TIME - above))
+    return Threshold(signal=signal, value=value, grace_period=duration, hard_after_grace=hard and duration > 0)
+
+
+def limit_of(threshold: Threshold, observation: SignalObservation, *, with_min_reclaim: bool = False) -> Quantity:
+    """Give the amount below which the threshold is met on this node; `with_min_reclaim` adds the minimum reclaim."""
+    limit = threshold.value.resolve(observation.capacity)
+    if with_min_reclaim and threshold.min_reclaim is not None:
+        return limit + threshold.min_reclaim.resolve(observation.capacity)
+    return limit
+
+
+def is_met(threshold: Threshold, observation: SignalObservation, *, with_min_reclaim: bool = False) -> bool:
+    """Whether `available` is below the limit; equal is not met."""
+    if threshold.operator is not Operator.LESS_THAN:
+        return False
+    return observation.available < limit_of(threshold, observation, with_min_reclaim=with_min_reclaim)
+
+
+def thresholds_met(
+    thresholds: Iterable[Threshold], observations: Mapping[Signal, SignalObservation], *, with_min_reclaim: bool = False
+) -> tuple[Threshold, ...]:
+    """Select the thresholds that are met, in order; one on an unobserved signal is not met (kubelet `thresholdsMet`)."""
+    return tuple(
+        threshold
+        for threshold in thresholds
+        if (observation := observations.get(threshold.signal)) is not None
+        and is_met(threshold, observation, with_min_reclaim=with_min_reclaim)
+    )
+
+
+def merge_thresholds(first: Iterable[Threshold], second: Iterable[Threshold]) -> tuple[Threshold, ...]:
+    """Join both lists, each threshold once (kubelet `mergeThresholds`)."""
+    merged: dict[tuple[object, ...], Threshold] = {}
+    for threshold in (*first, *second):
+        merged.setdefault(threshold.identity, threshold)
+    return tuple(merged.values())
+
+
+def sort_by_eviction_priority(thresholds: Iterable[Threshold], *, as_kubelet: bool = False) -> tuple[Threshold, ...]:
+    """Order thresholds for eviction: memory first, otherwise as configured (kubelet `byEvictionPriority`).
+
+    The kubelet's comparison puts a memory threshold before any other one, also before another memory threshold, and its sort is
+    not stable. In effect it reverses the memory thresholds; `as_kubelet` does the same.
+    """
+    memory = [threshold for threshold in thresholds if threshold.signal in MEMORY_SIGNALS]
+    others = [threshold for threshold in thresholds if threshold.signal not in MEMORY_SIGNALS]
+    return (*(reversed(memory) if as_kubelet else memory), *others)

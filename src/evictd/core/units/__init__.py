@@ -1,0 +1,1 @@
+"""Quantities, percentages and durations as Kubernetes writes them."""

@@ -1,0 +1,112 @@
+"""When a threshold is met, and when two thresholds are equal."""
+
+import pytest
+
+from evictd.core.model.observation import SignalObservation
+from evictd.core.model.signal import Signal
+from evictd.core.model.threshold import (
+    Operator,
+    Threshold,
+    ThresholdValue,
+    is_met,
+    limit_of,
+    merge_thresholds,
+    sort_by_eviction_priority,
+    thresholds_met,
+)
+from evictd.core.model.threshold_config import parse_threshold_value
+from evictd.core.units.quantity import of_bytes
+from tests.playbook import number, threshold
+
+
+def seen(available: str, capacity: str = "4Gi") -> SignalObservation:
+    """An observation of a signal."""
+    return SignalObservation(available=of_bytes(number(available)), capacity=of_bytes(number(capacity)))
+
+
+@pytest.mark.parametrize(
+    ("percent", "capacity", "limit"),
+    [
+        ("10%", 107374182400, 10737418400),
+        ("15%", 107374182400, 16106128000),
+        ("1%", 1000, 9),
+        ("5%", 100, 5),
+        ("90%", 1000, 899),
+    ],
+)
+def test_percentages_go_through_single_precision(percent: str, capacity: int, limit: int) -> None:
+    """Spec 1.5: 10 % of 100 GiB is 160 bytes below the exact tenth, and 1 % of 1000 is nine."""
+    observation = SignalObservation(available=of_bytes(0), capacity=of_bytes(capacity))
+    assert limit_of(threshold("nodefs.available", percent), observation).value() == limit
+
+
+def test_exactly_the_limit_is_not_met() -> None:
+    """Strictly less."""
+    one = threshold("memory.available", "1Gi")
+    assert not is_met(one, seen("1Gi"))
+    assert is_met(one, seen("1023Mi"))
+
+
+def test_minimum_reclaim_is_added_to_the_limit() -> None:
+    """TestThresholdsMet: 1.2Gi is above 1Gi, and below 1Gi plus 500Mi."""
+    one = threshold("memory.available", "1Gi", min_reclaim="500Mi")
+    assert not is_met(one, seen("1200Mi"))
+    assert is_met(one, seen("1200Mi"), with_min_reclaim=True)
+    assert not is_met(one, seen("1600Mi"), with_min_reclaim=True)
+
+
+def test_percentages_of_minimum_reclaim_are_of_the_capacity() -> None:
+    """TestPercentageThresholdsMet: 20 % plus 10 % of 4000 is 1200."""
+    one = threshold("memory.available", "20%", min_reclaim="10%")
+    assert limit_of(one, seen("0", "4000"), with_min_reclaim=True).value() == 1200
+
+
+def test_not_a_number_is_never_met() -> None:
+    """`NaN%` passes the kubelet's checks and is inert."""
+    inert = Threshold(signal=Signal.MEMORY_AVAILABLE, value=ThresholdValue(fraction=float("nan")))
+    assert not is_met(inert, seen("0"))
+
+
+def test_an_entry_without_an_operator_is_never_met() -> None:
+    """The inert containerfs entry of a missing nodefs or imagefs threshold."""
+    inert = Threshold(signal=Signal.CONTAINERFS_AVAILABLE, value=ThresholdValue(), operator=Operator.NONE)
+    assert not is_met(inert, seen("0"))
+
+
+def test_a_threshold_on_an_unobserved_signal_is_not_met() -> None:
+    """A missing statistic is not zero."""
+    one = threshold("memory.available", "1Gi")
+    assert thresholds_met([one], {}) == ()
+    assert thresholds_met([one], {Signal.MEMORY_AVAILABLE: seen("1Mi")}) == (one,)
+
+
+def test_minimum_reclaim_is_no_part_of_the_identity() -> None:
+    """`compareThreshold` compares signal, operator, grace period and value."""
+    plain, other = threshold("memory.available", "1Gi"), threshold("memory.available", "1Gi", min_reclaim="1Mi")
+    assert merge_thresholds([plain], [other]) == (plain,)
+    soft = threshold("memory.available", "1Gi", grace="1m")
+    assert merge_thresholds([plain], [soft]) == (plain, soft)
+    assert plain.hard
+    assert not soft.hard
+
+
+def test_memory_comes_first_and_order_is_kept() -> None:
+    """TestSortByEvictionPriority; the kubelet's sort reverses the memory thresholds."""
+    names = ["nodefs.available", "memory.available", "pid.available", "allocatableMemory.available"]
+    given = [threshold(name, "1Gi") for name in names]
+    order = [t.signal.value for t in sort_by_eviction_priority(given)]
+    assert order == ["memory.available", "allocatableMemory.available", "nodefs.available", "pid.available"]
+    order = [t.signal.value for t in sort_by_eviction_priority(given, as_kubelet=True)]
+    assert order == ["allocatableMemory.available", "memory.available", "nodefs.available", "pid.available"]
+
+
+@pytest.mark.parametrize("text", ["10%", "5.5%", "0.333%", "500Mi", "1e3", "100.0%", "12.5%", "0.0001%"])
+def test_values_are_written_as_they_were_read(text: str) -> None:
+    value = parse_threshold_value(Signal.PID_AVAILABLE, text)
+    assert value is not None
+    assert str(value) == text.replace(".0%", "%")
+
+
+def test_a_fraction_that_is_no_number_is_written_as_one() -> None:
+    assert str(ThresholdValue(fraction=float("nan"))) == "nan%"
+    assert str(ThresholdValue(fraction=0.0)) == "0%"
