@@ -1,0 +1,1 @@
+"""The eviction manager: from one observation to decisions, in pure functions."""

@@ -1,0 +1,253 @@
+"""Assesses one reading: the first half of a cycle, before anything is done about it.
+
+Layout, thresholds met, timers, conditions, and which thresholds are due: steps 1 to 12 of the kubelet's `synchronize` (spec
+4.2). The result holds the state as it will be remembered, whatever is decided afterwards.
+
+Where policy Standard differs: what was not read is not over. A threshold whose signal is unread keeps its timer and its
+condition, the last observation of a signal is kept until there is another, and a reload keeps the time for which a threshold
+has been met.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from evictd.core.eviction.containerfs import add_container_fs_thresholds, ignored_container_fs_thresholds
+from evictd.core.eviction.grace import (
+    thresholds_first_observed_at,
+    thresholds_met_grace_period,
+    thresholds_updated_stats,
+)
+from evictd.core.eviction.time_left import is_led
+from evictd.core.model.config import EvictionConfig, Policy, own_thresholds
+from evictd.core.model.decision import (
+    ContainerFsIgnored,
+    Finding,
+    NoAction,
+    NoActionReason,
+    SignalUnobserved,
+    StatsMissing,
+    ThresholdFinding,
+)
+from evictd.core.model.observation import Filesystems, Observation, SignalObservation, signal_observations
+from evictd.core.model.signal import SIGNAL_TO_CONDITION, SIGNAL_TO_FILESYSTEM, NodeCondition, Signal
+from evictd.core.model.state import State
+from evictd.core.model.threshold import (
+    Operator,
+    Threshold,
+    limit_of,
+    merge_thresholds,
+    sort_by_eviction_priority,
+    thresholds_met,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assessment:
+    """The result of an assessment."""
+
+    state: State
+    filesystems: Filesystems
+    observations: Mapping[Signal, SignalObservation]
+    due: tuple[Threshold, ...]
+    """Met for their whole grace period, on numbers newer than the last cycle's; the one to act on first."""
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NothingKnown:
+    """The reading does not allow a cycle; the state is as it was but for a layout found."""
+
+    state: State
+    findings: tuple[Finding, ...]
+
+
+def configured_thresholds(config: EvictionConfig, filesystems: Filesystems) -> tuple[Threshold, ...]:
+    """Give all thresholds of this node, those of containerfs included."""
+    return add_container_fs_thresholds(own_thresholds(config), filesystems)
+
+
+def detect_filesystems(state: State, observation: Observation, config: EvictionConfig) -> Filesystems | None:
+    """Give the layout: looked at once by the kubelet, whenever it is readable under Standard; `None` if never yet."""
+    seen, known = observation.filesystems, state.filesystems
+    if seen.dedicated_image_fs is None or (known is not None and config.policy is Policy.KUBELET):
+        return known
+    return Filesystems(dedicated_image_fs=seen.dedicated_image_fs, split_container_fs=bool(seen.split_container_fs))
+
+
+def assess(state: State, observation: Observation, config: EvictionConfig, now: int) -> Assessment | NothingKnown:
+    """Compare one reading with the thresholds and move the timers on."""
+    standard = config.policy is Policy.STANDARD
+    filesystems = detect_filesystems(state, observation, config)
+    if filesystems is None and not standard:
+        return NothingKnown(state=state, findings=(NoAction(why=NoActionReason.LAYOUT_UNKNOWN),))
+    first_pass = state.filesystems is None
+    state = replace(state, filesystems=filesystems)
+    if observation.node is None:
+        return NothingKnown(state=state, findings=(NoAction(why=NoActionReason.NO_STATS),))
+    thresholds = configured_thresholds(config, filesystems or Filesystems())
+    if filesystems is None:
+        # Memory and PIDs need no layout (issue 11, point 15).
+        thresholds = tuple(each for each in thresholds if each.signal not in SIGNAL_TO_FILESYSTEM)
+    elif not standard and first_pass:
+        # The kubelet derives containerfs during its first cycle: what is replaced counts at once, what is new from the second.
+        thresholds = thresholds[: len(own_thresholds(config))]
+    observations = signal_observations(observation.node)
+    state = _after_reload(state, thresholds, observations) if standard else state
+    met = _met(thresholds, observations, state, config)
+    state = _move_timers(state, met, config, now)
+    fresh = thresholds_updated_stats(state.thresholds_met, observations, state.last_seen)
+    findings = (
+        *(ContainerFsIgnored(threshold=t) for t in ignored_container_fs_thresholds(config.thresholds) if first_pass),
+        *_threshold_findings(thresholds, observations, state, fresh, config=config, now=now),
+        *_missing_stats(observation, fresh),
+        *((NoAction(why=NoActionReason.LAYOUT_UNKNOWN),) if filesystems is None else ()),
+    )
+    # Only a number that was read again is new: under Standard a signal that is unread once keeps its last one (issue 51516).
+    last_seen = {**state.last_seen, **observations} if standard else observations
+    return Assessment(
+        state=replace(state, last_seen=last_seen),
+        filesystems=filesystems or Filesystems(),
+        observations=observations,
+        due=sort_by_eviction_priority(fresh, as_kubelet=not standard),
+        findings=findings,
+    )
+
+
+def _after_reload(
+    state: State, thresholds: tuple[Threshold, ...], observations: Mapping[Signal, SignalObservation]
+) -> State:
+    """Carry what is remembered of thresholds over to the ones that are configured now.
+
+    The same threshold with another minimum reclaim is the configured one from now on. One that was replaced by another of the
+    same kind gives it its time, if the new one was met as well whenever the old one was: its limit is not lower.
+    """
+    if not state.thresholds_first_observed_at and not state.thresholds_met:
+        return state
+    configured = {threshold.identity: threshold for threshold in thresholds}
+    timers: dict[Threshold, int] = {}
+    for old, at in state.thresholds_first_observed_at.items():
+        new = configured.get(old.identity) or _replacement(old, thresholds, state, observations)
+        if new is not None:
+            timers[new] = min(at, timers.get(new, at))
+    previous = tuple(configured[old.identity] for old in state.thresholds_met if old.identity in configured)
+    return replace(state, thresholds_first_observed_at=timers, thresholds_met=previous)
+
+
+def _replacement(
+    old: Threshold,
+    thresholds: tuple[Threshold, ...],
+    state: State,
+    observations: Mapping[Signal, SignalObservation],
+) -> Threshold | None:
+    seen = observations.get(old.signal) or state.last_seen.get(old.signal)
+    if seen is None:
+        return None
+    same_kind = (each for each in thresholds if each.signal is old.signal and each.hard is old.hard)
+    return next((each for each in same_kind if limit_of(each, seen) >= limit_of(old, seen)), None)
+
+
+def _met(
+    thresholds: tuple[Threshold, ...],
+    observations: Mapping[Signal, SignalObservation],
+    state: State,
+    config: EvictionConfig,
+) -> tuple[Threshold, ...]:
+    """Pick those met now, and those due last time whose minimum reclaim is not reached; in configuration order."""
+    kept = thresholds_met(state.thresholds_met, observations, with_min_reclaim=True)
+    if config.policy is Policy.STANDARD:
+        # What was met and could not be read this time is not known to be over (issue 11, point 28).
+        kept += tuple(each for each in state.thresholds_first_observed_at if each.signal not in observations)
+    led = tuple(t for t in thresholds if t.signal in observations and is_led(t, observations[t.signal], config))
+    met = merge_thresholds((*thresholds_met(thresholds, observations), *led), kept)
+    found, configured = ({threshold.identity for threshold in each} for each in (met, thresholds))
+    in_order = (threshold for threshold in thresholds if threshold.identity in found)
+    return (*in_order, *(threshold for threshold in met if threshold.identity not in configured))
+
+
+def _move_timers(state: State, met: tuple[Threshold, ...], config: EvictionConfig, now: int) -> State:
+    first_observed_at = thresholds_first_observed_at(met, state.thresholds_first_observed_at, now)
+    last_observed_at = node_conditions_last_observed_at(
+        node_conditions(met), state.node_conditions_last_observed_at, now
+    )
+    return replace(
+        state,
+        thresholds_first_observed_at=first_observed_at,
+        thresholds_met=thresholds_met_grace_period(first_observed_at, now),
+        node_conditions=node_conditions_observed_since(last_observed_at, config.pressure_transition_period, now),
+        node_conditions_last_observed_at=last_observed_at,
+    )
+
+
+def _threshold_findings(
+    thresholds: tuple[Threshold, ...],
+    observations: Mapping[Signal, SignalObservation],
+    state: State,
+    fresh: tuple[Threshold, ...],
+    *,
+    config: EvictionConfig,
+    now: int,
+) -> list[Finding]:
+    first_observed_at = {threshold.identity: at for threshold, at in state.thresholds_first_observed_at.items()}
+    due = {threshold.identity for threshold in state.thresholds_met}
+    acting = {threshold.identity for threshold in fresh}
+    findings: list[Finding] = []
+    for threshold in thresholds:
+        observation = observations.get(threshold.signal)
+        if threshold.operator is not Operator.LESS_THAN:
+            continue
+        if observation is None:
+            findings.append(SignalUnobserved(signal=threshold.signal))
+            continue
+        identity = threshold.identity
+        since = first_observed_at.get(identity)
+        led = is_led(threshold, observation, config)
+        limit = limit_of(threshold, observation)
+        met = led or observation.available < limit
+        findings.append(
+            ThresholdFinding(
+                threshold=threshold,
+                limit=limit,
+                available=observation.available,
+                capacity=observation.capacity,
+                met=met,
+                led=led,
+                kept_by_min_reclaim=since is not None and not met,
+                grace_left=None if since is None else max(0, threshold.grace_period - (now - since)),
+                stale=identity in due and identity not in acting,
+            )
+        )
+    return findings
+
+
+def _missing_stats(observation: Observation, due: tuple[Threshold, ...]) -> tuple[Finding, ...]:
+    missing = tuple(pod for pod in observation.pods if pod.uid not in observation.pod_stats)
+    signals = tuple(dict.fromkeys(threshold.signal for threshold in due))
+    return (StatsMissing(pods=missing, signals=signals),) if missing else ()
+
+
+def node_conditions(met: Iterable[Threshold]) -> tuple[NodeCondition, ...]:
+    """Give the conditions that these thresholds stand for, each once.
+
+    A condition appears with the first reading that meets a threshold, grace period or not, and stays for the transition period
+    after the last one, so that it does not flap.
+    """
+    return tuple(dict.fromkeys(SIGNAL_TO_CONDITION[threshold.signal] for threshold in met))
+
+
+def node_conditions_last_observed_at(
+    conditions: Iterable[NodeCondition], last: Mapping[NodeCondition, int], now: int
+) -> dict[NodeCondition, int]:
+    """Set those observed now to `now`; all others keep their time."""
+    return {**last, **dict.fromkeys(conditions, now)}
+
+
+def node_conditions_observed_since(
+    observed_at: Mapping[NodeCondition, int], period: int, now: int
+) -> tuple[NodeCondition, ...]:
+    """Pick the conditions observed less than the period ago, in the API's order.
+
+    Strictly less: with a period of zero no condition is ever reported (spec 14, point 8).
+    """
+    return tuple(
+        condition for condition in NodeCondition if condition in observed_at and now - observed_at[condition] < period
+    )

@@ -1,0 +1,102 @@
+"""A step in the making, and what must hold of every step.
+
+The rules of `synchronize` that can be checked on its result are checked here, each time (the habit of Patroni's `quorum.py`): a
+broken one is a programmer's error, and costs the cycle before it costs a pod.
+"""
+
+from dataclasses import dataclass, field, replace
+
+from evictd.core.eviction.evict import is_protected
+from evictd.core.eviction.freshness import HELD_INTERVAL
+from evictd.core.model.config import EvictionConfig
+from evictd.core.model.decision import (
+    Decision,
+    EvictionReason,
+    EvictPod,
+    Finding,
+    NoAction,
+    NoActionReason,
+    RecordEvent,
+    ReportConditions,
+    Wait,
+    WaitingForMeasurement,
+)
+from evictd.core.model.pod import Pod
+from evictd.core.model.signal import SIGNAL_TO_RESOURCE
+from evictd.core.model.state import PhaseName, State, Step
+from evictd.core.model.threshold import Threshold
+from evictd.core.units.duration import SECOND
+from evictd.core.units.quantity import MAX_INT64
+
+POD_CLEANUP_POLL = 1 * SECOND
+"""`podCleanupPollFreq`: how long to wait at the most while something is under way."""
+WARNING = "Warning"
+EVICTION_THRESHOLD_MET = "EvictionThresholdMet"
+
+
+@dataclass(slots=True, kw_only=True)
+class Draft:
+    """Decisions and findings as they come; `close` makes the step of them."""
+
+    config: EvictionConfig
+    now: int
+    decisions: list[Decision] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    longest_wait: int = MAX_INT64
+    """Nanoseconds."""
+
+    def report_conditions(self, before: State, state: State) -> State:
+        """Report the node's conditions where they have changed, or were never reported."""
+        if before.reported and before.node_conditions == state.node_conditions:
+            return state
+        self.decisions.append(ReportConditions(conditions=state.node_conditions))
+        return replace(state, reported=True)
+
+    def announce(self, threshold: Threshold) -> None:
+        """Record the event of an attempt to relieve this threshold."""
+        message = f"Attempting to reclaim {SIGNAL_TO_RESOURCE[threshold.signal].value}"
+        self.decisions.append(RecordEvent(type=WARNING, reason=EVICTION_THRESHOLD_MET, message=message))
+
+    def no_action(
+        self, why: NoActionReason, threshold: Threshold | None = None, *, pod: Pod | None = None, detail: str = ""
+    ) -> None:
+        """Note why nothing (more) is done."""
+        self.findings.append(NoAction(why=why, threshold=threshold, pod=pod, detail=detail))
+
+    def look_within(self, nanoseconds: int) -> None:
+        """Look again within this time at the latest."""
+        self.longest_wait = min(nanoseconds, self.longest_wait)
+
+    def close(self, state: State) -> Step:
+        """End the step with a `Wait`: shortest while a decision is held, short while something is under way."""
+        period = self.config.monitoring_period
+        if any(isinstance(finding, WaitingForMeasurement) for finding in self.findings):
+            period = min(HELD_INTERVAL, period)
+        elif state.activity is not PhaseName.WATCHING or state.in_flight or state.collections:
+            period = min(POD_CLEANUP_POLL, period)
+        decisions = (*self.decisions, Wait(nanoseconds=min(self.longest_wait, period)))
+        step = Step(state=state, decisions=decisions, findings=tuple(self.findings))
+        check_invariants(step, self.config)
+        return step
+
+
+def check_invariants(step: Step, config: EvictionConfig) -> None:
+    """Raise `AssertionError` if a step breaks a rule that no input may break."""
+    evictions = [decision for decision in step.decisions if isinstance(decision, EvictPod)]
+    for_pressure = [
+        eviction
+        for eviction in evictions
+        if eviction.because.reason is EvictionReason.PRESSURE and not eviction.shortens
+    ]
+    if len(for_pressure) > 1:
+        raise AssertionError("more than one pod was to go for pressure in one cycle")
+    # A victim in flight may have come under protection since it was chosen: to shorten its grace evicts no further pod.
+    if any(is_protected(each.pod, config) and not each.shortens for each in evictions):
+        raise AssertionError("a protected pod was to be evicted")
+    if any(eviction.pod.critical for eviction in evictions):
+        raise AssertionError("a critical pod was to be stopped")
+    kinds = [type(decision) for decision in step.decisions]
+    if kinds.count(Wait) != 1 or kinds[-1] is not Wait:
+        raise AssertionError("a step ends in exactly one Wait")
+    if ReportConditions in kinds and kinds.index(ReportConditions) != 0:
+        raise AssertionError("conditions are reported before anything is done")

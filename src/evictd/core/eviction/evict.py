@@ -1,0 +1,146 @@
+"""Makes the decision to evict a pod, and says which pods are protected from it.
+
+The message, the event's annotations and the DisruptionTarget condition, to the letter of the kubelet's (`evictionMessage`,
+`evictPod`; spec section 6).
+"""
+
+from evictd.core.eviction.grace import eviction_grace_period_seconds
+from evictd.core.eviction.time_left import fit_grace
+from evictd.core.model.config import EvictionConfig, Policy
+from evictd.core.model.decision import EvictionCause, EvictionReason, EvictPod, PodCondition, RankedPod
+from evictd.core.model.observation import SignalObservation
+from evictd.core.model.pod import Pod
+from evictd.core.model.resources import EPHEMERAL_STORAGE, MEMORY, Resources, has_pod_level_resources
+from evictd.core.model.signal import ALL_OF_THE_TIME, RESOURCE_TO_FORMAT, SIGNAL_TO_RESOURCE, STALLS, Resource
+from evictd.core.model.stats import ContainerStats, PodStats
+from evictd.core.model.threshold import Threshold, limit_of
+from evictd.core.units.duration import format_duration
+from evictd.core.units.quantity import NANO, ZERO, Format, Quantity, of_bytes
+
+EVICTED = "Evicted"
+
+NODE_LOW_MESSAGE = "The node was low on resource: {}. "
+THRESHOLD_MET_MESSAGE = "Threshold quantity: {}, available: {}. "
+STALLED_MESSAGE = "Stalled: {} {:g}%, threshold {:g}% for {}. "
+CONTAINER_MESSAGE = "Container {} was using {}, request is {}, has larger consumption of {}. "
+POD_MESSAGE = "Pod {} was using {}, request is {}, has larger consumption of {}. "
+
+OFFENDING_CONTAINERS = "offending_containers"
+OFFENDING_CONTAINERS_USAGE = "offending_containers_usage"
+OFFENDING_POD = "offending_pod"
+OFFENDING_POD_USAGE = "offending_pod_usage"
+STARVED_RESOURCE = "starved_resource"
+
+
+def is_protected(pod: Pod, config: EvictionConfig) -> bool:
+    """Whether this pod is never evicted: static, mirror, critical by priority, or evictd's own."""
+    return pod.critical or pod.uid in config.protected_pods
+
+
+def evict_for_pressure(
+    row: RankedPod, threshold: Threshold, observation: SignalObservation, stats: PodStats | None, config: EvictionConfig
+) -> EvictPod:
+    """Make the decision to evict this pod because of this threshold."""
+    resource = SIGNAL_TO_RESOURCE[threshold.signal]
+    message, annotations = eviction_message(resource, row.pod, stats, threshold, observation)
+    form = RESOURCE_TO_FORMAT[resource]
+    eviction = EvictPod(
+        pod=row.pod,
+        grace_period_seconds=eviction_grace_period_seconds(row.pod, threshold, config),
+        message=message,
+        annotations=annotations,
+        condition=PodCondition(
+            type="DisruptionTarget",
+            status="True",
+            reason="TerminationByKubelet",
+            message=message,
+            observed_generation=row.pod.generation,
+        ),
+        because=EvictionCause(
+            reason=EvictionReason.PRESSURE,
+            threshold=threshold,
+            limit=limit_of(threshold, observation),
+            available=observation.available,
+            usage=None if row.usage is None else Quantity(row.usage * NANO, form),
+            request=Quantity(row.request, form),
+        ),
+    )
+    return fit_grace(eviction, threshold, observation, config.policy)
+
+
+def eviction_message(
+    resource: Resource, pod: Pod, stats: PodStats | None, threshold: Threshold, observation: SignalObservation
+) -> tuple[str, dict[str, str]]:
+    """Write the message and the event's annotations (kubelet `evictionMessage`)."""
+    parts = [
+        NODE_LOW_MESSAGE.format(resource.value),
+        _threshold_message(threshold, observation),
+    ]
+    if stats is None:
+        return "".join(parts), {}
+    annotations: dict[str, str] = {}
+    if resource is Resource.MEMORY:
+        _name_offending_pod(pod, stats, parts, annotations)
+    containers, usages = _offending_containers(resource, pod, stats, parts)
+    annotations[OFFENDING_CONTAINERS] = ",".join(containers)
+    annotations[OFFENDING_CONTAINERS_USAGE] = ",".join(usages)
+    annotations[STARVED_RESOURCE] = resource.value
+    return "".join(parts), annotations
+
+
+def _threshold_message(threshold: Threshold, observation: SignalObservation) -> str:
+    limit = limit_of(threshold, observation)
+    if threshold.signal not in STALLS:
+        return THRESHOLD_MET_MESSAGE.format(limit, observation.available)
+    stalled, above = ((ALL_OF_THE_TIME - each.value()) / 100 for each in (observation.available, limit))
+    return STALLED_MESSAGE.format(threshold.signal.value, stalled, above, format_duration(threshold.grace_period))
+
+
+def _name_offending_pod(pod: Pod, stats: PodStats, parts: list[str], annotations: dict[str, str]) -> None:
+    """Name the pod itself where it has a memory request of its own, whether it exceeds that or not, as the kubelet does."""
+    if not has_pod_level_resources(pod.resources) or pod.resources is None or MEMORY not in pod.resources.requests:
+        return
+    if stats.memory is None or stats.memory.working_set_bytes is None:
+        return
+    usage = of_bytes(stats.memory.working_set_bytes)
+    parts.append(POD_MESSAGE.format(pod.name, usage, pod.resources.requests[MEMORY], MEMORY))
+    annotations[OFFENDING_POD] = pod.name
+    annotations[OFFENDING_POD_USAGE] = str(usage)
+
+
+def _offending_containers(
+    resource: Resource, pod: Pod, stats: PodStats, parts: list[str]
+) -> tuple[list[str], list[str]]:
+    requests: dict[str, Resources] = {container.name: container.requests for container in pod.init_containers}
+    requests.update({container.name: container.requests for container in pod.containers})
+    names: list[str] = []
+    usages: list[str] = []
+    for container in stats.containers:
+        usage = _container_usage(resource, container)
+        if usage is None or container.name not in requests:
+            continue
+        request = requests[container.name].get(resource.value, ZERO)
+        if request < usage:
+            parts.append(CONTAINER_MESSAGE.format(container.name, usage, request, resource.value))
+            names.append(container.name)
+            usages.append(str(usage))
+    return names, usages
+
+
+def _container_usage(resource: Resource, container: ContainerStats) -> Quantity | None:
+    """Give what the message compares: the working set, or writable layer plus logs; nothing for inodes and PIDs."""
+    if resource is Resource.MEMORY:
+        return None if container.working_set_bytes is None else of_bytes(container.working_set_bytes)
+    if resource.value != EPHEMERAL_STORAGE or container.rootfs is None or container.logs is None:
+        return None
+    if container.rootfs.used_bytes is None or container.logs.used_bytes is None:
+        return None
+    return Quantity((container.rootfs.used_bytes + container.logs.used_bytes) * NANO, Format.BINARY_SI)
+
+
+def policy_minimum_grace_seconds(policy: Policy) -> int:
+    """Give the least a container gets between SIGTERM and SIGKILL: two seconds in the kubelet, whatever was decided.
+
+    Under Standard a decided zero means SIGKILL at once.
+    """
+    return 2 if policy is Policy.KUBELET else 0

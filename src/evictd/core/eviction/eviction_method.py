@@ -1,0 +1,61 @@
+"""How a pod is ended in a cluster, and what a refusal by a disruption budget leads to.
+
+Which pod is ended is decided before. The evictor (`act.cluster`) asks here by which of three ways, which differ in what they
+promise: chosen by how urgent the eviction is and whether a kubelet runs the pod. Times in nanoseconds.
+"""
+
+from enum import Enum
+
+from evictd.core.eviction.backoff import HARD_BYPASS
+from evictd.core.model.decision import EvictPod
+
+
+class EvictionMethod(Enum):
+    """How a pod is ended in a cluster (`cluster.podTermination`)."""
+
+    AUTO = "Auto"
+    """By the Eviction API for a soft threshold, past a budget after a while; by `Delete` for a hard one."""
+    EVICTION_API = "EvictionAPI"
+    """Ask; budgets are honoured."""
+    DELETE = "Delete"
+    """Set DisruptionTarget, then delete the object; the kubelet stops the pod."""
+    STATUS = "Status"
+    """Stop it, then write its status: what the kubelet itself does."""
+
+
+class RefusalResponse(Enum):
+    """What a budget's refusal leads to."""
+
+    NEXT_CANDIDATE = "NextCandidate"
+    """The pod stays; another one is chosen."""
+    ASK_AGAIN = "AskAgain"
+    BYPASS = "Bypass"
+    """Delete it: the wait is over."""
+
+
+def is_hard(decision: EvictPod) -> bool:
+    """Whether the eviction may not wait: a hard threshold, or a pod over its own local-storage limit."""
+    threshold = decision.because.threshold
+    return threshold is None or threshold.hard
+
+
+def choose_eviction_method(asked: EvictionMethod, *, hard: bool, kubelet: bool) -> EvictionMethod:
+    """Choose one of the three methods; without a kubelet only `Status` ends a pod by itself."""
+    if asked is not EvictionMethod.AUTO:
+        return asked
+    if not kubelet:
+        return EvictionMethod.STATUS
+    return EvictionMethod.DELETE if hard else EvictionMethod.EVICTION_API
+
+
+def refusal_response(asked: EvictionMethod, *, hard: bool, waited: int, eviction_timeout: int) -> RefusalResponse:
+    """Say what a 429 leads to, `waited` nanoseconds after this pod's first one.
+
+    Hard: a bounded wait, then past the budget. Soft: another pod; past the budget only under `Auto`, after
+    `eviction_timeout`, and never where the administrator asked for the Eviction API by name.
+    """
+    if hard:
+        return RefusalResponse.BYPASS if waited >= HARD_BYPASS else RefusalResponse.ASK_AGAIN
+    if asked is EvictionMethod.AUTO and waited >= eviction_timeout:
+        return RefusalResponse.BYPASS
+    return RefusalResponse.NEXT_CANDIDATE

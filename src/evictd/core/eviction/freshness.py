@@ -1,0 +1,89 @@
+"""Holds a decision about a disk until every pod was measured since the disk ran short (policy Standard).
+
+Pods' volumes are walked in the background, and only while a filesystem is near a threshold; the runtime reads writable layers on
+its own schedule (containerd every `stats_collect_period`, 10 s by default). At the moment of a crossing the pod that filled the
+disk may look small, or not be measured at all. So each pod's logs and volumes must have been walked since the crossing, and each
+of its layers read since, as far as they lie on the filesystem that is short. Within a bound; then what is known counts.
+"""
+
+from collections.abc import Collection
+
+from evictd.core.eviction.rank import RANKED_PARTS, Part
+from evictd.core.eviction.reclaim import Layout, device_of
+from evictd.core.model.config import EvictionConfig, Policy
+from evictd.core.model.decision import Finding, ThresholdFinding, WaitingForMeasurement
+from evictd.core.model.observation import Observation
+from evictd.core.model.pod import Pod
+from evictd.core.model.signal import SIGNAL_TO_FILESYSTEM, Filesystem
+from evictd.core.model.state import Reclaiming, State
+from evictd.core.model.threshold import Threshold
+from evictd.core.units.duration import MILLISECOND, SECOND
+
+MEASUREMENT_TIMEOUT = 30 * SECOND
+"""How long measurements may hold up a decision: three collections of containerd as it is by default."""
+HELD_INTERVAL = 100 * MILLISECOND
+"""How soon to look again while a decision is held: a walk of an ordinary pod takes less."""
+
+_NEAR_PART = 10
+"""A filesystem is near a threshold once it is within a tenth of its capacity of it."""
+_LAYERS, _WALK = "layers", "logs and volumes"
+
+
+def filesystems_to_measure(
+    state: State, findings: Collection[Finding], config: EvictionConfig
+) -> frozenset[Filesystem]:
+    """Give the filesystems for which pods should be measured: all if any is near a threshold, since pods fill them together.
+
+    `findings` are the last cycle's; all are measured before the first one. Also all while a device is being collected: what
+    follows may be a choice among pods. Policy Kubelet waits for no measurement and evicts on the numbers from before a reclaim:
+    all are measured while a disk has a threshold, as the kubelet does.
+    """
+    everything = frozenset(Filesystem)
+    if not findings or isinstance(state.phase, Reclaiming) or state.collections:
+        return everything
+    if config.policy is Policy.KUBELET and any(each.signal in SIGNAL_TO_FILESYSTEM for each in config.thresholds):
+        return everything
+    tested = (f for f in findings if isinstance(f, ThresholdFinding) and f.threshold.signal in SIGNAL_TO_FILESYSTEM)
+    near = any(
+        finding.available.value() <= finding.limit.value() + finding.capacity.value() // _NEAR_PART
+        for finding in tested
+    )
+    return everything if near else frozenset()
+
+
+def waiting_for_measurement(
+    threshold: Threshold, state: State, observation: Observation, layout: Layout, now: int
+) -> WaitingForMeasurement | None:
+    """Say what has to be measured before a pod is chosen for this threshold; `None` where nothing is waited for."""
+    device = device_of(threshold.signal, layout)
+    if device is None:
+        return None
+    since = _since(threshold, state, device, now)
+    if now - since >= MEASUREMENT_TIMEOUT:
+        return None
+    parts = RANKED_PARTS[layout][SIGNAL_TO_FILESYSTEM[threshold.signal]]
+    layers, walk = Part.ROOTFS in parts, bool(parts & {Part.LOGS, Part.VOLUMES})
+    old_layers, old_walks = list[Pod](), list[Pod]()
+    for pod in observation.pods:
+        stats = observation.pod_stats.get(pod.uid)
+        if stats is None:
+            continue  # nothing of it runs yet, or nothing can be read; waiting would not help
+        if layers and ((at := stats.layers_time) is None or at < since):
+            old_layers.append(pod)
+        # Without its spec the volumes of a pod are not known, so it is not walked.
+        if walk and ((at := stats.disk_time) is None or at < since) and pod.spec_known:
+            old_walks.append(pod)
+    if not old_layers and not old_walks:
+        return None
+    what = (_LAYERS,) * bool(old_layers) + (_WALK,) * bool(old_walks)
+    pods = (*old_layers, *(pod for pod in old_walks if pod not in old_layers))
+    return WaitingForMeasurement(
+        threshold=threshold, what=what, pods=pods, since=since, until=since + MEASUREMENT_TIMEOUT
+    )
+
+
+def _since(threshold: Threshold, state: State, device: Filesystem, now: int) -> int:
+    """Give the time of the crossing, or of the collection for the device that followed it."""
+    crossed = state.thresholds_first_observed_at.get(threshold, now)
+    collection = state.collections.get(device)
+    return crossed if collection is None else max(crossed, collection.begun)

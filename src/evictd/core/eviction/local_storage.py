@@ -1,0 +1,87 @@
+"""Finds the pods that exceed a limit of their own on local storage.
+
+Limits are the pod's promise, so they are enforced without any pressure, and every offender goes in the same cycle (kubelet
+`localStorageEviction`): an emptyDir over its size limit, a pod over the sum of its limits, a container over its own. Usage and
+limits are compared as plain ints, since nearly every pod of every cycle exceeds none.
+"""
+
+from collections.abc import Iterator
+
+from evictd.core.eviction.evict import is_protected
+from evictd.core.model.config import EvictionConfig, Policy
+from evictd.core.model.decision import EvictionCause, EvictionReason, EvictPod
+from evictd.core.model.observation import Observation
+from evictd.core.model.pod import Pod
+from evictd.core.model.pod_resources import LocalLimits
+from evictd.core.model.resources import EPHEMERAL_STORAGE
+from evictd.core.model.stats import DiskUsage, PodStats
+from evictd.core.units.quantity import Quantity, of_bytes
+
+EMPTY_DIR_MESSAGE = 'Usage of EmptyDir volume "{}" exceeds the limit "{}". '
+POD_MESSAGE = "Pod ephemeral local storage usage exceeds the total limit of containers {}. "
+CONTAINER_MESSAGE = 'Container {} exceeded its local ephemeral storage limit "{}". '
+
+Excess = tuple[str, EvictionCause]
+"""The message and the cause."""
+
+
+def local_storage_evictions(
+    observation: Observation, config: EvictionConfig, *, dedicated_image_fs: bool
+) -> Iterator[EvictPod]:
+    """Yield the eviction of every pod over a limit, with a second of grace; the first limit that it broke is the reason."""
+    # The kubelet leaves the writable layer out where images have a filesystem of their own (spec 14, point 21).
+    with_rootfs = config.policy is Policy.STANDARD or not dedicated_image_fs
+    for pod in observation.pods:
+        limits, stats = pod.resource_totals.local_limits, observation.pod_stats.get(pod.uid)
+        if limits is None or stats is None:
+            continue
+        excess = (
+            _of_empty_dir(pod, limits, stats)
+            or _of_pod(pod, limits, stats)
+            or _of_container(pod, limits, stats, with_rootfs=with_rootfs)
+        )
+        if excess is not None and not is_protected(pod, config):
+            message, cause = excess
+            yield EvictPod(pod=pod, grace_period_seconds=1, message=message, because=cause)
+
+
+def _of_empty_dir(pod: Pod, limits: LocalLimits, stats: PodStats) -> Excess | None:
+    if not limits.empty_dirs:
+        return None
+    over = {
+        name: used for name, used, _ in stats.volumes if used is not None and used > limits.empty_dirs.get(name, used)
+    }
+    for volume in pod.volumes:
+        if volume.name in over and volume.size_limit is not None:
+            cause = _cause(EvictionReason.EMPTY_DIR_LIMIT, volume.size_limit, over[volume.name], volume.name)
+            return EMPTY_DIR_MESSAGE.format(volume.name, volume.size_limit), cause
+    return None
+
+
+def _of_pod(pod: Pod, limits: LocalLimits, stats: PodStats) -> Excess | None:
+    limit, used = pod.resource_totals.storage_limit, _bytes(stats.ephemeral_storage)
+    if limit is None or limits.pod is None or used <= limits.pod:
+        return None
+    return POD_MESSAGE.format(limit), _cause(EvictionReason.POD_LIMIT, limit, used, pod.name)
+
+
+def _of_container(pod: Pod, limits: LocalLimits, stats: PodStats, *, with_rootfs: bool) -> Excess | None:
+    if not limits.containers:
+        return None
+    for container in stats.containers:
+        used = _bytes(container.logs) + (_bytes(container.rootfs) if with_rootfs else 0)
+        name = container.name
+        if used > limits.containers.get(name, used):
+            own = (each.limits for each in pod.containers if each.name == name)
+            limit = next(each[EPHEMERAL_STORAGE] for each in own if EPHEMERAL_STORAGE in each)
+            cause = _cause(EvictionReason.CONTAINER_LIMIT, limit, used, name)
+            return CONTAINER_MESSAGE.format(name, limit), cause
+    return None
+
+
+def _bytes(usage: DiskUsage | None) -> int:
+    return 0 if usage is None else usage.used_bytes or 0
+
+
+def _cause(reason: EvictionReason, limit: Quantity, used: int, subject: str) -> EvictionCause:
+    return EvictionCause(reason=reason, limit=limit, usage=of_bytes(used), subject=subject)

@@ -1,0 +1,114 @@
+"""Says which pod would be evicted next for each signal, for the status page, `explain` and `status`.
+
+The only answer to that question: it goes through the same ranking and the same reasons to skip a pod as an eviction does, so that
+what is shown is what would happen.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from evictd.core.eviction.assess import configured_thresholds
+from evictd.core.eviction.choose import Choice, choose_victim, ranked
+from evictd.core.eviction.rank import RANKED_PARTS, Part
+from evictd.core.eviction.reclaim import Layout, layout_of
+from evictd.core.eviction.report_only import may_only_report
+from evictd.core.eviction.synchronize import with_own_pods
+from evictd.core.model.config import EvictionConfig
+from evictd.core.model.decision import Finding, NoAction, NoActionReason, RankedPod, Ranking
+from evictd.core.model.observation import Filesystems, Observation, SignalObservation, signal_observations
+from evictd.core.model.signal import SIGNAL_TO_FILESYSTEM, SIGNAL_TO_RESOURCE, Resource, Signal
+from evictd.core.model.state import State
+from evictd.core.model.threshold import Operator, Threshold, is_met
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextUp:
+    """The answer for one signal."""
+
+    signal: Signal
+    resource: Resource
+    rows: tuple[RankedPod, ...]
+    """All active pods in rank order, protected ones and those being evicted included."""
+    victim: RankedPod | None
+    """The pod that would go if the signal's threshold were acted on now; `None` if none would."""
+    measured: bool = True
+    """Whether everything that counts of the victim was measured. On a calm disk logs and volumes are not walked."""
+    not_of_pods: int | None = None
+    """Used bytes of the filesystem that belong to no active pod: images, host files, dead containers. `None` for other signals,
+    and where a pod was not measured."""
+    findings: tuple[Finding, ...] = ()
+    """Which pods are passed over and why, and why no pod would go."""
+
+    @property
+    def stop(self) -> NoAction | None:
+        """Why no pod would go, if none would."""
+        return next((finding for finding in self.findings if isinstance(finding, NoAction)), None)
+
+
+def who_is_next(state: State, observation: Observation, config: EvictionConfig, now: int) -> tuple[NextUp, ...]:
+    """Rank the active pods for every observed signal with a threshold, in configuration order.
+
+    `state` is the one that the last cycle left, `now` its time in nanoseconds (back-offs end by it).
+    """
+    if observation.node is None:
+        return ()
+    seen = signal_observations(observation.node)
+    by_signal: dict[Signal, list[Threshold]] = {}
+    for threshold in configured_thresholds(config, state.filesystems or Filesystems()):
+        if threshold.operator is Operator.LESS_THAN and threshold.signal in seen:
+            by_signal.setdefault(threshold.signal, []).append(threshold)
+    return tuple(
+        _next_up(_most_urgent(thresholds, seen), state, observation, config, now) for thresholds in by_signal.values()
+    )
+
+
+def _most_urgent(thresholds: list[Threshold], seen: Mapping[Signal, SignalObservation]) -> Threshold:
+    """Give the hard threshold if it is met, else a soft one that is met, else the hard one."""
+    return min(thresholds, key=lambda each: (not is_met(each, seen[each.signal]), not each.hard))
+
+
+def _next_up(threshold: Threshold, state: State, observation: Observation, config: EvictionConfig, now: int) -> NextUp:
+    layout = layout_of(state.filesystems or Filesystems())
+    if may_only_report(observation, config):
+        choice = Choice(
+            eviction=None, findings=(NoAction(why=NoActionReason.API_PODS_STANDALONE, threshold=threshold),)
+        )
+    else:
+        choice = choose_victim((threshold,), observation, state, with_own_pods(config, observation), now)
+    rows = next((finding.rows for finding in choice.findings if isinstance(finding, Ranking)), None)
+    if rows is None:
+        rows = ranked(threshold.signal, observation, layout, config)
+    victim = None if choice.eviction is None else next(row for row in rows if row.uid == choice.eviction.pod.uid)
+    return NextUp(
+        signal=threshold.signal,
+        resource=SIGNAL_TO_RESOURCE[threshold.signal],
+        rows=rows,
+        victim=victim,
+        measured=victim is not None and _measured(victim, threshold.signal, observation, layout),
+        not_of_pods=_not_of_pods(threshold.signal, rows, observation, layout),
+        findings=tuple(finding for finding in choice.findings if not isinstance(finding, Ranking)),
+    )
+
+
+def _not_of_pods(signal: Signal, rows: tuple[RankedPod, ...], observation: Observation, layout: Layout) -> int | None:
+    if SIGNAL_TO_RESOURCE[signal] is not Resource.EPHEMERAL_STORAGE or observation.node is None:
+        return None
+    if not all(_measured(row, signal, observation, layout) for row in rows):
+        return None
+    seen = signal_observations(observation.node)[signal]
+    return max(0, (seen.capacity - seen.available).value() - sum(row.usage or 0 for row in rows))
+
+
+def _measured(row: RankedPod, signal: Signal, observation: Observation, layout: Layout) -> bool:
+    """Tell a pod of which all parts that count for the signal were measured from one of which only layers were.
+
+    The runtime reports writable layers also while no folder is walked, so a pod that was not walked seems to use next to nothing.
+    """
+    if row.usage is None:
+        return False
+    stats = observation.pod_stats[row.uid]
+    filesystem = SIGNAL_TO_FILESYSTEM.get(signal)
+    if filesystem is None or not RANKED_PARTS[layout][filesystem] - {Part.ROOTFS}:
+        return True
+    walked = any(container.logs is not None for container in stats.containers) or bool(stats.volumes)
+    return stats.disk_time is not None or walked

@@ -1,0 +1,343 @@
+"""Policy Standard: what comes next, by one rule over all thresholds that are due.
+
+**Theory of operation.** The kubelet's loop does one thing at a time, and a phase describes it. Standard does several: victims
+leave, collectors work, thresholds on different devices are due at once, numbers are missing for a cycle. So it keeps a ledger
+(`State`):
+
+    in_flight     victim -> since, grace, deadline, cause, gone at, and what it owes of each supply; what is not known is not 0
+    collections   device -> begun, deadline, outcome: one collection of a device for each time that it is short
+    last_seen     signal -> the last observation that was really read
+    backoff       owners and budgets whose pods are skipped for a while
+
+A cycle brings the ledger up to date (`settle_answers`, `follow_victims`, `follow_collections`), and then goes through the
+thresholds that are due, memory first, then in configuration order. For each one the rules of `RULES` are tried in order. The
+first that applies settles the threshold for this cycle, with a decision or with a finding that says what it waits for:
+
+    read-only            the filesystem cannot be written            -> finding; neither collecting nor evicting frees anything
+    victim in flight     a victim was chosen for this supply, or     -> a hard threshold shortens its grace; else wait for it,
+                         owes an unknown amount of it                   until its deadline
+    collect              the device was not collected yet            -> ReclaimNode
+    collection at work   its collectors are within their deadline    -> wait for them
+    owed                 bytes of a victim or a collection are due   -> wait for them, within a bound
+    measurement          pods were measured before the crossing      -> wait for them, within a bound (`freshness`)
+    evict                otherwise                                   -> EvictPod, the first by rank that may go, or why none may
+
+After an eviction no further threshold is looked at: at most one pod goes for pressure in a cycle.
+
+Why this order. A victim in flight comes before a collection because what it leaves behind is collected once it is gone: its end
+removes every collection from the ledger, so there are never more rounds than victims and one. What is owed comes after the
+collection because the layers of a victim's dead containers come back with it, not before. Each wait has a deadline of its own
+that nothing renews, so a threshold that stays due comes to `evict` within RECLAIM_TIMEOUT + COLLECTION_TIMEOUT +
+RELEASE_TIMEOUT + MEASUREMENT_TIMEOUT after the last victim, whatever the other thresholds do (law Progress). A victim over a
+limit of its own delays that only within OWN_LIMITS_TIMEOUT of the time at which the threshold became due.
+
+A victim's amount is a lower bound: it may have grown since it was measured. So while it is leaving, no second pod goes for the
+supply that it was chosen for, whatever the amounts say. For other supplies the amount counts: one that suffices is waited for,
+one that does not holds up nothing.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from evictd.core.eviction.assess import Assessment, NothingKnown, assess, configured_thresholds
+from evictd.core.eviction.choose import choose_victim, shortening
+from evictd.core.eviction.draft import Draft
+from evictd.core.eviction.freshness import waiting_for_measurement
+from evictd.core.eviction.ledger import (
+    OWN_LIMITS_TIMEOUT,
+    RECLAIM_TIMEOUT,
+    available_supplies,
+    bytes_of,
+    can_shorten,
+    collection_owes,
+    devices_of,
+    follow_collections,
+    follow_victims,
+    is_leaving,
+    is_lost,
+    is_under_way,
+    shortened,
+    still_owed,
+    supply_of,
+    victim_of,
+)
+from evictd.core.eviction.local_storage import local_storage_evictions
+from evictd.core.eviction.reclaim import device_of, is_read_only, layout_of, node_reclaim_actions, reclaim_node
+from evictd.core.eviction.time_left import is_pressing, next_look, target_of
+from evictd.core.model.decision import EvictPod, NoActionReason, ThresholdFinding
+from evictd.core.model.observation import Observation
+from evictd.core.model.signal import SIGNAL_TO_RESOURCE, STALLS, Resource, Signal, StalledResource
+from evictd.core.model.state import Collection, State, Step, Victim, Watching
+from evictd.core.model.threshold import Threshold
+
+
+def standard_step(draft: Draft, before: State, observation: Observation) -> Step:
+    """Decide by the ledger."""
+    # Another phase is what is left of policy Kubelet, before a reload.
+    state = before if isinstance(before.phase, Watching) else replace(before, phase=Watching())
+    assessment = assess(state, observation, draft.config, draft.now)
+    draft.findings.extend(assessment.findings)
+    if isinstance(assessment, NothingKnown):
+        return draft.close(assessment.state)
+    state = draft.report_conditions(before, assessment.state)
+    cycle = _Cycle(draft, observation, assessment, state)
+    cycle.follow()
+    if draft.config.local_storage_capacity_isolation:
+        cycle.evict_over_limits()
+    for threshold in assessment.due:
+        next(rule for rule in RULES if rule(cycle, threshold))
+        if cycle.evicted:
+            break
+    for finding in assessment.findings:
+        if isinstance(finding, ThresholdFinding) and finding.threshold.signal in STALLS and finding.grace_left:
+            draft.look_within(finding.grace_left)  # a stalled node does nothing useful meanwhile
+    ended = before.collecting - cycle.state.collecting
+    if ended and not assessment.due and observation.outcomes.reclaimed is not None:
+        draft.no_action(NoActionReason.RECLAIM_SUFFICED)
+    return draft.close(cycle.state)
+
+
+def followed(draft: Draft, observation: Observation, assessment: Assessment, state: State) -> State:
+    """Give the state with its victims and collections up to date with this reading, and decide nothing."""
+    cycle = _Cycle(draft, observation, assessment, state)
+    cycle.follow()
+    return cycle.state
+
+
+class _Cycle:
+    """One cycle over an assessed reading; its methods are the rules, and say whether they settled a threshold."""
+
+    def __init__(self, draft: Draft, observation: Observation, assessment: Assessment, state: State) -> None:
+        self.draft = draft
+        self.observation = observation
+        self.assessment = assessment
+        self.state = state
+        self.evicted = False
+        self.layout = layout_of(assessment.filesystems)
+        self.available = available_supplies(assessment.observations, self.layout)
+
+    def follow(self) -> None:
+        """Bring victims and collections up to date with this reading.
+
+        A device is collected once for each time that it is short: until a signal of it was read and none of its thresholds is
+        due. A victim that is gone leaves dead containers and unused images, so it allows another round everywhere (issue 11,
+        point 2), one over a limit of its own only within `OWN_LIMITS_TIMEOUT`. A collection at work is kept whatever else
+        happens, so that its deadline is never begun anew (point 21).
+        """
+        state, outcomes, now = self.state, self.observation.outcomes, self.draft.now
+        short_of = {SIGNAL_TO_RESOURCE[threshold.signal] for threshold in state.thresholds_met}
+        announced = tuple(resource for resource in state.announced if resource in short_of)
+        in_flight, collections = state.in_flight, state.collections
+        if in_flight:
+            thresholds = configured_thresholds(self.draft.config, self.assessment.filesystems)
+            relevant = {supply_of(threshold.signal, self.layout) for threshold in thresholds}
+            in_flight = follow_victims(in_flight, self.observation, self.available, relevant, now)
+        if collections:
+            gone = [v for v in state.in_flight if v.gone_at is None and v.uid in outcomes.cleaned_up]
+            for_pressure = any(victim.cause is not None for victim in gone)
+            met = state.thresholds_met
+            read = devices_of(self.assessment.observations, self.layout)
+            short = devices_of((each.signal for each in met), self.layout)
+            lasting = (each.signal for each in met if now - due_since(each, state) >= OWN_LIMITS_TIMEOUT)
+            long_short = devices_of(lasting, self.layout)
+            collections = {
+                device: collection
+                for device, collection in follow_collections(collections, outcomes, self.layout, now).items()
+                if is_under_way(collection, now)
+                or not (for_pressure or (gone and device not in long_short) or (device in read and device not in short))
+            }
+        self.state = replace(state, announced=announced, in_flight=in_flight, collections=collections)
+
+    def evict_over_limits(self) -> None:
+        """Evict every pod over a local-storage limit of its own, but those that are victims already."""
+        leaving = {victim.uid for victim in self.state.in_flight if victim.gone_at is None}
+        dedicated = bool(self.assessment.filesystems.dedicated_image_fs)
+        found = local_storage_evictions(self.observation, self.draft.config, dedicated_image_fs=dedicated)
+        for eviction in found:
+            if eviction.pod.uid not in leaving:
+                self._add_victim(eviction)
+
+    # --- the rules, in the order of `RULES` ---------------------------------------------------------------------------
+
+    def read_only(self, threshold: Threshold) -> bool:
+        """Do nothing for a filesystem that cannot be written (issue 11, point 30)."""
+        if not is_read_only(self.observation.node, threshold.signal, self.layout):
+            return False
+        self.draft.no_action(NoActionReason.FILESYSTEM_READ_ONLY, threshold)
+        return True
+
+    def victim_in_flight(self, threshold: Threshold) -> bool:
+        """Wait for a victim that may relieve this threshold; a hard one shortens its grace first (kubernetes issue 123872).
+
+        Also an overdue victim's: a hog with an hour of grace whose kubelet hangs is shortened before another pod is chosen.
+        """
+        supply = supply_of(threshold.signal, self.layout)
+        concerned = [v for v in self.state.in_flight if v.gone_at is None and _concerns(v, supply)]
+        shortened_any = threshold.hard and self._shorten(threshold, concerned)
+        waiting = [v for v in concerned if is_leaving(v, self.draft.now) and self._holds_up(v, threshold)]
+        if not waiting and not shortened_any:
+            return False
+        named = waiting or concerned
+        pod = next((pod for pod in self.observation.pods if pod.uid == named[0].uid), None)
+        names = ", ".join(victim.full_name for victim in named)
+        self.draft.no_action(NoActionReason.WAITING_FOR_VICTIM, threshold, pod=pod, detail=names)
+        return True
+
+    def collect(self, threshold: Threshold) -> bool:
+        """Begin node-level reclaim, once for each time that a device is short (issue 11, points 2 and 22).
+
+        A collection that no collector knows of is begun again within its deadline (point 23).
+        """
+        device = device_of(threshold.signal, self.layout)
+        actions = node_reclaim_actions(threshold.signal, self.layout, self.draft.config)
+        if device is None or not actions:
+            return False
+        now, known = self.draft.now, self.state.collections.get(device)
+        if known is not None and not (
+            is_under_way(known, now) and is_lost(device, known, self.observation.outcomes, now)
+        ):
+            return False
+        self._announce(threshold)
+        seen = self.assessment.observations[threshold.signal]
+        self.draft.decisions.append(reclaim_node(actions, threshold, seen, self.draft.config, device))
+        collection = Collection(
+            begun=now,
+            until=now + RECLAIM_TIMEOUT if known is None else known.until,
+            available_before=self.available.get(bytes_of(device)),
+        )
+        self.state = replace(self.state, collections={**self.state.collections, device: collection})
+        return True
+
+    def collection_at_work(self, threshold: Threshold) -> bool:
+        """Wait for the collectors of this device, within their deadline."""
+        collection = self._collection(threshold)
+        if collection is None or not is_under_way(collection, self.draft.now):
+            return False
+        self.draft.no_action(NoActionReason.WAITING_FOR_RELEASE, threshold, detail="the collectors")
+        return True
+
+    def owed(self, threshold: Threshold) -> bool:
+        """Wait for bytes that are due: all that a victim for this supply or a collection owes, and what suffices of others."""
+        supply, now, collection = supply_of(threshold.signal, self.layout), self.draft.now, self._collection(threshold)
+        available = self.available.get(supply)
+        in_bytes = SIGNAL_TO_RESOURCE[threshold.signal] is Resource.EPHEMERAL_STORAGE
+        pending = []
+        if collection is not None and in_bytes and collection_owes(collection, available, now):
+            pending.append("node-level reclaim")
+        # What a volume in memory still holds comes too late where what is left does not last for another eviction.
+        pressing = is_pressing(threshold, self.assessment.observations[threshold.signal])
+        in_time = (v for v in self.state.in_flight if _concerns(v, supply) and not self._is_late(v, threshold))
+        waited_for = [v for v in in_time if v.gone_at is None or not pressing]
+        amounts = [(v, still_owed(v, supply, available, now)) for v in waited_for]
+        pending += [v.full_name for v, amount in amounts if amount != 0 and self._holds_up(v, threshold)]
+        others = [(v.full_name, amount) for v, amount in amounts if amount]
+        if not pending and self._missing(threshold) <= sum(amount for _, amount in others):
+            pending = [name for name, _ in others]
+        if not pending:
+            return False
+        self.draft.no_action(NoActionReason.WAITING_FOR_RELEASE, threshold, detail=", ".join(pending))
+        return True
+
+    def measurement(self, threshold: Threshold) -> bool:
+        """Hold the decision until every pod was measured since the crossing."""
+        waiting = waiting_for_measurement(threshold, self.state, self.observation, self.layout, self.draft.now)
+        if waiting is None:
+            return False
+        self.draft.findings.append(waiting)
+        return True
+
+    def evict(self, threshold: Threshold) -> bool:
+        """Evict the first pod by rank that may go; where none may, a finding says why."""
+        self._announce(threshold)
+        due = (threshold, *(each for each in self.assessment.due if each is not threshold))
+        choice = choose_victim(due, self.observation, self.state, self.draft.config, self.draft.now)
+        self.draft.findings.extend(choice.findings)
+        if choice.eviction is not None:
+            self._add_victim(choice.eviction)
+            self.evicted = True
+        return True
+
+    # --- what they share ----------------------------------------------------------------------------------------------
+
+    def _collection(self, threshold: Threshold) -> Collection | None:
+        device = device_of(threshold.signal, self.layout)
+        return None if device is None else self.state.collections.get(device)
+
+    def _missing(self, threshold: Threshold) -> int:
+        """Give how much is missing to the target, the minimum reclaim included."""
+        seen = self.assessment.observations[threshold.signal]
+        return (target_of(threshold, seen, self.draft.config, with_min_reclaim=True) - seen.available).value()
+
+    def _holds_up(self, victim: Victim, threshold: Threshold) -> bool:
+        """Whether a victim is waited for whatever its amount: it was chosen for this supply, or its amount is not known."""
+        supply = supply_of(threshold.signal, self.layout)
+        return victim.cause is supply or (supply not in victim.owed and not self._is_late(victim, threshold))
+
+    def _is_late(self, victim: Victim, threshold: Threshold) -> bool:
+        """Whether a victim over a limit of its own was chosen too late to hold this threshold up."""
+        return victim.cause is None and victim.since >= due_since(threshold, self.state) + OWN_LIMITS_TIMEOUT
+
+    def _add_victim(self, eviction: EvictPod) -> None:
+        victim = victim_of(eviction, self.observation, self.available, self.layout, self.draft.now)
+        self.draft.decisions.append(eviction)
+        self.state = replace(self.state, in_flight=(*self.state.in_flight, victim))
+
+    def _shorten(self, threshold: Threshold, victims: list[Victim]) -> bool:
+        """Shorten the grace of these victims, but of one that turns out to be critical (issue 11, point 17)."""
+        victims = [victim for victim in victims if can_shorten(victim, 0)]
+        pods = {pod.uid: pod for pod in self.observation.pods if not pod.critical} if victims else {}
+        changed: dict[str, Victim] = {}
+        for victim in victims:
+            if (pod := pods.get(victim.uid)) is None:
+                continue
+            decision = shortening(pod, threshold, self.observation, self.draft.config, self.layout)
+            if can_shorten(victim, decision.grace_period_seconds):
+                changed[victim.uid] = shortened(victim, decision.grace_period_seconds, self.draft.now)
+                self.draft.decisions.append(decision)
+            elif decision.because.time_left is not None:
+                self.draft.look_within(next_look(decision.because.time_left))
+        in_flight = tuple(changed.get(v.uid, v) if v.gone_at is None else v for v in self.state.in_flight)
+        self.state = replace(self.state, in_flight=in_flight)
+        return bool(changed)
+
+    def _announce(self, threshold: Threshold) -> None:
+        """Record the event of an attempt, once for each time that a resource is short (the kubelet: in each cycle)."""
+        resource = SIGNAL_TO_RESOURCE[threshold.signal]
+        if resource not in self.state.announced:
+            self.draft.announce(threshold)
+            self.state = replace(self.state, announced=(*self.state.announced, resource))
+
+
+def due_since(threshold: Threshold, state: State) -> int:
+    """Give the time at which a threshold that is met had been met for its grace period."""
+    return state.thresholds_first_observed_at[threshold] + threshold.grace_period
+
+
+def _concerns(victim: Victim, supply: Signal) -> bool:
+    """Whether the end of a victim may give back some of a supply; an unknown amount may be all of it.
+
+    What it gives back to a stall is never known. A victim for a disk or for PIDs does not count for a stall for memory, nor one
+    for PIDs for a stall for I/O.
+    """
+    if supply in STALLS and victim.cause is not None:
+        return SIGNAL_TO_RESOURCE[victim.cause] in _STALLED_BY[STALLS[supply].resource]
+    return victim.cause is supply or victim.owed.get(supply) != 0
+
+
+_STALLED_BY = {
+    StalledResource.MEMORY: frozenset({Resource.MEMORY, Resource.SWAP}),
+    StalledResource.IO: frozenset(Resource) - {Resource.PIDS},
+}
+"""For the resource of a stall the resources whose shortage may cause it."""
+
+
+RULES: tuple[Callable[[_Cycle, Threshold], bool], ...] = (
+    _Cycle.read_only,
+    _Cycle.victim_in_flight,
+    _Cycle.collect,
+    _Cycle.collection_at_work,
+    _Cycle.owed,
+    _Cycle.measurement,
+    _Cycle.evict,
+)
+"""Each gives whether it settled the threshold; the last one always does."""

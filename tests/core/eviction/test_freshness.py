@@ -1,0 +1,129 @@
+"""A decision about a disk is held until every pod was measured since the crossing, within a bound."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from evictd.core.eviction.freshness import (
+    HELD_INTERVAL,
+    MEASUREMENT_TIMEOUT,
+    filesystems_to_measure,
+    waiting_for_measurement,
+)
+from evictd.core.eviction.reclaim import Layout
+from evictd.core.model.config import ImageReclaim
+from evictd.core.model.decision import Wait, WaitingForMeasurement
+from evictd.core.model.observation import Observation
+from evictd.core.model.signal import Filesystem
+from evictd.core.model.state import Collection, State
+from evictd.core.model.threshold import Threshold
+from evictd.core.units.duration import SECOND
+from tests.playbook import Playbook, as_kubelet, config, node, pod, threshold, usage
+
+DISK = threshold("nodefs.available", "10Gi")
+IMAGES = threshold("imagefs.available", "10Gi")
+A, B = pod("a"), pod("b")
+CROSSED = 100 * SECOND
+STATE = State(thresholds_first_observed_at={DISK: CROSSED, IMAGES: CROSSED})
+SHORT: dict[str, Any] = {"nodefs": "5Gi of 100Gi"}
+NO_COLLECTING: dict[str, Any] = {"reclaim_containers": False, "reclaim_images": ImageReclaim.OFF}
+
+
+def seen(*, walk: int | None, layers: int | None) -> Observation:
+    """Two pods, of which `b` was measured at these times and `a` just now."""
+    fresh = replace(usage(A, logs="1Gi"), disk_time=CROSSED + 9 * SECOND, layers_time=CROSSED + 9 * SECOND)
+    stats = {"a": fresh, "b": replace(usage(B, logs="1Gi"), disk_time=walk, layers_time=layers)}
+    return Observation(node=node(**SHORT), pods=(A, B), pod_stats=stats)
+
+
+def held(
+    observation: Observation,
+    *,
+    due: Threshold = DISK,
+    state: State = STATE,
+    layout: Layout = Layout.SINGLE,
+    now: int = CROSSED + SECOND,
+) -> tuple[str, ...]:
+    """The parts that are waited for; nothing where the decision is not held."""
+    waiting = waiting_for_measurement(due, state, observation, layout, now)
+    return () if waiting is None else waiting.what
+
+
+@pytest.mark.parametrize("old", [None, CROSSED - 9 * SECOND], ids=["never", "nine seconds before"])
+def test_what_was_measured_before_the_crossing_is_waited_for(old: int | None) -> None:
+    """Layers as well as walks; each has its own time (issue 11, point 8)."""
+    assert held(seen(walk=old, layers=CROSSED)) == ("logs and volumes",)
+    assert held(seen(walk=CROSSED, layers=old)) == ("layers",)
+    assert held(seen(walk=old, layers=old)) == ("layers", "logs and volumes")
+    assert held(seen(walk=CROSSED, layers=CROSSED)) == ()
+
+
+def test_the_finding_says_what_is_waited_for_and_until_when() -> None:
+    """Which pods, since when, until when."""
+    waiting = waiting_for_measurement(DISK, STATE, seen(walk=None, layers=CROSSED), Layout.SINGLE, CROSSED)
+    assert waiting == WaitingForMeasurement(
+        threshold=DISK, what=("logs and volumes",), pods=(B,), since=CROSSED, until=CROSSED + MEASUREMENT_TIMEOUT
+    )
+
+
+def test_measurements_are_not_waited_for_beyond_the_bound() -> None:
+    """What is known counts then."""
+    observation = seen(walk=None, layers=None)
+    assert held(observation, now=CROSSED + MEASUREMENT_TIMEOUT - 1)
+    assert held(observation, now=CROSSED + MEASUREMENT_TIMEOUT) == ()
+
+
+def test_after_a_collection_what_was_measured_since_it_began_counts() -> None:
+    """It frees layers and logs, so the numbers from before are of another disk."""
+    state = replace(STATE, collections={Filesystem.NODEFS: Collection(begun=CROSSED + 5 * SECOND, until=0)})
+    assert held(seen(walk=CROSSED, layers=CROSSED), state=state) == ("layers", "logs and volumes")
+    assert held(seen(walk=CROSSED + 5 * SECOND, layers=CROSSED + 6 * SECOND), state=state) == ()
+
+
+def test_what_does_not_lie_on_the_short_filesystem_is_not_waited_for() -> None:
+    """With an imagefs of its own, nodefs holds logs and volumes, and imagefs the layers; of memory nothing is walked."""
+    assert held(seen(walk=CROSSED, layers=None), layout=Layout.DEDICATED) == ()
+    assert held(seen(walk=None, layers=CROSSED), layout=Layout.DEDICATED) == ("logs and volumes",)
+    assert held(seen(walk=None, layers=CROSSED), due=IMAGES, layout=Layout.DEDICATED) == ()
+    assert held(seen(walk=None, layers=None), due=threshold("memory.available", "1Gi")) == ()
+
+
+def test_pods_without_statistics_are_not_waited_for() -> None:
+    """Nothing of them runs yet, or nothing can be read; without a spec no volumes are known to walk."""
+    observation = seen(walk=None, layers=CROSSED)
+    assert held(replace(observation, pod_stats={"a": observation.pod_stats["a"]})) == ()
+    assert held(replace(observation, pods=(A, replace(B, spec_known=False)))) == ()
+
+
+def test_a_held_decision_is_looked_at_again_soon_and_made_once_the_pods_are_measured() -> None:
+    """The first in rank by the new numbers goes, and the hold shows no doctored time."""
+    old = replace(usage(A, logs="1Gi"), disk_time=0, layers_time=0)
+    book = Playbook(config(hard={"nodefs.available": "10Gi"}, **NO_COLLECTING), pods=[A], usage=[old])
+    book.at("100s", **SHORT).conditions("DiskPressure").does_nothing()
+    assert len(book.findings(WaitingForMeasurement)) == 1
+    assert book.step.decisions[-1] == Wait(nanoseconds=HELD_INTERVAL)
+    book.usage = {"a": usage(A, logs="80Gi")}
+    book.at("101s", **SHORT).evicts("a")
+
+
+def test_the_kubelet_does_not_wait() -> None:
+    """It decides on what it has."""
+    old = replace(usage(A, logs="1Gi"), disk_time=0, layers_time=0)
+    settings = as_kubelet(config(hard={"nodefs.available": "10Gi"}, **NO_COLLECTING))
+    Playbook(settings, pods=[A], usage=[old]).at("100s", **SHORT).conditions("DiskPressure").evicts("a").finish()
+
+
+def test_pods_are_measured_while_any_filesystem_is_near_its_threshold() -> None:
+    """And before the first cycle, and while collectors are at work; on a calm node none is, but under policy Kubelet."""
+    everything = frozenset(Filesystem)
+    settings = config(hard={"nodefs.available": "10Gi"})
+    book = Playbook(settings, pods=[A])
+    book.at("0s", nodefs="90Gi of 100Gi").conditions()
+    assert filesystems_to_measure(book.state, book.step.findings, settings) == frozenset()
+    assert filesystems_to_measure(book.state, book.step.findings, as_kubelet(settings)) == everything
+    assert filesystems_to_measure(book.state, (), settings) == everything
+    working = replace(book.state, collections={Filesystem.NODEFS: Collection(begun=0, until=9)})
+    assert filesystems_to_measure(working, book.step.findings, settings) == everything
+    book.at("1s", nodefs="19Gi of 100Gi").does_nothing()
+    assert filesystems_to_measure(book.state, book.step.findings, settings) == everything

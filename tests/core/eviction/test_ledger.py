@@ -1,0 +1,218 @@
+"""The ledger's entries: victims and what they owe, collections and their outcomes."""
+
+from dataclasses import replace
+
+import pytest
+
+from evictd.core.eviction.ledger import (
+    COLLECTION_TIMEOUT,
+    RELEASE_TIMEOUT,
+    can_shorten,
+    collection_owes,
+    ended_reclaims,
+    follow_collections,
+    follow_victims,
+    is_leaving,
+    is_lost,
+    is_overdue,
+    is_under_way,
+    shortened,
+    still_owed,
+    supplies,
+    supply_of,
+    victim_until,
+)
+from evictd.core.eviction.reclaim import Layout
+from evictd.core.model.observation import Observation, Outcomes, Reclaim, ReclaimOutcome
+from evictd.core.model.signal import Filesystem, Signal
+from evictd.core.model.state import Collection, Reclaiming, State, Victim
+from evictd.core.units.duration import SECOND
+from tests.playbook import Playbook, config, node, pod, threshold, usage
+
+NODEFS, MEMORY = Signal.NODEFS_AVAILABLE, Signal.MEMORY_AVAILABLE
+LEAVING = Victim(uid="a", cause=NODEFS, until=9 * SECOND, owed={NODEFS: 50}, available_before={NODEFS: 100})
+GONE = replace(LEAVING, gone_at=0)
+
+
+def followed(victim: Victim, now: int, *, nodefs: int | None = 100, cleaned_up: tuple[str, ...] = ()) -> list[Victim]:
+    """One victim, one reading later; its pod is active."""
+    outcomes = Outcomes(cleaned_up=frozenset(cleaned_up))
+    observation = Observation(node=node(), pods=(pod("a"),), outcomes=outcomes)
+    available = {} if nodefs is None else {NODEFS: nodefs}
+    return list(follow_victims((victim,), observation, available, supplies(Layout.SINGLE), now))
+
+
+# --- supplies ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("signal", "layout", "supply"),
+    [
+        ("allocatableMemory.available", Layout.SINGLE, "memory.available"),
+        ("pid.available", Layout.SPLIT, "pid.available"),
+        ("imagefs.available", Layout.SINGLE, "nodefs.available"),
+        ("containerfs.inodesFree", Layout.SINGLE, "nodefs.inodesFree"),
+        ("containerfs.available", Layout.DEDICATED, "imagefs.available"),
+        ("imagefs.inodesFree", Layout.DEDICATED, "imagefs.inodesFree"),
+        ("containerfs.available", Layout.SPLIT, "nodefs.available"),
+    ],
+)
+def test_signals_of_one_supply(signal: str, layout: Layout, supply: str) -> None:
+    """With one disk imagefs is nodefs: what is owed to one is owed to the other (issue 11, point 19)."""
+    assert supply_of(Signal(signal), layout) is Signal(supply)
+
+
+def test_a_node_with_one_disk_has_five_supplies() -> None:
+    """Memory, swap, PIDs, bytes and inodes."""
+    assert len(supplies(Layout.SINGLE)) == 5
+    assert len(supplies(Layout.DEDICATED)) == len(supplies(Layout.SPLIT)) == 7
+
+
+# --- victims ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_victim_has_its_kill_and_its_clean_up() -> None:
+    """max(10 s, one and a half times the grace) and 30 s more (spec 4.7, 8.1)."""
+    assert victim_until(1, 0) == 40 * SECOND
+    assert victim_until(60, 0) == 120 * SECOND
+    assert victim_until(-5, 0) == 40 * SECOND
+
+
+def test_a_victim_remembers_what_it_should_give_back_of_every_supply() -> None:
+    """Not only of the one that it was chosen for; what was not measured is not there."""
+    a = pod("a")
+    uses = [usage(a, memory="1Gi", logs="3Mi")]
+    book = Playbook(config(hard={"memory.available": "1Gi"}), pods=[a], usage=uses)
+    book.at("0s", memory="500Mi of 4Gi").conditions("MemoryPressure").evicts("a")
+    [victim] = book.state.in_flight
+    assert victim.cause is MEMORY
+    assert victim.owed == {MEMORY: 2**30, NODEFS: 3 * 2**20, Signal.NODEFS_INODES_FREE: 0}
+    assert victim.available_before == {MEMORY: 500 * 2**20}
+
+
+def test_gone_is_noted_once_and_bytes_are_waited_for() -> None:
+    """Until they are there, or the bound is reached."""
+    whole = replace(LEAVING, owed=dict.fromkeys(supplies(Layout.SINGLE), 0) | {NODEFS: 50})
+    assert followed(whole, 5) == [whole]
+    [gone] = followed(whole, 7, cleaned_up=("a",))
+    assert gone.gone_at == 7
+    gone = replace(whole, gone_at=0)
+    assert followed(gone, RELEASE_TIMEOUT - 1, nodefs=149) == [gone]
+    assert followed(gone, 1, nodefs=150) == []
+    assert followed(gone, RELEASE_TIMEOUT, nodefs=149) == []
+
+
+def test_an_unread_number_is_no_sign_that_the_bytes_are_back() -> None:
+    """Issue 11, point 24: one unread number doomed the next pod."""
+    assert followed(GONE, 1, nodefs=None) == [GONE]
+    assert still_owed(GONE, NODEFS, None, 1) == 50
+
+
+def test_an_amount_that_is_not_known_is_not_zero() -> None:
+    """Of a disk it is waited for within the bound; memory is back with the last process."""
+    unknown = replace(GONE, owed={})
+    assert still_owed(unknown, NODEFS, 100, 1) is None
+    assert still_owed(unknown, MEMORY, 100, 1) == 0
+    assert still_owed(unknown, NODEFS, 100, RELEASE_TIMEOUT) == 0
+    assert still_owed(replace(unknown, gone_at=None), MEMORY, 100, 1) is None
+
+
+@pytest.mark.parametrize(("available", "owed"), [(100, 50), (120, 30), (150, 0), (200, 0), (10, 50)])
+def test_what_came_back_is_owed_no_more(available: int, owed: int) -> None:
+    """A writer that takes space meanwhile does not make it more."""
+    assert still_owed(GONE, NODEFS, available, 1) == owed
+    assert still_owed(LEAVING, NODEFS, available, 1) == 50, "not gone: nothing of it has come back"
+
+
+def test_a_victim_past_its_time_owes_nothing_and_stays_in_the_ledger_while_it_is_there() -> None:
+    """It must not be chosen again, and nothing is waited for."""
+    stuck = Victim(uid="a", cause=NODEFS, until=9)
+    assert followed(stuck, 10) == [stuck]
+    assert (is_overdue(stuck, 9), is_leaving(stuck, 9), is_leaving(stuck, 8)) == (True, False, True)
+    assert still_owed(stuck, NODEFS, None, 10) == 0
+    assert followed(replace(stuck, uid="another"), 10) == []
+
+
+def test_shortening_begins_a_new_grace_period() -> None:
+    """Only of one that has more than a hard threshold would give, and is not gone."""
+    long = Victim(uid="a", grace_period_seconds=60, until=1)
+    assert [can_shorten(v, 1) for v in (long, replace(long, grace_period_seconds=1), replace(long, gone_at=0))] == [
+        True,
+        False,
+        False,
+    ]
+    short = shortened(long, 1, 5)
+    assert (short.since, short.grace_period_seconds, short.until) == (5, 1, 5 + 40 * SECOND)
+
+
+# --- collections ------------------------------------------------------------------------------------------------------
+
+BEGUN = Collection(begun=0, until=60, available_before=100)
+ENDED = replace(BEGUN, ended_at=5, freed=10)
+
+
+def outcome(freed: int, device: Filesystem | None = None) -> ReclaimOutcome:
+    """Layers were removed."""
+    return ReclaimOutcome(action=Reclaim.CONTAINERS, freed_bytes=freed, device=device)
+
+
+def test_a_collection_ends_by_its_own_outcome() -> None:
+    """Not by another device's; one without a device ends all (issue 11, points 21 and 22)."""
+    both = {Filesystem.NODEFS: BEGUN, Filesystem.IMAGEFS: BEGUN}
+
+    def ended(*outcomes: ReclaimOutcome) -> list[Filesystem]:
+        found = follow_collections(both, Outcomes(reclaimed=outcomes), Layout.DEDICATED, 5)
+        return [device for device, each in found.items() if each.ended_at == 5]
+
+    assert follow_collections(both, Outcomes(), Layout.DEDICATED, 5) == both
+    assert ended(outcome(1, Filesystem.IMAGEFS)) == [Filesystem.IMAGEFS]
+    assert ended() == ended(outcome(1)) == list(both)
+    again = follow_collections({Filesystem.NODEFS: ENDED}, Outcomes(reclaimed=()), Layout.DEDICATED, 9)
+    assert again == {Filesystem.NODEFS: ENDED}, "an outcome that is still shown ends nothing twice"
+
+
+def test_only_bytes_of_its_own_device_count() -> None:
+    """Layers lie on imagefs in the dedicated layout, so nothing of them is awaited on nodefs."""
+    freed = {
+        layout: follow_collections({Filesystem.NODEFS: BEGUN}, Outcomes(reclaimed=(outcome(7),)), layout, 5)
+        for layout in Layout
+    }
+    assert {layout: each[Filesystem.NODEFS].freed for layout, each in freed.items()} == {
+        Layout.SINGLE: 7,
+        Layout.DEDICATED: 0,
+        Layout.SPLIT: 7,
+    }
+
+
+def test_freed_bytes_are_waited_for_within_a_bound() -> None:
+    """Until they show."""
+    assert collection_owes(ENDED, 109, 6)
+    assert collection_owes(ENDED, None, 6)
+    assert not collection_owes(ENDED, 110, 6)
+    assert not collection_owes(ENDED, 100, 5 + COLLECTION_TIMEOUT)
+    assert not collection_owes(replace(ENDED, freed=0), 100, 6)
+    assert not collection_owes(BEGUN, 100, 6)
+
+
+def test_a_collection_that_no_collector_knows_of_is_lost() -> None:
+    """After a restart; where it is not known what is at work, none is lost."""
+    assert is_under_way(BEGUN, 59)
+    assert not is_under_way(BEGUN, 60)
+    assert not is_under_way(ENDED, 6)
+    assert is_lost(Filesystem.NODEFS, BEGUN, Outcomes(collecting=frozenset()), BEGUN.begun + 1)
+    assert not is_lost(Filesystem.NODEFS, BEGUN, Outcomes(collecting=frozenset({Filesystem.NODEFS})), BEGUN.begun + 1)
+    assert not is_lost(Filesystem.NODEFS, BEGUN, Outcomes(), BEGUN.begun + 1)
+    assert not is_lost(Filesystem.NODEFS, BEGUN, Outcomes(collecting=frozenset()), BEGUN.begun)  # decided in this cycle
+
+
+def test_outcomes_are_counted_once() -> None:
+    """In the step in which the collection ends, under either policy."""
+    mine, other = outcome(1, Filesystem.NODEFS), outcome(2, Filesystem.IMAGEFS)
+    outcomes = Outcomes(reclaimed=(mine, other))
+    under_way, over = State(collections={Filesystem.NODEFS: BEGUN}), State(collections={Filesystem.NODEFS: ENDED})
+    assert ended_reclaims(under_way, over, outcomes) == (mine,)
+    assert ended_reclaims(over, over, outcomes) == ()
+    one = threshold("nodefs.available", "1Gi")
+    kubelet = State(phase=Reclaiming(threshold=one, due=(one,), before=Observation(node=None)))
+    assert ended_reclaims(kubelet, State(), outcomes) == (mine, other)
+    assert ended_reclaims(kubelet, kubelet, outcomes) == ()

@@ -1,0 +1,128 @@
+"""What is collected for which signal, in the three layouts."""
+
+import pytest
+
+from evictd.core.eviction.reclaim import (
+    Layout,
+    device_of,
+    freed_bytes,
+    is_read_only,
+    layout_of,
+    node_reclaim_actions,
+    reclaim_node,
+)
+from evictd.core.model.config import ImageReclaim, Policy
+from evictd.core.model.observation import Filesystems, Reclaim, ReclaimOutcome, SignalObservation
+from evictd.core.model.signal import STALLS, Signal
+from evictd.core.model.stats import FsStats, NodeStats
+from evictd.core.units.quantity import of_bytes, of_count
+from tests.playbook import DEDICATED, SINGLE, SPLIT, config, threshold
+
+CONTAINERS, IMAGES, BOTH = ("containers",), ("images",), ("containers", "images")
+
+
+@pytest.mark.parametrize(
+    ("filesystems", "layout"),
+    [
+        (SINGLE, Layout.SINGLE),
+        (DEDICATED, Layout.DEDICATED),
+        (SPLIT, Layout.SPLIT),
+        (Filesystems(dedicated_image_fs=False, split_container_fs=True), Layout.SINGLE),
+    ],
+)
+def test_the_layout_has_a_name(filesystems: Filesystems, layout: Layout) -> None:
+    """Split without images apart counts as single."""
+    assert layout_of(filesystems) is layout
+
+
+@pytest.mark.parametrize("suffix", ["available", "inodesFree"])
+@pytest.mark.parametrize(
+    ("layout", "nodefs", "imagefs", "containerfs"),
+    [
+        (Layout.SINGLE, BOTH, BOTH, BOTH),
+        (Layout.DEDICATED, (), BOTH, BOTH),
+        (Layout.SPLIT, CONTAINERS, IMAGES, CONTAINERS),
+    ],
+)
+def test_the_kubelets_table(
+    suffix: str, layout: Layout, nodefs: tuple[str, ...], imagefs: tuple[str, ...], containerfs: tuple[str, ...]
+) -> None:
+    """Spec 5.2; bytes and inodes alike."""
+    settings = config(policy=Policy.KUBELET)
+    for filesystem, expected in (("nodefs", nodefs), ("imagefs", imagefs), ("containerfs", containerfs)):
+        actions = node_reclaim_actions(Signal(f"{filesystem}.{suffix}"), layout, settings)
+        assert tuple(action.value for action in actions) == expected
+
+
+def test_standard_collects_containers_on_nodefs_with_images_apart() -> None:
+    """The only entry that differs; as documented."""
+    for signal in Signal:
+        for layout in Layout:
+            standard = node_reclaim_actions(signal, layout, config())
+            kubelet = node_reclaim_actions(signal, layout, config(policy=Policy.KUBELET))
+            differs = layout is Layout.DEDICATED and signal.value.startswith("nodefs")
+            assert (standard != kubelet) is differs
+
+
+@pytest.mark.parametrize(
+    ("layout", "nodefs", "imagefs", "containerfs"),
+    [(Layout.SINGLE, 3, 3, 3), (Layout.DEDICATED, 0, 3, 3), (Layout.SPLIT, 1, 2, 1)],
+)
+def test_only_bytes_on_the_signals_device_are_expected(
+    layout: Layout, nodefs: int, imagefs: int, containerfs: int
+) -> None:
+    """Writable layers lie on containerfs, images on imagefs; which of the three are one device is the layout's."""
+    outcomes = (
+        ReclaimOutcome(action=Reclaim.CONTAINERS, freed_bytes=1),
+        ReclaimOutcome(action=Reclaim.IMAGES, freed_bytes=2),
+    )
+    signals = (Signal.NODEFS_AVAILABLE, Signal.IMAGEFS_AVAILABLE, Signal.CONTAINERFS_AVAILABLE)
+    assert tuple(freed_bytes(outcomes, signal, layout) for signal in signals) == (nodefs, imagefs, containerfs)
+
+
+@pytest.mark.parametrize(
+    ("layout", "signals"),
+    [(Layout.SINGLE, {"nodefs", "imagefs", "containerfs"}), (Layout.DEDICATED, {"nodefs"})],
+)
+def test_a_device_is_read_only_for_every_signal_on_it(layout: Layout, signals: set[str]) -> None:
+    """By what nodefs says here; without stats nothing is."""
+    stats = NodeStats(fs=FsStats(read_only=True), image_fs=FsStats())
+    found = {signal.value.partition(".")[0] for signal in Signal if is_read_only(stats, signal, layout)}
+    assert found == signals
+    assert not any(is_read_only(None, signal, layout) for signal in Signal)
+
+
+def test_memory_and_pids_are_on_no_device() -> None:
+    """Every disk signal is on one."""
+    assert {signal for signal in Signal if device_of(signal, Layout.SINGLE) is None} == {
+        Signal.MEMORY_AVAILABLE,
+        Signal.ALLOCATABLE_MEMORY_AVAILABLE,
+        Signal.PID_AVAILABLE,
+        Signal.SWAP_AVAILABLE,
+        *STALLS,
+    }
+
+
+@pytest.mark.parametrize("signal", ["memory.available", "allocatableMemory.available", "pid.available"])
+def test_memory_and_pids_have_nothing_to_collect(signal: str) -> None:
+    """Straight to the pods."""
+    assert node_reclaim_actions(Signal(signal), Layout.SINGLE, config()) == ()
+
+
+def test_what_is_switched_off_is_not_done() -> None:
+    """`reclaim.images: Off` is what people with side-loaded images ask for."""
+    off = config(reclaim_images=ImageReclaim.OFF)
+    assert [a.value for a in node_reclaim_actions(Signal.NODEFS_AVAILABLE, Layout.SINGLE, off)] == ["containers"]
+    off = config(reclaim_containers=False)
+    assert [a.value for a in node_reclaim_actions(Signal.NODEFS_AVAILABLE, Layout.SINGLE, off)] == ["images"]
+
+
+def test_enough_says_how_much_up_to_the_minimum_reclaim() -> None:
+    """Bytes only: inodes have no price per image."""
+    settings = config(reclaim_images=ImageReclaim.ENOUGH)
+    short = SignalObservation(available=of_bytes(2**20), capacity=of_bytes(2**30))
+    one = threshold("nodefs.available", "2Mi", min_reclaim="1Mi")
+    assert reclaim_node((), one, short, settings).wanted_bytes == 2 * 2**20
+    few = SignalObservation(available=of_count(1), capacity=of_count(100))
+    assert reclaim_node((), threshold("nodefs.inodesFree", "5"), few, settings).wanted_bytes is None
+    assert reclaim_node((), one, short, config()).wanted_bytes is None
