@@ -1,11 +1,11 @@
-"""Which images may go, in which order, and when it is enough.
+"""Selects the images to remove, in order, and decides when enough space is freed.
 
-The kubelet's image manager (`pkg/kubelet/images/image_gc_manager.go`, spec 7.1 to 7.4) as values: `detect` keeps the
-records, `images_in_eviction_order` lists the candidates, a `Sweep` names one image after the other and is told what
-became of it, so that a refused removal changes what comes next. Nothing here removes anything; `act.collect` does.
+The kubelet's image manager (`pkg/kubelet/images/image_gc_manager.go`, spec 7.1 to 7.4) as pure functions: `detect`
+updates the records, `images_in_eviction_order` lists the candidates, and a `Sweep` names one image after the other and takes the
+result of each removal. `act.gc.images` removes the images.
 
-What is in use, pinned, kept by the configuration or the image of a sandbox is never a candidate: a runtime removes even
-those when it is asked to. Sizes are bytes, times and ages nanoseconds of the boot-time clock.
+An image that is in use, pinned, kept by the configuration or needed by sandboxes is never a candidate, because a runtime removes
+even those when it is asked to. Sizes are bytes, times and ages nanoseconds of the boot-time clock.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,16 +14,16 @@ from enum import Enum
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from evictd.core.config import ImageGCPolicy
-from evictd.core.decision import RecordEvent
-from evictd.core.duration import MINUTE, format_duration
-from evictd.core.stats import FsStats
+from evictd.core.model.config import ImageGCPolicy
+from evictd.core.model.decision import RecordEvent
+from evictd.core.model.stats import FsStats
+from evictd.core.units.duration import MINUTE, format_duration
 
 GC_PERIOD = 5 * MINUTE
-"""How often images are looked at and collected, pressure or not."""
+"""Interval of the periodic image collection, independent of pressure."""
 
 EVERYTHING = 2**63 - 1
-"""What eviction asks for: all that is unused."""
+"""The bytes to free that stand for all unused images (kubelet `DeleteUnusedImages`)."""
 
 _DEFAULT_REGISTRIES = ("docker.io/library/", "docker.io/")
 _UNITS = ("KiB", "MiB", "GiB", "TiB")
@@ -41,17 +41,17 @@ class Image:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageListing:
-    """What the runtime says of images at one time; `in_use` and `sandbox` hold ids or names, as it gave them."""
+    """The runtime's images at one time; `in_use` and `sandbox` hold ids or names, as the runtime reports them."""
 
     images: tuple[Image, ...]
     in_use: frozenset[str] = frozenset()
-    """Of containers in any state, and of image volumes."""
+    """Images of containers in any state, and of image volumes."""
     sandbox: frozenset[str] = frozenset()
-    """What sandboxes are made from, whether one runs or not."""
+    """Images that sandboxes are made from, whether one runs or not."""
 
 
 class ImageRecord(NamedTuple):
-    """What is remembered of an image: when it was first seen, and when it was last seen in use (`None`: never)."""
+    """When an image was first detected, and when it was last in use (`None`: never)."""
 
     first_detected: int
     last_used: int | None = None
@@ -69,7 +69,7 @@ class RemovalReason(Enum):
 
 
 class Candidate(NamedTuple):
-    """An image that may go, and what its turn depends on."""
+    """An image that may be removed, with its sort keys."""
 
     id: str
     size: int
@@ -80,16 +80,16 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
-    """Removals under way: `next_image` says what to remove now, `after` takes the answer.
+    """A sequence of removals: `next_image` names the image to remove, `after` takes the result.
 
-    Ends when `wanted` bytes are freed or every image was tried; refusals are kept and stop nothing.
+    Ends when `wanted` bytes are freed or every image was tried. A failed removal is recorded, and the next image follows.
     """
 
     todo: tuple[Candidate, ...]
     wanted: int
     reason: RemovalReason
     older_than: int = 0
-    """Reason age: the age in question."""
+    """For reason age: the maximum age."""
     tried: int = 0
     removed: tuple[Candidate, ...] = ()
     errors: tuple[str, ...] = ()
@@ -101,19 +101,19 @@ class Sweep:
 
     @property
     def next_image(self) -> Candidate | None:
-        """The image to remove now; `None`: done. One image goes even if nothing is wanted, as in the kubelet."""
+        """The image to remove next; `None` when done. One image is removed even if `wanted` is 0, as in the kubelet."""
         enough = bool(self.removed) and self.freed >= self.wanted
         return None if enough or self.tried >= len(self.todo) else self.todo[self.tried]
 
     def after(self, error: str = "") -> "Sweep":
-        """Go on, the last image being gone, or still there because of `error`."""
+        """Give the sweep after `next_image` was removed, or was not removed because of `error`."""
         if error:
             return replace(self, tried=self.tried + 1, errors=(*self.errors, error))
         return replace(self, tried=self.tried + 1, removed=(*self.removed, self.todo[self.tried]))
 
     @property
     def error(self) -> str:
-        """The kubelet's text about all refusals; empty if there was none."""
+        """The kubelet's text about all failed removals; empty if there was none."""
         if not self.errors:
             return ""
         refusals = self.errors[0] if len(self.errors) == 1 else f"[{', '.join(self.errors)}]"
@@ -127,7 +127,7 @@ class Sweep:
 
 
 def detect(records: Records, listing: ImageListing, now: int) -> dict[str, ImageRecord]:
-    """Bring the records up to date (`detectImages`): new images get one, vanished ones lose it, used ones a stamp."""
+    """Update the records (`detectImages`): add new images, drop vanished ones, stamp those in use."""
     used = {image.id for image in listing.images if _mentioned(image, listing.in_use)}
     found = {}
     for image in listing.images:
@@ -139,9 +139,9 @@ def detect(records: Records, listing: ImageListing, now: int) -> dict[str, Image
 def images_in_eviction_order(
     records: Records, listing: ImageListing, keep: Iterable[str] = ()
 ) -> tuple[Candidate, ...]:
-    """List what may go, first to go first (`imagesInEvictionOrder`). `records` must know every image of the listing.
+    """List the images that may be removed, in order (`imagesInEvictionOrder`). `records` must hold every listed image.
 
-    Least recently used first, never used before that; among equals the one first seen, then the one first listed.
+    Never used first, then least recently used; among equals the one detected first, then the one listed first.
     """
     patterns = tuple(keep)
     candidates = (
@@ -151,7 +151,7 @@ def images_in_eviction_order(
 
 
 def free_space(candidates: Iterable[Candidate], wanted: int, policy: ImageGCPolicy, now: int) -> Sweep:
-    """Free so many bytes (`freeSpace`), sparing what was used just now or first seen less than the minimum age ago."""
+    """Free `wanted` bytes (`freeSpace`), except by images in use at `now` or detected less than the minimum age ago."""
     old_enough = (
         image for image in candidates if image.last_used < now and now - image.first_detected >= policy.min_age
     )
@@ -159,10 +159,10 @@ def free_space(candidates: Iterable[Candidate], wanted: int, policy: ImageGCPoli
 
 
 def free_old_images(candidates: Iterable[Candidate], policy: ImageGCPolicy, now: int, running_since: int) -> Sweep:
-    """Remove what was not used for longer than the maximum age (`freeOldImages`).
+    """Remove images unused for longer than the maximum age (`freeOldImages`).
 
-    Only once the collector itself has run for longer than that, because before it cannot know. An image never seen in
-    use is infinitely old, and the minimum age is not asked.
+    Applies only after the collector has run for longer than that, because earlier uses are unknown. An image never in use
+    counts as infinitely old, and the minimum age does not apply.
     """
     age = policy.max_age
     due = age > 0 and now - running_since > age
@@ -172,7 +172,7 @@ def free_old_images(candidates: Iterable[Candidate], policy: ImageGCPolicy, now:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpaceNeeded:
-    """How full the image filesystem is: `wanted` bytes are to be freed, `None` where it is below the high threshold."""
+    """Usage of the image filesystem; `wanted` bytes must be freed, `None` below the high threshold."""
 
     usage_percent: int
     capacity: int
@@ -180,7 +180,7 @@ class SpaceNeeded:
 
 
 def space_needed(fs: FsStats | None, policy: ImageGCPolicy) -> SpaceNeeded | None:
-    """Compare the image filesystem with the two percentages; `None`: unknown, or of no size."""
+    """Compare the image filesystem with the two percentages; `None` if its size or free space is unknown."""
     if fs is None or not fs.capacity_bytes or fs.available_bytes is None:
         return None
     capacity = fs.capacity_bytes
@@ -193,19 +193,19 @@ def space_needed(fs: FsStats | None, policy: ImageGCPolicy) -> SpaceNeeded | Non
 
 
 def periodic_gc_enabled(policy: ImageGCPolicy) -> bool:
-    """Whether there is a periodic duty at all: 100 % and no maximum age switch it off."""
+    """Whether images are collected periodically: 100 % without a maximum age switches it off."""
     return policy.high_threshold_percent != 100 or policy.max_age != 0
 
 
 def invalid_capacity(fs: FsStats | None) -> RecordEvent | None:
-    """Give the event about an image filesystem of no size."""
+    """Give the event about an image filesystem with capacity 0."""
     if fs is None or fs.capacity_bytes != 0:
         return None
     return RecordEvent(type="Warning", reason="InvalidDiskCapacity", message="invalid capacity 0 on image filesystem")
 
 
 def too_little_freed(needed: SpaceNeeded, sweep: Sweep) -> RecordEvent | None:
-    """Give the event, whose message is also the error, if the images there were did not suffice."""
+    """Give the event if too little was freed; its message is also the error of the collection."""
     if needed.wanted is None or sweep.freed >= needed.wanted:
         return None
     message = (
@@ -245,7 +245,7 @@ def _mentioned(image: Image, references: frozenset[str]) -> bool:
 
 
 def _spellings(image: Image) -> Iterable[str]:
-    """Every way in which people write this image: id, names, both without tag or digest and default registry too."""
+    """Give every spelling of an image that `keepImages` matches: id, names, each without tag, digest and default registry."""
     yield image.id
     for name in image.names:
         repository = name.partition("@")[0]

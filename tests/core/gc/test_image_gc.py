@@ -1,4 +1,4 @@
-"""The image collector's choices: examples from the kubelet's rules, and laws over all of them."""
+"""The image collector's selections: examples from the kubelet's rules, and laws over all of them."""
 
 from collections.abc import Iterable
 
@@ -6,9 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evictd.core.config import ImageGCPolicy
-from evictd.core.duration import MINUTE, SECOND
-from evictd.core.image_gc import (
+from evictd.core.gc.image_gc import (
     EVERYTHING,
     Candidate,
     Image,
@@ -25,7 +23,9 @@ from evictd.core.image_gc import (
     space_needed,
     too_little_freed,
 )
-from evictd.core.stats import FsStats
+from evictd.core.model.config import ImageGCPolicy
+from evictd.core.model.stats import FsStats
+from evictd.core.units.duration import MINUTE, SECOND
 
 NO_AGE = ImageGCPolicy(min_age=0)
 NOW = 1000 * SECOND
@@ -70,13 +70,13 @@ def test_a_vanished_image_loses_its_record() -> None:
 # --- the order of candidates ------------------------------------------------------------------------------------------
 
 
-def test_never_used_goes_first_then_least_recently_used_then_first_detected() -> None:
+def test_never_used_comes_first_then_least_recently_used_then_first_detected() -> None:
     records = {"used": ImageRecord(1, 50), "long-ago": ImageRecord(2, 20), "new": ImageRecord(9), "old": ImageRecord(3)}
     listing = ImageListing(images=tuple(map(image, records)))
     assert ids(images_in_eviction_order(records, listing)) == ["old", "new", "long-ago", "used"]
 
 
-def test_equals_go_in_the_order_of_the_listing() -> None:
+def test_equals_come_in_the_order_of_the_listing() -> None:
     records = dict.fromkeys("cab", ImageRecord(1))
     assert ids(images_in_eviction_order(records, ImageListing(images=tuple(map(image, "cab"))))) == ["c", "a", "b"]
 
@@ -91,7 +91,7 @@ def test_equals_go_in_the_order_of_the_listing() -> None:
     ],
     ids=["pinned", "in use", "sandbox by id", "sandbox by name"],
 )
-def test_what_is_needed_is_no_candidate(listing: ImageListing) -> None:
+def test_a_needed_image_is_no_candidate(listing: ImageListing) -> None:
     assert images_in_eviction_order({"a": ImageRecord(1)}, listing) == ()
 
 
@@ -111,7 +111,7 @@ def test_what_is_needed_is_no_candidate(listing: ImageListing) -> None:
         ("", False),
     ],
 )
-def test_keep_patterns_match_what_people_call_the_image(pattern: str, *, kept: bool) -> None:
+def test_keep_patterns_match_every_spelling_of_the_image(pattern: str, *, kept: bool) -> None:
     names = ("docker.io/library/nginx:1.27", "docker.io/library/nginx@sha256:abcd")
     listing = ImageListing(images=(image("sha256:id1", names=names),))
     assert (images_in_eviction_order({"sha256:id1": ImageRecord(1)}, listing, [pattern]) == ()) is kept
@@ -135,7 +135,7 @@ def test_freeing_stops_as_soon_as_enough_is_free() -> None:
     assert (ids(sweep.removed), sweep.freed, sweep.error) == (["i0", "i1"], 20, "")
 
 
-def test_a_refusal_stops_nothing_and_is_told_at_the_end() -> None:
+def test_a_failed_removal_does_not_stop_the_sweep_and_is_reported_at_the_end() -> None:
     sweep = perform(free_space(candidates(10, 10, 10), 15, NO_AGE, NOW), refused=["i0"])
     assert ids(sweep.removed) == ["i1", "i2"]
     assert sweep.error == (
@@ -143,22 +143,28 @@ def test_a_refusal_stops_nothing_and_is_told_at_the_end() -> None:
     )
 
 
-def test_several_refusals_are_listed_as_go_lists_them() -> None:
+def test_several_failures_are_listed_as_go_lists_them() -> None:
     sweep = perform(free_space(candidates(10, 10), 15, NO_AGE, NOW), refused=["i0", "i1"])
     assert sweep.error.endswith("errors in image deletion: [i0 refused, i1 refused]")
 
 
-def test_an_image_younger_than_the_minimum_age_is_spared() -> None:
+def test_an_eviction_that_could_not_remove_an_image_wanted_all_bytes() -> None:
+    """The kubelet's text of `DeleteUnusedImages` has the largest int64."""
+    sweep = perform(free_space(candidates(1), EVERYTHING, NO_AGE, NOW), refused=["i0"])
+    assert sweep.error.startswith("wanted to free 9223372036854775807 bytes, but freed 0 bytes space")
+
+
+def test_an_image_younger_than_the_minimum_age_is_skipped() -> None:
     young = Candidate("young", 10, NOW - MINUTE, -1)
     old = Candidate("old", 10, NOW - 2 * MINUTE, -1)
     assert ids(free_space([young, old], EVERYTHING, ImageGCPolicy(), NOW).todo) == ["old"]
 
 
-def test_an_image_used_in_this_very_moment_is_spared() -> None:
+def test_an_image_in_use_now_is_skipped() -> None:
     assert free_space([Candidate("a", 10, 0, NOW)], EVERYTHING, NO_AGE, NOW).todo == ()
 
 
-def test_one_image_goes_even_where_nothing_is_wanted() -> None:
+def test_one_image_is_removed_even_if_nothing_is_wanted() -> None:
     assert ids(perform(free_space(candidates(10, 10), 0, NO_AGE, NOW)).removed) == ["i0"]
 
 
@@ -169,7 +175,7 @@ def test_nothing_is_too_old_before_the_collector_has_run_that_long() -> None:
     assert free_old_images(candidates(10), AGED, NOW, running_since=NOW - 10 * MINUTE).todo == ()
 
 
-def test_a_never_used_image_is_infinitely_old_and_its_minimum_age_is_not_asked() -> None:
+def test_a_never_used_image_is_infinitely_old_and_its_minimum_age_does_not_apply() -> None:
     fresh = Candidate("fresh", 10, NOW - SECOND, -1)
     assert ids(free_old_images([fresh], AGED, NOW, running_since=NOW - 10 * MINUTE - 1).todo) == ["fresh"]
 
@@ -180,7 +186,7 @@ def test_the_age_counts_from_the_last_use() -> None:
     assert ids(free_old_images([at_limit, beyond], AGED, NOW, running_since=0).todo) == ["beyond"]
 
 
-def test_refusals_of_the_age_pass_have_their_own_text() -> None:
+def test_failures_of_the_age_pass_have_their_own_text() -> None:
     sweep = perform(free_old_images(candidates(10), AGED, NOW, running_since=0), refused=["i0"])
     assert sweep.error == "wanted to free images older than 10m0s, encountered errors in image deletion: i0 refused"
 
@@ -189,7 +195,7 @@ def test_without_a_maximum_age_nothing_is_too_old() -> None:
     assert free_old_images(candidates(10), NO_AGE, NOW, running_since=0).todo == ()
 
 
-# --- the periodic duty's arithmetic -----------------------------------------------------------------------------------
+# --- the periodic collection ------------------------------------------------------------------------------------------
 
 
 def fs(capacity: int, available: int) -> FsStats:
@@ -212,7 +218,7 @@ def test_space_needed(stats: FsStats | None, needed: SpaceNeeded | None) -> None
     assert space_needed(stats, ImageGCPolicy()) == needed
 
 
-def test_a_filesystem_of_no_size_is_an_event() -> None:
+def test_a_filesystem_of_capacity_zero_is_an_event() -> None:
     event = invalid_capacity(fs(0, 0))
     assert event is not None
     assert (event.reason, event.message) == ("InvalidDiskCapacity", "invalid capacity 0 on image filesystem")
@@ -224,7 +230,7 @@ def test_a_filesystem_of_no_size_is_an_event() -> None:
     ("capacity", "text"),
     [(1000, "1000 B"), (1024, "1.0 KiB"), (1 << 30, "1.0 GiB"), (50 << 40, "50.0 TiB"), (5000 << 40, "5000.0 TiB")],
 )
-def test_too_little_freed_is_told_in_the_kubelets_words(capacity: int, text: str) -> None:
+def test_too_little_freed_is_an_event_with_the_kubelets_text(capacity: int, text: str) -> None:
     needed = SpaceNeeded(usage_percent=91, capacity=capacity, wanted=100)
     event = too_little_freed(needed, perform(free_space(candidates(10), 100, NO_AGE, NOW)))
     assert event is not None
@@ -241,7 +247,7 @@ def test_enough_freed_is_no_event() -> None:
     assert too_little_freed(needed, perform(free_space(candidates(10), 10, NO_AGE, NOW))) is None
 
 
-def test_only_a_hundred_percent_without_an_age_switches_the_duty_off() -> None:
+def test_only_a_hundred_percent_without_an_age_switches_the_collection_off() -> None:
     assert not periodic_gc_enabled(ImageGCPolicy(high_threshold_percent=100))
     assert periodic_gc_enabled(ImageGCPolicy(high_threshold_percent=100, max_age=1))
     assert periodic_gc_enabled(ImageGCPolicy())
@@ -265,7 +271,7 @@ def nodes(draw: st.DrawFn) -> tuple[ImageListing, dict[str, ImageRecord]]:
 def test_laws_of_freeing(
     node: tuple[ImageListing, dict[str, ImageRecord]], keep: set[str], wanted: int, refused: set[str]
 ) -> None:
-    """Never what is needed; enough or everything tried; least recently used first; what was refused is still there."""
+    """No needed image is removed; enough is freed or all were tried; least recently used first; failed ones remain."""
     listing, records = node
     sweep = perform(free_space(images_in_eviction_order(records, listing, keep), wanted, NO_AGE, 2001), refused)
     pinned = {each.id for each in listing.images if each.pinned}

@@ -1,0 +1,1 @@
+"""Which dead containers and unused images the collectors may remove."""
