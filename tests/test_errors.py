@@ -1,4 +1,4 @@
-"""The tree of errors: one root, an exit status each."""
+"""The error classes: one root, an exit status each."""
 
 import pytest
 
@@ -21,7 +21,7 @@ ALL = [kind for kind in vars(errors).values() if isinstance(kind, type) and issu
 
 @pytest.mark.parametrize("kind", ALL)
 def test_every_error_has_the_root_a_reason_and_an_exit_status(kind: type[EvictdError]) -> None:
-    """Whoever catches the root catches all."""
+    """Catching the root catches all."""
     assert issubclass(kind, EvictdError)
     assert kind.__doc__
     assert isinstance(kind.exit_code, ExitCode)
@@ -38,8 +38,8 @@ def test_every_error_has_the_root_a_reason_and_an_exit_status(kind: type[EvictdE
         (RuntimeRefusedError, ExitCode.NO),
     ],
 )
-def test_the_exit_status_says_whose_move_it_is(kind: type[EvictdError], code: ExitCode) -> None:
-    """2: put the input right; 3: see that the node or server can be reached; 1: the answer was no."""
+def test_the_exit_status_tells_the_kind_of_failure(kind: type[EvictdError], code: ExitCode) -> None:
+    """2: the input is faulty; 3: the node or a server cannot be reached; 1: the answer was no."""
     assert kind.exit_code is code
 
 
@@ -51,13 +51,13 @@ def test_input_errors_keep_every_problem() -> None:
     assert InputError("alone").problems == ("alone",)
 
 
-def test_servers_say_when_to_come_again_and_why_not() -> None:
-    """Data, not sentences."""
+def test_refusals_carry_retry_after_and_reason() -> None:
+    """As fields, not in the text."""
     assert ApiUnavailableError("busy", retry_after_seconds=7).retry_after_seconds == 7
     refused = ApiRefusedError("no", status=403, reason="Forbidden")
     assert (refused.status, refused.reason) == (403, "Forbidden")
 
 
 def test_not_found_is_a_refusal() -> None:
-    """Whoever does not care for the difference need not."""
+    """A caller may treat both alike."""
     assert issubclass(RuntimeNotFoundError, RuntimeRefusedError)

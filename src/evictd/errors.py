@@ -1,38 +1,38 @@
-"""The whole tree of errors, on one screen.
+"""Defines all errors of evictd, the exit codes, and the kinds of error sources.
 
-Foreign exceptions are mapped into it at the border where they appear (`clients`, `config.file`, `codec`); everything above
-the border sees only these. Each error carries one line for the user: what, where, and what would be right.
+Exceptions of libraries and of the system are mapped to these classes where they are raised (`clients`, `config.file`, `codec`,
+`observe`); other packages handle only these. A message is one line for the user: what failed, where, and what is expected.
 """
 
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 
 
 class ExitCode(IntEnum):
-    """What a command's exit status says."""
+    """The exit status of a command."""
 
     DONE = 0
     NO = 1
-    """The answer is 'no': lint findings, a mismatch."""
+    """A negative result: lint findings, a mismatch."""
     USAGE = 2
-    """Bad usage, or a configuration or input file that cannot be used."""
+    """Invalid usage, or an unusable configuration or input file."""
     UNREACHABLE = 3
     """The node or a server could not be reached."""
 
 
 class EvictdError(Exception):
-    """The root: anything evictd raises on purpose."""
+    """The base class of all errors that evictd raises."""
 
     exit_code = ExitCode.NO
 
 
 class InvalidValueError(EvictdError, ValueError):
-    """A text that is no value of its kind (quantity, duration, percentage); raised by the core's parsers."""
+    """A text that is not a valid value of its kind (quantity, duration, percentage, ...)."""
 
     exit_code = ExitCode.USAGE
 
 
 class InputError(EvictdError):
-    """A file or document that cannot be used: `problems` holds every one of its faults, not only the first."""
+    """An unusable file or document; `problems` holds all its errors, one line each."""
 
     exit_code = ExitCode.USAGE
 
@@ -42,31 +42,35 @@ class InputError(EvictdError):
 
 
 class NodeError(EvictdError):
-    """Something of this node could not be read or done: a cgroup, a mount, a file."""
+    """A cgroup, mount, file or other resource of this node could not be read or changed."""
 
     exit_code = ExitCode.UNREACHABLE
 
 
 class RuntimeUnavailableError(EvictdError):
-    """The container runtime did not answer, or not in time; the call may be tried again."""
+    """The container runtime did not respond, or not in time; the call may be retried."""
 
     exit_code = ExitCode.UNREACHABLE
 
 
 class RuntimeRefusedError(EvictdError):
-    """The container runtime answered, and the answer was no."""
+    """The container runtime responded with an error."""
 
 
 class RuntimeNotFoundError(RuntimeRefusedError):
-    """The container, sandbox or image is not there (any more)."""
+    """The container, sandbox or image does not exist (any more)."""
 
 
 class RuntimeUnimplementedError(RuntimeRefusedError):
-    """This runtime does not know the call."""
+    """This runtime does not implement the call."""
+
+
+class RuntimeResponseTooLargeError(RuntimeRefusedError):
+    """A response is larger than the runtime may send or evictd may receive; a smaller part may be requested."""
 
 
 class ApiUnavailableError(EvictdError):
-    """The API server did not answer, or asked to come again later (`retry_after_seconds`)."""
+    """The API server did not respond, or temporarily refused (`retry_after_seconds`); the request may be retried."""
 
     exit_code = ExitCode.UNREACHABLE
 
@@ -76,9 +80,66 @@ class ApiUnavailableError(EvictdError):
 
 
 class ApiRefusedError(EvictdError):
-    """The API server answered with a refusal; `status` is the HTTP status, `reason` the machine-readable word."""
+    """The API server refused a request; `status` is the HTTP status, `reason` that of the API's `Status` object."""
 
     def __init__(self, message: str, *, status: int, reason: str = "") -> None:
         super().__init__(message)
         self.status = status
         self.reason = reason
+
+
+class SourceKind(StrEnum):
+    """The kinds of sources of errors and problems: the values of the label of `evictd_errors_total`.
+
+    A source is a kind, or a kind followed by a blank, a colon or a slash and the name of one object.
+    """
+
+    API_REQUESTS = "api-requests"
+    APISERVER = "apiserver"
+    CGROUP_OF = "cgroup of"
+    COLLECT = "collect"
+    CONDITIONS_JSON = "conditions.json"
+    CONTAINER = "container"
+    CONTAINER_RUNTIME = "container runtime"
+    CONTAINERFS = "containerfs"
+    CYCLE = "cycle"
+    DISK_USAGE = "disk usage"
+    DISK_USAGE_THREAD = "disk-usage"
+    FILESYSTEM_LAYOUT = "filesystem layout"
+    HOOK = "hook"
+    HOSTS_FILE = "hosts file"
+    HTTP = "http"
+    IMAGE = "image"
+    IMAGEFS = "imagefs"
+    IO_PRESSURE = "io pressure"
+    JOURNAL = "journal"
+    LISTEN = "listen"
+    LOCK = "lock"
+    LOCK_MEMORY = "lock memory"
+    LOG_FOLDER = "log folder"
+    LOGS_OF = "logs of"
+    MANIFESTS = "manifests"
+    MEMORY_NOTIFICATION = "memory notification"
+    MEMORY_OF_CONTAINER = "memory of container"
+    MEMORY_OF_THE_NODE = "memory of the node"
+    MEMORY_OF_THE_PODS_CGROUP = "memory of the pods cgroup"
+    MEMORY_PRESSURE = "memory pressure"
+    MEMORY_QOS = "memory QoS"
+    MEMORY_THRESHOLD = "memory threshold"
+    NODEFS = "nodefs"
+    OOM_SCORE_ADJ = "oom_score_adj"
+    PERFORM = "perform"
+    PIDS = "pids"
+    POD_IDENTITY = "pod identity"
+    POD_WATCH = "pod-watch"
+    PODS_CGROUP = "pods cgroup"
+    RELOAD = "reload"
+    SANDBOX = "sandbox"
+    STANDALONE = "standalone"
+    STATE = "state"
+    STOPPING_POD = "stopping pod"
+    TERMINATE = "terminate"
+    VOLUME = "volume"
+    VOLUMES = "volumes"
+    WAIT = "wait"
+    WRITABLE_LAYER = "writable layer"

@@ -1,15 +1,16 @@
 """Decisions and findings as plain values, fit for JSON."""
 
 import json
+from dataclasses import replace
 from typing import get_args
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from evictd.codec.decision import encode_decision, encode_finding
-from evictd.core.config import EvictionConfig
-from evictd.core.decision import Decision, Finding, Ranking, Silence, Silent
-from evictd.core.observation import Observation
-from evictd.core.quantity import parse_quantity
+from evictd.core.model.config import EvictionConfig
+from evictd.core.model.decision import Decision, Finding, NoAction, NoActionReason, Ranking
+from evictd.core.model.observation import Observation
+from evictd.core.units.quantity import parse_quantity
 from tests.laws.test_synchronize import play
 from tests.playbook import Playbook, config, pod, usage
 from tests.strategies import stories
@@ -18,7 +19,6 @@ A = pod("a", memory="1Mi")
 
 
 @given(stories())
-@settings(max_examples=40)
 def test_everything_that_is_decided_can_be_written(story: tuple[EvictionConfig, list[tuple[int, Observation]]]) -> None:
     """Any decision and any finding of any story."""
     decided, found = set(), set()
@@ -43,6 +43,15 @@ def test_an_eviction_says_everything() -> None:
     assert plain["condition"]["type"] == "DisruptionTarget"
 
 
+def test_an_eviction_whose_grace_was_fitted_says_rate_and_time_left() -> None:
+    book = Playbook(config(hard={"memory.available": "1Gi"}), pods=[A], usage=[usage(A, memory="2Gi")])
+    book.at("0s", memory="500Mi of 4Gi").conditions("MemoryPressure").evicts("a")
+    assert "timeLeftNanoseconds" not in encode_decision(book.eviction())["because"]
+    because = replace(book.eviction().because, fill_rate=7, time_left=9, fitted=True)
+    plain = encode_decision(replace(book.eviction(), because=because))["because"]
+    assert (plain["fillRate"], plain["timeLeftNanoseconds"], plain["graceFitted"]) == (7, 9, True)
+
+
 def test_a_ranking_may_be_cut_but_says_how_long_it_is() -> None:
     """A journal line does not grow with the node."""
     pods = [pod(name) for name in "abcdef"]
@@ -57,6 +66,8 @@ def test_a_ranking_may_be_cut_but_says_how_long_it_is() -> None:
 
 def test_a_silence_brings_its_evidence() -> None:
     """Pod and amounts."""
-    silent = Silent(why=Silence.PROTECTED_CULPRIT, pod=A, needed=parse_quantity("1Gi"), reachable=parse_quantity("1Mi"))
+    silent = NoAction(
+        why=NoActionReason.PROTECTED_CULPRIT, pod=A, needed=parse_quantity("1Gi"), reachable=parse_quantity("1Mi")
+    )
     plain = encode_finding(silent)
     assert (plain["why"], plain["needed"], plain["reachable"]) == ("ProtectedCulprit", "1Gi", "1Mi")

@@ -1,12 +1,15 @@
 """Journal lines; tests/laws decides every one of them again."""
 
+import os
+
 import pytest
 
 from evictd.codec.journal import decode_entry, encode_entry
-from evictd.core.config import EvictionConfig
-from evictd.core.observation import Observation
-from evictd.core.state import State
-from evictd.core.synchronize import synchronize
+from evictd.core.eviction.synchronize import synchronize
+from evictd.core.model.config import EvictionConfig
+from evictd.core.model.observation import Observation
+from evictd.core.model.pod import Pod
+from evictd.core.model.state import State
 from evictd.errors import InputError
 from tests.playbook import node
 
@@ -29,6 +32,33 @@ def test_a_line_is_one_line_and_brings_everything_back() -> None:
     assert (entry.now, entry.state, entry.observation, entry.config) == (5, State(), SEEN, EvictionConfig())
     assert entry.extra == {"dryRun": True}
     assert entry.decisions[-1]["kind"] == "Wait"
+
+
+def test_a_line_is_ascii_whatever_a_pods_author_wrote() -> None:
+    """The file is shown by `cat` as well: no mark of direction and no control character of eight bits."""
+    text = "\u202e\x9b31m\x7f\x1b\U0001f4a3\ufeff\u2028é\\"
+    seen = Observation(node=SEEN.node, pods=(Pod(name="web", namespace="ns", uid="u", labels={"app": text}),))
+    line = encode_entry(
+        now=5, wall="w", state=State(), observation=seen, config=EvictionConfig(),
+        step=synchronize(State(), seen, EvictionConfig(), 5), extra={"lastWords": {"main": text}},
+    )  # fmt: skip
+    assert line.isascii()
+    assert line[:-1].decode().isprintable()
+    entry = decode_entry(line)
+    assert entry.observation == seen
+    assert entry.extra == {"lastWords": {"main": text}}
+
+
+def test_a_name_that_is_not_utf_8_does_not_cost_the_record() -> None:
+    """A container's log folder is read from the disk."""
+    line = encode_entry(
+        now=5, wall="w", state=State(), observation=SEEN, config=EvictionConfig(),
+        step=synchronize(State(), SEEN, EvictionConfig(), 5), extra={"lastWords": {os.fsdecode(b"a\xff"): "\u202e"}},
+    )  # fmt: skip
+    assert line.isascii()
+    entry = decode_entry(line)
+    assert entry.observation == SEEN
+    assert entry.extra == {"lastWords": {"a?": "\u202e"}}
 
 
 @pytest.mark.parametrize("line", [b"", b"{}", LINE[:-20], b"\xff", b"[]", LINE.replace(b'"now":5', b'"now":{}')])

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import pytest
 
 from evictd.codec.manifest import decode_manifest
-from evictd.core.pod import PodSource
-from evictd.core.qos import QOSClass
+from evictd.core.model.pod import PodSource
+from evictd.core.model.qos import QOSClass
 from evictd.errors import InputError
 
 
@@ -35,7 +35,7 @@ def test_requests_priority_and_volumes_are_read() -> None:
         volumes=[{"name": "cache", "emptyDir": {"sizeLimit": "1Gi"}}],
     )
     pod = decode_manifest(data).pod
-    assert (pod.uid, pod.priority, pod.accounts.memory_request) == ("u1", 7, (64 << 20) * 10**9)
+    assert (pod.uid, pod.priority, pod.resource_totals.memory_request) == ("u1", 7, (64 << 20) * 10**9)
     assert [volume.name for volume in pod.volumes] == ["cache"]
     assert pod.spec_known
 
@@ -45,10 +45,10 @@ def test_a_limit_is_a_request_where_there_is_none() -> None:
     amounts = {"cpu": "100m", "memory": "64Mi"}
     containers = [{"name": "c", "resources": {"limits": amounts}}]
     pod = decode_manifest(manifest({"name": "web"}, containers=containers, initContainers=containers)).pod
-    assert (pod.qos_class, pod.accounts.memory_request) == (QOSClass.GUARANTEED, (64 << 20) * 10**9)
+    assert (pod.qos_class, pod.resource_totals.memory_request) == (QOSClass.GUARANTEED, (64 << 20) * 10**9)
     part = [{"name": "c", "resources": {"limits": amounts, "requests": {"memory": "16Mi"}}}]
     pod = decode_manifest(manifest({"name": "web"}, containers=part)).pod
-    assert (pod.qos_class, pod.accounts.memory_request) == (QOSClass.BURSTABLE, (16 << 20) * 10**9)
+    assert (pod.qos_class, pod.resource_totals.memory_request) == (QOSClass.BURSTABLE, (16 << 20) * 10**9)
     assert pod.containers[0].requests.keys() == {"cpu", "memory"}
 
 
@@ -61,7 +61,7 @@ def test_a_limit_is_a_request_where_there_is_none() -> None:
         ({"apiVersion": "v1", "kind": "Pod", "metadata": []}, "metadata: want a mapping"),
         ({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "annotations": "x"}}, "annotations"),
         (manifest({"name": "a"}, priority="high"), "priority"),
-        (manifest({"name": "a"}, containers=[{"resources": {"requests": {"memory": "lots"}}}]), "quantities"),
+        (manifest({"name": "a"}, containers=[{"resources": {"requests": {"memory": "lots"}}}]), "quantity"),
         (manifest({"name": "a"}, containers="none"), "containers"),
     ],
 )

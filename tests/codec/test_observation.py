@@ -2,7 +2,7 @@
 
 import json
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from evictd.codec.observation import (
     decode_filesystems,
@@ -10,14 +10,23 @@ from evictd.codec.observation import (
     encode_filesystems,
     encode_observation,
 )
-from evictd.core.config import EvictionConfig
-from evictd.core.observation import Filesystems, Observation, Outcomes, Problem, Reclaim, ReclaimOutcome
-from evictd.core.stats import NodeGauges, NodeStats
+from evictd.core.model.config import EvictionConfig
+from evictd.core.model.observation import (
+    EvictionAnswer,
+    EvictionAnswerKind,
+    Filesystems,
+    Observation,
+    Outcomes,
+    Problem,
+    Reclaim,
+    ReclaimOutcome,
+)
+from evictd.core.model.signal import Filesystem
+from evictd.core.model.stats import MemoryStats, NodeGauges, NodeStats, PodStats, RlimitStats
 from tests.strategies import stories
 
 
 @given(stories())
-@settings(max_examples=25)
 def test_observations_survive(story: tuple[EvictionConfig, list[tuple[int, Observation]]]) -> None:
     """Any node, any pods, a failed reading included."""
     for _, observation in story[1]:
@@ -37,6 +46,24 @@ def test_outcomes_and_problems_survive() -> None:
         assert decode_observation(encode_observation(observation)) == observation
 
 
+def test_answers_ages_and_own_pods_survive() -> None:
+    """What the API server answered, when each part of a pod was measured, and whether anything is carried out."""
+    stats = PodStats(name="p", namespace="d", uid="u", time=3, disk_time=None, layers_time=2)
+    answers = (
+        EvictionAnswer(uid="u", kind=EvictionAnswerKind.REFUSED, at=5, retry_after=7, detail="budget"),
+        EvictionAnswer(uid="v", kind=EvictionAnswerKind.AGREED),
+    )
+    outcome = ReclaimOutcome(action=Reclaim.IMAGES, device=Filesystem.IMAGEFS)
+    for collecting in (None, frozenset[Filesystem](), frozenset({Filesystem.NODEFS})):
+        observation = Observation(
+            node=NodeStats(),
+            pod_stats={"u": stats},
+            outcomes=Outcomes(reclaimed=(outcome,), collecting=collecting, answers=answers, dry_run=True),
+            own_pods=frozenset({"me"}),
+        )
+        assert decode_observation(json.loads(json.dumps(encode_observation(observation)))) == observation
+
+
 def test_gauges_are_left_out() -> None:
     """They decide nothing."""
     observation = Observation(node=NodeStats(gauges=NodeGauges(capacity_bytes=5)))
@@ -47,3 +74,11 @@ def test_a_layout_not_found_out_is_kept_as_such() -> None:
     """Unknown is not false."""
     unknown = Filesystems(dedicated_image_fs=None, split_container_fs=None)
     assert decode_filesystems(encode_filesystems(unknown)) == unknown
+
+
+def test_fill_rates_survive() -> None:
+    for memory, pods in ((None, None), (MemoryStats(fill_rate=5), None), (MemoryStats(), MemoryStats(fill_rate=-7))):
+        observation = Observation(
+            node=NodeStats(memory=memory, pods_memory=pods, stop_time=7, rlimit=RlimitStats(fill_rate=9))
+        )
+        assert decode_observation(json.loads(json.dumps(encode_observation(observation)))) == observation

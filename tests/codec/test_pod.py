@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 
 from evictd.codec.pod import decode_pod, encode_pod
-from evictd.core.pod import Pod, PodSource
-from evictd.core.qos import QOSClass
-from evictd.core.volume import VolumeKind
+from evictd.core.model.pod import Pod, PodSource
+from evictd.core.model.qos import QOSClass
+from evictd.core.model.volume import VolumeKind
+from evictd.core.units.quantity import Format, Quantity, parse_quantity
 from evictd.errors import InputError
 from tests.strategies import pods
 
@@ -23,12 +24,12 @@ def wire(**spec: Any) -> dict[str, Any]:
 
 
 def real_pods() -> list[Pod]:
-    """What the API server of a cluster said."""
+    """A pod list recorded from an API server."""
     return [decode_pod(item) for item in json.loads((SAMPLES / "pods.json").read_bytes())["items"]]
 
 
 def test_real_pods_are_read() -> None:
-    """Thirteen of them."""
+    """The thirteen recorded pods."""
     found = real_pods()
     assert len(found) == 13
     assert all(pod.uid and pod.containers for pod in found)
@@ -46,8 +47,16 @@ def test_real_pods_survive_being_written() -> None:
 
 @given(pods("u"))
 def test_any_pod_survives_being_written(pod: Pod) -> None:
-    """Nothing that a decision looks at is lost."""
+    """No field that a decision uses is lost."""
     assert decode_pod(encode_pod(pod)) == pod
+
+
+def test_only_an_init_container_that_is_restarted_always_is_a_sidecar() -> None:
+    """`podutil.IsRestartableInitContainer`; since Kubernetes 1.34 a regular container may set it as well (issue 11)."""
+    always, never = {"name": "a", "restartPolicy": "Always"}, {"name": "n", "restartPolicy": "Never"}
+    found = decode_pod(wire(containers=[always, never], initContainers=[always, never, {"name": "plain"}]))
+    assert [each.sidecar for each in found.containers] == [False, False]
+    assert [each.sidecar for each in found.init_containers] == [True, False, False]
 
 
 @pytest.mark.parametrize(
@@ -60,20 +69,22 @@ def test_any_pod_survives_being_written(pod: Pod) -> None:
         ({"kubernetes.io/config.mirror": ""}, PodSource.MIRROR),
     ],
 )
-def test_static_and_mirror_pods_are_told_by_their_annotations(annotations: dict[str, str], source: PodSource) -> None:
-    """Kubernetes issue 73572: both of them are looked at."""
+def test_static_and_mirror_pods_are_recognised_by_their_annotations(
+    annotations: dict[str, str], source: PodSource
+) -> None:
+    """Kubernetes issue 73572: both annotations count."""
     assert decode_pod({"metadata": {"annotations": annotations}}).source is source
 
 
-def test_volumes_are_told_apart() -> None:
-    """By the field that is there."""
+def test_volume_kinds() -> None:
+    """By the field that is set."""
     sources: dict[str, Any] = {kind.value: {} for kind in VolumeKind if kind is not VolumeKind.OTHER}
     sources["persistentVolumeClaim"] = {"claimName": "x"}
     pod = decode_pod(wire(volumes=[{"name": name, name: source} for name, source in sources.items()]))
     assert [volume.kind.value for volume in pod.volumes] == [*list(sources)[:-1], "other"]
 
 
-def test_an_empty_dir_brings_its_medium_and_limit() -> None:
+def test_an_empty_dir_has_its_medium_and_limit() -> None:
     """A limit may be a bare number."""
     pod = decode_pod(wire(volumes=[{"name": "v", "emptyDir": {"medium": "Memory", "sizeLimit": 1024}}]))
     assert (pod.volumes[0].medium, str(pod.volumes[0].size_limit)) == ("Memory", "1024")
@@ -100,7 +111,7 @@ def test_owners_and_generation_are_kept() -> None:
 
 
 def test_pod_level_resources_may_be_empty_or_absent() -> None:
-    """Which is not the same (spec 5.8)."""
+    """The two differ (spec 5.8)."""
     assert decode_pod(wire(resources={})).resources is not None
     assert decode_pod(wire()).resources is None
 
@@ -115,8 +126,18 @@ def test_pod_level_resources_may_be_empty_or_absent() -> None:
         ("[]", "pod"),
     ],
 )
-def test_what_is_wrong_is_named(document: Any, path: str) -> None:
-    """One line with the path; a malformed quantity is never guessed at."""
+def test_a_fault_is_named(document: Any, path: str) -> None:
+    """One line with the path; a malformed quantity is an error."""
     with pytest.raises(InputError, match=path) as caught:
         decode_pod(document)
     assert "\n" not in str(caught.value)
+
+
+def test_requests_of_any_size_are_summed_and_printed() -> None:
+    """Issue 14.2: this sum had more digits than Python prints, and the eviction message of it ended the daemon."""
+    texts = ("9" * 900 + "e4095", "1")
+    pod = decode_pod(wire(containers=[{"name": t[-1], "resources": {"requests": {"memory": t}}} for t in texts]))
+    total = Quantity(pod.resource_totals.memory_request, Format.BINARY_SI)
+    assert parse_quantity("1Ei") < total
+    assert len(str(total)) < 300
+    assert decode_pod(json.dumps(encode_pod(pod))) == pod

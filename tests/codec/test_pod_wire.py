@@ -1,4 +1,4 @@
-"""The wire form skips what it does not name."""
+"""Undeclared fields are skipped."""
 
 import msgspec
 
@@ -6,7 +6,7 @@ from evictd.codec.pod_wire import WirePod
 
 
 def test_unknown_fields_are_skipped() -> None:
-    """A pod is mostly things that eviction never looks at."""
+    """Most of a pod's fields play no part in eviction."""
     data = b'{"metadata": {"uid": "u", "managedFields": [{"x": {}}]}, "spec": {"dnsPolicy": "Default"}, "kind": "Pod"}'
     assert msgspec.json.decode(data, type=WirePod).metadata.uid == "u"
 

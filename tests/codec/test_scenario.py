@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from evictd.codec.scenario import decode_scenario, encode_scenario
+from evictd.codec.scenario import BudgetAnswer, MeasurementAges, decode_scenario, encode_scenario
+from evictd.core.units.duration import SECOND
 from evictd.errors import InputError
 
 POD = {"metadata": {"name": "p", "namespace": "default", "uid": "u"}}
@@ -39,7 +40,7 @@ def test_what_is_written_can_be_read_again() -> None:
         (document(steps=[{"at": "0s", "summary": {}}]), r"steps\[0\].summary"),
         (document(pods=[POD, POD]), r"pods\[1\].metadata.uid: u: another pod has it already"),
         (document(pods=[{"metadata": {"name": "p"}}]), r"pods\[0\].metadata.uid: there is none"),
-        (document(pods=[{"spec": {"overhead": {"memory": "1GB"}}}]), r"pods\[0\]: .*quantities must match"),
+        (document(pods=[{"spec": {"overhead": {"memory": "1GB"}}}]), r"pods\[0\]: .*is not a quantity"),
         (document(name=7), "name"),
     ],
 )
@@ -47,6 +48,26 @@ def test_what_is_wrong_is_named_with_its_path(broken: dict[str, Any], message: s
     """One line each."""
     with pytest.raises(InputError, match=message):
         decode_scenario(broken)
+
+
+def test_ages_and_refusals_are_read_and_written_again() -> None:
+    """What a decision waits for, and what the API server answered."""
+    step = {
+        "at": "10s",
+        "summary": {"node": {}},
+        "ages": {"u": {"walk": "12s", "layers": None}},
+        "refusals": [{"uid": "u", "retryAfter": "1s", "message": "a budget"}, {"uid": "v"}],
+    }
+    scenario = decode_scenario(document(steps=[step]))
+    assert scenario.steps[0].ages == {"u": MeasurementAges(walk=12 * SECOND, layers=None)}
+    assert scenario.steps[0].refusals == (
+        BudgetAnswer(uid="u", retry_after=SECOND, message="a budget"),
+        BudgetAnswer(uid="v"),
+    )
+    assert decode_scenario(encode_scenario(scenario)) == scenario
+    for field, broken in (("ages", {"u": {"walk": "5"}}), ("refusals", [{"uid": "u", "retryAfter": "5"}])):
+        with pytest.raises(InputError, match=rf"steps\[0\].{field}.*: 5: "):
+            decode_scenario(document(steps=[{**step, field: broken}]))
 
 
 def test_all_faulty_pods_are_named_at_once() -> None:

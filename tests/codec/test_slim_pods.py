@@ -1,4 +1,4 @@
-"""Lists and watch events straight from bytes to core pods."""
+"""Decoding of pod lists and watch events."""
 
 import json
 
@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evictd.codec.pod import decode_pod, encode_pod
 from evictd.codec.slim_pods import PodEvent, PodPage, WatchType, decode_event, decode_page
-from evictd.core.pod import PodSource
+from evictd.core.model.pod import PodSource
+from evictd.core.units.quantity import parse_quantity
 from evictd.errors import InputError
 from tests.kube.objects import padded, pod, sample
 
@@ -22,7 +24,7 @@ def test_the_recorded_list() -> None:
     assert str(first.pod.containers[0].requests["memory"]) == "20Mi"
 
 
-def test_the_recorded_victim_is_the_kubelets_not_ours() -> None:
+def test_the_recorded_victim_was_evicted_by_the_kubelet() -> None:
     """Failed and Evicted, but evictd never wrote its status."""
     entry = decode_event(json.dumps({"type": "MODIFIED", "object": sample("evicted-pod")}).encode()).pod
     assert entry is not None
@@ -30,7 +32,7 @@ def test_the_recorded_victim_is_the_kubelets_not_ours() -> None:
 
 
 def test_our_own_leftovers_are_known_by_the_field_manager() -> None:
-    """Only who wrote the status counts, not who wrote anything else."""
+    """Only the manager of the status counts."""
     made = sample("evicted-pod")
     for subresource, ours in (("status", True), ("", False)):
         made["metadata"]["managedFields"] = [{"manager": "evictd", "subresource": subresource}]
@@ -39,12 +41,30 @@ def test_our_own_leftovers_are_known_by_the_field_manager() -> None:
         assert entry.left_by_evictd is ours
 
 
-def test_a_mirror_pod_has_its_static_pods_uid() -> None:
-    """Sandboxes and cgroups know only that one."""
-    made = pod("etcd-n1", annotations={"kubernetes.io/config.mirror": "hash-1", "kubernetes.io/config.source": "file"})
+@pytest.mark.parametrize(
+    ("annotations", "owner", "source"),
+    [
+        ({"mirror": "hash-1", "source": "file"}, ("v1", "Node", "n1", True), PodSource.MIRROR),
+        ({"mirror": "hash-1"}, ("v1", "Node", "n2", True), PodSource.API),
+        ({"mirror": "hash-1"}, ("v1", "Node", "n1", False), PodSource.API),
+        ({"mirror": "hash-1"}, ("evil.io/v1", "Node", "n1", True), PodSource.API),
+        ({"mirror": "hash-1"}, ("apps/v1", "ReplicaSet", "n1", True), PodSource.API),
+        ({"mirror": ""}, ("v1", "Node", "n1", True), PodSource.API),
+        ({"source": "file"}, ("v1", "Node", "n1", True), PodSource.API),
+        ({"source": "http"}, None, PodSource.API),
+    ],
+)
+def test_no_annotation_alone_makes_a_pod_static_or_a_mirror(
+    annotations: dict[str, str], owner: tuple[str, str, str, bool] | None, source: PodSource
+) -> None:
+    """Issue 11.10: any pod's author writes annotations. The uid is always the object's own."""
+    made = pod("web", uid="own", annotations={f"kubernetes.io/config.{k}": v for k, v in annotations.items()})
+    keys = ("apiVersion", "kind", "name", "controller")
+    made["metadata"]["ownerReferences"] = [] if owner is None else [dict(zip(keys, owner, strict=True))]
     entry = decode_event(json.dumps({"type": "ADDED", "object": made}).encode()).pod
     assert entry is not None
-    assert (entry.pod.uid, entry.pod.source, entry.pod.critical) == ("hash-1", PodSource.MIRROR, True)
+    assert (entry.pod.uid, entry.pod.source) == ("own", source)
+    assert entry.mirror_of == ("hash-1" if source is PodSource.MIRROR else "")
 
 
 def test_managed_fields_cost_no_objects() -> None:
@@ -65,18 +85,65 @@ def test_pages_bookmarks_and_errors() -> None:
     assert (gone.type, gone.status, gone.message) == (WatchType.ERROR, 410, "too old")
 
 
-def test_one_broken_pod_is_left_out_and_named() -> None:
-    """The others are there."""
-    broken = pod("broken")
-    broken["spec"]["containers"][0]["resources"]["requests"]["memory"] = "12 potatoes"
+@pytest.mark.parametrize(
+    ("where", "value", "unread"),
+    [
+        (("spec", "volumes"), [{"name": "v", "emptyDir": {"sizeLimit": "lots"}}], "spec.volumes[0].emptyDir.sizeLimit"),
+        (("spec", "containers", 0, "resources", "requests", "memory"), "12 potatoes",
+         "spec.containers[0].resources.requests.memory"),
+        (("spec", "containers", 0, "resources", "limits"), ["1Gi"], "spec.containers[0].resources.limits"),
+        (("spec", "tolerations"), [{"key": 7}], "spec.tolerations[0].key"),
+        (("spec", "priority"), "high", "spec.priority"),
+        (("spec", "priority"), 10**400, "spec.priority"),
+        (("status", "qosClass"), "Foo", "status.qosClass"),
+        (("status", "phase"), "\ud800", "status.phase"),
+        (("metadata", "annotations"), {"\ud800": "x"}, "metadata.annotations.\\ud800"),
+        (("metadata", "ownerReferences"), 7, "metadata.ownerReferences"),
+        (("spec",), "none", "spec"),
+    ],
+)  # fmt: skip
+def test_a_pod_with_unreadable_parts_is_there_without_them(
+    where: tuple[str | int, ...], value: object, unread: str
+) -> None:
+    """Issue 11.11: left out it was no candidate, and another pod was evicted."""
+    broken = pod("broken", uid="u")
+    at = broken
+    for key in where[:-1]:
+        at = at[key]  # type: ignore[index]
+    at[where[-1]] = value  # type: ignore[index]
     page = decode_page(json.dumps({"items": [pod("a"), broken, pod("b")]}).encode())
+    assert [entry.pod.name for entry in page.pods] == ["a", "broken", "b"]
+    assert [entry.unread for entry in page.pods] == [(), (unread,), ()]
+    assert page.unreadable == ()
+    entry = page.pods[1]
+    assert (entry.pod.uid, entry.pod.critical) == ("u", False)
+    assert decode_pod(json.dumps(encode_pod(entry.pod))) == entry.pod
+
+
+@pytest.mark.parametrize("limit", ["1e5000", 10**30, "9" * 5000])
+def test_a_size_limit_of_any_size_is_one(limit: str | int) -> None:
+    """As apimachinery reads it: `1e5000` left the whole pod out."""
+    made = pod("web")
+    made["spec"]["volumes"] = [{"name": "v", "emptyDir": {"sizeLimit": limit}}]
+    (entry,) = decode_page(json.dumps({"items": [made]}).encode()).pods
+    size = entry.pod.volumes[0].size_limit
+    assert size is not None
+    assert parse_quantity("8Ei") < size
+
+
+def test_a_pod_without_an_identity_is_left_out_and_named() -> None:
+    """Such a pod cannot be evicted."""
+    broken = pod("broken")
+    broken["metadata"]["uid"] = 7
+    page = decode_page(json.dumps({"items": [pod("a"), broken, [], pod("b")]}).encode())
     assert [entry.pod.name for entry in page.pods] == ["a", "b"]
     assert "default/broken" in page.unreadable[0]
+    assert len(page.unreadable) == 2
 
 
 @given(st.binary(max_size=200))
 def test_garbage_is_an_input_error(data: bytes) -> None:
-    """Whatever comes in: a value or `InputError`, nothing else."""
+    """Any input gives a value or `InputError`."""
     for decode in (decode_page, decode_event):
         try:
             read: object = decode(data)
@@ -87,6 +154,6 @@ def test_garbage_is_an_input_error(data: bytes) -> None:
 
 @pytest.mark.parametrize("line", [b'{"type":"NEW","object":{}}', b'{"type":"ADDED"}', b"[" * 100_000])
 def test_events_that_are_none(line: bytes) -> None:
-    """Unknown type, no object, nesting without end."""
+    """Unknown type, no object, unbounded nesting."""
     with pytest.raises(InputError):
         decode_event(line)

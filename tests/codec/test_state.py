@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from evictd.codec.state import VERSION, decode_state, encode_state
-from evictd.core.observation import Observation
-from evictd.core.signal import Signal
-from evictd.core.state import CleaningUp, Reclaiming, Release, State
+from evictd.core.model.backoff import Backoff, BudgetRefusal, OwnerBackoff
+from evictd.core.model.observation import Observation
+from evictd.core.model.signal import Filesystem, Signal
+from evictd.core.model.state import CleaningUp, Collection, Reclaiming, State, Victim
 from evictd.errors import InputError
 from tests.playbook import DEDICATED, node, pod, threshold
 
@@ -19,15 +20,37 @@ ONE = threshold("memory.available", "10%", grace="1m", min_reclaim="1Gi")
     "state",
     [
         State(),
-        State(phase=CleaningUp(until=7), releases=(Release(uid="u", signal=Signal.PID_AVAILABLE, until=7),)),
+        State(
+            phase=CleaningUp(until=7),
+            in_flight=(
+                Victim(uid="u", cause=Signal.PID_AVAILABLE, since=1, until=7, owed={Signal.MEMORY_AVAILABLE: 5}),
+                Victim(
+                    uid="v",
+                    owner="d/ReplicaSet/x",
+                    siblings=frozenset({"v", "w"}),
+                    gone_at=3,
+                    counted=True,
+                    available_before={Signal.PID_AVAILABLE: 9},
+                ),
+            ),
+        ),
         State(
             phase=Reclaiming(
-                threshold=ONE, due=(ONE,), before=Observation(node=node(memory="1 of 2"), pods=(pod("p"),)), until=9
+                threshold=ONE, due=(ONE,), before=Observation(node=node(memory="1 of 2"), pods=(pod("p"),))
+            ),
+            collections={
+                Filesystem.NODEFS: Collection(begun=1, until=9),
+                Filesystem.IMAGEFS: Collection(begun=1, until=9, available_before=3, ended_at=4, freed=5),
+            },
+            backoff=Backoff(
+                owners={"o": OwnerBackoff(level=1, evicted_at=2, until=3, siblings=frozenset({"b", "a"}))},
+                budgets={"u": BudgetRefusal(first_at=1, last_at=2, until=3, held_until=4)},
             ),
             filesystems=DEDICATED,
             thresholds_first_observed_at={ONE: 5},
             thresholds_met=(ONE,),
             reported=True,
+            dry_run=True,
         ),
     ],
     ids=["fresh", "cleaning up", "reclaiming"],
@@ -45,8 +68,12 @@ def test_states_survive(state: State) -> None:
         {"phase": None},
         {"thresholdsMet": [{"signal": "disk"}]},
         {"nodeConditions": ["Hungry"]},
-        {"lastObservations": {"memory.available": {"available": "1GB", "capacity": "1", "time": None}}},
-        {"releases": [{}]},
+        {"lastSeen": {"memory.available": {"available": "1GB", "capacity": "1", "time": None}}},
+        {"inFlight": [{}]},
+        {"collections": {"tmpfs": {}}},
+        {"collections": {"nodefs": {"begun": 1}}},
+        {"backoff": {"owners": {}}},
+        {"backoff": {"owners": {"o": {"level": 1}}, "budgets": {}}},
         {"thresholdsFirstObservedAt": [[1]]},
     ],
     ids=lambda damage: next(iter(damage)),

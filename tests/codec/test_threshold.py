@@ -1,4 +1,4 @@
-"""Thresholds and observations written down exactly."""
+"""Thresholds and observations are encoded exactly."""
 
 import json
 import math
@@ -12,10 +12,10 @@ from evictd.codec.threshold import (
     encode_signal_observation,
     encode_threshold,
 )
-from evictd.core.observation import SignalObservation
-from evictd.core.quantity import parse_quantity
-from evictd.core.signal import Signal
-from evictd.core.threshold import Threshold, ThresholdValue
+from evictd.core.model.observation import SignalObservation
+from evictd.core.model.signal import Signal
+from evictd.core.model.threshold import Threshold, ThresholdValue
+from evictd.core.units.quantity import parse_quantity
 from tests.strategies import thresholds
 
 
@@ -28,7 +28,7 @@ def test_thresholds_survive(given_thresholds: tuple[Threshold, ...]) -> None:
 
 
 def test_not_a_number_survives() -> None:
-    """`NaN%` is a value of the kubelet's."""
+    """The kubelet accepts `NaN%`."""
     inert = Threshold(signal=Signal.PID_AVAILABLE, value=ThresholdValue(fraction=math.nan))
     assert math.isnan(decode_threshold(encode_threshold(inert)).value.fraction)
 
@@ -42,6 +42,6 @@ def test_observations_survive() -> None:
 
 @pytest.mark.parametrize("plain", [{}, {"signal": "x", "operator": "LessThan", "value": {}}])
 def test_foreign_values_are_refused(plain: dict[str, object]) -> None:
-    """By the reader of the state, in one line."""
+    """With an exception that the reader of the state maps to one line."""
     with pytest.raises((KeyError, ValueError)):
         decode_threshold(plain)

@@ -1,10 +1,10 @@
-"""RFC 3339 and nanoseconds."""
+"""Conversion between RFC 3339 and nanoseconds."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evictd.codec.times import format_time, parse_time
+from evictd.codec.times import format_time, parse_time, rfc3339
 from evictd.errors import InvalidValueError
 
 
@@ -27,7 +27,7 @@ def test_times_are_read_to_the_last_digit(text: str, nanoseconds: int) -> None:
     "text", ["", "now", "2026-01-01", "2026-13-01T00:00:00Z", "2026-01-01T00:00:00", "1970-01-01T00:00:00Z\n"]
 )
 def test_anything_else_is_refused(text: str) -> None:
-    """With what would be right."""
+    """The error shows a valid example."""
     with pytest.raises(InvalidValueError, match="is not a time"):
         parse_time(text)
 
@@ -36,3 +36,8 @@ def test_anything_else_is_refused(text: str) -> None:
 def test_what_is_written_can_be_read_again(nanoseconds: int) -> None:
     """Also stamps of the boot-time clock, written as if the node had booted in 1970."""
     assert parse_time(format_time(nanoseconds)) == nanoseconds
+
+
+def test_the_api_s_times_have_whole_seconds_and_those_of_events_microseconds() -> None:
+    assert rfc3339(1_795_000_000 * 10**9 + 5_000) == "2026-11-18T11:06:40Z"
+    assert rfc3339(1_795_000_000 * 10**9 + 5_000, micro=True) == "2026-11-18T11:06:40.000005Z"

@@ -1,43 +1,60 @@
-"""One cycle as a line of JSON: what was known, what it obeyed, what was decided, and why.
+"""Encodes and decodes journal entries: one cycle as a line of JSON.
 
-The line holds all arguments of `synchronize`, so it can be decided again (`evictd replay`), and its decisions and findings, so it
-can be read without doing so.
+A line holds all arguments of `synchronize`, so that `evictd replay` can decide the cycle again, and its decisions and findings,
+so that it can be read without a replay. It is ASCII: a terminal that shows the file acts on nothing that a pod's author wrote.
 """
 
+import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
+from evictd.codec.config.eviction_config import decode_eviction_config, encode_eviction_config
 from evictd.codec.decision import encode_decision, encode_finding
-from evictd.codec.eviction_config import decode_eviction_config, encode_eviction_config
 from evictd.codec.observation import decode_observation, encode_observation
 from evictd.codec.state import decode_state, encode_state
-from evictd.core.config import EvictionConfig
-from evictd.core.observation import Observation
-from evictd.core.state import State, Step
+from evictd.codec.typed import check_types
+from evictd.core.model.config import EvictionConfig
+from evictd.core.model.observation import Observation
+from evictd.core.model.state import State, Step
 from evictd.errors import InputError
 
 KIND = "evictd.io/journal/v1"
 _RANKING_ROWS = 20
+_NOT_ASCII = re.compile(r"[^\x00-\x7e]+")
 
 Plain = dict[str, Any]
+
+_DAMAGE = (msgspec.DecodeError, KeyError, ValueError, TypeError, AttributeError, OverflowError, RecursionError)
+"""Exceptions that decoding plain values of another shape can raise."""
+_KINDS: Mapping[str, Any] = {
+    "now": int,
+    "wall": str,
+    "observation": Observation,
+    "config": EvictionConfig,
+    "decisions": tuple[dict[str, object], ...],
+    "findings": tuple[dict[str, object], ...],
+    "extra": dict[str, object],
+}
+"""Declared types of the entry's parts; the state is checked by its own decoder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalEntry:
-    """A recorded cycle. `now` on the boot-time clock, `wall` for people."""
+    """A recorded cycle; `now` is nanoseconds of the boot-time clock, `wall` an RFC 3339 time."""
 
     now: int
     wall: str
     state: State
     observation: Observation
     config: EvictionConfig
-    decisions: tuple[Plain, ...]
-    findings: tuple[Plain, ...] = ()
+    decisions: tuple[dict[str, object], ...]
+    findings: tuple[dict[str, object], ...] = ()
     extra: Mapping[str, Any] | None = None
-    """What the shell adds: dry run or not, the tail of a victim's logs."""
+    """Fields that the shell adds, such as dry run and the end of a victim's logs."""
 
 
 def encode_entry(
@@ -50,34 +67,46 @@ def encode_entry(
     step: Step,
     extra: Mapping[str, Any] | None = None,
 ) -> bytes:
-    """Write one line, newline included; `state` is the one that the step started from."""
-    return (
-        msgspec.json.encode(
-            {
-                "kind": KIND,
-                "wall": wall,
-                "now": now,
-                "decisions": [encode_decision(decision) for decision in step.decisions],
-                "findings": [encode_finding(finding, rows=_RANKING_ROWS) for finding in step.findings],
-                "extra": dict(extra or {}),
-                "config": encode_eviction_config(config),
-                "state": encode_state(state),
-                "observation": encode_observation(observation),
-            }
-        )
-        + b"\n"
+    """Encode one line, newline included; `state` is the state before the step."""
+    return _line(
+        {
+            "kind": KIND,
+            "wall": wall,
+            "now": now,
+            "decisions": [encode_decision(decision) for decision in step.decisions],
+            "findings": [encode_finding(finding, rows=_RANKING_ROWS) for finding in step.findings],
+            "extra": dict(extra or {}),
+            "config": encode_eviction_config(config),
+            "state": encode_state(state),
+            "observation": encode_observation(observation),
+        }
     )
 
 
+def _line(document: Plain) -> bytes:
+    """Encode in ASCII: a character that is not, and DEL, can only be part of a JSON string, and is escaped there."""
+    try:
+        line = msgspec.json.encode(document)
+    except UnicodeEncodeError:  # the name of a container's log folder that is not UTF-8
+        line = json.dumps(document, ensure_ascii=False).encode("utf-8", "replace")
+    if not line.isascii() or b"\x7f" in line:
+        line = _NOT_ASCII.sub(_escaped, line.decode()).encode()
+    return line + b"\n"
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return json.dumps(found[0])[1:-1].replace("\x7f", "\\u007f")
+
+
 def decode_entry(line: bytes) -> JournalEntry:
-    """Read one line back; raises `InputError` if it is cut short, damaged, or no journal line."""
+    """Decode one line; raises `InputError` if it is cut short, damaged, or no journal line."""
     try:
         plain = msgspec.json.decode(line)
         if not isinstance(plain, dict) or plain.get("kind") != KIND:
-            raise InputError(f'journal: not a journal line; one says "kind": "{KIND}"')
-        return JournalEntry(
-            now=int(plain["now"]),
-            wall=str(plain["wall"]),
+            raise InputError(f'journal: not a journal line; one has "kind": "{KIND}"')
+        entry = JournalEntry(
+            now=plain["now"],
+            wall=plain["wall"],
             state=decode_state(plain["state"]),
             observation=decode_observation(plain["observation"]),
             config=decode_eviction_config(plain["config"]),
@@ -85,5 +114,8 @@ def decode_entry(line: bytes) -> JournalEntry:
             findings=tuple(plain["findings"]),
             extra=plain["extra"],
         )
-    except (msgspec.DecodeError, KeyError, ValueError, TypeError) as error:
+    except _DAMAGE as error:
         raise InputError(f"journal: {error}; the line is cut short or damaged") from error
+    for name, kind in _KINDS.items():
+        check_types(getattr(entry, name), kind, f"journal: {name}")
+    return entry

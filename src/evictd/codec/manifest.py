@@ -1,17 +1,17 @@
-"""What a file in `staticPodPath` says of a pod.
+"""Decodes the manifest of a static pod from a file in `staticPodPath`.
 
 The kubelet's `tryDecodeSinglePod` and `applyDefaults` (`pkg/kubelet/config/common.go`) as far as eviction needs them: a
-manifest without `kubernetes.io/config.source` is a static pod, one without a namespace is in `default`, a limit is a request
-where there is none. The uid that the kubelet makes for a manifest without one is a hash over Go's memory and cannot be made
-here; such a pod is known by its name.
+manifest without `kubernetes.io/config.source` is a static pod, one without a namespace is in `default`, and a missing request
+defaults to the limit. For a manifest without a uid the kubelet hashes its in-memory Go object, which cannot be reproduced here;
+such a pod is identified by its name.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from evictd.codec.pod import CONFIG_SOURCE, decode_pod
-from evictd.core.pod import Pod
-from evictd.core.resources import Container
+from evictd.core.model.pod import Pod
+from evictd.core.model.resources import Container
 from evictd.errors import InputError
 
 CONFIG_HASH = "kubernetes.io/config.hash"
@@ -20,7 +20,7 @@ SOURCE_FILE = "file"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """One manifest: the pod it describes, and what only the file says."""
+    """One manifest: the pod, and the fields that only the file has."""
 
     pod: Pod
     """`uid` is empty unless the manifest has one."""
@@ -29,7 +29,7 @@ class Manifest:
 
 
 def decode_manifest(data: Mapping[str, object]) -> Manifest:
-    """Read a manifest from plain values; raises `InputError` with what is wrong."""
+    """Decode a manifest from plain values; raises `InputError`."""
     if data.get("kind") != "Pod" or data.get("apiVersion") != "v1":
         raise InputError(f"want apiVersion v1 and kind Pod, got {data.get('apiVersion')!r} and {data.get('kind')!r}")
     metadata, spec = _mapping(data, "metadata"), _mapping(data, "spec")
@@ -50,7 +50,7 @@ def decode_manifest(data: Mapping[str, object]) -> Manifest:
 
 
 def _defaulted(containers: Iterable[Container]) -> tuple[Container, ...]:
-    """Let what has a limit and no request request its limit (`SetDefaults_Pod`); for other pods the API server does it."""
+    """Default missing requests to the limits (`SetDefaults_Pod`), which for other pods the API server does."""
     return tuple(replace(each, requests={**each.limits, **each.requests}) for each in containers)
 
 

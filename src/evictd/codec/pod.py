@@ -1,10 +1,11 @@
-"""v1.Pod: what eviction needs of it, read straight from JSON bytes, and written back.
+"""Decodes and encodes the fields of v1.Pod that eviction needs.
 
-Quantities go through the core's parser, so a pod with a malformed one is refused, never guessed at. What is written can be read
-again without loss: journals and scenario files hold pods in this form.
+Quantities are read by the core's parser; a malformed one is an error. Encoding loses nothing: journals and scenario files hold
+pods in this form.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -19,32 +20,34 @@ from evictd.codec.pod_wire import (
     WireToleration,
     WireVolume,
 )
-from evictd.core.pod import Pod, PodSource, Toleration
-from evictd.core.quantity import Quantity, parse_quantity
-from evictd.core.resources import Container, PodLevelResources, Resources
-from evictd.core.volume import Volume, VolumeKind
+from evictd.core.model.pod import Pod, PodSource, Toleration
+from evictd.core.model.resources import Container, PodLevelResources, Resources
+from evictd.core.model.volume import Volume, VolumeKind
+from evictd.core.units.quantity import Quantity, parse_quantity
 from evictd.errors import InputError, InvalidValueError
 
 CONFIG_SOURCE = "kubernetes.io/config.source"
 CONFIG_MIRROR = "kubernetes.io/config.mirror"
 SPEC_KNOWN = "evictd.io/spec-known"
-"""Written as `false` on pods that only the runtime told of."""
-
+"""Annotation that is `false` on pods known from the runtime only."""
 
 _POD = msgspec.json.Decoder(WirePod)
 
 
 def decode_pod(data: bytes | str | Mapping[str, Any]) -> Pod:
-    """Read one v1.Pod from JSON or from plain values; raises `InputError` with the path of what is wrong."""
+    """Decode one v1.Pod from JSON or plain values; raises `InputError` with the path of the fault."""
     try:
         wire = _POD.decode(data) if isinstance(data, bytes | str) else msgspec.convert(data, WirePod)
         return pod_of(wire)
-    except (msgspec.MsgspecError, InvalidValueError) as error:
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise InputError(f"pod: {error}") from error
 
 
-def pod_of(wire: WirePod) -> Pod:
-    """Make the core's pod of a decoded one; raises `InvalidValueError` for a malformed quantity, naming the pod."""
+def pod_of(wire: WirePod, source: PodSource | None = None) -> Pod:
+    """Convert a decoded pod to the core's; raises `InvalidValueError` for a malformed quantity, naming the pod.
+
+    Without a `source` the annotations decide. Only files and journals may do so, because a pod's author writes them.
+    """
     metadata, spec, status = wire.metadata, wire.spec, wire.status
     annotations = metadata.annotations or {}
     try:
@@ -54,18 +57,19 @@ def pod_of(wire: WirePod) -> Pod:
             uid=metadata.uid,
             priority=spec.priority or 0,
             priority_class_name=spec.priority_class_name or "",
-            source=_source(annotations),
+            source=source or _source(annotations),
             phase=status.phase or "",
             status_qos_class=status.qos_class or "",
             generation=metadata.generation or 0,
             termination_grace_period_seconds=spec.termination_grace_period_seconds,
             deletion_grace_period_seconds=metadata.deletion_grace_period_seconds,
             containers=tuple(_container(c) for c in spec.containers or ()),
-            init_containers=tuple(_container(c) for c in spec.init_containers or ()),
+            init_containers=tuple(_init_container(c) for c in spec.init_containers or ()),
             resources=None if spec.resources is None else _pod_level(spec.resources),
             overhead=_resources(spec.overhead),
             volumes=tuple(_volume(v) for v in spec.volumes or ()),
             tolerations=tuple(_toleration(t) for t in spec.tolerations or ()),
+            labels=metadata.labels or {},
             owner=_owner(metadata.owner_references or ()),
             spec_known=annotations.get(SPEC_KNOWN) != "false",
         )
@@ -95,15 +99,18 @@ def _resources(wire: WireResources | None) -> Resources:
 
 
 def _container(wire: WireContainer) -> Container:
-    sidecar = wire.restart_policy == "Always"
     if wire.resources is None:
-        return Container(name=wire.name, sidecar=sidecar)
+        return Container(name=wire.name)
     return Container(
         name=wire.name,
         requests=_resources(wire.resources.requests),
         limits=_resources(wire.resources.limits),
-        sidecar=sidecar,
     )
+
+
+def _init_container(wire: WireContainer) -> Container:
+    """Read an init container; restartPolicy Always makes it a sidecar, which it does not on a regular container."""
+    return replace(_container(wire), sidecar=wire.restart_policy == "Always")
 
 
 def _pod_level(wire: WireRequirements) -> PodLevelResources:
@@ -137,7 +144,7 @@ def _toleration(wire: WireToleration) -> Toleration:
 
 
 def encode_pod(pod: Pod) -> dict[str, Any]:
-    """Write the pod as a slim v1.Pod; `decode_pod` gives the same pod back."""
+    """Encode the pod as a v1.Pod with these fields; `decode_pod` gives an equal pod."""
     annotations = {
         **({CONFIG_SOURCE: "file"} if pod.source is PodSource.STATIC else {}),
         **({CONFIG_MIRROR: "mirror"} if pod.source is PodSource.MIRROR else {}),
@@ -148,6 +155,7 @@ def encode_pod(pod: Pod) -> dict[str, Any]:
         "name": pod.name,
         "namespace": pod.namespace,
         "uid": pod.uid,
+        "labels": dict(pod.labels) or None,
         "annotations": annotations,
         "ownerReferences": [{"kind": kind, "name": owner, "controller": True}] if pod.owner else [],
         "generation": pod.generation,
@@ -176,7 +184,7 @@ def _present(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _encode_resources(resources: Resources) -> dict[str, str]:
-    return {name: str(quantity) for name, quantity in resources.items()}
+    return {name: quantity.exact_text for name, quantity in resources.items()}
 
 
 def _encode_requirements(wire: Container | PodLevelResources) -> dict[str, Any]:
@@ -195,7 +203,7 @@ def _encode_container(container: Container) -> dict[str, Any]:
 def _encode_volume(volume: Volume) -> dict[str, Any]:
     source: dict[str, Any] = {}
     if volume.kind is VolumeKind.EMPTY_DIR:
-        limit = None if volume.size_limit is None else str(volume.size_limit)
+        limit = None if volume.size_limit is None else volume.size_limit.exact_text
         source = _present({"medium": volume.medium, "sizeLimit": limit})
     return (
         {"name": volume.name} if volume.kind is VolumeKind.OTHER else {"name": volume.name, volume.kind.value: source}

@@ -1,8 +1,9 @@
-"""v1.Pod on the wire: the fields that eviction looks at, and no others.
+"""Declares the fields of v1.Pod on the wire that eviction needs.
 
-msgspec skips every field that is not named here without building an object for it, which is what makes a list of a thousand
-pods cheap.
+msgspec skips every other field without building an object for it, which keeps a list of a thousand pods cheap.
 """
+
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -11,6 +12,8 @@ class WireStruct(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True
     """A part of a Kubernetes object: camelCase on the wire, unknown fields skipped."""
 
 
+WireInt = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+"""An int64, as in Go; a larger number is refused."""
 WireQuantity = str | int | float
 WireResources = dict[str, WireQuantity | None]
 
@@ -47,11 +50,11 @@ class WireEmptyDir(WireStruct, frozen=True):
 
 
 class WirePresent(WireStruct, frozen=True):
-    """An object of which only its presence counts."""
+    """An object of which only the presence matters."""
 
 
 class WireVolume(WireStruct, frozen=True):
-    """A volume; for all kinds but emptyDir only their presence counts."""
+    """A volume; of all kinds but emptyDir only the presence matters."""
 
     name: str = ""
     empty_dir: WireEmptyDir | None = None
@@ -72,15 +75,16 @@ class WireSpec(WireStruct, frozen=True):
     tolerations: tuple[WireToleration, ...] | None = None
     resources: WireRequirements | None = None
     overhead: WireResources | None = None
-    priority: int | None = None
+    priority: WireInt | None = None
     priority_class_name: str | None = None
-    termination_grace_period_seconds: int | None = None
+    termination_grace_period_seconds: WireInt | None = None
     node_name: str | None = None
 
 
 class WireOwner(WireStruct, frozen=True):
     """An owner reference."""
 
+    api_version: str = ""
     kind: str = ""
     name: str = ""
     controller: bool | None = None
@@ -95,8 +99,8 @@ class WireMetadata(WireStruct, frozen=True):
     annotations: dict[str, str] | None = None
     labels: dict[str, str] | None = None
     owner_references: tuple[WireOwner, ...] | None = None
-    generation: int | None = None
-    deletion_grace_period_seconds: int | None = None
+    generation: WireInt | None = None
+    deletion_grace_period_seconds: WireInt | None = None
     resource_version: str | None = None
 
 
@@ -104,12 +108,12 @@ class WirePodStatus(WireStruct, frozen=True):
     """`status`."""
 
     phase: str | None = None
-    qos_class: str | None = None
+    qos_class: Literal["Guaranteed", "Burstable", "BestEffort", ""] | None = None
     reason: str | None = None
 
 
 class WirePod(WireStruct, frozen=True):
-    """The slim v1.Pod."""
+    """A v1.Pod with these fields only."""
 
     metadata: WireMetadata = WireMetadata()
     spec: WireSpec = WireSpec()

@@ -1,42 +1,68 @@
-"""A scenario: a node's story as data, to be decided again by the core.
+"""Encodes and decodes scenarios: a configuration and readings of a node over time, for the core to decide.
 
-The format is Kubernetes' own JSON (KubeletConfiguration fields, v1.Pod, stats/summary v1alpha1) in a frame of steps; `capture`
-writes it, `simulate`, `explain` and the comparison with the kubelet read it (docs/scenarios.md).
+The format consists of Kubernetes' own JSON (KubeletConfiguration fields, v1.Pod, stats/summary v1alpha1) in a list of steps.
+`capture` writes it; `simulate`, `explain` and the comparison with the kubelet read it (docs/scenarios.md).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
 from evictd.codec.pod import decode_pod, encode_pod
 from evictd.codec.summary import decode_summary, encode_summary
-from evictd.core.duration import format_duration, parse_duration
-from evictd.core.observation import Filesystems
-from evictd.core.pod import Pod
-from evictd.core.stats import NodeStats, PodStats
+from evictd.core.model.observation import Filesystems
+from evictd.core.model.pod import Pod
+from evictd.core.model.stats import NodeStats, PodStats
+from evictd.core.units.duration import format_duration, parse_duration
 from evictd.errors import InputError, InvalidValueError
 
 Summary = tuple[NodeStats, Mapping[str, PodStats]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MeasurementAges:
+    """How old the parts of one pod's statistics are in a step, in nanoseconds; `None`: never measured."""
+
+    stats: int | None = 0
+    """Memory and processes."""
+    walk: int | None = 0
+    """Logs and volumes."""
+    layers: int | None = 0
+    """Writable layers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetAnswer:
+    """A refusal by a PodDisruptionBudget of an eviction that an earlier step decided."""
+
+    uid: str
+    retry_after: int | None = None
+    """In nanoseconds; `None` where the server names no time."""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScenarioStep:
-    """One reading of the node; `at` in nanoseconds since the start of the story."""
+    """One reading of the node; `at` in nanoseconds since the start of the scenario."""
 
     at: int
     summary: Summary | None
     """`None`: the reading failed."""
     summary_after_reclaim: Summary | None = None
-    """What the node looks like once a node-level reclaim has run in this step; `None`: as before."""
+    """The node's statistics after a node-level reclaim in this step; `None`: unchanged."""
     absent: frozenset[str] = frozenset()
     """Uids of pods that are not active in this step."""
+    ages: Mapping[str, MeasurementAges] = field(default_factory=dict)
+    """By pod uid; pods that are not named were measured at the step's own time."""
+    refusals: tuple[BudgetAnswer, ...] = ()
+    """What budgets refused since the last step: these pods stay."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """The whole story."""
+    """A complete scenario."""
 
     name: str
     config: Mapping[str, Any]
@@ -45,14 +71,17 @@ class Scenario:
     """EvictdConfiguration fields by their YAML names; may be empty."""
     filesystems: Filesystems
     pods: tuple[Pod, ...]
+    """Pods of the node that the summaries describe; pods bound to another node are left out."""
     admit: tuple[Pod, ...] = ()
-    """Pods that ask for admission after every step."""
+    """Pods whose admission is decided after every step."""
     steps: tuple[ScenarioStep, ...] = ()
     evicted_pods_stay_active: bool = False
+    begin: int | None = None
+    """Wall clock of time 0 in nanoseconds, where it is known; not in a file."""
 
 
 class _Wire(msgspec.Struct, rename="camel", frozen=True, forbid_unknown_fields=True):
-    """A part of a scenario file: a misspelt field is an error, not a silence."""
+    """A part of a scenario file; an unknown field is an error."""
 
 
 class _WireFilesystems(_Wire, frozen=True):
@@ -60,11 +89,25 @@ class _WireFilesystems(_Wire, frozen=True):
     split_container_fs: bool = False
 
 
+class _WireAges(_Wire, frozen=True):
+    stats: str | None = "0s"
+    walk: str | None = "0s"
+    layers: str | None = "0s"
+
+
+class _WireRefusal(_Wire, frozen=True):
+    uid: str
+    retry_after: str | None = None
+    message: str = ""
+
+
 class _WireStep(_Wire, frozen=True):
     at: str
     summary: dict[str, Any] | None = None
     summary_after_reclaim: dict[str, Any] | None = None
     absent: tuple[str, ...] = ()
+    ages: dict[str, _WireAges] = {}
+    refusals: tuple[_WireRefusal, ...] = ()
 
 
 class _WireScenario(_Wire, frozen=True):
@@ -81,17 +124,18 @@ class _WireScenario(_Wire, frozen=True):
 
 
 def decode_scenario(document: Mapping[str, Any]) -> Scenario:
-    """Make a scenario of plain values (JSON or YAML already read); raises `InputError` with every path that is wrong."""
+    """Decode a scenario from plain values (parsed JSON or YAML); raises `InputError` with the path of every fault."""
     try:
         wire = msgspec.convert(document, _WireScenario)
-    except msgspec.ValidationError as error:
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise InputError(f"scenario: {error}") from error
     if wire.kind != "scenario":
-        raise InputError(f"kind: {wire.kind}: not a scenario; a scenario says `kind: scenario`")
+        raise InputError(f"kind: {wire.kind}: not a scenario; a scenario has `kind: scenario`")
     if not wire.steps:
         raise InputError("steps: there is none; a scenario needs at least one")
     pods = _pods("pods", wire.pods)
     _check_unique(pods)
+    nodes = _node_names(wire.steps)
     return Scenario(
         name=wire.name,
         config=wire.config,
@@ -100,7 +144,7 @@ def decode_scenario(document: Mapping[str, Any]) -> Scenario:
             dedicated_image_fs=wire.filesystems.dedicated_image_fs,
             split_container_fs=wire.filesystems.split_container_fs,
         ),
-        pods=pods,
+        pods=tuple(pod for pod, plain in zip(pods, wire.pods, strict=True) if _is_here(plain, nodes)),
         admit=_pods("admit", wire.admit),
         steps=_steps(wire.steps),
         evicted_pods_stay_active=wire.evicted_pods_stay_active,
@@ -120,6 +164,20 @@ def _pods(path: str, documents: tuple[dict[str, Any], ...]) -> tuple[Pod, ...]:
     return tuple(pods)
 
 
+def _node_names(steps: tuple[_WireStep, ...]) -> frozenset[str]:
+    """Give the node names of the summaries; more than one if they describe several nodes."""
+    nodes = (step.summary.get("node") for step in steps if step.summary is not None)
+    names = (node.get("nodeName") for node in nodes if isinstance(node, Mapping))
+    return frozenset(name for name in names if isinstance(name, str) and name)
+
+
+def _is_here(pod: Mapping[str, Any], nodes: frozenset[str]) -> bool:
+    """Whether a pod is bound to one of these nodes; true if either is unknown."""
+    spec = pod.get("spec")
+    bound_to = spec.get("nodeName") if isinstance(spec, Mapping) else None
+    return not bound_to or not nodes or bound_to in nodes
+
+
 def _check_unique(pods: tuple[Pod, ...]) -> None:
     seen: set[str] = set()
     for index, pod in enumerate(pods):
@@ -135,15 +193,15 @@ def _steps(wires: tuple[_WireStep, ...]) -> tuple[ScenarioStep, ...]:
     for index, wire in enumerate(wires):
         path = f"steps[{index}]"
         try:
-            at = parse_duration(wire.at)
+            at = _duration("at", wire.at) or 0
             step = ScenarioStep(
                 at=at,
                 summary=_summary(wire.summary),
                 summary_after_reclaim=_summary(wire.summary_after_reclaim),
                 absent=frozenset(wire.absent),
+                ages={uid: _ages(f"ages.{uid}", ages) for uid, ages in wire.ages.items()},
+                refusals=tuple(_refusal(f"refusals[{i}]", each) for i, each in enumerate(wire.refusals)),
             )
-        except InvalidValueError as error:
-            raise InputError(f"{path}.at: {wire.at}: {error}; a duration looks like 90s or 1m30s") from error
         except InputError as error:
             raise InputError(tuple(f"{path}.{problem}" for problem in error.problems)) from error
         if steps and at < steps[-1].at:
@@ -153,12 +211,29 @@ def _steps(wires: tuple[_WireStep, ...]) -> tuple[ScenarioStep, ...]:
     return tuple(steps)
 
 
+def _duration(path: str, text: str | None) -> int | None:
+    try:
+        return None if text is None else parse_duration(text)
+    except InvalidValueError as error:
+        raise InputError(f"{path}: {text}: {error}; a duration looks like 90s or 1m30s") from error
+
+
+def _ages(path: str, wire: _WireAges) -> MeasurementAges:
+    parts = {name: _duration(f"{path}.{name}", getattr(wire, name)) for name in ("stats", "walk", "layers")}
+    return MeasurementAges(**parts)
+
+
+def _refusal(path: str, wire: _WireRefusal) -> BudgetAnswer:
+    after = _duration(f"{path}.retryAfter", wire.retry_after)
+    return BudgetAnswer(uid=wire.uid, retry_after=after, message=wire.message)
+
+
 def _summary(document: dict[str, Any] | None) -> Summary | None:
     return None if document is None else decode_summary(document)
 
 
 def encode_scenario(scenario: Scenario) -> dict[str, Any]:
-    """Write a scenario as plain values; `decode_scenario` gives the same one back."""
+    """Encode a scenario as plain values; `decode_scenario` gives an equal one."""
     steps = []
     for step in scenario.steps:
         plain: dict[str, Any] = {"at": format_duration(step.at)}
@@ -168,6 +243,13 @@ def encode_scenario(scenario: Scenario) -> dict[str, Any]:
             plain["summaryAfterReclaim"] = encode_summary(*step.summary_after_reclaim)
         if step.absent:
             plain["absent"] = sorted(step.absent)
+        if step.ages:
+            plain["ages"] = {uid: _plain_ages(ages) for uid, ages in step.ages.items()}
+        if step.refusals:
+            plain["refusals"] = [
+                {"uid": each.uid, "retryAfter": _plain_duration(each.retry_after), "message": each.message}
+                for each in step.refusals
+            ]
         steps.append(plain)
     return {
         "kind": "scenario",
@@ -183,3 +265,11 @@ def encode_scenario(scenario: Scenario) -> dict[str, Any]:
         "steps": steps,
         "evictedPodsStayActive": scenario.evicted_pods_stay_active,
     }
+
+
+def _plain_duration(duration: int | None) -> str | None:
+    return None if duration is None else format_duration(duration)
+
+
+def _plain_ages(ages: MeasurementAges) -> dict[str, str | None]:
+    return {name: _plain_duration(getattr(ages, name)) for name in ("stats", "walk", "layers")}

@@ -1,23 +1,27 @@
-"""A node's pods as the API server lists and watches them: raw bytes in, core pods and what evicting one needs out.
+"""Decodes the API server's lists and watch events of a node's pods.
 
-No object model in between: a thousand pods are scanned once, and only the named fields are built. A single pod that cannot
-be read is left out and named, so that one bad object never blinds the node. A mirror pod stands for its static pod and gets
-that pod's uid, because sandboxes, cgroups and statistics know only that one (kubelet `pod/mirror_client.go`, annotation
-`kubernetes.io/config.mirror`).
+The JSON bytes are scanned once, and only the declared fields are built, which keeps a list of a thousand pods cheap. A part of a
+pod that cannot be read is absent and its path is recorded; a pod without a name or uid is left out. One malformed object thus
+never hides the others. Every pod has its object's own uid. `codec.mirrors` decides which ones are mirrors of static pods, because
+any pod's author can write the annotations.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Any
 
 import msgspec
 
+from evictd.codec.lenient import plain_values, readable
 from evictd.codec.pod import CONFIG_MIRROR, pod_of
 from evictd.codec.pod_wire import WireListMeta, WireMetadata, WirePod, WireStruct
-from evictd.core.pod import Pod, PodSource
-from evictd.errors import InputError, InvalidValueError
+from evictd.core.model.pod import Pod, PodSource
+from evictd.core.model.problem import shown
+from evictd.errors import InputError
 
 FIELD_MANAGER = "evictd"
-"""How the API server notes our writes in `metadata.managedFields`; by it we know them again after a restart."""
+"""evictd's name in `metadata.managedFields`, by which it recognises its own writes after a restart."""
 
 
 class WatchType(Enum):
@@ -32,23 +36,27 @@ class WatchType(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlimPod:
-    """A pod of the API server with what is known of its object."""
+    """A pod of the API server with the metadata that evicting it needs."""
 
     pod: Pod
     resource_version: str = ""
     reason: str = ""
-    """`status.reason`; `Evicted` where somebody evicted it by its status."""
+    """`status.reason`; `Evicted` if it was evicted by its status."""
+    mirror_of: str = ""
+    """The static pod's uid that a mirror claims; empty for pods that are not owned by their node."""
     written_by_evictd: bool = False
     """Whether evictd ever wrote this pod's status."""
+    unread: tuple[str, ...] = ()
+    """Paths of the parts that cannot be read, which are absent from `pod`."""
 
     @property
     def terminal(self) -> bool:
-        """Whether the phase will never change again."""
-        return self.pod.phase in {"Failed", "Succeeded"}
+        """Whether the phase is final."""
+        return self.pod.terminal
 
     @property
     def left_by_evictd(self) -> bool:
-        """Whether this is what an eviction by evictd left behind."""
+        """Whether this is the Failed object of a pod that evictd evicted."""
         return self.pod.phase == "Failed" and self.reason == "Evicted" and self.written_by_evictd
 
 
@@ -64,7 +72,7 @@ class PodPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodEvent:
-    """One watch event. `pod` is there for added, modified and deleted; `status` is the code of an error."""
+    """One watch event. `pod` is set for added, modified and deleted; `status` is the code of an error."""
 
     type: WatchType
     resource_version: str = ""
@@ -88,7 +96,12 @@ class _Pod(WirePod, frozen=True):
 
 class _PodList(WireStruct, frozen=True):
     metadata: WireListMeta = WireListMeta()
-    items: tuple[_Pod, ...] | None = None
+    items: tuple[msgspec.Raw, ...] | None = None
+
+
+class _PlainList(WireStruct, frozen=True):
+    metadata: WireListMeta = WireListMeta()
+    items: tuple[Any, ...] | None = None
 
 
 class _Event(WireStruct, frozen=True):
@@ -108,16 +121,16 @@ _STATUS = msgspec.json.Decoder(_Status)
 
 
 def decode_page(data: bytes) -> PodPage:
-    """Read a v1.PodList; raises `InputError` where it is none."""
+    """Read a v1.PodList; raises `InputError` if it is none."""
     try:
-        wire = _LIST.decode(data)
-    except (msgspec.MsgspecError, RecursionError) as error:
+        wire, read = _page(data)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise InputError(f"pod list: {error}") from error
     pods, unreadable = [], []
     for item in wire.items or ():
         try:
-            pods.append(_slim(item))
-        except (InvalidValueError, ValueError) as error:
+            pods.append(read(item))
+        except InputError as error:
             unreadable.append(str(error))
     return PodPage(
         resource_version=wire.metadata.resource_version,
@@ -127,30 +140,68 @@ def decode_page(data: bytes) -> PodPage:
     )
 
 
+def _page(data: bytes) -> tuple["_PodList | _PlainList", Callable[[Any], SlimPod]]:
+    """Split a list into items, and give the function that reads one; invalid UTF-8 anywhere makes all items plain values."""
+    try:
+        return _LIST.decode(data), _pod
+    except msgspec.MsgspecError:
+        return msgspec.convert(plain_values(data), _PlainList), _partly
+
+
 def decode_event(line: bytes) -> PodEvent:
-    """Read one line of a watch; raises `InputError` where it is none, or its pod cannot be read."""
+    """Read one line of a watch; raises `InputError` if it is none or its pod cannot be read."""
     try:
         event = _EVENT.decode(line)
         kind = WatchType(event.type)
         if kind is WatchType.ERROR:
             status = _STATUS.decode(event.object)
             return PodEvent(type=kind, status=status.code or 0, message=status.message or "")
-        wire = _POD.decode(event.object)
-        version = wire.metadata.resource_version or ""
-        pod = None if kind is WatchType.BOOKMARK else _slim(wire)
+        if kind is WatchType.BOOKMARK:
+            return PodEvent(type=kind, resource_version=_POD.decode(event.object).metadata.resource_version or "")
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise InputError(f"watch event: {error}") from error
-    return PodEvent(type=kind, resource_version=version, pod=pod)
+    pod = _pod(event.object)
+    return PodEvent(type=kind, resource_version=pod.resource_version, pod=pod)
+
+
+def _pod(data: msgspec.Raw) -> SlimPod:
+    """Read one pod; unreadable parts are absent and listed. Raises `InputError` for a pod without name or uid."""
+    try:
+        return _slim(_POD.decode(data))
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        pass
+    try:
+        return _partly(plain_values(bytes(data)))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"pod: {error}") from error
+
+
+def _partly(plain: object) -> SlimPod:
+    kept, dropped = readable(_Pod, plain)
+    entry = _slim(msgspec.convert(kept, _Pod))
+    if not (entry.pod.uid and entry.pod.name):
+        raise InputError(f"pod {shown(entry.pod.full_name)}: its name or uid cannot be read")
+    return replace(entry, unread=dropped)
 
 
 def _slim(wire: _Pod) -> SlimPod:
-    pod = pod_of(wire)
-    if pod.source is PodSource.MIRROR:
-        pod = replace(pod, uid=(wire.metadata.annotations or {})[CONFIG_MIRROR] or pod.uid)
+    mirror_of = _mirror_of(wire)
+    # A pod's author can write the source annotation; the kubelet trusts only the ones it wrote (issue 11, point 10).
+    pod = pod_of(wire, PodSource.MIRROR if mirror_of else PodSource.API)
     managers = wire.metadata.managed_fields or ()
     return SlimPod(
         pod=pod,
         resource_version=wire.metadata.resource_version or "",
         reason=wire.status.reason or "",
+        mirror_of=mirror_of,
         written_by_evictd=any(m.manager == FIELD_MANAGER and m.subresource == "status" for m in managers),
     )
+
+
+def _mirror_of(wire: _Pod) -> str:
+    """Give the static pod's uid that the object claims, if its controlling owner is its node; else an empty text."""
+    owned = any(
+        owner.controller and (owner.api_version, owner.kind, owner.name) == ("v1", "Node", wire.spec.node_name)
+        for owner in wire.metadata.owner_references or ()
+    )
+    return (wire.metadata.annotations or {}).get(CONFIG_MIRROR, "") if owned else ""

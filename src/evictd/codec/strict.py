@@ -1,6 +1,6 @@
-"""Reading a document into its type strictly, and saying everything that is wrong with it at once.
+"""Decodes a document into its type strictly and reports all faults together.
 
-The types are msgspec structs, looked at through `msgspec.inspect`, because `msgspec.convert` stops at the first fault.
+The types are msgspec structs, read through `msgspec.inspect`, because `msgspec.convert` stops at the first fault.
 An unknown field is a fault, a `null` is an absent field, as in the kubelet's strict decoding.
 """
 
@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import inspect
 
-from evictd.core.duration import parse_duration
-from evictd.core.problem import Problem, quoted, shown
+from evictd.core.model.problem import ConfigProblem, quoted, shown
+from evictd.core.units.duration import duration_remedy, parse_duration
 from evictd.errors import InvalidValueError
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -29,30 +29,32 @@ class Duration(int):
 
 
 class Word(str):
-    """An unquoted `yes`, `no`, `on` or `off` of YAML 1.1: a truth value where one is wanted, a text elsewhere."""
+    """An unquoted `yes`, `no`, `on` or `off` of YAML 1.1: a boolean for a boolean field, a text elsewhere."""
 
     __slots__ = ()
 
 
-def decode(cls: type[S], document: object, path: str = "", *, ignored: Collection[str] = ()) -> tuple[S, list[Problem]]:
-    """Read a mapping into `cls`; what is wrong takes its default and is listed.
+def decode(
+    cls: type[S], document: object, path: str = "", *, ignored: Collection[str] = ()
+) -> tuple[S, list[ConfigProblem]]:
+    """Read a mapping into `cls`; a faulty field takes its default and is listed as a problem.
 
-    `ignored` are top-level fields that are known but not read.
+    `ignored` are top-level fields whose value is not read.
     """
     reader = _Reader()
     value = reader.struct(cls, document, path, ignored)
     return value, reader.problems
 
 
-def unknown(name: str, known: Collection[str], path: str) -> Problem:
-    """Say that a field does not exist, and which one may have been meant."""
+def unknown(name: str, known: Collection[str], path: str) -> ConfigProblem:
+    """Make the problem of an unknown field, with the most similar known name as the remedy."""
     near = difflib.get_close_matches(name[:64], known, n=1, cutoff=_SUGGESTIONS_FROM)
     remedy = f"did you mean {near[0]}?" if near else "remove it"
-    return Problem(path=path, wrong="unknown field", remedy=remedy)
+    return ConfigProblem(path=path, wrong="unknown field", remedy=remedy)
 
 
 def unwrap(kind: inspect.Type) -> inspect.Type:
-    """Take the description and the `None` off a type: a `null` never gets as far as its type."""
+    """Strip the description and `None` from a type; a `null` was handled before its type matters."""
     while isinstance(kind, inspect.Metadata):
         kind = kind.type
     if isinstance(kind, inspect.UnionType):
@@ -61,7 +63,7 @@ def unwrap(kind: inspect.Type) -> inspect.Type:
 
 
 def at(path: str, key: str) -> str:
-    """Give the path of a field below `path`."""
+    """Give the path of the field `key` below `path`."""
     name = shown(key)
     if not _INDEX.fullmatch(name):
         return f"{path}[{name}]"
@@ -70,7 +72,7 @@ def at(path: str, key: str) -> str:
 
 @dataclass(slots=True)
 class _Reader:
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[ConfigProblem] = field(default_factory=list)
 
     def struct(self, cls: type[S], document: object, path: str, ignored: Collection[str] = ()) -> S:
         if not isinstance(document, Mapping):
@@ -101,7 +103,7 @@ class _Reader:
         try:
             return read(kind, value)
         except InvalidValueError as error:
-            self._wrong(path, value, str(error), remedy(kind, value))
+            self._wrong(path, value, str(error), _number_remedy(path, value) or remedy(kind, value))
         return _MISSING
 
     def _map(self, kind: inspect.DictType, value: object, path: str) -> Any:
@@ -123,7 +125,7 @@ class _Reader:
             self.problems.append(unknown(name, known, at(path, name)))
 
     def _wrong(self, path: str, value: object, wrong: str, remedy: str) -> None:
-        self.problems.append(Problem(path=path or "the document", value=_text(value), wrong=wrong, remedy=remedy))
+        self.problems.append(ConfigProblem(path=path or "the document", value=_text(value), wrong=wrong, remedy=remedy))
 
 
 def _fields(cls: type[msgspec.Struct]) -> tuple[inspect.Field, ...]:
@@ -172,7 +174,7 @@ def _read_enum(kind: Any, value: object) -> Any:
 
 def _read_custom(kind: Any, value: object) -> Any:
     if kind.cls is not Duration:
-        return value  # an object of a field that is not looked at
+        return value  # an object of a field that is not read
     if not isinstance(value, str):
         raise _kind_error(value, "a duration")
     return Duration(parse_duration(value))
@@ -196,6 +198,18 @@ def _text_remedy(_kind: Any, value: object) -> str:
     return f'write it in quotes, as in "{_text(value)}"' if isinstance(value, bool | int | float) else "write one text"
 
 
+def _number_remedy(path: str, value: object) -> str:
+    """Suggest what a bare number in a map of texts was meant as: in quotes alone it would be bytes, or no duration."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        return ""
+    number = _text(value)
+    if path.startswith("evictionSoftGracePeriod["):
+        return duration_remedy(number)
+    if path.startswith("eviction") and path.endswith(".available]") and not path.endswith("[pid.available]"):
+        return f'write it with its unit, such as "{number}Mi" or "{number}%"; "{number}" alone is {number} bytes'
+    return ""
+
+
 _Read = tuple[Callable[[Any, object], Any], Callable[[Any, object], str]]
 _SCALARS: Mapping[type[inspect.Type], _Read] = {
     inspect.BoolType: (_read_bool, lambda *_: "write true or false, without quotes"),
@@ -203,7 +217,7 @@ _SCALARS: Mapping[type[inspect.Type], _Read] = {
     inspect.FloatType: (_read_float, lambda *_: "give a number such as 0.9"),
     inspect.StrType: (_read_text, _text_remedy),
     inspect.EnumType: (_read_enum, lambda kind, _: "give one of " + ", ".join(m.value for m in kind.cls)),
-    inspect.CustomType: (_read_custom, lambda *_: 'give a duration with its unit, such as "1m30s"'),
+    inspect.CustomType: (_read_custom, lambda _, value: duration_remedy(str(value))),
     inspect.AnyType: (_read_any, lambda *_: ""),
 }
 

@@ -1,26 +1,31 @@
-"""The kubelet's stats summary (stats/summary v1alpha1): to the core's stats and back.
+"""Converts between the kubelet's stats summary (stats/summary v1alpha1) and the core's statistics.
 
-Only what a decision looks at is decoded. Numbers are unsigned 64-bit on the wire: an "available" below zero arrives wrapped
-around, and is unwrapped here, as the kubelet does when it makes quantities of them (spec 3.1).
+Only the numbers that decisions use are decoded. Numbers are unsigned 64-bit on the wire, so a negative "available" is wrapped
+around; it is unwrapped here, as the kubelet does when it makes quantities (spec 3.1).
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 
 from evictd.codec.times import format_time, parse_time
-from evictd.core.stats import (
+from evictd.core.model.stats import (
     ContainerStats,
     DiskUsage,
     FsStats,
+    IOStats,
     MemoryStats,
     NodeStats,
     PodStats,
+    PressureStall,
+    PSIStats,
     RlimitStats,
+    SwapStats,
     VolumeStats,
 )
-from evictd.errors import InputError, InvalidValueError
+from evictd.errors import InputError
 
 PODS_CONTAINER = "pods"
 """The name of the system container that holds all pods."""
@@ -30,6 +35,22 @@ class _Struct(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
     """A part of the summary: camelCase on the wire, unknown fields skipped."""
 
 
+class WirePressure(_Struct, frozen=True):
+    """One line of a PSI file; `total` is in nanoseconds, the kernel's in microseconds."""
+
+    total: int = 0
+    avg10: float = 0.0
+    avg60: float = 0.0
+    avg300: float = 0.0
+
+
+class WirePSI(_Struct, frozen=True):
+    """`psi`."""
+
+    full: WirePressure | None = None
+    some: WirePressure | None = None
+
+
 class WireMemory(_Struct, frozen=True):
     """`memory`."""
 
@@ -37,10 +58,26 @@ class WireMemory(_Struct, frozen=True):
     available_bytes: int | None = None
     usage_bytes: int | None = None
     working_set_bytes: int | None = None
+    psi: WirePSI | None = None
+
+
+class WireIO(_Struct, frozen=True):
+    """`io`; the kubelet reports it since Kubernetes 1.34."""
+
+    time: str | None = None
+    psi: WirePSI | None = None
+
+
+class WireSwap(_Struct, frozen=True):
+    """`swap` of the node, or of a pod."""
+
+    time: str | None = None
+    swap_available_bytes: int | None = None
+    swap_usage_bytes: int | None = None
 
 
 class WireFs(_Struct, frozen=True):
-    """A filesystem, or a part of one."""
+    """A filesystem, or the usage of a part of one."""
 
     name: str = ""
     time: str | None = None
@@ -50,13 +87,16 @@ class WireFs(_Struct, frozen=True):
     inodes_free: int | None = None
     inodes: int | None = None
     inodes_used: int | None = None
+    read_only: bool = False
+    """evictd's own field, not in the kubelet's summary; absent if false."""
 
 
-class WireContainer(_Struct, frozen=True):
+class SummaryContainer(_Struct, frozen=True):
     """A container, or a system container."""
 
     name: str = ""
     memory: WireMemory | None = None
+    io: WireIO | None = None
     rootfs: WireFs | None = None
     logs: WireFs | None = None
 
@@ -80,11 +120,13 @@ class WireNode(_Struct, frozen=True):
     """`node`."""
 
     node_name: str = ""
-    system_containers: tuple[WireContainer, ...] | None = None
+    system_containers: tuple[SummaryContainer, ...] | None = None
     memory: WireMemory | None = None
+    io: WireIO | None = None
     fs: WireFs | None = None
     runtime: WireRuntime | None = None
     rlimit: WireRlimit | None = None
+    swap: WireSwap | None = None
 
 
 class WirePodRef(_Struct, frozen=True):
@@ -105,8 +147,10 @@ class WirePodStats(_Struct, frozen=True):
     """One entry of `pods`."""
 
     pod_ref: WirePodRef = WirePodRef()
-    containers: tuple[WireContainer, ...] | None = None
+    containers: tuple[SummaryContainer, ...] | None = None
     memory: WireMemory | None = None
+    io: WireIO | None = None
+    swap: WireSwap | None = None
     volume: tuple[WireFs, ...] | None = None
     ephemeral_storage: WireFs | None = msgspec.field(name="ephemeral-storage", default=None)
     process_stats: WireProcesses | None = msgspec.field(name="process_stats", default=None)
@@ -123,11 +167,11 @@ _DECODER = msgspec.json.Decoder(WireSummary)
 
 
 def decode_summary(data: bytes | str | Mapping[str, Any]) -> tuple[NodeStats, dict[str, PodStats]]:
-    """Read a summary: the node, and the pods by uid. Raises `InputError` with the path of what is wrong."""
+    """Decode a summary into the node's statistics and the pods' by uid; raises `InputError` with the path of the fault."""
     try:
         wire = _DECODER.decode(data) if isinstance(data, bytes | str) else msgspec.convert(data, WireSummary)
         return _node(wire.node), {pod.pod_ref.uid: _pod(pod) for pod in wire.pods or ()}
-    except (msgspec.MsgspecError, InvalidValueError) as error:
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise InputError(f"summary: {error}") from error
 
 
@@ -147,7 +191,24 @@ def _memory(wire: WireMemory | None) -> MemoryStats | None:
         available_bytes=_signed(wire.available_bytes),
         usage_bytes=_signed(wire.usage_bytes),
         working_set_bytes=_signed(wire.working_set_bytes),
+        psi=_psi(wire.psi),
     )
+
+
+def _psi(wire: WirePSI | None) -> PSIStats | None:
+    return None if wire is None else PSIStats(_pressure(wire.full), _pressure(wire.some))
+
+
+def _pressure(wire: WirePressure | None) -> PressureStall | None:
+    if wire is None:
+        return None
+    if not all(0 <= average <= 100 for average in (wire.avg10, wire.avg60, wire.avg300)):
+        raise ValueError(f"psi: {wire} has averages that are no percentages")
+    return PressureStall(wire.avg10, wire.avg60, wire.avg300, wire.total // 1000)
+
+
+def _io(wire: WireIO | None) -> IOStats | None:
+    return None if wire is None else IOStats(time=_time(wire.time), psi=_psi(wire.psi))
 
 
 def _fs(wire: WireFs | None) -> FsStats | None:
@@ -161,6 +222,7 @@ def _fs(wire: WireFs | None) -> FsStats | None:
         inodes_free=_signed(wire.inodes_free),
         inodes=_signed(wire.inodes),
         inodes_used=_signed(wire.inodes_used),
+        read_only=wire.read_only,
     )
 
 
@@ -176,12 +238,23 @@ def _node(wire: WireNode) -> NodeStats:
         name=wire.node_name,
         memory=_memory(wire.memory),
         pods_memory=None if pods is None else _memory(pods.memory),
+        io=_io(wire.io),
+        pods_io=None if pods is None else _io(pods.io),
         fs=_fs(wire.fs),
         image_fs=_fs(runtime.image_fs),
         container_fs=_fs(runtime.container_fs),
         rlimit=None
         if rlimit is None
         else RlimitStats(time=_time(rlimit.time), max_pid=rlimit.max_pid, current=rlimit.current),
+        swap=_swap(wire.swap),
+    )
+
+
+def _swap(wire: WireSwap | None) -> SwapStats | None:
+    if wire is None or (not wire.swap_available_bytes and not wire.swap_usage_bytes):
+        return None
+    return SwapStats(
+        time=_time(wire.time), available_bytes=wire.swap_available_bytes, usage_bytes=wire.swap_usage_bytes
     )
 
 
@@ -192,7 +265,8 @@ def _pod(wire: WirePodStats) -> PodStats:
         uid=wire.pod_ref.uid,
         containers=tuple(_container(container) for container in wire.containers or ()),
         volumes=tuple(VolumeStats(v.name, _signed(v.used_bytes), _signed(v.inodes_used)) for v in wire.volume or ()),
-        memory=_memory(wire.memory),
+        memory=_pod_memory(wire),
+        io=_io(wire.io),
         ephemeral_storage=_usage(wire.ephemeral_storage),
         process_count=None if wire.process_stats is None else wire.process_stats.process_count,
         time=None if wire.memory is None else _time(wire.memory.time),
@@ -200,18 +274,23 @@ def _pod(wire: WirePodStats) -> PodStats:
     )
 
 
-def _container(wire: WireContainer) -> ContainerStats:
+def _pod_memory(wire: WirePodStats) -> MemoryStats | None:
+    memory = _memory(wire.memory)
+    return memory if memory is None or wire.swap is None else replace(memory, swap_bytes=wire.swap.swap_usage_bytes)
+
+
+def _container(wire: SummaryContainer) -> ContainerStats:
     working_set = None if wire.memory is None else _signed(wire.memory.working_set_bytes)
     return ContainerStats(wire.name, working_set, _usage(wire.rootfs), _usage(wire.logs))
 
 
-# --- and back ---------------------------------------------------------------------------------------------------------
+# --- encoding ---------------------------------------------------------------------------------------------------------
 
 
 def encode_summary(node: NodeStats, pods: Mapping[str, PodStats]) -> dict[str, Any]:
-    """Write the core's stats as a summary in plain values; `decode_summary` gives the same stats back."""
+    """Encode the core's statistics as a summary of plain values; `decode_summary` gives equal statistics."""
     wire = WireSummary(node=_node_wire(node), pods=tuple(_pod_wire(pod) for pod in pods.values()))
-    plain: dict[str, Any] = msgspec.to_builtins(wire)
+    plain: dict[str, Any] = msgspec.to_builtins(wire, enc_hook=str)  # a name such as `no` is a `Word` in a YAML file
     return plain
 
 
@@ -231,7 +310,22 @@ def _memory_wire(memory: MemoryStats | None, time: int | None = None) -> WireMem
         available_bytes=_unsigned(memory.available_bytes),
         usage_bytes=_unsigned(memory.usage_bytes),
         working_set_bytes=_unsigned(memory.working_set_bytes),
+        psi=_psi_wire(memory.psi),
     )
+
+
+def _psi_wire(psi: PSIStats | None) -> WirePSI | None:
+    return None if psi is None else WirePSI(full=_pressure_wire(psi.full), some=_pressure_wire(psi.some))
+
+
+def _pressure_wire(line: PressureStall | None) -> WirePressure | None:
+    if line is None:
+        return None
+    return WirePressure(total=line.total_us * 1000, avg10=line.avg10, avg60=line.avg60, avg300=line.avg300)
+
+
+def _io_wire(io: IOStats | None) -> WireIO | None:
+    return None if io is None else WireIO(time=_stamp(io.time), psi=_psi_wire(io.psi))
 
 
 def _fs_wire(fs: FsStats | None) -> WireFs | None:
@@ -245,6 +339,7 @@ def _fs_wire(fs: FsStats | None) -> WireFs | None:
         inodes_free=_unsigned(fs.inodes_free),
         inodes=fs.inodes,
         inodes_used=fs.inodes_used,
+        read_only=fs.read_only,
     )
 
 
@@ -256,11 +351,12 @@ def _usage_wire(usage: DiskUsage | None, time: int | None = None) -> WireFs | No
 
 def _node_wire(node: NodeStats) -> WireNode:
     rlimit = node.rlimit
-    pods = WireContainer(name=PODS_CONTAINER, memory=_memory_wire(node.pods_memory))
+    pods = SummaryContainer(name=PODS_CONTAINER, memory=_memory_wire(node.pods_memory), io=_io_wire(node.pods_io))
     return WireNode(
         node_name=node.name,
-        system_containers=None if node.pods_memory is None else (pods,),
+        system_containers=None if node.pods_memory is None and node.pods_io is None else (pods,),
         memory=_memory_wire(node.memory),
+        io=_io_wire(node.io),
         fs=_fs_wire(node.fs),
         runtime=None
         if node.image_fs is None and node.container_fs is None
@@ -268,6 +364,11 @@ def _node_wire(node: NodeStats) -> WireNode:
         rlimit=None
         if rlimit is None
         else WireRlimit(time=_stamp(rlimit.time), max_pid=rlimit.max_pid, current=rlimit.current),
+        swap=None
+        if (swap := node.swap) is None
+        else WireSwap(
+            time=_stamp(swap.time), swap_available_bytes=swap.available_bytes, swap_usage_bytes=swap.usage_bytes
+        ),
     )
 
 
@@ -275,7 +376,7 @@ def _pod_wire(pod: PodStats) -> WirePodStats:
     return WirePodStats(
         pod_ref=WirePodRef(name=pod.name, namespace=pod.namespace, uid=pod.uid),
         containers=tuple(
-            WireContainer(
+            SummaryContainer(
                 name=container.name,
                 memory=None
                 if container.working_set_bytes is None
@@ -286,6 +387,10 @@ def _pod_wire(pod: PodStats) -> WirePodStats:
             for container in pod.containers
         ),
         memory=_memory_wire(pod.memory),
+        io=_io_wire(pod.io),
+        swap=None
+        if pod.memory is None or pod.memory.swap_bytes is None
+        else WireSwap(swap_usage_bytes=pod.memory.swap_bytes),
         volume=tuple(
             WireFs(name=volume.name, used_bytes=volume.used_bytes, inodes_used=volume.inodes_used)
             for volume in pod.volumes

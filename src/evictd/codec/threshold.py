@@ -1,18 +1,18 @@
-"""Thresholds and signal observations as plain values, for state files and journals."""
+"""Encodes thresholds and signal observations as plain values, for state files and journals."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from evictd.core.observation import SignalObservation
-from evictd.core.quantity import Quantity, parse_quantity
-from evictd.core.signal import Signal
-from evictd.core.threshold import Operator, Origin, Threshold, ThresholdValue
+from evictd.core.model.observation import SignalObservation
+from evictd.core.model.signal import Signal
+from evictd.core.model.threshold import Operator, Origin, Threshold, ThresholdValue
+from evictd.core.units.quantity import parse_quantity
 
 Plain = dict[str, Any]
 
 
 def encode_threshold(threshold: Threshold) -> Plain:
-    """Write a threshold; durations in nanoseconds, percentages as the exact single-precision fraction."""
+    """Encode a threshold; durations in nanoseconds, percentages as the exact single-precision fraction."""
     plain: Plain = {
         "signal": threshold.signal.value,
         "operator": threshold.operator.value,
@@ -20,28 +20,31 @@ def encode_threshold(threshold: Threshold) -> Plain:
         "gracePeriodNanoseconds": threshold.grace_period,
         "origin": threshold.origin.value,
     }
+    if threshold.hard_after_grace:
+        plain["hardAfterGrace"] = True
     if threshold.min_reclaim is not None:
         plain["minReclaim"] = _encode_value(threshold.min_reclaim)
     return plain
 
 
 def decode_threshold(plain: Mapping[str, Any]) -> Threshold:
-    """Read a threshold back; raises `KeyError`, `ValueError` or `TypeError` on anything that `encode_threshold` did not write."""
+    """Decode a threshold; raises `KeyError`, `ValueError` or `TypeError` on anything that `encode_threshold` did not write."""
     min_reclaim = plain.get("minReclaim")
     return Threshold(
         signal=Signal(plain["signal"]),
         operator=Operator(plain["operator"]),
         value=_decode_value(plain["value"]),
-        grace_period=int(plain["gracePeriodNanoseconds"]),
+        grace_period=plain["gracePeriodNanoseconds"],
         min_reclaim=None if min_reclaim is None else _decode_value(min_reclaim),
         origin=Origin(plain["origin"]),
+        hard_after_grace=plain.get("hardAfterGrace", False),
     )
 
 
 def _encode_value(value: ThresholdValue) -> Plain:
     if value.quantity is not None:
         return {"quantity": str(value.quantity)}
-    return {"fraction": value.fraction.hex()}  # exact, and NaN has a spelling
+    return {"fraction": value.fraction.hex()}  # exact, and it can write NaN
 
 
 def _decode_value(plain: Mapping[str, Any]) -> ThresholdValue:
@@ -51,7 +54,7 @@ def _decode_value(plain: Mapping[str, Any]) -> ThresholdValue:
 
 
 def encode_signal_observation(observation: SignalObservation) -> Plain:
-    """Write what was read of one signal."""
+    """Encode one signal observation."""
     return {
         "available": str(observation.available),
         "capacity": str(observation.capacity),
@@ -60,11 +63,7 @@ def encode_signal_observation(observation: SignalObservation) -> Plain:
 
 
 def decode_signal_observation(plain: Mapping[str, Any]) -> SignalObservation:
-    """Read it back; the format of a quantity follows from its text, its value is exact."""
+    """Decode a signal observation; the quantities are exact, their formats follow from their texts."""
     return SignalObservation(
-        available=_exact(plain["available"]), capacity=_exact(plain["capacity"]), time=plain["time"]
+        available=parse_quantity(plain["available"]), capacity=parse_quantity(plain["capacity"]), time=plain["time"]
     )
-
-
-def _exact(text: str) -> Quantity:
-    return parse_quantity(text)

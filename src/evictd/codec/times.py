@@ -1,11 +1,11 @@
-"""RFC 3339 in the API's JSON, nanoseconds in the core.
+"""Converts between RFC 3339 times and nanoseconds since 1970.
 
-A stamp is counted from 1970 whatever clock it comes from: a stamp on the boot-time clock is written as if the node had booted
-at the epoch, which loses nothing, since stamps are only compared with others of the same source.
+A stamp of the boot-time clock is written as if the node had booted in 1970. That loses nothing, because a stamp is only compared
+with stamps of the same source.
 """
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 from evictd.errors import InvalidValueError
@@ -16,7 +16,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @lru_cache(maxsize=256)
 def parse_time(text: str) -> int:
-    """Read an RFC 3339 time as nanoseconds since 1970, to the last digit; raises `InvalidValueError`."""
+    """Read an RFC 3339 time as nanoseconds since 1970, exactly; raises `InvalidValueError`."""
     shape = _SHAPE.fullmatch(text)
     if shape is None:
         raise InvalidValueError(f"{text!r} is not a time; an RFC 3339 time looks like 2026-01-31T12:00:00Z")
@@ -25,12 +25,27 @@ def parse_time(text: str) -> int:
         moment = datetime.fromisoformat(f"{shape[1]}T{shape[2]}{zone}")
     except ValueError as error:
         raise InvalidValueError(f"{text!r} is not a time: {error}") from error
-    since = moment - _EPOCH
+    try:
+        since = moment.astimezone(UTC) - _EPOCH
+    except OverflowError as error:
+        raise InvalidValueError(f"{text!r} is not a time: in UTC it is beyond the years 1 to 9999") from error
     return (since.days * 86_400 + since.seconds) * 10**9 + int((shape[3] or "0").ljust(9, "0"))
 
 
 def format_time(nanoseconds: int) -> str:
-    """Write nanoseconds since 1970 as RFC 3339 in UTC, with as many digits as there are."""
+    """Write nanoseconds since 1970 as RFC 3339 in UTC, with as many decimals as needed.
+
+    Raises `InvalidValueError` beyond the years 1 to 9999, which RFC 3339 cannot write.
+    """
     seconds, rest = divmod(nanoseconds, 10**9)
-    text = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    try:
+        text = (_EPOCH + timedelta(seconds=seconds)).replace(tzinfo=None).isoformat()
+    except OverflowError as error:
+        raise InvalidValueError("a time is beyond the years 1 to 9999") from error
     return f"{text}.{rest:09}".rstrip("0") + "Z" if rest else text + "Z"
+
+
+def rfc3339(wall: int, *, micro: bool = False) -> str:
+    """Write nanoseconds since 1970 as Kubernetes' `metav1.Time`, whole seconds, or with microseconds as its `MicroTime`."""
+    text = format_time(wall // 10**9 * 10**9).removesuffix("Z")
+    return f"{text}.{wall % 10**9 // 1000:06d}Z" if micro else f"{text}Z"

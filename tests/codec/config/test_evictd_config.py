@@ -3,20 +3,20 @@
 import msgspec
 import pytest
 
-from evictd.codec.evictd_config import (
+from evictd.codec.config.evictd_config import (
     ConditionTypes,
     EvictdConfiguration,
     Journal,
-    MemoryFormula,
     OomScoreAdj,
-    PodTermination,
     decode_evictd,
     journal_file_bytes,
+    preferences,
     validate_evictd,
 )
 from evictd.codec.strict import Duration, Word
-from evictd.core.config import ImageReclaim, Policy
-from evictd.core.duration import SECOND
+from evictd.core.eviction.eviction_method import EvictionMethod
+from evictd.core.model.config import ImageReclaim, MemoryFormula, PodGroup, Policy
+from evictd.core.units.duration import SECOND
 
 
 def test_an_empty_document_takes_every_default() -> None:
@@ -46,7 +46,7 @@ def test_every_section_is_read() -> None:
     assert problems == []
     assert config.decision_policy is Policy.KUBELET
     assert config.housekeeping_interval == 5 * SECOND
-    assert config.cluster.pod_termination is PodTermination.STATUS
+    assert config.cluster.pod_termination is EvictionMethod.STATUS
     assert config.cluster.condition_types is ConditionTypes.OWN
     assert config.cluster.evicted_pod_ttl == 3600 * SECOND
     assert config.reclaim.images is ImageReclaim.OFF
@@ -56,14 +56,14 @@ def test_every_section_is_read() -> None:
     assert journal_file_bytes(config.journal) == 2**20
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1:10258", "127.8.9.10:0", "[::1]:10258", "", "127.0.0.1:65535"])
+@pytest.mark.parametrize("address", ["127.0.0.1:10277", "127.8.9.10:0", "[::1]:10277", "", "127.0.0.1:65535"])
 def test_loopback_addresses_are_taken(address: str) -> None:
     assert validate_evictd(EvictdConfiguration(listen_address=address)) == []
 
 
 @pytest.mark.parametrize(
     "address",
-    ["0.0.0.0:1", ":10258", "localhost", "10.0.0.1:5", "127.0.0.1:x", "127.0.0.1:65536", "127.0.0.1:-1", "[::]:1"],
+    ["0.0.0.0:1", ":10277", "localhost", "10.0.0.1:5", "127.0.0.1:x", "127.0.0.1:65536", "127.0.0.1:-1", "[::]:1"],
 )
 def test_every_other_address_is_refused(address: str) -> None:
     (problem,) = validate_evictd(EvictdConfiguration(listen_address=address))
@@ -81,7 +81,7 @@ def test_every_other_address_is_refused(address: str) -> None:
         (EvictdConfiguration(journal=Journal(max_file_size="1")), "journal.maxFileSize"),
     ],
 )
-def test_what_cannot_be_is_refused_with_a_remedy(config: EvictdConfiguration, path: str) -> None:
+def test_an_invalid_value_is_refused_with_a_remedy(config: EvictdConfiguration, path: str) -> None:
     (problem,) = validate_evictd(config)
     assert problem.path == path
     assert problem.remedy
@@ -97,3 +97,16 @@ def test_negative_durations_of_the_cluster_are_refused(field: str) -> None:
 def test_the_number_of_journal_files_is_bounded() -> None:
     _, problems = decode_evictd({"journal": {"maxFiles": 0}})
     assert [problem.path for problem in problems] == ["journal.maxFiles"]
+
+
+def test_labels_of_pods_to_avoid_need_namespaces() -> None:
+    """Any pod's author can write a label."""
+    config, problems = decode_evictd(
+        {"ranking": {"prefer": [{"labels": {"a": "b"}}, {}], "avoid": [{"labels": {"c": "d"}}, {"namespaces": ["n"]}]}}
+    )
+    assert problems == []
+    assert [(p.path, p.wrong) for p in validate_evictd(config)] == [
+        ("ranking.prefer[1]", "matches every pod"),
+        ("ranking.avoid[0]", "has labels without namespaces"),
+    ]
+    assert preferences(config.ranking).avoid[1] == PodGroup(namespaces=frozenset({"n"}))

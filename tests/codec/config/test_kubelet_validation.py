@@ -1,14 +1,14 @@
-"""The rules of ValidateKubeletConfiguration, with the kubelet's words."""
+"""The rules of ValidateKubeletConfiguration, with the kubelet's texts."""
 
 from typing import Any
 
 import msgspec
 import pytest
 
-from evictd.codec.kubelet_fields import KubeletConfiguration, MemorySwap
-from evictd.codec.kubelet_validation import validate
+from evictd.codec.config.kubelet_fields import KubeletConfiguration, MemorySwap
+from evictd.codec.config.kubelet_validation import validate
 from evictd.codec.strict import Duration
-from evictd.core.duration import MINUTE
+from evictd.core.units.duration import MINUTE
 
 
 def wrongs(**fields: Any) -> list[str]:
@@ -144,7 +144,7 @@ def test_the_defaults_are_valid() -> None:
         ({"static_pod_path": "manifests"}, "must be an absolute path"),
     ],
 )
-def test_one_fault_is_said_in_the_kubelets_words(fields: dict[str, Any], wrong: str) -> None:
+def test_each_fault_has_the_kubelets_text(fields: dict[str, Any], wrong: str) -> None:
     assert wrongs(**fields) == [wrong]
 
 

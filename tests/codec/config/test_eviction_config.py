@@ -1,12 +1,12 @@
-"""Configurations written down."""
+"""Encoding of the core's configuration."""
 
 import json
 
 import pytest
 from hypothesis import given
 
-from evictd.codec.eviction_config import decode_eviction_config, encode_eviction_config
-from evictd.core.config import ContainerGCPolicy, EvictionConfig, ImageGCPolicy
+from evictd.codec.config.eviction_config import decode_eviction_config, encode_eviction_config
+from evictd.core.model.config import ContainerGCPolicy, EvictionConfig, ImageGCPolicy
 from evictd.errors import InputError
 from tests.strategies import configs
 
@@ -18,7 +18,7 @@ def test_configurations_survive(config: EvictionConfig) -> None:
 
 
 def test_the_collectors_policies_survive() -> None:
-    """And evictd's own pod."""
+    """And the uid of evictd's own pod."""
     config = EvictionConfig(
         image_gc=ImageGCPolicy(keep=("registry/*",), max_age=5),
         container_gc=ContainerGCPolicy(min_age=1, max_per_pod_container=2, max_containers=3),

@@ -1,15 +1,15 @@
-"""Whether the kubelet would start with this configuration, thresholds aside.
+"""Checks a `KubeletConfiguration` as the kubelet does at start, except its thresholds.
 
-Kubelet `ValidateKubeletConfiguration`, with its words, for the fields that concern eviction, garbage collection, cgroups and
-the node's status. Each rule is a small generator over the whole configuration, so that all faults are found at once.
+Kubelet `ValidateKubeletConfiguration`, with its texts, for the fields about eviction, garbage collection, cgroups and the node's
+status. Each rule is a generator over the whole configuration, so that all faults are reported together.
 """
 
 from collections.abc import Iterator, Mapping
 
-from evictd.codec.kubelet_fields import KubeletConfiguration
-from evictd.core.duration import format_duration
-from evictd.core.problem import Problem, quoted
-from evictd.core.quantity import parse_quantity
+from evictd.codec.config.kubelet_fields import KubeletConfiguration
+from evictd.core.model.problem import ConfigProblem, quoted
+from evictd.core.units.duration import format_duration
+from evictd.core.units.quantity import parse_quantity
 from evictd.errors import InvalidValueError
 
 _ENFORCEMENTS = (
@@ -25,17 +25,17 @@ _SWAP_BEHAVIORS = ("", "NoSwap", "LimitedSwap")
 _DRIVERS = ("cgroupfs", "systemd")
 
 
-def validate(config: KubeletConfiguration) -> list[Problem]:
-    """List everything for which the kubelet would refuse to start."""
+def validate(config: KubeletConfiguration) -> list[ConfigProblem]:
+    """List every fault for which the kubelet would refuse to start."""
     rules = (_images, _counts, _memory, _enforcements, _reserved, _places)
     return [problem for rule in rules for problem in rule(config)]
 
 
-def _invalid(path: str, value: object, text: str, remedy: str = "") -> Problem:
-    return Problem(path=path, value=str(value), wrong=f"invalid configuration: {text}", remedy=remedy)
+def _invalid(path: str, value: object, text: str, remedy: str = "") -> ConfigProblem:
+    return ConfigProblem(path=path, value=str(value), wrong=f"invalid configuration: {text}", remedy=remedy)
 
 
-def _images(config: KubeletConfiguration) -> Iterator[Problem]:
+def _images(config: KubeletConfiguration) -> Iterator[ConfigProblem]:
     minimum, maximum = format_duration(config.image_minimum_gc_age), format_duration(config.image_maximum_gc_age)
     if config.image_minimum_gc_age < 0:
         yield _invalid("imageMinimumGCAge", minimum, f"imageMinimumGCAge {minimum} must not be negative", "give 2m")
@@ -58,7 +58,7 @@ def _images(config: KubeletConfiguration) -> Iterator[Problem]:
         yield _invalid("imageGCLowThresholdPercent", low, wrong)
 
 
-def _counts(config: KubeletConfiguration) -> Iterator[Problem]:
+def _counts(config: KubeletConfiguration) -> Iterator[ConfigProblem]:
     not_negative = (
         ("maxPods", "maxPods (--max-pods)", config.max_pods),
         ("podsPerCore", "podsPerCore (--pods-per-core)", config.pods_per_core),
@@ -82,7 +82,7 @@ def _counts(config: KubeletConfiguration) -> Iterator[Problem]:
         )
 
 
-def _memory(config: KubeletConfiguration) -> Iterator[Problem]:
+def _memory(config: KubeletConfiguration) -> Iterator[ConfigProblem]:
     factor, policy, swap = (
         config.memory_throttling_factor,
         config.memory_reservation_policy,
@@ -105,7 +105,7 @@ def _memory(config: KubeletConfiguration) -> Iterator[Problem]:
         yield _invalid("memorySwap.swapBehavior", quoted(swap), wrong)
 
 
-def _enforcements(config: KubeletConfiguration) -> Iterator[Problem]:
+def _enforcements(config: KubeletConfiguration) -> Iterator[ConfigProblem]:
     keys, name = config.enforce_node_allocatable, "enforceNodeAllocatable"
     for index, key in enumerate(keys):
         path = f"{name}[{index}]"
@@ -131,7 +131,7 @@ def _enforcements(config: KubeletConfiguration) -> Iterator[Problem]:
     yield from _enforcement_cgroups(config)
 
 
-def _enforcement_cgroups(config: KubeletConfiguration) -> Iterator[Problem]:
+def _enforcement_cgroups(config: KubeletConfiguration) -> Iterator[ConfigProblem]:
     keys, name = config.enforce_node_allocatable, "enforceNodeAllocatable"
     cgroups = (("system", config.system_reserved_cgroup), ("kube", config.kube_reserved_cgroup))
     for kind, cgroup in cgroups:
@@ -154,17 +154,17 @@ def _enforcement_cgroups(config: KubeletConfiguration) -> Iterator[Problem]:
         yield _invalid("reservedSystemCPUs", config.reserved_system_cpus, wrong)
 
 
-def _reserved(config: KubeletConfiguration) -> Iterator[Problem]:
+def _reserved(config: KubeletConfiguration) -> Iterator[ConfigProblem]:
     for kind, amounts in (("kube", config.kube_reserved), ("system", config.system_reserved)):
         yield from _reserved_amounts(f"{kind}Reserved", f"--{kind}-reserved", amounts)
 
 
-def _reserved_amounts(name: str, flag: str, amounts: Mapping[str, str]) -> Iterator[Problem]:
+def _reserved_amounts(name: str, flag: str, amounts: Mapping[str, str]) -> Iterator[ConfigProblem]:
     for resource, text in amounts.items():
         wrong = _reserved_fault(resource, text)
         if wrong:
             path, remedy = f"{name}[{resource}]", f"reserve some of {', '.join(_RESERVABLE)}, such as memory 1Gi"
-            yield Problem(path=path, value=text, wrong=f"{flag} value failed to parse: {wrong}", remedy=remedy)
+            yield ConfigProblem(path=path, value=text, wrong=f"{flag} value failed to parse: {wrong}", remedy=remedy)
 
 
 def _reserved_fault(resource: str, text: str) -> str:
@@ -177,7 +177,7 @@ def _reserved_fault(resource: str, text: str) -> str:
     return f"resource quantity for {quoted(resource)} cannot be negative: {text}" if quantity.sign < 0 else ""
 
 
-def _places(config: KubeletConfiguration) -> Iterator[Problem]:
+def _places(config: KubeletConfiguration) -> Iterator[ConfigProblem]:
     logs = config.pod_logs_dir
     if not logs.startswith("/") or not logs.isascii() or "/../" in f"{logs}/" or "//" in logs:
         yield _invalid("podLogsDir", quoted(logs), f"podLogsDir {quoted(logs)} must be an absolute, clean ASCII path")

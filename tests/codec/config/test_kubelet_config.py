@@ -1,11 +1,11 @@
-"""KubeletConfiguration fields become what the core obeys, with the kubelet's defaults."""
+"""KubeletConfiguration fields become the core's configuration, with the kubelet's defaults."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from evictd.codec.kubelet_config import (
+from evictd.codec.config.kubelet_config import (
     containerfs_warnings,
     decode_kubelet,
     default_eviction_hard,
@@ -13,16 +13,16 @@ from evictd.codec.kubelet_config import (
     report_frequency,
     with_file_defaults,
 )
-from evictd.codec.kubelet_fields import KubeletConfiguration
+from evictd.codec.config.kubelet_fields import KubeletConfiguration
 from evictd.codec.strict import Duration
-from evictd.core.config import EvictionConfig, Policy
-from evictd.core.duration import MINUTE, SECOND
-from evictd.core.signal import Signal
-from evictd.core.threshold import Origin
-from evictd.core.threshold_config import DEFAULT_EVICTION_HARD
+from evictd.core.model.config import EvictionConfig, Policy
+from evictd.core.model.signal import Signal
+from evictd.core.model.threshold import Origin
+from evictd.core.model.threshold_config import DEFAULT_EVICTION_HARD
+from evictd.core.units.duration import MINUTE, SECOND
 from evictd.errors import InputError
 
-CONFIGZ = Path(__file__).parent.parent / "data" / "samples" / "configz.json"
+CONFIGZ = Path(__file__).parents[1].parent / "data" / "samples" / "configz.json"
 
 
 def read(fields: dict[str, object], *, default_hard: bool = False) -> EvictionConfig:
@@ -47,7 +47,7 @@ def test_an_empty_map_means_no_thresholds() -> None:
     assert read({"evictionHard": {}}, default_hard=True).thresholds == ()
 
 
-def test_one_entry_puts_the_others_to_none() -> None:
+def test_one_entry_leaves_the_others_without_threshold() -> None:
     assert signals(read({"evictionHard": {"pid.available": "5"}}, default_hard=True)) == ["pid.available"]
 
 
@@ -109,7 +109,7 @@ def test_a_map_of_the_wrong_type_is_a_fault_and_not_a_default(hard: object) -> N
         read({"evictionHard": hard}, default_hard=True)
 
 
-def test_merging_is_only_asked_for_by_true() -> None:
+def test_only_true_merges() -> None:
     assert default_eviction_hard({"evictionHard": {}, "mergeDefaultEvictionSettings": "yes"}) == ({}, {})
 
 
@@ -128,7 +128,7 @@ def test_the_report_frequency_follows_an_explicit_update_frequency() -> None:
     assert report_frequency(both, update_was_set=True) == SECOND
 
 
-def test_containerfs_values_are_announced_as_ignored() -> None:
+def test_ignored_containerfs_values_are_warned_of() -> None:
     config = KubeletConfiguration(
         eviction_hard={"containerfs.available": "1Gi"}, eviction_soft={"containerfs.inodesFree": "5%"}
     )

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import msgspec
 
-from evictd.codec.kubelet_fields import IGNORED_FIELDS, ZERO_MEANS_DEFAULT, KubeletConfiguration
+from evictd.codec.config.kubelet_fields import IGNORED_FIELDS, ZERO_MEANS_DEFAULT, KubeletConfiguration
 
-CONFIGZ = Path(__file__).parent.parent / "data" / "samples" / "configz.json"
+CONFIGZ = Path(__file__).parents[1].parent / "data" / "samples" / "configz.json"
 
 
 def names() -> set[str]:

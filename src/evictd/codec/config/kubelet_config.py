@@ -1,33 +1,33 @@
-"""What a `KubeletConfiguration` asks of the eviction manager.
+"""Decodes `KubeletConfiguration` and builds the core's `EvictionConfig` from it.
 
-From fields by their YAML names to what the core obeys: strict reading, the two kinds of defaults (a zero in a file means
-'not set', an absent `evictionHard` means the default thresholds), and the thresholds. Everything wrong is said at once.
-What else the kubelet would refuse stands in `kubelet_validation`.
+Reads the fields strictly, applies the two kinds of defaults (a zero in a file means 'not set', an absent `evictionHard` means the
+default thresholds) and parses the thresholds. All faults are reported together. `kubelet_validation` has the kubelet's other
+checks.
 """
 
 from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from evictd.codec.kubelet_fields import IGNORED_FIELDS, ZERO_MEANS_DEFAULT, KubeletConfiguration
+from evictd.codec.config.kubelet_fields import IGNORED_FIELDS, ZERO_MEANS_DEFAULT, KubeletConfiguration
 from evictd.codec.strict import decode
-from evictd.core.config import EvictionConfig, ImageGCPolicy, Policy
-from evictd.core.duration import MINUTE
-from evictd.core.problem import Problem
-from evictd.core.threshold import Origin
-from evictd.core.threshold_config import (
+from evictd.core.model.config import EvictionConfig, ImageGCPolicy, Policy
+from evictd.core.model.problem import ConfigProblem
+from evictd.core.model.threshold import Origin
+from evictd.core.model.threshold_config import (
     DEFAULT_EVICTION_HARD,
     NODE_ALLOCATABLE_ENFORCEMENT_KEY,
     ThresholdMaps,
     parse_threshold_config,
 )
+from evictd.core.units.duration import MINUTE
 from evictd.errors import InputError
 
 
 def eviction_config(fields: Mapping[str, object], *, policy: Policy, default_hard: bool) -> EvictionConfig:
     """Read effective KubeletConfiguration fields, by their names in YAML.
 
-    A zero is a zero here, as in a scenario; only a file's zero means 'not set' (`with_file_defaults`). Without
+    A zero stays zero here, as in a scenario; only in a file it means 'not set' (`with_file_defaults`). Without
     `evictionHard` the kubelet's defaults apply if `default_hard`. Raises `InputError` with every problem.
     """
     config, problems = decode_kubelet(fields)
@@ -40,17 +40,17 @@ def eviction_config(fields: Mapping[str, object], *, policy: Policy, default_har
     return eviction
 
 
-def decode_kubelet(fields: Mapping[str, object]) -> tuple[KubeletConfiguration, list[Problem]]:
-    """Read the fields strictly; unknown ones and wrong types are problems, absent ones take their defaults."""
+def decode_kubelet(fields: Mapping[str, object]) -> tuple[KubeletConfiguration, list[ConfigProblem]]:
+    """Read the fields strictly: unknown fields and wrong types are problems, absent fields take their defaults."""
     known = {name: value for name, value in fields.items() if name not in {"apiVersion", "kind"}}
     return decode(KubeletConfiguration, known, ignored=IGNORED_FIELDS)
 
 
 def default_eviction_hard(fields: Mapping[str, object]) -> tuple[Mapping[str, object], dict[str, Origin]]:
-    """Give the hard map of a main file with the kubelet's defaults, and where its entries came from.
+    """Give the main file's `evictionHard` with the kubelet's defaults, and the origin of each added entry.
 
-    The defaults apply where the map is absent, or are merged into it where `mergeDefaultEvictionSettings` says so; a map
-    that is there, even an empty one, stands as it is otherwise.
+    The defaults apply if the map is absent, and are merged into it if `mergeDefaultEvictionSettings` is true. Otherwise a map
+    that is present, even an empty one, is not changed.
     """
     given = fields.get("evictionHard")
     if given is None:
@@ -62,7 +62,7 @@ def default_eviction_hard(fields: Mapping[str, object]) -> tuple[Mapping[str, ob
 
 
 def with_file_defaults(config: KubeletConfiguration) -> KubeletConfiguration:
-    """Put the default where a file said zero, as the kubelet's defaulting does (it cannot tell zero from absent)."""
+    """Replace zeros by defaults, as the kubelet does, which cannot distinguish zero from absent."""
     default = KubeletConfiguration()
     zero = {name: getattr(default, name) for name in ZERO_MEANS_DEFAULT if not getattr(config, name)}
     if config.pod_pids_limit < 0:
@@ -71,7 +71,7 @@ def with_file_defaults(config: KubeletConfiguration) -> KubeletConfiguration:
 
 
 def report_frequency(config: KubeletConfiguration, *, update_was_set: bool) -> int:
-    """Give `nodeStatusReportFrequency` in nanoseconds: 5m, or the update frequency where only that was set."""
+    """Give `nodeStatusReportFrequency` in nanoseconds: 5m, or the update frequency if only that was set."""
     if config.node_status_report_frequency:
         return config.node_status_report_frequency
     return int(config.node_status_update_frequency) if update_was_set else 5 * MINUTE
@@ -83,10 +83,10 @@ def build_eviction_config(
     policy: Policy = Policy.STANDARD,
     hard_origins: Mapping[str, Origin] | None = None,
     ignore_allocatable: bool = False,
-) -> tuple[EvictionConfig, list[Problem]]:
-    """Make what the core obeys, and list what is wrong with the eviction maps.
+) -> tuple[EvictionConfig, list[ConfigProblem]]:
+    """Build the core's configuration, and list the faults of the eviction maps.
 
-    `ignore_allocatable` is `--experimental-allocatable-ignore-eviction`: it hides `pods` from the thresholds.
+    `ignore_allocatable` is `--experimental-allocatable-ignore-eviction`: no threshold on allocatableMemory.available is added.
     """
     hidden = {NODE_ALLOCATABLE_ENFORCEMENT_KEY} if ignore_allocatable else set()
     maps = ThresholdMaps(
@@ -115,7 +115,7 @@ def build_eviction_config(
 
 
 def containerfs_warnings(config: KubeletConfiguration) -> Iterator[str]:
-    """Say which thresholds of the user are not used, because those of containerfs follow nodefs or imagefs."""
+    """Warn of the user's containerfs thresholds, which are replaced by those of nodefs or imagefs."""
     for kind, signals in (("hard", config.eviction_hard or {}), ("soft", config.eviction_soft)):
         for signal in signals:
             if signal.startswith("containerfs."):

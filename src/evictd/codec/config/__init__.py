@@ -1,0 +1,1 @@
+"""Decodes and validates the configuration documents, and encodes the core's configuration."""

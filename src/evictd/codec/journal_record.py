@@ -1,0 +1,107 @@
+"""Decodes what a journal line says happened, without the arguments of the core.
+
+`decode_entry` rebuilds the whole cycle, to decide it again. A history reads thousands of lines and needs their decisions, the
+evidence of the shell and a few fields of state and observation; everything else of a line is skipped by the parser.
+"""
+
+from typing import Any
+
+import msgspec
+
+from evictd.codec.journal import KIND
+from evictd.errors import InputError
+
+Plain = dict[str, Any]
+
+
+class _Part(msgspec.Struct, frozen=True, rename="camel"):
+    """A part of a line; fields that are not declared are skipped."""
+
+
+class RecordedVictim(_Part, frozen=True):
+    """A pod on its way out before the cycle."""
+
+    uid: str
+    full_name: str = ""
+
+
+class RecordedCollection(_Part, frozen=True):
+    """A collection before the cycle; `ended_at` is `None` while it ran."""
+
+    ended_at: int | None = None
+
+
+class RecordedPhase(_Part, frozen=True):
+    """The phase before the cycle."""
+
+    name: str = ""
+
+
+class RecordedState(_Part, frozen=True):
+    """What was remembered before the cycle."""
+
+    phase: RecordedPhase = RecordedPhase()
+    in_flight: tuple[RecordedVictim, ...] = ()
+    collections: dict[str, RecordedCollection] = {}
+    node_conditions: tuple[str, ...] = ()
+
+
+class RecordedOutcome(_Part, frozen=True):
+    """What one collector freed."""
+
+    action: str
+    freed_bytes: int = 0
+    removed: int = 0
+    error: str = ""
+    device: str | None = None
+
+
+class RecordedObservation(_Part, frozen=True):
+    """What became of earlier decisions."""
+
+    reclaimed: tuple[RecordedOutcome, ...] = ()
+    cleaned_up: tuple[str, ...] = ()
+
+
+class RecordedRefusal(_Part, frozen=True):
+    """An eviction that a disruption budget refused."""
+
+    pod: str
+    uid: str = ""
+    detail: str = ""
+
+
+class RecordedExtra(_Part, frozen=True):
+    """What the shell added."""
+
+    dry_run: bool = False
+    refused: tuple[RecordedRefusal, ...] = ()
+    last_words: dict[str, Plain] = {}
+    """Usage and the end of the logs of each new victim, by uid."""
+
+
+class JournalRecord(_Part, frozen=True):
+    """One line: `wall` is an RFC 3339 time, `now` nanoseconds of the boot-time clock."""
+
+    kind: str
+    wall: str
+    now: int
+    decisions: tuple[Plain, ...]
+    state: RecordedState
+    observation: RecordedObservation
+    findings: tuple[Plain, ...] = ()
+    extra: RecordedExtra = RecordedExtra()
+
+
+_LINE = msgspec.json.Decoder(JournalRecord)
+
+
+def decode_record(line: bytes) -> JournalRecord:
+    """Decode one line; raises `InputError` if it is cut short, damaged, or no journal line."""
+    try:
+        record = _LINE.decode(line)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise InputError(f"journal: {error}; the line is cut short, damaged or not of a journal") from error
+    if record.kind != KIND:
+        raise InputError(f'journal: not a journal line; one has "kind": "{KIND}"')
+    return record

@@ -1,0 +1,226 @@
+"""Decodes what a journal line says of the node's signals and of the evictions for them, for `evictd advise`.
+
+A day of a thousand nodes is read for it, so everything else of a line is skipped by the parser. The amounts are those of the
+cycle's own findings: what was available of each signal, and what its thresholds came to on that node.
+"""
+
+from dataclasses import dataclass, field
+
+import msgspec
+
+from evictd.codec.journal import KIND
+from evictd.core.model.signal import Resource, Signal
+from evictd.core.units.quantity import parse_quantity
+from evictd.errors import InputError, InvalidValueError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignalLevel:
+    """One signal in one cycle, in its own unit."""
+
+    available: int
+    capacity: int
+    hard: int | None = None
+    """What the hard threshold came to; `None` where there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """A pod that was evicted for a signal; `fill_rate` in units a second, 0 where it was not measured."""
+
+    uid: str
+    pod: str
+    signal: Signal
+    hard: bool
+    fill_rate: int = 0
+    stays: bool = False
+    """Whether the pod was not stopped: the decision is one of a dry run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedCycle:
+    """One cycle; `at` is nanoseconds of the boot-time clock, `wall` an RFC 3339 time."""
+
+    at: int
+    wall: str
+    levels: dict[Signal, SignalLevel] = field(default_factory=dict)
+    chosen: tuple[Chosen, ...] = ()
+    gone: frozenset[str] = frozenset()
+    """Uids of victims that have ended."""
+    outside_pods: dict[Resource, int] = field(default_factory=dict)
+    """What is in use and belongs to no pod: memory, disk space, PIDs; only where the node and every pod were measured."""
+
+
+class _Part(msgspec.Struct, frozen=True, rename="camel"):
+    """A part of a line; fields that are not declared are skipped."""
+
+
+class _Threshold(_Part, frozen=True):
+    signal: str
+    grace_period_nanoseconds: int = 0
+
+
+class _Finding(_Part, frozen=True):
+    kind: str
+    threshold: _Threshold | None = None
+    limit: str = ""
+    available: str = ""
+    capacity: str = ""
+
+
+class _Pod(_Part, frozen=True):
+    namespace: str
+    name: str
+    uid: str
+
+
+class _Because(_Part, frozen=True):
+    threshold: _Threshold | None = None
+    fill_rate: int | None = None
+
+
+class _Decision(_Part, frozen=True):
+    kind: str
+    pod: _Pod | None = None
+    because: _Because = _Because()
+    shortens: bool = False
+
+
+class _Memory(_Part, frozen=True):
+    working_set_bytes: int | None = None
+
+
+class _Fs(_Part, frozen=True):
+    time: str | None = None
+    available_bytes: int | None = None
+    capacity_bytes: int | None = None
+    used_bytes: int | None = None
+
+
+class _Processes(msgspec.Struct, frozen=True):
+    process_count: int | None = None
+
+
+class _PodStats(_Part, frozen=True):
+    memory: _Memory = _Memory()
+    ephemeral_storage: _Fs | None = msgspec.field(name="ephemeral-storage", default=None)
+    process_stats: _Processes = msgspec.field(name="process_stats", default=_Processes())
+
+
+class _Rlimit(_Part, frozen=True):
+    curproc: int | None = None
+
+
+class _Runtime(_Part, frozen=True):
+    image_fs: _Fs | None = None
+
+
+class _Node(_Part, frozen=True):
+    memory: _Memory = _Memory()
+    fs: _Fs | None = None
+    runtime: _Runtime = _Runtime()
+    rlimit: _Rlimit = _Rlimit()
+
+
+class _Summary(_Part, frozen=True):
+    node: _Node = _Node()
+    pods: tuple[_PodStats, ...] = ()
+
+
+class _Observation(_Part, frozen=True):
+    summary: _Summary = _Summary()
+    cleaned_up: tuple[str, ...] = ()
+
+
+class _Extra(_Part, frozen=True):
+    dry_run: bool = False
+
+
+class _Line(_Part, frozen=True):
+    kind: str
+    wall: str
+    now: int
+    decisions: tuple[_Decision, ...] = ()
+    findings: tuple[_Finding, ...] = ()
+    observation: _Observation = _Observation()
+    extra: _Extra = _Extra()
+
+
+_LINE = msgspec.json.Decoder(_Line)
+
+
+def decode_reading(line: bytes) -> RecordedCycle:
+    """Decode one line; raises `InputError` if it is cut short, damaged, or no journal line."""
+    try:
+        wire = _LINE.decode(line)
+        if wire.kind != KIND:
+            raise InputError(f'journal: not a journal line; one has "kind": "{KIND}"')
+        return RecordedCycle(
+            at=wire.now,
+            wall=wire.wall,
+            levels=_levels(wire.findings),
+            chosen=tuple(_chosen(wire.decisions, wire.extra)),
+            gone=frozenset(wire.observation.cleaned_up),
+            outside_pods=_outside_pods(wire.observation.summary),
+        )
+    except (msgspec.MsgspecError, InvalidValueError, ValueError, RecursionError) as error:
+        raise InputError(f"journal: {error}; the line is cut short, damaged or not of a journal") from error
+
+
+def _levels(findings: tuple[_Finding, ...]) -> dict[Signal, SignalLevel]:
+    levels: dict[Signal, SignalLevel] = {}
+    for found in findings:
+        if found.kind != "Threshold" or found.threshold is None:
+            continue
+        signal, limit = Signal(found.threshold.signal), parse_quantity(found.limit).value()
+        before = levels.get(signal)
+        is_hard = found.threshold.grace_period_nanoseconds == 0
+        levels[signal] = SignalLevel(
+            available=parse_quantity(found.available).value(),
+            capacity=parse_quantity(found.capacity).value(),
+            hard=limit if is_hard else None if before is None else before.hard,
+        )
+    return levels
+
+
+def _chosen(decisions: tuple[_Decision, ...], extra: _Extra) -> list[Chosen]:
+    return [
+        Chosen(
+            uid=each.pod.uid,
+            pod=f"{each.pod.namespace}/{each.pod.name}",
+            signal=Signal(each.because.threshold.signal),
+            hard=each.because.threshold.grace_period_nanoseconds == 0,
+            fill_rate=each.because.fill_rate or 0,
+            stays=extra.dry_run,
+        )
+        for each in decisions
+        if each.kind == "EvictPod" and not each.shortens and each.pod and each.because.threshold
+    ]
+
+
+def _outside_pods(summary: _Summary) -> dict[Resource, int]:
+    node, pods = summary.node, summary.pods
+    measured: dict[Resource, tuple[int | None, list[int | None]]] = {
+        Resource.MEMORY: (node.memory.working_set_bytes, [pod.memory.working_set_bytes for pod in pods]),
+        Resource.EPHEMERAL_STORAGE: (_disk_used(node), [_disk_used_by(pod.ephemeral_storage) for pod in pods]),
+        Resource.PIDS: (node.rlimit.curproc, [pod.process_stats.process_count for pod in pods]),
+    }
+    return {
+        resource: max(0, used - sum(each or 0 for each in by_pods))
+        for resource, (used, by_pods) in measured.items()
+        if used is not None and None not in by_pods
+    }
+
+
+def _disk_used(node: _Node) -> int | None:
+    """Give the used bytes of nodefs; `None` where images have a disk of their own, on which the pods' layers are as well."""
+    fs, image_fs = node.fs, node.runtime.image_fs
+    if fs is None or fs.capacity_bytes is None or fs.available_bytes is None:
+        return None
+    one_disk = image_fs is None or image_fs.capacity_bytes == fs.capacity_bytes
+    return fs.capacity_bytes - fs.available_bytes if one_disk else None
+
+
+def _disk_used_by(storage: _Fs | None) -> int | None:
+    """Give a pod's bytes; `None` where its folders were not walked, because the disk was calm."""
+    return None if storage is None or storage.time is None else storage.used_bytes

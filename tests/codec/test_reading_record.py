@@ -1,0 +1,62 @@
+"""What `advise` reads of a journal line."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evictd.codec.journal import encode_entry
+from evictd.codec.reading_record import RecordedCycle, decode_reading
+from evictd.core.eviction.synchronize import synchronize
+from evictd.core.model.observation import Observation
+from evictd.core.model.signal import Resource, Signal
+from evictd.core.model.state import State
+from evictd.core.model.stats import DiskUsage, FsStats, NodeStats, PodStats, RlimitStats
+from evictd.errors import InputError
+from tests.commands.test_replay import journal_of
+from tests.playbook import config
+
+MI, GI = 2**20, 2**30
+CONFIG = config(hard={"nodefs.available": "10%"})
+
+
+def test_levels_evictions_and_ends_are_read(tmp_path: Path) -> None:
+    lines = journal_of("memory-with-priorities", tmp_path / "journal.jsonl").read_bytes().splitlines()
+    readings = [decode_reading(line) for line in lines]
+    [evicting] = [each for each in readings if each.chosen]
+    [chosen] = evicting.chosen
+    assert (chosen.pod, chosen.signal, chosen.hard) == ("default/report", Signal.MEMORY_AVAILABLE, True)
+    level = evicting.levels[Signal.MEMORY_AVAILABLE]
+    assert (level.available, level.capacity, level.hard) == (429496729, 429496729 + 8160437862, 500 * MI)
+    pods = 2040109465 + 1717986918 + 2362232012 + 41943040
+    assert evicting.outside_pods == {Resource.MEMORY: 8160437862 - pods}
+    assert any("report" in each.gone for each in readings)
+    assert not chosen.stays
+    dry = lines[readings.index(evicting)].replace(b'"extra":{}', b'"extra":{"dryRun":true}')
+    assert decode_reading(dry).chosen[0].stays
+
+
+def reading_of(node: NodeStats, *pods: PodStats) -> RecordedCycle:
+    observation = Observation(node=node, pods=(), pod_stats={each.uid: each for each in pods})
+    step = synchronize(State(), observation, CONFIG, 0)
+    return decode_reading(
+        encode_entry(now=0, wall="", state=State(), observation=observation, config=CONFIG, step=step)
+    )
+
+
+def test_what_belongs_to_no_pod_is_read_where_everything_was_measured() -> None:
+    fs = FsStats(time=0, available_bytes=60 * GI, capacity_bytes=100 * GI)
+    node = NodeStats(name="n", fs=fs, image_fs=fs, rlimit=RlimitStats(time=0, max_pid=1000, current=300))
+    storage = DiskUsage(used_bytes=10 * GI, inodes_used=1)
+    pod = PodStats(uid="a", name="a", namespace="d", ephemeral_storage=storage, process_count=200, disk_time=0)
+    assert reading_of(node, pod).outside_pods == {Resource.EPHEMERAL_STORAGE: 30 * GI, Resource.PIDS: 100}
+    not_walked = replace(pod, uid="b", disk_time=None, process_count=None)
+    assert reading_of(node, pod, not_walked).outside_pods == {}
+    two_disks = replace(node, image_fs=replace(fs, capacity_bytes=200 * GI))
+    assert reading_of(two_disks, pod).outside_pods == {Resource.PIDS: 100}
+
+
+@pytest.mark.parametrize("line", [b"", b"{}", b"[]", b'{"kind":"x","wall":"","now":0}', b"\xff", b'{"now":1e400}'])
+def test_other_lines_are_refused(line: bytes) -> None:
+    with pytest.raises(InputError, match="journal"):
+        decode_reading(line)
