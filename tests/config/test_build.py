@@ -1,18 +1,22 @@
-"""Flags win over files, and every field reaches its place in the settings."""
+"""Flags override files, and every field reaches the settings."""
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from evictd.codec.config.kubelet_fields import WITHOUT_EFFECT, KubeletConfiguration
+from evictd.codec.strict import Duration
 from evictd.config.build import settings
 from evictd.config.flags import Flags, add_arguments, explicit_booleans, from_args
 from evictd.config.layers import Layers
 from evictd.config.settings import Settings
-from evictd.core.config import ContainerGCPolicy, ImageReclaim, Policy
-from evictd.core.duration import MINUTE, SECOND
-from evictd.core.quantity import parse_quantity
-from evictd.core.threshold import Origin
+from evictd.core.model.config import ContainerGCPolicy, ImageReclaim, Policy
+from evictd.core.model.threshold import Origin
+from evictd.core.units.duration import MINUTE, SECOND
+from evictd.core.units.quantity import parse_quantity
 from evictd.errors import InputError
 
 
@@ -55,10 +59,9 @@ def test_ignoring_eviction_in_allocatable_makes_no_allocatable_threshold() -> No
     assert len(build(fields).eviction.thresholds) == 2
     made = build(fields, None, "--experimental-allocatable-ignore-eviction")
     assert len(made.eviction.thresholds) == 1
-    assert made.enforce_node_allocatable == ("pods",)
 
 
-def test_the_deprecated_container_flags_are_heard() -> None:
+def test_the_deprecated_container_flags_are_obeyed() -> None:
     made = build(
         None,
         None,
@@ -75,17 +78,19 @@ def test_evictds_own_options_reach_the_core() -> None:
         {
             "decisionPolicy": "Kubelet",
             "housekeepingInterval": "3s",
+            "allowApiPodsStandalone": True,
             "reclaim": {"containers": False, "images": "Enough", "keepImages": ["a", "b"]},
         },
     )
     assert made.eviction.policy is Policy.KUBELET
     assert made.eviction.monitoring_period == made.housekeeping_interval == 3 * SECOND
     assert made.eviction.reclaim_containers is False
+    assert made.eviction.allow_api_pods_standalone
     assert made.eviction.reclaim_images is ImageReclaim.ENOUGH
     assert made.eviction.image_gc.keep == ("a", "b")
 
 
-def test_flags_win_over_evictds_document_and_keep_its_other_fields() -> None:
+def test_flags_override_evictds_document_and_keep_its_other_fields() -> None:
     made = build(None, {"cluster": {"kubeconfig": "/k", "taints": False}}, "--node-name=n", "--dry-run")
     assert (made.cluster.kubeconfig, made.cluster.node_name, made.cluster.taints) == ("/k", "n", False)
     assert not made.cluster.standalone
@@ -100,21 +105,75 @@ def test_the_shells_settings_come_from_the_kubelets_document() -> None:
             "cgroupDriver": "systemd",
             "kubeReserved": {"memory": "1Gi"},
             "nodeStatusUpdateFrequency": "3s",
-            "featureGates": {"MemoryQoS": True},
-            "memoryReservationPolicy": "TieredReservation",
-            "memorySwap": {"swapBehavior": "LimitedSwap"},
-            "singleProcessOOMKill": True,
+            "eventRecordQPS": 1,
+            "eventBurst": 2,
         }
     )
     assert made.image_service_endpoint == made.container_runtime_endpoint == "unix:///run/x.sock"
     assert made.static_pod_path == Path("/m")
-    assert made.cgroup_driver == "systemd"
     assert made.cgroup_root == "/"
     assert made.kube_reserved == {"memory": parse_quantity("1Gi")}
     assert made.node_status_report_frequency == made.node_status_update_frequency == 3 * SECOND
-    assert made.memory_qos
-    assert made.memory_swap_behavior == "LimitedSwap"
-    assert made.single_process_oom_kill is True
+    assert (made.cluster.event_record_qps, made.cluster.event_burst) == (1, 2)
+
+
+def test_fields_that_evictd_does_not_obey_are_listed_if_they_are_set() -> None:
+    assert build({"maxPods": 110, "memorySwap": {}}).without_effect == ()
+    assert build({"cgroupDriver": "systemd", "volumeStatsAggPeriod": "0s"}).without_effect == ("cgroupDriver",)
+    assert build(None, None, "--max-pods=5").without_effect == ("maxPods",)
+
+
+OTHER_VALUES: dict[str, object] = {
+    "evictionHard": {"pid.available": "5"},
+    "imageGCHighThresholdPercent": 90,
+    "evictionSoft": {"memory.available": "1Gi"},
+    "evictionSoftGracePeriod": {"memory.available": "1m"},
+    "evictionMinimumReclaim": {"memory.available": "1Mi"},
+    "enforceNodeAllocatable": ["pods"],
+    "systemReserved": {"memory": "1Gi"},
+    "kubeReserved": {"memory": "1Gi"},
+    "cgroupDriver": "systemd",
+    "memoryReservationPolicy": "TieredReservation",
+    "memorySwap": {"swapBehavior": "NoSwap"},
+    "memoryThrottlingFactor": 0.5,
+    "singleProcessOOMKill": True,
+    "featureGates": {"MemoryQoS": True},
+    "podLogsDir": "/logs",
+    "staticPodPath": "/static",
+    "containerRuntimeEndpoint": "unix:///other.sock",
+    "imageServiceEndpoint": "unix:///images.sock",
+    "imageMaximumGCAge": "1h",
+}
+
+
+@pytest.mark.parametrize("field", msgspec.structs.fields(KubeletConfiguration), ids=lambda one: one.encode_name)
+def test_every_field_is_obeyed_or_listed_as_without_effect(field: msgspec.structs.FieldInfo) -> None:
+    """A value other than the default changes the settings exactly for the fields that are not in `WITHOUT_EFFECT`."""
+    needed: dict[str, object] = {
+        "evictionHard": {"memory.available": "1Gi"},
+        "enforceNodeAllocatable": [],
+        "evictionSoft": {"memory.available": "2Gi"},
+        "evictionSoftGracePeriod": {"memory.available": "2m"},
+        "featureGates": {"MemoryQoS": True, "Other": True},
+        "cgroupRoot": "/root",
+    }
+    changed = {**needed, field.encode_name: _other_value(field)}
+    before, after = build(needed), build(changed)
+    same = replace(after, without_effect=()) == replace(before, without_effect=())
+    if field.name != "merge_default_eviction_settings":  # read with the file, before the settings are built
+        assert same == (field.name in WITHOUT_EFFECT)
+    if field.name in WITHOUT_EFFECT:
+        assert field.encode_name in after.without_effect
+
+
+def _other_value(field: msgspec.structs.FieldInfo) -> object:
+    if field.encode_name in OTHER_VALUES:
+        return OTHER_VALUES[field.encode_name]
+    if isinstance(field.default, bool):
+        return not field.default
+    if isinstance(field.default, Duration):
+        return "77s"
+    return 77 if isinstance(field.default, int) else "other"
 
 
 def test_the_report_frequency_is_five_minutes_where_nothing_was_set() -> None:
@@ -137,3 +196,76 @@ def test_a_fault_names_the_file_or_the_flag() -> None:
         build({"podsPerCore": -1}, {"x": 1}, "--max-pods=-1", "--dry-run=x", "--listen-address=1.2.3.4:5")
     sources = [line.partition(":")[0] for line in caught.value.problems]
     assert sources == ["--max-pods", "f.yaml", "f.yaml", "--listen-address", "--dry-run"]
+
+
+PRESSURE = {"resource": "memory", "above": "20%"}
+
+
+def test_pressure_makes_thresholds_behind_all_others() -> None:
+    fields = [PRESSURE, {**PRESSURE, "type": "some", "average": "1m", "for": "0s", "scope": "node", "above": "12.5%"}]
+    made = build({"evictionHard": {"memory.available": "1Gi"}, "enforceNodeAllocatable": []}, {"pressure": fields})
+    assert [str(each) for each in made.eviction.thresholds] == [
+        "memory.available<1Gi",
+        "pods.memory.full.avg10>20%",
+        "node.memory.some.avg60>12.5%",
+    ]
+    assert [(each.grace_period, each.hard) for each in made.eviction.thresholds[1:]] == [
+        (30 * SECOND, False),
+        (0, True),
+    ]
+    assert [warning for warning in made.warnings if "pressure" in warning] == [
+        "evictionMaxPodGracePeriod is 0: soft thresholds of pressure end pods at once; set it, such as 60, or hard: true"
+    ]
+    hard = build(None, {"pressure": [{**PRESSURE, "hard": True}]})
+    assert not [warning for warning in hard.warnings if "pressure" in warning]
+
+
+def test_pressure_has_no_effect_under_policy_kubelet() -> None:
+    made = build(None, {"decisionPolicy": "Kubelet", "pressure": [PRESSURE]})
+    assert "pressure has no effect: policy Kubelet has no thresholds on stalls" in made.warnings
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "told"),
+    [
+        ("above", "20", 'pressure[0].above: "20": is not a percentage between 0.01% and 100%'),
+        ("above", "100%", "pressure[0].above"),
+        ("above", "x%", "pressure[0].above"),
+        ("above", "nan%", "pressure[0].above"),
+        ("above", "0.001%", "pressure[0].above"),
+        ("average", "300s", "pressure[0].average: 5m0s: is no window of the kernel's averages"),
+        ("for", "-1s", "pressure[0].for: -1s: is negative"),
+        ("resource", "cpu", "pressure[0].resource"),
+    ],
+)
+def test_each_fault_of_a_pressure_threshold_is_named(field: str, value: str, told: str) -> None:
+    with pytest.raises(InputError) as caught:
+        build(None, {"pressure": [{**PRESSURE, field: value}]})
+    [line] = caught.value.problems
+    assert told in line
+
+
+def test_swap_makes_thresholds_behind_all_others() -> None:
+    fields = [{"available": "10%"}, {"available": "64Mi", "for": "5s", "hard": True}, {"available": "0%"}]
+    made = build({"evictionHard": {"memory.available": "1Gi"}, "enforceNodeAllocatable": []}, {"swap": fields})
+    assert [str(each) for each in made.eviction.thresholds] == [
+        "memory.available<1Gi",
+        "swap.available<10%",
+        "swap.available<64Mi",
+    ]
+    assert [(each.grace_period, each.hard) for each in made.eviction.thresholds[1:]] == [
+        (30 * SECOND, False),
+        (5 * SECOND, True),
+    ]
+    assert [warning for warning in made.warnings if "swap" in warning] == [
+        "evictionMaxPodGracePeriod is 0: soft thresholds of swap end pods at once; set it, such as 60, or hard: true"
+    ]
+    kubelet = build(None, {"decisionPolicy": "Kubelet", "swap": fields})
+    assert "swap has no effect: policy Kubelet has no thresholds on swap" in kubelet.warnings
+
+
+def test_a_stall_signal_is_no_signal_of_the_kubelets_maps() -> None:
+    with pytest.raises(InputError, match="unsupported eviction signal"):
+        build({"evictionHard": {"pods.memory.full.avg10": "20%"}}, None)
+    with pytest.raises(InputError, match="unsupported eviction signal"):
+        build({"evictionHard": {"swap.available": "20%"}}, None)

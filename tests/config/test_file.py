@@ -1,4 +1,4 @@
-"""Files are read whole or refused in one line a fault, whatever is in them."""
+"""Any file is read completely or refused with one line per fault."""
 
 import os
 from pathlib import Path
@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evictd.codec.strict import Word
-from evictd.config.file import MAX_BYTES, dump_yaml, load, parse_documents, read_documents
+from evictd.config.file import MAX_BYTES, dump_yaml, load, load_yaml, parse_documents, read_documents
 from evictd.config.flags import Flags
-from evictd.core.config import EvictionConfig, ImageReclaim
-from evictd.core.threshold import Origin
+from evictd.core.model.config import EvictionConfig, ImageReclaim
+from evictd.core.model.threshold import Origin
 from evictd.errors import ExitCode, InputError
 
 KUBELET = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
@@ -38,12 +38,12 @@ def refusal(path: Path, flags: Flags | None = None) -> tuple[str, ...]:
 # --- documents --------------------------------------------------------------------------------------------------------
 
 
-def test_two_documents_in_either_order_say_the_same(tmp_path: Path) -> None:
-    kubelet, evictd = KUBELET + "maxPods: 5\n", EVICTD + "dryRun: true\n"
+def test_two_documents_give_the_same_in_either_order(tmp_path: Path) -> None:
+    kubelet, evictd = KUBELET + "eventBurst: 5\n", EVICTD + "dryRun: true\n"
     first = load(write(tmp_path, f"{kubelet}---\n{evictd}"))
     second = load(write(tmp_path, f"---\n{evictd}---\n{kubelet}---\n"))
     assert first == second
-    assert (first.max_pods, first.dry_run) == (5, True)
+    assert (first.cluster.event_burst, first.dry_run) == (5, True)
 
 
 @pytest.mark.parametrize("text", [KUBELET, EVICTD, ""])
@@ -74,7 +74,7 @@ def test_what_a_running_kubelet_reports_loads_unchanged() -> None:
 
 
 def test_a_byte_order_mark_does_no_harm(tmp_path: Path) -> None:
-    assert load(write(tmp_path, b"\xef\xbb\xbf" + KUBELET.encode())).max_pods == 110
+    assert load(write(tmp_path, b"\xef\xbb\xbf" + KUBELET.encode())).cluster.event_burst == 100
 
 
 def test_unquoted_yaml_words_and_dates_stay_texts() -> None:
@@ -104,13 +104,13 @@ def test_unquoted_yaml_words_and_dates_stay_texts() -> None:
             'apiVersion: "evictd.io/v1": is not the version of EvictdConfiguration; give evictd.io/v1alpha1',
         ),
         ("- a\n", "the document: ['a']: is not a map of fields; begin it with apiVersion and kind"),
-        (KUBELET + "maxPods: 1\nmaxPods: 2\n", "maxPods: stands there twice; keep one of them"),
+        (KUBELET + "maxPods: 1\nmaxPods: 2\n", "maxPods: appears twice; keep one of them"),
         (
             KUBELET + "evictionHard: {pid.available: '1', pid.available: '2'}\n",
-            "evictionHard.pid.available: stands there twice; keep one of them",
+            "evictionHard.pid.available: appears twice; keep one of them",
         ),
-        (KUBELET + "---\n" + KUBELET, "document 2: KubeletConfiguration: stands there twice; keep one of them"),
-        (KUBELET + "5: a\n", "the document: 5: is no name of a field; put it in quotes"),
+        (KUBELET + "---\n" + KUBELET, "document 2: KubeletConfiguration: appears twice; keep one of them"),
+        (KUBELET + "5: a\n", "the document: 5: is not the name of a field; put it in quotes"),
         (
             KUBELET + "evictionHarf: {}\n",
             "evictionHarf: unknown field; did you mean evictionHard?",
@@ -126,7 +126,7 @@ def test_unquoted_yaml_words_and_dates_stay_texts() -> None:
                 "write the value without a tag"
             ),
         ),
-        (KUBELET + "address: *x\n", "line 3, column 10: found undefined alias; see to the indentation and the quotes"),
+        (KUBELET + "address: *x\n", "line 3, column 10: found undefined alias; check the indentation and the quotes"),
         ("[" * 100_000, "line 1: is nested more than 50 levels deep; make it flat"),
         ('{"a":' * 100_000, "line 1: is nested more than 50 levels deep; make it flat"),
         (KUBELET + "address: &a [*a]\n", "the document: is nested more than 50 levels deep; make it flat"),
@@ -137,7 +137,7 @@ def test_a_bad_document_is_refused_in_one_line(tmp_path: Path, text: str, line: 
     assert refusal(path)[0] == f"{path}: {line}"
 
 
-def test_a_bomb_of_aliases_is_refused_without_being_blown_up(tmp_path: Path) -> None:
+def test_a_bomb_of_aliases_is_refused_without_expanding_it(tmp_path: Path) -> None:
     lines = ["a0: &a0 [x]"]
     lines += [f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]" for level in range(1, 30)]
     path = write(tmp_path, KUBELET + "\n".join(lines))
@@ -208,7 +208,7 @@ def test_all_faults_of_both_documents_are_reported_at_once(tmp_path: Path) -> No
 
 
 def outcome(path: Path) -> tuple[str, ...] | None:
-    """What is wrong, or `None` if nothing is; any other exception fails the test."""
+    """Give the faults, or `None` if there is none; any other exception fails the test."""
     try:
         load(path)
     except InputError as error:
@@ -218,9 +218,7 @@ def outcome(path: Path) -> tuple[str, ...] | None:
 
 @settings(deadline=None)
 @given(st.binary(max_size=200))
-def test_whatever_the_bytes_the_answer_is_settings_or_a_refusal(
-    tmp_path_factory: pytest.TempPathFactory, raw: bytes
-) -> None:
+def test_any_bytes_give_settings_or_an_input_error(tmp_path_factory: pytest.TempPathFactory, raw: bytes) -> None:
     path = tmp_path_factory.getbasetemp() / "any.yaml"
     path.write_bytes(raw)
     found = outcome(path)
@@ -239,7 +237,7 @@ FIELDS = st.sampled_from(
 
 @settings(deadline=None)
 @given(st.dictionaries(FIELDS, VALUES, max_size=4))
-def test_whatever_the_types_the_answer_is_settings_or_a_refusal(
+def test_any_types_give_settings_or_an_input_error(
     tmp_path_factory: pytest.TempPathFactory, fields: dict[str, object]
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "types.yaml"
@@ -276,19 +274,19 @@ def test_a_drop_in_adds_to_the_defaulted_map(tmp_path: Path) -> None:
     assert len(origins) == 6
 
 
-def test_a_null_in_a_drop_in_removes_the_map_for_good(tmp_path: Path) -> None:
+def test_a_null_in_a_drop_in_removes_the_map(tmp_path: Path) -> None:
     flags = drop_ins(tmp_path, a="evictionHard: null\n", b="mergeDefaultEvictionSettings: true\n")
     assert hard(write(tmp_path, KUBELET), flags) == {}
 
 
 def test_drop_ins_apply_in_lexical_order_sub_folders_included(tmp_path: Path) -> None:
-    flags = drop_ins(tmp_path, a="maxPods: 1\n", c="maxPods: 3\n")
+    flags = drop_ins(tmp_path, a="eventBurst: 1\n", c="eventBurst: 3\n")
     assert flags.config_dir is not None
     (flags.config_dir / "b").mkdir()
-    write(flags.config_dir / "b", KUBELET + "maxPods: 2\npodsPerCore: 2\n", "z.conf")
+    write(flags.config_dir / "b", KUBELET + "eventBurst: 2\neventRecordQPS: 2\n", "z.conf")
     write(flags.config_dir, "not: read", "d.yaml")
     settings = load(None, flags)
-    assert (settings.max_pods, settings.pods_per_core) == (3, 2)
+    assert (settings.cluster.event_burst, settings.cluster.event_record_qps) == (3, 2)
 
 
 def test_a_fault_names_the_drop_in_it_came_from(tmp_path: Path) -> None:
@@ -315,7 +313,7 @@ def test_a_missing_drop_in_folder_is_refused(tmp_path: Path) -> None:
 
 def test_documents_can_be_read_for_other_purposes(tmp_path: Path) -> None:
     assert read_documents(write(tmp_path, "a: 1\n---\nb: [2]\n")) == [{"a": 1}, {"b": [2]}]
-    with pytest.raises(InputError, match="stands there twice"):
+    with pytest.raises(InputError, match="appears twice"):
         read_documents(write(tmp_path, "a: 1\na: 2\n"))
 
 
@@ -325,3 +323,11 @@ def test_what_is_dumped_reads_back(value: object) -> None:
     documents, problems = parse_documents(dump_yaml({"v": value}), "F")
     assert problems == []
     assert documents == [{"v": value}]
+
+
+def test_a_manifest_may_be_yaml() -> None:
+    assert load_yaml("kind: Pod\n") == {"kind": "Pod"}
+    assert load_yaml("") is None
+    for faulty in ("a: [1\n", "a: 1\na: 2\n"):
+        with pytest.raises(InputError, match=r"manifest|twice"):
+            load_yaml(faulty)

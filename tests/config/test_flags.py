@@ -1,12 +1,12 @@
-"""Flags have the kubelet's names and syntax, and every fault of them is collected."""
+"""Flags have the kubelet's names and syntax, and all their faults are collected."""
 
 import argparse
 
 import pytest
 
 from evictd.config.flags import FLAGS, Flags, add_arguments, explicit_booleans, from_args, parse_pairs
-from evictd.core.config import Policy
-from evictd.core.duration import SECOND
+from evictd.core.model.config import Policy
+from evictd.core.units.duration import SECOND
 from evictd.errors import InvalidValueError
 
 
@@ -36,7 +36,7 @@ def test_threshold_lists_are_split_as_the_kubelet_splits_them(text: str, pairs: 
 
 
 @pytest.mark.parametrize("separator", ["<", "="])
-def test_a_pair_without_its_separator_is_refused_in_the_kubelets_words(separator: str) -> None:
+def test_a_pair_without_its_separator_is_refused_with_the_kubelets_text(separator: str) -> None:
     with pytest.raises(InvalidValueError) as caught:
         parse_pairs(["memory.available>1Gi"], separator)
     assert str(caught.value) == f"malformed pair, expect string{separator}string"
@@ -84,7 +84,7 @@ def test_booleans_take_a_value_only_after_an_equals_sign(arguments: list[str], v
     assert read(*arguments).evictd == {"dry_run": value}
 
 
-def test_what_follows_two_dashes_is_left_alone() -> None:
+def test_arguments_after_two_dashes_are_not_changed() -> None:
     assert explicit_booleans(["--dry-run", "--", "--dry-run"]) == ["--dry-run=true", "--", "--dry-run"]
 
 
@@ -98,7 +98,7 @@ def test_what_follows_two_dashes_is_left_alone() -> None:
         ("--max-pods=" + "9" * 5000, f'--max-pods: "{"9" * 55}...": is no whole number; give N'),
         (
             "--housekeeping-interval=5",
-            '--housekeeping-interval: "5": time: missing unit in duration "5"; give DURATION',
+            '--housekeeping-interval: "5": time: missing unit in duration "5"; give a duration with its unit, such as 5s',
         ),
         (
             "--eviction-hard=memory.available>1Gi",
@@ -115,6 +115,6 @@ def test_all_faults_are_found_at_once() -> None:
     assert len(read("--max-pods=x", "--dry-run=y", "--eviction-soft=z").problems) == 3
 
 
-def test_every_flag_knows_where_its_value_goes() -> None:
+def test_every_flag_sets_an_existing_attribute() -> None:
     assert len({flag.name for flag in FLAGS}) == len(FLAGS)
     assert len({(flag.part, flag.attribute) for flag in FLAGS}) == len(FLAGS)

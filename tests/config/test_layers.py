@@ -1,11 +1,11 @@
-"""Documents are sorted by kind, the default thresholds put in, and drop-ins merged over."""
+"""Documents are sorted by kind, default thresholds are added, and drop-ins are merged."""
 
 import pytest
 
-from evictd.codec import evictd_config, kubelet_fields
+from evictd.codec.config import evictd_config, kubelet_fields
 from evictd.config.layers import Layers, drop_in, main_layers, merge_patch
-from evictd.core.threshold import Origin
-from evictd.core.threshold_config import DEFAULT_EVICTION_HARD
+from evictd.core.model.threshold import Origin
+from evictd.core.model.threshold_config import DEFAULT_EVICTION_HARD
 
 
 def kubelet(**fields: object) -> dict[str, object]:
@@ -33,13 +33,13 @@ def test_merge_patches_follow_rfc_7386(
     assert merge_patch(target, patch) == merged
 
 
-def test_the_default_map_is_put_where_none_stands() -> None:
+def test_an_absent_map_gets_the_defaults() -> None:
     layers = main_layers([kubelet()], [], "f")
     assert layers.kubelet["evictionHard"] == DEFAULT_EVICTION_HARD
     assert set(layers.hard_origins.values()) == {Origin.DEFAULT}
 
 
-def test_both_kinds_find_their_place() -> None:
+def test_both_kinds_are_sorted() -> None:
     layers = main_layers([evictd(dryRun=True), kubelet(evictionHard={})], [], "f")
     assert (layers.evictd["dryRun"], layers.kubelet["evictionHard"], layers.problems) == (True, {}, ())
 

@@ -1,12 +1,14 @@
-"""What is allowed, but most likely not meant, is found; what is meant is left alone."""
+"""Lints find thresholds that are valid but probably not intended, and no others."""
 
 import pytest
 
-from evictd.config.lint import Lint, Surroundings, limit_on, lint, low_watermark_pages, value_text
-from evictd.core.quantity import of_bytes, parse_quantity
-from evictd.core.signal import Filesystem, Signal
-from evictd.core.threshold import Operator, Origin, Threshold, ThresholdValue, float32
-from evictd.core.threshold_config import ThresholdMaps, parse_threshold_config, parse_threshold_value
+from evictd.config.lint import lint, low_watermark_pages, without_effect
+from evictd.config.lint_model import Lint, Surroundings
+from evictd.core.model.signal import Filesystem, Signal
+from evictd.core.model.threshold import Operator, Origin, Threshold, ThresholdValue, stall_threshold
+from evictd.core.model.threshold_config import ThresholdMaps, parse_threshold_config
+from evictd.core.units.duration import SECOND
+from evictd.core.units.quantity import of_bytes, of_count, parse_quantity
 
 GIB = 2**30
 
@@ -38,7 +40,7 @@ def test_a_complete_configuration_has_no_findings() -> None:
     assert found(COMPLETE) == []
 
 
-def test_every_finding_says_what_to_do() -> None:
+def test_every_finding_has_a_remedy() -> None:
     findings = lint((), Surroundings())
     assert len(findings) == 5
     assert all(finding.message and finding.remedy for finding in findings)
@@ -94,13 +96,13 @@ def test_one_threshold_above_the_kubelets_is_enough() -> None:
     assert found(COMPLETE, {"memory.available": "1Gi"}, around) == []
 
 
-def test_what_only_the_kubelet_watches_is_its_own() -> None:
+def test_a_signal_that_only_the_kubelet_has_is_no_finding() -> None:
     rest = {key: value for key, value in COMPLETE.items() if key != "pid.available"}
     around = Surroundings(kubelet=thresholds({"pid.available": "10%"}))
     assert found(rest, around=around) == [(Lint.NO_PID_THRESHOLD, "pid.available")]
 
 
-def test_inert_and_derived_thresholds_are_no_reason_to_speak() -> None:
+def test_inert_and_derived_thresholds_are_no_findings() -> None:
     inert = Threshold(signal=Signal.PID_AVAILABLE, value=ThresholdValue(), operator=Operator.NONE)
     derived = Threshold(
         signal=Signal.ALLOCATABLE_MEMORY_AVAILABLE,
@@ -127,25 +129,60 @@ Node 0, zone   Normal
 """
 
 
+@pytest.mark.parametrize(("value", "met"), [("200", False), ("201", True), ("0.5%", False), ("5%", True)])
+def test_a_pid_threshold_within_the_kernels_reserve_is_found(value: str, met: bool) -> None:
+    around = Surroundings(capacities={Signal.PID_AVAILABLE: of_count(32768)}, unusable_pids=200)
+    expected = [] if met else [(Lint.PID_THRESHOLD_NEVER_MET, "pid.available")]
+    assert found({**COMPLETE, "pid.available": value}, around=around) == expected
+
+
+def test_without_a_reserve_every_pid_threshold_can_be_met() -> None:
+    assert found({**COMPLETE, "pid.available": "1"}, around=Surroundings()) == []
+
+
 def test_the_low_watermarks_of_all_zones_are_summed() -> None:
     assert low_watermark_pages(ZONEINFO) == 20041
     assert low_watermark_pages("") is None
     assert low_watermark_pages("  low  x\nlow 5") is None
 
 
-def test_a_percentage_of_an_unknown_capacity_has_no_amount() -> None:
-    (threshold,) = thresholds({"nodefs.available": "10%"})
-    assert limit_on(threshold, {}) is None
-    assert limit_on(threshold, {Signal.NODEFS_AVAILABLE: of_bytes(1000)}) == of_bytes(100)
+def test_each_field_without_effect_is_a_warning() -> None:
+    assert without_effect(("maxPods",)) == ("maxPods has no effect on evictd; only the kubelet obeys it",)
 
 
-@pytest.mark.parametrize("text", ["10%", "5.5%", "0.333%", "500Mi", "1e3", "100.0%", "12.5%", "0.0001%"])
-def test_values_are_written_as_they_were_read(text: str) -> None:
-    value = parse_threshold_value(Signal.PID_AVAILABLE, text)
-    assert value is not None
-    assert value_text(value.quantity, value.fraction) == text.replace(".0%", "%")
+def stalls(*bounds: tuple[int, int, bool], signal: Signal = Signal.PODS_MEMORY_FULL_10) -> tuple[Threshold, ...]:
+    """Thresholds by hundredths of a percent, seconds, and whether they are hard."""
+    made = (stall_threshold(signal, above, duration=seconds * SECOND, hard=hard) for above, seconds, hard in bounds)
+    return (*thresholds(COMPLETE), *made)
 
 
-def test_a_fraction_that_is_no_number_is_written_as_one() -> None:
-    assert value_text(None, float("nan")) == "nan%"
-    assert value_text(None, float32(0.0)) == "0%"
+def test_a_stall_that_the_kernel_does_not_report_is_found() -> None:
+    """As on cgroup v1; only where the node was read."""
+    read = Surroundings(available={Signal.MEMORY_AVAILABLE: of_bytes(GIB)})
+    [finding] = lint(stalls((2000, 20, False)), read)
+    assert (finding.lint, finding.remedy) == (
+        Lint.STALL_NOT_OBSERVED,
+        "boot with psi=1 and cgroup v2, or set scope: node",
+    )
+    [node] = lint(stalls((2000, 20, False), signal=Signal.NODE_IO_SOME_60), read)
+    assert node.remedy == "boot with psi=1"
+    observed = Surroundings(available={Signal.PODS_MEMORY_FULL_10: of_count(10_000)})
+    assert not lint(stalls((2000, 20, False)), observed)
+    assert not lint(stalls((2000, 20, False)), Surroundings())
+
+
+def test_a_threshold_on_swap_where_there_is_none_is_found() -> None:
+    swap = Threshold(signal=Signal.SWAP_AVAILABLE, value=ThresholdValue(fraction=0.1))
+    without = Surroundings(available={Signal.MEMORY_AVAILABLE: of_bytes(GIB)})
+    [finding] = lint((*thresholds(COMPLETE), swap), without)
+    assert (finding.lint, finding.message) == (Lint.SWAP_NOT_OBSERVED, "cannot be met here: the node has no swap")
+    assert not lint((*thresholds(COMPLETE), swap), Surroundings(available={Signal.SWAP_AVAILABLE: of_bytes(GIB)}))
+    assert not lint((*thresholds(COMPLETE), swap), Surroundings())
+
+
+def test_a_soft_stall_threshold_that_never_acts_first_is_found() -> None:
+    """The hard one is met at a smaller share, and no later."""
+    [finding] = lint(stalls((1000, 20, True), (2000, 20, False)), Surroundings())
+    assert finding.message == "the soft threshold 20% is not below the hard one 10%: it can never act first"
+    assert not lint(stalls((1000, 60, True), (2000, 20, False)), Surroundings())
+    assert not lint(stalls((2000, 20, True), (1000, 20, False)), Surroundings())

@@ -1,4 +1,4 @@
-"""The JSON Schema that is checked in is that of the types, and every sample validates against it, loads and is documented."""
+"""The JSON Schema in the repository is generated from the types; every sample loads and validates against it."""
 
 import json
 from collections.abc import Iterator
@@ -9,15 +9,16 @@ import jsonschema
 import msgspec
 import pytest
 
-from evictd.codec.evictd_config import EvictdConfiguration
-from evictd.codec.kubelet_fields import KubeletConfiguration
+from evictd.codec.config.evictd_config import EvictdConfiguration
+from evictd.codec.config.kubelet_fields import KubeletConfiguration
 from evictd.codec.strict import Duration
+from evictd.commands.check import check
 from evictd.config.file import load, read_documents
 from evictd.config.flags import FLAGS
+from evictd.config.lint_model import Severity
 from evictd.config.schema import dump_schema, json_schema
-from evictd.core.duration import MINUTE
-from evictd.core.quantity import parse_quantity
-from evictd.offline.check import check
+from evictd.core.units.duration import MINUTE
+from evictd.core.units.quantity import parse_quantity
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = sorted((ROOT / "config").glob("*.yaml"))
@@ -51,9 +52,10 @@ def test_every_sample_loads_without_warnings_and_validates(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
-def test_the_samples_show_what_they_preach(path: Path, tmp_path: Path) -> None:
-    """Lint finds nothing on an unknown node, but for the documentation's example, which says so itself."""
-    lints = [finding.lint.value for finding in check(load(path), tmp_path, layout="dedicated").findings]
+def test_the_samples_have_no_lint_findings(path: Path, tmp_path: Path) -> None:
+    """Except the documentation's example, whose comment says so. Errors depend on how large this machine's disk is."""
+    findings = check(load(path), tmp_path, layout="dedicated").findings
+    lints = [finding.lint.value for finding in findings if finding.severity is Severity.WARNING]
     assert lints == (
         [] if path.stem != "hard-with-minimum-reclaim" else [*["FilesystemWithoutThreshold"] * 2, "NoPIDThreshold"]
     )
@@ -75,11 +77,11 @@ def test_the_first_example_of_the_documentation() -> None:
         assert found[signal] == (parse_quantity(limit), parse_quantity(reclaim))
 
 
-def test_the_second_example_has_graces_of_five_minutes_and_no_pod_grace() -> None:
+def test_the_second_example_has_grace_periods_of_five_minutes_and_lets_pods_end() -> None:
     eviction = load(ROOT / "config/hard-and-soft.yaml").eviction
     graces = {one.grace_period for one in eviction.thresholds if not one.hard}
     assert graces == {5 * MINUTE}
-    assert (eviction.max_pod_grace_period_seconds, eviction.pressure_transition_period) == (0, 5 * MINUTE)
+    assert (eviction.max_pod_grace_period_seconds, eviction.pressure_transition_period) == (60, 5 * MINUTE)
 
 
 HEAD = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
@@ -123,7 +125,8 @@ def field_paths(cls: Any, prefix: str = "") -> Iterator[str]:
 
 
 def test_the_documentation_has_every_field_and_every_flag() -> None:
-    text = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
+    pages = [ROOT / "docs/reference" / name for name in ("configuration.md", "flags.md")]
+    text = "".join(page.read_text(encoding="utf-8") for page in pages)
     wanted = [
         *field_paths(KubeletConfiguration),
         *field_paths(EvictdConfiguration),

@@ -1,1 +1,1 @@
-"""What was asked: files and flags, read into one value of settings."""
+"""Reads the configuration files and flags into one `Settings` value."""

@@ -1,11 +1,13 @@
-"""What a YAML or JSON file says, as plain maps, lists and scalars, however hostile the file is.
+"""Reads YAML and JSON files as plain maps, lists and scalars, and loads the configuration.
 
-Bounded before it is parsed (size, depth, number of values with aliases counted as often as they are used), no tags beyond the
-plain ones, no key twice, no key that is not a text. Every fault is one line with the file's name.
+Safe for hostile files: size, depth and number of values are bounded, and an alias counts as often as it is used. Tags beyond the
+plain ones, duplicate keys and keys that are not texts are faults. Each fault is one line with the file's name.
 """
 
 import json
 import os
+import stat
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +20,7 @@ from evictd.config.build import settings
 from evictd.config.flags import NO_FLAGS, Flags
 from evictd.config.layers import Layers, drop_in, main_layers
 from evictd.config.settings import Settings
-from evictd.core.problem import Problem, shown
+from evictd.core.model.problem import ConfigProblem, shown
 from evictd.errors import InputError
 
 MAX_BYTES = 2**20
@@ -32,42 +34,74 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _Pairs(list[tuple[object, object]]):
-    """A map before its keys were looked at."""
+    """A map whose keys are not checked yet."""
+
+
+STANDARD_INPUT = Path("-")
+"""Instead of a file: what is piped into the program, read once."""
+
+
+def shown_path(path: Path) -> str:
+    """Give a path as messages name it."""
+    return "standard input" if path == STANDARD_INPUT else str(path)
 
 
 def read_documents(path: Path, *, max_bytes: int = MAX_BYTES, max_values: int = _MAX_VALUES) -> list[object]:
-    """Read every document of a YAML or JSON file; empty ones are left out. Raises `InputError` with every fault."""
-    documents, problems = parse_documents(read_text(path, max_bytes=max_bytes), str(path), max_values=max_values)
+    """Read every document of a YAML or JSON file; empty documents are left out. Raises `InputError` with every fault."""
+    return documents_of(read_text(path, max_bytes=max_bytes), path, max_values=max_values)
+
+
+def documents_of(text: str, path: Path, *, max_values: int) -> list[object]:
+    """Parse every document of the text of a file as `read_documents` does."""
+    name = shown_path(path)
+    documents, problems = parse_documents(text, name, max_values=max_values)
     if problems:
-        raise InputError(tuple(f"{path}: {problem}" for problem in problems))
+        raise InputError(tuple(f"{name}: {problem}" for problem in problems))
     return documents
 
 
 def read_text(path: Path, *, max_bytes: int = MAX_BYTES) -> str:
-    """Read a UTF-8 file of bounded size. Raises `InputError`."""
-    try:
-        with path.open("rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            raw = b"" if size > max_bytes else file.read(max_bytes + 1)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from error
+    """Read a UTF-8 file, or standard input, of bounded size. Raises `InputError`."""
+    size, raw = _read_standard_input(max_bytes) if path == STANDARD_INPUT else _read_file(path, max_bytes)
+    name = shown_path(path)
     if size > max_bytes or len(raw) > max_bytes:
         much = f"{max(size, len(raw))} bytes" if size > max_bytes else "the file"
-        raise InputError(f"{path}: {much}: is too large; at most {max_bytes} bytes are read")
+        raise InputError(f"{name}: {much}: is too large; at most {max_bytes} bytes are read")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}: byte {error.start}: is not UTF-8; save the file as UTF-8") from error
+        raise InputError(f"{name}: byte {error.start}: is not UTF-8; save the file as UTF-8") from error
 
 
-def parse_documents(text: str, name: str, *, max_values: int = _MAX_VALUES) -> tuple[list[object], list[Problem]]:
-    """Parse JSON, or YAML of any number of documents, and list what is wrong with it.
+def _read_standard_input(max_bytes: int) -> tuple[int, bytes]:
+    """Read what is piped in. Nothing is a fault: a second reading, at a daemon's reload, must not be taken for an empty file."""
+    raw = b"" if sys.stdin is None else sys.stdin.buffer.read(max_bytes + 1)
+    if not raw.strip():
+        raise InputError("standard input: is empty; it can be read once only")
+    return 0, raw
 
-    Raises `InputError`, with `name` in its line, where nothing can be read at all.
+
+def _read_file(path: Path, max_bytes: int) -> tuple[int, bytes]:
+    """Give the size of a file and its content, of a file that is too large only the size."""
+    try:
+        # Without O_NONBLOCK, opening a pipe without a writer would block forever.
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise InputError(f"{path}: is no regular file; save its content in one, or pipe it in and give -")
+            return status.st_size, b"" if status.st_size > max_bytes else file.read(max_bytes + 1)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from error
+
+
+def parse_documents(text: str, name: str, *, max_values: int = _MAX_VALUES) -> tuple[list[object], list[ConfigProblem]]:
+    """Parse one JSON document or any number of YAML documents, and list their faults.
+
+    Raises `InputError`, with `name` in its text, if the syntax is invalid.
     """
     try:
         raw = _parse_json(text)
-    except (ValueError, RecursionError):  # not JSON: YAML says what is wrong with it, if anything is
+    except (ValueError, RecursionError):  # not JSON: the YAML parser accepts it or reports the fault
         raw = _parse_yaml(text, name, max_values)
     reader = _Reader(left=max_values)
     documents = [reader.plain(one, "", 0) for one in raw]
@@ -98,12 +132,12 @@ def _yaml_fault(error: yaml.MarkedYAMLError, text: str) -> str:
         return problem
     line = text.split("\n")[mark.line : mark.line + 1]
     tab = any("\t" in one[: mark.column + 1] for one in line)
-    remedy = "indent with spaces, not tabs" if tab else "see to the indentation and the quotes"
+    remedy = "indent with spaces, not tabs" if tab else "check the indentation and the quotes"
     return f"line {mark.line + 1}, column {mark.column + 1}: {problem}" + ("" if ";" in problem else f"; {remedy}")
 
 
 def _bound(text: str, name: str, max_values: int) -> None:
-    """Refuse what would exhaust the composer; aliases are counted later, as often as they are used."""
+    """Refuse documents that would exhaust the composer; the expansion of aliases is bounded later."""
     depth = 0
     for count, event in enumerate(yaml.parse(text, Loader=_LOADER)):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -124,29 +158,29 @@ _TOO_DEEP = f"is nested more than {_MAX_DEPTH} levels deep; make it flat"
 
 
 class _Composer:
-    """Makes values of nodes; an alias gives the very same value again, so that a bomb stays small."""
+    """Converts YAML nodes to values; an alias gives the same object again, so that an alias bomb stays small."""
 
     def __init__(self) -> None:
         self._scalars = yaml.SafeLoader("")
-        self._made: dict[int, object] = {}
+        self._values: dict[int, object] = {}
 
     def value(self, node: yaml.Node | None) -> object:
         if node is None:
             return None
-        if id(node) not in self._made:
-            self._make(node)
-        return self._made[id(node)]
+        if id(node) not in self._values:
+            self._build(node)
+        return self._values[id(node)]
 
-    def _make(self, node: yaml.Node) -> None:
+    def _build(self, node: yaml.Node) -> None:
         if isinstance(node, yaml.MappingNode) and node.tag == _TAG + "map":
-            pairs = self._made[id(node)] = _Pairs()
+            pairs = self._values[id(node)] = _Pairs()
             pairs.extend((self.value(key), self.value(value)) for key, value in node.value)
         elif isinstance(node, yaml.SequenceNode) and node.tag == _TAG + "seq":
             items: list[object] = []
-            self._made[id(node)] = items
+            self._values[id(node)] = items
             items.extend(self.value(one) for one in node.value)
         else:
-            self._made[id(node)] = self._scalar(node)
+            self._values[id(node)] = self._scalar(node)
 
     def _scalar(self, node: yaml.Node) -> object:
         if node.tag == _TAG + "bool" and node.value.lower() in _WORDS:
@@ -158,17 +192,17 @@ class _Composer:
             raise yaml.constructor.ConstructorError(None, None, message, node.start_mark)
         try:
             value: object = self._scalars.construct_object(node)
-        except (ValueError, OverflowError):
-            return node.value  # `0b2`, or thousands of digits: its type is wrong wherever a number is wanted
+        except (ValueError, OverflowError, IndexError):
+            return node.value  # `0b2`, or thousands of digits: a text, which is a fault in a field for numbers
         return value
 
 
 @dataclass(slots=True)
 class _Reader:
-    """Turns pairs into maps, finds keys that stand twice, and counts every value as often as it is used."""
+    """Converts pairs to maps, finds duplicate keys, and counts every value as often as it is used."""
 
     left: int
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[ConfigProblem] = field(default_factory=list)
 
     def plain(self, value: object, path: str, depth: int) -> object:
         self.left -= 1
@@ -179,10 +213,14 @@ class _Reader:
                     if depth > _MAX_DEPTH
                     else "holds too many values, aliases counted; write it without aliases"
                 )
-                self.problems.append(Problem(path="the document", wrong=wrong))
+                self.problems.append(ConfigProblem(path="the document", wrong=wrong))
             return None
         if isinstance(value, _Pairs):
             return dict(self._entries(value, path, depth))
+        if isinstance(value, str) and not _is_unicode(value):
+            problem = ConfigProblem(path=path or "the document", value=shown(value), wrong="is no Unicode text")
+            self.problems.append(problem)
+            return None
         if isinstance(value, list):
             return [self.plain(one, f"{path}[{index}]", depth + 1) for index, one in self._bounded(value)]
         return value
@@ -196,27 +234,35 @@ class _Reader:
     def _entries(self, pairs: _Pairs, path: str, depth: int) -> Iterator[tuple[str, object]]:
         seen = set()
         for _, (key, value) in self._bounded(pairs):
-            if not isinstance(key, str):
+            if not isinstance(key, str) or not _is_unicode(key):
                 where = path or "the document"
                 self.problems.append(
-                    Problem(path=where, value=shown(str(key)), wrong="is no name of a field", remedy="put it in quotes")
+                    ConfigProblem(
+                        path=where, value=shown(str(key)), wrong="is not the name of a field", remedy="put it in quotes"
+                    )
                 )
                 continue
             below = f"{path}.{shown(key)}" if path else shown(key)
             if key in seen:
-                self.problems.append(Problem(path=below, wrong="stands there twice", remedy="keep one of them"))
+                self.problems.append(ConfigProblem(path=below, wrong="appears twice", remedy="keep one of them"))
             seen.add(key)
             yield key, self.plain(value, below, depth + 1)
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether a text can be encoded in UTF-8: JSON can hold half of a surrogate pair."""
+    return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 # --- the whole configuration ------------------------------------------------------------------------------------------
 
 
 def load(path: Path | None, flags: Flags = NO_FLAGS) -> Settings:
-    """Read the configuration: file, drop-ins, flags. Raises `InputError` with every fault of all of them."""
+    """Read the configuration from the file, the drop-ins and the flags. Raises `InputError` with every fault."""
     layers = Layers()
     if path is not None:
-        layers = main_layers(*parse_documents(read_text(path), str(path)), str(path))
+        name = shown_path(path)
+        layers = main_layers(*parse_documents(read_text(path), name), name)
     for drop_in_path in _drop_ins(flags.config_dir) if flags.config_dir is not None else []:
         name = str(drop_in_path)
         layers = drop_in(layers, *parse_documents(read_text(drop_in_path), name), name)
@@ -233,7 +279,15 @@ def _drop_ins(directory: Path) -> list[Path]:
         raise InputError(f"{directory}: {error.strerror or error}") from error
 
 
+def load_yaml(text: str) -> object:
+    """Parse a text of one YAML document, such as a manifest; `None` if it is empty. Raises `InputError` with every fault."""
+    documents, problems = parse_documents(text, "manifest")
+    if problems:
+        raise InputError(tuple(str(problem) for problem in problems))
+    return documents[0] if documents else None
+
+
 def dump_yaml(value: object) -> str:
-    """Write plain data as YAML, keys in their order; what is not ASCII is escaped, so that every text reads back."""
+    """Format plain data as YAML, keys in their order; non-ASCII is escaped, so that every text reads back equal."""
     text: str = yaml.safe_dump(value, sort_keys=False, allow_unicode=False, width=120)
     return text

@@ -1,18 +1,21 @@
-"""The command line of the kubelet, as far as it concerns eviction, and evictd's own flags beside it.
+"""Declares and parses the command-line flags: the kubelet's that concern eviction, and evictd's own.
 
-Flags win over the file. Map flags have the kubelet's syntax (`signal<value` and `key=value` lists); the first occurrence of one
-clears the map of the file, further ones add to it. All faults are collected and reported with those of the file.
+Flags override the file. Map flags have the kubelet's syntax (`signal<value` and `key=value` lists); the first occurrence of a
+flag replaces the file's map, further ones add to it. All faults are collected and reported with those of the file.
 """
 
 import argparse
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NoReturn
 
+from evictd.codec.config.kubelet_fields import KubeletConfiguration
 from evictd.codec.strict import Duration
-from evictd.core.config import Policy
-from evictd.core.duration import parse_duration
-from evictd.core.problem import Problem, quoted
+from evictd.core.model.config import ContainerGCPolicy, Policy
+from evictd.core.model.problem import ConfigProblem, quoted
+from evictd.core.units.duration import duration_remedy, format_duration, parse_duration
 from evictd.errors import InvalidValueError
 
 KUBELET, EVICTD, CLUSTER, CONTAINER_GC, LOAD = "kubelet", "evictd", "cluster", "container_gc", "load"
@@ -20,7 +23,7 @@ KUBELET, EVICTD, CLUSTER, CONTAINER_GC, LOAD = "kubelet", "evictd", "cluster", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flags:
-    """What the command line sets, by attribute of the type it belongs to, and what is wrong with it."""
+    """Values set on the command line, by attribute of the type they belong to, and the faults found."""
 
     kubelet: Mapping[str, object] = field(default_factory=dict)
     """Attributes of `KubeletConfiguration`."""
@@ -34,7 +37,7 @@ class Flags:
     """`--experimental-allocatable-ignore-eviction`."""
     sources: Mapping[str, str] = field(default_factory=dict)
     """The flag by the attribute that it sets."""
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[ConfigProblem, ...] = ()
 
 
 NO_FLAGS = Flags()
@@ -44,7 +47,7 @@ NO_FLAGS = Flags()
 
 
 def parse_pairs(texts: Sequence[str], separator: str) -> dict[str, str]:
-    """Read `a<1,b<2` (or with `=`), given any number of times; raises `InvalidValueError` with the kubelet's words."""
+    """Read `a<1,b<2` (or with `=`), given any number of times; raises `InvalidValueError` with the kubelet's text."""
     pairs = {}
     for element in ",".join(texts).split(","):
         if not element:
@@ -114,7 +117,7 @@ def _policy(texts: Sequence[str]) -> Policy:
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """How a flag's texts are read, and how its value is written in the help."""
+    """Parser of a flag's texts, and the placeholder of its value in the help."""
 
     read: Callable[[Sequence[str]], object]
     form: str
@@ -140,7 +143,7 @@ _RESERVED = _Kind(_pairs, "RESOURCE=AMOUNT,...")
 
 @dataclass(frozen=True, slots=True)
 class _Flag:
-    """One flag: the part of the settings it belongs to, how it is read, and what it is for."""
+    """One flag: the part of the settings that it sets, its kind, and its help text."""
 
     name: str
     part: str
@@ -150,28 +153,40 @@ class _Flag:
 
     @property
     def attribute(self) -> str:
-        """What it sets: the attribute of its own name, unless it is `named` otherwise."""
+        """Attribute that the flag sets: `named`, or the flag's own name."""
         return self.named or self.name.replace("-", "_")
 
 
 FLAGS: tuple[_Flag, ...] = (
     _Flag("config-dir", LOAD, _PATH, "drop-in files (*.conf) merged over the file"),
-    _Flag("dry-run", EVICTD, _BOOL, "decide and report, but touch nothing"),
-    _Flag("decision-policy", EVICTD, _POLICY, "which way to decide"),
-    _Flag("housekeeping-interval", EVICTD, _DURATION, "time between two looks at a calm node"),
-    _Flag("state-directory", EVICTD, _PATH_TEXT, "where state and journal are kept"),
-    _Flag("listen-address", EVICTD, _ADDRESS, "loopback address of metrics and status"),
-    _Flag("root-dir", EVICTD, _PATH_TEXT, "where the kubelet keeps pods and volumes"),
-    _Flag("kubeconfig", CLUSTER, _PATH_TEXT, "how to reach the API server"),
-    _Flag("node-name", CLUSTER, _NAME, "the Node object's name"),
+    _Flag("dry-run", EVICTD, _BOOL, "decide and report, but change nothing"),
+    _Flag("decision-policy", EVICTD, _POLICY, "follow the documentation or the kubelet's code"),
+    _Flag("housekeeping-interval", EVICTD, _DURATION, "time between two cycles without pressure"),
+    _Flag("state-directory", EVICTD, _PATH_TEXT, "directory of state and journal"),
+    _Flag("listen-address", EVICTD, _ADDRESS, "loopback address for metrics and status"),
+    _Flag("root-dir", EVICTD, _PATH_TEXT, "directory of the kubelet's pods and volumes"),
+    _Flag("kubeconfig", CLUSTER, _PATH_TEXT, "kubeconfig, or in-cluster"),
+    _Flag("node-name", CLUSTER, _NAME, "name of the Node object"),
     _Flag("eviction-hard", KUBELET, _THRESHOLDS, "hard thresholds"),
     _Flag("eviction-soft", KUBELET, _THRESHOLDS, "soft thresholds"),
-    _Flag("eviction-soft-grace-period", KUBELET, _GRACES, "grace of soft thresholds"),
-    _Flag("eviction-minimum-reclaim", KUBELET, _AMOUNTS, "what to free beyond a threshold"),
-    _Flag("eviction-max-pod-grace-period", KUBELET, _COUNT, "seconds a pod gets at most"),
-    _Flag("eviction-pressure-transition-period", KUBELET, _DURATION, "how long a condition stays after the pressure"),
-    _Flag("image-gc-high-threshold", KUBELET, _PERCENT, "collect images above", "image_gc_high_threshold_percent"),
-    _Flag("image-gc-low-threshold", KUBELET, _PERCENT, "collect images down to", "image_gc_low_threshold_percent"),
+    _Flag("eviction-soft-grace-period", KUBELET, _GRACES, "grace periods of soft thresholds"),
+    _Flag("eviction-minimum-reclaim", KUBELET, _AMOUNTS, "amounts to free beyond a threshold"),
+    _Flag("eviction-max-pod-grace-period", KUBELET, _COUNT, "longest grace of a pod, in seconds"),
+    _Flag("eviction-pressure-transition-period", KUBELET, _DURATION, "time that a condition stays after pressure"),
+    _Flag(
+        "image-gc-high-threshold",
+        KUBELET,
+        _PERCENT,
+        "disk usage that starts image collection",
+        "image_gc_high_threshold_percent",
+    ),
+    _Flag(
+        "image-gc-low-threshold",
+        KUBELET,
+        _PERCENT,
+        "disk usage that ends image collection",
+        "image_gc_low_threshold_percent",
+    ),
     _Flag("minimum-image-ttl-duration", KUBELET, _DURATION, "age before an image is collected", "image_minimum_gc_age"),
     _Flag("maximum-dead-containers", CONTAINER_GC, _COUNT, "dead containers kept on the node", "max_containers"),
     _Flag(
@@ -187,19 +202,19 @@ FLAGS: tuple[_Flag, ...] = (
     _Flag("container-runtime-endpoint", KUBELET, _SOCKET, "the runtime's socket"),
     _Flag("image-service-endpoint", KUBELET, _SOCKET, "the image service's socket"),
     _Flag("runtime-request-timeout", KUBELET, _DURATION, "longest call to the runtime"),
-    _Flag("volume-stats-agg-period", KUBELET, _DURATION, "time between measurements of volumes"),
-    _Flag("kernel-memcg-notification", KUBELET, _BOOL, "be woken by memory thresholds"),
+    _Flag("volume-stats-agg-period", KUBELET, _DURATION, "no effect on evictd"),
+    _Flag("kernel-memcg-notification", KUBELET, _BOOL, "start a cycle when a memory threshold is crossed"),
     _Flag("local-storage-capacity-isolation", KUBELET, _BOOL, "enforce storage limits"),
-    _Flag("cgroups-per-qos", KUBELET, _BOOL, "pods stand in cgroups by QoS class"),
-    _Flag("cgroup-root", KUBELET, _PATH_TEXT, "the cgroup above kubepods"),
-    _Flag("cgroup-driver", KUBELET, _DRIVER, "where the runtime does not say"),
+    _Flag("cgroups-per-qos", KUBELET, _BOOL, "no effect on evictd"),
+    _Flag("cgroup-root", KUBELET, _PATH_TEXT, "the cgroup that holds kubepods"),
+    _Flag("cgroup-driver", KUBELET, _DRIVER, "no effect on evictd"),
     _Flag("enforce-node-allocatable", KUBELET, _KEYS, "pods, or none"),
-    _Flag("system-reserved", KUBELET, _RESERVED, "kept for the system"),
-    _Flag("kube-reserved", KUBELET, _RESERVED, "kept for Kubernetes"),
-    _Flag("max-pods", KUBELET, _COUNT, "pods the node takes"),
-    _Flag("pods-per-core", KUBELET, _COUNT, "pods a core takes"),
-    _Flag("pod-max-pids", KUBELET, _COUNT, "PIDs a pod may have", "pod_pids_limit"),
-    _Flag("node-status-update-frequency", KUBELET, _DURATION, "how often conditions are made"),
+    _Flag("system-reserved", KUBELET, _RESERVED, "reserved for system daemons"),
+    _Flag("kube-reserved", KUBELET, _RESERVED, "reserved for Kubernetes daemons"),
+    _Flag("max-pods", KUBELET, _COUNT, "no effect on evictd"),
+    _Flag("pods-per-core", KUBELET, _COUNT, "no effect on evictd"),
+    _Flag("pod-max-pids", KUBELET, _COUNT, "no effect on evictd", "pod_pids_limit"),
+    _Flag("node-status-update-frequency", KUBELET, _DURATION, "how often conditions are computed"),
     _Flag(
         "experimental-allocatable-ignore-eviction", LOAD, _BOOL, "no allocatable memory threshold", "ignore_allocatable"
     ),
@@ -208,14 +223,60 @@ FLAGS: tuple[_Flag, ...] = (
 BOOLEANS = frozenset(f"--{flag.name}" for flag in FLAGS if flag.kind is _BOOL)
 
 
+CONFIGURATION_GROUP, KUBELET_GROUP = "configuration", "kubelet flags"
+"""Titles of the two groups of flags. The help of a command leaves out the second, which `--help-kubelet-flags` shows."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add `--config` and every flag; values stay texts until `from_args`, so that all faults are found at once."""
-    group = parser.add_argument_group("configuration", "these win over the file; the kubelet's own names and syntax")
-    group.add_argument("--config", metavar="PATH", help="the configuration file, of one or two documents")
+    """Add `--config` and every flag; values stay texts until `from_args`, so that all faults are reported together."""
+    own = parser.add_argument_group(CONFIGURATION_GROUP, "these override the file")
+    own.add_argument("--config", metavar="PATH", help="the configuration file, of one or two documents")
+    kubelet = parser.add_argument_group(KUBELET_GROUP, "these override the file; names and syntax are the kubelet's")
     for flag in FLAGS:
+        group = own if _is_own(flag) else kubelet
         group.add_argument(
             f"--{flag.name}", dest=_destination(flag), action="append", metavar=flag.kind.form, help=flag.about
         )
+    own.add_argument("--help-kubelet-flags", action=_HelpKubeletFlags, help="show the kubelet's flags, with defaults")
+
+
+class _HelpKubeletFlags(argparse.Action):
+    """Prints the group of the kubelet's flags, each with its default, and ends the program."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:  # noqa: A002 - argparse's name
+        super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        width = max(len(_usage(flag)) for flag in FLAGS) + 2
+        lines = [
+            f"  {_usage(flag):<{width}}{flag.about} (default: {_default(flag)})" for flag in FLAGS if not _is_own(flag)
+        ]
+        title = f"{KUBELET_GROUP}: these override the file; names and syntax are the kubelet's"
+        sys.stdout.write("\n".join([title, *lines]) + "\n")
+        parser.exit()
+
+
+def _usage(flag: _Flag) -> str:
+    """Write a flag with its value; a boolean one takes none after a space."""
+    return f"--{flag.name}{'=' if flag.kind is _BOOL else ' '}{flag.kind.form}"
+
+
+def _is_own(flag: _Flag) -> bool:
+    return flag.part in {EVICTD, CLUSTER} or flag.name == "config-dir"
+
+
+def _default(flag: _Flag) -> str:
+    """Write the value that counts where neither the file nor the flag gives one."""
+    sources = {CONTAINER_GC: ContainerGCPolicy(), LOAD: NO_FLAGS}
+    value = getattr(sources.get(flag.part, KubeletConfiguration()), flag.attribute)
+    if flag.kind is _DURATION:
+        return format_duration(int(value))
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = (
+        ",".join(map(str, value)) if isinstance(value, tuple | list | Mapping) else "" if value is None else str(value)
+    )
+    return text or "none"
 
 
 def explicit_booleans(arguments: Sequence[str]) -> list[str]:
@@ -226,7 +287,7 @@ def explicit_booleans(arguments: Sequence[str]) -> list[str]:
 
 
 def from_args(args: argparse.Namespace) -> Flags:
-    """Read the flags out of what argparse found."""
+    """Parse the flags from argparse's namespace."""
     parts: dict[str, dict[str, object]] = {KUBELET: {}, EVICTD: {}, CLUSTER: {}, CONTAINER_GC: {}, LOAD: {}}
     sources, problems = {}, []
     for flag in FLAGS:
@@ -236,8 +297,11 @@ def from_args(args: argparse.Namespace) -> Flags:
         try:
             parts[flag.part][flag.attribute] = flag.kind.read(texts)
         except InvalidValueError as error:
-            wrong, remedy = str(error), f"give {flag.kind.form}"
-            problems.append(Problem(path=f"--{flag.name}", value=quoted(",".join(texts)), wrong=wrong, remedy=remedy))
+            wrong = str(error)
+            remedy = duration_remedy(texts[-1]) if flag.kind is _DURATION else f"give {flag.kind.form}"
+            problems.append(
+                ConfigProblem(path=f"--{flag.name}", value=quoted(",".join(texts)), wrong=wrong, remedy=remedy)
+            )
         else:
             sources[flag.attribute] = f"--{flag.name}"
     load = parts[LOAD]

@@ -1,17 +1,17 @@
-"""What the files say, one over the other: main file, default thresholds, drop-ins.
+"""Merges the main file, the default thresholds and the drop-ins.
 
-The kubelet's order: the default thresholds are put into the main file's map, then each drop-in is an RFC 7386 merge patch over
-the result, so that a drop-in's `evictionHard` adds to the defaulted map, and `evictionHard: null` removes it.
+The kubelet's order: the default thresholds are added to the main file's map, then each drop-in is applied as an RFC 7386 merge
+patch, so that a drop-in's `evictionHard` adds to the defaulted map, and `evictionHard: null` removes it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from evictd.codec import evictd_config, kubelet_fields
-from evictd.codec.kubelet_config import default_eviction_hard
+from evictd.codec.config import evictd_config, kubelet_fields
+from evictd.codec.config.kubelet_config import default_eviction_hard
 from evictd.codec.strict import unknown
-from evictd.core.problem import Problem, quoted, shown
-from evictd.core.threshold import Origin
+from evictd.core.model.problem import ConfigProblem, quoted, shown
+from evictd.core.model.threshold import Origin
 
 _KINDS = {kubelet_fields.KIND: kubelet_fields.API_VERSION, evictd_config.KIND: evictd_config.API_VERSION}
 _CONFIGZ = "kubeletconfig"
@@ -26,21 +26,21 @@ class Layers:
     kubelet: Fields = field(default_factory=dict)
     evictd: Fields = field(default_factory=dict)
     hard_origins: Mapping[str, Origin] = field(default_factory=dict)
-    """Where the entries of `evictionHard` came from, if not from the user."""
+    """Origin of the entries of `evictionHard` that the user did not set."""
     sources: Mapping[str, str] = field(default_factory=dict)
     """The drop-in by the top-level field that it sets; every other field is the main file's."""
     name: str = ""
-    """The main file; empty where there is none."""
+    """The main file; empty if there is none."""
     problems: tuple[str, ...] = ()
-    """What is wrong with the documents themselves, each with its file."""
+    """Faults of the documents themselves, each with its file."""
 
 
-def main_layers(documents: Sequence[object], problems: Sequence[Problem], name: str) -> Layers:
-    """Sort the documents of the main file by kind, and put the default thresholds in."""
+def main_layers(documents: Sequence[object], problems: Sequence[ConfigProblem], name: str) -> Layers:
+    """Sort the documents of the main file by kind, and add the default thresholds."""
     by_kind, more = _by_kind(documents)
     all_problems = tuple(f"{name}: {problem}" for problem in (*problems, *more))
     evictd = by_kind.get(evictd_config.KIND, {})
-    if _CONFIGZ in by_kind:  # what a running kubelet says of itself is effective: no map means no thresholds
+    if _CONFIGZ in by_kind:  # /configz is the effective configuration: no map means no thresholds
         return Layers(kubelet=by_kind[_CONFIGZ], evictd=evictd, name=name, problems=all_problems)
     kubelet = by_kind.get(kubelet_fields.KIND, {})
     hard, origins = default_eviction_hard(kubelet)
@@ -49,12 +49,14 @@ def main_layers(documents: Sequence[object], problems: Sequence[Problem], name: 
     return Layers(kubelet=kubelet, evictd=evictd, hard_origins=origins, name=name, problems=all_problems)
 
 
-def drop_in(layers: Layers, documents: Sequence[object], problems: Sequence[Problem], name: str) -> Layers:
-    """Merge a drop-in over the layers; it holds one KubeletConfiguration and nothing else."""
+def drop_in(layers: Layers, documents: Sequence[object], problems: Sequence[ConfigProblem], name: str) -> Layers:
+    """Merge a drop-in over the layers; it holds exactly one KubeletConfiguration."""
     by_kind, more = _by_kind(documents)
     found = [*problems, *more]
     if not found and set(by_kind) != {kubelet_fields.KIND}:
-        found = [Problem(path="the document", wrong=f"is no {kubelet_fields.KIND}", remedy="a drop-in holds one of it")]
+        found = [
+            ConfigProblem(path="the document", wrong=f"is no {kubelet_fields.KIND}", remedy="a drop-in holds one of it")
+        ]
     fields = by_kind.get(kubelet_fields.KIND, {})
     patch = {key: value for key, value in fields.items() if key not in {"apiVersion", "kind"}}
     hard = patch.get("evictionHard")
@@ -85,14 +87,14 @@ def merge_patch(target: Mapping[str, object], patch: Mapping[str, object]) -> di
 # --- kinds ------------------------------------------------------------------------------------------------------------
 
 
-def _by_kind(documents: Sequence[object]) -> tuple[dict[str, Fields], list[Problem]]:
+def _by_kind(documents: Sequence[object]) -> tuple[dict[str, Fields], list[ConfigProblem]]:
     by_kind: dict[str, Fields] = {}
-    problems: list[Problem] = []
+    problems: list[ConfigProblem] = []
     for number, document in enumerate(documents, start=1):
         path = f"document {number}" if len(documents) > 1 else "the document"
         if not isinstance(document, Mapping):
             wrong, remedy = "is not a map of fields", "begin it with apiVersion and kind"
-            problems.append(Problem(path=path, value=shown(str(document)), wrong=wrong, remedy=remedy))
+            problems.append(ConfigProblem(path=path, value=shown(str(document)), wrong=wrong, remedy=remedy))
             continue
         inner = document.get(_CONFIGZ)
         if set(document) == {_CONFIGZ} and isinstance(inner, Mapping):
@@ -102,22 +104,24 @@ def _by_kind(documents: Sequence[object]) -> tuple[dict[str, Fields], list[Probl
             problems += _kind_problems(document)
         if kind in by_kind:
             problems.append(
-                Problem(path=path, value=shown(kind), wrong="stands there twice", remedy="keep one of them")
+                ConfigProblem(path=path, value=shown(kind), wrong="appears twice", remedy="keep one of them")
             )
         by_kind[kind] = fields
     return by_kind, problems
 
 
-def _kind_problems(document: Fields) -> Iterator[Problem]:
+def _kind_problems(document: Fields) -> Iterator[ConfigProblem]:
     kind, version = document.get("kind"), document.get("apiVersion")
     both = "give " + " or ".join(_KINDS)
     if kind is None:
-        yield Problem(path="kind", wrong="is missing", remedy=both)
+        yield ConfigProblem(path="kind", wrong="is missing", remedy=both)
     elif not isinstance(kind, str) or kind not in _KINDS:
         near = unknown(str(kind), tuple(_KINDS), "kind").remedy
-        yield Problem(path="kind", value=quoted(str(kind)), wrong="unknown kind", remedy=near if "?" in near else both)
+        yield ConfigProblem(
+            path="kind", value=quoted(str(kind)), wrong="unknown kind", remedy=near if "?" in near else both
+        )
     elif version is None:
-        yield Problem(path="apiVersion", wrong="is missing", remedy=f"give {_KINDS[kind]}")
+        yield ConfigProblem(path="apiVersion", wrong="is missing", remedy=f"give {_KINDS[kind]}")
     elif version != _KINDS[kind]:
         wrong = f"is not the version of {kind}"
-        yield Problem(path="apiVersion", value=quoted(str(version)), wrong=wrong, remedy=f"give {_KINDS[kind]}")
+        yield ConfigProblem(path="apiVersion", value=quoted(str(version)), wrong=wrong, remedy=f"give {_KINDS[kind]}")

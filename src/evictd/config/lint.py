@@ -1,50 +1,30 @@
-"""What is allowed, but most likely not meant: lints over thresholds.
+"""Finds thresholds that are valid but probably not intended.
 
-Each lint answers a complaint that operators really had: a disk that nobody watched, a soft threshold that never came before
-the hard one, a memory threshold under the kernel's own reserve, no threshold on PIDs, and two managers on one signal.
+Each lint covers a fault from operators' reports: a disk without a threshold, a soft threshold that is never met before the hard
+one, a memory threshold below the kernel's own reserve, no PID threshold or one that the kernel's reserve of PIDs keeps from being
+met, and evictd and the kubelet acting on the same amount. Those of `lethal` find thresholds that evict pods of a healthy node.
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import Enum
+from collections.abc import Iterator, Sequence
 
-from evictd.core.quantity import Quantity, of_bytes
-from evictd.core.signal import MEMORY_SIGNALS, SIGNAL_TO_FILESYSTEM, Filesystem, Signal
-from evictd.core.threshold import Operator, Origin, Threshold
+from evictd.config.lethal import lethal
+from evictd.config.lint_model import Lint, LintFinding, Surroundings, at_most, limit_on
+from evictd.config.never_met import memory_never_met
+from evictd.core.model.signal import (
+    IN_BYTES,
+    MEMORY_SIGNALS,
+    SIGNAL_TO_FILESYSTEM,
+    SIGNAL_TO_RESOURCE,
+    STALLS,
+    Signal,
+    StallScope,
+)
+from evictd.core.model.threshold import Operator, Origin, Threshold
+from evictd.core.units.quantity import of_bytes, of_count
 
-
-class Lint(Enum):
-    """What kind of finding it is; the value is its name in the output."""
-
-    FILESYSTEM_WITHOUT_THRESHOLD = "FilesystemWithoutThreshold"
-    SOFT_NEVER_FIRST = "SoftNeverFirst"
-    BELOW_LOW_WATERMARK = "BelowLowWatermark"
-    NO_PID_THRESHOLD = "NoPIDThreshold"
-    KUBELET_ACTS_FIRST = "KubeletActsFirst"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LintFinding:
-    """One finding, with what to do about it."""
-
-    lint: Lint
-    signal: Signal
-    message: str
-    remedy: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """What is known of the node; everything may be unknown."""
-
-    capacities: Mapping[Signal, Quantity] = field(default_factory=dict)
-    filesystems: Collection[Filesystem] = (Filesystem.NODEFS, Filesystem.IMAGEFS)
-    """The ones that have to have thresholds."""
-    low_watermark_bytes: int | None = None
-    """Where the kernel itself begins to reclaim."""
-    kubelet: Sequence[Threshold] | None = None
-    """The thresholds of the kubelet on the same node; `None`: there is none."""
+_LEAST = of_bytes(2**20)
+"""A smaller amount was most likely meant in another unit."""
 
 
 def lint(thresholds: Sequence[Threshold], surroundings: Surroundings) -> tuple[LintFinding, ...]:
@@ -54,25 +34,31 @@ def lint(thresholds: Sequence[Threshold], surroundings: Surroundings) -> tuple[L
         *_filesystems_without_threshold(active, surroundings),
         *_soft_never_first(active, surroundings),
         *_below_low_watermark(active, surroundings),
+        *memory_never_met(active, surroundings),
         *_no_pid_threshold(active),
+        *_pid_threshold_never_met(active, surroundings),
+        *_stall_not_observed(active, surroundings),
+        *_swap_not_observed(active, surroundings),
         *_kubelet_acts_first(active, surroundings),
+        *_without_unit(active),
+        *lethal(active, surroundings),
     ]
     order = list(Signal)
     return tuple(sorted(findings, key=lambda finding: order.index(finding.signal)))
 
 
 def low_watermark_pages(zoneinfo: str) -> int | None:
-    """Sum the low watermarks of all zones, in pages, out of /proc/zoneinfo; `None` where there are none."""
+    """Sum the low watermarks of all zones, in pages, from /proc/zoneinfo; `None` if there are none."""
     lows = [int(low) for low in re.findall(r"^\s+low\s+([0-9]{1,18})$", zoneinfo, re.MULTILINE | re.ASCII)]
     return sum(lows) if lows else None
 
 
-def limit_on(threshold: Threshold, capacities: Mapping[Signal, Quantity]) -> Quantity | None:
-    """Give the amount of a threshold on this node; `None` for a percentage of an unknown capacity."""
-    if threshold.value.quantity is not None:
-        return threshold.value.quantity
-    capacity = capacities.get(threshold.signal)
-    return None if capacity is None else threshold.value.resolve(capacity)
+def without_effect(fields: Sequence[str]) -> tuple[str, ...]:
+    """Warn of fields of the kubelet's configuration that are set but that evictd does not obey.
+
+    A warning and not a finding, so that the exit status stays 0: the file may be the kubelet's own, which obeys them.
+    """
+    return tuple(f"{field} has no effect on evictd; only the kubelet obeys it" for field in fields)
 
 
 # --- the lints --------------------------------------------------------------------------------------------------------
@@ -86,7 +72,7 @@ def _filesystems_without_threshold(thresholds: Sequence[Threshold], around: Surr
             yield LintFinding(
                 lint=Lint.FILESYSTEM_WITHOUT_THRESHOLD,
                 signal=signal,
-                message=f"has no threshold, so nobody watches the {what} of {filesystem.value}",
+                message=f"has no threshold, so evictd does not act on the {what} of {filesystem.value}",
                 remedy="set one, or mergeDefaultEvictionSettings: true for the default",
             )
 
@@ -99,12 +85,16 @@ def _soft_never_first(thresholds: Sequence[Threshold], around: Surroundings) -> 
         if soft.hard or not hards or soft.origin is Origin.DERIVED:
             continue
         hard = hards[-1]
-        if _at_most(soft, hard, around):
+        if at_most(soft, hard, around) and hard.grace_period <= soft.grace_period:
+            more = "below" if soft.signal in STALLS else "above"
             yield LintFinding(
                 lint=Lint.SOFT_NEVER_FIRST,
                 signal=soft.signal,
-                message=f"the soft threshold {_value(soft)} is not above the hard one {_value(hard)}: it can never act first",
-                remedy="raise the soft one",
+                message=(
+                    f"the soft threshold {soft.bound[1:]} is not {more} the hard one {hard.bound[1:]}: "
+                    "it can never act first"
+                ),
+                remedy=f"{'lower' if soft.signal in STALLS else 'raise'} the soft one",
             )
 
 
@@ -113,12 +103,14 @@ def _below_low_watermark(thresholds: Sequence[Threshold], around: Surroundings) 
         if threshold.signal not in MEMORY_SIGNALS or threshold.origin is Origin.DERIVED:
             continue
         limit, watermark = limit_on(threshold, around.capacities), around.low_watermark_bytes
+        if any(memory_never_met([threshold], around)):
+            continue  # which says more
         if limit is not None and watermark is not None and limit <= of_bytes(watermark):
             yield LintFinding(
                 lint=Lint.BELOW_LOW_WATERMARK,
                 signal=threshold.signal,
                 message=(
-                    f"{_value(threshold)} is not above the kernel's low watermark of {watermark // 2**20}Mi: the kernel "
+                    f"{threshold.value} is not above the kernel's low watermark of {watermark // 2**20}Mi: the kernel "
                     "stalls or kills before evictd acts"
                 ),
                 remedy="raise the threshold, or lower vm.min_free_kbytes",
@@ -130,39 +122,84 @@ def _no_pid_threshold(thresholds: Sequence[Threshold]) -> Iterator[LintFinding]:
         yield LintFinding(
             lint=Lint.NO_PID_THRESHOLD,
             signal=Signal.PID_AVAILABLE,
-            message="has no threshold, and no default either, so nobody watches the PIDs",
+            message="has no threshold and no default, so evictd does not act on PIDs",
             remedy="set one, such as pid.available: 5%",
         )
 
 
+def _pid_threshold_never_met(thresholds: Sequence[Threshold], around: Surroundings) -> Iterator[LintFinding]:
+    """Find PID thresholds that are never met: the available PIDs never fall below those that the kernel does not assign."""
+    for threshold in thresholds:
+        limit = limit_on(threshold, around.capacities)
+        if threshold.signal is not Signal.PID_AVAILABLE or limit is None or around.unusable_pids is None:
+            continue
+        if limit <= of_count(around.unusable_pids):
+            yield LintFinding(
+                lint=Lint.PID_THRESHOLD_NEVER_MET,
+                signal=threshold.signal,
+                message=(
+                    f"{threshold.value} cannot be met: the kernel gives no PID below 300 again, so at least "
+                    f"{around.unusable_pids} always count as available"
+                ),
+                remedy=f"set it well above {around.unusable_pids}, such as 5%, or raise kernel.pid_max",
+            )
+
+
+def _stall_not_observed(thresholds: Sequence[Threshold], around: Surroundings) -> Iterator[LintFinding]:
+    for threshold in thresholds:
+        if threshold.signal in STALLS and around.available and threshold.signal not in around.available:
+            of_pods = STALLS[threshold.signal].scope is StallScope.PODS
+            yield LintFinding(
+                lint=Lint.STALL_NOT_OBSERVED,
+                signal=threshold.signal,
+                message="cannot be met here: the kernel reports no such stalls",
+                remedy="boot with psi=1" + (" and cgroup v2, or set scope: node" if of_pods else ""),
+            )
+
+
+def _swap_not_observed(thresholds: Sequence[Threshold], around: Surroundings) -> Iterator[LintFinding]:
+    for threshold in thresholds:
+        if threshold.signal is Signal.SWAP_AVAILABLE and around.available and threshold.signal not in around.available:
+            yield LintFinding(
+                lint=Lint.SWAP_NOT_OBSERVED,
+                signal=threshold.signal,
+                message="cannot be met here: the node has no swap",
+                remedy="remove it, or give the node swap",
+            )
+
+
 def _kubelet_acts_first(thresholds: Sequence[Threshold], around: Surroundings) -> Iterator[LintFinding]:
-    """Two managers on one signal evict twice: evictd has to act earlier, with the kubelet as the last line."""
+    """Find signals on which the kubelet acts first: both would evict, so evictd has to act earlier."""
     for theirs in around.kubelet or ():
         if not theirs.hard or theirs.origin is Origin.DERIVED:
             continue
         ours = [one for one in thresholds if one.signal is theirs.signal]
-        beaten = [one for one in ours if _at_most(one, theirs, around)]
-        if ours and len(beaten) == len(ours):
+        later = [one for one in ours if at_most(one, theirs, around)]
+        if ours and len(later) == len(ours):
             yield LintFinding(
                 lint=Lint.KUBELET_ACTS_FIRST,
                 signal=theirs.signal,
-                message=f"the kubelet acts at {_value(theirs)}, not later than evictd at {_value(ours[0])}",
+                message=f"the kubelet acts at {theirs.value}, not later than evictd at {ours[0].value}",
                 remedy="raise evictd's threshold, or switch the kubelet's off with 0%",
             )
 
 
-def _at_most(one: Threshold, other: Threshold, around: Surroundings) -> bool:
-    """Whether one is surely not above the other: by unit where they share it, else by amount on this node."""
-    if one.value.quantity is None and other.value.quantity is None:
-        return one.value.fraction <= other.value.fraction
-    first, second = limit_on(one, around.capacities), limit_on(other, around.capacities)
-    return first is not None and second is not None and first <= second
-
-
-def _value(threshold: Threshold) -> str:
-    return value_text(threshold.value.quantity, threshold.value.fraction)
-
-
-def value_text(quantity: Quantity | None, fraction: float) -> str:
-    """Write a threshold's value as it stands in a configuration: `500Mi`, `10%`."""
-    return str(quantity) if quantity is not None else f"{float(f'{fraction * 100:.6g}'):g}%"
+def _without_unit(thresholds: Sequence[Threshold]) -> Iterator[LintFinding]:
+    """`10` is ten bytes, and a node that has less left of memory or disk no longer runs."""
+    for threshold in thresholds:
+        in_bytes = SIGNAL_TO_RESOURCE[threshold.signal] in IN_BYTES
+        quantity = threshold.value.quantity
+        if (
+            in_bytes
+            and threshold.signal not in STALLS
+            and quantity is not None
+            and quantity < _LEAST
+            and threshold.origin is not Origin.DERIVED
+        ):
+            number = quantity.value()
+            yield LintFinding(
+                lint=Lint.WITHOUT_UNIT,
+                signal=threshold.signal,
+                message=f"{quantity} is {number} bytes: it is not met before the node stops working",
+                remedy=f"write its unit, such as {number}Mi, or a percentage",
+            )

@@ -1,7 +1,7 @@
-"""The JSON Schema of both documents, made from their types, for editors and for checking files in a pipeline.
+"""Generates the JSON Schema of both documents from their types, for editors and CI checks.
 
-`python -m evictd.config.schema` prints what is checked in as config/evictd.schema.json; `kind` chooses between the documents,
-so that one schema serves a file of two.
+`python -m evictd.config.schema` prints the content of config/evictd.schema.json. `kind` selects the document, so that one schema
+serves both documents of a file.
 """
 
 import json
@@ -12,12 +12,12 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from evictd.codec import evictd_config, kubelet_fields
-from evictd.codec.evictd_config import EvictdConfiguration
-from evictd.codec.kubelet_fields import IGNORED_FIELDS, KubeletConfiguration
+from evictd.codec.config import evictd_config, kubelet_fields
+from evictd.codec.config.evictd_config import EvictdConfiguration
+from evictd.codec.config.kubelet_fields import IGNORED_FIELDS, KubeletConfiguration
 from evictd.codec.strict import Duration, unwrap
-from evictd.core.duration import format_duration
-from evictd.core.signal import Signal
+from evictd.core.model.signal import OWN_SIGNALS, Signal
+from evictd.core.units.duration import format_duration
 
 Schema = dict[str, Any]
 
@@ -26,9 +26,9 @@ _THRESHOLDS = {"evictionHard", "evictionSoft", "evictionSoftGracePeriod", "evict
 
 
 def json_schema() -> Schema:
-    """Give the schema of a document of either kind."""
+    """Build the schema of a document of either kind."""
     kubelet = _document(KubeletConfiguration, kubelet_fields.API_VERSION, kubelet_fields.KIND)
-    kubelet["properties"] |= {name: {"description": "Known, and ignored."} for name in sorted(IGNORED_FIELDS)}
+    kubelet["properties"] |= {name: {"description": "Accepted and ignored."} for name in sorted(IGNORED_FIELDS)}
     evictd = _document(EvictdConfiguration, evictd_config.API_VERSION, evictd_config.KIND)
     kinds = {kubelet_fields.KIND: kubelet, evictd_config.KIND: evictd}
     return {
@@ -59,7 +59,7 @@ def _struct(cls: type[msgspec.Struct]) -> Schema:
     for field in info.fields:
         schema = _type(field.type) | _description(field.type)
         if field.encode_name in _THRESHOLDS:
-            schema["propertyNames"] = {"enum": [signal.value for signal in Signal]}
+            schema["propertyNames"] = {"enum": [signal.value for signal in Signal if signal not in OWN_SIGNALS]}
         default = _default(field)
         if default is not None:
             schema["default"] = default
@@ -109,7 +109,7 @@ _NAMES = {inspect.BoolType: "boolean", inspect.FloatType: "number", inspect.StrT
 
 
 def dump_schema() -> str:
-    """Give the text of the schema as it is checked in."""
+    """Format the schema as config/evictd.schema.json."""
     return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
 
 

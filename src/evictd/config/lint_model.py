@@ -1,0 +1,110 @@
+"""Kinds and severities of lint findings, and what lints know of the node."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from evictd.core.model.signal import SIGNAL_TO_RESOURCE, Filesystem, Resource, Signal
+from evictd.core.model.threshold import Threshold
+from evictd.core.units.approximate import bytes_text, count_text
+from evictd.core.units.quantity import Quantity
+
+
+class Lint(Enum):
+    """Kind of a finding; the value is its name in the output."""
+
+    FILESYSTEM_WITHOUT_THRESHOLD = "FilesystemWithoutThreshold"
+    """A filesystem of this node has no threshold on its space or its inodes."""
+    SOFT_NEVER_FIRST = "SoftNeverFirst"
+    """A soft threshold is not above the hard one of its signal, so it never acts first."""
+    BELOW_LOW_WATERMARK = "BelowLowWatermark"
+    """A memory threshold is not above the kernel's low watermark (/proc/zoneinfo): the kernel stalls or kills first."""
+    NO_PID_THRESHOLD = "NoPIDThreshold"
+    """There is no threshold on PIDs, and no default either."""
+    PID_THRESHOLD_NEVER_MET = "PIDThresholdNeverMet"
+    """A PID threshold is not above the PIDs below 300, which the kernel gives to no new task."""
+    MEMORY_THRESHOLD_NEVER_MET = "MemoryThresholdNeverMet"
+    """A memory threshold is not above what no process can have: the OOM killer acts first."""
+    STALL_NOT_OBSERVED = "StallNotObserved"
+    """A threshold of `pressure` cannot be met here: the kernel reports no such stalls (cgroup v1, or PSI is off)."""
+    SWAP_NOT_OBSERVED = "SwapNotObserved"
+    """A threshold of `swap` cannot be met here: the node has no swap."""
+    KUBELET_ACTS_FIRST = "KubeletActsFirst"
+    """The kubelet on this node (its file, or `--kubelet-config`) acts at the same amount or earlier."""
+    WITHOUT_UNIT = "AmountWithoutUnit"
+    """An amount is so small that a unit was probably omitted."""
+    MET_ALREADY = "MetAlready"
+    """A threshold is met on this node now."""
+    NOT_BELOW_CAPACITY = "NotBelowCapacity"
+    """A threshold is not below the capacity, so it is always met."""
+    ABOVE_HALF_OF_CAPACITY = "AboveHalfOfCapacity"
+    """A threshold is above half of the capacity."""
+    RECLAIM_TOO_LARGE = "MinimumReclaimTooLarge"
+    """A threshold and its minimum reclaim together are above half of the capacity."""
+
+
+class Severity(Enum):
+    """How bad a finding is; only an error makes `evictd check` end with 1."""
+
+    ERROR = "error"
+    """Pods would be evicted that a correct configuration spares."""
+    WARNING = "warning"
+
+
+_ERRORS = {Lint.MET_ALREADY, Lint.NOT_BELOW_CAPACITY, Lint.ABOVE_HALF_OF_CAPACITY, Lint.RECLAIM_TOO_LARGE}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LintFinding:
+    """One finding, with its remedy."""
+
+    lint: Lint
+    signal: Signal
+    message: str
+    remedy: str
+
+    @property
+    def severity(self) -> Severity:
+        """The severity of this kind of finding."""
+        return Severity.ERROR if self.lint in _ERRORS else Severity.WARNING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What is known of the node; every field may be unknown."""
+
+    capacities: Mapping[Signal, Quantity] = field(default_factory=dict)
+    available: Mapping[Signal, Quantity] = field(default_factory=dict)
+    """What is available of each signal now."""
+    filesystems: Collection[Filesystem] = (Filesystem.NODEFS, Filesystem.IMAGEFS)
+    """The filesystems that need thresholds."""
+    low_watermark_bytes: int | None = None
+    """Available memory at which the kernel starts to reclaim, in bytes."""
+    unallocatable_bytes: int | None = None
+    """Bytes that count as available memory although no process can have them; `None` with a formula that knows of them."""
+    unusable_pids: int | None = None
+    """Number of PIDs that count as available but that the kernel never assigns."""
+    kubelet: Sequence[Threshold] | None = None
+    """The thresholds of the kubelet on the same node; `None` without a kubelet."""
+
+
+def limit_on(threshold: Threshold, capacities: Mapping[Signal, Quantity]) -> Quantity | None:
+    """Give a threshold's amount on this node; `None` for a percentage of an unknown capacity."""
+    if threshold.value.quantity is not None:
+        return threshold.value.quantity
+    capacity = capacities.get(threshold.signal)
+    return None if capacity is None else threshold.value.resolve(capacity)
+
+
+def at_most(one: Threshold, other: Threshold, around: Surroundings) -> bool:
+    """Whether one is certainly not above the other: both as percentages, else by their amounts on this node."""
+    if one.value.quantity is None and other.value.quantity is None:
+        return one.value.fraction <= other.value.fraction
+    first, second = limit_on(one, around.capacities), limit_on(other, around.capacities)
+    return first is not None and second is not None and first <= second
+
+
+def amount_on(quantity: Quantity, signal: Signal) -> str:
+    """Write an amount of what this signal measures."""
+    counted = SIGNAL_TO_RESOURCE[signal] in {Resource.INODES, Resource.PIDS}
+    return (count_text if counted else bytes_text)(quantity.value())

@@ -1,0 +1,57 @@
+"""What a person reads who wrote a value in a wrong way: the message leads to what was meant."""
+
+from pathlib import Path
+
+import pytest
+
+from evictd.cli import main
+
+KUBELET = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+EVICTD = "---\napiVersion: evictd.io/v1alpha1\nkind: EvictdConfiguration\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        (KUBELET + "evictionHard: {memory.available: 10}", '"10" alone is 10 bytes'),
+        (KUBELET + "evictionMinimumReclaim: {nodefs.available: 10}", 'such as "10Mi" or "10%"'),
+        (KUBELET + "evictionHard: {pid.available: 1000}", 'write it in quotes, as in "1000"'),
+        (KUBELET + "evictionPressureTransitionPeriod: 90", "with its unit, such as 90s"),
+        (KUBELET + 'evictionPressureTransitionPeriod: "90"', "with its unit, such as 90s"),
+        (
+            KUBELET + 'evictionSoft: {memory.available: 1Gi}\nevictionSoftGracePeriod: {memory.available: "90"}',
+            "as 90s",
+        ),
+        (KUBELET + "evictionSoft: {memory.available: 1Gi}\nevictionSoftGracePeriod: {memory.available: 90}", "as 90s"),
+        (KUBELET + "evictionHard: {memory.availabel: 1Gi}", "did you mean memory.available?"),
+        (KUBELET + "evictionHard: {gpu: 1Gi}", "the signals are memory.available, "),
+        (KUBELET + "dryRun: true", "is a field of EvictdConfiguration; move it to the document of kind"),
+        (KUBELET + EVICTD + "evictionHard: {}", "is a field of KubeletConfiguration; move it to the document of kind"),
+        (KUBELET + "evictionHard: {memory.available: 10x}", "give an amount such as 500Mi"),
+        (
+            KUBELET + EVICTD + "journal: {maxFileSize: 10x}",
+            "is not a quantity, which is a number with an optional unit",
+        ),
+    ],
+)
+def test_a_message_leads_to_what_was_meant(
+    text: str, remedy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(text + "\n")
+    assert main(["check", str(path)]) == 2
+    message = capsys.readouterr().err
+    assert remedy in message
+    assert "regular expression" not in message
+
+
+def test_a_number_of_seconds_as_a_flag(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--eviction-pressure-transition-period", "90"]) == 2
+    assert "such as 90s" in capsys.readouterr().err
+
+
+def test_bytes_without_a_unit_are_warned_of(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["check", "--eviction-hard", "memory.available<10"])
+    assert "10 is 10 bytes: it is not met before the node stops working; write its unit, such as 10Mi" in (
+        capsys.readouterr().out
+    )

@@ -1,0 +1,56 @@
+"""Memory thresholds that the OOM killer precedes."""
+
+import pytest
+
+from evictd.config.lint import lint
+from evictd.config.lint_model import Lint, Severity, Surroundings
+from evictd.config.never_met import memory_never_met, useful_threshold
+from evictd.core.model.signal import Signal
+from evictd.core.model.threshold import Threshold, ThresholdValue
+from evictd.core.units.quantity import of_bytes
+
+MI = 1 << 20
+MACHINE = Surroundings(capacities={Signal.MEMORY_AVAILABLE: of_bytes(2048 * MI)}, unallocatable_bytes=107 * MI)
+
+
+def memory(limit: int, signal: Signal = Signal.MEMORY_AVAILABLE) -> Threshold:
+    return Threshold(signal=signal, value=ThresholdValue(quantity=of_bytes(limit)))
+
+
+def fraction(part: float) -> Threshold:
+    return Threshold(signal=Signal.MEMORY_AVAILABLE, value=ThresholdValue(fraction=part))
+
+
+def test_the_default_of_100mi_on_a_node_of_2_gib_is_found_with_the_value_that_works() -> None:
+    """In 3 of 3 trials it never fired, and `check` found nothing."""
+    (found,) = memory_never_met([memory(100 * MI)], MACHINE)
+    assert (found.lint, found.severity) == (Lint.MEMORY_THRESHOLD_NEVER_MET, Severity.WARNING)
+    assert found.message.startswith("100Mi cannot be met: 107Mi count as available that no process can have")
+    assert found.remedy == "set it to 210Mi, or memory.formula: Lowest"
+    assert not list(memory_never_met([memory(210 * MI)], MACHINE))
+
+
+@pytest.mark.parametrize(
+    ("threshold", "found"),
+    [(memory(107 * MI), 1), (memory(107 * MI + 1), 0), (fraction(0.05), 1), (fraction(0.06), 0)],
+)
+def test_a_threshold_at_or_below_what_no_process_can_have_is_never_met(threshold: Threshold, found: int) -> None:
+    assert len(list(memory_never_met([threshold], MACHINE))) == found
+
+
+def test_other_signals_and_unknown_amounts_are_left_alone() -> None:
+    pods = memory(MI, Signal.ALLOCATABLE_MEMORY_AVAILABLE)
+    assert not list(memory_never_met([pods], MACHINE))
+    assert not list(memory_never_met([memory(MI)], Surroundings()))
+
+
+def test_it_takes_the_place_of_the_finding_about_the_low_watermark() -> None:
+    around = Surroundings(unallocatable_bytes=107 * MI, low_watermark_bytes=101 * MI, filesystems=())
+    lints = [one.lint for one in lint([memory(100 * MI)], around)]
+    assert Lint.MEMORY_THRESHOLD_NEVER_MET in lints
+    assert Lint.BELOW_LOW_WATERMARK not in lints
+
+
+def test_the_value_that_works_leaves_100mi() -> None:
+    assert useful_threshold(107 * MI) == 210 * MI
+    assert useful_threshold(0) == 100 * MI
