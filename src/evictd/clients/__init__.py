@@ -1,1 +1,1 @@
-"""The wires: the container runtime and the API server. Third-party types and exceptions stop here."""
+"""Talks to the container runtime and the API server; third-party types and exceptions do not leave these packages."""

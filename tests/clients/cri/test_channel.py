@@ -1,4 +1,4 @@
-"""How failures are mapped: four kinds of error, one line each."""
+"""Failures of calls are mapped to four errors of one line."""
 
 from pathlib import Path
 
@@ -11,13 +11,14 @@ from evictd.errors import (
     EvictdError,
     RuntimeNotFoundError,
     RuntimeRefusedError,
+    RuntimeResponseTooLargeError,
     RuntimeUnavailableError,
     RuntimeUnimplementedError,
 )
 
 
 class FailedCall(grpc.RpcError, grpc.Call):  # type: ignore[misc]
-    """A call that ended with this code and these words."""
+    """A call that ended with this code and message."""
 
     def __init__(self, code: grpc.StatusCode, details: str | None) -> None:
         self._code, self._details = code, details
@@ -35,17 +36,18 @@ EXPECTED = {
     grpc.StatusCode.CANCELLED: RuntimeUnavailableError,
     grpc.StatusCode.NOT_FOUND: RuntimeNotFoundError,
     grpc.StatusCode.UNIMPLEMENTED: RuntimeUnimplementedError,
+    grpc.StatusCode.RESOURCE_EXHAUSTED: RuntimeResponseTooLargeError,
 }
 
 
 @pytest.mark.parametrize("code", list(grpc.StatusCode), ids=lambda code: code.name)
-def test_each_code_becomes_one_of_four_errors(code: grpc.StatusCode) -> None:
+def test_each_code_becomes_one_of_five_errors(code: grpc.StatusCode) -> None:
     error = mapped(FailedCall(code, "containerd's words"), "StopContainer", "abc")
     assert type(error) is EXPECTED.get(code, RuntimeRefusedError)
     assert str(error) == f"StopContainer abc: {code.name}: containerd's words"
 
 
-def test_long_words_in_many_lines_become_one_short_line() -> None:
+def test_a_long_message_of_many_lines_becomes_one_short_line() -> None:
     error = mapped(FailedCall(grpc.StatusCode.UNKNOWN, "a\n b" * 1000), "Version", "")
     assert "\n" not in str(error)
     assert len(str(error)) <= MAX_ERROR_TEXT + len("Version: UNKNOWN: ")
@@ -53,7 +55,7 @@ def test_long_words_in_many_lines_become_one_short_line() -> None:
     assert " ... " in str(error)
 
 
-def test_a_failure_without_words_says_so() -> None:
+def test_a_failure_without_details_has_a_message() -> None:
     error: EvictdError = mapped(FailedCall(grpc.StatusCode.UNKNOWN, None), "Version", "")
     assert str(error) == "Version: UNKNOWN: no details"
 
@@ -62,7 +64,7 @@ def test_an_endpoint_with_and_without_its_scheme() -> None:
     assert socket_path("unix:///run/x.sock") == socket_path("/run/x.sock") == "/run/x.sock"
 
 
-def test_a_call_on_its_way_fails_the_same_way_and_tells_when(tmp_path: Path) -> None:
+def test_a_concurrent_call_fails_in_the_same_way_and_calls_back(tmp_path: Path) -> None:
     from cri_api.v1 import api_pb2 as pb
 
     channel = Channel(f"{tmp_path}/none.sock")

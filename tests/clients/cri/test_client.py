@@ -1,4 +1,4 @@
-"""One client for both services: its deadlines, its laziness, its end."""
+"""The client's deadlines, lazy connection and end."""
 
 from pathlib import Path
 

@@ -1,9 +1,9 @@
-"""Starting pods, which only the disposable node does: what it sends shows in what the runtime answers."""
+"""Starting pods for the disposable node; requests are verified by the runtime's responses."""
 
 import pytest
 
 from evictd.clients.cri.create import ContainerRequest, PodStarter, SandboxRequest
-from evictd.clients.cri.values import LinuxResources, Mount
+from evictd.clients.cri.values import CriMount, LinuxResources
 from evictd.demo.images import BUSYBOX
 from evictd.demo.node import DisposableNode
 from evictd.errors import RuntimeNotFoundError
@@ -29,7 +29,7 @@ def test_a_pod_as_a_kubelet_would_start_it(node: DisposableNode) -> None:
         command=("/bin/sh", "-c", "sleep 1000"),
         log_path="main/3.log",
         attempt=3,
-        mounts=(Mount(container_path="/m", host_path=str(logs), readonly=True),),
+        mounts=(CriMount(container_path="/m", host_path=str(logs), readonly=True),),
         resources=LinuxResources(cpu_shares=2, oom_score_adj=500),
     )
     starter = PodStarter(node.endpoint)

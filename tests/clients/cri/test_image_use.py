@@ -1,4 +1,4 @@
-"""Who needs an image, on a real containerd of every version that can be had."""
+"""Images in use, on every available version of containerd."""
 
 import pytest
 
@@ -30,6 +30,6 @@ def test_a_runtime_that_is_away_is_unavailable() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"image": 5}', '{"other": "x"}', "[" * 100_000])
-def test_a_verbose_answer_of_another_kind_tells_nothing(text: str) -> None:
+def test_a_verbose_response_of_another_form_is_empty(text: str) -> None:
     assert _text({"info": text}, "info", "image") == ""
     assert _text({}, "info", "image") == ""

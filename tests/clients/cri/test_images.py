@@ -1,11 +1,11 @@
-"""The calls about images on a real containerd, of every version that can be had."""
+"""The calls about images on every available version of containerd."""
 
 import os
 import time
 
 import pytest
 
-from evictd.clients.cri.values import ContainerState
+from evictd.core.gc.container_gc import ContainerState
 from evictd.demo.images import PAUSE, ImageRecipe
 from evictd.demo.node import DisposableNode
 from evictd.demo.pods import ContainerRecipe, PodRecipe
@@ -48,7 +48,7 @@ def test_an_image_that_is_not_there(each_node: DisposableNode) -> None:
     each_node.client.remove_image("localhost/nobody:1")
 
 
-def test_removal_takes_all_tags_and_gives_the_space_back_at_once(each_node: DisposableNode, app: str) -> None:
+def test_removal_takes_all_tags_and_frees_the_space_at_once(each_node: DisposableNode, app: str) -> None:
     each_node.containerd.ctr("images", "tag", app, "localhost/app:latest")
     assert wait_for(lambda: len(getattr(each_node.client.image_status(app), "repo_tags", ())) == 2)
     before = free_bytes(each_node)

@@ -1,21 +1,11 @@
-"""The calls about pods and containers on a real containerd, of every version that can be had."""
-
-import threading
-from contextlib import suppress
+"""The calls about pods and containers on every available version of containerd."""
 
 import pytest
 
 from evictd.clients.cri import CriClient
 from evictd.clients.cri.runtime import absent_is_success
-from evictd.clients.cri.values import (
-    POD_NAME_LABEL,
-    POD_UID_LABEL,
-    ContainerEvent,
-    ContainerEventType,
-    ContainerState,
-    ContainerStats,
-    SandboxState,
-)
+from evictd.clients.cri.values import POD_NAME_LABEL, POD_UID_LABEL, CriContainerStats, SandboxState
+from evictd.core.gc.container_gc import ContainerState
 from evictd.demo.disks import DiskKind, DiskRecipe
 from evictd.demo.node import DisposableNode
 from evictd.demo.pods import CONFIG_SOURCE, IGNORE_TERM, ContainerRecipe, PodRecipe
@@ -23,8 +13,6 @@ from evictd.demo.tool import wait_for
 from evictd.errors import (
     RuntimeNotFoundError,
     RuntimeRefusedError,
-    RuntimeUnavailableError,
-    RuntimeUnimplementedError,
 )
 from tests.conftest import NodeFactory
 
@@ -43,7 +31,6 @@ def is_exited(client: CriClient, container_id: str) -> bool:
 
 def test_version_and_configuration(each_node: DisposableNode) -> None:
     assert each_node.client.version().runtime_name == "containerd"
-    assert each_node.client.runtime_config().cgroup_driver is None  # no containerd before 2 knows the call
 
 
 def test_a_sandbox_and_its_status(each_node: DisposableNode) -> None:
@@ -56,9 +43,8 @@ def test_a_sandbox_and_its_status(each_node: DisposableNode) -> None:
     assert row.annotations[CONFIG_SOURCE] == "api"
     status = each_node.client.sandbox_status(pod.sandbox_id, verbose=True)
     assert status.created_at == row.created_at
-    assert status.detail.cgroup_parent == pod.cgroup_parent
     assert status.detail.cgroups_path == f"{pod.cgroup_parent}/{pod.sandbox_id}"
-    assert each_node.client.sandbox_status(pod.sandbox_id).detail.cgroup_parent is None
+    assert each_node.client.sandbox_status(pod.sandbox_id).detail.cgroups_path is None
 
 
 def test_a_container_and_its_status(each_node: DisposableNode) -> None:
@@ -73,7 +59,7 @@ def test_a_container_and_its_status(each_node: DisposableNode) -> None:
     status = each_node.client.container_status(pod.containers["main"], verbose=True)
     assert status.resources is not None
     assert status.resources.memory_limit_bytes == 64 << 20
-    assert status.resources.oom_score_adj == status.detail.oom_score_adj
+    assert status.resources.oom_score_adj is not None
     assert status.detail.cgroups_path == f"{pod.cgroup_parent}/{pod.containers['main']}"
     assert status.annotations["io.kubernetes.pod.terminationGracePeriod"] == "7"
     dead = pod.containers["dead"]
@@ -86,7 +72,7 @@ def test_a_container_and_its_status(each_node: DisposableNode) -> None:
 def test_an_exited_container_has_statistics_of_its_writable_layer_only(each_node: DisposableNode) -> None:
     pod = each_node.run_pod(PodRecipe(name="web", containers=(ContainerRecipe(), DEAD)))
 
-    def stats() -> dict[str, ContainerStats]:
+    def stats() -> dict[str, CriContainerStats]:
         return {row.name: row for row in each_node.client.list_container_stats()}
 
     def layer_bytes() -> int:
@@ -102,21 +88,7 @@ def test_an_exited_container_has_statistics_of_its_writable_layer_only(each_node
     assert running.working_set_bytes
 
 
-def test_pod_statistics_fail_as_a_whole_while_a_sandbox_is_not_ready(each_node: DisposableNode) -> None:
-    """Containerd 1.6 does; the newer one skips that sandbox. The containers' statistics are there in either case."""
-    ready = each_node.run_pod(PodRecipe(name="ready"))
-    assert [row.uid for row in each_node.client.list_pod_sandbox_stats()] == [ready.uid]
-    stopped = each_node.run_pod(PodRecipe(name="stopped"))
-    each_node.client.stop_sandbox(stopped.sandbox_id)
-    if is_old(each_node):
-        with pytest.raises(RuntimeRefusedError, match="ListPodSandboxStats: UNKNOWN: failed to decode"):
-            each_node.client.list_pod_sandbox_stats()
-    else:
-        assert [row.uid for row in each_node.client.list_pod_sandbox_stats()] == [ready.uid]
-    assert {row.id for row in each_node.client.list_container_stats()} == {ready.container_id, stopped.container_id}
-
-
-def test_stopping_and_removing_what_is_not_there_has_succeeded(each_node: DisposableNode) -> None:
+def test_stopping_and_removing_something_missing_succeeds(each_node: DisposableNode) -> None:
     client = each_node.client
     client.stop_container("nobody", 1)
     client.stop_sandbox("nobody")
@@ -144,38 +116,9 @@ def test_a_running_container_and_a_ready_sandbox_can_be_removed(each_node: Dispo
     assert each_node.client.list_sandboxes() == ()
 
 
-def test_events(each_node: DisposableNode) -> None:
-    """The newer containerd also sends what happened before anybody listened."""
-    if is_old(each_node):
-        with pytest.raises(RuntimeUnimplementedError):
-            next(each_node.client.container_events())
-        return
-    seen: list[ContainerEvent] = []
-
-    def listen() -> None:
-        with suppress(RuntimeUnavailableError):  # the end, when the client is closed
-            seen.extend(client.container_events())
-
-    client = CriClient(each_node.endpoint)
-    listener = threading.Thread(target=listen)
-    listener.start()
-    pod = each_node.run_pod(PodRecipe(name="web"))
-
-    def kinds() -> set[ContainerEventType]:
-        return {event.type for event in seen if event.container_id == pod.container_id}
-
-    each_node.client.stop_container(pod.container_id, 5)
-    wanted = {ContainerEventType.CREATED, ContainerEventType.STARTED, ContainerEventType.STOPPED}
-    assert wait_for(lambda: kinds() >= wanted), seen
-    client.close()
-    listener.join(60)
-    assert not listener.is_alive()
-    assert {event.pod_uid for event in seen if event.container_id == pod.container_id} == {pod.uid}
-
-
 @pytest.mark.parametrize("version", ["binaries", "newer_binaries"])
 def test_removal_on_a_full_xfs_ends(version: str, make_node: NodeFactory, request: pytest.FixtureRequest) -> None:
-    """The first removal fails for want of space; containerd 1.6 then denies to have what it goes on listing."""
+    """The first removal fails for lack of space; containerd 1.6 then lists a container that it cannot find."""
     disk = DiskRecipe(kind=DiskKind.XFS, size_bytes=320 << 20)
     node = make_node(image_disk=disk, binaries=request.getfixturevalue(version))
     fill = "dd if=/dev/zero of=/fill bs=64k; dd if=/dev/zero of=/rest bs=512; echo full; sleep 10000"

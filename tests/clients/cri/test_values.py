@@ -1,15 +1,18 @@
-"""The values: which states may run, and that enums carry the wire's spelling."""
+"""States that may run, and enum values as in the messages."""
 
 from cri_api.v1 import api_pb2 as pb
 
-from evictd.clients.cri.values import ContainerEventType, ContainerState, SandboxState
+from evictd.clients.cri.values import SandboxState
+from evictd.core.gc.container_gc import ContainerState
 
 
 def test_enums_are_spelled_as_on_the_wire() -> None:
     assert {state.value for state in ContainerState} == set(pb.ContainerState.keys())
     assert {state.value for state in SandboxState} == set(pb.PodSandboxState.keys())
-    assert {kind.value for kind in ContainerEventType} == set(pb.ContainerEventType.keys())
 
 
 def test_only_running_and_unknown_containers_may_run() -> None:
-    assert {state for state in ContainerState if state.may_run} == {ContainerState.RUNNING, ContainerState.UNKNOWN}
+    assert {state for state in ContainerState if state.may_run} == {
+        ContainerState.RUNNING,
+        ContainerState.UNKNOWN,
+    }

@@ -1,4 +1,4 @@
-"""Who we are: service account and kubeconfig, and what happens when their files change."""
+"""Service account and kubeconfig, and reloads after changes of their files."""
 
 import base64
 from pathlib import Path
@@ -15,12 +15,13 @@ NODE = "/api/v1/nodes/n1"
 
 def in_cluster(api: ApiServer, folder: Path, token: str) -> Credentials:
     """A service account's folder as the kubelet projects it: a link to the current version."""
-    _project(folder, "1", token, api.authority.cert.read_text())
+    project(folder, "1", token, api.authority.cert.read_text())
     environ = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": str(api.port)}
     return Credentials(IN_CLUSTER, environ=environ, service_account=folder)
 
 
-def _project(folder: Path, version: str, token: str, ca: str) -> None:
+def project(folder: Path, version: str, token: str, ca: str) -> None:
+    """Write the next version of a service account's folder, and switch the link to it."""
     data = folder / version
     data.mkdir(parents=True)
     (data / "token").write_text(token)
@@ -40,7 +41,7 @@ def test_the_service_account_token_is_read_again_when_it_rotates(api: ApiServer,
     transport = Transport(in_cluster(api, folder, "old"))
     assert transport.request("GET", NODE).status == 200
     api.tokens = {"new": "system:serviceaccount:evictd:evictd"}
-    _project(folder, "2", "new", api.authority.cert.read_text())
+    project(folder, "2", "new", api.authority.cert.read_text())
     assert transport.request("GET", NODE).status == 200
     assert [line.status for line in api.requests("get nodes")] == [200, 200]
     transport.close()
@@ -51,10 +52,10 @@ def test_an_expired_token_is_an_outage_until_there_is_a_new_one(api: ApiServer, 
     folder = tmp_path / "sa"
     transport = Transport(in_cluster(api, folder, "token-1"))
     api.tokens.clear()
-    with pytest.raises(ApiUnavailableError, match="does not accept our credentials"):
+    with pytest.raises(ApiUnavailableError, match="rejects evictd's credentials"):
         transport.request("GET", NODE)
     api.tokens["fresh"] = "someone"
-    _project(folder, "2", "fresh", api.authority.cert.read_text())
+    project(folder, "2", "fresh", api.authority.cert.read_text())
     assert transport.request("GET", NODE).status == 200
     transport.close()
 
@@ -107,7 +108,7 @@ def test_inline_data_and_an_unknown_authority(api: ApiServer, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("content", ["", "{", "a: [", "kind: Config\nclusters: []\n"])
-def test_a_kubeconfig_that_is_none_is_one_clear_error(tmp_path: Path, content: str) -> None:
+def test_an_invalid_kubeconfig_is_one_clear_error(tmp_path: Path, content: str) -> None:
     """The path and the reason, no traceback of a foreign library."""
     path = tmp_path / "broken"
     path.write_text(content)

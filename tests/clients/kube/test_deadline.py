@@ -1,4 +1,4 @@
-"""A request has a bound as a whole, however its answer drips in; a watch has none."""
+"""A request is bounded as a whole, however slowly the response arrives; a watch is not."""
 
 import json
 import socket
@@ -34,14 +34,14 @@ def test_an_answer_that_drips_is_ended_and_the_next_request_works(
     """A byte now and then keeps every single read alive."""
     api.fault(verb="get", drip=what, times=1)
     began = time.monotonic()
-    with pytest.raises(ApiUnavailableError, match=r"GET /api/v1/nodes/n1: no whole answer within 0\.5 s"):
+    with pytest.raises(ApiUnavailableError, match=r"GET /api/v1/nodes/n1: no complete response within 0\.5 s"):
         impatient.request("GET", NODE)
     assert time.monotonic() - began < 9
     assert impatient.request("GET", NODE).status == 200
 
 
 def test_an_answer_that_only_the_end_of_its_connection_ends_is_not_taken_for_whole(tmp_path: Path) -> None:
-    """HTTP/1.0, as some proxies speak it: what we cut off ourselves looks complete."""
+    """HTTP/1.0, as some proxies use it: a response cut off by the deadline looks complete."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         listening.settimeout(20)
         cluster = {"name": "c", "cluster": {"server": f"http://127.0.0.1:{listening.getsockname()[1]}"}}
@@ -64,7 +64,7 @@ def test_an_answer_that_only_the_end_of_its_connection_ends_is_not_taken_for_who
         server = threading.Thread(target=answer_half, daemon=True)
         server.start()
         transport = Transport(Credentials(str(tmp_path / "kubeconfig")), whole_seconds=0.5)
-        with pytest.raises(ApiUnavailableError, match="no whole answer within"):
+        with pytest.raises(ApiUnavailableError, match="no complete response within"):
             transport.request("GET", NODE)
         transport.close()
         server.join(20)

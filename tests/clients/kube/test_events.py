@@ -1,11 +1,11 @@
-"""Events as the API takes them: created once, counted after that."""
+"""Events are created once and then counted in their series."""
 
-from evictd.clients.kube.events import NOTE_BYTES, Event, EventClient, Regarding, cut
+from evictd.clients.kube.events import NOTE_BYTES, EventClient, KubeEvent, Regarding, cut
 from evictd.clients.kube.transport import Transport
-from tests.kube.api_server import ApiServer
+from tests.kube.api import Api
 
 TIME = "2026-11-21T02:00:00.000001Z"
-EVICTED = Event(
+EVICTED = KubeEvent(
     regarding=Regarding(kind="Pod", name="a", namespace="default", uid="u-1"),
     type="Warning",
     reason="Evicted",
@@ -14,11 +14,11 @@ EVICTED = Event(
 )
 
 
-def test_an_event_is_created_and_counted(api: ApiServer, transport: Transport) -> None:
+def test_an_event_is_created_and_counted(api: Api, transport: Transport) -> None:
     """The double checks it against the API's types; the count is a series."""
     client = EventClient(transport, "n1")
     client.create(EVICTED, "a.1", TIME)
-    client.create(EVICTED, "a.1", TIME)  # an answer got lost and we ask again: still one event
+    client.create(EVICTED, "a.1", TIME)  # a response was lost and the request is repeated: still one event
     assert client.count(EVICTED, "a.1", 3, TIME)
     found = api.store.get(("events", "default", "a.1"))
     assert found is not None
@@ -33,14 +33,16 @@ def test_an_event_is_created_and_counted(api: ApiServer, transport: Transport) -
     }
 
 
-def test_an_event_that_is_gone_says_so(api: ApiServer, transport: Transport) -> None:
-    """Events live an hour; a count for an old one is a new event's business."""
+def test_counting_a_removed_event_returns_false(api: Api, transport: Transport) -> None:
+    """Events are removed after an hour; the caller then creates a new one."""
     assert not EventClient(transport, "n1").count(EVICTED, "a.1", 2, TIME)
 
 
-def test_an_event_on_the_node_lives_in_default(api: ApiServer, transport: Transport) -> None:
+def test_an_event_on_the_node_lives_in_default(api: Api, transport: Transport) -> None:
     """As the kubelet's: by name, without a uid."""
-    about = Event(regarding=Regarding(kind="Node", name="n1"), type="Warning", reason="EvictionThresholdMet", note="m")
+    about = KubeEvent(
+        regarding=Regarding(kind="Node", name="n1"), type="Warning", reason="EvictionThresholdMet", note="m"
+    )
     EventClient(transport, "n1").create(about, "n1.1", TIME)
     found = api.store.get(("events", "default", "n1.1"))
     assert found is not None

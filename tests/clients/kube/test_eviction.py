@@ -1,18 +1,19 @@
-"""Evict, delete, patch: each answer of the API server means one thing, and another pod of the same name is never touched."""
+"""Evict, delete and patch: the meaning of each response, and the UID precondition."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from evictd.clients.kube.eviction import Answer, EvictionClient, Outcome, budget_forbids
 from evictd.clients.kube.transport import Reply, Transport
 from evictd.codec.pod import decode_pod
-from evictd.core.decision import PodCondition
-from evictd.core.pod import Pod
+from evictd.core.model.decision import PodCondition
+from evictd.core.model.pod import Pod
 from evictd.errors import ApiRefusedError, ApiUnavailableError
+from tests.kube.api import Api
 from tests.kube.api_server import ApiServer
 from tests.kube.objects import pod
-from tests.kube.verbs import Budget
 
 SINCE = "2026-11-21T02:00:00Z"
 TARGET = PodCondition(type="DisruptionTarget", status="True", reason="TerminationByKubelet", message="low on memory")
@@ -20,26 +21,26 @@ KEY = ("pods", "default", "a")
 
 
 @pytest.fixture
-def victim(api: ApiServer) -> Pod:
+def victim(api: Api) -> Pod:
     """A running pod of the API server, as the core knows it."""
     return decode_pod(api.store.create("pods", pod("a", labels={"app": "t"})))
 
 
-def test_evict(api: ApiServer, transport: Transport, victim: Pod) -> None:
-    """The object is on its way with our grace, and carries the API's own DisruptionTarget."""
+def test_evict(api: Api, transport: Transport, victim: Pod) -> None:
+    """The pod is being deleted with this grace period, and has the API's DisruptionTarget condition."""
     assert EvictionClient(transport).evict(victim, 7) == Outcome(answer=Answer.DONE)
     found = api.store.get(KEY)
     assert found is not None
     assert found["metadata"]["deletionGracePeriodSeconds"] == 7
 
 
-def test_a_budget_blocks_and_names_a_time(api: ApiServer, transport: Transport, victim: Pod) -> None:
+def test_a_budget_blocks_and_names_a_time(api: Api, transport: Transport, victim: Pod) -> None:
     """429 with the budget as its cause; several budgets for one pod are a refusal as well."""
-    api.verbs.budgets = [Budget("one", {"app": "t"}, 0)]
+    api.budget("one", {"app": "t"}, allowed=None)
     outcome = EvictionClient(transport).evict(victim, 1)
     assert (outcome.answer, outcome.retry_after_seconds) == (Answer.BLOCKED, 10)
     assert "disruption budget" in outcome.message
-    api.verbs.budgets.append(Budget("two", {"app": "t"}, 0))
+    api.budget("two", {"app": "t"}, allowed=0)
     assert EvictionClient(transport).evict(victim, 1).answer is Answer.BLOCKED
 
 
@@ -52,7 +53,7 @@ def test_a_busy_server_is_not_a_budget(api: ApiServer, transport: Transport, vic
 
 
 @pytest.mark.parametrize("grace", [0, -5])
-def test_zero_grace_is_never_sent(api: ApiServer, transport: Transport, victim: Pod, grace: int) -> None:
+def test_zero_grace_is_never_sent(api: Api, transport: Transport, victim: Pod, grace: int) -> None:
     """Zero would remove the object while its containers still run."""
     client = EvictionClient(transport)
     client.delete(victim, grace)
@@ -61,7 +62,7 @@ def test_zero_grace_is_never_sent(api: ApiServer, transport: Transport, victim: 
     assert api.requests("create pods/eviction")[0].body["deleteOptions"]["gracePeriodSeconds"] == 1
 
 
-def test_status_and_condition(api: ApiServer, transport: Transport, victim: Pod) -> None:
+def test_status_and_condition(api: Api, transport: Transport, victim: Pod) -> None:
     """Failed, Evicted, the message, DisruptionTarget; other conditions stay."""
     client = EvictionClient(transport)
     before = {entry["type"] for entry in pod("x")["status"]["conditions"]}
@@ -75,8 +76,72 @@ def test_status_and_condition(api: ApiServer, transport: Transport, victim: Pod)
     assert {entry["type"] for entry in status["conditions"]} == before | {"DisruptionTarget"}
 
 
-def test_the_same_name_with_another_uid_is_gone(api: ApiServer, transport: Transport, victim: Pod) -> None:
-    """Every call says so, and the newcomer is untouched."""
+def test_an_evicted_pods_containers_are_terminated(api: Api, transport: Transport) -> None:
+    """`kubectl get pods` shows `Evicted 0/1`; what has ended, and what never ran before, keeps its state."""
+    made = pod("a")
+    started = "2026-11-21T01:55:20Z"
+    over = {"terminated": {"exitCode": 0, "reason": "Completed", "startedAt": started, "finishedAt": started}}
+    running, waiting = {"running": {"startedAt": started}}, {"waiting": {"reason": "PodInitializing"}}
+
+    def shown(name: str, state: Any, **fields: Any) -> Any:
+        return {"name": name, "image": "i", "imageID": "x", "ready": True, "restartCount": 2, "state": state, **fields}
+
+    made["status"]["initContainerStatuses"] = [shown("first", over), shown("second", waiting)]
+    made["status"]["containerStatuses"] = [
+        shown("main", running, started=True, containerID="containerd://1", lastState=over),
+        shown("late", waiting),
+        shown("over", over),
+    ]
+    victim = decode_pod(api.store.create("pods", made))
+    EvictionClient(transport).mark_evicted(victim, "m", None, SINCE)
+    found = api.store.get(KEY)
+    assert found is not None
+    status = found["status"]
+    assert [each["state"] for each in status["initContainerStatuses"]] == [over, waiting]
+    main, late, last = status["containerStatuses"]
+    ended = {"exitCode": 137, "reason": "Evicted", "startedAt": started, "finishedAt": SINCE}
+    assert main["state"]["terminated"] == {**ended, "containerID": "containerd://1"}
+    assert main["lastState"] == over
+    assert (main["ready"], main["started"], main["restartCount"], main["imageID"]) == (False, False, 2, "x")
+    assert late["state"]["terminated"]["reason"] == "Evicted"
+    assert last["state"] == over
+    ready = {each["type"]: each for each in status["conditions"] if each["type"] in {"Ready", "ContainersReady"}}
+    assert {each["status"] for each in ready.values()} == {"False"}
+    assert {each["reason"] for each in ready.values()} == {"PodFailed"}
+    requests = len(api.requests("patch pods/status"))
+    EvictionClient(transport).mark_evicted(victim, "m", None, SINCE)
+    assert len(api.requests("patch pods/status")) == requests + 1
+
+
+def test_a_status_that_changes_in_between_is_read_again(api: ApiServer, transport: Transport, victim: Pod) -> None:
+    """The container states are written at the version that they were read at."""
+    api.fault(verb="patch", resource="pods/status", times=1)  # the first write
+    api.fault(verb="patch", resource="pods/status", status=409, times=1)
+    assert EvictionClient(transport).mark_evicted(victim, "m", None, SINCE).answer is Answer.DONE
+    found = api.store.get(KEY)
+    assert found is not None
+    assert "terminated" in found["status"]["containerStatuses"][0]["state"]
+    assert len(api.requests("patch pods/status")) == 4
+
+
+@pytest.mark.parametrize("status", [403, 422])
+def test_a_pod_is_evicted_also_where_its_container_states_are_refused(
+    api: ApiServer, transport: Transport, victim: Pod, status: int
+) -> None:
+    """As by the admission policy of an older evictd."""
+    api.fault(verb="patch", resource="pods/status", times=1)  # the first write
+    api.fault(verb="patch", resource="pods/status", status=status)
+    outcome = EvictionClient(transport).mark_evicted(victim, "m", None, SINCE)
+    assert outcome.answer is Answer.DONE
+    assert outcome.version > 0
+    assert str(status) in outcome.message
+    found = api.store.get(KEY)
+    assert found is not None
+    assert (found["status"]["phase"], found["status"]["reason"]) == ("Failed", "Evicted")
+
+
+def test_the_same_name_with_another_uid_is_gone(api: Api, transport: Transport, victim: Pod) -> None:
+    """Every call returns GONE, and the new pod is unchanged."""
     newcomer = api.store.get(KEY)
     stranger = replace(victim, uid="11111111-1111-1111-1111-111111111111")
     client = EvictionClient(transport)
@@ -90,8 +155,8 @@ def test_the_same_name_with_another_uid_is_gone(api: ApiServer, transport: Trans
     assert api.store.get(KEY) == newcomer
 
 
-def test_no_such_pod_is_gone(api: ApiServer, transport: Transport, victim: Pod) -> None:
-    """Somebody was faster."""
+def test_no_such_pod_is_gone(api: Api, transport: Transport, victim: Pod) -> None:
+    """Another client has deleted the pod already."""
     api.store.remove(KEY)
     client = EvictionClient(transport)
     outcomes = {client.evict(victim, 1).answer, client.delete(victim, 1).answer}
@@ -110,5 +175,5 @@ def test_forbidden_and_conflicts_of_other_kinds_are_refusals(api: ApiServer, tra
     "body", [b"{}", b'{"details": []}', b'{"details": {"causes": 7}}', b'{"details": {"causes": ["x", null]}}', b"[]"]
 )
 def test_a_429_of_another_shape_is_a_busy_server(body: bytes) -> None:
-    """Whatever stands in the API server's place, its JSON is not trusted to have our form."""
+    """JSON from a proxy in front of the API server may have any form."""
     assert not budget_forbids(Reply(status=429, data=body))

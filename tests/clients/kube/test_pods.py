@@ -1,4 +1,4 @@
-"""List, watch, resume, relist: the snapshot follows the API server through everything that can break."""
+"""List, watch, resume and relist: the snapshot follows the API server through every failure."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -7,10 +7,15 @@ import pytest
 
 from evictd.clients.kube.pods import PodWatch
 from evictd.clients.kube.transport import Transport
+from evictd.core.units.duration import SECOND
+from tests.kube.api import Api
 from tests.kube.api_server import ApiServer
 from tests.kube.fixtures import clock
 from tests.kube.objects import pod, sample
 from tests.kube.waiting import eventually
+from tests.recorded_errors import RecordedErrors
+
+TOO_NEW = b'{"message": "Timeout: Too large resource version: 900, current: 7", "code": 504}'
 
 
 @contextmanager
@@ -32,7 +37,7 @@ def sees(watch: PodWatch, *expected: str) -> Callable[[], bool]:
     return lambda: watch.snapshot.synced and names(watch) == set(expected)
 
 
-def test_lists_only_this_node_and_follows_it(api: ApiServer, transport: Transport) -> None:
+def test_lists_only_this_node_and_follows_it(api: Api, transport: Transport) -> None:
     """Added, changed, bound, deleted; pods of other nodes are never fetched."""
     api.store.create("pods", pod("a"))
     api.store.create("pods", pod("elsewhere", node_name="n2"))
@@ -48,11 +53,9 @@ def test_lists_only_this_node_and_follows_it(api: ApiServer, transport: Transpor
     assert [line.query["fieldSelector"] for line in api.requests()] == ["spec.nodeName=n1"] * 2
 
 
-def test_what_nobody_foresaw_is_told_and_the_watch_begins_again_with_a_list(
-    api: ApiServer, transport: Transport
-) -> None:
+def test_an_unforeseen_error_is_reported_and_the_watch_lists_again(api: Api, transport: Transport) -> None:
     """A change that could not be taken in is not lost, and the thread goes on."""
-    told: list[str] = []
+    errors = RecordedErrors()
     failures: list[Exception] = []
 
     def changed() -> None:
@@ -60,20 +63,25 @@ def test_what_nobody_foresaw_is_told_and_the_watch_begins_again_with_a_list(
             raise failures.pop()
 
     watch = PodWatch(
-        transport, "n1", clock=clock, random=lambda: 0.01, changed=changed, complain=lambda _, what: told.append(what)
+        transport,
+        "n1",
+        clock=clock,
+        random=lambda: 0.01,
+        changed=changed,
+        errors=errors,
     )
     watch.start()
     try:
         eventually(lambda: watch.snapshot.synced)
         failures.append(ZeroDivisionError("nobody knows why"))
         api.store.create("pods", pod("a"))
-        eventually(lambda: told)
+        eventually(lambda: errors)
         api.store.create("pods", pod("b"))
         eventually(sees(watch, "a", "b"))
         eventually(lambda: not watch.snapshot.problem)
     finally:
         watch.close()
-    (once,) = told
+    (once,) = errors.details
     assert "ZeroDivisionError: nobody knows why" in once
     assert [line.what for line in api.requests(watches=False)] == ["list pods"] * 2
 
@@ -88,13 +96,24 @@ def test_nothing_is_known_before_the_first_list(api: ApiServer, transport: Trans
         eventually(lambda: watch.snapshot.synced and not watch.snapshot.problem)
 
 
+def test_the_first_list_may_come_from_the_servers_cache(api: Api, transport: Transport) -> None:
+    """A list of the latest version makes a server with an older etcd read all pods of the cluster, once for each node."""
+    api.store.create("pods", pod("a"))
+    with watching(transport) as watch:
+        eventually(sees(watch, "a"))
+    (line,) = api.requests("list pods")
+    assert (line.query["resourceVersion"], line.query["resourceVersionMatch"]) == ("0", "NotOlderThan")
+
+
 def test_a_list_comes_in_pages(api: ApiServer, transport: Transport) -> None:
-    """Five pods by twos are three requests and one snapshot."""
+    """Five pods by twos are three requests and one snapshot; a server's cache knows no pages."""
     for number in range(5):
         api.store.create("pods", pod(f"p{number}"))
+    api.fault(verb="watch", status=504, body=TOO_NEW, times=1)
     with watching(transport, page=2) as watch:
-        eventually(sees(watch, *(f"p{number}" for number in range(5))))
-    assert len(api.requests("list pods")) == 3
+        eventually(lambda: api.requests("watch pods")[1:])
+        assert sees(watch, *(f"p{number}" for number in range(5)))()
+    assert len([line for line in api.requests("list pods") if "limit" in line.query]) == 3
 
 
 def test_a_cut_watch_resumes_without_another_list(api: ApiServer, transport: Transport) -> None:
@@ -109,9 +128,9 @@ def test_a_cut_watch_resumes_without_another_list(api: ApiServer, transport: Tra
     assert len({line.query["resourceVersion"] for line in api.requests("watch pods")}) > 1
 
 
-def test_a_bookmark_moves_the_version_on_a_quiet_node(api: ApiServer, transport: Transport) -> None:
-    """Other objects change, ours do not; after the bookmark the watch resumes from there."""
-    with watching(transport, watch_seconds=1) as watch:
+def test_a_bookmark_moves_the_version_on_an_idle_node(api: Api, transport: Transport) -> None:
+    """Only other nodes' objects change; after the bookmark, two seconds before the watch's end, it resumes from its version."""
+    with watching(transport, watch_seconds=4) as watch:
         eventually(lambda: watch.snapshot.synced)
         before = watch.snapshot.resource_version
         api.store.create("pods", pod("elsewhere", node_name="n2"))
@@ -121,7 +140,7 @@ def test_a_bookmark_moves_the_version_on_a_quiet_node(api: ApiServer, transport:
 
 
 @pytest.mark.parametrize("how", ["event", "answer"])
-def test_a_forgotten_version_costs_one_list(api: ApiServer, transport: Transport, how: str) -> None:
+def test_an_expired_version_costs_one_list(api: ApiServer, transport: Transport, how: str) -> None:
     """410, as an event of the watch or as its answer: list again, lose nothing."""
     api.store.create("pods", pod("a"))
     with watching(transport) as watch:
@@ -135,11 +154,28 @@ def test_a_forgotten_version_costs_one_list(api: ApiServer, transport: Transport
             api.fault(verb="watch", status=410, times=1)
         api.up()
         eventually(sees(watch, "b"))
-    assert len(api.requests("list pods")) == 2
+    first, second = (line.query["resourceVersion"] for line in api.requests("list pods"))
+    assert int(second) > int(first) == 0, "as new as what was known, and not the latest, which costs the server more"
 
 
-def test_a_server_restart_keeps_the_snapshot_and_says_so(api: ApiServer, transport: Transport) -> None:
-    """While nobody answers, the last known pods stay, with the reason why they may be old."""
+def test_after_an_outage_an_expired_version_is_listed_soon(
+    api: ApiServer, transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pauses have grown while the server was away; its 410 is an answer, and is no reason to wait as long again."""
+    pauses: list[int] = []
+    with watching(transport) as watch:
+        monkeypatch.setattr(watch, "_wait", pauses.append)
+        eventually(lambda: watch.snapshot.synced and api.requests("watch pods"))
+        api.fault(verb="watch", status=503, times=6)
+        api.fault(verb="watch", status=410, times=1)
+        api.cut_connections()
+        eventually(lambda: len(api.requests("list pods")) == 2)
+    *_, away, expired = pauses
+    assert away > 5 * SECOND > SECOND > expired
+
+
+def test_a_server_restart_keeps_the_snapshot_with_a_problem(api: ApiServer, transport: Transport) -> None:
+    """While the server does not respond, the last pods stay, with a problem."""
     api.store.create("pods", pod("a"))
     with watching(transport) as watch:
         eventually(lambda: api.requests("watch pods"))
@@ -162,20 +198,22 @@ def test_retry_after_is_honoured(api: ApiServer, transport: Transport) -> None:
 
 
 def test_a_pod_that_cannot_be_read_does_not_blind_the_node(api: ApiServer, transport: Transport) -> None:
-    """It is left out and named; the others are there, also when it appears in a watch."""
+    """It is there without what cannot be read; a watch goes on, without another list."""
     api.store.create("pods", pod("a"))
     with watching(transport) as watch:
         eventually(sees(watch, "a"))
         broken = pod("broken")
-        broken["spec"]["containers"][0]["resources"]["requests"]["memory"] = "many"
+        broken["metadata"]["annotations"] = {"size": "x"}
+        broken["metadata"]["generation"] = "many"
         api.store.create("pods", broken)
-        eventually(lambda: watch.snapshot.unreadable)
-        assert "broken" in watch.snapshot.unreadable[0]
+        eventually(sees(watch, "a", "broken"))
+        assert watch.snapshot.unread_parts == ("default/broken: cannot be read: metadata.generation",)
+        assert len(api.requests("list pods")) == 1
         api.store.create("pods", pod("b"))
-        eventually(sees(watch, "a", "b"))
+        eventually(sees(watch, "a", "b", "broken"))
 
 
-def test_a_recreated_pod_is_another_pod(api: ApiServer, transport: Transport) -> None:
+def test_a_recreated_pod_is_another_pod(api: Api, transport: Transport) -> None:
     """Same name, new uid: two different entries, one after the other."""
     first = api.store.create("pods", pod("a"))
     with watching(transport) as watch:
@@ -186,23 +224,22 @@ def test_a_recreated_pod_is_another_pod(api: ApiServer, transport: Transport) ->
     assert first["metadata"]["uid"] != second["metadata"]["uid"]
 
 
-def test_recorded_pods_are_read(api: ApiServer, transport: Transport) -> None:
+def test_recorded_pods_are_read(api: Api, transport: Transport) -> None:
     """All thirteen pods of the recorded node."""
-    for item in sample("pods")["items"]:
-        api.store.create("pods", item)
+    uids = {api.store.create("pods", item)["metadata"]["uid"] for item in sample("pods")["items"]}
     with watching(transport) as watch:
         eventually(lambda: len(watch.snapshot.pods) == 13)
-        assert watch.snapshot.pods.keys() == {item["metadata"]["uid"] for item in sample("pods")["items"]}
+        assert watch.snapshot.pods.keys() == uids
 
 
-def test_closing_ends_a_watch_that_waits(api: ApiServer, transport: Transport) -> None:
+def test_closing_ends_a_watch_that_waits(api: Api, transport: Transport) -> None:
     """No thread is left behind."""
     with watching(transport) as watch:
         eventually(lambda: api.requests("watch pods"))
     assert not watch._thread.is_alive()
 
 
-def test_at_rest_only_the_watch_is_open(api: ApiServer, transport: Transport) -> None:
+def test_at_rest_only_the_watch_is_open(api: Api, transport: Transport) -> None:
     """Changes cost the server nothing but the watch it already has."""
     with watching(transport) as watch:
         eventually(lambda: api.requests("watch pods"))
@@ -214,11 +251,11 @@ def test_at_rest_only_the_watch_is_open(api: ApiServer, transport: Transport) ->
 
 
 def test_a_store_that_went_back_in_time_costs_one_list(api: ApiServer, transport: Transport) -> None:
-    """After a backup was restored our version is too new, and would be for as long as we asked with it."""
+    """After a restored backup the snapshot's version is too new for a long time."""
     api.store.create("pods", pod("a"))
-    body = b'{"message": "Timeout: Too large resource version: 900, current: 7", "code": 504}'
-    api.fault(verb="watch", status=504, body=body, times=1)
+    api.fault(verb="watch", status=504, body=TOO_NEW, times=1)
     with watching(transport) as watch:
         eventually(lambda: len(api.requests("list pods")) == 2)
         eventually(sees(watch, "a"))
     assert len(api.requests("list pods")) == 2
+    assert "resourceVersion" not in api.requests("list pods")[-1].query

@@ -1,4 +1,4 @@
-"""Every way a request can fail is one of two errors, and none of them is a foreign exception."""
+"""Every failed request raises one of two errors, and never an exception of a library."""
 
 import contextlib
 import io
@@ -8,13 +8,15 @@ import urllib3
 
 from evictd.clients.kube.transport import STRATEGIC_PATCH, Transport
 from evictd.errors import ApiRefusedError, ApiUnavailableError
+from tests.kube.api import Api
 from tests.kube.api_server import ApiServer
+from tests.kube.objects import node
 
 NODE = "/api/v1/nodes/n1"
 
 
-def test_bytes_come_back_with_the_servers_date(transport: Transport) -> None:
-    """The body is not interpreted; the date tells the server's clock."""
+def test_bytes_come_back_with_the_servers_date(api: Api, transport: Transport) -> None:
+    """The body is not interpreted; the Date header is the server's clock."""
     reply = transport.request("GET", NODE)
     assert reply.json()["metadata"]["name"] == "n1"
     assert reply.date.endswith("GMT")
@@ -40,7 +42,7 @@ def test_refusals_carry_status_and_reason(api: ApiServer, transport: Transport, 
 
 
 @pytest.mark.parametrize("after", ["soon", "-3", "Wed, 21 Oct 2026 07:28:00 GMT"])
-def test_a_retry_after_that_is_no_number_is_none(api: ApiServer, transport: Transport, after: str) -> None:
+def test_an_invalid_retry_after_is_none(api: ApiServer, transport: Transport, after: str) -> None:
     """Nothing is guessed from it."""
     api.fault(status=503, retry_after=after, times=1)
     with pytest.raises(ApiUnavailableError) as caught:
@@ -60,9 +62,9 @@ def test_an_answer_cut_short_is_unavailable(api: ApiServer, transport: Transport
 
 
 def test_garbage_is_unavailable(api: ApiServer, transport: Transport) -> None:
-    """A proxy's error page with status 200 is not taken for a node."""
+    """A proxy's error page with status 200 is no valid node."""
     api.fault(verb="get", status=200, body=b"<html>", times=1)
-    with pytest.raises(ApiUnavailableError, match="no JSON"):
+    with pytest.raises(ApiUnavailableError, match="invalid JSON"):
         transport.request("GET", NODE).json()
 
 
@@ -95,18 +97,20 @@ def test_bodies_and_content_types_arrive(api: ApiServer, transport: Transport) -
     assert (line.content_type, line.body, line.query) == (STRATEGIC_PATCH, body, {"fieldManager": "evictd"})
 
 
-def test_a_stream_gives_lines_and_can_be_aborted(api: ApiServer, transport: Transport) -> None:
+def test_a_stream_gives_lines_and_can_be_aborted(api: Api, transport: Transport) -> None:
     """The lines of a watch come as they are sent; an abort from another thread ends them."""
     import threading
 
-    stream = transport.stream("/api/v1/nodes", query={"watch": "1", "resourceVersion": "1"}, idle_seconds=20)
+    _, version = api.store.list("nodes")
+    query = {"watch": "1", "resourceVersion": str(version)}
+    stream = transport.stream("/api/v1/nodes", query=query, idle_seconds=30)
     lines = iter(stream)
-    assert b'"ERROR"' in next(lines)
-    quiet = transport.stream("/api/v1/nodes", query={"watch": "1"}, idle_seconds=30)
-    timer = threading.Timer(0.05, quiet.abort)
+    api.store.create("nodes", node("n2"))
+    assert b'"ADDED"' in next(lines)
+    timer = threading.Timer(0.05, stream.abort)
     timer.start()
     with contextlib.suppress(ApiUnavailableError):
-        assert list(quiet) == []
+        list(lines)
     timer.join()
     assert list(lines) == []
     stream.abort()  # ended already: nothing happens
@@ -122,7 +126,7 @@ def test_a_stream_that_is_refused(api: ApiServer, transport: Transport) -> None:
 def test_a_refused_stream_whose_reason_is_cut_short_is_unavailable(
     transport: Transport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever watches must live to try again."""
+    """The watching thread must survive it."""
     half = urllib3.HTTPResponse(
         io.BytesIO(b'{"mess'), headers={"Content-Length": "50"}, status=500, preload_content=False
     )

@@ -1,6 +1,6 @@
-"""One object for both services of a runtime.
+"""Provides `CriClient`, the calls of a runtime's two services that evictd makes.
 
-The kubelet's `remoteRuntimeService` and `remoteImageService` in one, with what an eviction needs of them.
+It corresponds to the kubelet's `remoteRuntimeService` and `remoteImageService`.
 """
 
 from types import TracebackType
@@ -13,14 +13,14 @@ from evictd.clients.cri.runtime import RuntimeCalls
 DEFAULT_TIMEOUT_SECONDS = 120
 """The kubelet's `runtimeRequestTimeout`."""
 READ_TIMEOUT_SECONDS = 10
-"""Reads answer in milliseconds or not at all; numbers older than a housekeeping interval are worth nothing."""
+"""A read takes milliseconds, or the runtime hangs; a result older than a housekeeping interval would be of no use."""
 
 
 class CriClient(RuntimeCalls, ImageCalls):
-    """A runtime by its endpoint (`unix:///run/containerd/containerd.sock`); connects at the first call.
+    """A client of the runtime at `endpoint` (`unix:///run/containerd/containerd.sock`); connects at the first call.
 
-    `timeout_seconds` bounds every change (a container's grace comes on top), and the smaller of it and 10 s every read.
-    Safe to use from many threads. Raises `InvalidValueError` for an endpoint that is no unix socket's.
+    A change takes at most `timeout_seconds`, plus a container's grace period; a read at most the smaller of that and 10 s.
+    Thread-safe. Raises `InvalidValueError` for an endpoint that is not a unix socket.
     """
 
     def __init__(self, endpoint: str, *, timeout_seconds: int = DEFAULT_TIMEOUT_SECONDS) -> None:
@@ -32,7 +32,7 @@ class CriClient(RuntimeCalls, ImageCalls):
         )
 
     def close(self) -> None:
-        """Drop the connection."""
+        """Close the connections."""
         self._channel.close()
 
     def __enter__(self) -> Self:

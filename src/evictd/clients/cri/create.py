@@ -1,7 +1,6 @@
-"""How a pod is started over CRI.
+"""Starts pods over CRI, for the disposable node of `evictd demo` and the tests.
 
-Only the disposable node of `evictd demo` and the end-to-end tests does this; the daemon holds a client that cannot.
-The labels and annotations are those that a kubelet puts on what it starts (spec section 11.3).
+The daemon's `CriClient` has none of these calls. Labels and annotations are those that a kubelet sets (spec section 11.3).
 """
 
 from collections.abc import Mapping
@@ -34,14 +33,14 @@ class SandboxRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainerRequest:
-    """A container of such a sandbox; `log_path` is relative to the sandbox's log directory."""
+    """A container of a sandbox; `log_path` is relative to the sandbox's log directory."""
 
     name: str
     image: str
     command: tuple[str, ...]
     log_path: str
     attempt: int = 0
-    mounts: tuple[values.Mount, ...] = ()
+    mounts: tuple[values.CriMount, ...] = ()
     annotations: Mapping[str, str] = field(default_factory=dict)
     resources: values.LinuxResources = field(default_factory=values.LinuxResources)
 
@@ -54,7 +53,7 @@ class PodStarter:
         self._timeout = timeout_seconds
 
     def close(self) -> None:
-        """Drop the connection."""
+        """Close the connection."""
         self._channel.close()
 
     def run_sandbox(self, request: SandboxRequest) -> str:
@@ -64,7 +63,7 @@ class PodStarter:
         return answer.pod_sandbox_id
 
     def create_container(self, sandbox_id: str, sandbox: SandboxRequest, request: ContainerRequest) -> str:
-        """Make a container without starting it; returns its id."""
+        """Create a container without starting it; returns its id."""
         message = pb.CreateContainerRequest(
             pod_sandbox_id=sandbox_id,
             config=_container_config(sandbox, request),

@@ -1,8 +1,7 @@
-"""How a message of the runtime becomes our value.
+"""Converts the runtime's messages to the values of `evictd.clients.cri.values`.
 
-The kubelet's sanity checks (spec section 11.2) are made here: a row of a list without an identity is skipped, a
-status without one is an error. A verbose `info` is the runtime's own JSON and may say anything; what cannot be
-understood of it is absent.
+The kubelet's checks (spec section 11.2) are made here: a list entry without an identity is skipped, a status without one is an
+error. A verbose `info` is JSON in the runtime's own format; parts of unexpected form are `None`.
 """
 
 import json
@@ -12,6 +11,7 @@ from typing import Any
 from cri_api.v1 import api_pb2 as pb
 
 from evictd.clients.cri import values
+from evictd.core.gc.container_gc import ContainerState
 from evictd.errors import RuntimeRefusedError
 
 _SANDBOX_STATES = {
@@ -19,20 +19,14 @@ _SANDBOX_STATES = {
     pb.SANDBOX_NOTREADY: values.SandboxState.NOT_READY,
 }
 _CONTAINER_STATES = {
-    pb.CONTAINER_CREATED: values.ContainerState.CREATED,
-    pb.CONTAINER_RUNNING: values.ContainerState.RUNNING,
-    pb.CONTAINER_EXITED: values.ContainerState.EXITED,
-}
-_EVENT_TYPES = {
-    pb.CONTAINER_CREATED_EVENT: values.ContainerEventType.CREATED,
-    pb.CONTAINER_STARTED_EVENT: values.ContainerEventType.STARTED,
-    pb.CONTAINER_STOPPED_EVENT: values.ContainerEventType.STOPPED,
-    pb.CONTAINER_DELETED_EVENT: values.ContainerEventType.DELETED,
+    pb.CONTAINER_CREATED: ContainerState.CREATED,
+    pb.CONTAINER_RUNNING: ContainerState.RUNNING,
+    pb.CONTAINER_EXITED: ContainerState.EXITED,
 }
 
 
 def version(answer: pb.VersionResponse) -> values.Version:
-    """Read a version."""
+    """Convert a version."""
     return values.Version(
         runtime_name=answer.runtime_name,
         runtime_version=answer.runtime_version,
@@ -40,25 +34,17 @@ def version(answer: pb.VersionResponse) -> values.Version:
     )
 
 
-def runtime_config(answer: pb.RuntimeConfigResponse) -> values.RuntimeConfig:
-    """Read a runtime's configuration; without a word on Linux the driver is unknown, not the enum's first value."""
-    if not answer.HasField("linux"):
-        return values.RuntimeConfig()
-    systemd = answer.linux.cgroup_driver == pb.SYSTEMD
-    return values.RuntimeConfig(cgroup_driver=values.CgroupDriver.SYSTEMD if systemd else values.CgroupDriver.CGROUPFS)
-
-
-def sandboxes(answer: pb.ListPodSandboxResponse) -> tuple[values.Sandbox, ...]:
-    """Read the rows that say which pod they belong to."""
-    return tuple(values.Sandbox(**_sandbox(item)) for item in answer.items if item.id and item.HasField("metadata"))
+def sandboxes(answer: pb.ListPodSandboxResponse) -> tuple[values.CriSandbox, ...]:
+    """Convert the sandboxes that have an id and metadata; the others are skipped."""
+    return tuple(values.CriSandbox(**_sandbox(item)) for item in answer.items if item.id and item.HasField("metadata"))
 
 
 def sandbox_status(answer: pb.PodSandboxStatusResponse) -> values.SandboxStatus:
-    """Read a status; raises `RuntimeRefusedError` when it lacks what the kubelet insists on."""
+    """Convert a status; raises `RuntimeRefusedError` if it lacks a field that the kubelet requires."""
     status = answer.status
     metadata = status.metadata
-    _insist("PodSandboxStatus", status, ("id", "metadata", "created_at"))
-    _insist("PodSandboxStatus", metadata, ("name", "namespace", "uid"))
+    _require("PodSandboxStatus", status, ("id", "metadata", "created_at"))
+    _require("PodSandboxStatus", metadata, ("name", "namespace", "uid"))
     return values.SandboxStatus(**_sandbox(status), detail=detail(answer.info))
 
 
@@ -69,17 +55,16 @@ def _sandbox(message: pb.PodSandbox | pb.PodSandboxStatus) -> dict[str, Any]:
         "namespace": message.metadata.namespace,
         "uid": message.metadata.uid,
         "attempt": message.metadata.attempt,
-        # A state that we do not know may well be one that runs.
+        # An unknown state may be a running one.
         "state": _SANDBOX_STATES.get(message.state, values.SandboxState.READY),
         "created_at": message.created_at,
         "labels": dict(message.labels),
         "annotations": dict(message.annotations),
-        "runtime_handler": message.runtime_handler,
     }
 
 
-def containers(answer: pb.ListContainersResponse) -> tuple[values.Container, ...]:
-    """Read the rows that have an identity and an image, as the kubelet does."""
+def containers(answer: pb.ListContainersResponse) -> tuple[values.CriContainer, ...]:
+    """Convert the containers that have an id, metadata and an image; the others are skipped, as in the kubelet."""
     return tuple(
         _container(item)
         for item in answer.containers
@@ -87,8 +72,8 @@ def containers(answer: pb.ListContainersResponse) -> tuple[values.Container, ...
     )
 
 
-def _container(message: pb.Container) -> values.Container:
-    return values.Container(
+def _container(message: pb.Container) -> values.CriContainer:
+    return values.CriContainer(
         id=message.id,
         sandbox_id=message.pod_sandbox_id,
         name=message.metadata.name,
@@ -96,7 +81,7 @@ def _container(message: pb.Container) -> values.Container:
         image=message.image.image,
         image_ref=message.image_ref,
         image_id=message.image_id,
-        state=_CONTAINER_STATES.get(message.state, values.ContainerState.UNKNOWN),
+        state=_CONTAINER_STATES.get(message.state, ContainerState.UNKNOWN),
         created_at=message.created_at,
         labels=dict(message.labels),
         annotations=dict(message.annotations),
@@ -104,16 +89,16 @@ def _container(message: pb.Container) -> values.Container:
 
 
 def container_status(answer: pb.ContainerStatusResponse) -> values.ContainerStatus:
-    """Read a status; raises `RuntimeRefusedError` when it lacks what the kubelet insists on."""
+    """Convert a status; raises `RuntimeRefusedError` if it lacks a field that the kubelet requires."""
     status = answer.status
-    _insist("ContainerStatus", status, ("id", "metadata", "created_at", "image_ref"))
-    _insist("ContainerStatus", status.metadata, ("name",))
-    _insist("ContainerStatus", status.image, ("image",))
+    _require("ContainerStatus", status, ("id", "metadata", "created_at", "image_ref"))
+    _require("ContainerStatus", status.metadata, ("name",))
+    _require("ContainerStatus", status.image, ("image",))
     return values.ContainerStatus(
         id=status.id,
         name=status.metadata.name,
         attempt=status.metadata.attempt,
-        state=_CONTAINER_STATES.get(status.state, values.ContainerState.UNKNOWN),
+        state=_CONTAINER_STATES.get(status.state, ContainerState.UNKNOWN),
         created_at=status.created_at,
         started_at=status.started_at,
         finished_at=status.finished_at,
@@ -126,7 +111,7 @@ def container_status(answer: pb.ContainerStatusResponse) -> values.ContainerStat
         labels=dict(status.labels),
         annotations=dict(status.annotations),
         mounts=tuple(
-            values.Mount(container_path=mount.container_path, host_path=mount.host_path, readonly=mount.readonly)
+            values.CriMount(container_path=mount.container_path, host_path=mount.host_path, readonly=mount.readonly)
             for mount in status.mounts
         ),
         log_path=status.log_path,
@@ -148,39 +133,20 @@ def _resources(status: pb.ContainerStatus) -> values.LinuxResources | None:
     )
 
 
-def all_container_stats(answer: pb.ListContainerStatsResponse) -> tuple[values.ContainerStats, ...]:
-    """Read the rows that say which container they are of."""
+def all_container_stats(answer: pb.ListContainerStatsResponse) -> tuple[values.CriContainerStats, ...]:
+    """Convert the statistics that have a container id; the others are skipped."""
     return tuple(_container_stats(stats) for stats in answer.stats if stats.attributes.id)
 
 
-def all_sandbox_stats(answer: pb.ListPodSandboxStatsResponse) -> tuple[values.SandboxStats, ...]:
-    """Read the rows that say which sandbox they are of."""
-    return tuple(_sandbox_stats(stats) for stats in answer.stats if stats.attributes.id)
-
-
-def _container_stats(stats: pb.ContainerStats) -> values.ContainerStats:
-    return values.ContainerStats(
+def _container_stats(stats: pb.ContainerStats) -> values.CriContainerStats:
+    return values.CriContainerStats(
         id=stats.attributes.id,
         name=stats.attributes.metadata.name,
         attempt=stats.attributes.metadata.attempt,
         labels=dict(stats.attributes.labels),
         annotations=dict(stats.attributes.annotations),
         memory=_memory(stats.memory) if stats.HasField("memory") else None,
-        swap=_swap(stats.swap) if stats.HasField("swap") else None,
         writable_layer=_filesystem(stats.writable_layer) if stats.HasField("writable_layer") else None,
-    )
-
-
-def _sandbox_stats(stats: pb.PodSandboxStats) -> values.SandboxStats:
-    metadata, linux = stats.attributes.metadata, stats.linux
-    return values.SandboxStats(
-        id=stats.attributes.id,
-        name=metadata.name,
-        namespace=metadata.namespace,
-        uid=metadata.uid,
-        memory=_memory(linux.memory) if linux.HasField("memory") else None,
-        process_count=_amount(linux.process, "process_count"),
-        containers=tuple(_container_stats(item) for item in linux.containers if item.attributes.id),
     )
 
 
@@ -188,24 +154,11 @@ def _memory(memory: pb.MemoryUsage) -> values.MemoryUsage:
     return values.MemoryUsage(
         time=memory.timestamp,
         working_set_bytes=_amount(memory, "working_set_bytes"),
-        available_bytes=_amount(memory, "available_bytes"),
-        usage_bytes=_amount(memory, "usage_bytes"),
-        rss_bytes=_amount(memory, "rss_bytes"),
-        page_faults=_amount(memory, "page_faults"),
-        major_page_faults=_amount(memory, "major_page_faults"),
-    )
-
-
-def _swap(swap: pb.SwapUsage) -> values.SwapUsage:
-    return values.SwapUsage(
-        time=swap.timestamp,
-        available_bytes=_amount(swap, "swap_available_bytes"),
-        usage_bytes=_amount(swap, "swap_usage_bytes"),
     )
 
 
 def _filesystem(usage: pb.FilesystemUsage) -> values.FilesystemUsage:
-    # containerd says 0 bytes at time 0 of a layer that it has not looked at yet.
+    # containerd reports 0 bytes at time 0 for a layer that it has not measured yet.
     was_read = usage.timestamp != 0
     return values.FilesystemUsage(
         time=usage.timestamp,
@@ -215,18 +168,18 @@ def _filesystem(usage: pb.FilesystemUsage) -> values.FilesystemUsage:
     )
 
 
-def images(answer: pb.ListImagesResponse) -> tuple[values.Image, ...]:
-    """Read the images that have an id."""
+def images(answer: pb.ListImagesResponse) -> tuple[values.CriImage, ...]:
+    """Convert the images that have an id; the others are skipped."""
     return tuple(_image(item) for item in answer.images if item.id)
 
 
-def image_status(answer: pb.ImageStatusResponse) -> values.Image | None:
-    """Read one image; `None` for one that is not there."""
+def image_status(answer: pb.ImageStatusResponse) -> values.CriImage | None:
+    """Convert one image; `None` if the runtime does not have it."""
     return _image(answer.image) if answer.image.id else None
 
 
-def _image(message: pb.Image) -> values.Image:
-    return values.Image(
+def _image(message: pb.Image) -> values.CriImage:
+    return values.CriImage(
         id=message.id,
         repo_tags=tuple(message.repo_tags),
         repo_digests=tuple(message.repo_digests),
@@ -237,7 +190,7 @@ def _image(message: pb.Image) -> values.Image:
 
 
 def image_fs_info(answer: pb.ImageFsInfoResponse) -> values.ImageFsInfo:
-    """Read where images and containers live."""
+    """Convert the usage of the image and container filesystems."""
     return values.ImageFsInfo(
         image_filesystems=_filesystems(answer.image_filesystems),
         container_filesystems=_filesystems(answer.container_filesystems),
@@ -248,36 +201,19 @@ def _filesystems(usages: Iterable[pb.FilesystemUsage]) -> tuple[values.Filesyste
     return tuple(_filesystem(usage) for usage in usages)
 
 
-def event(answer: pb.ContainerEventResponse) -> values.ContainerEvent | None:
-    """Read an event; `None` for one of a kind that we do not know."""
-    kind = _EVENT_TYPES.get(answer.container_event_type)
-    if kind is None or not answer.container_id:
-        return None
-    return values.ContainerEvent(
-        container_id=answer.container_id,
-        type=kind,
-        created_at=answer.created_at,
-        pod_uid=answer.pod_sandbox_status.metadata.uid,
-    )
-
-
 def detail(info: Mapping[str, str]) -> values.Detail:
-    """Read the verbose JSON under the key `info`, where containerd and CRI-O put it."""
+    """Parse the verbose JSON under the key `info`, where containerd and CRI-O put it."""
     try:
         found = json.loads(info.get("info", "{}"))
     except (ValueError, RecursionError):
         return values.Detail()
     return values.Detail(
-        pid=_dig(found, int, "pid"),
         cgroups_path=_dig(found, str, "runtimeSpec", "linux", "cgroupsPath"),
-        cgroup_parent=_dig(found, str, "config", "linux", "cgroup_parent"),
-        oom_score_adj=_dig(found, int, "runtimeSpec", "process", "oomScoreAdj"),
-        snapshot_key=_dig(found, str, "snapshotKey"),
     )
 
 
 def _dig(value: Any, kind: type, *keys: str) -> Any:
-    """Give what lies under these keys if it is of this kind, else `None`."""
+    """Return the value under nested keys if it is of type `kind`, else `None`."""
     for key in keys:
         if not isinstance(value, dict):
             return None
@@ -289,7 +225,7 @@ def _amount(message: Any, name: str) -> int | None:
     return int(getattr(message, name).value) if message.HasField(name) else None
 
 
-def _insist(call: str, message: Any, names: tuple[str, ...]) -> None:
+def _require(call: str, message: Any, names: tuple[str, ...]) -> None:
     present = {descriptor.name for descriptor, _ in message.ListFields()}  # set, and not empty or zero
     missing = [name for name in names if name not in present]
     if missing:

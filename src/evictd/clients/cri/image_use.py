@@ -1,7 +1,7 @@
-"""Who needs an image, beyond the containers made from it: what only the collector of images asks.
+"""Reads which images are in use by other than the containers created from them, for image garbage collection.
 
-The runtime itself needs the image of its sandboxes, and a container may have images mounted as volumes. Neither is in a
-listing: the first is in the verbose status of the runtime (containerd) and of a sandbox, the second in a container's status.
+The runtime needs the image of its sandboxes, and a container may have images mounted as volumes. Neither is in a listing: the
+first is in the verbose status of the runtime (containerd) and of a sandbox, the second in a container's status.
 """
 
 import json
@@ -17,36 +17,36 @@ STATUS = Method("RuntimeService", "Status", pb.StatusResponse)
 
 
 class ImageUse:
-    """Questions to one runtime, on a connection of its own; all raise the runtime errors of `evictd.errors`."""
+    """Calls one runtime on a separate connection; all methods raise the runtime errors of `evictd.errors`."""
 
     def __init__(self, endpoint: str, *, timeout_seconds: int = 10) -> None:
         self._channel = Channel(endpoint)
         self._timeout = timeout_seconds
 
     def close(self) -> None:
-        """Drop the connection."""
+        """Close the connection."""
         self._channel.close()
 
     def sandbox_image(self) -> str:
-        """Give the name of the image that new sandboxes are made from; empty where the runtime does not tell."""
+        """Return the name of the image of new sandboxes; empty if the runtime does not report it."""
         answer = self._channel.call(STATUS, pb.StatusRequest(verbose=True), timeout=self._timeout)
         return _text(answer.info, "config", "sandboxImage")
 
     def image_of_sandbox(self, sandbox_id: str) -> str:
-        """Give the name of the image that this sandbox was made from; empty where the runtime does not tell."""
+        """Return the name of a sandbox's image; empty if the runtime does not report it."""
         request = pb.PodSandboxStatusRequest(pod_sandbox_id=sandbox_id, verbose=True)
         answer = self._channel.call(SANDBOX_STATUS, request, timeout=self._timeout, target=sandbox_id)
         return _text(answer.info, "info", "image")
 
     def mounted_images(self, container_id: str) -> frozenset[str]:
-        """Give the images, by name or id, that this container has mounted as volumes."""
+        """Return the images, by name or id, that a container has mounted as volumes."""
         request = pb.ContainerStatusRequest(container_id=container_id)
         answer = self._channel.call(CONTAINER_STATUS, request, timeout=self._timeout, target=container_id)
         return frozenset(mount.image.image for mount in answer.status.mounts if mount.image.image)
 
 
 def _text(info: Mapping[str, str], entry: str, key: str) -> str:
-    """Read one text of a verbose answer, which is the runtime's own JSON and may say anything."""
+    """Return one string of a verbose response, which is JSON in the runtime's own format; empty if it has another form."""
     try:
         found: Any = json.loads(info.get(entry, "{}"))
     except (ValueError, RecursionError):

@@ -1,12 +1,14 @@
-"""What a container runtime says, as our own values: nothing of grpc or protobuf leaves this package.
+"""Defines the values that the CRI client returns; types of grpc and protobuf do not leave this package.
 
-The messages of `runtime.v1` (spec section 11) cut down to what an eviction may look at. A field that the runtime left
-unset is `None`; times are wall-clock nanoseconds since the epoch, as the runtime stamps them; sizes are bytes.
+They are the messages of `runtime.v1` (spec section 11) with the fields that evictd reads. A field that the runtime left unset is
+`None`; times are wall-clock nanoseconds since the epoch, as the runtime sets them; sizes are bytes.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+
+from evictd.core.gc.container_gc import ContainerState
 
 POD_NAME_LABEL = "io.kubernetes.pod.name"
 POD_NAMESPACE_LABEL = "io.kubernetes.pod.namespace"
@@ -21,39 +23,9 @@ class SandboxState(Enum):
     NOT_READY = "SANDBOX_NOTREADY"
 
 
-class ContainerState(Enum):
-    """The state of a container; UNKNOWN must be treated as possibly running."""
-
-    CREATED = "CONTAINER_CREATED"
-    RUNNING = "CONTAINER_RUNNING"
-    EXITED = "CONTAINER_EXITED"
-    UNKNOWN = "CONTAINER_UNKNOWN"
-
-    @property
-    def may_run(self) -> bool:
-        """Whether a process of it may be alive."""
-        return self in {ContainerState.RUNNING, ContainerState.UNKNOWN}
-
-
-class CgroupDriver(Enum):
-    """Who makes the pods' cgroups."""
-
-    SYSTEMD = "systemd"
-    CGROUPFS = "cgroupfs"
-
-
-class ContainerEventType(Enum):
-    """What happened to a container or sandbox."""
-
-    CREATED = "CONTAINER_CREATED_EVENT"
-    STARTED = "CONTAINER_STARTED_EVENT"
-    STOPPED = "CONTAINER_STOPPED_EVENT"
-    DELETED = "CONTAINER_DELETED_EVENT"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
-    """Who answers."""
+    """The name and version of a runtime."""
 
     runtime_name: str
     runtime_version: str
@@ -61,30 +33,16 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RuntimeConfig:
-    """What the runtime says of itself; `None`: it does not know the call, or has nothing to say for Linux."""
-
-    cgroup_driver: CgroupDriver | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Detail:
-    """What only the verbose form of a status tells; containerd and CRI-O agree on these names."""
+    """The part of a verbose status that evictd reads; containerd and CRI-O use the same names."""
 
-    pid: int | None = None
-    """The first process, in the runtime's own pid namespace."""
     cgroups_path: str | None = None
     """`linux.cgroupsPath` of the OCI spec: a path (cgroupfs) or `slice:prefix:name` (systemd)."""
-    cgroup_parent: str | None = None
-    """The pod's parent cgroup, as its sandbox was asked for (containerd)."""
-    oom_score_adj: int | None = None
-    """`process.oomScoreAdj` of the OCI spec."""
-    snapshot_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sandbox:
-    """A row of ListPodSandbox."""
+class CriSandbox:
+    """An entry of ListPodSandbox."""
 
     id: str
     name: str
@@ -95,19 +53,18 @@ class Sandbox:
     created_at: int
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
-    runtime_handler: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SandboxStatus(Sandbox):
-    """PodSandboxStatus: a row of the list with what was asked for verbosely."""
+class SandboxStatus(CriSandbox):
+    """PodSandboxStatus: an entry of the list, with `detail` if the verbose form was requested."""
 
     detail: Detail = field(default_factory=Detail)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Container:
-    """A row of ListContainers; `image` is what the pod asked for, `image_ref` what the runtime made of it (an id)."""
+class CriContainer:
+    """An entry of ListContainers; `image` is the image of the pod's spec, `image_ref` the id that the runtime resolved it to."""
 
     id: str
     sandbox_id: str
@@ -123,8 +80,8 @@ class Container:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mount:
-    """A host folder or file inside a container."""
+class CriMount:
+    """A host directory or file mounted in a container."""
 
     container_path: str
     host_path: str
@@ -133,7 +90,7 @@ class Mount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinuxResources:
-    """The resources that the container runs with; 0 is the wire's "not set"."""
+    """The resources of a container; 0 means not set, as in the message."""
 
     memory_limit_bytes: int = 0
     cpu_shares: int = 0
@@ -161,7 +118,7 @@ class ContainerStatus:
     message: str
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
-    mounts: tuple[Mount, ...]
+    mounts: tuple[CriMount, ...]
     log_path: str
     resources: LinuxResources | None
     detail: Detail = field(default_factory=Detail)
@@ -169,29 +126,15 @@ class ContainerStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryUsage:
-    """Memory of a container or pod."""
+    """The memory of a container at `time`."""
 
     time: int
     working_set_bytes: int | None
-    available_bytes: int | None
-    usage_bytes: int | None
-    rss_bytes: int | None
-    page_faults: int | None
-    major_page_faults: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SwapUsage:
-    """Swap of a container; no containerd before 2 tells it."""
-
-    time: int
-    available_bytes: int | None
-    usage_bytes: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilesystemUsage:
-    """What is used on a filesystem, or by one writable layer; `mountpoint` is any directory on it."""
+    """The usage of a filesystem or of one writable layer at `time`; `mountpoint` is any directory on the filesystem."""
 
     time: int
     mountpoint: str
@@ -200,8 +143,8 @@ class FilesystemUsage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ContainerStats:
-    """A row of ListContainerStats; an exited container has its writable layer only."""
+class CriContainerStats:
+    """An entry of ListContainerStats; an exited container has only its writable layer."""
 
     id: str
     name: str
@@ -209,26 +152,12 @@ class ContainerStats:
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
     memory: MemoryUsage | None
-    swap: SwapUsage | None
     writable_layer: FilesystemUsage | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SandboxStats:
-    """A row of ListPodSandboxStats; memory is that of the pod's parent cgroup."""
-
-    id: str
-    name: str
-    namespace: str
-    uid: str
-    memory: MemoryUsage | None
-    process_count: int | None
-    containers: tuple[ContainerStats, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Image:
-    """An image; one without tags and digests is dangling. `size_bytes` is its compressed content."""
+class CriImage:
+    """An image; without tags and digests it is dangling. `size_bytes` is the size of its compressed content."""
 
     id: str
     repo_tags: tuple[str, ...]
@@ -240,17 +169,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageFsInfo:
-    """Where images and writable layers live; `container_filesystems` is empty unless the runtime splits them."""
+    """The filesystems of images and writable layers; `container_filesystems` is empty unless the runtime separates them."""
 
     image_filesystems: tuple[FilesystemUsage, ...]
     container_filesystems: tuple[FilesystemUsage, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContainerEvent:
-    """One event of GetContainerEvents; `pod_uid` is empty when the sandbox is gone already."""
-
-    container_id: str
-    type: ContainerEventType
-    created_at: int
-    pod_uid: str

@@ -1,4 +1,4 @@
-"""The API server: credentials, transport, and the few calls that evictd makes. Types of `kubernetes` and urllib3 end here.
+"""Calls the API server: credentials, transport and requests. Types of `kubernetes` and urllib3 do not leave this package.
 
-Importing this package costs some 30 MiB (the `kubernetes` package); a node without an API server does not import it.
+The `kubernetes` package, 20 MiB of memory, is imported for kubeconfigs only (`access`).
 """

@@ -1,8 +1,8 @@
-"""Who we are to the API server, and how that is kept up to date.
+"""Loads the credential for the API server, and reloads it when its files change.
 
-In a pod: the service account's projected token, which the kubelet rewrites before it expires. On a node: a kubeconfig,
-whose files (client certificate, key, token, authority) rotate as well. Nothing is refreshed by the clock: before each request
-the files' identities are compared, and a 401 forces a fresh look, because a kubeconfig may point at files not named to us.
+In a pod it is the service account's projected token, which the kubelet replaces before it expires. On a node it is a kubeconfig,
+whose files (client certificate, key, token, CA) are rotated too. Reloading does not depend on time: before each request the
+identities of the files are compared. A 401 forces a reload, because a kubeconfig may refer to further files (exec plugins).
 """
 
 import os
@@ -11,19 +11,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kubernetes import config as kubeconfig
-from kubernetes.client import Configuration
-
+from evictd.clients.kube.access import IN_CLUSTER, Access, load_access, service_account_files
 from evictd.errors import ApiUnavailableError, InputError
 
-IN_CLUSTER = "in-cluster"
+__all__ = ["IN_CLUSTER", "SERVICE_ACCOUNT", "Credentials", "unauthorized"]
+
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 _Stamp = tuple[tuple[str, int, int, int], ...]
 
 
 class Credentials:
-    """Loads and reloads one credential. `source` is a kubeconfig's path, or `in-cluster`."""
+    """Holds one credential. `source` is the path of a kubeconfig or `in-cluster`. Raises `InputError` if it is unusable."""
 
     def __init__(
         self, source: str, *, environ: Mapping[str, str] | None = None, service_account: Path = SERVICE_ACCOUNT
@@ -34,78 +33,67 @@ class Credentials:
         self._lock = threading.Lock()
         self._stamp: _Stamp = ()
         self.generation = 0
-        """Grows with each reload; a connection pool made from an older one is stale."""
-        self._configuration: Any = None
+        """Incremented by each reload; a connection pool of an older generation must be replaced."""
+        self._access: Access | None = None
         self.reload()
 
     @property
     def host(self) -> str:
         """The server's base URL."""
-        return str(self._configuration.host).rstrip("/")
+        return self._loaded.host
+
+    def make_pool(self) -> Any:
+        """Make a `urllib3.PoolManager` for the server."""
+        return self._loaded.make_pool()
+
+    def headers(self) -> Mapping[str, str]:
+        """Return the Authorization header; empty with a client certificate."""
+        return self._loaded.headers()
 
     @property
-    def configuration(self) -> Any:
-        """The `kubernetes` package's own form, for the transport alone."""
-        return self._configuration
-
-    def headers(self) -> dict[str, str]:
-        """Give the Authorization header, where there is one; a client certificate needs none."""
-        values = [entry["value"] for entry in self._configuration.auth_settings().values() if entry.get("value")]
-        return {"Authorization": str(values[0])} if values else {}
+    def _loaded(self) -> Access:
+        if self._access is None:
+            raise InputError(f"cluster.kubeconfig: {self._source}: not loaded")
+        return self._access
 
     def refresh(self) -> None:
-        """Reload if a file has changed since the last time; costs a few `stat` calls."""
+        """Reload if a file has changed since the last reload; costs a few `stat` calls."""
         with self._lock:
             if _stamp(self._files()) == self._stamp:
                 return
         self.reload()
 
     def reload(self) -> None:
-        """Read everything again; raises `InputError` where nothing usable is found.
+        """Load the credential again. If that fails, as while files are being replaced, the old one stays in use.
 
-        While a file is being replaced the old credential stays in use.
+        Raises `InputError` if there is no old one.
         """
         with self._lock:
             try:
                 fresh = self._load()
             except InputError:
-                if self._configuration is None:
+                if self._access is None:
                     raise
                 return
-            self._configuration = fresh
+            self._access = fresh
             self._stamp = _stamp(self._files())
             self.generation += 1
 
-    def _load(self) -> Any:
-        configuration: Any = Configuration()
+    def _load(self) -> Access:
         try:
-            if self._source == IN_CLUSTER:
-                loader: Any = kubeconfig.incluster_config.InClusterConfigLoader(  # type: ignore[no-untyped-call]
-                    token_filename=str(self._service_account / "token"),
-                    cert_filename=str(self._service_account / "ca.crt"),
-                    try_refresh_token=False,
-                    environ=self._environ,
-                )
-                loader.load_and_set(configuration)
-            else:
-                load: Any = kubeconfig.load_kube_config
-                load(config_file=self._source, client_configuration=configuration)
+            return load_access(self._source, self._environ, self._service_account)
         except Exception as error:
-            # The package lets through whatever its YAML parser and its credential plugins raise.
+            # The `kubernetes` package does not map the exceptions of its YAML parser and of credential plugins.
             raise InputError(f"cluster.kubeconfig: {self._source}: {error}") from error
-        configuration.keep_alive = True  # a watch over a connection that is silently gone must end some time
-        configuration.retries = False  # whether to try again is decided by the caller, who knows what it asked for
-        return configuration
 
     def _files(self) -> tuple[str, ...]:
-        if self._source == IN_CLUSTER:
-            return (str(self._service_account / "token"), str(self._service_account / "ca.crt"))
-        named = (self._configuration.ssl_ca_cert, self._configuration.cert_file, self._configuration.key_file)
-        return (self._source, *(name for name in named if name))
+        if self._access is not None:
+            return self._access.files
+        return service_account_files(self._service_account) if self._source == IN_CLUSTER else (self._source,)
 
 
 def _stamp(files: tuple[str, ...]) -> _Stamp:
-    """Tell whether files were replaced: their inode, size and time, symbolic links followed as the kubelet swaps those."""
+    """Return name, inode, size and time of the existing files; symlinks are followed, as the kubelet replaces those."""
     found = []
     for name in files:
         try:
@@ -117,5 +105,5 @@ def _stamp(files: tuple[str, ...]) -> _Stamp:
 
 
 def unauthorized(error: str) -> ApiUnavailableError:
-    """Say that the server does not know us: a token may be rotated any moment, so it is worth trying again."""
-    return ApiUnavailableError(f"the API server does not accept our credentials: {error}")
+    """Build the error for a 401. It may be retried, because a rotated token may appear at any moment."""
+    return ApiUnavailableError(f"the API server rejects evictd's credentials: {error}")

@@ -1,8 +1,8 @@
-"""How long may a request take as a whole?
+"""Bounds the total time of a request.
 
-A read timeout counts from byte to byte: a server that drips a byte a second would hold a request for ever. So one thread, which
-is there before any pressure and needs none for a request, ends connections under requests that take too long. `urllib3` shows
-its socket only to the connection that owns it; hence the connections of our own.
+The read timeout of urllib3 starts anew with every byte: a server that sends one byte per second would hold a request forever.
+Therefore one thread, started with the first request so that later ones need no new thread, shuts down the connections of
+requests that exceed their deadline. urllib3 gives access to its socket only within the connection; hence the subclasses below.
 """
 
 import contextlib
@@ -16,88 +16,88 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 TICK_SECONDS = 0.25
-"""How often open requests are looked at; nobody wakes up while there are none."""
+"""The interval at which open requests are checked; the thread sleeps while there are none."""
 
 _current = threading.local()
 
 
 class Deadline:
-    """Around one request, answer included: about `seconds` after it was entered the connection is ended."""
+    """Context manager around one request and its response: shuts the connection down about `seconds` after its start."""
 
     def __init__(self, seconds: float) -> None:
         self.over = False
-        """Whether the time was up."""
+        """Whether the deadline has passed."""
         self._ticks = math.ceil(seconds / TICK_SECONDS)
         self._sock: Any = None
 
     def __enter__(self) -> Self:
         _current.deadline = self
-        _WARDEN.add(self)
+        _TIMER.add(self)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         _current.deadline = None
-        _WARDEN.drop(self)
+        _TIMER.drop(self)
 
     def watch(self, sock: Any) -> None:
-        """Say which connection it is; called by that connection."""
+        """Set the request's socket; called by its connection."""
         self._sock = sock
         if self.over:
-            self._end()
+            self._shut_down()
 
     def tick(self) -> None:
-        """Note that `TICK_SECONDS` have passed."""
+        """Count down by `TICK_SECONDS`; at zero shut down the connection."""
         self._ticks -= 1
         if self._ticks == 0:
             self.over = True
-            self._end()
+            self._shut_down()
 
-    def _end(self) -> None:
+    def _shut_down(self) -> None:
         if self._sock is not None:
             with contextlib.suppress(OSError, ValueError):
-                # The plain socket's: the one of TLS would take its state from under the thread that reads.
+                # The plain socket's method: that of SSLSocket would drop the TLS state that another thread is reading with.
                 socket.socket.shutdown(self._sock, socket.SHUT_RDWR)
 
 
-class _Warden:
-    """The one thread that tells every open deadline of the time; made with the first request, and ends with the process."""
+class _DeadlineTimer:
+    """Ticks all open deadlines in one daemon thread, which starts with the first request."""
 
     def __init__(self) -> None:
         self._open: set[Deadline] = set()
         self._lock = threading.Lock()
-        self._some = threading.Event()
+        self._any_open = threading.Event()
         self._thread: threading.Thread | None = None
 
     def add(self, deadline: Deadline) -> None:
         with self._lock:
             self._open.add(deadline)
             if self._thread is None:
-                # A node that has no thread left for us: the request goes out all the same, bounded from byte to byte.
+                # Without a free PID the request is made all the same, bounded only by the read timeout.
                 with contextlib.suppress(RuntimeError):
                     thread = threading.Thread(target=self._run, name="api-deadlines", daemon=True)
                     thread.start()
                     self._thread = thread
-        self._some.set()
+        self._any_open.set()
 
     def drop(self, deadline: Deadline) -> None:
         with self._lock:
             self._open.discard(deadline)
 
     def _run(self) -> None:
-        idle = threading.Event()  # never set: what is waited for is its time
-        while self._some.wait():
+        idle = threading.Event()  # never set; used only for its timeout
+        while self._any_open.wait():
             idle.wait(TICK_SECONDS)
             with self._lock:
                 now_open = tuple(self._open)
                 if not now_open:
-                    self._some.clear()
+                    self._any_open.clear()
             for deadline in now_open:
                 deadline.tick()
 
 
-_WARDEN = _Warden()
+_TIMER = _DeadlineTimer()
 
 
 def _watched(sock: Any) -> None:

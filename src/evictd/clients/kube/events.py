@@ -1,6 +1,6 @@
-"""Events through events.k8s.io/v1: one is created, its repetitions are counted on it as a series.
+"""Writes events through events.k8s.io/v1: one event is created, and its repetitions are counted in its series.
 
-The `note` is cut to what the API takes. Annotations carry what the kubelet's `Evicted` event carries (spec 6.2).
+The `note` is truncated to the API's limit. Annotations are those of the kubelet's `Evicted` event (spec 6.2).
 """
 
 from collections.abc import Mapping
@@ -12,13 +12,13 @@ from evictd.clients.kube.transport import MERGE_PATCH, Transport
 from evictd.codec.slim_pods import FIELD_MANAGER
 
 NOTE_BYTES = 1024
-"""The API's limit for `note`."""
+"""Bytes; the API's limit for `note`."""
 CONTROLLER = "evictd.io/evictd"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Regarding:
-    """What an event is about. A node is meant by name, without a uid, as the kubelet does."""
+    """The object of an event. A node is referred to by name only, without a uid, as in the kubelet's events."""
 
     kind: str
     name: str
@@ -27,8 +27,8 @@ class Regarding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
-    """One event, or a series of the same."""
+class KubeEvent:
+    """One event, or a series of equal ones; `type` is `Normal` or `Warning`."""
 
     regarding: Regarding
     type: str
@@ -44,8 +44,11 @@ class EventClient:
         self._transport = transport
         self._node = node_name
 
-    def create(self, event: Event, name: str, time: str) -> None:
-        """Write a new event under this name; `time` with microseconds. A name that exists already is taken for ours."""
+    def create(self, event: KubeEvent, name: str, time: str) -> None:
+        """Create an event named `name`; `time` is RFC 3339 with microseconds.
+
+        A 409 counts as success: the name is unique to evictd, so an earlier attempt has created the event.
+        """
         body = {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
@@ -62,8 +65,8 @@ class EventClient:
         query = {"fieldManager": FIELD_MANAGER}
         self._transport.request("POST", _path(event), query=query, body=body, accept=frozenset({409}))
 
-    def count(self, event: Event, name: str, count: int, time: str) -> bool:
-        """Say that it happened `count` times, last at `time`; False where the event is gone."""
+    def count(self, event: KubeEvent, name: str, count: int, time: str) -> bool:
+        """Set the event's series to `count` occurrences, the last at `time`; returns False if the event no longer exists."""
         body = {"series": {"count": count, "lastObservedTime": time}}
         reply = self._transport.request(
             "PATCH",
@@ -80,17 +83,17 @@ _ACTIONS = {"Evicted": "Evicting", "EvictionThresholdMet": "Reclaiming", "FreeDi
 
 
 def cut(text: str, limit: int) -> str:
-    """Cut a text to so many bytes of UTF-8, never inside a character."""
+    """Truncate a text to `limit` bytes of UTF-8, at the end of a character."""
     raw = text.encode()
     return text if len(raw) <= limit else raw[:limit].decode(errors="ignore")
 
 
-def _namespace(event: Event) -> str:
-    """Events about a node live in `default`, as the kubelet's do."""
+def _namespace(event: KubeEvent) -> str:
+    """Return the event's namespace; events about a node are in `default`, as the kubelet's."""
     return event.regarding.namespace or "default"
 
 
-def _path(event: Event) -> str:
+def _path(event: KubeEvent) -> str:
     return f"/apis/events.k8s.io/v1/namespaces/{quote(_namespace(event), safe='')}/events"
 
 

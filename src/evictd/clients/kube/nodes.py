@@ -1,31 +1,37 @@
-"""The node's own object: who reports on it, its conditions and its taints.
+"""Reads and writes the Node object's conditions and taints, and reads the node's lease.
 
-Writes are strategic merge patches keyed by condition type and taint key, so that nobody else's entries are ever read, carried
-along or overwritten, and no write can conflict.
+Conditions are written by strategic merge patches keyed by condition type: the request does not hold other writers' entries, so
+no write can conflict. Taints have no merge key (`x-kubernetes-list-type: atomic`): the whole list is written together with the
+`resourceVersion` at which it was read, and a 409 means that another writer has changed the node since.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import quote
 
-from evictd.clients.kube.transport import STRATEGIC_PATCH, Reply, Transport
+from evictd.clients.kube.transport import MERGE_PATCH, STRATEGIC_PATCH, Reply, Transport
 from evictd.codec.slim_pods import FIELD_MANAGER
-from evictd.errors import ApiUnavailableError
+from evictd.codec.times import parse_time
+from evictd.codec.typed import check_types
+from evictd.core.units.duration import MINUTE, SECOND
+from evictd.errors import ApiUnavailableError, InputError, InvalidValueError
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
-LEASE_SECONDS = 40
-"""The kubelet's `nodeLeaseDurationSeconds`; an older lease is nobody's."""
-HEARTBEAT_SECONDS = 15 * 60
-"""Three times the kubelet's `nodeStatusReportFrequency`; used where the lease may not be read."""
+LEASE_DURATION = 40 * SECOND
+"""The default of the kubelet's `nodeLeaseDurationSeconds`, for a lease without a duration."""
+HEARTBEAT = 15 * MINUTE
+"""Three times the kubelet's `nodeStatusReportFrequency`; used if there is no lease, or RBAC forbids reading it."""
 NO_SCHEDULE = "NoSchedule"
+
+Taint = Mapping[str, str]
+"""One entry of `spec.taints` with all its fields, because the whole list is written back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """A node condition as the API holds it; times as the API writes them."""
+    """A node condition of the API; times are RFC 3339 texts."""
 
     type: str
     status: str
@@ -36,89 +42,131 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
-    """What of a Node object matters here. `date` is the server's clock when it answered."""
+class NodeObject:
+    """The parts of a Node object that evictd reads. `date` is the server's time of the response, in ns since 1970."""
 
     name: str
     uid: str
     conditions: Mapping[str, Condition]
-    taints: frozenset[str]
-    """`key:effect`."""
-    date: datetime | None
+    taints: tuple[Taint, ...]
+    resource_version: str
+    date: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """The node's lease: when a kubelet renewed it, by its clock, the server's time of the response, and its duration; in ns."""
+
+    renewed_at: int
+    date: int
+    duration: int = LEASE_DURATION
+
+    def held(self, wall: int) -> bool:
+        """Whether the lease has not expired; its duration is the kubelet's setting (`nodeLeaseDurationSeconds`)."""
+        return _is_recent(self.renewed_at, self.duration, (wall, self.date))
 
 
 class NodeClient:
-    """Reads and writes one node's object; one request per call."""
+    """Reads and writes one node's objects, with one request per method.
+
+    All methods raise `ApiUnavailableError` and `ApiRefusedError`.
+    """
 
     def __init__(self, transport: Transport, name: str) -> None:
         self._transport = transport
         self._name = name
         self._path = f"/api/v1/nodes/{quote(name, safe='')}"
 
-    def get(self) -> Node:
-        """Read the node; 404 is refused with `ApiRefusedError`."""
+    def get(self) -> NodeObject:
+        """Read the node; `ApiRefusedError` with status 404 if it does not exist."""
         return _node(self._transport.request("GET", self._path))
 
-    def lease_age_seconds(self) -> float | None:
-        """Tell how long ago a kubelet renewed the node's lease, by the server's own clock.
+    def lease(self) -> Lease | None:
+        """Read the node's lease; `None` if there is none or it was never renewed.
 
-        `None`: there is no lease. Raises `ApiRefusedError` (403) where it may not be read.
+        Raises `ApiRefusedError` with status 403 if RBAC forbids reading it.
         """
         path = f"{LEASES}/{quote(self._name, safe='')}"
         reply = self._transport.request("GET", path, accept=frozenset({404}))
         date = _date(reply)
         if reply.status == 404 or date is None:
             return None
-        renewed = (reply.json().get("spec") or {}).get("renewTime")
-        return (date - datetime.fromisoformat(renewed)).total_seconds() if renewed else None
+        return _lease(reply.json(), date)
 
-    def patch_conditions(self, conditions: Iterable[Condition]) -> Node:
-        """Write these conditions and no others; an empty transition time keeps the one that is there."""
-        entries = [_present(condition) for condition in conditions]
-        return self._patch(f"{self._path}/status", {"status": {"conditions": entries}})
+    def patch_conditions(self, conditions: Iterable[Condition]) -> NodeObject:
+        """Write only these conditions; an empty transition time keeps the existing one."""
+        entries = [_condition_fields(condition) for condition in conditions]
+        return self._patch(f"{self._path}/status", {"status": {"conditions": entries}}, STRATEGIC_PATCH)
 
-    def patch_taints(self, *, add: Iterable[str], remove: Iterable[str]) -> Node:
-        """Add and remove NoSchedule taints by key; other keys are not touched."""
-        entries: list[dict[str, str]] = [{"key": key, "effect": NO_SCHEDULE} for key in add]
-        entries += [{"$patch": "delete", "key": key} for key in remove]
-        return self._patch(self._path, {"spec": {"taints": entries}})
+    def replace_taints(self, node: NodeObject, taints: Sequence[Taint]) -> NodeObject:
+        """Replace the list of taints that `node` was read with.
 
-    def _patch(self, path: str, body: Mapping[str, Any]) -> Node:
+        Raises `ApiRefusedError` with status 409 if the node has changed since.
+        """
+        body = {"metadata": {"resourceVersion": node.resource_version}, "spec": {"taints": [dict(t) for t in taints]}}
+        return self._patch(self._path, body, MERGE_PATCH)
+
+    def _patch(self, path: str, body: Mapping[str, Any], content_type: str) -> NodeObject:
         query = {"fieldManager": FIELD_MANAGER}
-        return _node(self._transport.request("PATCH", path, query=query, body=body, content_type=STRATEGIC_PATCH))
+        return _node(self._transport.request("PATCH", path, query=query, body=body, content_type=content_type))
 
 
-def kubelet_reports(node: Node, lease_age: float | None, *, lease_known: bool) -> bool:
-    """Whether a kubelet manages this node now: its lease is fresh, or it has lately written the Ready condition.
+def kubelet_reports(node: NodeObject, lease: Lease | None, wall: int) -> bool:
+    """Whether a kubelet manages this node now: its lease has not expired, or it has recently written the Ready condition.
 
-    Its reasons begin with `Kubelet`, and the node controller turns the status to Unknown when it is gone. The pressure
-    conditions tell nothing: they may be evictd's own work.
+    A kubelet writes the time of its node, which is `wall`; where that clock was set in between, the server's time tells. A time
+    to come is no evidence.
+
+    `lease` is `None` if there is none, as in the first seconds of a new node, or if RBAC forbids reading it. The reasons of a
+    kubelet's Ready condition begin with `Kubelet`, and the node controller sets the status to Unknown after the kubelet stops.
+    Pressure conditions are no evidence: evictd may have written them.
     """
-    if lease_known:
-        return lease_age is not None and lease_age < LEASE_SECONDS
+    if lease is not None:
+        return lease.held(wall)
     ready = node.conditions.get("Ready")
     if ready is None or not ready.reason.startswith("Kubelet") or ready.status == "Unknown":
         return False
     if node.date is None or not ready.last_heartbeat_time:
         return False
-    age = node.date - datetime.fromisoformat(ready.last_heartbeat_time)
-    return age.total_seconds() < HEARTBEAT_SECONDS
+    try:
+        return _is_recent(parse_time(ready.last_heartbeat_time), HEARTBEAT, (wall, node.date))
+    except InvalidValueError:
+        return False
 
 
-def _node(reply: Reply) -> Node:
+def _is_recent(time: int, limit: int, clocks: Iterable[int]) -> bool:
+    return any(abs(clock - time) < limit for clock in clocks)
+
+
+def _lease(raw: Any, date: int) -> Lease | None:
+    try:
+        spec = raw.get("spec") or {}
+        renewed = spec.get("renewTime")
+        if not renewed:
+            return None
+        duration = int(float(spec.get("leaseDurationSeconds") or 0) * SECOND) or LEASE_DURATION
+        return Lease(renewed_at=parse_time(renewed), date=date, duration=duration)
+    except (AttributeError, TypeError, ValueError, OverflowError, InvalidValueError) as error:
+        raise ApiUnavailableError(f"the API server sent an invalid lease: {error!r}") from error
+
+
+def _node(reply: Reply) -> NodeObject:
     raw = reply.json()
     try:
         conditions = (raw.get("status") or {}).get("conditions") or []
         taints = (raw.get("spec") or {}).get("taints") or []
-        return Node(
+        node = NodeObject(
             name=raw["metadata"]["name"],
             uid=raw["metadata"].get("uid", ""),
             conditions={entry["type"]: _condition(entry) for entry in conditions},
-            taints=frozenset(f"{taint['key']}:{taint['effect']}" for taint in taints),
+            taints=tuple({"key": taint["key"], "effect": taint["effect"], **taint} for taint in taints),
+            resource_version=raw["metadata"]["resourceVersion"],
             date=_date(reply),
         )
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ApiUnavailableError(f"the API server sent no node: {error!r}") from error
+        check_types(node, NodeObject, "node")
+    except (KeyError, TypeError, AttributeError, InputError) as error:
+        raise ApiUnavailableError(f"the API server sent an invalid node: {error!r}") from error
+    return node
 
 
 def _condition(entry: Mapping[str, Any]) -> Condition:
@@ -132,7 +180,7 @@ def _condition(entry: Mapping[str, Any]) -> Condition:
     )
 
 
-def _present(condition: Condition) -> dict[str, str]:
+def _condition_fields(condition: Condition) -> dict[str, str]:
     fields = {
         "type": condition.type,
         "status": condition.status,
@@ -144,8 +192,10 @@ def _present(condition: Condition) -> dict[str, str]:
     return {name: value for name, value in fields.items() if value}
 
 
-def _date(reply: Reply) -> datetime | None:
+def _date(reply: Reply) -> int | None:
+    """Give the time of the response in ns since 1970, which HTTP has in whole seconds."""
     try:
-        return parsedate_to_datetime(reply.date)
-    except ValueError:
+        date = parsedate_to_datetime(reply.date)
+        return None if date.tzinfo is None else int(date.timestamp()) * SECOND
+    except (ValueError, OverflowError):
         return None

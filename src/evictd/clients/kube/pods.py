@@ -1,51 +1,62 @@
-"""Which pods does the API server bind to this node?
+"""Watches the pods that the API server has bound to this node.
 
-List once, then watch from there (`spec.nodeName`), with bookmarks, so that a broken watch resumes where it was; only a
-version that the server has forgotten (410) costs another list. One thread keeps an immutable snapshot up to date; everybody
-else only reads it. Kubelet `config/apiserver.go` on client-go's reflector.
+Lists once (`spec.nodeName`), then watches from that resource version with bookmarks, so that a broken watch resumes at its
+version; another list is needed only when the server no longer has that version (410). A list may be answered from the server's
+cache, which has an index of nodes; a list of the latest version makes some servers read all pods of the cluster from etcd, and is
+sent only when the cache's version was of no use. One thread keeps an immutable snapshot
+up to date, which other threads read. The kubelet does the same in `config/apiserver.go` with client-go's reflector.
 """
 
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from evictd.clients.kube.backoff import Backoff
+from evictd.clients.kube.backoff import RetryBackoff
 from evictd.clients.kube.transport import LineStream, Transport
 from evictd.codec.slim_pods import PodEvent, SlimPod, WatchType, decode_event, decode_page
-from evictd.core.duration import SECOND
+from evictd.core.units.duration import SECOND
 from evictd.errors import ApiRefusedError, ApiUnavailableError, EvictdError, InputError
-from evictd.guard import Complain, Guard, to_stderr
+from evictd.worker import STDERR, ErrorBackoff, ErrorReporter
 
 PODS = "/api/v1/pods"
 PAGE = 250
-"""Pods per page: two MiB at a time instead of all in memory at once."""
+"""Pods per page of a list: about two MiB in memory at a time instead of all pods."""
 WATCH_SECONDS = 300
-"""The server ends a watch after this long, up to twice as long; the spread keeps nodes apart (client-go's figures)."""
+"""Least seconds after which the server ends a watch; up to twice as many, at random, to spread nodes (as in client-go)."""
 _GONE = 410
 _TOO_NEW = "Too large resource version"
-"""What a server says whose store was restored from a backup: waiting for our version would be for ever."""
+"""Message of a server whose store was restored from a backup: it would reach the requested version only much later."""
 _SHORT = 1 * SECOND
+_ANY_VERSION, _LATEST = "0", ""
+"""Versions of a list: whatever the server's cache has, and what etcd has (as client-go's reflector asks)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodSnapshot:
-    """The pods of the node at one resource version; never changed once published."""
+    """The pods of the node at one resource version; immutable."""
 
     pods: Mapping[str, SlimPod] = field(default_factory=dict)
     """By uid."""
     resource_version: str = ""
     synced: bool = False
-    """False until the first list is complete: then nothing is known, which is not the same as no pods."""
-    heard_at: int = 0
-    """When the server last said something about pods, `clock` nanoseconds."""
+    """False until the first list is complete: the pods are unknown, which differs from there being none."""
     problem: str = ""
-    """Why the snapshot is not being kept up to date at the moment; empty while it is."""
+    """Why the snapshot is not up to date at the moment; empty while it is."""
     unreadable: tuple[str, ...] = ()
-    """Pods left out because their object cannot be read."""
+    """The pods left out because their objects cannot be decoded."""
+
+    @property
+    def unread_parts(self) -> tuple[str, ...]:
+        """One line for each pod of which some fields could not be decoded."""
+        entries = sorted((each for each in self.pods.values() if each.unread), key=lambda each: each.pod.full_name)
+        return tuple(f"{each.pod.full_name}: cannot be read: {', '.join(each.unread[:5])}" for each in entries)
 
 
 class PodWatch:
-    """Keeps `snapshot` up to date in a thread of its own, from `start` to `close`."""
+    """Keeps `snapshot` up to date in one thread, from `start` to `close`.
+
+    `clock` is in nanoseconds, `random() -> [0, 1)`. `changed` is called from the thread after pods or `synced` have changed.
+    """
 
     def __init__(
         self,
@@ -57,9 +68,9 @@ class PodWatch:
         changed: Callable[[], None] = lambda: None,
         page: int = PAGE,
         watch_seconds: int = WATCH_SECONDS,
-        complain: Complain = to_stderr,
+        errors: ErrorReporter = STDERR,
     ) -> None:
-        self._guard = Guard("pod-watch", complain)
+        self._failures = ErrorBackoff("pod-watch", errors)
         self._transport = transport
         self._selector = f"spec.nodeName={node_name}"
         self._clock = clock
@@ -67,21 +78,22 @@ class PodWatch:
         self._changed = changed
         self._page = page
         self._watch_seconds = watch_seconds
-        self._backoff = Backoff(random)
+        self._backoff = RetryBackoff(random)
         self._stop = threading.Event()
         self._lock = threading.Lock()
         self._stream: LineStream | None = None
         self._snapshot = PodSnapshot()
-        self._relist = True
+        self._list_from: str | None = _ANY_VERSION
+        """The version that the next list must not be older than, `_LATEST` for a consistent one; `None`: no list is needed."""
         self._thread = threading.Thread(target=self._run, name="pod-watch", daemon=True)
 
     @property
     def snapshot(self) -> PodSnapshot:
-        """The latest state; reading it never waits."""
+        """The latest snapshot; reading it never blocks."""
         return self._snapshot
 
     def start(self) -> None:
-        """Begin to list and watch."""
+        """Start the thread, which lists and watches."""
         self._thread.start()
 
     def close(self) -> None:
@@ -96,43 +108,52 @@ class PodWatch:
     def _run(self) -> None:
         while not self._stop.is_set():
             now = self._clock()
-            if not self._guard.run("follow", self._follow, now, otherwise=False):
-                # What the snapshot missed is unknown: begin again with a list.
-                self._relist = True
-                self._snapshot = replace(self._snapshot, problem="the watch failed in a way that nobody foresaw")
-                self._wait(self._guard.wait(now) or _SHORT)
+            if not self._failures.run("follow", self._follow, now, otherwise=False):
+                # Events may have been lost, so the next step is a list.
+                self._list_from = self._known_version
+                self._snapshot = replace(self._snapshot, problem="the watch failed with an unexpected error")
+                self._wait(self._failures.wait(now) or _SHORT)
 
     def _follow(self) -> bool:
-        """List if need be, and watch once; an error that was foreseen is waited out."""
+        """List if needed, and watch once; after an expected error (`EvictdError`) wait for the back-off."""
+        listed = self._list_from is not None
         try:
-            if self._relist:
-                self._list()
+            if self._list_from is not None:
+                self._list(self._list_from)
             began = self._clock()
             self._watch()
         except EvictdError as error:
-            self._failed(error)
+            self._failed(error, listed=listed)
             return True
-        # A server that ends watches at once is not asked again at once.
+        # Back off also if the server ends watches immediately without an error.
         if self._clock() - began < _SHORT:
             self._wait(self._backoff.next())
         else:
             self._backoff.reset()
         return True
 
-    def _failed(self, error: EvictdError) -> None:
+    def _failed(self, error: EvictdError, *, listed: bool) -> None:
         if self._stop.is_set():
             return
-        if (isinstance(error, ApiRefusedError) and error.status == _GONE) or _TOO_NEW in str(error):
-            self._relist = True
+        if _TOO_NEW in str(error):
+            self._list_from = _LATEST
+        elif isinstance(error, ApiRefusedError) and error.status == _GONE:
+            self._list_from = _LATEST if listed else self._known_version
+        if self._list_from is not None and not listed:
+            self._backoff.reset()  # the server answers again; only a version that it has just given must not be lost at once
         self._publish(replace(self._snapshot, problem=str(error)))
         after = error.retry_after_seconds if isinstance(error, ApiUnavailableError) else None
         self._wait(self._backoff.next(after))
 
-    def _list(self) -> None:
-        """Read all pages, then publish them at once."""
+    def _list(self, version: str) -> None:
+        """Read all pages, then publish them as one snapshot."""
         pods: dict[str, SlimPod] = {}
         unreadable: list[str] = []
-        query = {"fieldSelector": self._selector, "limit": str(self._page)}
+        query = {"fieldSelector": self._selector}
+        if version == _LATEST:
+            query["limit"] = str(self._page)
+        else:  # a limit would have the server read from etcd all the same
+            query |= {"resourceVersion": version, "resourceVersionMatch": "NotOlderThan"}
         while True:
             page = decode_page(self._transport.request("GET", PODS, query=query).data)
             pods.update((entry.pod.uid, entry) for entry in page.pods)
@@ -140,19 +161,22 @@ class PodWatch:
             if not page.continue_token:
                 break
             query["continue"] = page.continue_token
-        self._relist = False
+        self._list_from = None
         self._publish(
             PodSnapshot(
                 pods=pods,
                 resource_version=page.resource_version,
                 synced=True,
-                heard_at=self._clock(),
                 unreadable=tuple(unreadable),
             )
         )
 
+    @property
+    def _known_version(self) -> str:
+        return self._snapshot.resource_version or _ANY_VERSION
+
     def _watch(self) -> None:
-        """Follow the changes until the server ends the watch."""
+        """Apply the changes until the server ends the watch."""
         seconds = int(self._watch_seconds * (1 + self._random()))
         stream = self._transport.stream(
             PODS,
@@ -170,46 +194,45 @@ class PodWatch:
             if self._stop.is_set():
                 stream.abort()
         try:
-            self._publish(replace(self._snapshot, problem="", heard_at=self._clock()))
+            self._publish(replace(self._snapshot, problem=""))
             for line in stream:
-                self._take(line)
+                self._apply(line)
         finally:
             with self._lock:
                 self._stream = None
             stream.close()
 
-    def _take(self, line: bytes) -> None:
+    def _apply(self, line: bytes) -> None:
         try:
             event = decode_event(line)
         except InputError as error:
-            # The one pod is unknown; a list names it among the unreadable and goes on with the others.
-            self._relist = True
+            # The event's pod is unknown; a list puts it among the unreadable ones and continues with the others.
+            self._list_from = self._known_version
             raise ApiUnavailableError(str(error)) from error
         if event.type is WatchType.ERROR:
-            if event.status == _GONE:
-                self._relist = True
-            raise ApiUnavailableError(f"watch: {event.status} {event.message}")
+            text = f"watch: {event.status} {event.message}"
+            raise ApiRefusedError(text, status=_GONE) if event.status == _GONE else ApiUnavailableError(text)
         self._backoff.reset()
-        self._publish(applied(self._snapshot, event, self._clock()))
+        self._publish(applied(self._snapshot, event))
 
     def _publish(self, snapshot: PodSnapshot) -> None:
-        news = snapshot.pods is not self._snapshot.pods or snapshot.synced is not self._snapshot.synced
+        changed = snapshot.pods is not self._snapshot.pods or snapshot.synced is not self._snapshot.synced
         self._snapshot = snapshot
-        if news:
+        if changed:
             self._changed()
 
     def _wait(self, nanoseconds: int) -> None:
         self._stop.wait(nanoseconds / SECOND)
 
 
-def applied(snapshot: PodSnapshot, event: PodEvent, now: int) -> PodSnapshot:
-    """Give the snapshot after one event; a bookmark moves only the version."""
+def applied(snapshot: PodSnapshot, event: PodEvent) -> PodSnapshot:
+    """Return the snapshot after one event; a bookmark changes only the version."""
     version = event.resource_version or snapshot.resource_version
     if event.pod is None:
-        return replace(snapshot, resource_version=version, heard_at=now, problem="")
+        return replace(snapshot, resource_version=version, problem="")
     pods = dict(snapshot.pods)
     if event.type is WatchType.DELETED:
         pods.pop(event.pod.pod.uid, None)
     else:
         pods[event.pod.pod.uid] = event.pod
-    return replace(snapshot, pods=pods, resource_version=version, heard_at=now, problem="")
+    return replace(snapshot, pods=pods, resource_version=version, problem="")

@@ -1,8 +1,8 @@
-"""One request to the API server: bytes there, bytes back, every failure turned into one of two errors.
+"""Sends requests to the API server and maps every failure to one of two errors.
 
-`ApiUnavailableError`: no answer, or "later" (429 without a budget's name, 5xx, 401); worth trying again. `ApiRefusedError`: an
-answer that will not change by asking again. Retrying is the caller's business; the one exception is a 401, which is tried
-once more with freshly read credentials. Types of `kubernetes` and `urllib3` end in this file.
+`ApiUnavailableError`: no response, or a temporary one (408, 429, 5xx, 401); may be retried. `ApiRefusedError`: any other status,
+which a retry would not change. Retries are up to the callers, except that a 401 is retried once with reloaded credentials. Types
+of `kubernetes` and `urllib3` do not leave this module.
 """
 
 import json
@@ -13,7 +13,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 import urllib3
-from kubernetes.client.rest import RESTClientObject
 
 from evictd.clients.kube.credentials import Credentials, unauthorized
 from evictd.clients.kube.deadline import POOLS, Deadline
@@ -22,15 +21,17 @@ from evictd.errors import ApiRefusedError, ApiUnavailableError
 
 CONNECT_SECONDS = 5.0
 READ_SECONDS = 10.0
-"""From one byte to the next."""
+"""The greatest time between two reads from the socket."""
 WHOLE_SECONDS = 60.0
-"""For a whole request, its answer included; a watch has no such bound."""
+"""The greatest time of a request with its response; a watch has no such bound."""
 MAX_BODY = 64 * 2**20
-"""Nothing is read beyond this; a page of pods is a few MiB."""
+"""Bytes of a response; a page of pods is a few MiB."""
 LONGEST_RETRY_AFTER = 300
-"""Seconds; whoever answers in the API server's place does not silence evictd for a day."""
+"""Seconds; the bound for a Retry-After, which a proxy in front of the API server may set to any value."""
 MAX_WATCH_LINE = 8 * 2**20
+"""Bytes of one watch event."""
 _MESSAGE = 300
+"""Characters kept of an error message."""
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -39,7 +40,7 @@ STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """An answer. `retry_after` in seconds; `date` is the server's own clock, as the header says it."""
+    """A response. `retry_after` is in seconds; `date` is the text of the Date header."""
 
     status: int
     data: bytes
@@ -47,15 +48,15 @@ class Reply:
     date: str = ""
 
     def json(self) -> Any:
-        """Give the body as plain values; raises `ApiUnavailableError` where it is cut short or no JSON."""
+        """Parse the body; raises `ApiUnavailableError` if it is truncated or not JSON."""
         try:
             return json.loads(self.data)
         except (ValueError, RecursionError) as error:
-            raise ApiUnavailableError(f"the API server sent no JSON: {error}") from error
+            raise ApiUnavailableError(f"the API server sent invalid JSON: {error}") from error
 
     @property
     def problem(self) -> Mapping[str, Any]:
-        """The `Status` object of a refusal; empty where there is none."""
+        """The JSON object of the body, such as the `Status` of a refusal; empty if there is none."""
         try:
             found = json.loads(self.data)
         except (ValueError, RecursionError):
@@ -64,7 +65,7 @@ class Reply:
 
 
 class Transport:
-    """Speaks to one API server, from any thread."""
+    """Sends requests to one API server; thread-safe."""
 
     def __init__(
         self,
@@ -80,7 +81,7 @@ class Transport:
         self._connect_seconds = connect_seconds
         self._lock = threading.Lock()
         self._generation = -1
-        self._rest: Any = None
+        self._pool: Any = None
 
     def request(
         self,
@@ -92,7 +93,7 @@ class Transport:
         content_type: str = JSON,
         accept: frozenset[int] = frozenset(),
     ) -> Reply:
-        """Send one request; statuses in `accept` come back as a reply, other failures as an error."""
+        """Send one request; a status below 300 or in `accept` is returned, any other raises an error."""
         reply = self._send(method, path, query, body, content_type)
         if reply.status == 401:
             self._credentials.reload()
@@ -102,7 +103,7 @@ class Transport:
         raise error_of(reply, f"{method} {path}")
 
     def stream(self, path: str, *, query: Mapping[str, str], idle_seconds: float) -> "LineStream":
-        """Open a watch. Silence for longer than `idle_seconds` counts as a dead connection."""
+        """Open a watch. Without data for `idle_seconds` the connection counts as lost."""
         timeout = urllib3.Timeout(connect=self._connect_seconds, read=idle_seconds)
         response = self._open("GET", path, query, None, JSON, timeout=timeout)
         if response.status < 300:
@@ -119,25 +120,25 @@ class Transport:
     def close(self) -> None:
         """Close the idle connections."""
         with self._lock:
-            if self._rest is not None:
-                self._rest.pool_manager.clear()
+            if self._pool is not None:
+                self._pool.clear()
 
     def _send(
         self, method: str, path: str, query: Mapping[str, str] | None, body: Mapping[str, Any] | None, content_type: str
     ) -> Reply:
         with Deadline(self._whole_seconds) as deadline:
-            late = f"{method} {path}: no whole answer within {self._whole_seconds:g} s"
+            late = f"{method} {path}: no complete response within {self._whole_seconds:g} s"
             try:
-                reply = self._answered(method, path, query, body, content_type)
+                reply = self._receive(method, path, query, body, content_type)
             except ApiUnavailableError as error:
                 if deadline.over:
                     raise ApiUnavailableError(late) from error
                 raise
-            if deadline.over:  # an answer of no stated length ends with its connection, and looks whole
+            if deadline.over:  # a response without a Content-Length ends with its connection, and looks complete
                 raise ApiUnavailableError(late)
             return reply
 
-    def _answered(
+    def _receive(
         self, method: str, path: str, query: Mapping[str, str] | None, body: Mapping[str, Any] | None, content_type: str
     ) -> Reply:
         response = self._open(method, path, query, body, content_type, timeout=self._timeout)
@@ -178,20 +179,20 @@ class Transport:
             raise ApiUnavailableError(f"{method} {path}: {error}"[:_MESSAGE]) from error
 
     def _manager(self) -> Any:
-        """Give the connection pool; a new one when the credentials have changed."""
+        """Return the connection pool; a new one after the credentials have changed."""
         self._credentials.refresh()
         with self._lock:
             if self._generation != self._credentials.generation:
-                old, self._rest = self._rest, RESTClientObject(self._credentials.configuration)
-                self._rest.pool_manager.pool_classes_by_scheme = POOLS
+                old, self._pool = self._pool, self._credentials.make_pool()
+                self._pool.pool_classes_by_scheme = POOLS
                 self._generation = self._credentials.generation
                 if old is not None:
-                    old.pool_manager.clear()
-            return self._rest.pool_manager
+                    old.clear()
+            return self._pool
 
 
 def error_of(reply: Reply, what: str) -> ApiUnavailableError | ApiRefusedError:
-    """Turn an answer into the error it stands for."""
+    """Map a failed response to its error (module docstring)."""
     problem = reply.problem
     text = f"{what}: {reply.status} {problem.get('message') or reply.data[:_MESSAGE].decode(errors='replace')}"[
         :_MESSAGE
@@ -207,7 +208,7 @@ def _reply(response: Any) -> Reply:
     data = response.read(MAX_BODY)
     if len(data) >= MAX_BODY:
         response.close()
-        raise ApiUnavailableError(f"the API server's answer is longer than {MAX_BODY} bytes")
+        raise ApiUnavailableError(f"the API server's response is longer than {MAX_BODY} bytes")
     after = response.headers.get("Retry-After") or ""
     return Reply(
         status=response.status,
@@ -218,7 +219,7 @@ def _reply(response: Any) -> Reply:
 
 
 class LineStream:
-    """The lines of a watch, until the server ends it; iterate once."""
+    """Iterates over the lines of a watch until the server ends it; for one iteration."""
 
     def __init__(self, response: Any) -> None:
         self._response = response
@@ -230,18 +231,18 @@ class LineStream:
                 *lines, rest = (rest + chunk).split(b"\n")
                 yield from (line for line in lines if line)
                 if len(rest) > MAX_WATCH_LINE:
-                    raise ApiUnavailableError("the API server sends a line without an end")
+                    raise ApiUnavailableError(f"watch: a line is longer than {MAX_WATCH_LINE} bytes")
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
             raise ApiUnavailableError(f"watch: {error}"[:_MESSAGE]) from error
         finally:
             self._response.close()
 
     def close(self) -> None:
-        """Close the connection; for whoever stops iterating early."""
+        """Close the connection, to stop iterating early."""
         self._response.close()
 
     def abort(self) -> None:
-        """End it from another thread."""
+        """End the iteration from another thread."""
         try:
             self._response.shutdown()
         except (OSError, ValueError):
