@@ -1,4 +1,4 @@
-"""Real pods on a real containerd with an image filesystem of its own: every number against the kernel's or `du`'s."""
+"""Real pods on a real containerd with an image filesystem: every number equals the kernel's or `du`'s."""
 
 import json
 import subprocess
@@ -9,18 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from evictd.clients.cri.values import ContainerState
-from evictd.core.observation import Filesystems, Observation
-from evictd.core.stats import DiskUsage
+from evictd.core.gc.container_gc import ContainerState
+from evictd.core.model.observation import Filesystems, Observation
+from evictd.core.model.stats import DiskUsage
 from evictd.demo.node import DisposableNode
 from evictd.demo.pods import WAIT_FOR_TERM, ContainerRecipe, PodRecipe, VolumeRecipe
-from evictd.observe.disk_usage_cache import DiskUsageCache
-from evictd.observe.manifests import ManifestReader
-from evictd.observe.node import NodeObserver, ObserveOptions
-from evictd.observe.pod_disk import PodDiskMeter
-from evictd.observe.pods import active_pods
-from evictd.observe.roots import Roots
-from evictd.observe.runtime_view import RuntimeReader
+from evictd.observe.disk_usage.cache import DiskUsageCache
+from evictd.observe.disk_usage.pod_disk import PodDiskMeter
+from evictd.observe.disk_usage.walk_age import WalkAge
+from evictd.observe.pods.manifests import ManifestReader
+from evictd.observe.pods.node_pods import node_pods
+from evictd.observe.reading.node_stats import NodeStatsReader, ObserveOptions
+from evictd.observe.reading.roots import Roots
+from evictd.observe.runtime.runtime_view import RuntimeReader
 
 pytestmark = [pytest.mark.root, pytest.mark.containerd]
 
@@ -50,21 +51,21 @@ def until(true: Callable[[], bool], seconds: float = 60) -> None:
         patience.wait(0.05)
 
 
-def test_a_pods_usage_is_what_the_kernel_and_du_say(node: DisposableNode) -> None:
+def test_a_pods_usage_equals_that_of_the_kernel_and_du(node: DisposableNode) -> None:
     quick = ContainerRecipe(name="quick", script="dd if=/dev/zero of=/left bs=1M count=4")
     busy = ContainerRecipe(name="busy", script=BUSY, requests={"memory": "1Mi"})
     pod = node.run_pod(PodRecipe(name="web", containers=(busy, quick), volumes=(VolumeRecipe(name="data"),)))
     roots = Roots(kubelet_dir=node.kubelet_folder, pod_logs_dir=node.log_folder)
-    cache = DiskUsageCache(PodDiskMeter(roots, clock).measure, clock=clock, max_age=0)
+    cache = DiskUsageCache(PodDiskMeter(roots, clock).measure, clock=clock)
     runtime = RuntimeReader(node.client)
     options = ObserveOptions(pods_cgroup=f"{node.cgroup}/kubepods")
     manifests = ManifestReader(node.manifests, lambda text: [json.loads(text)])
 
-    with NodeObserver(roots, options, clock=clock, disk_usage=cache) as observer:
+    with NodeStatsReader(roots, options, clock=clock, disk_usage=cache) as observer:
 
         def observe() -> Observation:
             view = runtime.read(clock())
-            return observer.observe(active_pods(view, manifests.read()), view)
+            return observer.observe(node_pods(view, manifests.read()).active, view, walk_age=WalkAge(longest=0))
 
         def settled() -> bool:
             observe()

@@ -1,1 +1,1 @@
-"""What the node says: cgroups, filesystems, processes and pods, read into the core's values."""
+"""Reads the node's cgroups, filesystems, processes and pods into the values of `core.model`."""

@@ -1,0 +1,161 @@
+"""Finds the cgroup hierarchy with the memory controller, and names the cgroups of pods and containers.
+
+`find_hierarchy` looks at the tree itself: the unified tree (v2), one tree per controller (v1), or both side by side (hybrid),
+where the unified tree may lack the memory controller. `cgroup_v1` and `cgroup_v2` read the files. The names are those that the
+kubelet gives to pods' cgroups under either cgroup driver (kubelet `cm.NewCgroupName`, spec 9.3).
+"""
+
+from enum import Enum
+from functools import lru_cache
+from pathlib import Path
+from typing import Protocol
+
+from evictd.core.model.signal import StalledResource
+from evictd.core.model.stats import PressureStall
+from evictd.errors import NodeError
+from evictd.observe.cgroups.cgroup_v1 import CgroupV1
+from evictd.observe.cgroups.cgroup_v2 import CgroupV2
+from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache
+
+NO_LIMIT = 1 << 62
+"""Bytes. A larger value means "no limit" (spec 3.2): cgroup v1 shows the largest multiple of the page size below 2^63."""
+
+_RUNTIME_PREFIXES = ("cri-containerd", "crio")
+
+
+class CgroupDriver(Enum):
+    """The kubelet's `cgroupDriver`, which decides the form of cgroup names: slices of systemd, or plain folders."""
+
+    SYSTEMD = "systemd"
+    CGROUPFS = "cgroupfs"
+
+
+class CgroupReader(Protocol):
+    """Reads one hierarchy. Paths are absolute within it; every method but `exists` raises `NodeError` on a failed read."""
+
+    @property
+    def version(self) -> str:
+        """`v1`, `v1 (hybrid)` or `v2`."""
+
+    def usage(self, path: str) -> int:
+        """Memory charged to the cgroup and its descendants, in bytes; for the root as the kubelet computes it (spec 3.2)."""
+
+    def working_set(self, path: str) -> tuple[int, int]:
+        """Usage, and usage minus inactive file cache (the working set), in bytes."""
+
+    def limit(self, path: str) -> int | None:
+        """The memory limit in bytes; `None`, or a value above `NO_LIMIT`, means no limit."""
+
+    def swap(self, path: str) -> int | None:
+        """The bytes of swap that the cgroup and its descendants use; `None` where the hierarchy does not say."""
+
+    def pids_current(self, path: str) -> int:
+        """The number of tasks (threads) in the cgroup and its descendants."""
+
+    def pids_max(self, path: str) -> int | None:
+        """The greatest number of tasks that the cgroup may have; `None` without a limit."""
+
+    def pressure(self, path: str, resource: StalledResource = StalledResource.MEMORY) -> dict[str, PressureStall]:
+        """PSI of the cgroup by line name (`some`, `full`); empty where the hierarchy has none."""
+
+    def children(self, path: str) -> tuple[str, ...]:
+        """The names of the cgroups directly below; empty where there are none or they cannot be listed."""
+
+    def exists(self, path: str) -> bool:
+        """Whether the cgroup exists."""
+
+
+def find_hierarchy(root: Path, files: FileDescriptorCache) -> CgroupReader:
+    """Find the hierarchy with the memory controller below a mount point such as /sys/fs/cgroup.
+
+    Raises `NodeError` if there is none.
+    """
+    if (root / "cgroup.controllers").is_file():
+        return CgroupV2(root, files)
+    if (root / "memory").is_dir():
+        unified = root / "unified"
+        return CgroupV1(root, files, unified=unified if unified.is_dir() else None)
+    if _has_memory(root / "unified/cgroup.controllers"):
+        return CgroupV2(root / "unified", files)
+    raise NodeError(f"{root}: no cgroup hierarchy with the memory controller")
+
+
+def _has_memory(controllers: Path) -> bool:
+    try:
+        return "memory" in controllers.read_text().split()
+    except OSError:
+        return False
+
+
+def pods_cgroup(driver: CgroupDriver, cgroup_root: str = "/") -> str:
+    """Name the cgroup of all pods below `cgroupRoot`: `kubepods` (cgroupfs) or `kubepods.slice` (systemd).
+
+    In the name of a slice `-` separates levels, so the kubelet writes `_` for it (kubelet `escapeSystemdCgroupName`).
+    """
+    parts = [part for part in cgroup_root.split("/") if part] + ["kubepods"]
+    if driver is CgroupDriver.CGROUPFS:
+        return "/" + "/".join(parts)
+    return slice_path("-".join(part.replace("-", "_") for part in parts) + ".slice")
+
+
+def find_pods_cgroup(reader: CgroupReader, cgroup_root: str = "/") -> str | None:
+    """Return the cgroup of all pods under either driver's name, systemd first; `None` if neither exists."""
+    names = (pods_cgroup(driver, cgroup_root) for driver in CgroupDriver)
+    return next((name for name in names if reader.exists(name)), None)
+
+
+def slice_path(name: str) -> str:
+    """Expand the name of a systemd slice to its path: `a-b.slice` becomes `/a.slice/a-b.slice`."""
+    parts = name.removesuffix(".slice").split("-")
+    return "".join(f"/{'-'.join(parts[:depth])}.slice" for depth in range(1, len(parts) + 1))
+
+
+def pod_cgroup(pods: str, uid: str, qos: str) -> str:
+    """Name a pod's cgroup below `pods`, the cgroup of all pods; `qos` is `burstable`, `besteffort`, or empty for Guaranteed."""
+    if pods.endswith(".slice"):
+        stem = pods.rpartition("/")[2].removesuffix(".slice")
+        level = f"{stem}-{qos}" if qos else stem
+        parent = f"{pods}/{level}.slice" if qos else pods
+        return f"{parent}/{level}-pod{uid.replace('-', '_')}.slice"
+    return f"{pods}/{qos}/pod{uid}" if qos else f"{pods}/pod{uid}"
+
+
+def pod_cgroups(pods: str, uid: str) -> tuple[str, ...]:
+    """List the names that a pod's cgroup may have below `pods`, one for each QoS class; none for an unsafe uid."""
+    if not is_safe_name(uid):
+        return ()
+    return tuple(pod_cgroup(pods, uid, qos) for qos in ("burstable", "besteffort", ""))
+
+
+def pod_uids(reader: CgroupReader, pods: str) -> tuple[str, ...]:
+    """List the uids of the pods that have a cgroup below `pods`, from the names of `pod_cgroup`."""
+    classes = [
+        name for name in reader.children(pods) if name.removesuffix(".slice").endswith(("burstable", "besteffort"))
+    ]
+    names = (name for level in (pods, *(f"{pods}/{each}" for each in classes)) for name in reader.children(level))
+    return tuple(sorted({uid for name in names if (uid := _pod_uid(name)) is not None}))
+
+
+def _pod_uid(name: str) -> str | None:
+    if name.endswith(".slice"):
+        _, found, uid = name.removesuffix(".slice").rpartition("-pod")
+        return uid.replace("_", "-") if found and uid else None
+    return name.removeprefix("pod") if name.startswith("pod") and name != "pod" else None
+
+
+def container_cgroups(pod: str, container_id: str) -> tuple[str, ...]:
+    """List the paths that containerd and CRI-O may give a container's cgroup below its pod's, containerd first."""
+    if pod.endswith(".slice"):
+        return tuple(f"{pod}/{prefix}-{container_id}.scope" for prefix in _RUNTIME_PREFIXES)
+    return (f"{pod}/{container_id}", f"{pod}/crio-{container_id}")
+
+
+def is_safe_name(name: str) -> bool:
+    """Whether an untrusted text is a single path component: not empty, `.` or `..`, and without `/` and NUL."""
+    return bool(name) and name not in {".", ".."} and "/" not in name and "\0" not in name
+
+
+@lru_cache(maxsize=4096)
+def is_safe_path(path: str) -> bool:
+    """Whether an untrusted text is an absolute path of safe names, so that it cannot lead out of the hierarchy."""
+    return path.startswith("/") and all(is_safe_name(part) for part in path[1:].split("/"))

@@ -1,0 +1,77 @@
+"""Parses the kernel's small text files: single numbers, `key value` lines and PSI.
+
+Parsing is strict: a number is ASCII digits, at most 64 bits wide, and its line ends with a newline. Anything else raises
+`NodeError`: the text is truncated or is no number, and a wrong number could evict a pod, while a missing one cannot.
+"""
+
+import re
+
+from evictd.core.model.stats import PressureStall
+from evictd.errors import NodeError
+
+_MAX_UINT64 = 2**64 - 1
+_MAX_DIGITS = 20
+"""Decimal digits of 2^64 - 1. Checked before `int()`, which raises `ValueError` above 4,300 digits."""
+_PERCENTAGE = re.compile(rb"[0-9]{1,3}\.[0-9]{2}")
+
+
+def parse_count(text: bytes, what: str) -> int:
+    """Parse a file that holds one number. `what`, here and below, is the path that an error names."""
+    digits, newline, rest = text.partition(b"\n")
+    if not newline or rest:
+        raise _unexpected(text, what)
+    return parse_number(digits, what)
+
+
+def parse_limit(text: bytes, what: str) -> int | None:
+    """Parse a file that holds one number or `max`, which becomes `None`."""
+    return None if text == b"max\n" else parse_count(text, what)
+
+
+def parse_stat(text: bytes, key: bytes, what: str) -> int:
+    """Return the number on the line of `key` in a file such as memory.stat."""
+    at = 0 if text.startswith(key + b" ") else text.find(b"\n" + key + b" ") + 1
+    if not at and not text.startswith(key + b" "):
+        raise NodeError(f"{what}: no {key.decode()}")
+    start = at + len(key) + 1
+    end = text.find(b"\n", start)
+    if end < 0:
+        raise _unexpected(text[at:], what)
+    return parse_number(text[start:end], what)
+
+
+def parse_pressure(text: bytes, what: str) -> dict[str, PressureStall]:
+    """Parse a PSI file into its lines by name: `some` and `full` (cpu has no `full` before Linux 5.13)."""
+    lines = {}
+    for line in text.splitlines():
+        try:
+            name, *fields = line.split()
+            values = dict(field.partition(b"=")[::2] for field in fields)
+            lines[name.decode("ascii")] = PressureStall(
+                avg10=_percentage(values[b"avg10"], what),
+                avg60=_percentage(values[b"avg60"], what),
+                avg300=_percentage(values[b"avg300"], what),
+                total_us=parse_number(values[b"total"], what),
+            )
+        except (KeyError, ValueError) as error:
+            raise _unexpected(line, what) from error
+    return lines
+
+
+def parse_number(digits: bytes, what: str) -> int:
+    """Parse one field of digits; raises `NodeError` unless it is a number of at most 64 bits."""
+    # isdigit() first: int() also accepts signs, blanks and underscores.
+    if not digits.isdigit() or len(digits) > _MAX_DIGITS or (number := int(digits)) > _MAX_UINT64:
+        raise _unexpected(digits, what)
+    return number
+
+
+def _percentage(text: bytes, what: str) -> float:
+    # The pattern first: float() also accepts `nan` and `inf`.
+    if not _PERCENTAGE.fullmatch(text):
+        raise _unexpected(text, what)
+    return float(text)
+
+
+def _unexpected(text: bytes, what: str) -> NodeError:
+    return NodeError(f"{what}: unexpected content: {text[:40]!r}")

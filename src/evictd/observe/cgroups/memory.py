@@ -1,0 +1,203 @@
+"""Reads the node's memory, that of the cgroup of all pods, and the gauges beside them.
+
+`memory.available` is capacity minus working set, as the kubelet computes it (spec 3.2). With the formula `MemAvailable` it is
+the kernel's estimate of that name in /proc/meminfo, which counts active page cache as reclaimable (kubernetes issue 43916), and
+the kernel's own memory and its reserves as used; `Lowest` is the lower of the two. The gauges hold both, and the huge pages, swap
+and pressure that no threshold refers to.
+"""
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from evictd.core.model.config import MemoryFormula
+from evictd.core.model.signal import StalledResource
+from evictd.core.model.stats import MemoryStats, NodeGauges, PressureStall, PSIStats, SwapStats
+from evictd.errors import NodeError
+from evictd.observe.cgroups.cgroup import NO_LIMIT, CgroupReader
+from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache, VanishedError
+from evictd.observe.cgroups.kernel_text import parse_number, parse_pressure
+from evictd.observe.cgroups.unallocatable import unallocatable_bytes
+from evictd.observe.reading.problems import Problems
+from evictd.observe.reading.roots import Roots
+
+_KIBI = 1024
+_MEMINFO_UNITLESS = {"HugePages_Total", "HugePages_Free", "HugePages_Rsvd", "HugePages_Surp"}
+
+
+def parse_meminfo(text: bytes) -> dict[str, int]:
+    """Parse /proc/meminfo into bytes (and counts of huge pages) by name; malformed lines are left out."""
+    found = {}
+    for line in text.splitlines(keepends=True):
+        name, _, value = line.decode("ascii", "replace").partition(":")
+        number, *unit = value.split() or [""]
+        kibi = unit == ["kB"]
+        if not line.endswith(b"\n") or not (kibi or (not unit and name in _MEMINFO_UNITLESS)):
+            continue
+        with suppress(NodeError):
+            found[name] = parse_number(number.encode(), name) * (_KIBI if kibi else 1)
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeReading:
+    """The node's memory as read, in bytes; `None` where it could not be read."""
+
+    meminfo: Mapping[str, int]
+    capacity: int | None
+    usage: int | None
+    working_set: int | None
+    of_root: bool = True
+    """Whether it is the whole machine's, and not that of a cgroup with a limit."""
+
+
+class NodeMemoryReader:
+    """Reads the memory of the node and of the cgroup of all pods; a failed read becomes a problem, not an exception."""
+
+    def __init__(
+        self, roots: Roots, cgroups: CgroupReader, files: FileDescriptorCache, *, formula: MemoryFormula
+    ) -> None:
+        self._proc = str(roots.proc)
+        self._cgroups = cgroups
+        self._files = files
+        self._formula = formula
+        self._zoneinfo: str | None = None
+
+    def node(self, cgroup: str, problems: Problems) -> NodeReading:
+        """Read the node's memory. `cgroup` is the root, or a cgroup whose memory limit is then the capacity (tests, `demo`)."""
+        meminfo = self._meminfo(problems)
+        capacity = meminfo.get("MemTotal")
+        usage = working_set = None
+        try:
+            usage, working_set = self._cgroups.working_set(cgroup)
+            if capacity is not None and cgroup.strip("/"):
+                capacity = min(capacity, self._cgroups.limit(cgroup) or capacity)
+        except NodeError as error:
+            problems.add("memory of the node", error)
+        if capacity is None:
+            problems.add("memory of the node", "no MemTotal in meminfo")
+        return NodeReading(
+            meminfo=meminfo, capacity=capacity, usage=usage, working_set=working_set, of_root=not cgroup.strip("/")
+        )
+
+    def stats(self, reading: NodeReading, now: int, problems: Problems) -> MemoryStats | None:
+        """Compute the stats of `memory.available` by the configured formula; `None` where a part is missing."""
+        capacity, working_set = reading.capacity, reading.working_set
+        if capacity is not None and self._formula is not MemoryFormula.WORKING_SET:
+            available = reading.meminfo.get("MemAvailable")
+            if available is None:
+                problems.add("memory of the node", "no MemAvailable in meminfo")
+                return None
+            # The remainder is the working set, so that available plus working set is the capacity, as the core expects.
+            unavailable = capacity - available
+            if self._formula is MemoryFormula.MEM_AVAILABLE:
+                working_set = unavailable
+            elif working_set is not None:
+                working_set = max(working_set, unavailable)
+        if capacity is None or working_set is None:
+            return None
+        return MemoryStats(
+            time=now,
+            available_bytes=capacity - working_set,
+            usage_bytes=reading.usage,
+            working_set_bytes=working_set,
+        )
+
+    def swap(self, reading: NodeReading, now: int) -> SwapStats | None:
+        """Give the node's swap; `None` where it has none."""
+        total, free = reading.meminfo.get("SwapTotal"), reading.meminfo.get("SwapFree")
+        if not total or free is None:
+            return None
+        return SwapStats(time=now, available_bytes=free, usage_bytes=total - free)
+
+    def pods(self, cgroup: str, now: int, problems: Problems) -> MemoryStats | None:
+        """Read the memory of the cgroup of all pods; `available_bytes` only if it has a limit."""
+        try:
+            usage, working_set = self._cgroups.working_set(cgroup)
+            limit = self._cgroups.limit(cgroup)
+        except NodeError as error:
+            problems.add("memory of the pods cgroup", error)
+            return None
+        available = None if limit is None or limit > NO_LIMIT else limit - working_set
+        return MemoryStats(time=now, available_bytes=available, usage_bytes=usage, working_set_bytes=working_set)
+
+    def stalls(self, resource: StalledResource, cgroup: str | None, problems: Problems) -> PSIStats | None:
+        """Read how long tasks stalled: those of a cgroup, or of the node for `None`; `None` without PSI."""
+        if cgroup is None:
+            lines = self._pressure(f"{self._proc}/pressure/{resource.value}", problems)
+        else:
+            lines = self._cgroup_pressure(cgroup, problems, resource)
+        return PSIStats(lines.get("full"), lines.get("some")) if lines else None
+
+    def gauges(self, reading: NodeReading, pods: str | None, problems: Problems) -> NodeGauges:
+        """Collect the values that are published in metrics and status but belong to no signal."""
+        meminfo, capacity, working_set = reading.meminfo, reading.capacity, reading.working_set
+        pressure = self._pressure(f"{self._proc}/pressure/memory", problems)
+        pods_pressure = {} if pods is None else self._cgroup_pressure(pods, problems)
+        return NodeGauges(
+            capacity_bytes=capacity,
+            mem_available_bytes=meminfo.get("MemAvailable"),
+            working_set_available_bytes=None if capacity is None or working_set is None else capacity - working_set,
+            unallocatable_bytes=self._unallocatable(reading),
+            huge_pages_bytes=huge_pages(meminfo),
+            pressure_some=pressure.get("some"),
+            pressure_full=pressure.get("full"),
+            pods_pressure_some=pods_pressure.get("some"),
+            pods_pressure_full=pods_pressure.get("full"),
+        )
+
+    def _unallocatable(self, reading: NodeReading) -> int | None:
+        """Return what the formula counts although no process can have it.
+
+        Only for the machine's root: the usage of a cgroup with a limit has the kernel's memory in it.
+        """
+        if self._formula is not MemoryFormula.WORKING_SET or not reading.of_root:
+            return None
+        if self._zoneinfo is None:
+            # Its watermarks hardly ever change, and it is a long file: once per run is enough.
+            self._zoneinfo = self._text(f"{self._proc}/zoneinfo")
+        return unallocatable_bytes(reading.meminfo, self._zoneinfo, os.sysconf("SC_PAGE_SIZE"))
+
+    @staticmethod
+    def _text(path: str) -> str:
+        try:
+            return Path(path).read_text(encoding="ascii", errors="replace")
+        except OSError:
+            return ""  # then it stays unknown
+
+    def _meminfo(self, problems: Problems) -> Mapping[str, int]:
+        try:
+            return parse_meminfo(self._files.read(f"{self._proc}/meminfo"))
+        except NodeError as error:
+            problems.add("memory of the node", error)
+            return {}
+
+    def _pressure(self, path: str, problems: Problems) -> dict[str, PressureStall]:
+        try:
+            return parse_pressure(self._files.read(path), path)
+        except VanishedError:
+            return {}  # a kernel without PSI is not an error
+        except NodeError as error:
+            problems.add(f"{path.rpartition('/')[2]} pressure of the node", error)
+            return {}
+
+    def _cgroup_pressure(
+        self, cgroup: str, problems: Problems, resource: StalledResource = StalledResource.MEMORY
+    ) -> dict[str, PressureStall]:
+        try:
+            return self._cgroups.pressure(cgroup, resource)
+        except VanishedError:
+            return {}
+        except NodeError as error:
+            problems.add(f"{resource.value} pressure of the pods", error)
+            return {}
+
+
+def huge_pages(meminfo: Mapping[str, int]) -> int | None:
+    """Return the bytes reserved for huge pages of all sizes, which other allocations cannot use (kubernetes issue 137984)."""
+    if "Hugetlb" in meminfo:
+        return meminfo["Hugetlb"]
+    total, size = meminfo.get("HugePages_Total"), meminfo.get("Hugepagesize")
+    return None if total is None or size is None else total * size

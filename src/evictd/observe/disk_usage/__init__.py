@@ -1,0 +1,1 @@
+"""Measures the disk usage of pods' volumes and logs, in the background and within a budget."""

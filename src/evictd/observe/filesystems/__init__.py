@@ -1,0 +1,1 @@
+"""Reads mounts, the layout of filesystems and their free space."""

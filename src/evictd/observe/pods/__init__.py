@@ -1,0 +1,1 @@
+"""Finds the node's pods and reads their resource usage."""

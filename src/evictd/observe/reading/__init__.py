@@ -1,0 +1,1 @@
+"""Assembles one reading of the node."""

@@ -1,0 +1,215 @@
+"""Takes one reading of the node: the runtime's listing, then the pods, then everything else, all in one cycle.
+
+The runtime is asked for statistics only where a decision may need them: its listings take a millisecond, its statistics two for
+each container. Policy Standard uses of them the writable layers alone, so it asks while a filesystem is near a threshold or a pod
+has a limit on local storage, and not directly after memory was crossed.
+
+Then it is not even asked for its listings, as long as the cgroups show that the last ones still name every pod, and no
+filesystem is read: a runtime that is itself short of memory or processors, or a disk that hangs, takes longer for an answer than
+memory lasts.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from evictd.config.lint_model import Surroundings
+from evictd.config.never_met import memory_never_met
+from evictd.core.eviction.freshness import filesystems_to_measure
+from evictd.core.model.config import EvictionConfig, Policy, stall_signals
+from evictd.core.model.decision import Finding
+from evictd.core.model.observation import Observation, Outcomes, Problem, signal_observations
+from evictd.core.model.pod import Pod
+from evictd.core.model.signal import Filesystem
+from evictd.core.model.state import State
+from evictd.core.model.threshold import Operator, Threshold
+from evictd.core.units.duration import SECOND
+from evictd.errors import EvictdError, SourceKind
+from evictd.observe.disk_usage.walk_age import DiskFill
+from evictd.observe.pods.manifests import ManifestReader, Manifests
+from evictd.observe.pods.node_pods import API_PODS_STANDALONE, NodePods, described_by, node_pods
+from evictd.observe.reading.node_stats import NodeStatsReader
+from evictd.observe.reading.reading import Reading
+from evictd.observe.runtime.runtime_view import RuntimeReader, RuntimeView, uids_with_containers, with_known_layers
+
+RUNTIME = SourceKind.CONTAINER_RUNTIME.value
+
+LONGEST_UNLISTED = 15 * SECOND
+"""Nanoseconds; an older listing is not decided on. One is made every `housekeepingInterval` of 10 s, later under load."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObserveRequest:
+    """What to observe. `now` on the boot-time clock, `wall` since the epoch, both in nanoseconds."""
+
+    now: int
+    wall: int
+    state: State
+    config: EvictionConfig
+    outcomes: Outcomes
+    problems: tuple[Problem, ...] = ()
+    """What could not be carried out so far; reported with what cannot be read."""
+    findings: Collection[Finding] = ()
+    """The last cycle's findings: they tell which filesystems are near a threshold."""
+    urgent: bool = False
+    """Memory was crossed just now: statistics that only disks need may be those of the last reading."""
+
+
+class BoundPods(Protocol):
+    """Knows the pods that an API server has bound to this node."""
+
+    @property
+    def own_pods(self) -> frozenset[str]:
+        """Uids of the pods that evictd itself runs in."""
+        ...
+
+    def bound_pods(self, view: RuntimeView | None) -> tuple[Pod, ...] | None:
+        """Return the active pods, `None` if they are not known; `view` is what the runtime listed last."""
+        ...
+
+    def completed(self, pods: tuple[Pod, ...]) -> tuple[Pod, ...]:
+        """Complete the runtime's pods with what the API server listed last, while it has listed nothing since the start."""
+        ...
+
+
+class NodeObserver:
+    """Reads one node.
+
+    `evicted` holds the uids of the pods that evictd has evicted, and is kept up to date by its owner. Without `bound_pods`, or as
+    long as it does not know them, the pods are those of the runtime and the manifests.
+    """
+
+    def __init__(
+        self,
+        stats: NodeStatsReader,
+        runtime: RuntimeReader,
+        manifests: ManifestReader,
+        *,
+        evicted: Collection[str],
+        bound_pods: BoundPods | None = None,
+    ) -> None:
+        self._stats = stats
+        self._runtime = runtime
+        self._manifests = manifests
+        self._evicted = evicted
+        self._bound_pods = bound_pods
+        self._last: RuntimeView | None = None
+        self._disk_fill = DiskFill()
+        self._of_api_server = False
+        """Whether pods of an API server ran at the last listing."""
+        self._limits_storage = False
+        """Whether a pod of the last reading has a limit on local storage, for which its layers must be known."""
+
+    def observe(self, request: ObserveRequest) -> Reading:
+        """Take one reading; what cannot be read is absent and named among the problems.
+
+        If the runtime does not answer, policy Standard continues with the last listing; nothing is collected by it.
+        """
+        manifests = self._manifests.read()  # first: the runtime need not be asked about the pods that they describe
+        near = filesystems_to_measure(request.state, request.findings, request.config)
+        view, problem = self._view(request, manifests, near)
+        pods = None if view is None else self._pods(view, manifests)
+        active = self._active_pods(pods, view)
+        self._limits_storage = any(pod.resource_totals.local_limits for pod in active)
+        observation = self._stats.observe(
+            active,
+            view,
+            has_runtime=True,
+            near=near,
+            walk_age=self._disk_fill.walk_age(request.findings, request.state, request.now),
+            outcomes=request.outcomes,
+            stalls=stall_signals(request.config),
+            disks_anew=view is None or view.current or bool(problem),
+        )
+        refused = self._api_pods_standalone(pods)
+        problems = (
+            *problem,
+            *(() if pods is None else pods.problems),
+            *((API_PODS_STANDALONE,) if refused and not request.config.allow_api_pods_standalone else ()),
+            *request.problems,
+            *observation.problems,
+            *thresholds_never_met(request.config.thresholds, observation),
+        )
+        own = frozenset[str]() if self._bound_pods is None else self._bound_pods.own_pods
+        seen = replace(observation, problems=problems, own_pods=own, api_pods_standalone=refused)
+        return Reading(
+            now=request.now,
+            wall=request.wall,
+            observation=seen,
+            view=view,
+            lifecycles=None
+            if pods is None or view is None or not (view.current and view.complete)
+            else pods.lifecycles,
+        )
+
+    def _api_pods_standalone(self, pods: NodePods | None) -> bool:
+        """Whether an API server's pods run here and evictd has none; as last known while the runtime does not answer."""
+        if pods is not None:
+            self._of_api_server = pods.of_api_server
+        return self._bound_pods is None and self._of_api_server
+
+    def _active_pods(self, pods: NodePods | None, view: RuntimeView | None) -> tuple[Pod, ...]:
+        """Give the API server's pods; before its first list those of the runtime, completed with what it listed last."""
+        found = () if pods is None else pods.active
+        if self._bound_pods is None:
+            return found
+        bound = self._bound_pods.bound_pods(view or self._last)
+        return self._bound_pods.completed(found) if bound is None else bound
+
+    def _view(
+        self, request: ObserveRequest, manifests: Manifests, near: Collection[Filesystem]
+    ) -> tuple[RuntimeView | None, tuple[Problem, ...]]:
+        last = self._last
+        if last is not None and not near and self._stands(last, request):
+            return replace(last, current=False), ()
+        urgent = request.urgent and last is not None
+        standard = request.config.policy is Policy.STANDARD
+        with_stats = last is None or not (urgent or (standard and not near and not self._limits_storage))
+        try:
+            described = described_by(manifests, self._stats.node_name)
+            view = self._runtime.read(
+                request.now,
+                with_stats=with_stats,
+                with_image_fs=not urgent,
+                described=described,
+            )
+        except EvictdError as error:
+            # The pods of a moment ago still run, and a node under pressure needs one of them to go.
+            stale = replace(last, problems=(), current=False) if last is not None and standard else None
+            return stale, (Problem(source=RUNTIME, detail=str(error)),)
+        view = replace(view, wall=request.wall)
+        if urgent and last is not None:
+            view = replace(view, stats=last.stats, image_fs=last.image_fs)
+        elif not with_stats and last is not None:
+            # With the runtime's own time stamps, so that nothing old counts as new.
+            view = replace(view, stats=last.stats)
+        elif last is not None and standard:
+            view = with_known_layers(view, last)
+        self._last = view
+        return view, ()
+
+    def _stands(self, last: RuntimeView, request: ObserveRequest) -> bool:
+        """Whether the last listing serves an urgent reading: it is young, and the pods that run are those that ran then."""
+        if not request.urgent or request.config.policy is not Policy.STANDARD:
+            return False
+        found, running = set(self._stats.pod_uids()), uids_with_containers(last)
+        young = request.now - last.time <= LONGEST_UNLISTED
+        return young and running <= found and not self._stats.any_containers(found - running)
+
+    def _pods(self, view: RuntimeView, manifests: Manifests) -> NodePods:
+        found = node_pods(view, manifests, node_name=self._stats.node_name, evicted=self._evicted)
+        return replace(found, problems=(*found.problems, *manifests.problems))
+
+
+def thresholds_never_met(thresholds: Sequence[Threshold], observation: Observation) -> tuple[Problem, ...]:
+    """Return a problem for the thresholds that the OOM killer precedes; none where the gauges do not say."""
+    node = observation.node
+    if node is None or node.gauges is None or node.gauges.unallocatable_bytes is None:
+        return ()
+    around = Surroundings(
+        capacities={signal: seen.capacity for signal, seen in signal_observations(node).items()},
+        unallocatable_bytes=node.gauges.unallocatable_bytes,
+    )
+    active = [threshold for threshold in thresholds if threshold.operator is Operator.LESS_THAN]
+    details = (f"{each.message}; {each.remedy}" for each in memory_never_met(active, around))
+    return tuple(Problem(source=SourceKind.MEMORY_THRESHOLD.value, detail=detail) for detail in details)

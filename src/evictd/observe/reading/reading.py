@@ -1,0 +1,23 @@
+"""Holds one reading of the node: the core's observation, and what actuators need beside it.
+
+A decision knows the observation alone. Beside it are the runtime's listing with its ids, and the lifecycles of pods, which tell
+what may be collected.
+"""
+
+from dataclasses import dataclass
+
+from evictd.core.gc.container_gc import PodLifecycles
+from evictd.core.model.observation import Observation
+from evictd.observe.runtime.runtime_view import RuntimeView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """One reading. `now` on the boot-time clock, `wall` since the epoch, both in nanoseconds."""
+
+    now: int
+    wall: int
+    observation: Observation
+    view: RuntimeView | None = None
+    """What the runtime listed; `None` before its first answer. A listing of an earlier cycle has `current` false."""
+    lifecycles: PodLifecycles | None = None

@@ -1,0 +1,1 @@
+"""Reads sandboxes, containers and their statistics from the container runtime."""

@@ -1,0 +1,1 @@
+"""Ends the wait between two cycles early when available memory crosses a threshold."""

@@ -1,0 +1,208 @@
+"""Builds the memory watch of a node, and sets what it watches after each cycle.
+
+Watched are the memory limits that are not crossed yet: by cheap readings of one or two files, and by the kernel's notifications
+where they exist. A notification that cannot be set up is reported once and tried again in each cycle; the cheap readings alone
+suffice.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from evictd.config.settings import MemoryFormula, Settings
+from evictd.core.model.config import MemoryLead, Policy
+from evictd.core.model.decision import Finding, ThresholdFinding
+from evictd.core.model.observation import Observation, signal_observations
+from evictd.core.model.signal import MEMORY_SIGNALS, Signal
+from evictd.core.model.stats import MemoryStats
+from evictd.errors import NodeError
+from evictd.observe.cgroups.cgroup import CgroupReader, find_pods_cgroup
+from evictd.observe.cgroups.kernel_text import parse_number
+from evictd.observe.cgroups.memory import parse_meminfo
+from evictd.observe.cgroups.process import pids_left
+from evictd.observe.reading.roots import Roots
+from evictd.observe.threshold_watch.inotify import FileWatch
+from evictd.observe.threshold_watch.memory_notify_v1 import MemcgNotifier
+from evictd.observe.threshold_watch.memory_watch import MemoryWatch
+from evictd.observe.threshold_watch.psi_trigger import PressureTrigger
+from evictd.observe.threshold_watch.recent_fill import RecentFill
+from evictd.observe.threshold_watch.renewing_notifier import KernelNotifier, RenewingNotifier
+from evictd.worker import ErrorReporter
+
+PODS = Signal.ALLOCATABLE_MEMORY_AVAILABLE
+NODE = Signal.MEMORY_AVAILABLE
+PIDS = Signal.PID_AVAILABLE
+_WATCHED = MEMORY_SIGNALS | {PIDS}
+
+
+def limits_to_watch(findings: Iterable[Finding]) -> dict[Signal, int]:
+    """Return for memory and PIDs the highest limit of each signal that is not crossed yet, in available bytes or PIDs."""
+    limits: dict[Signal, int] = {}
+    for finding in findings:
+        if isinstance(finding, ThresholdFinding) and finding.threshold.signal in _WATCHED and not finding.met:
+            signal = finding.threshold.signal
+            limits[signal] = max(limits.get(signal, 0), finding.limit.value())
+    return limits
+
+
+class WatchedCgroups:
+    """Names the cgroup of each memory signal; searched at each call, since the cgroup of all pods may appear after the daemon."""
+
+    def __init__(self, reader: CgroupReader, *, node: str = "/", cgroup_root: str = "/") -> None:
+        self.reader = reader
+        self._node = node
+        self._cgroup_root = cgroup_root
+
+    def name(self, signal: Signal) -> str | None:
+        """Return the cgroup whose memory the signal measures; `None` while it does not exist."""
+        return self._node if signal is NODE else find_pods_cgroup(self.reader, self._cgroup_root)
+
+    def finder(self, root: Path, signal: Signal, file: str = "") -> Callable[[], Path | None]:
+        """Return a function that gives the path of the cgroup, or of a file of it, below a hierarchy."""
+
+        def find() -> Path | None:
+            name = self.name(signal)
+            return None if name is None else root / name.strip("/") / file
+
+        return find
+
+
+class CheapMemory:
+    """Reads one memory signal from one or two files; the capacity is the last cycle's, as it hardly ever changes.
+
+    With `meminfo` the available memory is the kernel's own estimate (`memory.formula: MemAvailable`), with `lowest` as well the
+    lower of that and capacity minus working set.
+    """
+
+    def __init__(
+        self, cgroups: WatchedCgroups, signal: Signal, *, meminfo: Path | None = None, lowest: bool = False
+    ) -> None:
+        self.capacity: int | None = None
+        self._cgroups = cgroups
+        self._signal = signal
+        self._meminfo = meminfo
+        self._lowest = lowest
+
+    def read(self) -> MemoryStats | None:
+        """Return what is available now, `None` if it cannot be read."""
+        cgroup = self._cgroups.name(self._signal)
+        if self.capacity is None or cgroup is None:
+            return None
+        try:
+            usage, working_set = self._cgroups.reader.working_set(cgroup)
+            available = self._available(self.capacity - working_set)
+        except (NodeError, OSError):
+            return None  # the next cycle reports it
+        # With another formula than the working set's, no usage of the cgroup says when a limit is crossed.
+        known = working_set if self._meminfo is None else None
+        return MemoryStats(usage_bytes=usage, working_set_bytes=known, available_bytes=available)
+
+    def _available(self, by_working_set: int) -> int | None:
+        if self._meminfo is None:
+            return by_working_set
+        estimate = parse_meminfo(self._meminfo.read_bytes()).get("MemAvailable")
+        return min(estimate, by_working_set) if self._lowest and estimate is not None else estimate
+
+
+_LOADAVG_FIELDS = 5
+
+
+class CheapPids:
+    """Reads `pid.available` as the cycle does (`observe.cgroups.process`); the capacity is the last cycle's.
+
+    The kubelet looks every 10 s; a fork bomb takes 30,000 PIDs in less.
+
+    `left_for_pods` gives what `pids_left` gives.
+    """
+
+    def __init__(self, loadavg: Path, left_for_pods: Callable[[], int | None] = lambda: None) -> None:
+        self.capacity: int | None = None
+        self._loadavg = loadavg
+        self._left_for_pods = left_for_pods
+
+    def read(self) -> MemoryStats | None:
+        """Return the PIDs available now, as the watch wants every amount; `None` if they cannot be read."""
+        if self.capacity is None:
+            return None
+        try:
+            fields = self._loadavg.read_bytes().split()
+            tasks = fields[3].partition(b"/")[2] if len(fields) >= _LOADAVG_FIELDS else b""
+            available = self.capacity - parse_number(tasks, str(self._loadavg))
+        except (NodeError, OSError):
+            return None  # the next cycle reports it
+        left = self._left_for_pods()
+        return MemoryStats(available_bytes=available if left is None else min(available, left))
+
+
+class ThresholdWatch:
+    """The memory watch with its sources."""
+
+    def __init__(self, memory: MemoryWatch, sources: Mapping[Signal, CheapMemory | CheapPids]) -> None:
+        self.memory = memory
+        self._sources = sources
+
+    def set_thresholds(self, observation: Observation, findings: Iterable[Finding]) -> None:
+        """Watch the limits that this cycle found not crossed."""
+        seen = {} if observation.node is None else signal_observations(observation.node)
+        for signal, source in self._sources.items():
+            source.capacity = seen[signal].capacity.value() if signal in seen else None
+        self.memory.set_thresholds(limits_to_watch(findings))
+
+
+def build_threshold_watch(
+    settings: Settings,
+    roots: Roots,
+    reader: CgroupReader,
+    clock: Callable[[], int],
+    errors: ErrorReporter,
+    *,
+    recent: RecentFill | None = None,
+) -> ThresholdWatch:
+    """Build the watch that the settings ask for; without any it only waits. Its `memory` is to be closed; it adds to `recent`."""
+    cgroups = WatchedCgroups(reader, node=roots.node_cgroup, cgroup_root=settings.cgroup_root)
+    sources = cheap_sources(settings, roots, cgroups)
+    with_memcg = settings.kernel_memcg_notification and reader.version != "v2"
+    watch = MemoryWatch(
+        clock=clock,
+        sources={signal: source.read for signal, source in sources.items()},
+        memcg=notifiers_v1(roots.cgroup / "memory", cgroups, errors) if with_memcg else {},
+        others=notifiers_v2(roots, cgroups, errors) if settings.memory_watch else (),
+        longest=settings.housekeeping_interval,
+        recent=recent,
+        lead=settings.eviction.memory_lead is MemoryLead.AUTO,
+    )
+    return ThresholdWatch(watch, sources)
+
+
+def cheap_sources(settings: Settings, roots: Roots, cgroups: WatchedCgroups) -> dict[Signal, CheapMemory | CheapPids]:
+    """Return the readings between two cycles that the settings ask for."""
+    if not (settings.memory_watch or settings.kernel_memcg_notification):
+        return {}
+
+    def left() -> int | None:
+        return pids_left(cgroups.reader, cgroups.name(PODS))
+
+    formula = settings.memory_formula
+    meminfo = None if formula is MemoryFormula.WORKING_SET else roots.proc / "meminfo"
+    node = CheapMemory(cgroups, NODE, meminfo=meminfo, lowest=formula is MemoryFormula.LOWEST)
+    pids = CheapPids(roots.proc / "loadavg", left if settings.eviction.policy is Policy.STANDARD else lambda: None)
+    return {NODE: node, PODS: CheapMemory(cgroups, PODS), PIDS: pids}
+
+
+def notifiers_v1(
+    memory_root: Path, cgroups: WatchedCgroups, errors: ErrorReporter
+) -> dict[Signal, RenewingNotifier[MemcgNotifier]]:
+    """Return the notifiers of cgroup v1: a level of memory usage for each signal."""
+    return {
+        signal: RenewingNotifier(cgroups.finder(memory_root, signal), MemcgNotifier, errors) for signal in (NODE, PODS)
+    }
+
+
+def notifiers_v2(
+    roots: Roots, cgroups: WatchedCgroups, errors: ErrorReporter
+) -> list[RenewingNotifier[KernelNotifier]]:
+    """Return the notifiers of cgroup v2: PSI of the node and of all pods, and the `memory.events` of all pods."""
+    return [
+        RenewingNotifier(lambda: roots.proc / "pressure/memory", PressureTrigger, errors),
+        RenewingNotifier(cgroups.finder(roots.cgroup, PODS, "memory.pressure"), PressureTrigger, errors),
+        RenewingNotifier(cgroups.finder(roots.cgroup, PODS, "memory.events"), FileWatch, errors),
+    ]

@@ -1,0 +1,135 @@
+"""Finding the cgroup hierarchy, and the names of cgroups."""
+
+from pathlib import Path
+
+import pytest
+
+from evictd.errors import NodeError
+from evictd.observe.cgroups.cgroup import (
+    CgroupDriver,
+    container_cgroups,
+    find_hierarchy,
+    find_pods_cgroup,
+    is_safe_name,
+    is_safe_path,
+    pod_cgroup,
+    pod_cgroups,
+    pod_uids,
+    pods_cgroup,
+    slice_path,
+)
+from evictd.observe.cgroups.cgroup_v2 import CgroupV2
+from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache
+from tests.trees import Tree, plant, v1_node, v2, v2_node
+
+
+@pytest.mark.parametrize(
+    ("tree", "version"),
+    [
+        (v2_node(systemd=True), "v2"),
+        (v1_node(), "v1"),
+        ({**v1_node(), "unified": {"cgroup.controllers": "hugetlb\n"}}, "v1 (hybrid)"),
+        ({"cpu": {}, "unified": v2()}, "v2"),
+    ],
+    ids=["unified", "one tree per controller", "both, memory in the old", "both, memory in the new"],
+)
+def test_the_tree_with_the_memory_controller_is_found(tmp_path: Path, tree: Tree, version: str) -> None:
+    plant(tmp_path, tree)
+    assert find_hierarchy(tmp_path, FileDescriptorCache(0)).version == version
+
+
+@pytest.mark.parametrize("tree", [{}, {"cpu": {}}, {"unified": {"cgroup.controllers": "cpu\n"}}])
+def test_a_tree_without_the_memory_controller_is_an_error(tmp_path: Path, tree: Tree) -> None:
+    plant(tmp_path, tree)
+    with pytest.raises(NodeError, match="memory controller"):
+        find_hierarchy(tmp_path, FileDescriptorCache(0))
+
+
+@pytest.mark.parametrize(
+    ("driver", "root", "name"),
+    [
+        (CgroupDriver.CGROUPFS, "/", "/kubepods"),
+        (CgroupDriver.SYSTEMD, "/", "/kubepods.slice"),
+        (CgroupDriver.CGROUPFS, "/a/b", "/a/b/kubepods"),
+        (CgroupDriver.SYSTEMD, "/a/b", "/a.slice/a-b.slice/a-b-kubepods.slice"),
+        (CgroupDriver.CGROUPFS, "/my-root", "/my-root/kubepods"),
+        (CgroupDriver.SYSTEMD, "/my-root", "/my_root.slice/my_root-kubepods.slice"),
+        (CgroupDriver.SYSTEMD, "/a-b/c_d-e", "/a_b.slice/a_b-c_d_e.slice/a_b-c_d_e-kubepods.slice"),
+    ],
+)
+def test_the_cgroup_of_all_pods_has_the_kubelets_name(driver: CgroupDriver, root: str, name: str) -> None:
+    assert pods_cgroup(driver, root) == name
+
+
+def test_a_slice_lies_in_the_slices_of_its_name() -> None:
+    assert slice_path("a.slice") == "/a.slice"
+    assert slice_path("a-b-c.slice") == "/a.slice/a-b.slice/a-b-c.slice"
+
+
+@pytest.mark.parametrize(
+    ("pods", "qos", "name"),
+    [
+        ("/kubepods", "burstable", "/kubepods/burstable/poda-b"),
+        ("/kubepods", "", "/kubepods/poda-b"),
+        ("/kubepods.slice", "", "/kubepods.slice/kubepods-poda_b.slice"),
+        ("/kubepods.slice", "besteffort", "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-poda_b.slice"),
+        (
+            "/a.slice/a-kubepods.slice",
+            "burstable",
+            "/a.slice/a-kubepods.slice/a-kubepods-burstable.slice/a-kubepods-burstable-poda_b.slice",
+        ),
+        ("/my_r.slice/my_r-kubepods.slice", "", "/my_r.slice/my_r-kubepods.slice/my_r-kubepods-poda_b.slice"),
+    ],
+)
+def test_a_pods_cgroup_has_the_kubelets_name(pods: str, qos: str, name: str) -> None:
+    assert pod_cgroup(pods, "a-b", qos) == name
+
+
+def test_a_containers_cgroup_is_named_by_its_runtime() -> None:
+    assert container_cgroups("/kubepods/podx", "c1") == ("/kubepods/podx/c1", "/kubepods/podx/crio-c1")
+    assert container_cgroups("/k.slice/k-podx.slice", "c1") == (
+        "/k.slice/k-podx.slice/cri-containerd-c1.scope",
+        "/k.slice/k-podx.slice/crio-c1.scope",
+    )
+
+
+def test_the_cgroup_of_all_pods_is_found_under_either_driver(tmp_path: Path) -> None:
+    for systemd, name in ((True, "/kubepods.slice"), (False, "/kubepods")):
+        root = plant(tmp_path / name[1:], v2_node(systemd=systemd))
+        assert find_pods_cgroup(find_hierarchy(root, FileDescriptorCache(0))) == name
+        assert find_pods_cgroup(find_hierarchy(root, FileDescriptorCache(0)), "/elsewhere") is None
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "/", "a\0b"])
+def test_a_name_that_is_more_than_a_step_is_unsafe(name: str) -> None:
+    assert not is_safe_name(name)
+
+
+@pytest.mark.parametrize(
+    "path", ["", "kubepods", "//", "/kubepods/../x", "/kubepods/./x", "/kubepods//x", "/kubepods/", "/a\0b"]
+)
+def test_a_path_that_does_not_go_straight_down_is_unsafe(path: str) -> None:
+    assert not is_safe_path(path)
+
+
+def test_ordinary_names_and_paths_are_safe() -> None:
+    assert is_safe_name("3c6a..b")
+    assert is_safe_path("/kubepods/burstable/pod1")
+    assert not is_safe_path("kubepods/pod1")
+
+
+def test_every_class_of_a_pod_has_a_name_and_an_unsafe_uid_none() -> None:
+    assert pod_cgroups("/kubepods", "u") == ("/kubepods/burstable/podu", "/kubepods/besteffort/podu", "/kubepods/podu")
+    assert [pod_cgroups("/kubepods", uid) for uid in ("", "..", "a/b", "a\0")] == [()] * 4
+
+
+@pytest.mark.parametrize("driver", CgroupDriver)
+@pytest.mark.parametrize("qos", ["", "burstable", "besteffort"])
+def test_the_uids_of_pods_are_read_from_the_names_of_their_cgroups(
+    tmp_path: Path, driver: CgroupDriver, qos: str
+) -> None:
+    pods = pods_cgroup(driver)
+    for uid in ("1f-2e", "abc"):
+        (tmp_path / pod_cgroup(pods, uid, qos).lstrip("/") / "container").mkdir(parents=True)
+    assert pod_uids(CgroupV2(tmp_path, FileDescriptorCache(0)), pods) == ("1f-2e", "abc")
+    assert pod_uids(CgroupV2(tmp_path, FileDescriptorCache(0)), "/absent") == ()

@@ -1,0 +1,78 @@
+"""Memory and tasks of cgroup v1, from generated trees and from the kernel."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from evictd.demo.cgroups import CGROUP_MOUNT, group, is_unified
+from evictd.errors import NodeError
+from evictd.observe.cgroups.cgroup import find_hierarchy
+from evictd.observe.cgroups.cgroup_v1 import CgroupV1
+from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache, VanishedError
+from tests import real_cgroups
+from tests.trees import PSI, plant, v1_node
+
+MIB = 1 << 20
+
+
+def test_root_pods_and_containers_are_read(tmp_path: Path) -> None:
+    cgroups = CgroupV1(plant(tmp_path, v1_node()), FileDescriptorCache(0))
+    assert cgroups.working_set("/") == (5_000_000_000, 4_000_000_000)
+    assert cgroups.working_set("/kubepods") == (5000, 4000)
+    assert cgroups.limit("/kubepods") == 9000
+    assert cgroups.working_set("/kubepods/burstable/poda-b") == (100, 80)
+    assert cgroups.working_set("/kubepods/burstable/poda-b/c1") == (60, 50)
+    assert cgroups.pids_current("/kubepods/burstable/poda-b") == 4
+    assert cgroups.version == "v1"
+    assert cgroups.pressure("/kubepods") == {}
+
+
+def test_the_cache_of_descendants_counts_not_only_the_cgroups_own(tmp_path: Path) -> None:
+    cgroups = CgroupV1(
+        plant(tmp_path, {"memory": {"memory.usage_in_bytes": "9\n", "memory.stat": "inactive_file 1\n"}}),
+        FileDescriptorCache(0),
+    )
+    with pytest.raises(NodeError, match="no total_inactive_file"):
+        cgroups.working_set("/")
+
+
+def test_pressure_comes_from_the_unified_tree_beside_it(tmp_path: Path) -> None:
+    plant(tmp_path, {**v1_node(), "unified": {"kubepods": {"memory.pressure": PSI}}})
+    cgroups = CgroupV1(tmp_path, FileDescriptorCache(0), unified=tmp_path / "unified")
+    assert cgroups.version == "v1 (hybrid)"
+    assert cgroups.pressure("/kubepods")["full"].total_us == 678
+
+
+def test_a_cgroup_that_is_not_there_has_vanished(tmp_path: Path) -> None:
+    cgroups = CgroupV1(plant(tmp_path, v1_node()), FileDescriptorCache(0))
+    assert cgroups.exists("/kubepods")
+    assert not cgroups.exists("/none")
+    for read in (cgroups.usage, cgroups.working_set, cgroups.limit, cgroups.pids_current):
+        with pytest.raises(VanishedError):
+            read("/none")
+
+
+@pytest.mark.root
+@pytest.mark.skipif(bool(real_cgroups.reason_against()), reason=real_cgroups.reason_against() or "possible")
+def test_the_kernels_own_files_of_this_machine() -> None:
+    if is_unified():
+        pytest.skip("this machine has cgroup v2")
+    files = FileDescriptorCache()
+    cgroups = find_hierarchy(CGROUP_MOUNT, files)
+    with real_cgroups.branch() as branch:
+        assert cgroups.working_set(branch)[1] < MIB
+        assert cgroups.limit(branch) == 2**63 - 4096
+        assert cgroups.pids_current(branch) == 0
+        eater = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        try:
+            for controller in ("memory", "pids"):
+                (group(controller, branch) / "cgroup.procs").write_text(str(eater.pid))
+            assert cgroups.pids_current(branch) == 1
+        finally:
+            eater.kill()
+            eater.communicate()
+        assert cgroups.pids_current(branch) == 0
+    with pytest.raises(VanishedError):
+        cgroups.usage(branch)
+    files.close()

@@ -1,0 +1,163 @@
+"""The node's memory by both formulas, and its gauges."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from evictd.core.model.config import MemoryFormula
+from evictd.core.model.stats import MemoryStats, PressureStall, SwapStats
+from evictd.observe.cgroups.cgroup import find_hierarchy
+from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache
+from evictd.observe.cgroups.memory import NodeMemoryReader, huge_pages, parse_meminfo
+from evictd.observe.reading.problems import Problems
+from evictd.observe.reading.roots import Roots
+from tests.trees import MEMINFO, PROC, Tree, plant, v1_node, v2, v2_node
+
+KIB = 1024
+TOTAL = 16_000_000 * KIB
+
+
+def memory(
+    base: Path, cgroups: Tree, proc: Tree = PROC, formula: MemoryFormula = MemoryFormula.WORKING_SET
+) -> NodeMemoryReader:
+    roots = Roots(proc=plant(base / "proc", proc), cgroup=plant(base / "cgroup", cgroups))
+    files = FileDescriptorCache(0)
+    return NodeMemoryReader(roots, find_hierarchy(roots.cgroup, files), files, formula=formula)
+
+
+@pytest.mark.parametrize(
+    "tree", [v1_node(), v2_node(systemd=True), v2_node(systemd=False)], ids=["v1", "v2 systemd", "v2 cgroupfs"]
+)
+def test_available_is_capacity_minus_working_set(tmp_path: Path, tree: Tree) -> None:
+    node, problems = memory(tmp_path, tree), Problems()
+    assert node.stats(node.node("/", problems), 7, problems) == MemoryStats(
+        time=7, available_bytes=TOTAL - 4_000_000_000, usage_bytes=5_000_000_000, working_set_bytes=4_000_000_000
+    )
+    assert problems.found() == ()
+
+
+def test_the_kernels_estimate_is_the_other_formula(tmp_path: Path) -> None:
+    node, problems = memory(tmp_path, v1_node(), formula=MemoryFormula.MEM_AVAILABLE), Problems()
+    stats = node.stats(node.node("/", problems), 7, problems)
+    assert stats is not None
+    assert stats.available_bytes == 9_000_000 * KIB
+    assert stats.working_set_bytes == 7_000_000 * KIB
+
+
+@pytest.mark.parametrize(
+    ("kib", "working_set"), [(9_000_000, 7_000_000 * KIB), (14_000_000, 4_000_000_000)], ids=["estimate", "working set"]
+)
+def test_lowest_is_the_lower_of_both(tmp_path: Path, kib: int, working_set: int) -> None:
+    meminfo = {"meminfo": MEMINFO.replace("9000000", str(kib))}
+    node, problems = memory(tmp_path, v1_node(), {**PROC, **meminfo}, formula=MemoryFormula.LOWEST), Problems()
+    stats = node.stats(node.node("/", problems), 7, problems)
+    assert stats is not None
+    assert (stats.available_bytes, stats.working_set_bytes) == (TOTAL - working_set, working_set)
+
+
+@pytest.mark.parametrize(
+    ("formula", "known"), [(MemoryFormula.WORKING_SET, True), (MemoryFormula.LOWEST, False)], ids=str
+)
+def test_what_no_process_can_have_is_known_where_the_formula_counts_it(
+    tmp_path: Path, formula: MemoryFormula, known: bool
+) -> None:
+    files: Tree = {"meminfo": MEMINFO + "SUnreclaim: 5 kB\n", "zoneinfo": "Node 0, zone DMA\n  min 1\n  managed 9\n"}
+    node, problems = memory(tmp_path, v1_node(), {**PROC, **files}, formula=formula), Problems()
+    gauges = node.gauges(node.node("/", problems), None, problems)
+    expected = 5 * KIB + 16384 * KIB + os.sysconf("SC_PAGE_SIZE")
+    assert gauges.unallocatable_bytes == (expected if known else None)
+
+
+def test_the_gauges_hold_both_formulas_and_values_without_a_threshold(tmp_path: Path) -> None:
+    node, problems = memory(tmp_path, v2_node(systemd=True)), Problems()
+    gauges = node.gauges(node.node("/", problems), "/kubepods.slice", problems)
+    assert gauges.capacity_bytes == TOTAL
+    assert gauges.mem_available_bytes == 9_000_000 * KIB
+    assert gauges.working_set_available_bytes == TOTAL - 4_000_000_000
+    assert gauges.huge_pages_bytes == 16384 * KIB
+    assert gauges.pressure_some == gauges.pods_pressure_some == PressureStall(1.5, 0.25, 0.0, 12345)
+    assert gauges.pressure_full == gauges.pods_pressure_full == PressureStall(0.5, 0.0, 0.0, 678)
+
+
+@pytest.mark.parametrize(
+    ("lines", "swap"),
+    [
+        ("SwapTotal: 9 kB\nSwapFree: 4 kB\n", SwapStats(time=7, available_bytes=4 * KIB, usage_bytes=5 * KIB)),
+        ("SwapTotal: 0 kB\nSwapFree: 0 kB\n", None),
+        ("", None),
+    ],
+)
+def test_a_node_without_swap_has_none(tmp_path: Path, lines: str, swap: SwapStats | None) -> None:
+    node, problems = memory(tmp_path, v1_node(), {"meminfo": f"MemTotal: 9 kB\n{lines}"}), Problems()
+    assert node.swap(node.node("/", problems), 7) == swap
+
+
+def test_a_kernel_without_pressure_files_is_no_problem(tmp_path: Path) -> None:
+    node, problems = memory(tmp_path, v1_node(), {"meminfo": MEMINFO}), Problems()
+    gauges = node.gauges(node.node("/", problems), "/kubepods", problems)
+    assert gauges.pressure_some is gauges.pods_pressure_some is None
+    assert problems.found() == ()
+
+
+def test_malformed_pressure_is_a_problem(tmp_path: Path) -> None:
+    node, problems = memory(tmp_path, v1_node(), {"meminfo": MEMINFO, "pressure": {"memory": "some\n"}}), Problems()
+    node.gauges(node.node("/", problems), None, problems)
+    assert [row.source for row in problems.found()] == ["memory pressure of the node"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "available"),
+    [("9000", 5000), ("3000", -1000), (str(2**62), 2**62 - 4000), (str(2**62 + 1), None), ("max", None)],
+)
+def test_available_memory_of_all_pods_is_limit_minus_working_set(
+    tmp_path: Path, limit: str, available: int | None
+) -> None:
+    node, problems = (
+        memory(tmp_path, v2(anon=1, file=1, below={"kubepods": v2(5000, inactive=1000, limit=limit)})),
+        Problems(),
+    )
+    assert node.pods("/kubepods", 7, problems) == MemoryStats(
+        time=7, available_bytes=available, usage_bytes=5000, working_set_bytes=4000
+    )
+
+
+def test_a_cgroup_with_a_limit_can_be_the_node(tmp_path: Path) -> None:
+    node, problems = memory(tmp_path, v2_node(systemd=False)), Problems()
+    stats = node.stats(node.node("/kubepods", problems), 7, problems)
+    assert stats is not None
+    assert (stats.available_bytes, stats.working_set_bytes) == (5000, 4000)
+
+
+@pytest.mark.parametrize(
+    ("proc", "cgroups"),
+    [
+        ({}, v1_node()),
+        ({"meminfo": "MemTotal:   12"}, v1_node()),
+        ({"meminfo": "MemTotal: many kB\n"}, v1_node()),
+        (PROC, {"memory": {}}),
+        (PROC, {"memory": {"memory.usage_in_bytes": "\xff\n", "memory.stat": ""}}),
+        (PROC, {"memory": {"memory.usage_in_bytes": f"{2**64}\n"}}),
+    ],
+    ids=["no meminfo", "cut short", "no number", "no cgroup files", "garbage", "beyond 64 bits"],
+)
+def test_an_unreadable_value_is_absent_and_one_problem(tmp_path: Path, proc: Tree, cgroups: Tree) -> None:
+    node, problems = memory(tmp_path, cgroups, proc), Problems()
+    assert node.stats(node.node("/", problems), 7, problems) is None
+    assert [row.source for row in problems.found()] == ["memory of the node"]
+
+
+def test_meminfo_keeps_the_units_of_each_line() -> None:
+    found = parse_meminfo(MEMINFO.encode())
+    assert found["HugePages_Total"] == 8
+    assert found["Hugepagesize"] == 2048 * KIB
+
+
+def test_huge_pages_of_an_older_kernel_are_number_times_size() -> None:
+    assert huge_pages({"HugePages_Total": 8, "Hugepagesize": 2048 * KIB}) == 16384 * KIB
+    assert huge_pages({}) is None
+
+
+def test_a_number_of_thousands_of_digits_is_left_out() -> None:
+    text = f"MemTotal: {'9' * 5000} kB\nMemFree: 2 kB\nHugePages_Total: {'9' * 5000}\n".encode()
+    assert parse_meminfo(text) == {"MemFree": 2048}

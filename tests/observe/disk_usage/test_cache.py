@@ -1,0 +1,166 @@
+"""Measurements in the background: which pods are measured, how old results are, and walks that hang."""
+
+import threading
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from evictd.core.model.stats import DiskUsage
+from evictd.core.units.duration import SECOND
+from evictd.observe.disk_usage.cache import DiskUsageCache
+from evictd.observe.disk_usage.pod_disk import DiskRequest, PodDisk
+from evictd.observe.disk_usage.walk_age import WalkAge
+from tests.recorded_errors import RecordedErrors
+
+
+class Meter:
+    """Records the measured pods; each result has its time."""
+
+    def __init__(self) -> None:
+        self.now = 0
+        self.measured: list[str] = []
+
+    def clock(self) -> int:
+        return self.now
+
+    def measure(self, request: DiskRequest) -> PodDisk:
+        self.measured.append(request.uid)
+        return PodDisk(time=self.now, etc_hosts=DiskUsage(len(self.measured), 1))
+
+
+def request(uid: str) -> DiskRequest:
+    return DiskRequest(uid=uid, namespace="ns", name=f"pod-{uid}")
+
+
+@pytest.fixture
+def meter() -> Meter:
+    return Meter()
+
+
+@pytest.fixture
+def cache(meter: Meter) -> DiskUsageCache:
+    return DiskUsageCache(meter.measure, clock=meter.clock)
+
+
+def want(cache: DiskUsageCache, uids: str, *, active: str = "abcdef") -> None:
+    cache.set_requests([request(uid) for uid in uids], active=active, age=WalkAge(longest=10 * SECOND))
+
+
+def test_only_requested_pods_are_measured(cache: DiskUsageCache, meter: Meter) -> None:
+    assert not cache.renew_one()
+    want(cache, "")
+    assert not cache.renew_one()
+    assert meter.measured == []
+    assert cache.find("a") is None
+
+
+def test_an_unforeseen_error_of_a_walk_is_reported_once_and_the_next_pod_is_measured(meter: Meter) -> None:
+    """The pod rests, and has no number instead of a wrong one."""
+    errors = RecordedErrors()
+
+    def measure(wanted: DiskRequest) -> PodDisk:
+        if wanted.uid == "a":
+            raise RecursionError("too deep")
+        return meter.measure(wanted)
+
+    cache = DiskUsageCache(measure, clock=meter.clock, errors=errors)
+    want(cache, "ab")
+    assert cache.renew_one()
+    assert cache.renew_one()
+    assert not cache.renew_one()
+    assert (meter.measured, cache.find("a")) == (["b"], None)
+    meter.now = SECOND
+    assert cache.renew_one(), "it is tried again"
+    (once,) = errors.details
+    assert "RecursionError: too deep" in once
+
+
+def test_the_unmeasured_come_first_in_order_and_then_the_oldest(cache: DiskUsageCache, meter: Meter) -> None:
+    want(cache, "ab")
+    meter.now = SECOND
+    assert cache.renew_one()
+    meter.now = 2 * SECOND
+    assert cache.renew_one()
+    assert not cache.renew_one(), "both are young"
+    want(cache, "bca")
+    assert cache.renew_one()
+    meter.now = 30 * SECOND
+    while cache.renew_one():
+        pass
+    assert meter.measured == ["a", "b", "c", "a", "b", "c"]
+
+
+def test_results_of_active_pods_are_kept_and_others_dropped(cache: DiskUsageCache, meter: Meter) -> None:
+    want(cache, "ab")
+    while cache.renew_one():
+        pass
+    meter.now = 100 * SECOND
+    want(cache, "", active="a")
+    assert not cache.renew_one()
+    assert cache.find("a") == PodDisk(time=0, etc_hosts=DiskUsage(1, 1))
+    assert cache.find("b") is None
+
+
+def test_a_pod_with_a_limit_of_its_own_is_measured_again_after_ten_seconds(cache: DiskUsageCache, meter: Meter) -> None:
+    both = [request("a"), replace(request("b"), limited=True)]
+    for second in range(0, 60, 10):
+        meter.now = second * SECOND
+        cache.set_requests(both, active="ab", age=WalkAge(longest=60 * SECOND))
+        while cache.renew_one():
+            pass
+    assert Counter(meter.measured) == {"a": 1, "b": 6}
+
+
+def test_a_request_wakes_the_thread_only_when_a_pod_is_due(cache: DiskUsageCache, meter: Meter) -> None:
+    want(cache, "a")
+    assert cache.wakes == 1
+    cache.renew_one()
+    for _ in range(100):
+        want(cache, "a")
+    assert cache.wakes == 1
+    meter.now = 10 * SECOND
+    want(cache, "a")
+    assert cache.wakes == 2
+
+
+def test_a_walk_without_progress_is_a_problem_until_it_makes_some(cache: DiskUsageCache, meter: Meter) -> None:
+    entered, free = threading.Event(), threading.Event()
+
+    def hang(made: DiskRequest) -> PodDisk:
+        entered.set()
+        free.wait(30)
+        return PodDisk(time=0)
+
+    cache = DiskUsageCache(hang, clock=meter.clock)
+    want(cache, "a")
+    cache.start()
+    assert entered.wait(30)
+    assert cache.problems(0) == ()
+    assert cache.problems(29 * SECOND) == ()
+    assert [row.detail for row in cache.problems(31 * SECOND)] == ["no progress in 31 s at pod ns/pod-a"]
+    cache.limiter.spent(1)
+    assert cache.problems(40 * SECOND) == ()
+    assert len(cache.problems(80 * SECOND)) == 1
+    free.set()
+    cache.stop(30)
+    assert cache.problems(90 * SECOND) == ()
+
+
+def test_the_thread_measures_requested_pods_and_ends_with_stop(cache: DiskUsageCache, meter: Meter) -> None:
+    done = threading.Event()
+    real = meter.measure
+
+    def measure(made: DiskRequest) -> PodDisk:
+        result = real(made)
+        if len(meter.measured) == 2:
+            done.set()
+        return result
+
+    cache = DiskUsageCache(measure, clock=meter.clock)
+    cache.start()
+    want(cache, "ab")
+    assert done.wait(30)
+    cache.stop(30)
+    assert cache.find("a") is not None
+    assert sorted(meter.measured) == ["a", "b"]

@@ -1,0 +1,114 @@
+"""The mount table is read when it changes, and identifies devices."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from evictd.errors import NodeError
+from evictd.observe.filesystems.mounts import Mount, MountTable, parse_mountinfo
+from tests import mounted
+from tests.trees import MOUNTINFO, plant
+
+
+def table(base: Path, mountinfo: str) -> MountTable:
+    made = MountTable(plant(base / "proc", {"self": {"mountinfo": mountinfo}}))
+    made.changed()
+    return made
+
+
+def test_a_line_is_read_with_its_escapes_and_optional_fields() -> None:
+    text = (
+        b"36 35 98:0 /root /mnt\\040two rw shared:1 master:2 - ext3 /dev/a\\040b rw,errors=continue\n"
+        + MOUNTINFO.encode()
+    )
+    assert parse_mountinfo(text) == (
+        Mount(device="98:0", point=b"/mnt two", fs_type="ext3", source="/dev/a b"),
+        Mount(device="254:0", point=b"/", fs_type="ext4", source="/dev/vda"),
+    )
+
+
+def test_an_escape_that_is_no_byte_stays_as_it_is() -> None:
+    (mount,) = parse_mountinfo(b"36 35 98:0 / /a\\777b\\040c rw - ext3 /dev/\\400 rw\n")
+    assert (mount.point, mount.source) == (b"/a\\777b c", "/dev/\\400")
+
+
+@pytest.mark.parametrize("text", [b"", b"garbage\n", b"36 35 98:0 /\n", b"36 35 98:0 / / rw - ext3\n", b"\xff\n - \n"])
+def test_lines_cut_short_are_left_out(text: bytes) -> None:
+    assert parse_mountinfo(text) == ()
+
+
+def test_a_device_is_its_number_where_the_table_knows_it(tmp_path: Path) -> None:
+    number = tmp_path.stat().st_dev
+    device = f"{os.major(number)}:{os.minor(number)}"
+    mounts = table(tmp_path, f"27 1 {device} / / rw - ext4 /dev/vda rw\n")
+    assert mounts.device_of(tmp_path) == device
+    mounts.close()
+
+
+def test_subvolumes_are_one_device_by_the_mount_above_them(tmp_path: Path) -> None:
+    """On btrfs each subvolume has a number that is in no table."""
+    plant(tmp_path, {"pool": {"images": {}, "kubelet": {}}, "other": {}})
+    mounts = table(
+        tmp_path,
+        "27 1 9:98 / / rw - btrfs /dev/vda rw\n"
+        f"28 27 9:99 / {tmp_path}/pool rw - btrfs /dev/vdb rw\n"
+        f"29 27 9:97 / {tmp_path}/pool2 rw - btrfs /dev/vdc rw\n",
+    )
+    assert mounts.device_of(tmp_path / "pool/images") == mounts.device_of(tmp_path / "pool/kubelet") == "/dev/vdb"
+    assert mounts.device_of(tmp_path / "other") == "/dev/vda"
+    mounts.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "read_only"),
+    [
+        ("rw", False),
+        ("ro,errors=remount-ro", True),
+        ("rw,errors=remount-ro", False),
+        ("rw,emergency_ro", True),
+        ("", False),
+    ],
+)
+def test_a_filesystem_is_read_only_by_its_own_options(tmp_path: Path, options: str, read_only: bool) -> None:
+    number = tmp_path.stat().st_dev
+    device = f"{os.major(number)}:{os.minor(number)}"
+    mounts = table(tmp_path, f"27 1 {device} / / ro,relatime - ext4 /dev/vda {options}\n")
+    assert mounts.is_read_only(tmp_path) is read_only
+    mounts.close()
+
+
+def test_a_path_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    mounts = table(tmp_path, MOUNTINFO)
+    with pytest.raises(NodeError):
+        mounts.device_of(tmp_path / "none")
+    for path in ("/a\0b", "/\udfff\ud800"):
+        with pytest.raises(NodeError, match="invalid path"):
+            mounts.device_of(Path(path))
+    mounts.close()
+    with pytest.raises(NodeError):
+        MountTable(tmp_path)
+
+
+def test_the_table_is_not_read_again_without_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    mounts = MountTable(Path("/proc"))
+    assert mounts.changed()
+    monkeypatch.setattr(mounts, "_read", lambda: pytest.fail("read again"))
+    for _ in range(3):
+        assert not mounts.changed()
+    mounts.close()
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_a_mount_that_comes_and_goes_is_noticed(tmp_path: Path) -> None:
+    mounts = MountTable(Path("/proc"))
+    assert mounts.changed()
+    assert not mounts.changed()
+    before = mounts.device_of(tmp_path)
+    with mounted.tmpfs(tmp_path):
+        assert mounts.changed()
+        assert mounts.device_of(tmp_path) != before
+    assert mounts.changed()
+    assert mounts.device_of(tmp_path) == before
+    mounts.close()

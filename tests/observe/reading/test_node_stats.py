@@ -1,0 +1,359 @@
+"""One observation of a whole node."""
+
+import os
+import threading
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from evictd.clients.cri.values import FilesystemUsage, ImageFsInfo
+from evictd.core.model.config import MemoryFormula
+from evictd.core.model.observation import Filesystems, Outcomes, Problem, signal_observations
+from evictd.core.model.pod import Pod
+from evictd.core.model.resources import Container
+from evictd.core.model.signal import MEMORY_SIGNALS, STALLS, Filesystem, Signal, StallScope
+from evictd.core.units.duration import MILLISECOND
+from evictd.core.units.quantity import of_bytes, of_count
+from evictd.demo.cgroups import group
+from evictd.observe.disk_usage.cache import DiskUsageCache
+from evictd.observe.disk_usage.pod_disk import DiskRequest, PodDisk
+from evictd.observe.disk_usage.walk_age import WalkAge
+from evictd.observe.filesystems.filesystem import FilesystemReader
+from evictd.observe.reading.node_stats import NodeStatsReader, ObserveOptions
+from evictd.observe.reading.roots import Roots
+from tests import real_cgroups
+from tests.observe.runtime_double import container, stats, view
+from tests.trees import PROC, Tree, plant, v1_node, v2_node
+
+Clock = Callable[[], int]
+
+POD = Pod(name="web", namespace="ns", uid="a-b", status_qos_class="Burstable", containers=(Container(name="main"),))
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return count(1).__next__
+
+
+def observer(
+    base: Path,
+    clock: Clock,
+    *,
+    tree: Tree | None = None,
+    proc: Tree = PROC,
+    stop_time: int | None = None,
+    **options: object,
+) -> NodeStatsReader:
+    roots = Roots(
+        proc=plant(base / "proc", proc),
+        cgroup=plant(base / "cgroup", v2_node(systemd=True) if tree is None else tree),
+        kubelet_dir=plant(base / "kubelet", {}),
+        pod_logs_dir=base / "logs",
+    )
+    made = ObserveOptions(**options)  # type: ignore[arg-type]
+    return NodeStatsReader(roots, made, clock=clock, stop_time=lambda: stop_time)
+
+
+def images(base: Path) -> ImageFsInfo:
+    row = FilesystemUsage(time=1, mountpoint=str(base), used_bytes=5, inodes_used=5)
+    return ImageFsInfo(image_filesystems=(row,), container_filesystems=())
+
+
+@pytest.mark.parametrize(
+    "tree", [v2_node(systemd=True), v2_node(systemd=False), v1_node()], ids=["systemd", "cgroupfs", "v1"]
+)
+def test_every_signal_is_observed(tmp_path: Path, clock: Clock, tree: Tree) -> None:
+    with observer(tmp_path, clock, tree=tree, node_name="n1") as node:
+        found = node.observe([POD], view(container("c1", "main"), stats={"c1": stats(1, 1)}, image_fs=images(tmp_path)))
+    assert found.node is not None
+    signals = signal_observations(found.node)
+    assert signals.keys() == set(Signal) - STALLS.keys()
+    assert signals[Signal.MEMORY_AVAILABLE].available == of_bytes(16_000_000 * 1024 - 4_000_000_000)
+    assert signals[Signal.ALLOCATABLE_MEMORY_AVAILABLE].available == of_bytes(5000)
+    assert signals[Signal.PID_AVAILABLE].available == of_count(32768 - 345)
+    assert found.pods == (POD,)
+    assert found.pod_stats["a-b"].process_count == 4
+    assert found.filesystems == Filesystems(dedicated_image_fs=False, split_container_fs=False)
+    assert found.node.name == "n1"
+    assert found.problems == ()
+
+
+def test_every_source_has_a_time_of_its_own(tmp_path: Path, clock: Clock) -> None:
+    with observer(tmp_path, clock) as node:
+        first = node.observe([POD], view(container("c1", "main"))).node
+        second = node.observe([POD], view(container("c1", "main"))).node
+    assert first is not None
+    assert second is not None
+    for reading in (first, second):
+        stamps = [
+            row.time for row in (reading.memory, reading.pods_memory, reading.fs, reading.rlimit) if row is not None
+        ]
+        assert len(set(stamps)) == 4
+    assert first.memory is not None
+    assert second.memory is not None
+    assert first.memory.time != second.memory.time
+
+
+def test_a_node_without_a_runtime_is_observed_all_the_same(tmp_path: Path, clock: Clock) -> None:
+    with observer(tmp_path, clock) as node:
+        found = node.observe()
+    assert found.node is not None
+    assert found.node.fs is not None
+    assert found.node.image_fs is None
+    assert found.filesystems == Filesystems()
+    assert found.problems == ()
+
+
+def test_a_runtime_that_does_not_answer_is_something_else(tmp_path: Path, clock: Clock) -> None:
+    with observer(tmp_path, clock) as node:
+        found = node.observe(has_runtime=True)
+    assert found.filesystems == Filesystems(dedicated_image_fs=None, split_container_fs=None)
+    assert [row.source for row in found.problems] == ["imagefs"]
+
+
+def test_what_became_of_the_last_decisions_is_handed_on(tmp_path: Path, clock: Clock) -> None:
+    outcomes = Outcomes(cleaned_up=frozenset({"x"}))
+    with observer(tmp_path, clock) as node:
+        assert node.observe(outcomes=outcomes).outcomes == outcomes
+
+
+def test_everything_may_be_unreadable_and_there_is_still_an_observation(tmp_path: Path, clock: Clock) -> None:
+    proc: Tree = {"self": {"mountinfo": ""}, "pressure": {"memory": "x"}}
+    node = observer(tmp_path, clock, tree={"memory": {}}, proc=proc)
+    (tmp_path / "kubelet").rmdir()
+    for _ in range(2):
+        found = node.observe([POD], view(container("c1", "main")))
+        assert found.node is not None
+        assert signal_observations(found.node) == {}
+        sources = [row.source for row in found.problems]
+        assert len(sources) == len(set(sources)), "one problem for each source"
+        assert {"memory of the node", "nodefs", "imagefs", "pods cgroup", "pids: loadavg"} <= set(sources)
+    node.close()
+
+
+def test_the_pods_cgroup_may_come_later_and_may_be_named(tmp_path: Path, clock: Clock) -> None:
+    with observer(tmp_path, clock, tree={"memory": v1_node()["memory"], "pids": {}}, pods_cgroup="/own/pods") as node:
+        assert [row.source for row in node.observe().problems] == ["pods cgroup"]
+        plant(tmp_path / "cgroup/memory/own/pods", {"memory.usage_in_bytes": "9\n"})
+        found = node.observe()
+        assert [row.source for row in found.problems] == ["memory of the pods cgroup"]
+    with observer(tmp_path / "2", clock, pods_cgroup="/../etc") as node:
+        assert "unsafe path" in node.observe().problems[0].detail
+
+
+def test_the_other_formula(tmp_path: Path, clock: Clock) -> None:
+    with observer(tmp_path, clock, formula=MemoryFormula.MEM_AVAILABLE) as node:
+        found = node.observe().node
+    assert found is not None
+    assert found.memory is not None
+    assert found.memory.available_bytes == 9_000_000 * 1024
+    assert found.gauges is not None
+    assert found.gauges.working_set_available_bytes == 16_000_000 * 1024 - 4_000_000_000
+
+
+def test_a_mount_that_hangs_does_not_stop_the_observation(tmp_path: Path, clock: Clock) -> None:
+    free = threading.Event()
+
+    def hang(path: str) -> os.statvfs_result:
+        free.wait(60)
+        return os.statvfs("/")
+
+    plain = observer(tmp_path, clock)
+    plain.close()
+    roots = Roots(proc=tmp_path / "proc", cgroup=tmp_path / "cgroup", kubelet_dir=tmp_path / "kubelet")
+    slow = FilesystemReader(statvfs=hang, timeout=20 * MILLISECOND)
+    with NodeStatsReader(roots, ObserveOptions(), clock=clock, filesystems=slow) as node:
+        for _ in range(3):
+            found = node.observe()
+            assert [row.source for row in found.problems] == ["nodefs"]
+            assert found.node is not None
+            assert found.node.fs is None
+            assert found.node.memory is not None
+        free.set()
+
+
+class Cache(DiskUsageCache):
+    """Records the requested pods."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda request: PodDisk(time=3), clock=lambda: 5)
+        self.requested: list[str] = []
+        self.paused: list[bool] = []
+        self.age: WalkAge | None = None
+
+    def set_requests(self, requests: object, *, active: object, age: WalkAge | None = None) -> None:
+        self.age = age
+        self.paused.append(self.limiter.due)
+        self.requested = [row.uid for row in requests]  # type: ignore[attr-defined]
+
+    def find(self, uid: str) -> PodDisk | None:
+        return PodDisk(time=3)
+
+
+def test_pods_are_walked_only_where_their_filesystem_is_not_calm(tmp_path: Path, clock: Clock) -> None:
+    limited = Pod(
+        name="limited",
+        namespace="ns",
+        uid="l",
+        containers=(Container(name="main", limits={"ephemeral-storage": of_bytes(1 << 20)}),),
+    )
+    cache = Cache()
+    observer(tmp_path, clock).close()
+    roots = Roots(proc=tmp_path / "proc", cgroup=tmp_path / "cgroup", kubelet_dir=tmp_path / "kubelet")
+    with NodeStatsReader(roots, ObserveOptions(), clock=clock, disk_usage=cache) as node:
+        found = node.observe([POD, limited], near=())
+        assert cache.requested == ["l"]
+        assert found.pod_stats["a-b"].disk_time == 3
+        node.observe([POD, limited], near=(Filesystem.IMAGEFS,))
+        assert cache.requested == ["l"]
+        node.observe([POD, limited], near=(Filesystem.NODEFS,), walk_age=WalkAge(longest=7))
+        assert (cache.requested, cache.age) == (["a-b", "l"], WalkAge(longest=7))
+    assert cache.paused == [True] * 3, "walks stand aside while an observation is taken"
+
+
+def test_what_a_walk_met_is_among_the_problems(tmp_path: Path, clock: Clock) -> None:
+    observer(tmp_path, clock).close()
+    roots = Roots(proc=tmp_path / "proc", cgroup=tmp_path / "cgroup", kubelet_dir=plant(tmp_path / "kubelet", {}))
+
+    def fail(request: DiskRequest) -> PodDisk:
+        return PodDisk(time=1, problems=(Problem(source="volume a of ns/web", detail="EIO"),))
+
+    cache = DiskUsageCache(fail, clock=lambda: 5)
+    with NodeStatsReader(roots, ObserveOptions(), clock=clock, disk_usage=cache) as node:
+        node.observe([POD])
+        assert cache.renew_one()
+        assert [row.source for row in node.observe([POD]).problems] == ["volume a of ns/web"]
+
+
+@pytest.mark.root
+@pytest.mark.skipif(bool(real_cgroups.reason_against()), reason=real_cgroups.reason_against() or "possible")
+def test_this_machine_with_real_cgroups(clock: Clock, tmp_path: Path) -> None:
+    """A pod's cgroup that vanishes, and one that comes again under its name, between two observations."""
+    roots = Roots(kubelet_dir=tmp_path)
+    with real_cgroups.branch() as branch:
+        path = f"{branch}/burstable/poda-b"
+        folders = [group(controller, path) for controller in ("memory", "pids")]
+        with NodeStatsReader(roots, ObserveOptions(pods_cgroup=branch), clock=clock) as node:
+            seen = []
+            for action in ("make", "keep", "remove", "make"):
+                for folder in folders:
+                    if action == "make":
+                        folder.mkdir(parents=True)
+                    elif action == "remove":
+                        folder.rmdir()
+                found = node.observe([POD], view(container("c1", "main"), image_fs=images(tmp_path)))
+                memory = found.pod_stats["a-b"].memory
+                seen.append((memory is not None, found.pod_stats["a-b"].process_count))
+                assert found.node is not None
+                assert found.node.pods_memory is not None
+                assert found.node.memory is not None
+            assert seen == [(True, 0), (True, 0), (False, None), (True, 0)]
+
+
+def test_the_fill_rate_comes_from_the_cycles_and_from_the_readings_between_them(tmp_path: Path) -> None:
+    times = [0]
+    with observer(tmp_path, lambda: times[0], tree=v1_node()) as reader:
+        first = reader.observe().node
+        assert first is not None
+        assert first.memory is not None
+        assert first.memory.fill_rate is None
+        assert first.memory.available_bytes is not None
+        times[0] = 500 * MILLISECOND
+        reader.recent_fill.add(Signal.MEMORY_AVAILABLE, first.memory.available_bytes + 1000, times[0])
+        times[0] = 1000 * MILLISECOND
+        second = reader.observe().node
+    assert second is not None
+    assert second.memory is not None
+    assert second.memory.fill_rate == 2000
+    assert signal_observations(second)[Signal.MEMORY_AVAILABLE].fill_rate == 2000
+
+
+def test_the_measured_time_of_stops_comes_with_every_memory_signal(tmp_path: Path, clock: Clock) -> None:
+    with observer(tmp_path, clock, stop_time=7) as reader:
+        node = reader.observe().node
+    assert node is not None
+    signals = signal_observations(node)
+    assert {s: o.stop_time for s, o in signals.items() if s in MEMORY_SIGNALS} == dict.fromkeys(MEMORY_SIGNALS, 7)
+
+
+def test_memory_is_read_once_more_where_the_rate_is_old(tmp_path: Path) -> None:
+    """As directly after a notification: the last reading was seconds ago, on a calm node."""
+    times = iter(range(0, 10**15, 6 * MILLISECOND))
+    with observer(tmp_path, lambda: next(times), tree=v1_node()) as reader:
+        first = reader.observe().node
+    assert first is not None
+    assert first.memory is not None
+    assert first.memory.fill_rate == 0
+
+
+def pressure(full: str, some: str = "9.00") -> str:
+    """A PSI file."""
+    lines = (f"{name} avg10={avg} avg60=1.00 avg300=0.00 total=7\n" for name, avg in (("some", some), ("full", full)))
+    return "".join(lines)
+
+
+def test_stalls_are_read_for_the_signals_that_have_a_threshold(tmp_path: Path, clock: Clock) -> None:
+    """And the pods' own only while there are any; without PSI, as on cgroup v1, the signals are absent."""
+    base = plant(tmp_path / "cgroup", v2_node(systemd=True))
+    pods = base / "kubepods.slice"
+    own = pods / "kubepods-burstable.slice/kubepods-burstable-poda_b.slice/memory.pressure"
+    wanted = {Signal.PODS_MEMORY_FULL_10, Signal.NODE_IO_SOME_60}
+    with observer(tmp_path, clock, tree={}, proc={**PROC, "pressure": {"io": pressure("3.00")}}) as node:
+        (pods / "memory.pressure").write_text(pressure("31.20"))
+        own.write_text(pressure("40.00"))
+        stalling = node.observe([POD], view(container("c1", "main")), stalls=wanted)
+        (pods / "memory.pressure").write_text(pressure("0.00"))
+        calm = node.observe([POD], view(container("c1", "main")), stalls=wanted)
+        unasked = node.observe([POD], view(container("c1", "main")))
+    assert stalling.node is not None
+    signals = signal_observations(stalling.node)
+    assert signals[Signal.PODS_MEMORY_FULL_10].available == of_count(10_000 - 3120)
+    assert signals[Signal.NODE_IO_SOME_60].available == of_count(10_000 - 100)
+    assert Signal.NODE_MEMORY_FULL_10 not in signals
+    assert Signal.PODS_IO_FULL_10 not in signals
+    [measured] = stalling.pod_stats.values()
+    assert measured.memory is not None
+    assert measured.memory.psi is not None
+    assert measured.memory.psi.full is not None
+    assert measured.memory.psi.full.avg10 == 40.0
+    [measured] = calm.pod_stats.values()
+    assert measured.memory is not None
+    assert measured.memory.psi is None
+    assert unasked.node is not None
+    assert not STALLS.keys() & signal_observations(unasked.node).keys()
+
+
+def test_cgroup_v1_has_no_stalls_of_the_pods(tmp_path: Path, clock: Clock) -> None:
+    with observer(tmp_path, clock, tree=v1_node()) as node:
+        found = node.observe([POD], view(container("c1", "main")), stalls=set(STALLS))
+    assert found.node is not None
+    seen = signal_observations(found.node)
+    assert not any(STALLS[signal].scope is StallScope.PODS for signal in seen if signal in STALLS)
+
+
+@pytest.mark.parametrize(
+    "tree", [v2_node(systemd=True), v2_node(systemd=False), v1_node()], ids=["systemd", "cgroupfs", "v1"]
+)
+def test_a_pod_has_containers_while_there_is_a_cgroup_in_its_own(tmp_path: Path, clock: Clock, tree: Tree) -> None:
+    with observer(tmp_path, clock, tree=tree) as node:
+        assert node.pod_uids() == ("a-b",)
+        assert node.any_containers(["gone", "a-b"])
+        assert not node.any_containers(["gone", "../a-b"])
+        assert not node.any_containers([])
+
+
+def test_filesystems_are_not_asked_where_they_need_not_be_read_anew(tmp_path: Path, clock: Clock) -> None:
+    """A disk that hangs would hold up a decision about memory for two seconds."""
+    with observer(tmp_path, clock) as node:
+        first = node.observe()
+        (tmp_path / "kubelet").rmdir()
+        again, anew = node.observe(disks_anew=False), node.observe()
+    assert first.node is not None
+    assert again.node is not None
+    assert anew.node is not None
+    assert again.node.fs == first.node.fs
+    assert again.problems == first.problems
+    assert again.node.memory != first.node.memory, "with the time of its own reading"
+    assert anew.node.fs is None

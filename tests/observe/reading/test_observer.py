@@ -1,0 +1,310 @@
+"""One reading of a node: what each source is asked for, and what stays absent."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from evictd.codec.manifest import Manifest, decode_manifest
+from evictd.core.gc.container_gc import ContainerState, PodLifecycle
+from evictd.core.model.config import Policy
+from evictd.core.model.observation import Observation, Outcomes
+from evictd.core.model.resources import EPHEMERAL_STORAGE, Container
+from evictd.core.model.state import State
+from evictd.core.units.duration import SECOND
+from evictd.core.units.quantity import of_bytes
+from evictd.errors import RuntimeUnavailableError
+from evictd.observe.disk_usage.walk_age import LONGEST
+from evictd.observe.pods.manifests import Manifests
+from evictd.observe.reading.observer import LONGEST_UNLISTED, RUNTIME, NodeObserver, ObserveRequest
+from evictd.observe.runtime.runtime_view import RuntimeView
+from tests.daemon.world import CONFIG, GI, HOG, NOW, WALL, observe, step
+from tests.observe.runtime_double import container, sandbox
+
+VIEW = RuntimeView(time=NOW, sandboxes=(), containers=(), stats={})
+REQUEST = ObserveRequest(now=NOW, wall=WALL, state=State(), config=CONFIG, outcomes=Outcomes())
+
+
+class Source:
+    """Statistics, runtime and manifests in one."""
+
+    node_name = "n"
+
+    def __init__(self) -> None:
+        self.asked: list[bool] = []
+        self.asked_image_fs: list[bool] = []
+        self.pods: Any = observe(4 * GI).pods
+        self.seen: list[dict[str, Any]] = []
+        self.down = False
+        self.view = VIEW
+        self.manifests: tuple[Manifest, ...] = ()
+        self.described: Any = None
+        self.uids: tuple[str, ...] = ()
+        self.left_behind: frozenset[str] = frozenset()
+
+    def pod_uids(self) -> tuple[str, ...]:
+        return self.uids
+
+    def any_containers(self, uids: Iterable[str]) -> bool:
+        return not self.left_behind.issuperset(uids)
+
+    def read(
+        self,
+        now: int = 0,
+        *,
+        with_stats: bool = True,
+        with_image_fs: bool = True,
+        described: Any = None,
+    ) -> Any:
+        if now == 0:
+            return Manifests(found=self.manifests)
+        self.described = described
+        self.asked.append(with_stats)
+        self.asked_image_fs.append(with_image_fs)
+        if self.down:
+            raise RuntimeUnavailableError("no answer")
+        return replace(self.view, stats={} if with_stats else None)
+
+    def observe(self, pods: Any, view: Any, **how: Any) -> Observation:
+        self.seen.append({"pods": pods, "view": view, **how})
+        return observe(4 * GI)
+
+    own_pods = frozenset({"own"})
+
+    def bound_pods(self, _view: Any) -> Any:
+        return self.pods
+
+    def completed(self, pods: Any) -> Any:
+        return tuple(replace(pod, priority=7) for pod in pods)
+
+
+@pytest.fixture
+def source() -> Source:
+    return Source()
+
+
+def observer_of(source: Any) -> NodeObserver:
+    return NodeObserver(source, source, source, evicted=())
+
+
+def test_a_reading_has_the_observation_and_what_actuators_need(source: Source) -> None:
+    reading = observer_of(source).observe(REQUEST)
+    assert (reading.now, reading.wall) == (NOW, WALL)
+    assert reading.view is not None
+    assert reading.lifecycles is not None
+    assert reading.lifecycles.all_sources_ready
+
+
+def test_nothing_is_collected_by_an_incomplete_listing(source: Source) -> None:
+    source.view = replace(VIEW, complete=False)
+    reading = observer_of(source).observe(REQUEST)
+    assert reading.view is not None
+    assert reading.lifecycles is None
+
+
+def test_a_runtime_that_does_not_answer_is_a_problem_and_no_pod_is_known(source: Source) -> None:
+    source.down = True
+    reading = observer_of(source).observe(REQUEST)
+    assert reading.view is None
+    assert reading.lifecycles is None
+    assert [problem.source for problem in reading.observation.problems] == [RUNTIME]
+    assert source.seen[0]["pods"] == ()
+    assert source.seen[0]["has_runtime"]
+
+
+def test_the_last_known_pods_stay_in_use_when_a_listing_fails(source: Source) -> None:
+    source.view = replace(VIEW, sandboxes=(sandbox("u"),), pod_cgroups={"u": "/kubepods/podu"})
+    observer = observer_of(source)
+    observer.observe(REQUEST)
+    source.down = True
+    reading = observer.observe(REQUEST)
+    assert [pod.uid for pod in source.seen[1]["pods"]] == ["u"]
+    assert reading.view is not None
+    assert (reading.view.pod_cgroups, reading.view.current) == ({"u": "/kubepods/podu"}, False)
+    assert reading.lifecycles is None, "nothing may be collected on an old listing"
+    assert [problem.source for problem in reading.observation.problems] == [RUNTIME]
+
+
+def test_a_listing_that_works_again_replaces_the_last_known_pods(source: Source) -> None:
+    source.view = replace(VIEW, sandboxes=(sandbox("u"),))
+    observer = observer_of(source)
+    observer.observe(REQUEST)
+    source.down = True
+    observer.observe(REQUEST)
+    source.down, source.view = False, VIEW
+    reading = observer.observe(REQUEST)
+    assert reading.view is not None
+    assert reading.view.current
+    assert reading.lifecycles is not None
+    assert source.seen[2]["pods"] == ()
+
+
+def test_policy_kubelet_keeps_no_listing(source: Source) -> None:
+    source.view = replace(VIEW, sandboxes=(sandbox("u"),))
+    observer, kubelet = observer_of(source), replace(REQUEST, config=replace(CONFIG, policy=Policy.KUBELET))
+    observer.observe(kubelet)
+    source.down = True
+    assert observer.observe(kubelet).view is None
+    assert source.seen[1]["pods"] == ()
+
+
+def test_the_runtime_is_not_asked_about_pods_that_a_manifest_describes(source: Source) -> None:
+    source.manifests = (decode_manifest({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "uid": "u"}}),)
+    reading = observer_of(source).observe(REQUEST)
+    assert [source.described(sandbox(uid)) for uid in ("u", "other")] == [True, False]
+    assert reading.lifecycles is not None
+    assert reading.lifecycles.of("u") is PodLifecycle.ACTIVE
+
+
+def test_an_urgent_reading_asks_for_no_statistics_that_only_disks_need(source: Source) -> None:
+    observer = observer_of(source)
+    observer.observe(REQUEST)
+    source.uids = ("new",)
+    observer.observe(replace(REQUEST, urgent=True))
+    assert source.asked == [True, False]
+    assert source.seen[1]["view"].stats == {}
+
+
+CALM = replace(REQUEST, findings=step(4 * GI, disk=90).findings)
+NEAR = replace(REQUEST, findings=step(4 * GI, disk=55).findings)
+
+
+def test_statistics_of_containers_are_asked_for_only_when_a_filesystem_is_near_a_threshold(source: Source) -> None:
+    """110 pods: containerd and its shims rose by 2.5 % of a core."""
+    observer = observer_of(source)
+    for request in (REQUEST, *[CALM] * 10, NEAR, CALM):
+        observer.observe(request)
+    assert source.asked == [True, *[False] * 10, True, False]
+    assert all(source.asked_image_fs), "imagefs is a signal on a calm node too"
+
+
+def test_what_was_known_of_layers_stays_known_on_a_calm_node(source: Source) -> None:
+    observer = observer_of(source)
+    observer.observe(REQUEST)
+    reading = observer.observe(CALM)
+    assert reading.view is not None
+    assert reading.view.stats == {}
+
+
+def test_a_pod_with_a_limit_on_local_storage_has_its_layers_read_on_a_calm_node_too(source: Source) -> None:
+    limited = replace(HOG, containers=(Container(name="main", limits={EPHEMERAL_STORAGE: of_bytes(GI)}),))
+    both: Any = source
+    observer = NodeObserver(both, both, both, evicted=(), bound_pods=both)
+    for pods in ((HOG,), (HOG,), (HOG, limited), (HOG,)):
+        source.pods = pods
+        observer.observe(CALM)
+    observer.observe(CALM)
+    assert source.asked == [True, False, False, True, False]
+
+
+def test_pods_of_an_api_server_are_noticed_standalone(source: Source) -> None:
+    """Issue 11, point 9: evictd ran standalone beside a kubelet, and `kube-system/calico-node` was evicted first."""
+    row = sandbox("u1")
+    of_api, of_file = (replace(row, annotations={"kubernetes.io/config.source": text}) for text in ("api", "file"))
+    observer = observer_of(source)
+
+    def seen(rows: Any, **config: Any) -> tuple[bool, list[str]]:
+        source.view = replace(VIEW, sandboxes=rows)
+        asked = replace(REQUEST, config=replace(CONFIG, **config))
+        found = observer.observe(asked).observation
+        return found.api_pods_standalone, [each.source for each in found.problems]
+
+    assert seen((of_file,)) == (False, [])
+    assert seen((row,)) == (False, [])
+    assert seen((of_api,)) == (True, ["standalone"])
+    assert seen((of_api,), allow_api_pods_standalone=True) == (True, [])
+    source.down = True
+    assert seen((), policy=Policy.KUBELET) == (True, [RUNTIME, "standalone"])
+
+
+def test_with_an_api_server_its_pods_are_no_reason_to_refuse(source: Source) -> None:
+    both: Any = source
+    source.view = replace(VIEW, sandboxes=(replace(sandbox("u1"), annotations={"kubernetes.io/config.source": "api"}),))
+    observer = NodeObserver(both, both, both, evicted=(), bound_pods=both)
+    observation = observer.observe(REQUEST).observation
+    assert not observation.api_pods_standalone
+    assert observation.own_pods == {"own"}
+
+
+def test_the_runtimes_pods_are_completed_until_the_api_server_has_listed_some(source: Source) -> None:
+    """Issue 11, point 9: after a restart during an outage every pod had priority 0 and no request."""
+    both: Any = source
+    source.view = replace(VIEW, sandboxes=(sandbox("u1"),))
+    bound, source.pods = source.pods, None
+    observer = NodeObserver(both, both, both, evicted=(), bound_pods=both)
+    observer.observe(REQUEST)
+    source.pods = bound
+    observer.observe(REQUEST)
+    first, second = (seen["pods"] for seen in source.seen)
+    assert [(pod.uid, pod.priority) for pod in first] == [("u1", 7)]
+    assert second == bound
+
+
+def test_policy_kubelet_asks_for_statistics_in_every_reading(source: Source) -> None:
+    observer, kubelet = observer_of(source), replace(CALM, config=replace(CONFIG, policy=Policy.KUBELET))
+    for _ in range(3):
+        observer.observe(kubelet)
+    assert source.asked == [True, True, True]
+
+
+def test_walks_are_asked_for_by_the_fill_rate_of_the_disks(source: Source) -> None:
+    """The findings of two cycles, one second apart, in which 1 GiB of the 9 GiB above the threshold was filled."""
+    observer = observer_of(source)
+    for at, disk in ((NOW, 59), (NOW + SECOND, 58)):
+        observer.observe(replace(REQUEST, now=at, findings=step(4 * GI, disk=disk).findings))
+    assert [how["walk_age"].longest for how in source.seen] == [LONGEST, 4 * SECOND]
+
+
+RUNNING = replace(VIEW, sandboxes=(sandbox("u"),), containers=(container("c", "main", sandbox_id="sandbox-u"),))
+
+
+def test_memory_that_was_crossed_is_decided_on_without_the_runtime(source: Source) -> None:
+    """Issue 13, A8: beside 20 busy processes its listings took up to 100 ms, half of the time until the stop."""
+    source.view, source.uids, source.left_behind = RUNNING, ("gone", "u"), frozenset({"gone"})
+    observer = observer_of(source)
+    observer.observe(CALM)
+    reading = observer.observe(replace(CALM, now=NOW + LONGEST_UNLISTED, urgent=True))
+    assert source.asked == [True]
+    assert [pod.uid for pod in source.seen[1]["pods"]] == ["u"]
+    assert reading.view == replace(RUNNING, wall=WALL, current=False)
+    assert reading.lifecycles is None, "nothing may be collected on an old listing"
+    observer.observe(CALM)
+    assert len(source.asked) == 2, "the next reading lists anew"
+    assert [how["disks_anew"] for how in source.seen] == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("uids", "change"),
+    [
+        pytest.param(("u",), {"urgent": False}, id="not urgent"),
+        pytest.param(("u",), {"now": NOW + LONGEST_UNLISTED + 1}, id="old"),
+        pytest.param(("u",), {"config": replace(CONFIG, policy=Policy.KUBELET)}, id="policy Kubelet"),
+        pytest.param(("u",), {"findings": NEAR.findings}, id="a filesystem is near, and may have to be collected"),
+        pytest.param(("u", "new"), {}, id="a new pod"),
+        pytest.param((), {}, id="the pod is gone"),
+    ],
+)
+def test_the_runtime_lists_anew_where_its_last_listing_may_be_wrong(
+    source: Source, uids: tuple[str, ...], change: dict[str, Any]
+) -> None:
+    source.view, source.uids = RUNNING, uids
+    observer = observer_of(source)
+    observer.observe(CALM)
+    observer.observe(replace(CALM, **{"urgent": True, **change}))
+    assert len(source.asked) == 2
+
+
+def test_a_pod_that_had_only_ended_containers_is_listed_anew(source: Source) -> None:
+    """One of them may have been started again, and be the one that fills memory."""
+    ended = tuple(replace(each, state=ContainerState.EXITED) for each in RUNNING.containers)
+    source.view, source.uids = replace(RUNNING, containers=ended), ("u",)
+    observer = observer_of(source)
+    observer.observe(CALM)
+    observer.observe(replace(CALM, urgent=True))
+    assert len(source.asked) == 2
+
+
+def test_the_first_reading_is_never_urgent(source: Source) -> None:
+    observer_of(source).observe(replace(REQUEST, urgent=True))
+    assert source.asked == [True]
