@@ -1,4 +1,4 @@
-"""Putting documented OOM scores back, on processes of our own."""
+"""Setting documented OOM scores, on processes that the test started."""
 
 import os
 import subprocess
@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from evictd.act.oom_score import Enforced, enforce_oom_scores
-from evictd.core.oom import OomScoreDifference
-from evictd.core.pod import Pod
+from evictd.core.model.oom import OomScoreDifference
+from evictd.core.model.pod import Pod
 
 PROC = Path("/proc")
 
@@ -47,13 +47,13 @@ def test_a_score_is_raised(process: int, tmp_path: Path) -> None:
     assert (enforced, score(process)) == (Enforced(done=(raised,)), 938)
 
 
-def test_a_process_that_is_not_in_the_cgroup_is_never_touched(process: int, tmp_path: Path) -> None:
+def test_a_process_that_is_not_in_the_cgroup_is_not_changed(process: int, tmp_path: Path) -> None:
     before = score(process)
     enforced = enforce_oom_scores([difference(938, process)], cgroup_root=cgroup(tmp_path), proc_root=PROC)
     assert (enforced.problems, score(process)) == ((), before)
 
 
-def test_a_process_that_is_gone_is_done(tmp_path: Path) -> None:
+def test_a_process_that_has_ended_counts_as_corrected(tmp_path: Path) -> None:
     child = subprocess.Popen(["true"])
     child.wait()
     root = cgroup(tmp_path, child.pid)
@@ -61,7 +61,9 @@ def test_a_process_that_is_gone_is_done(tmp_path: Path) -> None:
     assert enforce_oom_scores([difference(938, os.getpid())], cgroup_root=tmp_path / "x", proc_root=PROC).problems == ()
 
 
-def test_lowering_without_the_capability_is_one_problem_and_the_others_are_done(process: int, tmp_path: Path) -> None:
+def test_lowering_without_the_capability_is_one_problem_and_the_others_are_corrected(
+    process: int, tmp_path: Path
+) -> None:
     capable = bool(int(_status("CapEff"), 16) & 1 << 24)
     lower, other, raised = difference(-997, process), difference(-996, process), difference(938, process)
     enforced = enforce_oom_scores([lower, other, raised], cgroup_root=cgroup(tmp_path, process), proc_root=PROC)

@@ -1,130 +1,87 @@
-"""Decisions become deeds in order, whatever fails; a dry run only says what it would do, and says it once."""
+"""Decisions are announced and performed in order, whatever fails."""
 
-from evictd.act.perform import Performer, perform
-from evictd.core.decision import Decision, EvictPod, ReclaimNode, RecordEvent, ReportConditions
-from evictd.core.observation import Outcomes, Reclaim
-from evictd.core.signal import NodeCondition
-from evictd.core.state import CleaningUp, State, Step, Watching
+from evictd.act.perform import Performed, perform
+from evictd.core.model.decision import Decision, EvictPod, ReclaimNode, RecordEvent, ReportConditions, Wait
+from evictd.core.model.observation import Reclaim
+from evictd.core.model.signal import NodeCondition
 from evictd.errors import NodeError
-from tests.daemon.world import DISK, GI, HARD, NOW, step
+from tests.daemon.world import DISK, GI, step
+
+READING = "what was read"
 
 
-class Notebook:
-    """Hands that write down what they were asked for, and refuse what the test wants refused."""
+class Recording:
+    """Records calls in order; `refuses` is the kind of decision whose performing raises, `silent` whether announcing does."""
 
-    def __init__(self, *, refuses: type | None = None) -> None:
+    def __init__(self, *, refuses: type | None = None, silent: bool = False) -> None:
         self.done: list[str] = []
+        self.announced: list[Decision] = []
         self._refuses = refuses
+        self._silent = silent
 
-    def _note(self, what: str, kind: type) -> None:
+    def announce(self, decision: Decision) -> bool:
+        if self._silent:
+            raise NodeError("no text for it")
+        self.announced.append(decision)
+        return isinstance(decision, EvictPod)
+
+    def _record(self, what: str, kind: type, reading: str) -> None:
+        assert reading == READING
         if kind is self._refuses:
             raise NodeError("no")
         self.done.append(what)
 
-    def outcomes(self, state: State) -> Outcomes:
-        return Outcomes(cleaned_up=frozenset({"uid-hog"}))
+    def report_conditions(self, conditions: tuple[NodeCondition, ...], reading: str) -> None:
+        self._record(f"report {len(conditions)}", ReportConditions, reading)
 
-    def report_conditions(self, conditions: tuple[NodeCondition, ...]) -> None:
-        self._note(f"report {len(conditions)}", ReportConditions)
+    def record_event(self, event: RecordEvent, reading: str) -> None:
+        self._record(f"event {event.reason}", RecordEvent, reading)
 
-    def record_event(self, event: RecordEvent) -> None:
-        self._note(f"event {event.reason}", RecordEvent)
+    def begin_reclaim(self, decision: ReclaimNode, reading: str) -> None:
+        self._record("reclaim", ReclaimNode, reading)
 
-    def begin_reclaim(self, decision: ReclaimNode) -> None:
-        self._note("reclaim", ReclaimNode)
-
-    def begin_eviction(self, decision: EvictPod) -> None:
-        self._note(f"evict {decision.pod.name}", EvictPod)
+    def begin_eviction(self, decision: EvictPod, reading: str) -> None:
+        self._record(f"evict {decision.pod.name}", EvictPod, reading)
 
 
 PRESSED = step(GI // 2)
-CALM = step(4 * GI)
+ALL = ["report 1", "event EvictionThresholdMet", "evict hog"]
 
 
-def test_decisions_are_carried_out_in_their_order() -> None:
-    hands = Notebook()
-    assert perform(PRESSED.decisions, hands) == ()
-    assert hands.done == ["report 1", "event EvictionThresholdMet", "evict hog"]
+def test_decisions_are_announced_and_performed_in_their_order() -> None:
+    actuator = Recording()
+    assert perform(PRESSED.decisions, actuator, READING) == Performed(failures=(), news=True)
+    assert actuator.done == ALL
+    assert actuator.announced == list(PRESSED.decisions)
+    assert isinstance(PRESSED.decisions[-1], Wait)
 
 
-def test_a_reclaim_is_handed_on() -> None:
-    hands = Notebook()
-    perform([ReclaimNode(actions=(Reclaim.IMAGES,), threshold=DISK)], hands)
-    assert hands.done == ["reclaim"]
+def test_a_reclaim_is_begun() -> None:
+    actuator = Recording()
+    assert not perform([ReclaimNode(actions=(Reclaim.IMAGES,), threshold=DISK)], actuator, READING).news
+    assert actuator.done == ["reclaim"]
 
 
-def test_a_hand_that_fails_is_told_and_the_rest_is_done() -> None:
-    hands = Notebook(refuses=ReportConditions)
-    (failure,) = perform(PRESSED.decisions, hands)
+def test_a_decision_that_fails_is_reported_and_the_rest_is_done() -> None:
+    actuator = Recording(refuses=ReportConditions)
+    (failure,) = perform(PRESSED.decisions, actuator, READING).failures
     assert isinstance(failure.decision, ReportConditions)
-    assert hands.done == ["event EvictionThresholdMet", "evict hog"]
+    assert actuator.done == ALL[1:]
 
 
-def test_a_real_run_tells_every_decision_and_does_it() -> None:
-    told: list[Decision] = []
-    hands = Notebook()
-    performer = Performer(hands, dry_run=False, tell=told.append)
-    performer.perform(PRESSED)
-    performer.perform(PRESSED)
-    assert len(told) == 6
-    assert hands.done.count("evict hog") == 2
-    assert performer.remembered(PRESSED.state) is PRESSED.state
+def test_a_decision_that_cannot_be_announced_is_performed() -> None:
+    actuator = Recording(silent=True)
+    performed = perform(PRESSED.decisions, actuator, READING)
+    assert performed.news, "the journal is to have what the log could not"
+    assert [failure.decision for failure in performed.failures] == list(PRESSED.decisions)
+    assert actuator.done == ALL
 
 
-def dry() -> tuple[Performer, Notebook, list[Decision]]:
-    told: list[Decision] = []
-    hands = Notebook()
-    return Performer(hands, dry_run=True, tell=told.append), hands, told
-
-
-def test_a_dry_run_does_nothing_and_says_what_it_would_do() -> None:
-    performer, hands, told = dry()
-    performer.perform(PRESSED)
-    assert hands.done == []
-    assert [type(decision) for decision in told] == [ReportConditions, RecordEvent, EvictPod]
-
-
-def test_a_dry_run_does_not_repeat_itself_while_the_pressure_lasts() -> None:
-    performer, _, told = dry()
-    state = State()
-    for cycle in range(20):
-        done = step(GI // 2, state, NOW + cycle)
-        performer.perform(done)
-        state = performer.remembered(done.state)
-    assert [type(decision) for decision in told] == [ReportConditions, RecordEvent, EvictPod]
-
-
-def test_a_dry_run_speaks_again_when_the_pressure_comes_back() -> None:
-    performer, _, told = dry()
-    performer.perform(PRESSED)
-    performer.perform(CALM)
-    performer.perform(PRESSED)
-    assert sum(isinstance(decision, EvictPod) for decision in told) == 2
-
-
-def test_a_dry_run_waits_for_nobody() -> None:
-    performer, _, _ = dry()
-    assert isinstance(PRESSED.state.phase, CleaningUp)
-    remembered = performer.remembered(PRESSED.state)
-    assert remembered.phase == Watching()
-    assert remembered.releases == ()
-    assert remembered.thresholds_met == (HARD,)
-
-
-def test_a_dry_run_keeps_the_state_of_a_calm_node() -> None:
-    performer, _, _ = dry()
-    assert performer.remembered(CALM.state) is CALM.state
-
-
-def test_conditions_are_always_news() -> None:
-    performer, _, told = dry()
-    for conditions in ((NodeCondition.PID_PRESSURE,), (), (NodeCondition.PID_PRESSURE,)):
-        performer.perform(Step(state=State(), decisions=(ReportConditions(conditions=conditions),), findings=()))
-    assert len(told) == 3
-
-
-def test_in_a_dry_run_collectors_end_at_once_and_nobody_is_ever_gone() -> None:
-    dry_run, _, _ = dry()
-    assert dry_run.outcomes(PRESSED.state) == Outcomes(reclaimed=())
-    real = Performer(Notebook(), dry_run=False, tell=lambda _: None)
-    assert real.outcomes(PRESSED.state).cleaned_up == {"uid-hog"}
+def test_a_stop_goes_out_before_its_log_line() -> None:
+    """A log costs microseconds, and a thread that competes with the stop."""
+    order: list[str] = []
+    actuator = Recording()
+    actuator.announce = lambda decision: not order.append(f"log {type(decision).__name__}")  # type: ignore[method-assign, func-returns-value]
+    actuator.begin_eviction = lambda *_: order.append("stop")  # type: ignore[method-assign]
+    perform(PRESSED.decisions, actuator, READING)
+    assert order[-3:] == ["stop", "log EvictPod", "log Wait"]

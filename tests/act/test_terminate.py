@@ -4,20 +4,26 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 
+from evictd.act.cgroup_kill import CgroupKiller
 from evictd.act.terminate import Termination, Terminator
+from evictd.act.volumes import remove_empty_dirs
 from evictd.clients.cri import CriClient, Pending
-from evictd.clients.cri.values import ContainerState, SandboxState
-from evictd.core.duration import SECOND
+from evictd.clients.cri.values import SandboxState
+from evictd.core.gc.container_gc import ContainerState
+from evictd.core.units.duration import SECOND
 from evictd.demo.cgroups import group, pids_of
 from evictd.demo.images import ImageRecipe
 from evictd.demo.node import DisposableNode
-from evictd.demo.pods import IGNORE_TERM, WAIT_FOR_TERM, ContainerRecipe, PodRecipe, RunningPod
+from evictd.demo.pods import IGNORE_TERM, WAIT_FOR_TERM, ContainerRecipe, PodRecipe, RunningPod, VolumeRecipe
 from evictd.demo.tool import wait_for
+from evictd.observe.cgroups.cgroup import pod_cgroups
 from tests.conftest import NodeFactory
+from tests.recorded_errors import RecordedErrors
 
 pytestmark = [pytest.mark.root, pytest.mark.containerd]
 
@@ -121,7 +127,7 @@ def test_begun_without_its_sandbox_a_container_started_since_has_its_grace(
 
 
 class Faulty:
-    """A client that fails in a way that nobody foresaw when it is to stop one sandbox, so many times."""
+    """A client that raises an unforeseen exception when it is to stop one sandbox, so many times."""
 
     def __init__(self, client: CriClient) -> None:
         self.begin_stop_container = client.begin_stop_container
@@ -138,18 +144,20 @@ class Faulty:
         return self._stop_sandbox(sandbox_id)
 
 
-def test_what_nobody_foresaw_at_one_pod_is_told_once_and_the_next_one_goes(each_node: DisposableNode) -> None:
+def test_an_unforeseen_exception_at_one_pod_is_reported_once_and_the_next_pod_is_stopped(
+    each_node: DisposableNode,
+) -> None:
     """The pod is tried again after a rest, and goes when it can."""
-    told: list[str] = []
+    errors = RecordedErrors()
     first, second = (each_node.run_pod(PodRecipe(name=name)) for name in ("first", "second"))
     calls = Faulty(each_node.client)
     calls.broken = first.sandbox_id
-    with Terminator(calls, clock=clock, complain=lambda _, what: told.append(what)) as terminator:
+    with Terminator(calls, clock=clock, errors=errors) as terminator:
         begin(terminator, first, 5)
         begin(terminator, second, 5)
         await_end(terminator, second)
         await_end(terminator, first)
-    (once,) = told
+    (once,) = errors.details
     assert once.startswith("unforeseen: KeyError: 'lost'")
     assert calls.times == 0
     assert_dead(each_node, first)
@@ -206,6 +214,64 @@ def test_a_grace_already_running_is_shortened_and_never_lengthened(
     assert_dead(each_node, pod)
 
 
+def killing(node: DisposableNode, emptied: Callable[[str], object] = str) -> Terminator:
+    """A terminator that kills by itself, below this node's cgroup."""
+    paths = partial(pod_cgroups, f"{node.cgroup}/kubepods")
+    killer = CgroupKiller(lambda uid: [group("memory", path) for path in paths(uid)], RecordedErrors(), emptied)
+    return Terminator(node.client, clock=clock, minimum_grace_seconds=0, killer=killer)
+
+
+def test_a_pod_is_killed_while_the_runtime_stands_still(each_node: DisposableNode) -> None:
+    """One that ignores SIGTERM, by a grace period of a second: no answer of the runtime is needed for its memory."""
+    pod = each_node.run_pod(PodRecipe(name="deaf", containers=(ContainerRecipe(script=IGNORE_TERM),)))
+    await_log(pod, "ready")
+    os.kill(each_node.containerd.pid, signal.SIGSTOP)
+    try:
+        with killing(each_node) as terminator:
+            begin(terminator, pod, 1)
+            assert wait_for(lambda: not pids_of(pod.cgroup_parent)), pids_of(pod.cgroup_parent)
+            state = terminator.progress(pod.uid)
+            assert state is not None
+            assert not state.finished
+            os.kill(each_node.containerd.pid, signal.SIGCONT)
+            await_end(terminator, pod)
+    finally:
+        os.kill(each_node.containerd.pid, signal.SIGCONT)
+    assert each_node.client.container_status(pod.container_id).exit_code == 137
+    assert_dead(each_node, pod)
+
+
+def test_a_volume_in_memory_is_emptied_while_the_runtime_stands_still(each_node: DisposableNode) -> None:
+    """Its memory is the node's until then, also when every process is dead."""
+    fill = ContainerRecipe(script="dd if=/dev/zero of=/shm/file bs=1M count=16 2>/dev/null; " + IGNORE_TERM)
+    recipe = PodRecipe(name="shm", containers=(fill,), volumes=(VolumeRecipe(name="shm", medium="Memory"),))
+    pod = each_node.run_pod(recipe)
+    await_log(pod, "ready")
+    os.kill(each_node.containerd.pid, signal.SIGSTOP)
+    try:
+        emptied = partial(remove_empty_dirs, each_node.kubelet_folder)
+        with killing(each_node, emptied=emptied) as terminator:
+            begin(terminator, pod, 0)
+            assert wait_for(lambda: not list(pod.volumes["shm"].iterdir())), pids_of(pod.cgroup_parent)
+            os.kill(each_node.containerd.pid, signal.SIGCONT)
+            await_end(terminator, pod)
+    finally:
+        os.kill(each_node.containerd.pid, signal.SIGCONT)
+    assert pod.volumes["shm"].is_mount()
+
+
+def test_without_grace_a_pod_is_killed_at_once_and_cleaned_up_by_the_runtime(each_node: DisposableNode) -> None:
+    pod = each_node.run_pod(PodRecipe(name="deaf", containers=(ContainerRecipe(script=IGNORE_TERM),)))
+    await_log(pod, "ready")
+    with killing(each_node) as terminator:
+        begin(terminator, pod, 600)
+        begin(terminator, pod, 0)
+        state = await_end(terminator, pod)
+    assert 0 < (terminator.stop_times.longest() or 0) <= (state.finished_at or 0) - state.grace_ends_at
+    assert each_node.client.container_status(pod.container_id).exit_code == 137
+    assert_dead(each_node, pod)
+
+
 def test_beginning_again_after_the_end_is_harmless(each_node: DisposableNode, terminator: Terminator) -> None:
     pod = each_node.run_pod(PodRecipe(name="again"))
     begin(terminator, pod, 5)
@@ -244,7 +310,7 @@ def test_a_pod_whose_pause_process_was_killed_is_stopped_whole(
     assert_dead(each_node, pod)
 
 
-def test_a_container_that_nobody_named_is_found_and_stopped(each_node: DisposableNode, terminator: Terminator) -> None:
+def test_a_container_that_was_not_named_is_found_and_stopped(each_node: DisposableNode, terminator: Terminator) -> None:
     pod = each_node.run_pod(PodRecipe(name="unnamed"))
     terminator.begin(pod.uid, containers=[], sandboxes=[], grace_seconds=5)
     await_end(terminator, pod)
@@ -292,7 +358,7 @@ def test_the_loop_is_woken_when_a_pod_is_finished(each_node: DisposableNode) -> 
     assert state.finished
 
 
-def test_a_runtime_that_restarts_in_the_middle_costs_nobody_their_grace(make_node: NodeFactory) -> None:
+def test_a_runtime_that_restarts_in_between_shortens_no_grace_period(make_node: NodeFactory) -> None:
     node = make_node(private=False)
     script = "trap 'echo asked' TERM; echo ready; n=0; while [ $n -lt 40 ]; do sleep 0.1; n=$((n+1)); done; echo done"
     pod = node.run_pod(PodRecipe(name="survivor", containers=(ContainerRecipe(script=script),)))

@@ -1,10 +1,13 @@
-"""A folder goes with all that is in it, and nothing else goes with it."""
+"""Removal of a directory with its content and nothing else."""
 
 import errno
 import os
+import shutil
 import subprocess
+import threading
 import tracemalloc
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -30,14 +33,14 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def precious(tmp_path: Path) -> Path:
-    """What must survive everything."""
+    """Files that must survive every test."""
     made = tmp_path / "precious"
     made.mkdir()
     (made / "file").write_text("x")
     return made
 
 
-def test_a_folder_goes_with_all_that_is_in_it_and_its_neighbours_stay(folder: Path, precious: Path) -> None:
+def test_a_directory_is_removed_with_its_content_and_its_siblings_stay(folder: Path, precious: Path) -> None:
     (folder / "deep" / os.fsdecode(b"\xff\n")).write_text("x")
     os.mkfifo(folder / "pipe")
     remove(folder)
@@ -53,7 +56,7 @@ def test_a_link_is_unlinked_and_not_followed(folder: Path, precious: Path) -> No
     assert (precious / "file").exists()
 
 
-def test_a_folder_that_is_a_link_is_refused(tmp_path: Path, precious: Path) -> None:
+def test_a_directory_that_is_a_link_is_refused(tmp_path: Path, precious: Path) -> None:
     (tmp_path / "link").symlink_to(precious)
     with pytest.raises(NotADirectoryError):
         remove(tmp_path / "link")
@@ -62,12 +65,12 @@ def test_a_folder_that_is_a_link_is_refused(tmp_path: Path, precious: Path) -> N
     assert (precious / "file").exists()
 
 
-def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+def test_a_missing_directory_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         remove(tmp_path / "gone")
 
 
-def test_what_goes_by_itself_meanwhile_is_no_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_entries_that_vanish_during_removal_are_no_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     unlink = os.unlink
 
     def twice(name: str, *, dir_fd: int) -> None:
@@ -81,7 +84,7 @@ def test_what_goes_by_itself_meanwhile_is_no_error(folder: Path, monkeypatch: py
 
 @pytest.fixture
 def own_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of our own, so that whatever is mounted there goes with it, also when the test is killed."""
+    """A filesystem of the test's own; mounts on it end with it, also when the test is killed."""
     if os.geteuid() != 0:
         pytest.skip("needs root to mount")
     with tmpfs(tmp_path / "disk") as disk:
@@ -90,7 +93,7 @@ def own_disk(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.root
 @pytest.mark.parametrize("point", ["folder/deep/bound", "folder/bound", "folder"])
-def test_what_is_mounted_below_from_the_same_disk_is_told_and_stays(own_disk: Path, point: str) -> None:
+def test_a_mount_of_the_same_disk_is_an_error_and_stays(own_disk: Path, point: str) -> None:
     kept = own_disk / "precious"
     kept.mkdir()
     (kept / "file").write_text("x")
@@ -103,7 +106,7 @@ def test_what_is_mounted_below_from_the_same_disk_is_told_and_stays(own_disk: Pa
     assert (kept / "file").exists()
 
 
-def test_a_tree_deeper_than_any_stack_goes(folder: Path) -> None:
+def test_a_tree_deeper_than_any_stack_is_removed(folder: Path) -> None:
     dig(folder, 2000)
     try:
         remove(folder)
@@ -113,7 +116,7 @@ def test_a_tree_deeper_than_any_stack_goes(folder: Path) -> None:
 
 
 def dig(folder: Path, levels: int) -> None:
-    """Make a folder in a folder in a folder; no path is long enough for it."""
+    """Nest directories deeper than the longest path."""
     here = os.open(folder, os.O_RDONLY)
     for _ in range(levels):
         os.mkdir("d", dir_fd=here)
@@ -123,8 +126,8 @@ def dig(folder: Path, levels: int) -> None:
     os.close(here)
 
 
-def test_what_is_held_does_not_grow_with_the_number_of_files(folder: Path) -> None:
-    """A pod may make millions in one directory, and has been evicted for it."""
+def test_memory_does_not_grow_with_the_number_of_files(folder: Path) -> None:
+    """A pod can create millions of files in one directory."""
     for number in range(20_000):
         os.mknod(folder / "deep" / f"{number:0200}")
     tracemalloc.start()
@@ -137,7 +140,7 @@ def test_what_is_held_does_not_grow_with_the_number_of_files(folder: Path) -> No
     assert most < 2**20
 
 
-def test_more_directories_than_are_held_at_once_go_as_well(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_directories_than_names_are_held_are_removed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trees, "_AT_ONCE", 3)
     for top in (folder, folder / "deep"):
         for number in range(20):
@@ -145,3 +148,49 @@ def test_more_directories_than_are_held_at_once_go_as_well(folder: Path, monkeyp
             (top / f"{number}/a/file").write_text("x")
     remove(folder)
     assert not folder.exists()
+
+
+def test_the_other_name_of_a_hard_link_stays_with_its_content(folder: Path, precious: Path) -> None:
+    """A pod may have linked a file of another pod on the same filesystem into its volume."""
+    (folder / "deep/linked").hardlink_to(precious / "file")
+    remove(folder)
+    assert ((precious / "file").read_text(), (precious / "file").stat().st_nlink) == ("x", 1)
+
+
+@pytest.mark.slow
+def test_a_race_of_symlinks_while_a_tree_is_removed_removes_nothing_outside(tmp_path: Path, precious: Path) -> None:
+    """A pod that still runs puts links in the place of its directories between reading and opening."""
+    (precious / "deep").mkdir()
+    (precious / "deep/file").write_text("x")
+    done, swaps = threading.Event(), 0
+
+    def swap() -> None:
+        nonlocal swaps
+        hidden = tmp_path / "hidden"
+        while not done.is_set():
+            with suppress(OSError):  # it is removed meanwhile
+                (tmp_path / "folder/deep").rename(hidden)
+                (tmp_path / "folder/deep").symlink_to(precious)
+                (tmp_path / "folder/deep").unlink()
+                hidden.rename(tmp_path / "folder/deep")
+                swaps += 1
+            shutil.rmtree(hidden, ignore_errors=True)
+
+    thread = threading.Thread(target=swap)
+    thread.start()
+    try:
+        for _ in range(2_000):
+            for number in range(5):
+                with suppress(OSError):
+                    (tmp_path / f"folder/deep/{number}").mkdir(parents=True)
+                    (tmp_path / f"folder/deep/{number}/file").write_text("x")
+            with suppress(OSError):  # refused: a link, or not empty any more; the next attempt is the next cycle's
+                remove(tmp_path / "folder")
+            assert (precious / "deep/file").exists()
+            assert (precious / "file").exists()
+            if swaps > 50:
+                break
+    finally:
+        done.set()
+        thread.join()
+    assert swaps > 0

@@ -1,5 +1,6 @@
-"""The emptyDir volumes of an evicted pod go with it, and nothing else does."""
+"""Removal of the emptyDir volumes of an evicted pod and nothing else."""
 
+import errno
 import os
 import subprocess
 from collections.abc import Iterator
@@ -7,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from evictd.act.trees import remove_tree
 from evictd.act.volumes import remove_empty_dirs
 from evictd.errors import NodeError
 from tests.act.test_trees import dig
+from tests.mounted import tmpfs
 
 
 @pytest.fixture
@@ -21,7 +24,7 @@ def volumes(tmp_path: Path) -> Path:
     return folder
 
 
-def test_every_empty_dir_of_the_pod_goes_and_its_other_volumes_stay(tmp_path: Path, volumes: Path) -> None:
+def test_every_empty_dir_is_removed_and_other_volumes_stay(tmp_path: Path, volumes: Path) -> None:
     (volumes / "kubernetes.io~empty-dir" / "cache").mkdir()
     assert remove_empty_dirs(tmp_path, "uid-1") == 2
     assert list((volumes / "kubernetes.io~empty-dir").iterdir()) == []
@@ -33,7 +36,7 @@ def test_other_pods_are_not_touched(tmp_path: Path, volumes: Path) -> None:
     assert (volumes / "kubernetes.io~empty-dir" / "data" / "deep" / "file").exists()
 
 
-def test_a_link_in_a_volume_goes_and_what_it_points_to_stays(tmp_path: Path, volumes: Path) -> None:
+def test_a_link_in_a_volume_is_removed_and_its_target_stays(tmp_path: Path, volumes: Path) -> None:
     precious = tmp_path / "precious"
     precious.mkdir()
     (precious / "file").write_text("x")
@@ -51,8 +54,8 @@ def test_a_pod_folder_that_is_a_link_is_not_entered(tmp_path: Path, volumes: Pat
 
 
 @pytest.mark.parametrize("uid", ["", ".", "..", "../uid-1", "a/b", "a\0b"])
-def test_what_is_no_uid_removes_nothing(tmp_path: Path, volumes: Path, uid: str) -> None:
-    with pytest.raises(NodeError, match="is no uid"):
+def test_an_invalid_uid_removes_nothing(tmp_path: Path, volumes: Path, uid: str) -> None:
+    with pytest.raises(NodeError, match="is not a uid"):
         remove_empty_dirs(tmp_path, uid)
     assert (volumes / "kubernetes.io~empty-dir" / "data").exists()
 
@@ -69,15 +72,54 @@ def in_memory(volumes: Path) -> Iterator[Path]:
 
 
 @pytest.mark.root
-def test_a_volume_in_memory_is_left_alone(tmp_path: Path, in_memory: Path) -> None:
-    (in_memory / "file").write_text("x")
+def test_a_volume_in_memory_is_emptied_and_stays_mounted(tmp_path: Path, in_memory: Path) -> None:
+    """Its memory comes back only so (issue 13, A2)."""
+    (in_memory / "deep/er").mkdir(parents=True)
+    (in_memory / "deep/er/file").write_bytes(bytes(32 << 10))
     assert remove_empty_dirs(tmp_path, "uid-1") == 1
-    assert (in_memory / "file").exists()
+    assert list(in_memory.iterdir()) == []
+    assert in_memory.is_mount()
+    assert os.statvfs(in_memory).f_bfree == os.statvfs(in_memory).f_blocks
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("name", [b"a\xe2\x80\xa8\xe2\x80\xa8b", b"a\r\rb", b"\xff"])
+def test_no_name_in_the_mount_table_keeps_a_volume_from_being_emptied(
+    tmp_path: Path, in_memory: Path, name: bytes
+) -> None:
+    """A pod's author names what is mounted (`subPath`); the kernel escapes spaces and line feeds only."""
+    (in_memory / "file").write_text("x")
+    source, target = tmp_path / os.fsdecode(name), tmp_path / "target"
+    source.mkdir()
+    target.mkdir()
+    subprocess.run(["mount", "--bind", source, target], check=True)
+    try:
+        assert remove_empty_dirs(tmp_path, "uid-1") == 1
+        assert list(in_memory.iterdir()) == []
+    finally:
+        subprocess.run(["umount", target], check=True)
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("part", ["", "folder"])
+def test_a_tmpfs_of_the_node_that_a_pod_mounted_over_its_volume_is_not_touched(
+    tmp_path: Path, volumes: Path, part: str
+) -> None:
+    volume = volumes / "kubernetes.io~empty-dir/data"
+    with tmpfs(tmp_path / "run") as run:
+        (run / "folder").mkdir()
+        (run / "folder/precious").write_text("x")
+        subprocess.run(["mount", "--bind", str(run / part), str(volume)], check=True)
+        try:
+            remove_empty_dirs(tmp_path, "uid-1")
+            assert (run / "folder/precious").exists()
+        finally:
+            subprocess.run(["umount", "-l", str(volume)], check=True)
 
 
 @pytest.fixture(params=["data/bound", "data"])
 def bound(request: pytest.FixtureRequest, tmp_path: Path, volumes: Path) -> Iterator[Path]:
-    """What a privileged pod has mounted in its volume, or over it: of the same device, and not the pod's."""
+    """A bind mount of the same device that a privileged pod made in or over its volume."""
     precious, target = tmp_path / "precious", volumes / "kubernetes.io~empty-dir" / request.param
     precious.mkdir()
     (precious / "file").write_text("x")
@@ -92,13 +134,45 @@ def bound(request: pytest.FixtureRequest, tmp_path: Path, volumes: Path) -> Iter
 
 
 @pytest.mark.root
-def test_what_is_mounted_below_from_the_same_disk_is_told_and_stays(tmp_path: Path, bound: Path) -> None:
+def test_a_mount_of_the_same_disk_is_an_error_and_stays(tmp_path: Path, bound: Path) -> None:
     with pytest.raises(NodeError, match="busy"):
         remove_empty_dirs(tmp_path, "uid-1")
     assert (bound / "file").exists()
 
 
-def test_a_tree_deeper_than_any_stack_goes(tmp_path: Path, volumes: Path) -> None:
+def test_a_volume_that_cannot_be_removed_does_not_stop_the_others(
+    tmp_path: Path, volumes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In any position; the volume is named, and a later attempt removes it."""
+    empty_dirs = volumes / "kubernetes.io~empty-dir"
+    for name in ("a", "z", "stuck-1", "stuck-2"):
+        (empty_dirs / name).mkdir()
+
+    def busy(parent: int, name: str) -> None:
+        if name.startswith("stuck"):
+            raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+        remove_tree(parent, name)
+
+    monkeypatch.setattr("evictd.act.volumes.remove_tree", busy)
+    with pytest.raises(NodeError, match=r"uid-1: 2 of 5 volumes .*'stuck-[12]': Device or resource busy; 'stuck-"):
+        remove_empty_dirs(tmp_path, "uid-1")
+    assert sorted(entry.name for entry in empty_dirs.iterdir()) == ["stuck-1", "stuck-2"]
+    monkeypatch.undo()
+    assert remove_empty_dirs(tmp_path, "uid-1") == 2
+
+
+@pytest.mark.root
+def test_a_mounted_over_volume_does_not_stop_the_others(tmp_path: Path, volumes: Path, bound: Path) -> None:
+    """The same with EBUSY from the kernel."""
+    (volumes / "kubernetes.io~empty-dir" / "other").mkdir()
+    (volumes / "kubernetes.io~empty-dir" / "0-other").mkdir()
+    with pytest.raises(NodeError, match="busy"):
+        remove_empty_dirs(tmp_path, "uid-1")
+    assert [entry.name for entry in (volumes / "kubernetes.io~empty-dir").iterdir()] == ["data"]
+    assert (bound / "file").exists()
+
+
+def test_a_tree_deeper_than_any_stack_is_removed(tmp_path: Path, volumes: Path) -> None:
     dig(volumes / "kubernetes.io~empty-dir" / "data", 1500)
     try:
         assert remove_empty_dirs(tmp_path, "uid-1") == 1

@@ -1,1 +1,1 @@
-"""Make it so: decisions carried out on the runtime, the node's files and the API server. Nothing here decides."""
+"""Performs decisions on the runtime, the node's files and the API server; decides nothing itself."""

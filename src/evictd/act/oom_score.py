@@ -1,8 +1,8 @@
-"""How a container's documented `oom_score_adj` is put back (`oomScoreAdj: Enforce`; off unless asked for).
+"""Sets the documented `oom_score_adj` of containers (`oomScoreAdj: Enforce`; the default is Report).
 
-Raising a score needs nothing, lowering one needs CAP_SYS_RESOURCE, which a container or a hardened unit may lack: that is
-one problem for as long as it lasts, never tried around. A process is held by its directory in /proc while its membership is
-checked, so that a pid that was given to somebody else meanwhile is never touched.
+Raising a score needs no privilege, lowering one needs CAP_SYS_RESOURCE, which a container or a hardened unit may lack; this is
+reported as one problem. The process's directory in /proc is held open while its cgroup membership is checked, so that a PID that
+the kernel has reused in the meantime is never written to.
 """
 
 import os
@@ -10,22 +10,22 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from evictd.core.observation import Problem
-from evictd.core.oom import OomScoreDifference
+from evictd.core.model.observation import Problem
+from evictd.core.model.oom import OomScoreDifference
 
 SOURCE = "oom_score_adj"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Enforced:
-    """What became of it: whose score is right again, and in one problem what could not be done."""
+    """Result: the differences that were corrected, and one problem for those that were not."""
 
     done: tuple[OomScoreDifference, ...] = ()
     problems: tuple[Problem, ...] = ()
 
 
 def enforce_oom_scores(differences: Iterable[OomScoreDifference], *, cgroup_root: Path, proc_root: Path) -> Enforced:
-    """Write the documented score to every process named; never raises. Vanished processes are done."""
+    """Write the documented score to every named process; never raises. A process that has ended counts as corrected."""
     done, faults = [], []
     for difference in differences:
         try:

@@ -1,28 +1,63 @@
-"""How pods are stopped without anybody waiting for it.
+"""Stops pods through the runtime without making the loop wait.
 
-One thread, started before any pressure, advances every victim (`act.victim`) as the runtime's answers come in; the
-loop begins a termination, goes on, and asks later how far it has come. The kubelet's pod workers, as far as they kill
-(spec section 8); preStop hooks are the kubelet's alone to run.
+One thread, started before any pressure, advances every termination (`act.termination`) as the runtime's answers come in. The
+loop begins a termination, goes on, and asks later for its progress. The kubelet's pod workers, as far as they kill (spec section
+8); only the kubelet runs preStop hooks.
 """
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import Self
 
-from evictd.act.victim import StopCalls, Termination, Victim
-from evictd.core.duration import SECOND
-from evictd.guard import Complain, Guard, to_stderr
+from evictd.act.cgroup_kill import FAR_FUTURE, CgroupKiller
+from evictd.act.termination import RunningIds, RuntimeTermination, StopCalls, Termination
+from evictd.core.eviction.time_left import LONGEST_STOP_TIME
+from evictd.core.units.duration import SECOND
+from evictd.worker import STDERR, ErrorBackoff, ErrorReporter
 
 __all__ = ["StopCalls", "Termination", "Terminator"]
+
+
+KEPT = 8
+"""The number of stops that are remembered: a slow one counts until as many others were faster."""
+
+
+class StopTimes:
+    """How long the last stops took beyond their grace: until nothing of the pod runs, and its memory is free.
+
+    The end is seen by the runtime's answer or by the pod's cgroup, whichever is first. The core uses the longest
+    (`core.eviction.time_left`). One that took longer than `LONGEST_STOP_TIME` hung, and counts only until the next one ends.
+    Added to by one thread, read by any.
+    """
+
+    def __init__(self) -> None:
+        self._times: tuple[tuple[tuple[str, int], int], ...] = ()
+
+    def add(self, termination: Termination, at: int) -> None:
+        """Note that nothing of this pod runs at the time `at`; only the first time counts.
+
+        A pod that ended within its grace does not say how long a kill takes, and is left out.
+        """
+        key = termination.uid, termination.started_at
+        if at >= termination.grace_ends_at and all(key != known for known, _ in self._times):
+            self._times = (*self._times, (key, at - termination.grace_ends_at))[-KEPT:]
+
+    def longest(self) -> int | None:
+        """Give the nanoseconds of the longest; `None` before the first."""
+        times = [time for _, time in self._times]
+        return max((*(time for time in times if time <= LONGEST_STOP_TIME), *times[-1:]), default=None)
 
 
 class Terminator:
     """Stops pods over CRI. `clock` gives boot-time nanoseconds; `wake` is called when a pod is finished.
 
     `minimum_grace_seconds` is the least that a container is given between SIGTERM and SIGKILL: 1 here, 2 at the kubelet, which
-    policy `Kubelet` asks for. `close()` abandons what is under way; begun anew after a restart, it is only looked at again.
+    policy `Kubelet` asks for. `killer` kills what is left at the end of the grace; without one only the runtime does.
+    `stop_times` has how long that took. `close()` abandons what is under way; begun anew after a restart, it is only looked at
+    again.
     """
 
     def __init__(
@@ -31,18 +66,21 @@ class Terminator:
         *,
         clock: Callable[[], int],
         minimum_grace_seconds: int = 1,
+        killer: CgroupKiller | None = None,
         wake: Callable[[], None] = lambda: None,
-        complain: Complain = to_stderr,
+        errors: ErrorReporter = STDERR,
     ) -> None:
-        self._guard = Guard("terminate", complain)
+        self._guard = ErrorBackoff("terminate", errors)
         self._calls = calls
         self._clock = clock
         self._minimum_grace = minimum_grace_seconds
+        self._killer = killer
+        self.stop_times = StopTimes()
         self._wake = wake
-        self._victims: dict[str, Victim] = {}
-        self._unwanted: set[str] = set()
+        self._terminations: dict[str, RuntimeTermination] = {}
+        self._forgotten: set[str] = set()
         self._lock = threading.Lock()
-        self._stir = threading.Event()
+        self._changed = threading.Event()
         self._closed = False
         self._thread = threading.Thread(target=self._work, name="terminate", daemon=True)
 
@@ -53,7 +91,7 @@ class Terminator:
     def close(self) -> None:
         """End the thread; what the runtime has begun it may still finish."""
         self._closed = True
-        self._stir.set()
+        self._changed.set()
         if self._thread.is_alive():
             self._thread.join()
 
@@ -67,85 +105,121 @@ class Terminator:
         self.close()
 
     def begin(
-        self, uid: str, *, containers: Iterable[str], sandboxes: Iterable[str], grace_seconds: int
+        self,
+        uid: str,
+        *,
+        containers: Iterable[str],
+        sandboxes: Iterable[str],
+        grace_seconds: int,
+        sidecars: Sequence[str] = (),
     ) -> Termination:
         """Begin to stop a pod, given the ids of its running containers and its sandboxes; returns at once.
 
-        For a pod on its way already this only ever shortens the grace. One that is finished is gone through once more; what
-        is not there any more counts as stopped. So the same may be begun again, also after a restart.
+        `sidecars` are those of its containers that stop after all others, one after another in this order.
+
+        For a pod that is being stopped this can only shorten the grace. One that is finished is begun anew; what is not there
+        any more counts as stopped. So a termination may be begun again, also after a restart.
         """
         now = self._clock()
         ends_at = now + max(grace_seconds, self._minimum_grace) * SECOND
         with self._lock:
-            self._unwanted.discard(uid)
-            victim = self._victims.get(uid)
+            self._forgotten.discard(uid)
+            victim = self._terminations.get(uid)
             if victim is None or victim.state.finished:
-                victim = self._victim(
-                    Termination(uid=uid, started_at=now, grace_ends_at=ends_at), containers, sandboxes
-                )
-                self._victims[uid] = victim
-                victim.start(now)
+                state = Termination(uid=uid, started_at=now, grace_ends_at=ends_at)
+                victim = self._termination(state, containers, sandboxes, sidecars)
+                self._terminations[uid] = victim
+                try:
+                    self._kill_at_once(state, now)
+                finally:  # an unforeseen exception must not leave a pod that is never asked to stop
+                    victim.start(now)
             elif ends_at < victim.state.grace_ends_at:
-                victim.shorten(now, ends_at)
+                try:
+                    self._kill_at_once(replace(victim.state, grace_ends_at=ends_at), now)
+                finally:
+                    victim.shorten(now, ends_at)
             return victim.state
+
+    def _kill_at_once(self, state: Termination, now: int) -> None:
+        """Kill a pod without grace before the runtime is asked, and without waiting for the thread to have its turn."""
+        if self._killer is not None and state.grace_ends_at <= now:
+            self._killer.kill_overdue([state], now)
 
     def progress(self, uid: str) -> Termination | None:
         """How far this pod has come; `None` for one that was never begun, or is forgotten."""
         with self._lock:
-            victim = self._victims.get(uid)
+            victim = self._terminations.get(uid)
             return victim.state if victim else None
 
     def in_flight(self) -> tuple[Termination, ...]:
         """Every pod that is not finished, in the order of their beginning."""
         with self._lock:
-            return tuple(victim.state for victim in self._victims.values() if not victim.state.finished)
+            return tuple(victim.state for victim in self._terminations.values() if not victim.state.finished)
 
     def forget(self, uid: str) -> None:
         """Drop the record of a pod; of one under way as soon as it is finished."""
         with self._lock:
-            if uid in self._victims:
-                self._unwanted.add(uid)
-            self._drop_unwanted()
+            if uid in self._terminations:
+                self._forgotten.add(uid)
+            self._drop_forgotten()
 
-    def _drop_unwanted(self) -> None:
-        for uid in [each for each in self._unwanted if self._victims[each].state.finished]:
-            self._unwanted.discard(uid)
-            del self._victims[uid]
+    def _drop_forgotten(self) -> None:
+        for uid in [each for each in self._forgotten if self._terminations[each].state.finished]:
+            self._forgotten.discard(uid)
+            del self._terminations[uid]
+            if self._killer is not None:
+                self._killer.forget(uid)
 
-    def _victim(self, state: Termination, containers: Iterable[str], sandboxes: Iterable[str]) -> Victim:
-        return Victim(
+    def _termination(
+        self, state: Termination, containers: Iterable[str], sandboxes: Iterable[str], sidecars: Sequence[str]
+    ) -> RuntimeTermination:
+        return RuntimeTermination(
             self._calls,
             state,
-            containers=containers,
-            sandboxes=sandboxes,
+            RunningIds(frozenset(containers), frozenset(sandboxes), tuple(sidecars)),
             minimum_grace_seconds=self._minimum_grace,
-            stir=self._stir.set,
+            changed=self._changed,
         )
 
     def _work(self) -> None:
         while not self._closed:
-            self._stir.wait(self._seconds_to_next_step())
-            self._stir.clear()
-            if self._guard.run("step", self._advance, self._clock(), otherwise=False):
+            self._changed.wait(self._seconds_to_next_step())
+            self._changed.clear()
+            finished = self._guard.run("step", self._advance, self._clock(), otherwise=False)
+            if self._guard.run("kill", self._kill_overdue, self._clock(), otherwise=False) or finished:
                 self._wake()
+
+    def _kill_overdue(self) -> bool:
+        """Kill the pods whose grace is over; whether the volumes of one can be emptied now. Not under the lock."""
+        emptied = [] if self._killer is None else self._killer.kill_overdue(self.in_flight(), self._clock())
+        for each in emptied:
+            self.stop_times.add(each, self._clock())
+        return bool(emptied)
 
     def _advance(self) -> bool:
         """Advance every victim; whether one was finished by that."""
         now = self._clock()
         with self._lock:
-            under_way = [victim for victim in self._victims.values() if not victim.state.finished]
+            under_way = [victim for victim in self._terminations.values() if not victim.state.finished]
             for victim in under_way:
                 if not self._guard.rests(victim, now):
                     self._guard.run(victim, partial(victim.advance, now), now, otherwise=None)
-            self._drop_unwanted()
+                if victim.state.containers_ended_at is not None:
+                    self.stop_times.add(victim.state, victim.state.containers_ended_at)
+            self._drop_forgotten()
             return any(victim.state.finished for victim in under_way)
 
     def _seconds_to_next_step(self) -> float | None:
         now = self._clock()
         with self._lock:
             due = [
-                each.due_at - now for each in self._victims.values() if each.due_at and not self._guard.rests(each, now)
+                each.due_at - now
+                for each in self._terminations.values()
+                if each.due_at and not self._guard.rests(each, now)
             ]
+            if self._killer is not None and not self._guard.rests("kill", now):
+                states = [each.state for each in self._terminations.values() if not each.state.finished]
+                due += [at - now for at in map(self._killer.due_at, states) if at < FAR_FUTURE]
         rest = self._guard.wait(now)
         earliest = min([*due, *([] if rest is None else [rest])], default=None)
         return None if earliest is None else max(0, earliest) / SECOND

@@ -1,7 +1,7 @@
-"""How is a folder removed that a pod has filled, by root, and nothing that the pod only points to?
+"""Removes a directory that a pod has filled, safely as root.
 
-Every step down is made with a folder's descriptor, no symbolic link is followed, no mount is crossed, and nothing recurses:
-a pod may make a tree deeper than any stack. For emptyDir volumes (`act.volumes`) and log directories (`act.log_files`).
+Every directory is opened relative to a descriptor, no symbolic link is followed and no mount is crossed. There is no recursion,
+because a pod can create a tree deeper than any stack. Used for emptyDir volumes (`act.volumes`) and logs (`act.logs`).
 """
 
 import contextlib
@@ -12,15 +12,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _AT_ONCE = 4096
-"""Of how many directories the names are held."""
+"""Number of directory names held in memory."""
 _ROUNDS = 100_000
-"""After so many it counts as somebody's who fills it faster than it can be emptied."""
+"""Bound of every loop: after so many rounds the tree is being filled faster than it can be emptied."""
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @contextlib.contextmanager
 def opened(path: str | Path, parent: int | None = None) -> Iterator[int]:
-    """Open a folder, below `parent` where one is given; a link at the end of the path is an `OSError`."""
+    """Open a directory, relative to `parent` if given; a symlink as the last component raises `OSError`."""
     descriptor = os.open(path, _DIRECTORY, dir_fd=parent)
     try:
         yield descriptor
@@ -29,55 +29,60 @@ def opened(path: str | Path, parent: int | None = None) -> Iterator[int]:
 
 
 def remove_tree(parent: int, name: str) -> None:
-    """Remove the folder `name` of an open folder with all that is in it, however deep; raises `OSError`.
+    """Remove the directory `name` of the open directory `parent` with its content, of any depth; raises `OSError`.
 
-    Every directory is moved to the top, emptied and removed. A pod may mount what it likes in its volume
-    (`mountPropagation: Bidirectional`), also from the same device, and what is behind a mount is somebody else's: the
-    kernel moves no mount point (EBUSY), and none is entered unmoved.
+    Every subdirectory is moved to the top of the tree, emptied there and removed. A pod can mount anything into its volume
+    (`mountPropagation: Bidirectional`), also from the same device, and data behind a mount is not the pod's. The kernel refuses
+    to rename a mount point (EBUSY), and no directory is entered before it was renamed, so no mount is ever entered.
     """
     with opened(name, parent) as top:
-        if _mount_of(top) != _mount_of(parent):
+        if mount_of(top) != mount_of(parent):
             raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
-        pending: list[str] = []
-        for _ in range(_ROUNDS):
-            _empty_out(top, top, pending)
-            if not pending:
-                break
-            while pending:
-                each = pending.pop()
-                with opened(each, top) as folder:
-                    _empty_out(folder, top, pending)
-                os.rmdir(each, dir_fd=top)
+        empty_tree(top)
     os.rmdir(name, dir_fd=parent)
 
 
-def _empty_out(folder: int, top: int, pending: list[str]) -> None:
-    """Unlink what is no directory, and move the directories to the top; adds the names that they have there.
+def empty_tree(top: int) -> None:
+    """Remove the content of an open directory as `remove_tree` does; it stays, and may be a mount."""
+    pending: list[str] = []
+    for _ in range(_ROUNDS):
+        _empty_out(top, top, pending)
+        if not pending:
+            break
+        while pending:
+            each = pending.pop()
+            with opened(each, top) as folder:
+                _empty_out(folder, top, pending)
+            os.rmdir(each, dir_fd=top)
 
-    Of more than `_AT_ONCE` pending ones the names are not kept: they are met again in the next round. The top itself may have
-    some left then.
+
+def _empty_out(folder: int, top: int, pending: list[str]) -> None:
+    """Unlink the files of a directory and move its subdirectories to the top; adds their new names to `pending`.
+
+    At most `_AT_ONCE` names are kept. Further directories stay in the top and are found again in the next round.
     """
     for _ in range(_ROUNDS):
         found, directories = _unlink_files(folder)
         for name in directories:
-            unseen = f".removed-{secrets.token_hex(16)}"  # nothing that the pod could have made already
-            with contextlib.suppress(FileNotFoundError):  # gone by itself
-                os.rename(name, unseen, src_dir_fd=folder, dst_dir_fd=top)
+            moved = f".removed-{secrets.token_hex(16)}"  # unpredictable, so the pod cannot have created it
+            with contextlib.suppress(FileNotFoundError):  # removed by another process
+                os.rename(name, moved, src_dir_fd=folder, dst_dir_fd=top)
                 if len(pending) < _AT_ONCE:
-                    pending.append(unseen)
+                    pending.append(moved)
         if not found or (folder == top and directories):
             return
 
 
 def _unlink_files(folder: int) -> tuple[bool, list[str]]:
-    """Unlink what is no directory; whether there was anything, and the first directories that were met.
+    """Unlink the files of a directory; returns whether there was any entry, and the first subdirectories.
 
-    Entry by entry, because a pod may make millions. A scan may miss something while the folder changes, the next one finds it.
+    Reads entry by entry, because a pod can create millions. A scan may miss entries of a changing directory; the next one finds
+    them.
     """
     found, directories = False, []
     with os.scandir(folder) as entries:
         for entry in entries:
-            with contextlib.suppress(FileNotFoundError):  # gone by itself
+            with contextlib.suppress(FileNotFoundError):  # removed by another process
                 if entry.is_dir(follow_symlinks=False):
                     directories.append(entry.name)
                 else:
@@ -88,7 +93,7 @@ def _unlink_files(folder: int) -> tuple[bool, list[str]]:
     return found, directories
 
 
-def _mount_of(descriptor: int) -> str:
-    """Give the number of the mount that a descriptor was opened in: a bind mount shows in nothing else."""
+def mount_of(descriptor: int) -> str:
+    """Give the id of a descriptor's mount (`mnt_id`), the only thing in which a bind mount of the same device differs."""
     lines = Path(f"/proc/self/fdinfo/{descriptor}").read_text(encoding="ascii").splitlines()
-    return next((line for line in lines if line.startswith("mnt_id:")), "")
+    return next((line.split()[1] for line in lines if line.startswith("mnt_id:")), "")

@@ -1,25 +1,27 @@
-"""What becomes of an evicted pod's emptyDir volumes where no kubelet cleans up?
+"""Removes an evicted pod's emptyDir volumes on a node without a kubelet.
 
-They live as long as the pod, and what filled the disk is often in them: with the last container gone they are
-removed, or the eviction would have freed nothing and the next pod would go for it (kubelet: the volume manager's
-unmount and `cleanupOrphaned PodDirs`; spec 8.2, step 10). Only `kubernetes.io~empty-dir`, only of that uid, never
-through a symlink, never across a mount.
+The data that filled the disk is often in them. They are removed after the pod's last container; otherwise the eviction would
+free nothing and another pod would be evicted (kubelet: unmount by the volume manager and `cleanupOrphanedPodDirs`; spec 8.2,
+step 10). Removes only `kubernetes.io~empty-dir` of that uid, follows no symlink and crosses no mount but one: a volume in memory
+is a tmpfs of its own, whose memory comes back only when it is emptied. It is emptied, and stays mounted.
 """
 
 import contextlib
 import os
 from pathlib import Path
 
-from evictd.act.trees import opened, remove_tree
+from evictd.act.trees import empty_tree, mount_of, opened, remove_tree
 from evictd.errors import NodeError
 
 _EMPTY_DIRS = ("volumes", "kubernetes.io~empty-dir")
+_NAMED = 3
+"""Number of volumes that an error names."""
 
 
 def remove_empty_dirs(kubelet_dir: Path, uid: str) -> int:
-    """Remove the emptyDir volumes of a pod that is gone; gives their number. Raises `NodeError` if something is left."""
+    """Remove the emptyDir volumes of a stopped pod; returns their number. Raises `NodeError` if any remains."""
     if not uid or uid in {".", ".."} or "/" in uid or "\0" in uid:
-        raise NodeError(f"volumes of {uid!r}: is no uid")
+        raise NodeError(f"volumes of {uid!r}: is not a uid")
     try:
         with contextlib.ExitStack() as stack:
             folder = stack.enter_context(opened(kubelet_dir / "pods"))
@@ -27,18 +29,46 @@ def remove_empty_dirs(kubelet_dir: Path, uid: str) -> int:
                 folder = stack.enter_context(opened(step, folder))
             return _remove_all(folder)
     except FileNotFoundError:
-        return 0  # it had none
+        return 0  # the pod has no emptyDir volume
     except OSError as error:
         raise NodeError(f"volumes of pod {uid}: {error.strerror}") from error
+    except NodeError as error:
+        raise NodeError(f"volumes of pod {uid}: {error}") from error
 
 
 def _remove_all(folder: int) -> int:
-    device, removed = os.fstat(folder).st_dev, 0
+    """Remove every volume that can be removed, then raise `NodeError` if any cannot."""
+    device, removed, failed = os.fstat(folder).st_dev, 0, list[str]()
     with os.scandir(folder) as entries:
         names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
     for name in names:
-        # A volume in memory is a mount of its own: it takes nothing of the disk, and is not ours to empty.
-        if os.lstat(name, dir_fd=folder).st_dev == device:
-            remove_tree(folder, name)
-            removed += 1
+        try:
+            if os.lstat(name, dir_fd=folder).st_dev == device:
+                remove_tree(folder, name)
+                removed += 1
+                continue
+            with opened(name, folder) as volume:
+                if _is_own_tmpfs(volume):
+                    empty_tree(volume)
+        except FileNotFoundError:
+            continue  # removed by another process
+        except OSError as error:
+            failed.append(f"{name!r}: {error.strerror}")
+    if failed:
+        raise NodeError(f"{len(failed)} of {len(names)} volumes cannot be removed: {'; '.join(failed[:_NAMED])}")
     return removed
+
+
+def _is_own_tmpfs(volume: int) -> bool:
+    """Whether an open directory is the root of a tmpfs that is mounted nowhere else.
+
+    A pod can mount anything over its volume (`mountPropagation: Bidirectional`), also the node's /run; that one has two mounts.
+    Only mounts in evictd's own mount namespace are counted: a tmpfs that only another container has mounted as well looks like
+    the volume's own. Bidirectional propagation is for privileged containers only, which could empty that one themselves.
+    """
+    # As bytes: a pod's author writes names (`subPath`), of which the kernel escapes nothing but spaces, tabs and line feeds.
+    mounts = [line.split(b" ") for line in Path("/proc/self/mountinfo").read_bytes().split(b"\n") if line]
+    own = next((fields for fields in mounts if fields[0] == mount_of(volume).encode()), None)
+    if own is None or own[3] != b"/" or own[own.index(b"-") + 1] != b"tmpfs":
+        return False
+    return sum(fields[2] == own[2] for fields in mounts) == 1

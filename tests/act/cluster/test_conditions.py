@@ -1,11 +1,13 @@
-"""The words of the conditions."""
+"""Node conditions as the API server holds them."""
 
 import pytest
 
-from evictd.act.cluster.conditions import TAINTS, VALID, Report, Types, rfc3339, stale, transition_events
+from evictd.act.cluster.conditions import TAINTS, VALID, ConditionReport, node_transition_events, stale
 from evictd.clients.kube.nodes import Condition
-from evictd.core.duration import SECOND
-from evictd.core.signal import NodeCondition
+from evictd.codec.times import rfc3339
+from evictd.config.settings import ConditionTypes
+from evictd.core.model.signal import NodeCondition
+from evictd.core.units.duration import SECOND
 from tests.kube.objects import sample
 
 MEMORY = frozenset({NodeCondition.MEMORY_PRESSURE})
@@ -16,13 +18,13 @@ WALL = 1_795_000_000 * SECOND
 def test_built_in_words_are_the_kubelets() -> None:
     """As recorded on a real node, for all three conditions while they are False."""
     recorded = {c["type"]: (c["reason"], c["message"]) for c in sample("node")["status"]["conditions"]}
-    for condition in Report(types=Types.BUILT_IN, active=CALM).conditions({}, WALL):
+    for condition in ConditionReport(types=ConditionTypes.BUILT_IN, active=CALM).conditions({}, WALL):
         assert recorded[condition.type] == (condition.reason, condition.message)
 
 
 def test_own_words_name_evictd_and_say_how_long_they_hold() -> None:
     """A True condition carries its end."""
-    memory, disk, _ = Report(types=Types.OWN, active=MEMORY).conditions({}, WALL)
+    memory, disk, _ = ConditionReport(types=ConditionTypes.OWN, active=MEMORY).conditions({}, WALL)
     assert (memory.type, memory.status, memory.reason) == (
         "EvictdMemoryPressure",
         "True",
@@ -35,14 +37,23 @@ def test_own_words_name_evictd_and_say_how_long_they_hold() -> None:
 
 def test_the_transition_time_moves_only_with_the_status() -> None:
     """Left out of the patch, the one that is there stays."""
-    known = {"EvictdMemoryPressure": Condition(type="EvictdMemoryPressure", status="True")}
-    memory, disk, _ = Report(types=Types.OWN, active=MEMORY).conditions(known, WALL)
+    old = Condition(type="EvictdMemoryPressure", status="True", last_transition_time=rfc3339(WALL - SECOND))
+    memory, disk, _ = ConditionReport(types=ConditionTypes.OWN, active=MEMORY).conditions({old.type: old}, WALL)
     assert (memory.last_transition_time, disk.last_transition_time) == ("", rfc3339(WALL))
 
 
+def test_a_condition_without_a_transition_time_gets_one() -> None:
+    """One that was patched onto a node registered anew has none."""
+    known = {"EvictdMemoryPressure": Condition(type="EvictdMemoryPressure", status="True")}
+    report = ConditionReport(types=ConditionTypes.OWN, active=MEMORY)
+    assert report.conditions(known, WALL)[0].last_transition_time == rfc3339(WALL)
+    shown = {condition.type: condition for condition in report.conditions({}, WALL)}
+    assert not report.holds({**shown, **known})
+
+
 def test_a_condition_left_by_a_crash_is_recognised() -> None:
-    """By its own words, once its time has passed; False ones and others' never."""
-    written = Report(types=Types.OWN, active=MEMORY).conditions({}, WALL)
+    """By its message, once its time has passed; False ones and those of other writers never."""
+    written = ConditionReport(types=ConditionTypes.OWN, active=MEMORY).conditions({}, WALL)
     others = [Condition(type="Ready", status="True", message="kubelet is posting ready status")]
     assert stale([*written, *others], WALL + VALID - SECOND) == ()
     assert stale([*written, *others], WALL + VALID + SECOND) == ("EvictdMemoryPressure",)
@@ -50,37 +61,31 @@ def test_a_condition_left_by_a_crash_is_recognised() -> None:
 
 def test_after_a_clean_stop_nothing_holds() -> None:
     """Own types say that evictd was stopped; built-in ones are what the kubelet would write."""
-    own = Report(types=Types.OWN, active=CALM, stopped=True).conditions({}, WALL)
+    own = ConditionReport(types=ConditionTypes.OWN, active=CALM, stopped=True).conditions({}, WALL)
     assert {(c.status, c.reason) for c in own} == {("False", "EvictdStopped")}
-    built_in = Report(types=Types.BUILT_IN, active=CALM, stopped=True).conditions({}, WALL)
+    built_in = ConditionReport(types=ConditionTypes.BUILT_IN, active=CALM, stopped=True).conditions({}, WALL)
     assert built_in[0].reason == "KubeletHasSufficientMemory"
 
 
-@pytest.mark.parametrize("types", list(Types))
-def test_what_holds(types: Types) -> None:
+@pytest.mark.parametrize("types", [ConditionTypes.BUILT_IN, ConditionTypes.OWN])
+def test_what_holds(types: ConditionTypes) -> None:
     """All three must be there with their status."""
-    report = Report(types=types, active=MEMORY)
+    report = ConditionReport(types=types, active=MEMORY)
     shown = {condition.type: condition for condition in report.conditions({}, WALL)}
     assert report.holds(shown)
-    assert not Report(types=types, active=CALM).holds(shown)
+    assert not ConditionReport(types=types, active=CALM).holds(shown)
     assert not report.holds({})
 
 
 def test_transition_events() -> None:
     """The kubelet's for the built-in types; the first report is three."""
-    first = Report(types=Types.BUILT_IN, active=CALM)
-    assert len(transition_events(None, first, "n1")) == 3
-    (event,) = transition_events(first, Report(types=Types.BUILT_IN, active=MEMORY), "n1")
+    first = ConditionReport(types=ConditionTypes.BUILT_IN, active=CALM)
+    assert len(node_transition_events(None, first, "n1")) == 3
+    (event,) = node_transition_events(first, ConditionReport(types=ConditionTypes.BUILT_IN, active=MEMORY), "n1")
     recorded = [e["message"] for e in sample("events")["items"] if e["reason"] == "NodeHasInsufficientMemory"]
     assert event.message in recorded
-    (event,) = transition_events(first, Report(types=Types.OWN, active=MEMORY), "n1")
+    (event,) = node_transition_events(first, ConditionReport(types=ConditionTypes.OWN, active=MEMORY), "n1")
     assert event.reason == "EvictdHasInsufficientMemory"
-
-
-def test_times() -> None:
-    """RFC 3339 in UTC; micro for events."""
-    assert rfc3339(1_795_000_000 * SECOND + 5_000) == "2026-11-18T11:06:40Z"
-    assert rfc3339(1_795_000_000 * SECOND + 5_000, micro=True) == "2026-11-18T11:06:40.000005Z"
 
 
 def test_every_taint_has_our_prefix() -> None:

@@ -1,10 +1,8 @@
-"""Acting through an API server: conditions, taints, events, evictions, and what they leave behind.
+"""Acts through an API server: conditions, taints, events, evictions, and the deletion of pods that evictions left as Failed.
 
-`build` is the one way in; it says how the daemon uses what it gives. Importing this package loads the `kubernetes` package, some
-30 MiB: a node without an API server does not import it.
+`build` is the only entry. A node without an API server does not import this package.
 """
 
-from evictd.act.cluster.stopper import RuntimeStopper
 from evictd.act.cluster.wiring import Cluster, build
 
-__all__ = ["Cluster", "RuntimeStopper", "build"]
+__all__ = ["Cluster", "build"]

@@ -1,33 +1,25 @@
-"""What does the node say about its pressure, word for word?
+"""Writes the node's pressure conditions as the API server holds them.
 
 Where a kubelet reports, the built-in types are its own and are rewritten by it every ten seconds; evictd then has types of
 its own beside them. A condition that is True says until when it holds unless renewed, so that one left behind by a crash is
-recognised by its own words. Reasons and messages are the kubelet's (`nodestatus/setters.go`, spec 6.6), with evictd's name on
+recognised by its message. Reasons and messages are the kubelet's (`nodestatus/setters.go`, spec 6.6), with evictd's name on
 its own types.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from enum import Enum
 
 from evictd.clients.kube.nodes import Condition
-from evictd.core.decision import RecordEvent
-from evictd.core.duration import SECOND
-from evictd.core.signal import NodeCondition
+from evictd.codec.times import rfc3339
+from evictd.config.settings import ConditionTypes
+from evictd.core.model.condition_text import KUBELET, condition_text, transition_events
+from evictd.core.model.decision import RecordEvent
+from evictd.core.model.signal import NodeCondition
+from evictd.core.units.duration import SECOND
 
 VALID = 180 * SECOND
 """How long a True condition holds without being renewed; three times the rhythm at which it is."""
 STOPPED_REASON = "EvictdStopped"
-
-_TEXTS = {
-    (NodeCondition.MEMORY_PRESSURE, True): ("HasInsufficientMemory", "has insufficient memory available"),
-    (NodeCondition.MEMORY_PRESSURE, False): ("HasSufficientMemory", "has sufficient memory available"),
-    (NodeCondition.DISK_PRESSURE, True): ("HasDiskPressure", "has disk pressure"),
-    (NodeCondition.DISK_PRESSURE, False): ("HasNoDiskPressure", "has no disk pressure"),
-    (NodeCondition.PID_PRESSURE, True): ("HasInsufficientPID", "has insufficient PID available"),
-    (NodeCondition.PID_PRESSURE, False): ("HasSufficientPID", "has sufficient PID available"),
-}
 
 TAINTS = {
     NodeCondition.MEMORY_PRESSURE: "evictd.io/memory-pressure",
@@ -37,41 +29,35 @@ TAINTS = {
 """The only taint keys that evictd ever touches; effect NoSchedule."""
 
 
-class Types(Enum):
-    """Under which names the conditions go."""
-
-    BUILT_IN = "BuiltIn"
-    OWN = "Own"
-
-    def name_of(self, condition: NodeCondition) -> str:
-        """Give the condition's type in the API."""
-        return condition.value if self is Types.BUILT_IN else f"Evictd{condition.value}"
-
-    @property
-    def reporter(self) -> tuple[str, str]:
-        """Give the beginning of a reason and of a message."""
-        return ("Kubelet", "kubelet") if self is Types.BUILT_IN else ("Evictd", "evictd")
+def condition_type(types: ConditionTypes, condition: NodeCondition) -> str:
+    """Give the condition's type in the API, built in or evictd's own."""
+    return condition.value if types is ConditionTypes.BUILT_IN else f"Evictd{condition.value}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class ConditionReport:
     """What is to be said: which conditions hold, and under which names."""
 
-    types: Types
+    types: ConditionTypes
+    """Built-in or own."""
     active: frozenset[NodeCondition]
     stopped: bool = False
     """evictd has ended: nothing is reported any more."""
 
+    def statuses(self) -> dict[NodeCondition, bool]:
+        """Return whether each condition holds."""
+        return {condition: condition in self.active for condition in NodeCondition}
+
     def conditions(self, known: Mapping[str, Condition], wall: int) -> tuple[Condition, ...]:
-        """Write all three; a transition time is given only where the status differs from what is known."""
+        """Write all three; a transition time is given only where the status differs, or no time is known."""
         return tuple(self._condition(condition, known, wall) for condition in NodeCondition)
 
     def _condition(self, condition: NodeCondition, known: Mapping[str, Condition], wall: int) -> Condition:
-        name, held = self.types.name_of(condition), condition in self.active
+        name, held = condition_type(self.types, condition), condition in self.active
         status = "True" if held else "False"
         reason, message = self._texts(condition, held, wall)
         old = known.get(name)
-        same = old is not None and old.status == status
+        same = old is not None and old.status == status and bool(old.last_transition_time)
         return Condition(
             type=name,
             status=status,
@@ -82,35 +68,29 @@ class Report:
         )
 
     def _texts(self, condition: NodeCondition, held: bool, wall: int) -> tuple[str, str]:
-        if self.stopped and self.types is Types.OWN:
+        if self.stopped and self.types is ConditionTypes.OWN:
             return STOPPED_REASON, "evictd was stopped; it reports nothing"
-        reason, message = _TEXTS[condition, held]
-        prefix, subject = self.types.reporter
+        reporter = KUBELET if self.types is ConditionTypes.BUILT_IN else "evictd"
+        reason, message = condition_text(condition, held, reporter)
         until = f" (reported by evictd, valid until {rfc3339(wall + VALID)} unless renewed)" if held else ""
-        return prefix + reason, f"{subject} {message}{until}"
+        return reason, f"{message}{until}"
 
     def holds(self, known: Mapping[str, Condition]) -> bool:
-        """Whether the API shows what is to be said: all three types with the right status."""
+        """Whether the API shows what is to be said: all three types with the right status and a transition time."""
         return all(
-            (found := known.get(self.types.name_of(condition))) is not None
+            (found := known.get(condition_type(self.types, condition))) is not None
             and found.status == ("True" if condition in self.active else "False")
+            and found.last_transition_time
             for condition in NodeCondition
         )
 
 
-def transition_events(before: Report | None, after: Report, node: str) -> tuple[RecordEvent, ...]:
-    """List the node events that go with a change; the first report ever is one as well (spec 6.2)."""
-    changed = [
-        condition
-        for condition in NodeCondition
-        if before is None or (condition in before.active) is not (condition in after.active)
-    ]
-    return tuple(_event(condition, condition in after.active, after.types, node) for condition in changed)
-
-
-def _event(condition: NodeCondition, held: bool, types: Types, node: str) -> RecordEvent:
-    reason = ("Node" if types is Types.BUILT_IN else "Evictd") + _TEXTS[condition, held][0]
-    return RecordEvent(type="Normal", reason=reason, message=f"Node {node} status is now: {reason}")
+def node_transition_events(
+    before: ConditionReport | None, after: ConditionReport, node: str
+) -> tuple[RecordEvent, ...]:
+    """List the node events that go with a change; the first report is a transition of each condition (spec 6.2)."""
+    subject = "Node" if after.types is ConditionTypes.BUILT_IN else "Evictd"
+    return transition_events({} if before is None else before.statuses(), after.statuses(), node, subject=subject)
 
 
 def stale(known: Iterable[Condition], wall: int) -> tuple[str, ...]:
@@ -121,11 +101,3 @@ def stale(known: Iterable[Condition], wall: int) -> tuple[str, ...]:
         if condition.status == "True" and marked and rest[:20] < rfc3339(wall):
             found.append(condition.type)
     return tuple(found)
-
-
-def rfc3339(wall: int, *, micro: bool = False) -> str:
-    """Write nanoseconds since the epoch as Kubernetes' `metav1.Time`, or with microseconds as its `MicroTime`."""
-    time = datetime.fromtimestamp(wall // SECOND, UTC)
-    if micro:
-        return time.strftime("%Y-%m-%dT%H:%M:%S") + f".{wall % SECOND // 1000:06d}Z"
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,21 +1,23 @@
-"""Telling people what happened: events, the same ones counted together, never in anybody's way.
+"""Records events in the API server; repetitions of an event are counted, and no call waits for the server.
 
-A new event is sent at once; its repetitions only raise a count that is sent at most once a minute. The queue is bounded: when
-too much happens the oldest unsent events are dropped, and how many is known. Kubelet: the event recorder of client-go.
+A new event is sent at once; its repetitions only raise a count that is sent at most once a minute. `eventRecordQPS` and
+`eventBurst` bound all requests about events by a token bucket, as in the kubelet's event client. The queue is bounded: when
+too much happens the oldest unsent events are dropped and counted. Kubelet: the event recorder of client-go.
 """
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import count
 
-from evictd.act.cluster.conditions import rfc3339
-from evictd.act.cluster.outbox import Call
-from evictd.clients.kube.events import Event, EventClient, Regarding, cut
-from evictd.core.decision import RecordEvent
-from evictd.core.duration import MINUTE
-from evictd.core.pod import Pod
+from evictd.act.cluster.clocks import Bell, Clocks
+from evictd.act.cluster.request_queue import Call
+from evictd.clients.kube.events import EventClient, KubeEvent, Regarding, cut
+from evictd.codec.times import rfc3339
+from evictd.core.model.decision import RecordEvent
+from evictd.core.model.pod import Pod
+from evictd.core.units.duration import MINUTE, SECOND
 from evictd.errors import ApiRefusedError
 
 QUEUE = 200
@@ -30,29 +32,48 @@ _Key = tuple[Regarding, str, str, str]
 
 @dataclass(slots=True, kw_only=True)
 class _Series:
-    event: Event
+    event: KubeEvent
     name: str
     seen: int
     last_at: int
     last_wall: int
-    told: int = 0
+    reported: int = 0
     not_before: int = 0
 
     @property
     def news(self) -> bool:
-        return self.told < self.seen
+        return self.reported < self.seen
+
+
+class EventRate:
+    """A token bucket: `burst` requests at once, refilled by `qps` per second; `qps` 0 is no limit."""
+
+    def __init__(self, *, qps: int = 0, burst: int = 1) -> None:
+        self._interval = SECOND // qps if qps > 0 else 0
+        self._slack = max(burst - 1, 0) * self._interval
+        self._full_at = 0
+        """When the bucket is full again: a request moves it one interval ahead (generic cell rate algorithm)."""
+
+    def open_at(self) -> int:
+        """Give the earliest time of the next request, in nanoseconds."""
+        return self._full_at - self._slack
+
+    def spend(self, now: int) -> None:
+        """Count a request that is sent at `now`."""
+        self._full_at = max(self._full_at, now) + self._interval
 
 
 class EventRecorder:
-    """Records events on this node and its pods; a lane of the outbox. `wall` gives nanoseconds since the epoch."""
+    """Records events on this node and its pods; a source of the request queue."""
 
     def __init__(
-        self, client: EventClient, node_name: str, *, wall: Callable[[], int], stir: Callable[[], None]
+        self, client: EventClient, node_name: str, clocks: Clocks, bell: Bell, *, rate: EventRate | None = None
     ) -> None:
         self._client = client
+        self._rate = rate or EventRate()
         self._node = Regarding(kind="Node", name=node_name)
-        self._wall = wall
-        self._stir = stir
+        self._clocks = clocks
+        self._bell = bell
         self._lock = threading.Lock()
         self._series: OrderedDict[_Key, _Series] = OrderedDict()
         self._sending: _Series | None = None
@@ -68,11 +89,11 @@ class EventRecorder:
         if pod is not None:
             about = Regarding(kind="Pod", name=pod.name, namespace=pod.namespace, uid=pod.uid)
         key = (about, event.type, event.reason, event.message)
-        wall = self._wall()
+        wall = self._clocks.wall()
         with self._lock:
             series = self._series.get(key)
             if series is None or now - series.last_at > FORGET:
-                made = Event(
+                made = KubeEvent(
                     regarding=about,
                     type=event.type,
                     reason=event.reason,
@@ -87,13 +108,16 @@ class EventRecorder:
                 series.last_at, series.last_wall = now, wall
             self._series.move_to_end(key)
             self._forget_some(now)
-        self._stir()
+        self._bell.notify()
 
     def call(self, now: int) -> Call | None:
         """Give the oldest event that has news and may be sent."""
+        if now < self._rate.open_at():
+            return None
         with self._lock:
             for series in self._series.values():
                 if series.news and now >= series.not_before:
+                    self._rate.spend(now)
                     self._sending = series
                     return lambda: self._send(series, now)
             return None
@@ -101,23 +125,24 @@ class EventRecorder:
     def due_at(self, _now: int, /) -> int | None:
         """When the next count may be sent."""
         with self._lock:
-            return min((series.not_before for series in self._series.values() if series.news), default=None)
+            due = min((series.not_before for series in self._series.values() if series.news), default=None)
+        return None if due is None else max(due, self._rate.open_at())
 
     def refused(self, _error: ApiRefusedError, _now: int, /) -> None:
         """Let this event go: a namespace may be closing, or the credential may not write events."""
         with self._lock:
             if self._sending is not None:
-                self._sending.told = self._sending.seen
+                self._sending.reported = self._sending.seen
                 self.dropped += 1
 
     def _send(self, series: _Series, now: int) -> None:
         seen, time = series.seen, rfc3339(series.last_wall, micro=True)
         # An event that is gone from the API (they live an hour) is made anew.
-        if series.told == 0 or not self._client.count(series.event, series.name, seen, time):
+        if series.reported == 0 or not self._client.count(series.event, series.name, seen, time):
             self._client.create(series.event, series.name, time)
         with self._lock:
-            # What was counted before the event existed is told as a series of it.
-            series.told = seen if series.told or seen == 1 else 1
+            # What was counted before the event existed is reported as a series of it.
+            series.reported = seen if series.reported or seen == 1 else 1
             series.not_before = now + COUNT_EVERY
 
     def _forget_some(self, now: int) -> None:
@@ -126,4 +151,4 @@ class EventRecorder:
             del self._series[key]
         while len(self._series) > QUEUE:
             _, oldest = self._series.popitem(last=False)
-            self.dropped += oldest.told == 0
+            self.dropped += oldest.reported == 0

@@ -1,25 +1,38 @@
 """Conditions and taints on the node's object: written at once when they change, and kept right from then on.
 
-Only the latest state counts: while the server is away changes pile up to nothing. Calm, one patch every report period
-(5 minutes, the kubelet's `nodeStatusReportFrequency`); under pressure the object is looked at every
-`nodeStatusUpdateFrequency` and written again if somebody changed our words, and every minute to renew how long they hold.
-Taints go with evictd's own types only, and end for good where the credential may not write them.
+    look (GET node) -> detect (GET lease) -> conditions (PATCH status) -> taints (PATCH node)
+
+Only the latest state counts: changes while the server is away are not replayed. Calm, one patch every report period
+(5 minutes, the kubelet's `nodeStatusReportFrequency`); under pressure node and lease are read every
+`nodeStatusUpdateFrequency`, and the conditions are written again if another writer changed them or if a kubelet came or left, and
+every minute to renew how long they hold. A node that was deleted and registered again has none of them: they are new there.
+Taints go with evictd's own types only; `taints` says which entries are evictd's and when a write is tried again.
 """
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from evictd.act.cluster.conditions import TAINTS, Report, Types, transition_events
-from evictd.act.cluster.outbox import Call
-from evictd.clients.kube.nodes import NO_SCHEDULE, Node, NodeClient, kubelet_reports
-from evictd.core.decision import RecordEvent
-from evictd.core.duration import MINUTE, SECOND
-from evictd.core.signal import NodeCondition
+from evictd.act.cluster.clocks import Bell, Clocks
+from evictd.act.cluster.conditions import TAINTS, ConditionReport, node_transition_events
+from evictd.act.cluster.request_queue import Call
+from evictd.act.cluster.taints import TaintRetry, changed
+from evictd.clients.kube.nodes import Lease, NodeClient, NodeObject, Taint, kubelet_reports
+from evictd.config.settings import ConditionTypes
+from evictd.core.model.decision import RecordEvent
+from evictd.core.model.signal import NodeCondition
+from evictd.core.units.duration import MINUTE, SECOND
 from evictd.errors import ApiRefusedError
 
+CONFLICT = 409
+NOT_FOUND = 404
+NEVER = 2**63 - 1
 RENEW = MINUTE
 """How often a True condition is written again; a third of how long it says that it holds."""
+
+
+CONFIRM_PATIENCE = 3 * SECOND
+"""How long it is waited for the answer that there is still no kubelet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,89 +46,92 @@ class Rhythm:
 KUBELET_RHYTHM = Rhythm()
 
 
-class ClusterReporter:
-    """Reports one node's conditions; a lane of the outbox.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportSettings:
+    """What is reported, and how often."""
 
-    `types` is `None` for Auto: own types where a kubelet reports, found out at the start and with every calm heartbeat.
-    `wall` gives nanoseconds since the epoch.
+    node_name: str
+    types: ConditionTypes
+    """`AUTO`: own types where a kubelet reports."""
+    taints: bool
+    rhythm: Rhythm = KUBELET_RHYTHM
+
+
+class ClusterReporter:
+    """Reports one node's conditions; a source of the request queue.
+
+    Whether a kubelet reports on the node is determined at the start, with each heartbeat of a calm node, and under pressure each
+    time that the node is read. The method of evictions depends on it, too: what is older than a look is confirmed before one.
     """
 
-    def __init__(
-        self,
-        client: NodeClient,
-        node_name: str,
-        *,
-        types: Types | None,
-        taints: bool,
-        wall: Callable[[], int],
-        stir: Callable[[], None],
-        rhythm: Rhythm = KUBELET_RHYTHM,
-        jitter: Callable[[], float] = lambda: 0.5,
-    ) -> None:
+    def __init__(self, client: NodeClient, clocks: Clocks, bell: Bell, settings: ReportSettings) -> None:
         self._client = client
-        self._node_name = node_name
-        self._asked = types
-        self._taints = taints
-        self._wall = wall
-        self._stir = stir
-        self._rhythm = rhythm
-        self._jitter = jitter
+        self._clocks = clocks
+        self._bell = bell
+        self._node_name = settings.node_name
+        self._asked = settings.types
+        self._taints = settings.taints
+        self._rhythm = settings.rhythm
         self._lock = threading.Lock()
-        self._types = types
+        self._types: ConditionTypes | None = None if settings.types is ConditionTypes.AUTO else settings.types
         self._active: frozenset[NodeCondition] | None = None
         self._stopped = False
-        self._looked_for_kubelet = False
-        self._leaving: Types | None = None
-        self._told: Report | None = None
-        self._written: Report | None = None
-        self._node: Node | None = None
+        self._leaving: ConditionTypes | None = None
+        self._reported: ConditionReport | None = None
+        self._written: ConditionReport | None = None
+        self._node: NodeObject | None = None
         self._doing = ""
         self._next_look = 0
         self._next_write = 0
+        self._next_detect = 0
         self._quiet_until = 0
-        self._untainted = False
+        self._taint_retry = TaintRetry()
         self.kubelet: bool | None = None
-        """Whether a kubelet reports on this node; `None` until it was found out."""
+        """Whether a kubelet reports on this node, as last seen; `None` until it was found out."""
+        self._detected_at: int | None = None
+        self._confirming_since: int | None = None
         self._problems: dict[str, str] = {}
 
     # --- from the loop ------------------------------------------------------------------------------------------------
 
     def report(self, conditions: Iterable[NodeCondition], now: int) -> tuple[RecordEvent, ...]:
-        """Say which conditions the node has from now on, and give the events that go with it."""
+        """Set the conditions that the node has from now on; gives the events of what changed."""
         with self._lock:
             self._active = frozenset(conditions)
             self._stopped = False
             self._next_write = min(self._next_write, now)
-            report = Report(types=self._types or Types.OWN, active=self._active)
-            before, self._told = self._told, report
-        self._stir()
-        return transition_events(before, report, self._node_name)
+            report = ConditionReport(types=self._types or ConditionTypes.OWN, active=self._active)
+            before, self._reported = self._reported, report
+        self._bell.notify()
+        return node_transition_events(before, report, self._node_name)
 
     def heartbeat(self, now: int) -> None:
-        """Keep what was said right; cheap enough for every cycle."""
+        """Renew what was reported where that is due; cheap enough for every cycle."""
         due = self.due_at(now)
         if due is not None and due <= now:
-            self._stir()
+            self._bell.notify()
 
     def clear(self) -> None:
-        """Take back what was said: every condition False, no taint of ours. For a clean stop."""
+        """Withdraw what was reported: every condition False, no taint of evictd. For a clean stop."""
         with self._lock:
             if self._active is None:
                 return
             self._active, self._stopped = frozenset(), True
-        self._stir()
+        self._bell.notify()
 
     @property
     def pending(self) -> bool:
-        """Whether something was said that the API server does not show yet; also while the types are still to be found out."""
+        """Whether the API server does not show what was reported yet; also while the types are not determined."""
         with self._lock:
             if self._active is None:
                 return False
-            return self._types is None or self._written != self._wanted() or self._taint_change() is not None
+            if self._types is None or self._written != self._wanted():
+                return True
+            return self._taint_change() is not None and not self._taint_retry.refused
 
     @property
-    def shown(self) -> Report | None:
-        """What the API server was last told with success."""
+    def shown(self) -> ConditionReport | None:
+        """The last report that the API server accepted."""
         return self._written
 
     @property
@@ -124,49 +140,83 @@ class ClusterReporter:
         with self._lock:
             return tuple(self._problems.values())
 
-    # --- a lane of the outbox -----------------------------------------------------------------------------------------
+    def confirmed_kubelet(self) -> bool | None:
+        """Whether a kubelet reports, for the choice of a method: `None` while the lease is read again, if that was long ago.
+
+        A kubelet that has ended since would not finish a pod that is deleted, and one that has started would start a pod again
+        whose status was written. The latter mends itself, so that without an answer it is not waited for.
+        """
+        now = self._clocks.now()
+        with self._lock:
+            fresh = self._detected_at is None or now - self._detected_at < self._rhythm.update
+            if fresh or self._node is None:
+                return self.kubelet
+            asked, self._confirming_since = self._confirming_since, self._confirming_since or now
+        if asked is None:
+            self._bell.notify()
+        elif not self.kubelet and now - asked >= CONFIRM_PATIENCE:
+            return False
+        return None
+
+    # --- a source of the request queue -----------------------------------------------------------------------------------------
 
     def call(self, now: int) -> Call | None:
-        """Read the node first and find out about a kubelet, then write conditions, then taints, else look after them."""
+        """Read the node and the lease first, then write conditions, then taints, then renew them."""
         with self._lock:
             wanted = self._wanted()
-            if self._active is None or now < self._quiet_until:
+            if self._confirming_since is not None and self._node is not None:
+                return self._named("detect", self._detect)
+            if now < self._quiet_until or (self._active is None and self.kubelet is not None):
                 return None
             if self._node is None:
                 return self._named("look", lambda: self._look(now))
-            if wanted is None:
+            if wanted is None:  # without types, or before the first report: the method of evictions depends on it
                 return self._named("detect", self._detect)
-            if self._written != wanted or now >= self._next_write:
-                calm = self._written == wanted and not self._active
-                if calm and self._asked is None and not self._looked_for_kubelet:
-                    return self._named("detect", self._detect)
+            if self._written != wanted:
                 return self._named("conditions", lambda: self._write(now))
-            if self._taint_change() is not None:
-                return self._named("taints", self._taint)
+            if now >= self._next_detect:
+                return self._named("detect", self._detect)
+            if now >= self._next_write:
+                return self._named("conditions", lambda: self._write(now))
+            if self._taint_change() is not None and now >= self._taint_retry.not_before:
+                if self._taint_retry.stale:
+                    return self._named("look", lambda: self._look(now))
+                return self._named("taints", lambda: self._taint(now))
             if self._active and now >= self._next_look:
                 return self._named("look", lambda: self._look(now))
             return None
 
-    def due_at(self, _now: int, /) -> int | None:
+    def due_at(self, now: int, /) -> int | None:
         """The next look or write."""
         with self._lock:
-            if self._active is None or (self._stopped and self._written == self._wanted()):
-                return None
-            due = min(self._next_write, self._next_look) if self._active else self._next_write
-            return max(due, self._quiet_until)
+            if self._confirming_since is not None and self._node is not None:
+                return now
+            if self._active is None:
+                return self._quiet_until if self.kubelet is None else None
+            due = [] if self._stopped and self._written == self._wanted() else [self._next_write, self._next_detect]
+            due += [self._next_look] if self._active else []
+            due += [self._taint_retry.not_before] if self._taint_change() is not None else []
+            return max(min(due), self._quiet_until) if due else None
 
     def refused(self, error: ApiRefusedError, now: int) -> None:
-        """Do without what is forbidden, and say so once."""
+        """Go on without what is forbidden, and report it once."""
         with self._lock:
             if self._doing == "taints":
-                self._untainted = True
-                self._problems["taints"] = f"taints are off: {error}"
+                self._taint_retry.was_refused(now)
+                self._problems["taints"] = f"the node's taints could not be changed; tried again every minute: {error}"
             elif self._doing == "detect":
-                self._decide(None, known=False)
-                self._problems["detect"] = f"whether a kubelet runs is told by the node's conditions: {error}"
+                self._decide(None)
+                self._problems["detect"] = (
+                    f"the kubelet's lease cannot be read, the node's conditions are used: {error}"
+                )
             else:
                 self._problems[self._doing] = f"{self._doing}: {error}"
-                self._quiet_until = now + RENEW  # the node may not be registered yet, or a role not be bound
+                gone = error.status == NOT_FOUND  # not registered yet, or deleted; else a role may not be bound yet
+                self._quiet_until = now + (self._rhythm.update if gone else RENEW)
+                if gone:
+                    self._node = self._written = None
+                elif self.kubelet is None:
+                    self.kubelet = True  # the node may not be read: to delete a pod is right where a kubelet is
 
     def _named(self, doing: str, call: Call) -> Call:
         self._doing = doing
@@ -178,24 +228,24 @@ class ClusterReporter:
 
         return named
 
-    def _wanted(self) -> Report | None:
+    def _wanted(self) -> ConditionReport | None:
         if self._active is None or self._types is None:
             return None
-        return Report(types=self._types, active=self._active, stopped=self._stopped)
+        return ConditionReport(types=self._types, active=self._active, stopped=self._stopped)
 
     def _detect(self) -> None:
-        age = self._client.lease_age_seconds()
+        lease = self._client.lease()
         with self._lock:
-            self._decide(age, known=True)
+            self._decide(lease)
 
-    def _decide(self, lease_age: float | None, *, known: bool) -> None:
+    def _decide(self, lease: Lease | None) -> None:
         """Choose the types by whether a kubelet reports; the conditions of the types left behind are taken back."""
         if self._node is None:
             return
-        self.kubelet = kubelet_reports(self._node, lease_age, lease_known=known)
-        self._looked_for_kubelet = True
-        types = Types.OWN if self.kubelet else Types.BUILT_IN
-        if self._asked is None and types is not self._types:
+        self.kubelet = kubelet_reports(self._node, lease, self._clocks.wall())
+        self._next_detect, self._detected_at, self._confirming_since = NEVER, self._clocks.now(), None
+        types = ConditionTypes.OWN if self.kubelet else ConditionTypes.BUILT_IN
+        if self._asked is ConditionTypes.AUTO and types is not self._types:
             self._leaving, self._types = self._types, types
 
     def _write(self, now: int) -> None:
@@ -204,39 +254,57 @@ class ClusterReporter:
             known = self._node.conditions if self._node else {}
         if wanted is None:
             return
-        wall = self._wall()
-        gone = Report(types=leaving, active=frozenset(), stopped=True).conditions(known, wall) if leaving else ()
+        wall = self._clocks.wall()
+        gone = (
+            ConditionReport(types=leaving, active=frozenset(), stopped=True).conditions(known, wall) if leaving else ()
+        )
         node = self._client.patch_conditions((*wanted.conditions(known, wall), *gone))
         with self._lock:
             self._node, self._written, self._leaving = node, wanted, None
-            self._looked_for_kubelet = False
+            self._taint_retry.stale = False
             period = min(RENEW, self._rhythm.report) if wanted.active else self._rhythm.report
-            self._next_write = now + int(period * (0.8 + 0.4 * self._jitter()))
+            self._next_write = now + int(period * (0.8 + 0.4 * self._clocks.random()))
             self._next_look = now + self._rhythm.update
+            if not wanted.holds(node.conditions):
+                # The types were new to the server, or an admission plugin changed them.
+                self._next_write = self._next_look
+            if self.kubelet is not None:
+                self._next_detect = self._next_write
 
     def _look(self, now: int) -> None:
         node = self._client.get()
         with self._lock:
             self._node = node
+            if now >= self._next_look:
+                self._next_detect = now
+            self._taint_retry.stale = False
             self._next_look = now + self._rhythm.update
             if self._written is not None and not self._written.holds(node.conditions):
-                self._written = None  # somebody changed our words: say them again
+                self._written = None  # another writer changed the conditions: write them again
 
-    def _taint_change(self) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-        """Tell which of our keys to add and which to remove; `None` where all is as it should be."""
-        if not self._taints or self._untainted or self._node is None or self._active is None:
-            return None
-        wanted = {TAINTS[c] for c in self._active} if self._types is Types.OWN else set()
-        there = {key for key in TAINTS.values() if f"{key}:{NO_SCHEDULE}" in self._node.taints}
-        if wanted == there:
-            return None
-        return tuple(sorted(wanted - there)), tuple(sorted(there - wanted))
+    def _taint_change(self) -> tuple[Taint, ...] | None:
+        """Give the list of taints to be written; `None` where all is as it should be.
 
-    def _taint(self) -> None:
+        Also with taints switched off: those of the previous run are removed.
+        """
+        if self._node is None or self._active is None or self._types is None:
+            return None
+        wanted = {TAINTS[c] for c in self._active} if self._taints and self._types is ConditionTypes.OWN else set()
+        return changed(self._node.taints, wanted)
+
+    def _taint(self, now: int) -> None:
         with self._lock:
-            change = self._taint_change()
-        if change is None:
+            taints, node = self._taint_change(), self._node
+        if taints is None or node is None:
             return
-        node = self._client.patch_taints(add=change[0], remove=change[1])
+        try:
+            node = self._client.replace_taints(node, taints)
+        except ApiRefusedError as error:
+            if error.status != CONFLICT:
+                raise
+            with self._lock:
+                self._taint_retry.conflicted(now)
+            return
         with self._lock:
             self._node = node
+            self._taint_retry.written()

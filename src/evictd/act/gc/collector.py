@@ -1,39 +1,40 @@
-"""When collectors run, beside the loop and never in its way.
+"""Runs the garbage collectors on one thread, so that they never block the main loop.
 
-One thread does all collecting, in the order in which it was asked for: `begin` for what an eviction wants freed, `progress`
-for what became of it, `perform_duties` for the kubelet's periodic collections. The loop only hands over values and takes
-values back; the thread is the only one that talks to the runtime here, and it ends with the process.
+The thread performs collections in the order of the requests: `begin` starts node-level reclaim for an eviction, `progress` gives
+its outcomes, `perform_duties` starts the kubelet's periodic collections. The loop only exchanges values with the thread. The
+thread is a daemon thread: it ends with the process.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from queue import SimpleQueue
 from threading import Lock, Thread
 
-from evictd.act.collect_containers import ContainerCollector
-from evictd.act.collect_images import ImageCollector
-from evictd.core import container_gc, image_gc
-from evictd.core.config import EvictionConfig, ImageReclaim
-from evictd.core.container_gc import PodFates
-from evictd.core.decision import ReclaimNode, RecordEvent
-from evictd.core.image_gc import ImageRecord
-from evictd.core.observation import Reclaim, ReclaimOutcome
-from evictd.guard import Complain, describe, to_stderr
+from evictd.act.gc.containers import ContainerCollector
+from evictd.act.gc.images import ImageCollector
+from evictd.core.gc import container_gc, image_gc
+from evictd.core.gc.container_gc import PodLifecycles
+from evictd.core.gc.image_gc import ImageRecord
+from evictd.core.model.config import EvictionConfig, ImageReclaim
+from evictd.core.model.decision import ReclaimNode, RecordEvent
+from evictd.core.model.observation import Reclaim, ReclaimOutcome
+from evictd.core.model.signal import Filesystem
+from evictd.worker import STDERR, ErrorReporter, describe
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeMoment:
-    """What collectors must know of the cycle that sends them: `now`, the time since the epoch, and the pods' fates."""
+    """What a collection needs from its cycle: boot-time `now` and `wall` since 1970, in nanoseconds, and pod lifecycles."""
 
     now: int
     wall: int
-    fates: PodFates
+    lifecycles: PodLifecycles
 
 
 class Collector:
-    """Both collectors and the thread that they run on.
+    """Both collectors and their thread.
 
-    `wake` is called when what `begin` asked for is done, `complain` with what nobody foresaw.
+    `wake` is called when a request of `begin` is done; `errors` gets unforeseen exceptions.
     """
 
     def __init__(
@@ -43,17 +44,17 @@ class Collector:
         config: EvictionConfig,
         *,
         wake: Callable[[], None] = lambda: None,
-        complain: Complain = to_stderr,
+        errors: ErrorReporter = STDERR,
     ) -> None:
         self._wake = wake
-        self._complain = complain
+        self._errors = errors
         self._containers = containers
         self._images = images
         self._config = config
         self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._lock = Lock()
-        self._outcomes: tuple[ReclaimOutcome, ...] | None = None
-        self._request = 0
+        self._outcomes: dict[Filesystem | None, tuple[ReclaimOutcome, ...]] = {}
+        self._requests: dict[Filesystem | None, int] = {}
         self._events: list[RecordEvent] = []
         self._image_failures = 0
         self._duties_due = {Reclaim.CONTAINERS: 0, Reclaim.IMAGES: 0}
@@ -62,35 +63,40 @@ class Collector:
 
     @property
     def image_records(self) -> Mapping[str, ImageRecord]:
-        """What is remembered of the images, for the state file."""
+        """The image records, for the state file."""
         return self._images.records
 
     def reconfigure(self, config: EvictionConfig) -> None:
-        """Obey another configuration from the next request on."""
+        """Use another configuration from the next request on."""
         self._config = config
         self._containers.policy = config.container_gc
         self._images.policy = config.image_gc
         self._images.decision_policy = config.policy
 
     def begin(self, decision: ReclaimNode, moment: NodeMoment) -> None:
-        """Start to free what the decision asks for; `progress` is `None` until it is done."""
+        """Start the reclaim of the decision; `progress` gives `None` until it is done."""
         with self._lock:
-            self._outcomes = None
-            self._request += 1
-            request = self._request
+            self._outcomes.pop(decision.device, None)
+            request = self._requests[decision.device] = self._requests.get(decision.device, 0) + 1
         problem = self._submit(lambda: self._reclaim(decision, moment, request))
         if problem:
+            failed = (ReclaimOutcome(action=a, error=problem, device=decision.device) for a in decision.actions)
             with self._lock:
-                self._outcomes = tuple(ReclaimOutcome(action=action, error=problem) for action in decision.actions)
+                self._outcomes[decision.device] = tuple(failed)
             self._wake()
 
     def progress(self) -> tuple[ReclaimOutcome, ...] | None:
-        """Give what became of the last `begin`, one outcome for each action; `None` while it is under way."""
+        """Give the outcomes of the last `begin` of each device, one for each action; `None` while none has ended."""
         with self._lock:
-            return self._outcomes
+            return tuple(outcome for each in self._outcomes.values() for outcome in each) if self._outcomes else None
+
+    def collecting(self) -> frozenset[Filesystem]:
+        """Give the devices for which a request of `begin` is running."""
+        with self._lock:
+            return frozenset(d for d in self._requests if d is not None and d not in self._outcomes)
 
     def perform_duties(self, moment: NodeMoment) -> None:
-        """Start the periodic collections that are due; call once a cycle. They never queue up behind each other."""
+        """Start the periodic collections that are due, unless earlier ones still run; call once a cycle."""
         with self._lock:
             due = [action for action, at in self._duties_due.items() if moment.now >= at]
             if not due or self._busy_with_duties:
@@ -100,8 +106,8 @@ class Collector:
         problem = self._submit(lambda: self._run_duties(due, moment))
         if problem:
             with self._lock:
-                self._busy_with_duties = False  # tried again when they are due again
-            self._complain("collect", problem)
+                self._busy_with_duties = False  # retried when they are due again
+            self._errors.report_error("collect", problem)
 
     def take_events(self) -> tuple[RecordEvent, ...]:
         """Give the events of collections since the last call."""
@@ -110,21 +116,21 @@ class Collector:
         return events
 
     def close(self, timeout_seconds: float = 5.0) -> None:
-        """Let the thread finish what it is at, for so long at the most."""
+        """End the thread after its current collection, waiting for at most `timeout_seconds`."""
         thread = self._thread
         if thread is not None:
             self._jobs.put(None)
             thread.join(timeout_seconds)
 
     def _submit(self, job: Callable[[], None]) -> str:
-        """Hand a job over; why it could not be, on a node that has no thread to give to the first one."""
+        """Queue a job; returns an error text if the thread cannot be started, as on a node without free PIDs."""
         if self._thread is None:
-            # A daemon thread: a runtime that hangs must not keep the process from ending.
+            # A daemon thread, so that a runtime that hangs does not keep the process from ending.
             thread = Thread(target=self._work, name="collect", daemon=True)
             try:
                 thread.start()
             except RuntimeError as error:
-                return f"no thread to collect with: {error}"
+                return f"cannot start the collector's thread: {error}"
             self._thread = thread
         self._jobs.put(job)
         return ""
@@ -133,23 +139,24 @@ class Collector:
         while (job := self._jobs.get()) is not None:
             try:
                 job()
-            except Exception as error:  # whatever it is: the next collection may do better
-                self._complain("collect", describe(error))
+            except Exception as error:  # unforeseen: reported, and the next collection is tried
+                self._errors.report_error("collect", describe(error))
 
     def _reclaim(self, decision: ReclaimNode, moment: NodeMoment, request: int) -> None:
-        outcomes = tuple(self._perform(action, decision, moment) for action in decision.actions)
+        device = decision.device
+        outcomes = tuple(replace(self._perform(action, decision, moment), device=device) for action in decision.actions)
         with self._lock:
-            # A request that was overtaken by another has no say.
-            if request == self._request:
-                self._outcomes = outcomes
+            # The outcome of a request that a later one for the same device replaced is dropped.
+            if request == self._requests[device]:
+                self._outcomes[device] = outcomes
         self._wake()
 
     def _perform(self, action: Reclaim, decision: ReclaimNode, moment: NodeMoment) -> ReclaimOutcome:
         try:
             if action is Reclaim.CONTAINERS:
-                return self._containers.collect(moment.fates, evict_terminated=True, wall=moment.wall)
+                return self._containers.collect(moment.lifecycles, evict_terminated=True, wall=moment.wall)
             return self._images.delete_unused(moment.now, decision.wanted_bytes)
-        except Exception as error:  # whatever it is: the eviction waits for an outcome
+        except Exception as error:  # unforeseen: the eviction needs an outcome
             return ReclaimOutcome(action=action, error=describe(error))
 
     def _run_duties(self, due: list[Reclaim], moment: NodeMoment) -> None:
@@ -165,13 +172,13 @@ class Collector:
                 self._busy_with_duties = False
 
     def _container_duty(self, moment: NodeMoment) -> tuple[RecordEvent, ...]:
-        outcome = self._containers.collect(moment.fates, evict_terminated=False, wall=moment.wall)
+        outcome = self._containers.collect(moment.lifecycles, evict_terminated=False, wall=moment.wall)
         if not outcome.error:
             return ()
         return (RecordEvent(type="Warning", reason="ContainerGCFailed", message=outcome.error),)
 
     def _image_duty(self, moment: NodeMoment) -> tuple[RecordEvent, ...]:
-        """Look at the images, and collect them if that is wanted; the first failure in a row is not told."""
+        """Update the image records and collect images if configured; the first failure in a row is not reported."""
         if self._config.reclaim_images is ImageReclaim.OFF or not image_gc.periodic_gc_enabled(self._config.image_gc):
             self._images.remember(moment.now)
             return ()

@@ -1,4 +1,4 @@
-"""Image records as plain values and back."""
+"""Encoding and decoding of image records."""
 
 import json
 
@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evictd.act.image_records import records_from_plain, records_to_plain
-from evictd.core.image_gc import ImageRecord
+from evictd.core.gc.image_gc import ImageRecord
+from evictd.daemon.store.checkpoint import records_from_plain, records_to_plain
 from evictd.errors import InputError
 
 RECORDS = st.dictionaries(st.text(), st.builds(ImageRecord, st.integers(), st.none() | st.integers()))

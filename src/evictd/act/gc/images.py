@@ -1,8 +1,8 @@
-"""How images are removed, and how the runtime is asked which of them somebody needs.
+"""Removes unused images, and finds which images are in use.
 
-Performs what `core.image_gc` chooses. A runtime removes an image that is in use, and even the one that sandboxes are made
-from, whenever it is told to: so what is needed is found out here before anything goes. In use is what any container,
-running or not, was made from or has mounted as a volume; a container's mounts never change and are asked for once.
+Performs the selections of `core.gc.image_gc`. A runtime removes an image that is in use, and even the image of sandboxes, so the
+images in use are determined here first: those from which any container, running or not, was created, and those mounted into
+containers as volumes. A container's mounts never change and are read once.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,24 +11,23 @@ from dataclasses import replace
 
 from evictd.clients.cri import CriClient, values
 from evictd.clients.cri.image_use import ImageUse
-from evictd.core import image_gc
-from evictd.core.config import ImageGCPolicy, Policy
-from evictd.core.decision import RecordEvent
-from evictd.core.image_gc import Candidate, Image, ImageListing, ImageRecord, Sweep
-from evictd.core.observation import Reclaim, ReclaimOutcome
-from evictd.core.stats import FsStats
+from evictd.core.gc import image_gc
+from evictd.core.gc.image_gc import Candidate, Image, ImageListing, ImageRecord, Sweep
+from evictd.core.model.config import ImageGCPolicy, Policy
+from evictd.core.model.decision import RecordEvent
+from evictd.core.model.observation import Reclaim, ReclaimOutcome
+from evictd.core.model.stats import FsStats
 from evictd.errors import EvictdError, RuntimeNotFoundError, RuntimeRefusedError, RuntimeUnavailableError
 
 ReadImageFs = Callable[[], FsStats | None]
-"""Gives the filesystem that holds the images as it is now; `None` where it cannot be read."""
+"""Reads the current statistics of the filesystem that holds the images; `None` if it cannot be read."""
 
 
 class ImageCollector:
-    """Keeps the records of one runtime's images and removes some; blocks while it works.
+    """Keeps the records of one runtime's images and removes images; blocking.
 
-    `image_client` is needed where images are served by another endpoint than pods (`imageServiceEndpoint`).
-    `records` are what an earlier run of the daemon has learned on the same boot; `running_since` is when the first run
-    began, on the same clock as every `now`.
+    `image_client` is the client of `imageServiceEndpoint` if that differs from the runtime's. `records` are those of previous
+    runs on the same boot; `running_since` is the start of the first run, on the same clock as every `now`.
     """
 
     def __init__(
@@ -55,7 +54,7 @@ class ImageCollector:
         self.records: Mapping[str, ImageRecord] = dict(records or {})
 
     def detect(self, now: int) -> ImageListing:
-        """Look at the images and bring the records up to date; raises the runtime errors of `evictd.errors`."""
+        """List the images and update the records; raises the runtime errors of `evictd.errors`."""
         containers = self._client.list_containers()
         listing = ImageListing(
             images=tuple(sorted(map(_image, self._image_client.list_images()), key=lambda image: image.id)),
@@ -66,15 +65,15 @@ class ImageCollector:
         return listing
 
     def remember(self, now: int) -> None:
-        """Bring the records up to date if the runtime answers; otherwise the next time does."""
+        """Update the records if the runtime answers; otherwise a later call does."""
         with suppress(EvictdError):
             self.detect(now)
 
     def delete_unused(self, now: int, wanted: int | None = None) -> ReclaimOutcome:
-        """Free what eviction asks for (`DeleteUnusedImages`): so many bytes, or all that is unused.
+        """Free `wanted` bytes, or delete all unused images if it is `None` (`DeleteUnusedImages`).
 
-        `freed_bytes` is what the filesystem gained, where that can be read: images share layers, so their sizes add up
-        to more than comes back, and eviction would wait for bytes that never come.
+        `freed_bytes` is the filesystem's gain in available bytes if that can be read. Images share layers, so the sum of their
+        sizes would be too large, and eviction would wait for bytes that never become available.
         """
         try:
             sweep = image_gc.free_space(
@@ -89,7 +88,7 @@ class ImageCollector:
         return outcome if before is None or after is None else replace(outcome, freed_bytes=max(0, after - before))
 
     def collect_garbage(self, now: int) -> tuple[ReclaimOutcome, tuple[RecordEvent, ...]]:
-        """Do the periodic duty (`GarbageCollect`): what is too old, then from above the high to the low percentage."""
+        """Run the periodic collection (`GarbageCollect`): delete old images, then free space down to the low percentage."""
         try:
             candidates = self._candidates(now)
             aged = self._perform(image_gc.free_old_images(candidates, self.policy, now, self._running_since))
@@ -132,7 +131,7 @@ class ImageCollector:
             try:
                 self._image_client.remove_image(image.id)
             except RuntimeUnavailableError as error:
-                return sweep.after(str(error))  # whoever does not answer will not answer for the next image either
+                return sweep.after(str(error))  # an unavailable runtime cannot remove the next image either
             except EvictdError as error:
                 sweep = sweep.after(str(error))
             else:
@@ -140,8 +139,8 @@ class ImageCollector:
                 self.records = {key: record for key, record in self.records.items() if key != image.id}
         return sweep
 
-    def _mounted_images(self, containers: tuple[values.Container, ...]) -> frozenset[str]:
-        """Images that are mounted into containers as volumes, by name or id."""
+    def _mounted_images(self, containers: tuple[values.CriContainer, ...]) -> frozenset[str]:
+        """Give the names or ids of images that are mounted into containers as volumes."""
         for gone in self._mounted.keys() - {row.id for row in containers}:
             del self._mounted[gone]
         for row in containers:
@@ -155,10 +154,10 @@ class ImageCollector:
         except RuntimeNotFoundError as error:
             if self.decision_policy is Policy.KUBELET:
                 raise RuntimeRefusedError(f"get container status: {error}") from error
-            return frozenset()  # it has vanished since it was listed, and its mounts with it
+            return frozenset()  # it has been removed since it was listed
 
     def _images_of_sandboxes(self) -> frozenset[str]:
-        """Ids and names of the images that sandboxes were, and will be, made from."""
+        """Give ids and names of the images that present and new sandboxes are made from."""
         rows = self._client.list_sandboxes()
         for gone in self._sandbox_images.keys() - {row.id for row in rows}:
             del self._sandbox_images[gone]
@@ -173,10 +172,10 @@ class ImageCollector:
         try:
             return self._use.image_of_sandbox(sandbox_id)
         except RuntimeRefusedError:
-            return ""  # gone, or too broken to say; what new sandboxes need is protected all the same
+            return ""  # removed or broken; the image of new sandboxes is protected anyway
 
 
-def _image(row: values.Image) -> Image:
+def _image(row: values.CriImage) -> Image:
     return Image(id=row.id, size=row.size_bytes, pinned=row.pinned, names=(*row.repo_tags, *row.repo_digests))
 
 

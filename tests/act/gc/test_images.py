@@ -1,4 +1,4 @@
-"""Removing images on a real containerd of every version that can be had."""
+"""Removing images on a real containerd of every available version."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from evictd.act.collect_images import ImageCollector
+from evictd.act.gc.images import ImageCollector
 from evictd.clients.cri.image_use import ImageUse
-from evictd.core.config import ImageGCPolicy
-from evictd.core.duration import MINUTE, SECOND
-from evictd.core.image_gc import ImageRecord
-from evictd.core.stats import FsStats
+from evictd.core.gc.image_gc import ImageRecord
+from evictd.core.model.config import ImageGCPolicy
+from evictd.core.model.stats import FsStats
+from evictd.core.units.duration import MINUTE, SECOND
 from evictd.demo.images import BUSYBOX, PAUSE, ImageRecipe
 from evictd.demo.node import DisposableNode
 from evictd.demo.pods import ContainerRecipe, PodRecipe
@@ -30,7 +30,7 @@ Maker = Callable[..., ImageCollector]
 
 @pytest.fixture
 def images(each_node: DisposableNode) -> DisposableNode:
-    """A node with pause, busybox, a, b and c, whatever the last test has removed."""
+    """A node with pause, busybox, a, b and c, restored after the previous test."""
     each_node.import_images(RECIPES)
     assert wait_for(lambda: {A, B, C, PAUSE, BUSYBOX} <= tags(each_node))
     return each_node
@@ -65,7 +65,7 @@ def free_bytes(node: DisposableNode) -> int:
     return found.f_bavail * found.f_frsize
 
 
-def test_all_that_is_unused_goes_and_its_space_is_back(images: DisposableNode, make: Maker) -> None:
+def test_all_unused_images_are_removed_and_their_space_is_free(images: DisposableNode, make: Maker) -> None:
     before = free_bytes(images)
     outcome = make().delete_unused(NOW)
     assert (outcome.removed, outcome.error) == (4, "")
@@ -74,7 +74,7 @@ def test_all_that_is_unused_goes_and_its_space_is_back(images: DisposableNode, m
     assert free_bytes(images) - before > 9 * MIB
 
 
-def test_what_was_freed_is_what_the_filesystem_gained(each_node: DisposableNode, images: DisposableNode) -> None:
+def test_freed_bytes_are_the_filesystems_gain(each_node: DisposableNode, images: DisposableNode) -> None:
     use = ImageUse(images.endpoint)
     collector = ImageCollector(
         images.client,
@@ -117,7 +117,7 @@ def test_kept_images_stay(images: DisposableNode, make: Maker) -> None:
     assert tags(images) == {PAUSE, BUSYBOX, A, B}
 
 
-def test_all_tags_of_an_image_go_unless_one_of_them_is_kept(images: DisposableNode, make: Maker) -> None:
+def test_all_tags_of_an_image_are_removed_unless_one_is_kept(images: DisposableNode, make: Maker) -> None:
     images.containerd.ctr("images", "tag", A, "localhost/precious:1")
     assert wait_for(lambda: "localhost/precious:1" in tags(images))
     make(keep=("localhost/precious",)).delete_unused(NOW)
@@ -126,7 +126,7 @@ def test_all_tags_of_an_image_go_unless_one_of_them_is_kept(images: DisposableNo
     assert tags(images) == {PAUSE}
 
 
-def test_a_dangling_image_goes(images: DisposableNode, make: Maker) -> None:
+def test_a_dangling_image_is_removed(images: DisposableNode, make: Maker) -> None:
     dangling = image_id(images, A)
     images.containerd.ctr("images", "rm", A)
     assert wait_for(lambda: A not in tags(images))
@@ -134,7 +134,7 @@ def test_a_dangling_image_goes(images: DisposableNode, make: Maker) -> None:
     assert dangling not in {image.id for image in images.client.list_images()}
 
 
-def test_a_pinned_image_stays_where_the_runtime_knows_of_pinning(images: DisposableNode, make: Maker) -> None:
+def test_a_pinned_image_stays_if_the_runtime_supports_pinning(images: DisposableNode, make: Maker) -> None:
     if images.client.version().runtime_version.startswith("1.6"):
         pytest.skip("containerd 1.6 has no pinned images")
     images.containerd.ctr("images", "label", A, "io.cri-containerd.pinned=pinned")
@@ -144,7 +144,9 @@ def test_a_pinned_image_stays_where_the_runtime_knows_of_pinning(images: Disposa
     images.client.remove_image(A)
 
 
-def test_enough_is_enough_and_the_least_recently_used_goes_first(images: DisposableNode, make: Maker) -> None:
+def test_removal_stops_when_enough_is_free_and_starts_with_the_least_recently_used(
+    images: DisposableNode, make: Maker
+) -> None:
     stamps = {A: 30, B: 10, C: 20, BUSYBOX: 40}
     records = {image_id(images, name): ImageRecord(1, at * SECOND) for name, at in stamps.items()}
     outcome = make(records=records).delete_unused(NOW, wanted=6 * MIB)
@@ -153,7 +155,7 @@ def test_enough_is_enough_and_the_least_recently_used_goes_first(images: Disposa
     assert make(records=records).delete_unused(NOW, wanted=0).removed == 0
 
 
-def test_a_young_image_is_spared_by_eviction(images: DisposableNode, make: Maker) -> None:
+def test_a_young_image_is_skipped_by_eviction(images: DisposableNode, make: Maker) -> None:
     collector = make(min_age=2 * MINUTE)
     assert collector.delete_unused(NOW).removed == 0
     assert collector.delete_unused(NOW + 2 * MINUTE - 1).removed == 0
@@ -168,7 +170,7 @@ def test_records_survive_the_collector(images: DisposableNode, make: Maker) -> N
     assert second.delete_unused(NOW + 2 * MINUTE).removed == 4
 
 
-def test_a_full_filesystem_is_no_hindrance(images: DisposableNode, make: Maker) -> None:
+def test_a_full_filesystem_does_not_prevent_removal(images: DisposableNode, make: Maker) -> None:
     ballast = images.containerd.root / "ballast"
     try:
         with ballast.open("wb") as handle, suppress(OSError):
@@ -181,7 +183,7 @@ def test_a_full_filesystem_is_no_hindrance(images: DisposableNode, make: Maker) 
     assert (outcome.removed, outcome.error) == (4, "")
 
 
-def test_the_periodic_duty_frees_down_to_the_low_percentage(images: DisposableNode, make: Maker) -> None:
+def test_the_periodic_collection_frees_down_to_the_low_percentage(images: DisposableNode, make: Maker) -> None:
     calm = FsStats(capacity_bytes=100 * MIB, available_bytes=16 * MIB)
     assert make(calm).collect_garbage(NOW)[0].removed == 0
     # 10 MiB are free of 100: 85 % is passed, and to 80 % it takes 10 MiB, which is two images of 5.
@@ -193,7 +195,7 @@ def test_the_periodic_duty_frees_down_to_the_low_percentage(images: DisposableNo
     assert tags(images) == {PAUSE, BUSYBOX, C}
 
 
-def test_too_little_to_free_is_an_event_in_the_kubelets_words(images: DisposableNode, make: Maker) -> None:
+def test_too_little_to_free_is_an_event_with_the_kubelets_text(images: DisposableNode, make: Maker) -> None:
     outcome, events = make(FsStats(capacity_bytes=1 << 40, available_bytes=0)).collect_garbage(NOW)
     assert [event.reason for event in events] == ["FreeDiskSpaceFailed"]
     assert "Insufficient free disk space on the node's image filesystem (100% of 1.0 TiB used)" in outcome.error
@@ -204,7 +206,7 @@ def test_too_little_to_free_is_an_event_in_the_kubelets_words(images: Disposable
 @pytest.mark.parametrize(
     ("fs", "reasons"), [(None, []), (FsStats(capacity_bytes=0, available_bytes=0), ["InvalidDiskCapacity"])]
 )
-def test_a_filesystem_of_unknown_size_is_an_error_and_nothing_goes(
+def test_a_filesystem_of_unknown_size_is_an_error_and_nothing_is_removed(
     images: DisposableNode, make: Maker, fs: FsStats | None, reasons: list[str]
 ) -> None:
     outcome, events = make(fs).collect_garbage(NOW)
@@ -213,7 +215,7 @@ def test_a_filesystem_of_unknown_size_is_an_error_and_nothing_goes(
     assert {A, B, C} <= tags(images)
 
 
-def test_what_is_older_than_the_maximum_age_goes_without_any_pressure(images: DisposableNode, make: Maker) -> None:
+def test_images_older_than_the_maximum_age_are_removed_without_pressure(images: DisposableNode, make: Maker) -> None:
     calm = FsStats(capacity_bytes=100 * MIB, available_bytes=90 * MIB)
     used = {A: NOW - 11 * MINUTE, B: NOW - 9 * MINUTE, C: NOW - MINUTE, BUSYBOX: NOW}
     records = {image_id(images, name): ImageRecord(1, at) for name, at in used.items()}
@@ -222,7 +224,7 @@ def test_what_is_older_than_the_maximum_age_goes_without_any_pressure(images: Di
     assert A not in tags(images)
 
 
-def test_a_runtime_that_is_away_is_one_error(make_node: Callable[..., DisposableNode]) -> None:
+def test_an_unavailable_runtime_is_one_error(make_node: Callable[..., DisposableNode]) -> None:
     node = make_node()
     use = ImageUse(node.endpoint)
     collector = ImageCollector(node.client, use, ImageGCPolicy(), image_fs=lambda: None, running_since=0)

@@ -1,4 +1,4 @@
-"""The collectors' thread, on a real containerd: it never blocks the loop, and its duties come due by `now` alone."""
+"""The collectors' thread on a real containerd: it never blocks the loop, and periods are counted by `now`."""
 
 import threading
 import time
@@ -6,25 +6,26 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from evictd.act.collect import Collector, NodeMoment
-from evictd.act.collect_containers import ContainerCollector
-from evictd.act.collect_images import ImageCollector
-from evictd.act.log_files import PodLogs
+from evictd.act.gc.collector import Collector, NodeMoment
+from evictd.act.gc.containers import ContainerCollector
+from evictd.act.gc.images import ImageCollector
+from evictd.act.logs import PodLogs
 from evictd.clients.cri import CriClient
 from evictd.clients.cri.image_use import ImageUse
-from evictd.core.config import EvictionConfig, ImageGCPolicy, ImageReclaim
-from evictd.core.container_gc import PodFate, PodFates
-from evictd.core.decision import ReclaimNode
-from evictd.core.duration import MINUTE
-from evictd.core.observation import Reclaim, ReclaimOutcome
-from evictd.core.quantity import of_bytes
-from evictd.core.signal import Signal
-from evictd.core.stats import FsStats
-from evictd.core.threshold import Threshold, ThresholdValue
+from evictd.core.gc.container_gc import PodLifecycle, PodLifecycles
+from evictd.core.model.config import EvictionConfig, ImageGCPolicy, ImageReclaim
+from evictd.core.model.decision import ReclaimNode
+from evictd.core.model.observation import Reclaim, ReclaimOutcome
+from evictd.core.model.signal import Signal
+from evictd.core.model.stats import FsStats
+from evictd.core.model.threshold import Threshold, ThresholdValue
+from evictd.core.units.duration import MINUTE
+from evictd.core.units.quantity import of_bytes
 from evictd.demo.images import ImageRecipe
 from evictd.demo.node import DisposableNode
 from evictd.demo.pods import PodRecipe
 from evictd.demo.tool import wait_for
+from tests.recorded_errors import RecordedErrors
 from tests.threads import no_thread_to_give
 
 pytestmark = [pytest.mark.root, pytest.mark.containerd]
@@ -56,8 +57,8 @@ def make(node: DisposableNode) -> Iterator[Maker]:
     use.close()
 
 
-def moment(now: int, fates: dict[str, PodFate] | None = None) -> NodeMoment:
-    return NodeMoment(now=now, wall=time.time_ns(), fates=PodFates(by_uid=fates or {}))
+def moment(now: int, lifecycles: dict[str, PodLifecycle] | None = None) -> NodeMoment:
+    return NodeMoment(now=now, wall=time.time_ns(), lifecycles=PodLifecycles(by_uid=lifecycles or {}))
 
 
 def outcomes(collector: Collector) -> tuple[ReclaimOutcome, ...]:
@@ -69,13 +70,15 @@ def tags(node: DisposableNode) -> set[str]:
     return {tag for image in node.client.list_images() for tag in image.repo_tags}
 
 
-def test_containers_go_first_so_that_their_images_go_in_the_same_request(node: DisposableNode, make: Maker) -> None:
+def test_containers_are_removed_first_so_that_the_same_request_removes_their_images(
+    node: DisposableNode, make: Maker
+) -> None:
     node.import_images([APP])
     pod = node.run_pod(PodRecipe(name="web"))
     node.client.stop_container(pod.container_id, 0)
     node.client.stop_sandbox(pod.sandbox_id)
     collector = make()
-    collector.begin(BOTH, moment(MINUTE, {pod.uid: PodFate.TERMINATED}))
+    collector.begin(BOTH, moment(MINUTE, {pod.uid: PodLifecycle.TERMINATED}))
     done = outcomes(collector)
     assert [(outcome.action, outcome.error) for outcome in done] == [(Reclaim.CONTAINERS, ""), (Reclaim.IMAGES, "")]
     assert done[0].removed == 1
@@ -83,7 +86,7 @@ def test_containers_go_first_so_that_their_images_go_in_the_same_request(node: D
     node.import_images([])
 
 
-def test_only_what_is_asked_for_is_collected(node: DisposableNode, make: Maker) -> None:
+def test_only_the_requested_actions_are_performed(node: DisposableNode, make: Maker) -> None:
     node.import_images([APP])
     collector = make()
     collector.begin(ReclaimNode(actions=(Reclaim.CONTAINERS,), threshold=THRESHOLD), moment(MINUTE))
@@ -95,11 +98,11 @@ def test_the_loop_is_never_blocked_by_a_runtime_that_does_not_answer(node: Dispo
     answered = threading.Event()
 
     class Slow(CriClient):
-        """Answers when it is told to."""
+        """Blocks until the test releases it."""
 
-        def list_sandboxes(self):  # type: ignore[no-untyped-def]
+        def list_sandboxes(self, uid=""):  # type: ignore[no-untyped-def]
             answered.wait(20)
-            return super().list_sandboxes()
+            return super().list_sandboxes(uid)
 
     with Slow(node.endpoint) as client:
         collector = make(client)
@@ -110,7 +113,7 @@ def test_the_loop_is_never_blocked_by_a_runtime_that_does_not_answer(node: Dispo
         assert len(outcomes(collector)) == 2
 
 
-def test_duties_come_due_by_now(node: DisposableNode, make: Maker) -> None:
+def test_periodic_collections_are_due_by_now(node: DisposableNode, make: Maker) -> None:
     collector = make()
 
     def events_at(now: int) -> list[str]:
@@ -130,7 +133,7 @@ def test_duties_come_due_by_now(node: DisposableNode, make: Maker) -> None:
     node.import_images([])
 
 
-def test_off_means_that_no_image_ever_goes_and_records_are_kept_all_the_same(node: DisposableNode, make: Maker) -> None:
+def test_off_removes_no_image_but_keeps_the_records(node: DisposableNode, make: Maker) -> None:
     node.import_images([APP])
     collector = make(reclaim_images=ImageReclaim.OFF)
     collector.perform_duties(moment(MINUTE))
@@ -138,7 +141,7 @@ def test_off_means_that_no_image_ever_goes_and_records_are_kept_all_the_same(nod
     assert APP.reference in tags(node)
 
 
-def test_a_failing_container_duty_is_told_each_time(make: Maker, make_node: Callable[..., DisposableNode]) -> None:
+def test_each_failing_container_collection_is_an_event(make: Maker, make_node: Callable[..., DisposableNode]) -> None:
     gone = make_node()
     gone.containerd.kill()
     with CriClient(gone.endpoint) as client:
@@ -149,7 +152,7 @@ def test_a_failing_container_duty_is_told_each_time(make: Maker, make_node: Call
         assert [event.reason for event in collector.take_events()] == ["ContainerGCFailed"]
 
 
-def test_containers_off_means_that_no_duty_touches_them(make: Maker, make_node: Callable[..., DisposableNode]) -> None:
+def test_containers_off_means_no_periodic_collection(make: Maker, make_node: Callable[..., DisposableNode]) -> None:
     gone = make_node()
     gone.containerd.kill()
     with CriClient(gone.endpoint) as client:
@@ -160,7 +163,7 @@ def test_containers_off_means_that_no_duty_touches_them(make: Maker, make_node: 
         assert collector.take_events() == ()
 
 
-def test_another_configuration_counts_from_the_next_request_on(node: DisposableNode, make: Maker) -> None:
+def test_another_configuration_applies_from_the_next_request(node: DisposableNode, make: Maker) -> None:
     node.import_images([APP])
     collector = make()
     collector.reconfigure(EvictionConfig(image_gc=ImageGCPolicy(min_age=0, keep=("localhost/*",))))
@@ -168,7 +171,7 @@ def test_another_configuration_counts_from_the_next_request_on(node: DisposableN
     assert [outcome.removed for outcome in outcomes(collector)] == [0, 0]
 
 
-def test_a_request_that_was_overtaken_has_no_say(node: DisposableNode, make: Maker) -> None:
+def test_the_outcome_of_a_replaced_request_is_dropped(node: DisposableNode, make: Maker) -> None:
     node.import_images([APP])
     collector = make()
     collector.begin(BOTH, moment(MINUTE))
@@ -177,23 +180,23 @@ def test_a_request_that_was_overtaken_has_no_say(node: DisposableNode, make: Mak
     node.import_images([])
 
 
-def test_what_nobody_foresaw_is_told_of_and_each_request_has_its_outcomes(node: DisposableNode) -> None:
+def test_an_unforeseen_exception_is_reported_and_each_request_has_outcomes(node: DisposableNode) -> None:
     def stumble() -> FsStats | None:
         raise LookupError("no such thing")
 
-    complaints: list[tuple[str, str]] = []
+    errors = RecordedErrors()
     eviction, use = EvictionConfig(), ImageUse(node.endpoint)
     collector = Collector(
         ContainerCollector(node.client, eviction.container_gc, PodLogs(node.log_folder)),
         ImageCollector(node.client, use, eviction.image_gc, image_fs=stumble, running_since=0),
         eviction,
-        complain=lambda source, detail: complaints.append((source, detail)),
+        errors=errors,
     )
     try:
         collector.perform_duties(moment(MINUTE))
-        assert wait_for(lambda: bool(complaints))
-        assert complaints[0][0] == "collect"
-        assert complaints[0][1].startswith("unforeseen: LookupError: no such thing")
+        assert wait_for(lambda: bool(errors))
+        assert errors[0][0] == "collect"
+        assert errors[0][1].startswith("unforeseen: LookupError: no such thing")
         collector.begin(BOTH, moment(MINUTE))
         done = outcomes(collector)
         assert [(outcome.action, outcome.error.partition(" (")[0]) for outcome in done] == [
@@ -213,12 +216,12 @@ def test_a_closed_collector_has_no_thread(make: Maker) -> None:
     assert not [thread for thread in threading.enumerate() if thread.name == "collect"]
 
 
-def test_a_node_without_a_thread_to_give_is_told_and_the_next_request_may_find_one(make: Maker) -> None:
-    """The loop goes on: nobody waits for a collection that never began."""
-    told: list[str] = []
+def test_a_thread_that_cannot_start_is_reported_and_retried(make: Maker) -> None:
+    """The request gets an outcome at once, so the eviction does not wait."""
+    errors = RecordedErrors()
     collector = make()
-    collector._complain = lambda source, detail: told.append(f"{source}: {detail}")
-    problem = "no thread to collect with: can't start new thread"
+    collector._errors = errors
+    problem = "cannot start the collector's thread: can't start new thread"
     with no_thread_to_give():
         collector.begin(BOTH, moment(MINUTE))
         assert [(each.action, each.error) for each in collector.progress() or ()] == [
@@ -227,6 +230,6 @@ def test_a_node_without_a_thread_to_give_is_told_and_the_next_request_may_find_o
         ]
         collector.perform_duties(moment(MINUTE))
         collector.perform_duties(moment(MINUTE))
-    assert told == [f"collect: {problem}"]
+    assert errors == [("collect", problem)]
     collector.begin(BOTH, moment(2 * MINUTE))
     assert [each.error for each in outcomes(collector)] == ["", ""]

@@ -1,43 +1,21 @@
-"""What does the node report about itself, and where does that go without an API server?
+"""Writes the node's pressure conditions to a JSON file, for nodes without an API server.
 
 The three pressure conditions in Kubernetes' own form, with the kubelet's reasons and messages (kubelet
 `nodestatus/setters.go`, spec 6.6), in one JSON file that is replaced atomically. `lastTransitionTime` moves only when
-a status changes; the heartbeat moves with every report. What was written survives a restart, so that a restart is no
-transition.
+a status changes; the heartbeat moves with every report. The file is read at start, so that a restart is
+no transition.
 """
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from evictd.core.decision import RecordEvent
-from evictd.core.duration import SECOND
-from evictd.core.signal import NodeCondition
-
-CONDITION_TEXTS = {
-    (NodeCondition.MEMORY_PRESSURE, True): (
-        "KubeletHasInsufficientMemory",
-        "kubelet has insufficient memory available",
-    ),
-    (NodeCondition.MEMORY_PRESSURE, False): ("KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
-    (NodeCondition.DISK_PRESSURE, True): ("KubeletHasDiskPressure", "kubelet has disk pressure"),
-    (NodeCondition.DISK_PRESSURE, False): ("KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
-    (NodeCondition.PID_PRESSURE, True): ("KubeletHasInsufficientPID", "kubelet has insufficient PID available"),
-    (NodeCondition.PID_PRESSURE, False): ("KubeletHasSufficientPID", "kubelet has sufficient PID available"),
-}
-
-TRANSITION_REASONS = {
-    (NodeCondition.MEMORY_PRESSURE, True): "NodeHasInsufficientMemory",
-    (NodeCondition.MEMORY_PRESSURE, False): "NodeHasSufficientMemory",
-    (NodeCondition.DISK_PRESSURE, True): "NodeHasDiskPressure",
-    (NodeCondition.DISK_PRESSURE, False): "NodeHasNoDiskPressure",
-    (NodeCondition.PID_PRESSURE, True): "NodeHasInsufficientPID",
-    (NodeCondition.PID_PRESSURE, False): "NodeHasSufficientPID",
-}
-"""The reason of the event that goes with a transition (spec 6.2)."""
+from evictd.codec.times import rfc3339
+from evictd.core.model.condition_text import condition_text, transition_events
+from evictd.core.model.decision import RecordEvent
+from evictd.core.model.signal import NodeCondition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +33,7 @@ class ReportedCondition:
 def transitions(
     before: Mapping[NodeCondition, ReportedCondition], active: Iterable[NodeCondition], wall: int
 ) -> dict[NodeCondition, ReportedCondition]:
-    """Bring every condition up to date; reason, message and transition time change only with the status."""
+    """Update every condition; reason, message and transition time change only with the status."""
     pressing, heartbeat = frozenset(active), rfc3339(wall)
     after = {}
     for condition in NodeCondition:
@@ -63,7 +41,7 @@ def transitions(
         if known is not None and known.status is status:
             after[condition] = replace(known, last_heartbeat_time=heartbeat)
             continue
-        reason, message = CONDITION_TEXTS[condition, status]
+        reason, message = condition_text(condition, status)
         after[condition] = ReportedCondition(
             type=condition,
             status=status,
@@ -75,28 +53,8 @@ def transitions(
     return after
 
 
-def transition_events(
-    before: Mapping[NodeCondition, ReportedCondition], after: Mapping[NodeCondition, ReportedCondition], node: str
-) -> tuple[RecordEvent, ...]:
-    """List the node events that these transitions call for; the first report ever is a transition as well."""
-    changed = [c for c in after.values() if c.type not in before or before[c.type].status is not c.status]
-    return tuple(
-        RecordEvent(
-            type="Normal",
-            reason=(reason := TRANSITION_REASONS[condition.type, condition.status]),
-            message=f"Node {node} status is now: {reason}",
-        )
-        for condition in changed
-    )
-
-
-def rfc3339(wall: int) -> str:
-    """Write nanoseconds since the epoch as Kubernetes' `metav1.Time`."""
-    return datetime.fromtimestamp(wall // SECOND, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 class ConditionsFile:
-    """Report on a node without an API server; `replace_file` puts a new content in place, later or at once."""
+    """Reports the conditions of a standalone node; `replace_file` replaces the file's content, immediately or later."""
 
     def __init__(self, path: Path, *, node: str, replace_file: Callable[[Path, bytes], object]) -> None:
         self.reported: dict[NodeCondition, ReportedCondition] = _read(path)
@@ -105,14 +63,18 @@ class ConditionsFile:
         self._replace_file = replace_file
 
     def report(self, active: Iterable[NodeCondition], wall: int) -> tuple[RecordEvent, ...]:
-        """Write the conditions, heartbeat included, and give the events that go with what changed."""
+        """Write the conditions with a new heartbeat, and return the events of the transitions."""
         before, self.reported = self.reported, transitions(self.reported, active, wall)
         self._replace_file(self._path, encode_conditions(self.reported.values()))
-        return transition_events(before, self.reported, self._node)
+        return transition_events(_statuses(before), _statuses(self.reported), self._node)
+
+
+def _statuses(conditions: Mapping[NodeCondition, ReportedCondition]) -> dict[NodeCondition, bool]:
+    return {condition: reported.status for condition, reported in conditions.items()}
 
 
 def encode_conditions(conditions: Iterable[ReportedCondition]) -> bytes:
-    """Write conditions as the list that a node's status has."""
+    """Encode conditions as in a node's `status.conditions`."""
     entries = [
         {
             "type": condition.type.value,
@@ -128,7 +90,7 @@ def encode_conditions(conditions: Iterable[ReportedCondition]) -> bytes:
 
 
 def _read(path: Path) -> dict[NodeCondition, ReportedCondition]:
-    """Take up what an earlier run reported; a file that says nothing usable counts as none."""
+    """Read what the previous run reported; a missing or damaged file counts as none."""
     try:
         entries: Sequence[Mapping[str, Any]] = json.loads(path.read_bytes())["conditions"]
         found = [

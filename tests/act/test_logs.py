@@ -1,4 +1,4 @@
-"""Removing logs below one folder, and nothing that a link in there points to."""
+"""Removal of logs below one directory; targets of symlinks stay."""
 
 import os
 import subprocess
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from evictd.act.log_files import SETTLED, PodLogs
-from evictd.core.duration import SECOND
+from evictd.act.logs import SETTLED, PodLogs
+from evictd.core.units.duration import SECOND
 from evictd.errors import NodeError
 from tests.act.test_trees import dig
 from tests.mounted import tmpfs
@@ -24,7 +24,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def outside(tmp_path: Path) -> Path:
-    """What must survive everything."""
+    """Files that must survive every test."""
     folder = tmp_path / "outside"
     folder.mkdir()
     (folder / "0.log").write_text("precious")
@@ -37,7 +37,7 @@ def write(path: Path) -> Path:
     return path
 
 
-def test_a_containers_log_goes_with_its_rotated_ones(root: Path) -> None:
+def test_a_containers_log_is_removed_with_its_rotated_ones(root: Path) -> None:
     folder = root / "ns_web_u" / "main"
     for name in ("0.log", "0.log.20240101-000000.gz", "0.log.tmp", "1.log", "10.log"):
         write(folder / name)
@@ -46,12 +46,12 @@ def test_a_containers_log_goes_with_its_rotated_ones(root: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["", "/", "/etc/passwd", "relative/0.log", "{root}", "{root}/../outside/0.log"])
-def test_a_log_elsewhere_is_not_ours(root: Path, outside: Path, path: str) -> None:
+def test_a_log_outside_the_directory_is_not_removed(root: Path, outside: Path, path: str) -> None:
     PodLogs(root).remove_container_log(path.replace("{root}", str(root)))
     assert (outside / "0.log").exists()
 
 
-def test_a_log_that_is_gone_has_been_removed(root: Path) -> None:
+def test_a_missing_log_counts_as_removed(root: Path) -> None:
     PodLogs(root).remove_container_log(str(root / "ns_web_u/main/0.log"))
     assert list(root.iterdir()) == []
 
@@ -64,7 +64,7 @@ def test_no_link_on_the_way_to_a_log_is_followed(root: Path, outside: Path) -> N
     assert (outside / "0.log").exists()
 
 
-def test_a_log_that_is_a_link_goes_and_its_target_stays(root: Path, outside: Path) -> None:
+def test_a_log_that_is_a_link_is_removed_and_its_target_stays(root: Path, outside: Path) -> None:
     link = root / "ns_web_u/main/0.log"
     link.parent.mkdir(parents=True)
     link.symlink_to(outside / "0.log")
@@ -73,7 +73,7 @@ def test_a_log_that_is_a_link_goes_and_its_target_stays(root: Path, outside: Pat
     assert (outside / "0.log").exists()
 
 
-def test_a_pods_directory_goes_with_all_that_is_in_it_but_no_links_target(root: Path, outside: Path) -> None:
+def test_a_pods_directory_is_removed_but_no_links_target(root: Path, outside: Path) -> None:
     write(root / "ns_web_u/main/0.log")
     (root / "ns_web_u/way-out").symlink_to(outside)
     PodLogs(root).remove_directory("ns_web_u")
@@ -90,7 +90,7 @@ def test_a_directory_that_is_a_link_is_refused(root: Path, outside: Path) -> Non
 
 
 @pytest.mark.root
-def test_what_is_mounted_below_a_log_directory_is_told_and_stays(tmp_path: Path) -> None:
+def test_a_mount_below_a_log_directory_is_an_error_and_stays(tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("needs root to mount")
     with tmpfs(tmp_path / "disk") as disk:
@@ -102,7 +102,7 @@ def test_what_is_mounted_below_a_log_directory_is_told_and_stays(tmp_path: Path)
         assert (disk / "outside/0.log").exists()
 
 
-def test_a_log_directory_deeper_than_any_stack_goes(root: Path) -> None:
+def test_a_log_directory_deeper_than_any_stack_is_removed(root: Path) -> None:
     (root / "ns_web_u").mkdir()
     dig(root / "ns_web_u", 2000)
     try:
@@ -128,11 +128,11 @@ def test_only_directories_that_have_settled_are_named(root: Path, outside: Path)
     assert PodLogs(root).settled_names(NOW) == ("old",)
 
 
-def test_no_folder_has_no_names(tmp_path: Path) -> None:
+def test_a_missing_directory_has_no_names(tmp_path: Path) -> None:
     assert PodLogs(tmp_path / "missing").settled_names(NOW) == ()
 
 
-def test_only_dangling_links_go(root: Path, outside: Path, tmp_path: Path) -> None:
+def test_only_dangling_links_are_removed(root: Path, outside: Path, tmp_path: Path) -> None:
     links = tmp_path / "containers"
     links.mkdir()
     (links / "good.log").symlink_to(outside / "0.log")

@@ -1,4 +1,4 @@
-"""Removing dead containers, sandboxes and logs on a real containerd of every version that can be had."""
+"""Removing dead containers, sandboxes and logs on a real containerd of every available version."""
 
 import os
 import shutil
@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from evictd.act.collect_containers import ContainerCollector
-from evictd.act.log_files import SETTLED, PodLogs
-from evictd.core.config import ContainerGCPolicy
-from evictd.core.container_gc import PodFate, PodFates
-from evictd.core.duration import HOUR
-from evictd.core.observation import ReclaimOutcome
+from evictd.act.gc.containers import ContainerCollector, remove_dead_containers
+from evictd.act.logs import SETTLED, PodLogs
+from evictd.core.gc.container_gc import PodLifecycle, PodLifecycles
+from evictd.core.model.config import ContainerGCPolicy
+from evictd.core.model.observation import ReclaimOutcome
+from evictd.core.units.duration import HOUR
 from evictd.demo.disks import DiskKind, DiskRecipe
 from evictd.demo.node import DisposableNode
 from evictd.demo.pods import ContainerRecipe, PodRecipe, RunningPod
@@ -28,7 +28,7 @@ WAITS = ContainerRecipe(name="waits")
 
 def collect(
     node: DisposableNode,
-    fates: dict[str, PodFate],
+    lifecycles: dict[str, PodLifecycle],
     *,
     pressure: bool = False,
     policy: ContainerGCPolicy | None = None,
@@ -36,7 +36,7 @@ def collect(
     collector: ContainerCollector | None = None,
 ) -> ReclaimOutcome:
     collector = collector or ContainerCollector(node.client, policy or ContainerGCPolicy(), PodLogs(node.log_folder))
-    pods = PodFates(by_uid=fates, all_sources_ready=ready)
+    pods = PodLifecycles(by_uid=lifecycles, all_sources_ready=ready)
     return collector.collect(pods, evict_terminated=pressure, wall=time.time_ns())
 
 
@@ -45,7 +45,7 @@ def ids(node: DisposableNode) -> set[str]:
 
 
 def run_dead(node: DisposableNode, recipe: PodRecipe, attempts: int = 1) -> tuple[RunningPod, list[str]]:
-    """Run a pod whose first container has died so often; gives the ids of the dead, oldest first."""
+    """Run a pod whose first container died several times; returns the dead containers' ids, oldest first."""
     pod = node.run_pod(recipe)
     later = (node.run_container(pod, recipe.containers[0], attempt=attempt) for attempt in range(1, attempts))
     dead = [pod.container_id, *later]
@@ -61,7 +61,7 @@ def stop(node: DisposableNode, pod: RunningPod) -> None:
 
 
 def settle(folder: Path) -> None:
-    """Make a log directory look as if nothing had happened in it for a while."""
+    """Set a log directory's modification time back by more than a minute."""
     at = time.time_ns() - 2 * SETTLED
     os.utime(folder, ns=(at, at))
 
@@ -73,39 +73,48 @@ def test_a_live_pod_keeps_its_newest_dead_container_and_that_ones_logs(
     pod, dead = run_dead(each_node, PodRecipe(name="web", containers=(DONE, WAITS)), attempts=3)
     rotated = pod.log_directory / "main/0.log.20240101-000000.gz"
     rotated.write_text("old")
-    outcome = collect(each_node, {pod.uid: PodFate.ACTIVE}, pressure=pressure)
+    outcome = collect(each_node, {pod.uid: PodLifecycle.ACTIVE}, pressure=pressure)
     assert (outcome.removed, outcome.error) == (2, "")
     assert ids(each_node) == {dead[-1], pod.containers["waits"]}
     assert sorted(path.name for path in (pod.log_directory / "main").iterdir()) == ["2.log"]
 
 
-def test_a_terminated_pod_goes_only_when_eviction_asks(each_node: DisposableNode) -> None:
+def test_a_terminated_pods_containers_are_removed_only_under_pressure(each_node: DisposableNode) -> None:
     pod = each_node.run_pod(PodRecipe(name="web"))
     stop(each_node, pod)
-    fates = {pod.uid: PodFate.TERMINATED}
-    assert collect(each_node, fates).removed == 0
+    lifecycles = {pod.uid: PodLifecycle.TERMINATED}
+    assert collect(each_node, lifecycles).removed == 0
     assert ids(each_node) == {pod.container_id}
-    outcome = collect(each_node, fates, pressure=True)
+    outcome = collect(each_node, lifecycles, pressure=True)
     assert (outcome.removed, outcome.error) == (1, "")
     assert (each_node.client.list_containers(), each_node.client.list_sandboxes()) == ((), ())
     assert pod.log_directory.is_dir()
 
 
-def test_a_removed_pods_log_directory_goes_too_once_it_has_settled(each_node: DisposableNode) -> None:
+def test_an_evicted_pods_dead_containers_are_removed_and_nothing_else(each_node: DisposableNode) -> None:
+    pod, _ = run_dead(each_node, PodRecipe(name="web", containers=(DONE, WAITS)))
+    other, dead = run_dead(each_node, PodRecipe(name="other", containers=(DONE,)))
+    remove_dead_containers(each_node.client, pod.uid)
+    assert ids(each_node) == {pod.containers["waits"], *dead}
+    assert (pod.log_directory / "main/0.log").is_file()
+    assert {row.uid for row in each_node.client.list_sandboxes()} == {pod.uid, other.uid}
+
+
+def test_a_removed_pods_log_directory_is_removed_once_it_has_settled(each_node: DisposableNode) -> None:
     pod, other = each_node.run_pod(PodRecipe(name="gone")), each_node.run_pod(PodRecipe(name="stays"))
     stop(each_node, pod)
-    fates = {pod.uid: PodFate.REMOVED, other.uid: PodFate.ACTIVE}
-    collect(each_node, fates)
+    lifecycles = {pod.uid: PodLifecycle.REMOVED, other.uid: PodLifecycle.ACTIVE}
+    collect(each_node, lifecycles)
     assert pod.log_directory.is_dir()
     for folder in (pod.log_directory, other.log_directory):
         settle(folder)
-    collect(each_node, fates)
+    collect(each_node, lifecycles)
     assert not pod.log_directory.exists()
     assert (other.log_directory / "main/0.log").is_file()
     assert ids(each_node) == {other.container_id}
 
 
-def test_nothing_of_a_strange_pod_goes_before_all_sources_were_heard(each_node: DisposableNode) -> None:
+def test_an_unknown_pod_keeps_everything_until_all_sources_were_read(each_node: DisposableNode) -> None:
     pod = each_node.run_pod(PodRecipe(name="web"))
     stop(each_node, pod)
     settle(pod.log_directory)
@@ -115,7 +124,7 @@ def test_nothing_of_a_strange_pod_goes_before_all_sources_were_heard(each_node: 
     assert not pod.log_directory.exists()
 
 
-def test_a_pod_that_nobody_knew_of_yet_is_left_alone(each_node: DisposableNode) -> None:
+def test_a_pod_that_started_after_the_lifecycles_were_read_is_kept(each_node: DisposableNode) -> None:
     pod, _ = run_dead(each_node, PodRecipe(name="new", containers=(DONE, WAITS)))
     settle(pod.log_directory)
     before = ids(each_node)
@@ -126,17 +135,17 @@ def test_a_pod_that_nobody_knew_of_yet_is_left_alone(each_node: DisposableNode) 
 
 def test_the_deprecated_limits_hold(each_node: DisposableNode) -> None:
     pod, dead = run_dead(each_node, PodRecipe(name="web", containers=(DONE, WAITS)), attempts=3)
-    fates = {pod.uid: PodFate.ACTIVE}
+    lifecycles = {pod.uid: PodLifecycle.ACTIVE}
     young = ContainerGCPolicy(min_age=HOUR, max_per_pod_container=0)
-    assert collect(each_node, fates, policy=young).removed == 0
-    assert collect(each_node, fates, policy=ContainerGCPolicy(max_per_pod_container=2)).removed == 1
+    assert collect(each_node, lifecycles, policy=young).removed == 0
+    assert collect(each_node, lifecycles, policy=ContainerGCPolicy(max_per_pod_container=2)).removed == 1
     assert dead[0] not in ids(each_node)
     few = ContainerGCPolicy(max_per_pod_container=5, max_containers=1)
-    assert collect(each_node, fates, policy=few).removed == 1
+    assert collect(each_node, lifecycles, policy=few).removed == 1
     assert ids(each_node) == {dead[2], pod.containers["waits"]}
 
 
-def test_what_a_dead_container_wrote_is_told_and_comes_back(each_node: DisposableNode) -> None:
+def test_the_writable_layer_is_freed_and_reported(each_node: DisposableNode) -> None:
     fills = ContainerRecipe(script="dd if=/dev/zero of=/fill bs=1M count=6")
     pod, dead = run_dead(each_node, PodRecipe(name="web", containers=(fills,)))
     node = each_node
@@ -149,14 +158,14 @@ def test_what_a_dead_container_wrote_is_told_and_comes_back(each_node: Disposabl
 
     assert wait_for(measured)
     before = free_bytes(node)
-    outcome = collect(node, {pod.uid: PodFate.TERMINATED}, pressure=True)
+    outcome = collect(node, {pod.uid: PodLifecycle.TERMINATED}, pressure=True)
     assert outcome.freed_bytes >= 6 << 20
     assert wait_for(lambda: free_bytes(node) - before >= 6 << 20)
 
 
 @contextmanager
 def filled(node: DisposableNode) -> Iterator[None]:
-    """Leave not one free block on the runtime's filesystem.
+    """Fill the runtime's filesystem to the last block.
 
     Filled from outside: containerd cannot even note that a container has ended while its disk is full.
     """
@@ -176,32 +185,34 @@ def filled(node: DisposableNode) -> Iterator[None]:
         shutil.rmtree(ballast)
 
 
-def test_a_full_filesystem_is_no_hindrance(each_node: DisposableNode) -> None:
+def test_a_full_filesystem_does_not_prevent_removal(each_node: DisposableNode) -> None:
     pod, _ = run_dead(each_node, PodRecipe(name="web", containers=(DONE,)))
     stop(each_node, pod)
     with filled(each_node):
         assert free_bytes(each_node) < 1 << 20
-        outcome = collect(each_node, {pod.uid: PodFate.TERMINATED}, pressure=True)
+        outcome = collect(each_node, {pod.uid: PodLifecycle.TERMINATED}, pressure=True)
         assert (outcome.removed, outcome.error) == (1, "")
         assert each_node.client.list_sandboxes() == ()
 
 
-def test_a_removal_that_a_full_xfs_refuses_is_told_and_not_spun_on(make_node: Callable[..., DisposableNode]) -> None:
+def test_a_removal_that_a_full_xfs_refuses_is_reported_and_not_repeated(
+    make_node: Callable[..., DisposableNode],
+) -> None:
     node = make_node(image_disk=DiskRecipe(kind=DiskKind.XFS, size_bytes=320 << 20))
     fill = "dd if=/dev/zero of=/fill bs=64k; dd if=/dev/zero of=/rest bs=512; echo full; sleep 10000"
     pod = node.run_pod(PodRecipe(name="web", containers=(DONE, ContainerRecipe(name="filler", script=fill))))
     assert wait_for(lambda: "full" in pod.log("filler"), seconds=60)
-    fates = {pod.uid: PodFate.ACTIVE}
+    lifecycles = {pod.uid: PodLifecycle.ACTIVE}
     collector = ContainerCollector(node.client, ContainerGCPolicy(max_per_pod_container=0), PodLogs(node.log_folder))
-    first = collect(node, fates, collector=collector)
+    first = collect(node, lifecycles, collector=collector)
     assert first.removed == 1 or "no space left" in first.error
     # containerd 1.6 has lost the container by now and goes on listing it; what cannot be found has been removed.
-    again = collect(node, fates, collector=collector)
+    again = collect(node, lifecycles, collector=collector)
     assert (again.removed, again.error) == (0 if first.removed else 1, "")
-    assert collect(node, fates, collector=collector).removed == 0
+    assert collect(node, lifecycles, collector=collector).removed == 0
 
 
-def test_a_runtime_that_is_away_is_one_error(make_node: Callable[..., DisposableNode]) -> None:
+def test_an_unavailable_runtime_is_one_error(make_node: Callable[..., DisposableNode]) -> None:
     node = make_node()
     node.containerd.kill()
     outcome = collect(node, {})

@@ -1,8 +1,8 @@
-"""How the logs of dead containers and gone pods are removed, and nothing else.
+"""Removes the logs of dead containers and of removed pods.
 
-Pods write their names into these paths, and root follows them: so every step down is made with a folder's descriptor, no
-symbolic link is ever followed, no mount is crossed, and nothing outside `podLogsDir` is touched. The kubelet's
-`removeContainerLog` and `evictPodLogsDirectories` (spec 7.5).
+Pods' authors choose parts of these paths, and evictd is root. So every directory is opened relative to its parent's descriptor,
+no symbolic link is followed, no mount is crossed, and nothing outside `podLogsDir` is removed. Kubelet `removeContainerLog` and
+`evictPodLogsDirectories` (spec 7.5).
 """
 
 import contextlib
@@ -10,22 +10,22 @@ import os
 from pathlib import Path, PurePosixPath
 
 from evictd.act.trees import opened, remove_tree
-from evictd.core.duration import MINUTE
+from evictd.core.units.duration import MINUTE
 from evictd.errors import NodeError
 
 SETTLED = MINUTE
-"""A log directory younger than this may belong to a pod that is only just starting."""
+"""A log directory younger than this, in nanoseconds, may belong to a pod that is starting."""
 
 
 class PodLogs:
-    """The kubelet's `podLogsDir`; `container_links` is where it keeps its legacy symlinks (`/var/log/containers`)."""
+    """The kubelet's `podLogsDir`; `container_links` is the directory of its legacy symlinks (`/var/log/containers`)."""
 
     def __init__(self, root: Path, container_links: Path | None = None) -> None:
         self._root = root
         self._links = container_links
 
     def settled_names(self, wall: int) -> tuple[str, ...]:
-        """Names of the directories not changed during the last minute; `wall` is the time since the epoch."""
+        """Give the names of directories not changed during the last minute; `wall` is nanoseconds since 1970."""
         try:
             with os.scandir(self._root) as entries:
                 return tuple(sorted(entry.name for entry in entries if _settled(entry, wall)))
@@ -35,7 +35,7 @@ class PodLogs:
             raise _failed(self._root, error) from error
 
     def remove_directory(self, name: str) -> None:
-        """Remove one pod's log directory with all that is in it; raises `NodeError`."""
+        """Remove one pod's log directory with its content; raises `NodeError`."""
         if "/" in name or name in {"", ".", ".."}:
             raise NodeError(f"{name!r} is not an entry of {self._root}")
         try:
@@ -47,7 +47,7 @@ class PodLogs:
             raise _failed(self._root / name, error) from error
 
     def remove_container_log(self, log_path: str) -> None:
-        """Remove a container's log and its rotated ones (`<log_path>*`); one that lies elsewhere is not ours to touch."""
+        """Remove a container's log and its rotated logs (`<log_path>*`); a path outside `podLogsDir` is ignored."""
         path = PurePosixPath(log_path)
         parts = path.parts[len(self._root.parts) :]
         if not parts or ".." in parts or not path.is_relative_to(self._root):
@@ -67,7 +67,7 @@ class PodLogs:
             raise _failed(path, error) from error
 
     def remove_dangling_links(self) -> int:
-        """Remove the legacy symlinks whose log is gone; gives their number."""
+        """Remove the legacy symlinks whose log does not exist any more; returns their number."""
         if self._links is None:
             return 0
         removed = 0

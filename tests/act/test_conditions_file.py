@@ -1,13 +1,14 @@
-"""Conditions in Kubernetes' form, in a file that is always whole."""
+"""The conditions file of a standalone node, in Kubernetes' form."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from evictd.act.report import ConditionsFile, rfc3339, transition_events, transitions
-from evictd.core.duration import SECOND
-from evictd.core.signal import NodeCondition
+from evictd.act.conditions_file import ConditionsFile
+from evictd.codec.times import rfc3339
+from evictd.core.model.signal import NodeCondition
+from evictd.core.units.duration import SECOND
 
 AT = 1_700_000_000 * SECOND
 LATER = AT + 60 * SECOND
@@ -28,7 +29,7 @@ def entries(tmp_path: Path) -> dict[str, dict[str, str]]:
     return {entry["type"]: entry for entry in document["conditions"]}
 
 
-def test_all_three_conditions_are_there_in_the_api_s_form(file: ConditionsFile, tmp_path: Path) -> None:
+def test_all_three_conditions_are_written_in_the_api_s_form(file: ConditionsFile, tmp_path: Path) -> None:
     file.report([DISK], AT)
     assert list(entries(tmp_path)) == ["MemoryPressure", "DiskPressure", "PIDPressure"]
     assert entries(tmp_path)["DiskPressure"] == {
@@ -48,7 +49,7 @@ def test_the_heartbeat_moves_and_the_transition_does_not(file: ConditionsFile, t
     assert (entry["lastHeartbeatTime"], entry["lastTransitionTime"]) == (rfc3339(LATER), rfc3339(AT))
 
 
-def test_a_change_moves_both_and_takes_the_other_words(file: ConditionsFile, tmp_path: Path) -> None:
+def test_a_change_moves_both_times_and_changes_the_texts(file: ConditionsFile, tmp_path: Path) -> None:
     file.report([DISK], AT)
     file.report([], LATER)
     entry = entries(tmp_path)["DiskPressure"]
@@ -76,8 +77,3 @@ def test_a_damaged_file_counts_as_none(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "conditions.json").write_bytes(content)
     file = ConditionsFile(tmp_path / "conditions.json", node="node-1", replace_file=write)
     assert len(file.report([], AT)) == 3
-
-
-def test_events_follow_the_statuses_only() -> None:
-    before = transitions({}, [DISK], AT)
-    assert transition_events(before, transitions(before, [DISK], LATER), "n") == ()

@@ -1,23 +1,27 @@
-"""How one pod goes, step by step: which calls are made, and what the answers to them mean.
+"""Stops one pod step by step: which calls are made to the runtime, and what the answers mean.
 
     STOPPING_CONTAINERS -> STOPPING_SANDBOXES -> LISTING -> FINISHED
     a stop failed within the grace, or the listing did   -> BACKING_OFF -> LISTING
     the listing shows something alive                    -> STOPPING_CONTAINERS
+
+STOPPING_CONTAINERS stops the regular containers side by side, then the sidecars one after another, the last started first, as the
+kubelet's `terminationOrdering` does; at the end of the grace, all that are left at once.
 
 A pod is finished only when a listing made afterwards shows no container of it that may run and no sandbox that is
 ready. No step waits: `advance` goes as far as the answers that are there allow. The kubelet's
 `killContainersWithSyncResult`.
 """
 
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from evictd.clients.cri import Pending
-from evictd.clients.cri.values import Container, Sandbox, SandboxState
-from evictd.core.duration import MILLISECOND, SECOND
-from evictd.errors import EvictdError, RuntimeNotFoundError
+from evictd.clients.cri.values import CriContainer, CriSandbox, SandboxState
+from evictd.core.units.duration import MILLISECOND, SECOND
+from evictd.errors import EvictdError, RuntimeNotFoundError, RuntimeResponseTooLargeError
 
 FIRST_DELAY = 200 * MILLISECOND
 LAST_DELAY = 10 * SECOND
@@ -29,7 +33,7 @@ MAX_ERRORS = 20
 
 
 class StopCalls(Protocol):
-    """What of a `CriClient` is needed."""
+    """The calls of a `CriClient` that stop pods."""
 
     def begin_stop_container(self, container_id: str, grace_seconds: int) -> Pending[None]:
         """Begin to stop a container."""
@@ -37,15 +41,15 @@ class StopCalls(Protocol):
     def begin_stop_sandbox(self, sandbox_id: str) -> Pending[None]:
         """Begin to stop a sandbox."""
 
-    def begin_list_containers(self) -> Pending[tuple[Container, ...]]:
-        """Begin to list the containers."""
+    def begin_list_containers(self, uid: str = "") -> Pending[tuple[CriContainer, ...]]:
+        """Begin to list the containers, with `uid` those that carry the label of this pod."""
 
-    def begin_list_sandboxes(self) -> Pending[tuple[Sandbox, ...]]:
-        """Begin to list the sandboxes."""
+    def begin_list_sandboxes(self, uid: str = "") -> Pending[tuple[CriSandbox, ...]]:
+        """Begin to list the sandboxes, with `uid` those that carry the label of this pod."""
 
 
-class Phase(Enum):
-    """What a victim's next step depends on."""
+class TerminationPhase(Enum):
+    """What the next step depends on."""
 
     STOPPING_CONTAINERS = "StoppingContainers"
     STOPPING_SANDBOXES = "StoppingSandboxes"
@@ -62,6 +66,8 @@ class Termination:
     started_at: int
     grace_ends_at: int
     finished_at: int | None = None
+    containers_ended_at: int | None = None
+    """When the runtime first said that it has stopped all of its containers."""
     remaining: tuple[str, ...] = ()
     """Ids of its containers and sandboxes that were not seen stopped."""
     stopped: tuple[str, ...] = ()
@@ -77,54 +83,74 @@ class Termination:
         return self.finished_at is not None
 
 
-class Victim:
-    """One pod on its way out. `stir` is called, from any thread, when `advance` may find something new."""
+class RunningIds(NamedTuple):
+    """The ids of what may run of a pod."""
+
+    containers: frozenset[str]
+    sandboxes: frozenset[str] = frozenset()
+    sidecars: tuple[str, ...] = ()
+    """Those of the containers that stop last, in the order in which they stop."""
+
+
+class RuntimeTermination:
+    """The termination of one pod. `changed` is set, from any thread, when `advance` may find something new."""
 
     def __init__(
         self,
         calls: StopCalls,
         state: Termination,
+        ids: RunningIds,
         *,
-        containers: Iterable[str],
-        sandboxes: Iterable[str],
         minimum_grace_seconds: int,
-        stir: Callable[[], None],
+        changed: threading.Event,
     ) -> None:
         self._calls = calls
+        self._sidecars = ids.sidecars
+        self._waiting: frozenset[str] = frozenset()
         self._minimum_grace = minimum_grace_seconds
-        self._stir = stir
-        self._containers = frozenset(containers)
-        self._sandboxes = frozenset(sandboxes)
+        self._changed = changed
+        self._containers = ids.containers
+        self._sandboxes = ids.sandboxes
         self._own_sandboxes = self._sandboxes
         self._absent: set[str] = set()
         self._stops: dict[str, Pending[None]] = {}
-        self._lists: tuple[Pending[tuple[Sandbox, ...]], Pending[tuple[Container, ...]]] | None = None
+        self._lists: tuple[Pending[tuple[CriSandbox, ...]], Pending[tuple[CriContainer, ...]]] | None = None
+        self._too_large = False
+        """Whether a listing of all pods was larger than one response may be."""
         self._delay = FIRST_DELAY
         self._asked_at = self._retry_at = state.started_at
-        self.phase = Phase.BACKING_OFF
+        self.phase = TerminationPhase.BACKING_OFF
         self.state = replace(state, remaining=tuple(sorted(self._containers | self._sandboxes)))
 
     @property
     def due_at(self) -> int | None:
         """When there is something to do even if no answer comes."""
-        if self.phase is Phase.BACKING_OFF:
+        if self.phase is TerminationPhase.BACKING_OFF:
             return self._retry_at
-        return self._overdue_at if self.phase is Phase.STOPPING_CONTAINERS else None
+        if self.phase is not TerminationPhase.STOPPING_CONTAINERS:
+            return None
+        return self.state.grace_ends_at if self._waiting else self._overdue_at
 
     def start(self, now: int) -> None:
         """Begin the first attempt."""
         self._guarded(self._stop, now)
 
     def _stop(self, now: int) -> None:
-        """Ask all its containers to stop, side by side, with what is left of the grace."""
-        self._asked_at = now
+        """Ask its containers to stop, those whose turn it is, with what is left of the grace."""
         self._retry_at, self._delay = now + self._delay, min(2 * self._delay, LAST_DELAY)
         self.state = replace(self.state, attempts=self.state.attempts + 1)
-        grace = self._grace_left(now)
-        self._begin_stops(
-            Phase.STOPPING_CONTAINERS,
-            {each: self._calls.begin_stop_container(each, grace) for each in sorted(self._containers)},
-        )
+        self._waiting = self._containers
+        self._stop_next(now)
+
+    def _stop_next(self, now: int) -> None:
+        """Ask the waiting containers whose turn it is: all that are no sidecars, else one sidecar; all when the grace is over."""
+        regular = self._waiting.difference(self._sidecars)
+        sidecar = frozenset([each for each in self._sidecars if each in self._waiting][:1])
+        turn = self._waiting if now >= self.state.grace_ends_at else regular or sidecar
+        self._asked_at, grace = now, self._grace_left(now)
+        self._waiting -= turn
+        asked = {each: self._calls.begin_stop_container(each, grace) for each in sorted(turn)}
+        self._begin_stops(TerminationPhase.STOPPING_CONTAINERS, self._stops | asked)
 
     def shorten(self, now: int, grace_ends_at: int) -> None:
         """End the grace earlier: every container not dead yet is asked again, and the earlier request is given up."""
@@ -132,13 +158,14 @@ class Victim:
         self._guarded(self._ask_again, now)
 
     def _ask_again(self, now: int) -> None:
-        if self.phase is not Phase.STOPPING_CONTAINERS:
+        if self.phase is not TerminationPhase.STOPPING_CONTAINERS:
             return  # no grace is running; whatever is found alive later gets the shorter one
         for each, earlier in self._stops.items():
             if not earlier.done():
                 self._stops[each] = self._calls.begin_stop_container(each, self._grace_left(now))
                 earlier.cancel()
-                self._stops[each].when_done(self._stir)
+                self._stops[each].when_done(self._changed.set)
+        self._changed.set()  # the containers that wait for their turn may have waited long enough
 
     def advance(self, now: int) -> None:
         """Go one step further if the answers that it needs are there; an error is noted and tried again later."""
@@ -153,21 +180,28 @@ class Victim:
 
     def _advance(self, now: int) -> None:
         if any(not call.done() for call in self._stops.values()):
-            if self.phase is Phase.STOPPING_CONTAINERS and now >= self._overdue_at:
+            if self._waiting and now >= self.state.grace_ends_at:
+                self._stop_next(now)
+            elif self.phase is TerminationPhase.STOPPING_CONTAINERS and now >= self._overdue_at:
                 self._give_up_unanswered()
             return
-        if self.phase is Phase.STOPPING_CONTAINERS:
+        if self.phase is TerminationPhase.STOPPING_CONTAINERS:
             # Stopping the sandbox would kill at once what still has grace.
-            if self._all_stopped() or now >= self.state.grace_ends_at:
-                self._stop_sandboxes()
-            else:
+            stopped = self._all_stopped()
+            if not stopped and now < self.state.grace_ends_at:
                 self._back_off(now)
-        elif self.phase is Phase.STOPPING_SANDBOXES:
+            elif self._waiting:
+                self._stop_next(now)
+            else:
+                if stopped and self.state.containers_ended_at is None:
+                    self.state = replace(self.state, containers_ended_at=now)
+                self._stop_sandboxes()
+        elif self.phase is TerminationPhase.STOPPING_SANDBOXES:
             self._all_stopped()
             self._list()
-        elif self.phase is Phase.LISTING:
+        elif self.phase is TerminationPhase.LISTING:
             self._judge(now)
-        elif self.phase is Phase.BACKING_OFF and now >= self._retry_at:
+        elif self.phase is TerminationPhase.BACKING_OFF and now >= self._retry_at:
             self._list()
 
     @property
@@ -181,14 +215,15 @@ class Victim:
 
     def _stop_sandboxes(self) -> None:
         self._begin_stops(
-            Phase.STOPPING_SANDBOXES, {each: self._calls.begin_stop_sandbox(each) for each in sorted(self._sandboxes)}
+            TerminationPhase.STOPPING_SANDBOXES,
+            {each: self._calls.begin_stop_sandbox(each) for each in sorted(self._sandboxes)},
         )
 
-    def _begin_stops(self, phase: Phase, stops: dict[str, Pending[None]]) -> None:
+    def _begin_stops(self, phase: TerminationPhase, stops: dict[str, Pending[None]]) -> None:
         self.phase, self._stops = phase, stops
         for call in stops.values():
-            call.when_done(self._stir)
-        self._stir()  # there may have been nothing to call
+            call.when_done(self._changed.set)
+        self._changed.set()  # there may have been nothing to call
 
     def _all_stopped(self) -> bool:
         """Take note of how the stops ended, and forget them; whether all did what they should."""
@@ -211,26 +246,34 @@ class Victim:
         self.state = replace(self.state, remaining=left, stopped=stopped)
 
     def _list(self) -> None:
-        self.phase = Phase.LISTING
-        self._lists = self._calls.begin_list_sandboxes(), self._calls.begin_list_containers()
+        self.phase = TerminationPhase.LISTING
+        uid = self.state.uid if self._too_large else ""
+        self._lists = self._calls.begin_list_sandboxes(uid), self._calls.begin_list_containers(uid)
         for call in self._lists:
-            call.when_done(self._stir)
+            call.when_done(self._changed.set)
 
     def _judge(self, now: int) -> None:
         """Compare with a fresh listing: finished, stopped again, or looked at again later."""
         if self._lists is None or not all(call.done() for call in self._lists):
             return
-        sandboxes, containers = self._lists[0].result(), self._lists[1].result()
+        try:
+            sandboxes, containers = self._lists[0].result(), self._lists[1].result()
+        except RuntimeResponseTooLargeError:
+            if self._too_large:
+                raise
+            self._too_large = True  # the pods' annotations together exceed the limit of one response
+            self._list()
+            return
         self._look_for_living(sandboxes, containers)
         if not self._containers and not self._sandboxes:
-            self.phase = Phase.FINISHED
+            self.phase = TerminationPhase.FINISHED
             self.state = replace(self.state, remaining=(), finished_at=now)
         elif now >= self._retry_at:
             self._stop(now)
         else:
-            self.phase = Phase.BACKING_OFF
+            self.phase = TerminationPhase.BACKING_OFF
 
-    def _look_for_living(self, sandboxes: tuple[Sandbox, ...], containers: tuple[Container, ...]) -> None:
+    def _look_for_living(self, sandboxes: tuple[CriSandbox, ...], containers: tuple[CriContainer, ...]) -> None:
         """Find what of the pod runs; a runtime that lists what it denies to have will never stop it, so it counts as gone."""
         uid = self.state.uid
         self._own_sandboxes |= {sandbox.id for sandbox in sandboxes if sandbox.uid == uid}
@@ -262,7 +305,7 @@ class Victim:
     def _back_off(self, now: int) -> None:
         if now >= self._retry_at:
             self._retry_at, self._delay = now + self._delay, min(2 * self._delay, LAST_DELAY)
-        self.phase, self._stops = Phase.BACKING_OFF, {}
+        self.phase, self._stops, self._waiting = TerminationPhase.BACKING_OFF, {}, frozenset()
 
     def _note(self, error: EvictdError) -> None:
         self.state = replace(self.state, errors=(*self.state.errors, str(error))[-MAX_ERRORS:])

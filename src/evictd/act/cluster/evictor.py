@@ -1,0 +1,321 @@
+"""Evicts pods through the API server and the runtime.
+
+Beside a kubelet a status patch alone evicts nothing, and a stopped container is started again; robust is to delete the object,
+and fast is to stop the containers at the same time. So soft thresholds ask the Eviction API, hard ones delete and stop at once,
+and only on a node without a kubelet the pod's status is written. Which method is used, and what a budget's refusal means, is
+decided in `core.eviction`; the path of each pod is the state machine of `pod_eviction`. The evictor turns answers, snapshots and
+the clock into the machine's events, and the machine's requests into calls.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Iterator
+from typing import Protocol
+
+from evictd.act.cluster.clocks import Bell
+from evictd.act.cluster.events import EventRecorder
+from evictd.act.cluster.eviction_sender import EvictionSender
+from evictd.act.cluster.pod_eviction import REPAIRS, REQUEST_OF, VERIFY, Containers, Event, PodEviction, Request, Stage
+from evictd.act.cluster.request_queue import Call
+from evictd.clients.kube.eviction import Answer, Outcome
+from evictd.clients.kube.pods import PodSnapshot
+from evictd.core.eviction.draft import WARNING
+from evictd.core.eviction.evict import EVICTED
+from evictd.core.eviction.eviction_method import RefusalResponse, is_hard
+from evictd.core.model.decision import EvictPod, RecordEvent
+from evictd.core.model.observation import EvictionAnswer
+from evictd.core.model.pod import Pod
+from evictd.core.units.duration import MILLISECOND, SECOND
+from evictd.errors import ApiRefusedError
+
+POLL = 100 * MILLISECOND
+UNREAD = 1000
+"""How many evictions are kept until they are taken."""
+
+
+class Stopper(Protocol):
+    """Stops pods through the container runtime. Its methods return at once and may be called from any thread."""
+
+    def stop(self, pod: Pod, grace_seconds: int) -> None:
+        """Begin to stop everything of this pod; for one that is being stopped, shorten its grace."""
+        ...
+
+    def stopped(self, uid: str) -> bool:
+        """Whether nothing runs any more of a pod that was begun to be stopped."""
+        ...
+
+    def again(self, pod: Pod, grace_seconds: int) -> None:
+        """Stop a pod that had stopped and was started again."""
+        ...
+
+    def forget(self, uid: str) -> None:
+        """Drop the record of a pod."""
+        ...
+
+
+class ClusterNode(Protocol):
+    """What is known of the node. Each method gives the latest, from any thread."""
+
+    def pods(self) -> PodSnapshot:
+        """Give the pods that the API server has bound to it."""
+        ...
+
+    def kubelet(self) -> bool | None:
+        """Tell whether a kubelet runs its pods; `None` until that is known, or known again."""
+        ...
+
+    def conditions_pending(self) -> bool:
+        """Tell whether the API server does not show the node's conditions yet."""
+        ...
+
+
+class ClusterEvictor:
+    """Evicts pods; a source of the request queue. Called by the loop and by the queue's thread."""
+
+    def __init__(
+        self,
+        sender: EvictionSender,
+        stopper: Stopper,
+        node: ClusterNode,
+        events: EventRecorder,
+        bell: Bell,
+    ) -> None:
+        self._sender = sender
+        self._stopper = stopper
+        self._node = node
+        self._events = events
+        self._bell = bell
+        self._rules = sender.rules
+        self._lock = threading.RLock()
+        self._evictions: dict[str, PodEviction] = {}
+        self._sending: tuple[PodEviction, Stage] | None = None
+        self._evicted: deque[EvictPod] = deque(maxlen=UNREAD)
+        self._problems: deque[tuple[str, str]] = deque(maxlen=20)
+
+    # --- from the loop ------------------------------------------------------------------------------------------------
+
+    def begin(self, decision: EvictPod, now: int) -> None:
+        """Begin to evict a pod, or shorten the grace of one that is being evicted; returns at once.
+
+        A pod that had stopped and is chosen again runs again, as a kubelet sees to while the API server is away: it is stopped
+        once more, and what the server is asked for stays as it was.
+        """
+        hard = is_hard(decision) or decision.shortens
+        with self._lock:
+            known = self._evictions.get(decision.pod.uid)
+            if known is None or known.replaceable:
+                self._begin(decision, known, now, hard=hard)
+            elif known.containers is Containers.STOPPED:
+                self._perform(known, known.receive(Event.RESTARTED, now), now)
+            elif decision.shortens or hard > known.hard:
+                self._perform(known, known.shorten(decision, now), now)
+            self._advance(now)
+        self._bell.notify()
+
+    def _begin(self, decision: EvictPod, known: PodEviction | None, now: int, *, hard: bool) -> None:
+        # A decision that only shortens was announced when it was first made, if need be by the previous run.
+        made = PodEviction(decision, now, hard=hard, announced=decision.shortens and known is None)
+        made.first_refused_at = decision.refused_since
+        self._evictions[decision.pod.uid] = made
+        self._choose(made, now)
+        self._perform(made, made.begin(now), now)
+
+    def resume(self, decision: EvictPod, now: int, *, hard: bool) -> None:
+        """Go on with an eviction that the previous run began and announced; what it had done already is done again.
+
+        Its object may still have to be deleted, or, where no kubelet does that, its status to be written.
+        """
+        with self._lock:
+            made = PodEviction(decision, now, hard=hard, announced=True)
+            self._evictions[decision.pod.uid] = made
+            self._advance(now)
+        self._bell.notify()
+
+    def answers(self) -> tuple[EvictionAnswer, ...]:
+        """Give the last answer about each pod that is being evicted, or was a while ago."""
+        with self._lock:
+            return tuple(each.answer for each in self._evictions.values() if each.answer is not None)
+
+    def cleaned_up(self) -> frozenset[str]:
+        """Give the uids of the evicted pods of which nothing is left running."""
+        with self._lock:
+            pods = self._node.pods()
+            return frozenset(uid for uid, each in self._evictions.items() if self._is_gone(each, pods))
+
+    def may_stop(self, uid: str) -> bool | None:
+        """Whether a victim that the previous run chose by a soft threshold may be stopped; `None`: not known yet.
+
+        Its eviction may have been refused, or never asked for; the object shows whether the API server agreed.
+        """
+        if self._rules.event(self._node.kubelet() is not False, hard=False) is Event.WRITE:
+            return True
+        pods = self._node.pods()
+        if not pods.synced:
+            return None
+        entry = pods.pods.get(uid)
+        return entry is None or entry.terminal or entry.pod.deletion_grace_period_seconds is not None
+
+    def take_evicted(self) -> tuple[EvictPod, ...]:
+        """Give the evictions that have become certain, each once."""
+        with self._lock:
+            evicted = tuple(self._evicted)
+            self._evicted.clear()
+        return evicted
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What the API server refused for good, as long as the pod is remembered."""
+        return tuple(text for _, text in tuple(self._problems))
+
+    def in_flight(self) -> tuple[str, ...]:
+        """Give the uids of the pods that are being evicted, in the order of their beginning."""
+        with self._lock:
+            return tuple(uid for uid, each in self._evictions.items() if not each.settled)
+
+    # --- a source of the request queue --------------------------------------------------------------------------------
+
+    def advance(self, now: int) -> int | None:
+        """Move on what waits for the runtime, the pods' list or the clock; gives when to do so again."""
+        with self._lock:
+            self._advance(now)
+        return self.due_at(now)
+
+    def call(self, now: int) -> Call | None:
+        """Give the request of the pod that has waited longest; hard ones first."""
+        with self._lock:
+            ready = [each for each in self._evictions.values() if each.request(now) is not None]
+            if not ready:
+                return None
+            chosen = min(ready, key=lambda each: (not each.hard, each.begun_at))
+            self._sending = chosen, chosen.stage
+            return lambda: self._send(chosen, now)
+
+    def due_at(self, now: int) -> int | None:
+        """Give the next poll, as long as a pod is being evicted."""
+        return now + POLL if self.in_flight() else None
+
+    def refused(self, error: ApiRefusedError, now: int) -> None:
+        """Take note that the last request was refused for good."""
+        with self._lock:
+            if self._sending is None:
+                return
+            eviction, sent = self._sending
+            self._problems.append((eviction.uid, str(error)))
+            if eviction.stage is sent:  # else it was shortened meanwhile, and its next request was not refused
+                self._perform(eviction, eviction.receive(Event.FORBIDDEN, now), now)
+
+    # --- events of the machines ---------------------------------------------------------------------------------------
+
+    def _advance(self, now: int) -> None:
+        pods = self._node.pods()
+        for eviction in self._evictions.values():
+            if eviction.stage is Stage.CHOOSING:
+                self._choose(eviction, now)
+            for event in self._due_events(eviction, pods, now):
+                self._perform(eviction, eviction.receive(event, now), now)
+        self._forget(now)
+
+    def _choose(self, eviction: PodEviction, now: int) -> None:
+        kubelet = self._node.kubelet()
+        event = self._rules.event(kubelet, hard=eviction.hard)
+        if event is not None:
+            self._perform(eviction, eviction.choose(event, now, kubelet=kubelet is not False), now)
+
+    def _due_events(self, eviction: PodEviction, pods: PodSnapshot, now: int) -> Iterator[Event]:
+        """Give what the clock, the runtime and the pods' list show; each is looked at after the one before was received."""
+        asking = eviction.stage is Stage.ASKING
+        if asking and eviction.hard and now - eviction.begun_at >= eviction.patience:
+            yield Event.UNANSWERED
+        if eviction.containers is Containers.DUE and (now >= eviction.clear_at or not self._node.conditions_pending()):
+            yield Event.CLEARED
+        # Received here and remembered, because the stopper's record goes when the loop no longer waits for this pod.
+        if eviction.containers is Containers.STOPPING and self._stopper.stopped(eviction.uid):
+            yield Event.STOPPED
+        if eviction.stage is Stage.VERIFYING:
+            yield from self._verify(eviction, pods, now)
+        elif (
+            eviction.stage is Stage.LEAVING and eviction.containers is Containers.KEPT and self._is_gone(eviction, pods)
+        ):
+            yield Event.ENDED
+
+    def _verify(self, eviction: PodEviction, pods: PodSnapshot, now: int) -> Iterator[Event]:
+        """See whether the status that was written is still there: a kubelet may have started the pod again."""
+        entry = pods.pods.get(eviction.uid)
+        version = int(entry.resource_version) if entry is not None and entry.resource_version.isdigit() else 0
+        if entry is not None and not entry.terminal and version > eviction.written_version:
+            yield Event.REVIVED if eviction.repairs < REPAIRS else Event.RESISTED
+        # A watch that is silent for so long shows an old object; what is known is that the status was written.
+        elif entry is None or now >= eviction.verify_until + (0 if entry.terminal else VERIFY):
+            yield Event.ENDED
+
+    def _is_gone(self, eviction: PodEviction, pods: PodSnapshot) -> bool:
+        """Whether nothing of it runs: the runtime says so, or the API server has no such pod any more."""
+        if eviction.stage is Stage.REFUSED:
+            return False
+        if eviction.containers in {Containers.STOPPING, Containers.STOPPED}:
+            return eviction.containers is Containers.STOPPED or self._stopper.stopped(eviction.uid)
+        entry = pods.pods.get(eviction.uid)
+        return pods.synced and not pods.problem and (entry is None or entry.terminal)
+
+    def _forget(self, now: int) -> None:
+        for uid, each in tuple(self._evictions.items()):
+            if each.is_forgettable(now):
+                del self._evictions[uid]
+                self._stopper.forget(uid)
+                self._problems = deque(
+                    (kept for kept in self._problems if kept[0] != uid), maxlen=self._problems.maxlen
+                )
+
+    # --- requests of the machines -------------------------------------------------------------------------------------
+
+    def _perform(self, eviction: PodEviction, requests: tuple[Request, ...], now: int) -> None:
+        decision = eviction.decision
+        for request in requests:
+            match request:
+                case Request.ANNOUNCE:
+                    self._announce(decision, now)
+                case Request.STOP:
+                    self._stopper.stop(decision.pod, decision.grace_period_seconds)
+                case Request.STOP_AGAIN:
+                    self._stopper.again(decision.pod, decision.grace_period_seconds)
+                case _:  # sent by the queue
+                    pass
+
+    def _announce(self, decision: EvictPod, now: int) -> None:
+        self._evicted.append(decision)
+        event = RecordEvent(type=WARNING, reason=EVICTED, message=decision.message)
+        self._events.record(event, now, pod=decision.pod, annotations=decision.annotations)
+
+    def _send(self, eviction: PodEviction, now: int) -> None:
+        with self._lock:
+            decision, stage = eviction.decision, eviction.stage
+        outcome = self._sender.send(REQUEST_OF[stage], decision)
+        with self._lock:
+            if eviction.stage is stage:  # else it was shortened while the request was being sent
+                self._perform(eviction, self._received(eviction, outcome, now), now)
+
+    def _received(self, eviction: PodEviction, outcome: Outcome, now: int) -> tuple[Request, ...]:
+        """Turn an answer into an event."""
+        if outcome.answer is Answer.BLOCKED:
+            return self._blocked(eviction, outcome, now)
+        if outcome.answer is Answer.GONE:
+            return eviction.receive(Event.NOT_FOUND, now)
+        if outcome.message:
+            self._problems.append((eviction.uid, outcome.message))
+        if eviction.stage is Stage.WRITING:
+            return eviction.wrote(outcome.version, now)
+        return eviction.receive(Event.ACCEPTED, now)
+
+    def _blocked(self, eviction: PodEviction, outcome: Outcome, now: int) -> tuple[Request, ...]:
+        after = outcome.retry_after_seconds
+        retry = None if after is None else after * SECOND
+        first = now if eviction.first_refused_at is None else eviction.first_refused_at
+        eviction.first_refused_at = first
+        match self._rules.response(now - first, hard=eviction.hard):
+            case RefusalResponse.BYPASS:
+                return eviction.receive(Event.BYPASS, now)
+            case RefusalResponse.ASK_AGAIN:
+                eviction.ask_later(now, min(retry or SECOND, SECOND))
+                return ()
+            case RefusalResponse.NEXT_CANDIDATE:
+                return eviction.refuse(now, retry_after=retry, detail=outcome.message)

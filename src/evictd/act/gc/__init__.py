@@ -1,0 +1,1 @@
+"""Removes dead containers and unused images, beside the loop."""
