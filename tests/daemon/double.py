@@ -1,95 +1,119 @@
-"""A node to run the loop on: sights that a test wrote, hands that take notes, and the loop's other parts for real."""
+"""A loop to run in tests: a script of observations, a recording actuator, and the loop's other parts for real."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import structlog
 
-from evictd.act.perform import Performer, Refusal
-from evictd.act.victim import Termination
-from evictd.core.config import EvictionConfig
-from evictd.core.decision import EvictPod, ReclaimNode, RecordEvent
-from evictd.core.observation import Observation, Outcomes, ReclaimOutcome
-from evictd.core.signal import NodeCondition
-from evictd.core.state import State
-from evictd.daemon.housekeeping import Housekeeping, Parts
-from evictd.daemon.journal_file import JournalFile
-from evictd.daemon.look import Look
-from evictd.daemon.metrics import Metrics
-from evictd.daemon.notify import Notifier
+from evictd.act.actuator import Progress
+from evictd.config.settings import Settings
+from evictd.core.model.config import EvictionConfig
+from evictd.core.model.decision import Decision, EvictPod, ReclaimNode, RecordEvent, Wait
+from evictd.core.model.observation import Observation, Outcomes, Problem
+from evictd.core.model.oom import MemoryQoSDifference, OomScoreDifference
+from evictd.core.model.signal import NodeCondition
+from evictd.core.model.state import State
+from evictd.daemon.actuator.dry_run import Effects
+from evictd.daemon.actuator.node import ActuatorLog
+from evictd.daemon.clock import boot_clock
+from evictd.daemon.configuration import Configuration
+from evictd.daemon.host.liveness import Liveness
+from evictd.daemon.host.sd_notify import SdNotifier
+from evictd.daemon.host.signals import WakeUp
+from evictd.daemon.housekeeping import Housekeeping
+from evictd.daemon.node import Node
 from evictd.daemon.oom_scores import OomScores
-from evictd.daemon.record import Recorder
-from evictd.daemon.sight import Sight
-from evictd.daemon.snapshot import Board
-from evictd.daemon.state_file import StateFile
-from evictd.daemon.teller import Teller
-from evictd.daemon.wakeup import WakeUp
-from evictd.daemon.watching import Lookout
-from evictd.daemon.writer import Writer
-from evictd.observe.memory_watch import MemoryWatch
-from evictd.observe.runtime_view import RuntimeView
-from tests.daemon.world import CONFIG, WALL
+from evictd.daemon.reload import Reloader
+from evictd.daemon.store.journal import JournalFile
+from evictd.daemon.store.recorder import Cycle, Recorder
+from evictd.daemon.store.state_file import StateFile
+from evictd.daemon.telemetry.http import StatusServer
+from evictd.daemon.telemetry.metrics import Metrics
+from evictd.daemon.telemetry.snapshot import LatestSnapshot
+from evictd.daemon.telemetry.telemetry import Telemetry
+from evictd.daemon.waiter import Waiter
+from evictd.observe.reading.observer import ObserveRequest
+from evictd.observe.reading.reading import Reading
+from evictd.observe.runtime.runtime_view import RuntimeView
+from evictd.observe.threshold_watch.memory_watch import MemoryWatch
+from evictd.observe.threshold_watch.watch import ThresholdWatch
+from evictd.worker import JobQueue
+from tests.daemon.world import CONFIG, MEMORY_OF_NOTHING, WALL
 
 
-class NoteTaking:
-    """Hands that write down what they were asked for; a pod they evict is gone at once."""
+class RecordingActuator:
+    """A live actuator that records what it was asked for; a pod that it evicts is gone at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, log: ActuatorLog) -> None:
         self.done: list[str] = []
         self.gone: set[str] = set()
-        self.sure: list[EvictPod] = []
-        self.refused: tuple[Refusal, ...] = ()
+        self._log = log
 
     def outcomes(self, state: State) -> Outcomes:
         return Outcomes(reclaimed=(), cleaned_up=frozenset(self.gone))
 
-    def prepare(self, state: State, config: EvictionConfig, now: int) -> tuple[State, EvictionConfig]:
-        return state, config
-
-    def turn(self, sight: Sight) -> None:
-        self.done.append("turn")
-
-    def reclaimed(self) -> tuple[ReclaimOutcome, ...]:
+    def problems(self) -> tuple[Problem, ...]:
         return ()
 
-    def finished(self, before: State, after: State) -> tuple[Termination, ...]:
-        return ()
+    def announce(self, decision: Decision) -> bool:
+        self._log.decision(decision)
+        return not isinstance(decision, Wait)
 
-    def duties(self) -> None:
-        self.done.append("duties")
-
-    def heartbeat(self) -> None:
-        self.done.append("heartbeat")
-
-    def resume(self, state: State, view: RuntimeView, now: int) -> None:
-        self.done.append("resume")
-
-    def report_conditions(self, conditions: tuple[NodeCondition, ...]) -> None:
+    def report_conditions(self, conditions: tuple[NodeCondition, ...], reading: Reading) -> None:
         self.done.append("report " + " ".join(condition.value for condition in conditions))
 
-    def record_event(self, event: RecordEvent) -> None:
+    def record_event(self, event: RecordEvent, reading: Reading) -> None:
         self.done.append(f"event {event.reason}")
 
-    def begin_reclaim(self, decision: ReclaimNode) -> None:
+    def begin_reclaim(self, decision: ReclaimNode, reading: Reading) -> None:
         self.done.append("reclaim")
 
-    def begin_eviction(self, decision: EvictPod) -> None:
+    def begin_eviction(self, decision: EvictPod, reading: Reading) -> None:
         self.done.append(f"evict {decision.pod.name}")
         self.gone.add(decision.pod.uid)
-        self.sure.append(decision)
 
-    def take_evicted(self) -> tuple[EvictPod, ...]:
-        sure, self.sure = tuple(self.sure), []
-        return sure
+    def advance(self, state: State, reading: Reading) -> Progress:
+        self.done.append("advance")
+        return Progress()
 
-    def take_refusals(self) -> tuple[Refusal, ...]:
-        refused, self.refused = self.refused, ()
-        return refused
+    def perform_duties(self, reading: Reading) -> None:
+        self.done.append("duties")
+
+    def suspend_duties(self) -> None: ...
+
+    def heartbeat(self, reading: Reading) -> None:
+        self.done.append("heartbeat")
+
+    def write(self, differences: Iterable[OomScoreDifference | MemoryQoSDifference]) -> tuple[Problem, ...]:
+        return ()
 
 
-class House:
-    """A loop over a list of observations; the last one stays. `view` is what the runtime is said to show."""
+class ScriptedObserver:
+    """Gives a list of observations; the last one stays. `view` is the runtime's listing."""
+
+    def __init__(self, observations: Iterable[Observation], view: RuntimeView | None = None) -> None:
+        self.requests: list[ObserveRequest] = []
+        self._observations = list(observations)
+        self._view = view
+
+    def observe(self, request: ObserveRequest) -> Reading:
+        self.requests.append(request)
+        seen = self._observations.pop(0) if len(self._observations) > 1 else self._observations[0]
+        seen = replace(seen, outcomes=replace(seen.outcomes, dry_run=request.outcomes.dry_run))
+        return Reading(now=request.now, wall=request.wall, observation=seen, view=self._view)
+
+
+class Unconfigured:
+    """A collector that takes no notice of a new configuration."""
+
+    def reconfigure(self, config: EvictionConfig) -> None:
+        """Do nothing."""
+
+
+class LoopOnScript:
+    """The loop over a script of observations, with a recording actuator and its other parts for real."""
 
     def __init__(
         self,
@@ -98,16 +122,15 @@ class House:
         *,
         state: State | None = None,
         dry_run: bool = False,
-        notifier: Notifier | None = None,
+        notifier: SdNotifier | None = None,
         view: RuntimeView | None = None,
         oom_scores: OomScores | None = None,
-        reload: Callable[[], Any] = lambda: None,
+        hooks: Callable[[Cycle], None] | None = None,
+        read: Callable[[], Settings] | None = None,
     ) -> None:
-        self.folder = folder
-        self.hands = NoteTaking()
+        settings = Settings(eviction=CONFIG, dry_run=dry_run, listen_address="")
         self.wake = WakeUp()
-        self.board = Board()
-        self.looks: list[Look] = []
+        self.board = LatestSnapshot()
         self.logged: list[dict[str, Any]] = []
         self.metrics = Metrics(self.board)
         log = structlog.wrap_logger(
@@ -115,34 +138,38 @@ class House:
             processors=[self._keep],
             wrapper_class=structlog.make_filtering_bound_logger(0),
         )
-        self.teller = Teller(log, self.metrics, lambda: WALL)
-        self.teller.dry_run = dry_run
+        self.telemetry = Telemetry(log, self.metrics, self.board, lambda: WALL)
+        self.live = RecordingActuator(self.telemetry)
         self.recorder = Recorder(
-            Writer(self.teller.complain),
+            JobQueue(self.telemetry),
             state_file=StateFile(folder / "state.json", "boot"),
             journal=JournalFile(folder / "journal.jsonl"),
             logs_dir=folder / "logs",
-            extras=lambda: {"images": {}, "evicted": [], "runningSince": 0},
+            memory=MEMORY_OF_NOTHING,
         )
-        self._observations = list(observations)
-        self._view = view
-        self.performer = Performer(self.hands, dry_run=dry_run, tell=self.teller.decision)
-        self.watch = MemoryWatch(clock=lambda: self.looks[-1].now, sources={})
-        parts = Parts(
-            look=self._look,
-            hands=self.hands,  # type: ignore[arg-type] # a double of the same shape
-            oom_scores=oom_scores or OomScores(enforce=False, cgroup=folder, proc=folder, tell=self.teller.oom_score),
-            performer=self.performer,
-            recorder=self.recorder,
-            watching=Lookout(self.watch, {}),
-            wake=self.wake,
-            notifier=notifier or Notifier(),
-            board=self.board,
-            teller=self.teller,
-            reload=reload,
-            heartbeat_period=1 << 62,
+        self.observer = ScriptedObserver(observations, view)
+        collector: Any = Unconfigured()
+        self.node = Node(
+            self.observer,
+            Effects(
+                actuator=self.live,
+                oom_scores=self.live,
+                checkpoints=self.recorder,
+                reactions=self.telemetry,
+                hooks=hooks,
+            ),
+            log=self.telemetry,
+            collector=collector,
+            oom_scores=oom_scores or OomScores(enforce=False, cgroup=folder, proc=folder),
         )
-        self.loop = Housekeeping(parts, CONFIG, state or State())
+        self.node.configure(settings)
+        self.memory = MemoryWatch(clock=boot_clock, sources={})
+        self.watch = ThresholdWatch(self.memory, {})
+        waiter = Waiter(self.watch, self.wake, Liveness(notifier or SdNotifier(), self.board), self.telemetry)
+        self.configuration = Configuration(settings, read or (lambda: settings))
+        server = StatusServer("", {}, self.telemetry)
+        reloader = Reloader(self.configuration, self.node, server, self.telemetry)
+        self.loop = Housekeeping(self.node, self.recorder, self.telemetry, waiter, reloader, state=state or State())
 
     def close(self) -> None:
         self.recorder.close()
@@ -151,8 +178,3 @@ class House:
     def _keep(self, _logger: object, _name: str, event: Any) -> Any:
         self.logged.append(dict(event))
         raise structlog.DropEvent
-
-    def _look(self, look: Look) -> Sight:
-        self.looks.append(look)
-        seen = self._observations.pop(0) if len(self._observations) > 1 else self._observations[0]
-        return Sight(now=look.now, wall=look.wall, observation=seen, view=self._view)

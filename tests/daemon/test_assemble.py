@@ -1,4 +1,4 @@
-"""The daemon's parts come together, keep others out, and are all given back."""
+"""The daemon's parts are built from the settings, and all of them are closed."""
 
 import threading
 from contextlib import ExitStack
@@ -9,99 +9,68 @@ from typing import Any
 import pytest
 
 from evictd.config.settings import MemoryFormula, Settings
-from evictd.core.signal import Signal
-from evictd.daemon.assemble import Machine, Site, build_node, build_watching, load_yaml, lock_directory
-from evictd.daemon.housekeeping import boot_clock, wall_clock
-from evictd.daemon.remembered import Remembered
-from evictd.daemon.state_file import StateFile
-from evictd.errors import InputError, NodeError
+from evictd.core.model.signal import Signal
+from evictd.daemon.actuator.dry_run import DryRunActuator
+from evictd.daemon.assemble import Assembly
+from evictd.daemon.host.liveness import Liveness
+from evictd.daemon.host.sd_notify import SdNotifier
+from evictd.daemon.run import roots_of
+from evictd.daemon.telemetry.snapshot import LatestSnapshot
 
 
 class Quiet:
-    """A teller that says nothing."""
+    """Telemetry that fails the test if it is used."""
 
-    def complain(self, source: str, detail: str) -> None:
+    def report_error(self, source: str, detail: str) -> None:
         raise AssertionError(f"{source}: {detail}")
 
     def event(self, event: object) -> None:
         raise AssertionError(event)
 
-    def oom_score(self, difference: object) -> None:
+    def corrected(self, difference: object) -> None:
         raise AssertionError(difference)
 
 
-def site(folder: Path, stack: ExitStack, **fields: Any) -> Site:
+def assembly(folder: Path, stack: ExitStack, **fields: Any) -> Assembly:
     settings = Settings(
         state_directory=folder,
         root_dir=folder,
         pod_logs_dir=folder,
-        container_runtime_endpoint=f"unix://{folder}/nobody.sock",
-        image_service_endpoint=f"unix://{folder}/nobody.sock",
+        container_runtime_endpoint=f"unix://{folder}/absent.sock",
+        image_service_endpoint=f"unix://{folder}/absent.sock",
     )
     quiet: Any = Quiet()
-    return Site(
-        settings=replace(settings, **fields),
-        machine=Machine(),
-        node_name="n",
-        clock=boot_clock,
-        wall=wall_clock,
-        teller=quiet,
-        stack=stack,
-    )
+    settings = replace(settings, **fields)
+    return Assembly(settings, roots_of(settings), quiet, stack, Liveness(SdNotifier(), LatestSnapshot()))
 
 
-def test_two_daemons_do_not_share_a_state_directory(tmp_path: Path) -> None:
-    with ExitStack() as first, ExitStack() as second:
-        lock_directory(tmp_path / "state", first)
-        with pytest.raises(NodeError, match="another evictd"):
-            lock_directory(tmp_path / "state", second)
-    with ExitStack() as third:
-        lock_directory(tmp_path / "state", third)
-
-
-def test_a_state_directory_that_cannot_be_made_is_one_clear_error(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with ExitStack() as stack, pytest.raises(NodeError, match="stateDirectory"):
-        lock_directory(tmp_path / "file" / "state", stack)
-
-
-def test_everything_that_was_opened_is_given_back(tmp_path: Path) -> None:
-    before = {thread.name for thread in threading.enumerate()}
+@pytest.mark.parametrize("images", ["absent", "other"])
+def test_everything_that_was_opened_is_closed(tmp_path: Path, images: str) -> None:
+    """Also with another endpoint for images than for containers."""
+    before = set(threading.enumerate())  # a thread that another test has left may end meanwhile
     with ExitStack() as stack:
-        made = site(tmp_path, stack)
-        node = build_node(made, StateFile(tmp_path / "s", "b"), Remembered(images={}, running_since=0), lambda: None)
-        lookout = build_watching(made, node.observer)
-        assert Signal.MEMORY_AVAILABLE in lookout.watch._sources
-        assert {thread.name for thread in threading.enumerate()} > before
-    left = {thread.name for thread in threading.enumerate()} - before
-    assert not {name for name in left if name.startswith(("evictd", "terminate", "disk-usage"))}
+        parts = assembly(tmp_path, stack, image_service_endpoint=f"unix://{tmp_path}/{images}.sock")
+        assert not isinstance(parts.node.effects.actuator, DryRunActuator)
+        assert parts.node is parts.node
+        assert Signal.MEMORY_AVAILABLE in parts.watch._sources
+        assert set(threading.enumerate()) - before
+    left = set(threading.enumerate()) - before
+    assert not {each.name for each in left if each.name.startswith(("evictd", "terminate", "disk-usage"))}
 
 
 def test_without_the_watch_nothing_is_read_between_two_cycles(tmp_path: Path) -> None:
     with ExitStack() as stack:
-        made = site(tmp_path, stack, memory_watch=False)
-        node = build_node(made, StateFile(tmp_path / "s", "b"), Remembered(images={}, running_since=0), lambda: None)
-        lookout = build_watching(made, node.observer)
-        assert not lookout.watch._sources
-        assert not lookout.watch._others
+        watch = assembly(tmp_path, stack, memory_watch=False).watch
+        assert not watch._sources
+        assert not watch.memory._others
 
 
 def test_the_other_formula_is_read_from_meminfo(tmp_path: Path) -> None:
     with ExitStack() as stack:
-        made = site(tmp_path, stack, memory_formula=MemoryFormula.MEM_AVAILABLE)
-        node = build_node(made, StateFile(tmp_path / "s", "b"), Remembered(images={}, running_since=0), lambda: None)
-        source = build_watching(made, node.observer)._sources[Signal.MEMORY_AVAILABLE]
+        parts = assembly(tmp_path, stack, memory_formula=MemoryFormula.MEM_AVAILABLE)
+        source = parts.watch._sources[Signal.MEMORY_AVAILABLE]
         source.capacity = 1 << 40
         read = source.read()
         assert read is not None
         assert read.available_bytes is not None
         assert 0 < read.available_bytes < 1 << 40
-
-
-def test_a_manifest_may_be_yaml() -> None:
-    assert load_yaml("kind: Pod\n") == {"kind": "Pod"}
-    assert load_yaml("") is None
-    with pytest.raises(InputError):
-        load_yaml("a: [1\n")
-    with pytest.raises(InputError):
-        load_yaml("a: 1\na: 2\n")

@@ -1,52 +1,50 @@
-"""What would change, and what of it can change now."""
+"""SIGHUP: the configuration is read again, and errors in it change nothing."""
 
+import os
+import signal
+import threading
 from dataclasses import replace
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from evictd.config.settings import Settings
-from evictd.core.config import ImageGCPolicy
-from evictd.core.duration import MINUTE
-from evictd.daemon.reload import differences, live_settings
-from tests.daemon.world import CONFIG, DISK, HARD, SOFT
-
-OLD = Settings(eviction=CONFIG)
-
-
-def test_the_same_settings_differ_in_nothing() -> None:
-    assert differences(OLD, Settings(eviction=replace(CONFIG))) == ()
+from evictd.daemon.actuator.dry_run import DryRunActuator
+from evictd.daemon.waiter import SIGNALS
+from evictd.errors import NodeError
+from tests.daemon.conftest import Make
+from tests.daemon.double import LoopOnScript
+from tests.daemon.world import CONFIG, GI, HARD, observe
 
 
-def test_thresholds_are_told_as_they_are_written() -> None:
-    new = replace(OLD, eviction=replace(CONFIG, thresholds=(HARD, DISK)))
-    (difference,) = differences(OLD, new)
-    assert difference.field == "eviction.thresholds"
-    assert difference.old.startswith("memory.available<2Gi for 1m30s, memory.available<1Gi, nodefs.available<50%")
-    assert difference.new == "memory.available<1Gi, nodefs.available<50%"
-    assert difference.live
+def reloaded(make: Make, fresh: Settings | Exception) -> LoopOnScript:
+    """Run a loop until it has been asked to reload once."""
+
+    def read() -> Settings:
+        os.kill(os.getpid(), signal.SIGTERM)
+        if isinstance(fresh, Exception):
+            raise fresh
+        return fresh
+
+    ours = make([observe(4 * GI)], read=read)
+    ours.wake.listen(SIGNALS)
+    timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGHUP))
+    timer.start()
+    ours.loop.run()
+    timer.join()
+    return ours
 
 
-def test_what_the_loop_is_built_on_waits_for_the_next_start() -> None:
-    new = replace(OLD, listen_address="127.0.0.1:1", dry_run=True)
-    assert {(d.field, d.live) for d in differences(OLD, new)} == {("listen_address", False), ("dry_run", True)}
-    settings = live_settings(OLD, new)
-    assert settings.listen_address == OLD.listen_address
-    assert settings.dry_run
+def test_sighup_puts_the_new_configuration_into_effect(make: Make) -> None:
+    eviction = replace(CONFIG, thresholds=(HARD,))
+    ours = reloaded(make, Settings(eviction=eviction, dry_run=True, listen_address=""))
+    assert ours.loop._reloader.eviction == eviction
+    assert isinstance(ours.node.effects.actuator, DryRunActuator)
+    assert {line["field"] for line in ours.logged if line["event"] == "configuration changes"} == {
+        "eviction.thresholds",
+        "dry_run",
+    }
 
 
-def test_the_collectors_keep_the_policies_they_were_built_with() -> None:
-    new = replace(OLD, eviction=replace(CONFIG, image_gc=ImageGCPolicy(min_age=5 * MINUTE), thresholds=(SOFT,)))
-    found = {difference.field: difference.live for difference in differences(OLD, new)}
-    assert found == {"eviction.image_gc.min_age": False, "eviction.thresholds": True}
-    settings = live_settings(OLD, new)
-    assert settings.eviction.image_gc == CONFIG.image_gc
-    assert settings.eviction.thresholds == (SOFT,)
-
-
-@given(dry_run=st.booleans(), interval=st.integers(1, 10**12), address=st.text(max_size=5))
-def test_after_a_reload_only_what_waits_for_the_next_start_still_differs(
-    dry_run: bool, interval: int, address: str
-) -> None:
-    new = replace(OLD, dry_run=dry_run, housekeeping_interval=interval, listen_address=address)
-    assert not any(difference.live for difference in differences(live_settings(OLD, new), new))
+def test_a_configuration_with_an_error_changes_nothing(make: Make) -> None:
+    ours = reloaded(make, NodeError("config.yaml: no such file"))
+    assert ours.loop._reloader.eviction == CONFIG
+    assert ours.board.reload_fault.endswith("config.yaml: no such file")
+    assert [line["source"] for line in ours.logged if line["event"] == "error"] == ["reload"]

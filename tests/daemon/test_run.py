@@ -47,7 +47,7 @@ def evictd_run(*arguments: str, **environment: str) -> "subprocess.Popen[str]":
 
 
 def wait_for_page(port: int, path: str) -> tuple[int, bytes]:
-    for _ in range(600):
+    for _ in range(1200):
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
         try:
             connection.request("GET", path)
@@ -73,9 +73,8 @@ def test_a_configuration_with_faults_ends_it_before_anything_is_touched(tmp_path
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_without_a_runtime_it_goes_round_says_so_and_ends_when_told(tmp_path: Path) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("needs root to read all cgroups")
+@pytest.mark.root  # reads every cgroup
+def test_without_a_runtime_it_runs_reports_it_and_ends_at_sigterm(tmp_path: Path) -> None:
     port = free_port()
     process = evictd_run("--config", str(configured(tmp_path, listenAddress=f"127.0.0.1:{port}")))
     try:
@@ -94,9 +93,8 @@ def test_without_a_runtime_it_goes_round_says_so_and_ends_when_told(tmp_path: Pa
     assert (tmp_path / "state" / "state.json").exists()
 
 
-def test_without_a_runtime_the_manager_hears_that_it_is_ready_and_what_is_missing(tmp_path: Path) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("needs root to read all cgroups")
+@pytest.mark.root  # reads every cgroup
+def test_without_a_runtime_it_is_ready_and_its_status_names_what_is_missing(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(str(tmp_path / "notify"))
         manager.settimeout(60)
@@ -110,9 +108,29 @@ def test_without_a_runtime_the_manager_hears_that_it_is_ready_and_what_is_missin
     assert "nobody.sock" in status
 
 
+@pytest.mark.root  # reads every cgroup
+def test_a_taken_port_is_reported_and_the_daemon_goes_on_and_a_reload_tries_again(tmp_path: Path) -> None:
+    """It ended with exit status 3: an address in use stopped every eviction."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager, socket.create_server(("127.0.0.1", 0)) as taken:
+        manager.bind(str(tmp_path / "notify"))
+        manager.settimeout(60)
+        port = taken.getsockname()[1]
+        path = configured(tmp_path, listenAddress=f"127.0.0.1:{port}")
+        process = evictd_run("--config", str(path), NOTIFY_SOCKET=str(tmp_path / "notify"))
+        try:
+            assert manager.recv(4096).startswith(b"READY=1")
+            taken.close()
+            process.send_signal(signal.SIGHUP)
+            assert wait_for_page(port, "/healthz") == (200, b"ok\n")
+        finally:
+            process.send_signal(signal.SIGTERM)
+            _, said = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert said.count("Address already in use") == 1
+
+
+@pytest.mark.root  # reads every cgroup
 def test_a_second_daemon_on_the_same_state_is_refused(tmp_path: Path) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("needs root to read all cgroups")
     port = free_port()
     path = configured(tmp_path, listenAddress=f"127.0.0.1:{port}")
     first = evictd_run("--config", str(path))

@@ -1,19 +1,22 @@
-"""A small node to look at: values that the daemon's tests share."""
+"""A small node: values that the daemon's tests share."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-from evictd.core.config import EvictionConfig
-from evictd.core.duration import MINUTE, SECOND
-from evictd.core.observation import Filesystems, Observation
-from evictd.core.pod import Pod, PodSource
-from evictd.core.quantity import of_bytes
-from evictd.core.resources import MEMORY, Container
-from evictd.core.signal import Signal
-from evictd.core.state import State, Step
-from evictd.core.stats import FsStats, MemoryStats, NodeStats, PodStats
-from evictd.core.synchronize import synchronize
-from evictd.core.threshold import Threshold, ThresholdValue
-from evictd.daemon.snapshot import Decided, Snapshot
+from evictd.core.eviction.synchronize import synchronize
+from evictd.core.gc.image_gc import ImageRecord
+from evictd.core.model.config import EvictionConfig
+from evictd.core.model.observation import Filesystems, Observation
+from evictd.core.model.pod import Pod, PodSource
+from evictd.core.model.resources import MEMORY, Container
+from evictd.core.model.signal import Signal
+from evictd.core.model.state import State, Step
+from evictd.core.model.stats import FsStats, MemoryStats, NodeStats, PodStats
+from evictd.core.model.threshold import Threshold, ThresholdValue
+from evictd.core.units.duration import MINUTE, SECOND
+from evictd.core.units.quantity import of_bytes
+from evictd.daemon.store.checkpoint import CheckpointSource
+from evictd.daemon.telemetry.snapshot import Decided, Snapshot
 
 GI = 1 << 30
 NOW = 1_000 * SECOND
@@ -27,6 +30,16 @@ DISK = Threshold(signal=Signal.NODEFS_AVAILABLE, value=ThresholdValue(fraction=0
 PIDS = Threshold(signal=Signal.PID_AVAILABLE, value=ThresholdValue(fraction=0.5))
 
 CONFIG = EvictionConfig(thresholds=(SOFT, HARD, DISK, PIDS), pressure_transition_period=5 * MINUTE)
+
+
+@dataclass
+class Images:
+    """What an image collector remembers."""
+
+    image_records: Mapping[str, ImageRecord] = field(default_factory=dict)
+
+
+MEMORY_OF_NOTHING = CheckpointSource(images=Images(), evicted=(), running_since=0)
 
 
 def pod(name: str, *, request: int = 0, priority: int = 0, source: PodSource = PodSource.API) -> Pod:

@@ -1,1 +1,1 @@
-"""Run the loop: observe, decide, journal, perform, wait; and let people and machines look in."""
+"""The daemon: the loop, what it is built of, and what it records and publishes."""

@@ -1,326 +1,393 @@
-"""How are the daemon's parts put together from the settings?
+"""Builds the daemon's parts from the settings.
 
-One function for each group of parts; nothing here runs for longer than it takes to open files and start threads, and
-whatever was opened is given back by the exit stack, in reverse order, also when the assembly fails half-way.
+Each part is built when it is first used, from the parts that it needs. Building opens files and starts threads and waits for
+nothing else; what is opened is closed by the exit stack, in reverse order, also if the assembly fails half-way.
 """
 
-import fcntl
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property
 from pathlib import Path
 from random import SystemRandom
+from socket import gethostname
 from threading import Event
-from typing import Any
+from typing import TYPE_CHECKING
 
-from evictd.act.collect import Collector
-from evictd.act.collect_containers import ContainerCollector
-from evictd.act.collect_images import ImageCollector
-from evictd.act.image_records import records_to_plain
-from evictd.act.log_files import PodLogs
-from evictd.act.report import ConditionsFile
+from evictd.act.cgroup_kill import CgroupKiller
+from evictd.act.conditions_file import ConditionsFile
+from evictd.act.gc.collector import Collector
+from evictd.act.gc.containers import ContainerCollector, remove_dead_containers
+from evictd.act.gc.images import ImageCollector
+from evictd.act.logs import PodLogs
 from evictd.act.terminate import Terminator
 from evictd.act.volumes import remove_empty_dirs
 from evictd.clients.cri import CriClient
 from evictd.clients.cri.image_use import ImageUse
-from evictd.config.file import parse_documents
-from evictd.config.settings import MemoryFormula as ConfiguredFormula
-from evictd.config.settings import OomScoreAdj, Settings
-from evictd.core.duration import SECOND
-from evictd.core.evict import policy_minimum_grace_seconds
-from evictd.core.signal import Signal
-from evictd.core.stats import FsStats
-from evictd.daemon.cleanup import Cleanup, any_alive
-from evictd.daemon.cluster_hands import ClusterHands, LastView
-from evictd.daemon.hands import NodeHands, NodeParts
-from evictd.daemon.journal_file import JournalFile
-from evictd.daemon.look import NodeEyes
+from evictd.config.file import load_yaml
+from evictd.config.settings import MemoryQoSMode, OomScoreAdj, Settings
+from evictd.core.eviction.evict import policy_minimum_grace_seconds
+from evictd.core.model.config import Policy
+from evictd.core.model.pod import Pod
+from evictd.core.model.stats import FsStats
+from evictd.core.units.duration import SECOND
+from evictd.daemon.actuator.cleanup import Cleanup
+from evictd.daemon.actuator.cluster import ClusterActuator
+from evictd.daemon.actuator.dry_run import Effects, NodeActuator
+from evictd.daemon.actuator.node import NodeActuation, OomScoreWriter
+from evictd.daemon.actuator.pod_stopper import PodStopper, running_uids
+from evictd.daemon.actuator.standalone import StandaloneActuator
+from evictd.daemon.actuator.victim_tasks import VictimTasks
+from evictd.daemon.clock import boot_clock, wall_clock
+from evictd.daemon.hooks import Hooks
+from evictd.daemon.host.liveness import Liveness
+from evictd.daemon.host.signals import WakeUp
+from evictd.daemon.node import Node
 from evictd.daemon.oom_scores import OomScores
-from evictd.daemon.record import Recorder
-from evictd.daemon.remembered import Remembered
-from evictd.daemon.state_file import StateFile
-from evictd.daemon.teller import Teller
-from evictd.daemon.watching import CheapMemory, Lookout, notifiers_v1, notifiers_v2
-from evictd.daemon.writer import Writer
-from evictd.errors import InputError, NodeError
-from evictd.observe.cgroup import find_pods_cgroup
-from evictd.observe.disk_usage_cache import DiskUsageCache
-from evictd.observe.filesystem import FilesystemReader
-from evictd.observe.findings import Problems
-from evictd.observe.kept_notifier import KeptNotifier, Notifier
-from evictd.observe.manifests import ManifestReader
-from evictd.observe.memory import MemoryFormula
-from evictd.observe.memory_notify_v1 import MemcgNotifier
-from evictd.observe.memory_watch import MemoryWatch
-from evictd.observe.node import NodeObserver, ObserveOptions
-from evictd.observe.pace import BudgetedPace
-from evictd.observe.pod_disk import PodDiskMeter
-from evictd.observe.roots import Roots
-from evictd.observe.runtime_view import RuntimeReader
+from evictd.daemon.store.checkpoint import Checkpoint, CheckpointSource, load_checkpoint
+from evictd.daemon.store.journal import JournalFile
+from evictd.daemon.store.known_pods import KnownPods
+from evictd.daemon.store.recorder import Cycle, Recorder
+from evictd.daemon.store.state_file import StateFile, boot_id
+from evictd.daemon.telemetry.telemetry import Telemetry
+from evictd.observe.cgroups.cgroup import find_pods_cgroup, pod_cgroups
+from evictd.observe.disk_usage.cache import DiskUsageCache
+from evictd.observe.disk_usage.pod_disk import PodDiskMeter
+from evictd.observe.disk_usage.rate_limiter import BudgetedRateLimiter
+from evictd.observe.filesystems.filesystem import FilesystemReader
+from evictd.observe.pods.manifests import ManifestReader
+from evictd.observe.pods.node_pods import known_sandboxes
+from evictd.observe.pods.oom_score import containers_root
+from evictd.observe.reading.node_stats import NodeStatsReader, ObserveOptions
+from evictd.observe.reading.observer import NodeObserver
+from evictd.observe.reading.problems import Problems
+from evictd.observe.reading.roots import Roots
+from evictd.observe.runtime.runtime_view import RuntimeReader, RuntimeView
+from evictd.observe.threshold_watch.watch import ThresholdWatch, build_threshold_watch
+from evictd.worker import JobQueue
 
-Clock = Callable[[], int]
+if TYPE_CHECKING:  # importing it loads the API's client
+    from evictd.act.cluster.wiring import Cluster
 
-_WALK_AGE = 1 * SECOND
-"""While a filesystem is not calm, pods are measured again when their numbers are older than this."""
 _ENTRIES_PER_SECOND = 200_000
 _LEGACY_LINKS = {Path("/var/log/pods"): Path("/var/log/containers")}
 """Where the kubelet keeps its symlinks to the logs of containers."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
-    """Where the node is on this machine; another than the defaults for tests, and for a container with host mounts."""
+class Assembly:
+    """The parts of one daemon. Reads the state file of the previous run at once."""
 
-    proc: Path = Path("/proc")
-    cgroup: Path = Path("/sys/fs/cgroup")
-    node_cgroup: str = "/"
-    """A cgroup with a memory limit that stands for the node."""
+    def __init__(
+        self, settings: Settings, roots: Roots, telemetry: Telemetry, stack: ExitStack, liveness: Liveness
+    ) -> None:
+        self._settings = settings
+        self._roots = roots
+        self._telemetry = telemetry
+        self._stack = stack
+        self._liveness = liveness
+        self._node_name = settings.cluster.node_name or gethostname().lower()
+        self._state_file = StateFile(settings.state_directory / "state.json", boot_id())
+        self.checkpoint: Checkpoint = load_checkpoint(self._state_file, telemetry, boot_clock())
+        self._evicted = set(self.checkpoint.evicted)
+        self.wake = stack.enter_context(WakeUp())
+
+    # --- what the loop uses -----------------------------------------------------------------------------------------
+
+    @cached_property
+    def node(self) -> Node:
+        """What observes the node and acts on it."""
+        settings, roots = self._settings, self._roots
+        stats = self._stats
+        runtime = RuntimeReader(self._client, pods=stats, alive=self._liveness)
+        live = Effects(
+            actuator=self._standalone()
+            if settings.cluster.standalone
+            else ClusterActuator(self._actuation, self._cluster),
+            oom_scores=OomScoreWriter(self._telemetry, cgroup=roots.cgroup, proc=roots.proc),
+            checkpoints=self.recorder,
+            reactions=self._telemetry,
+            hooks=self._hooks(),
+        )
+        observer = NodeObserver(
+            stats,
+            runtime,
+            ManifestReader(settings.static_pod_path, load_yaml),
+            evicted=self._evicted,
+            bound_pods=None if settings.cluster.standalone else ApiPods(self._cluster, self._known_pods),
+        )
+        enforce = settings.oom_score_adj is OomScoreAdj.ENFORCE
+        memory_qos = settings.memory_qos_rules if settings.memory_qos is MemoryQoSMode.ENFORCE else None
+        oom_scores = OomScores(enforce=enforce, cgroup=roots.cgroup, proc=roots.proc, memory_qos=memory_qos)
+        node = Node(observer, live, log=self._telemetry, collector=self._collector, oom_scores=oom_scores)
+        node.configure(settings)
+        return node
+
+    def _hooks(self) -> Callable[[Cycle], None] | None:
+        """Give what starts the commands around evictions; `None` where none is configured."""
+        settings = self._settings.hooks
+        if not settings.before and not settings.after:
+            return None
+        hooks = Hooks(settings, self._telemetry)
+        self._stack.callback(hooks.close)
+        return hooks.run
+
+    @cached_property
+    def recorder(self) -> Recorder:
+        """What writes the journal and the state file."""
+        settings, checkpoint = self._settings, self.checkpoint
+        journal = JournalFile(
+            settings.state_directory / "journal.jsonl",
+            max_bytes=settings.journal.max_file_bytes,
+            kept=settings.journal.max_files,
+        )
+        recorder = Recorder(
+            self._jobs,
+            state_file=self._state_file,
+            journal=journal,
+            logs_dir=settings.pod_logs_dir if settings.journal.log_tails else None,
+            memory=CheckpointSource(
+                images=self._collector, evicted=self._evicted, running_since=checkpoint.running_since
+            ),
+        )
+        self._stack.callback(recorder.close)
+        return recorder
+
+    @cached_property
+    def _jobs(self) -> JobQueue:
+        """What writes files; the recorder closes it."""
+        return JobQueue(self._telemetry)
+
+    @cached_property
+    def _known_pods(self) -> KnownPods:
+        return KnownPods(self._settings.state_directory, self._jobs, self._telemetry)
+
+    @cached_property
+    def watch(self) -> ThresholdWatch:
+        """What ends the wait between two cycles when memory is crossed."""
+        watch = build_threshold_watch(
+            self._settings,
+            self._roots,
+            self._stats.cgroups,
+            boot_clock,
+            self._telemetry,
+            recent=self._stats.recent_fill,
+        )
+        self._stack.callback(watch.memory.close)
+        return watch
+
+    # --- reading ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _stats(self) -> NodeStatsReader:
+        settings = self._settings
+        options = ObserveOptions(
+            node_name=self._node_name,
+            policy=settings.eviction.policy,
+            formula=settings.memory_formula,
+            cgroup_root=settings.cgroup_root,
+        )
+        disk_usage, stopped = self._disk_usage()
+        stats = NodeStatsReader(
+            self._roots,
+            options,
+            clock=boot_clock,
+            disk_usage=disk_usage,
+            stop_time=self._longest_stop,
+        )
+        self._stack.callback(stats.close)
+        disk_usage.start()
+        self._stack.callback(disk_usage.stop)
+        self._stack.callback(stopped.set)
+        return stats
+
+    def _longest_stop(self) -> int | None:
+        return self._terminator.stop_times.longest()  # which is built after the reader
+
+    def _disk_usage(self) -> tuple[DiskUsageCache, Event]:
+        """Build the cache and the event that ends a measurement under way."""
+        stopped = Event()
+        limiter = BudgetedRateLimiter(entries_per_second=_ENTRIES_PER_SECOND, clock=boot_clock, stopped=stopped)
+        cache = DiskUsageCache(
+            PodDiskMeter(self._roots, boot_clock, limiter).measure,
+            clock=boot_clock,
+            limiter=limiter,
+            errors=self._telemetry,
+        )
+        return cache, stopped
+
+    @cached_property
+    def _client(self) -> CriClient:
+        client = self._connect(self._settings.container_runtime_endpoint)
+        client.reserve_threads()  # a node out of PIDs gives none to stop pods with
+        return client
+
+    def _connect(self, endpoint: str) -> CriClient:
+        seconds = max(1, self._settings.runtime_request_timeout // SECOND)
+        return self._stack.enter_context(CriClient(endpoint, timeout_seconds=seconds))
+
+    # --- acting -----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _actuation(self) -> NodeActuation:
+        telemetry = self._telemetry
+        return NodeActuation(
+            stopper=self._stopper,
+            collector=self._collector,
+            cleanup=self._cleanup,
+            log=telemetry,
+        )
+
+    @cached_property
+    def _cleanup(self) -> Cleanup:
+        cleanup = Cleanup(self._remove_leftovers, self._telemetry, self.wake.wake)
+        self._stack.callback(cleanup.close)
+        return cleanup
+
+    def _remove_leftovers(self, uid: str) -> None:
+        """Remove the volumes of a stopped pod, and in a cluster its containers.
+
+        A kubelet that returns shows what it finds of them in the place of the status that evictd wrote, and drops the reason
+        where all of them ended with exit code 0.
+        """
+        try:
+            remove_empty_dirs(self._settings.root_dir, uid)
+        finally:
+            if not self._settings.cluster.standalone:
+                remove_dead_containers(self._client, uid)
+
+    def _standalone(self) -> NodeActuator:
+        conditions = ConditionsFile(
+            self._settings.state_directory / "conditions.json",
+            node=self._node_name,
+            replace_file=self.recorder.replace_file,
+        )
+        tasks = VictimTasks(self._stats.cgroups)
+        return StandaloneActuator(self._actuation, conditions=conditions, tasks=tasks, evicted=self._evicted)
+
+    def _killer(self) -> CgroupKiller | None:
+        """Build what kills pods without the runtime; under policy Kubelet only the runtime kills."""
+        if self._settings.eviction.policy is Policy.KUBELET:
+            return None
+        cgroups, above = self._stats.cgroups, self._settings.cgroup_root
+        root, pids = containers_root(self._roots.cgroup), self._roots.cgroup / "pids"
+        if root != self._roots.cgroup and pids.is_dir():  # v1: the hierarchy in which forks can be stopped
+            root = pids
+
+        def directories(uid: str) -> Iterable[Path]:
+            pods = find_pods_cgroup(cgroups, above)
+            return () if pods is None else [root / path.lstrip("/") for path in pod_cgroups(pods, uid)]
+
+        if not self._settings.cluster.standalone:
+            return CgroupKiller(directories, self._telemetry)  # volumes may be the kubelet's
+        return CgroupKiller(directories, self._telemetry, self._cleanup.begin)
+
+    @cached_property
+    def _terminator(self) -> Terminator:
+        least = policy_minimum_grace_seconds(self._settings.eviction.policy)
+        terminator = Terminator(
+            self._client,
+            clock=boot_clock,
+            minimum_grace_seconds=least,
+            killer=self._killer(),
+            wake=self.wake.wake,
+            errors=self._telemetry,
+        )
+        return self._stack.enter_context(terminator)
+
+    @cached_property
+    def _stopper(self) -> PodStopper:
+        return PodStopper(self._terminator)
+
+    @cached_property
+    def _cluster(self) -> "Cluster":
+        """Build and start what speaks to the API server; in a dry run it only reads."""
+        from evictd.act.cluster.clocks import Clocks  # noqa: PLC0415
+        from evictd.act.cluster.report import Rhythm  # noqa: PLC0415 - these bring the API's client along
+        from evictd.act.cluster.wiring import build  # noqa: PLC0415
+
+        settings = self._settings
+        cluster = build(
+            settings.cluster,
+            node_name=self._node_name,
+            stopper=self._stopper,
+            clocks=Clocks(now=boot_clock, wall=wall_clock, random=SystemRandom().random),
+            wake=self.wake.pods_changed,
+            rhythm=Rhythm(update=settings.node_status_update_frequency, report=settings.node_status_report_frequency),
+            errors=self._telemetry,
+        )
+        self._stack.callback(cluster.close)
+        cluster.start()
+        return cluster
+
+    # --- garbage collection -----------------------------------------------------------------------------------------
+
+    @cached_property
+    def _collector(self) -> Collector:
+        settings, eviction = self._settings, self._settings.eviction
+        logs = PodLogs(settings.pod_logs_dir, _LEGACY_LINKS.get(settings.pod_logs_dir))
+        containers = ContainerCollector(self._client, eviction.container_gc, logs)
+        collector = Collector(
+            containers, self._image_collector(), eviction, wake=self.wake.wake, errors=self._telemetry
+        )
+        self._stack.callback(collector.close)
+        return collector
+
+    def _image_collector(self) -> ImageCollector:
+        settings, eviction, checkpoint = self._settings, self._settings.eviction, self.checkpoint
+        same = settings.image_service_endpoint == settings.container_runtime_endpoint
+        image_client = self._client if same else self._connect(settings.image_service_endpoint)
+        use = ImageUse(settings.container_runtime_endpoint)
+        self._stack.callback(use.close)
+        image_fs = ImageFs(image_client)
+        self._stack.callback(image_fs.close)
+        return ImageCollector(
+            self._client,
+            use,
+            eviction.image_gc,
+            image_client=image_client,
+            image_fs=image_fs.read,
+            running_since=checkpoint.running_since,
+            decision_policy=eviction.policy,
+            records=checkpoint.images,
+        )
 
 
-def lock_directory(directory: Path, stack: ExitStack) -> None:
-    """Make the state directory and keep everybody else out of it; raises `NodeError`."""
-    try:
-        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        stack.callback(os.close, fd)
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise NodeError(f"stateDirectory {directory}: another evictd is at work here") from error
-    except OSError as error:
-        raise NodeError(f"stateDirectory {directory}: {error.strerror}") from error
+class ApiPods:
+    """Gives the pods that the API server has bound to this node."""
+
+    def __init__(self, cluster: "Cluster", known: KnownPods) -> None:
+        self._cluster = cluster
+        self._known = known
+
+    @property
+    def own_pods(self) -> frozenset[str]:
+        """The uid of evictd's own pod, where it runs in one."""
+        return self._cluster.own_pod
+
+    def bound_pods(self, view: RuntimeView | None) -> tuple[Pod, ...] | None:
+        """Return the active pods, `None` before the API server's first list."""
+        running = frozenset() if view is None else running_uids(view)
+        pods = self._cluster.active_pods(known_sandboxes(view), running)
+        if pods is not None and view is not None:  # without the runtime's answer no mirror is recognized
+            self._known.remember(pods)
+        return pods
+
+    def completed(self, pods: tuple[Pod, ...]) -> tuple[Pod, ...]:
+        """Complete the runtime's pods with what the API server listed last."""
+        return self._known.completed(pods)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
-    """Where the daemon is put up: what was asked for, the machine, and what every part needs."""
+class ImageFs:
+    """Reads the filesystem of the images on the collectors' thread; shares nothing with the loop's readers."""
 
-    settings: Settings
-    machine: Machine
-    node_name: str
-    clock: Clock
-    wall: Clock
-    teller: Teller
-    stack: ExitStack
+    def __init__(self, client: CriClient) -> None:
+        self._client = client
+        self._reader = FilesystemReader()
 
+    def read(self) -> FsStats | None:
+        """Return its statistics, `None` if the runtime reports none."""
+        rows = self._client.image_fs_info().image_filesystems
+        return self._reader.read(Path(rows[0].mountpoint), "imagefs", boot_clock(), Problems()) if rows else None
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
-    """Eyes and hands on one node, and what keeps its records."""
-
-    eyes: NodeEyes
-    hands: NodeHands
-    oom_scores: OomScores
-    recorder: Recorder
-    collector: Collector
-    observer: NodeObserver
-
-
-def build_node(site: Site, state_file: StateFile, remembered: Remembered, wake: Callable[[], None]) -> Node:
-    """Build everything that looks at the node and acts on it."""
-    settings, evicted = site.settings, set(remembered.evicted)
-    observer = _observer(site)
-    client = site.stack.enter_context(_client(settings.container_runtime_endpoint, settings))
-    collector = _collector(site, client, remembered, wake)
-    recorder = _recorder(site, state_file, lambda: _extras(collector, evicted, remembered.running_since))
-    least = policy_minimum_grace_seconds(settings.eviction.policy)
-    terminator = Terminator(
-        client, clock=site.clock, minimum_grace_seconds=least, wake=wake, complain=site.teller.complain
-    )
-    cleanup = Cleanup(partial(remove_empty_dirs, settings.root_dir), site.teller.complain, wake)
-    site.stack.callback(cleanup.close)
-    conditions = ConditionsFile(
-        settings.state_directory / "conditions.json", node=site.node_name, replace_file=recorder.replace_file
-    )
-    parts = NodeParts(
-        terminator=site.stack.enter_context(terminator),
-        collector=collector,
-        cleanup=cleanup,
-        conditions=conditions,
-        tell_event=site.teller.event,
-        any_alive=partial(any_alive, observer.cgroups),
-        evicted=evicted,
-    )
-    hands = NodeHands(parts) if settings.cluster.standalone else _cluster_hands(site, parts, wake)
-    oom_scores = OomScores(
-        enforce=settings.oom_score_adj is OomScoreAdj.ENFORCE,
-        cgroup=site.machine.cgroup,
-        proc=site.machine.proc,
-        tell=site.teller.oom_score,
-    )
-    eyes = NodeEyes(
-        observer=observer,
-        runtime=RuntimeReader(client),
-        manifests=ManifestReader(settings.static_pod_path, load_yaml),
-        evicted=lambda: evicted,
-        bound_pods=hands.bound_pods,
-        more_problems=lambda: (*hands.problems(), *oom_scores.problems()),
-        node_name=site.node_name,
-    )
-    return Node(
-        eyes=eyes, hands=hands, oom_scores=oom_scores, recorder=recorder, collector=collector, observer=observer
-    )
-
-
-def _cluster_hands(site: Site, parts: NodeParts, wake: Callable[[], None]) -> ClusterHands:
-    """Build and start what speaks to the API server; in a dry run it only listens."""
-    from evictd.act.cluster.report import Rhythm  # noqa: PLC0415 - these bring the API's client along
-    from evictd.act.cluster.stopper import RuntimeStopper  # noqa: PLC0415
-    from evictd.act.cluster.wiring import build  # noqa: PLC0415
-
-    settings, last = site.settings, LastView()
-    asked = replace(settings.cluster, evicted_pod_ttl=0) if settings.dry_run else settings.cluster
-    cluster = build(
-        asked,
-        node_name=site.node_name,
-        stopper=RuntimeStopper(parts.terminator, last.ids),
-        clock=site.clock,
-        wall=site.wall,
-        random=SystemRandom().random,
-        wake=wake,
-        rhythm=Rhythm(update=settings.node_status_update_frequency, report=settings.node_status_report_frequency),
-        complain=site.teller.complain,
-    )
-    site.stack.callback(cluster.close)
-    cluster.start()
-    return ClusterHands(parts, cluster, last)
-
-
-def _client(endpoint: str, settings: Settings) -> CriClient:
-    return CriClient(endpoint, timeout_seconds=max(1, settings.runtime_request_timeout // SECOND))
-
-
-def _extras(collector: Collector, evicted: set[str], running_since: int) -> dict[str, Any]:
-    return {
-        "images": records_to_plain(collector.image_records),
-        "evicted": sorted(evicted),
-        "runningSince": running_since,
-    }
-
-
-def _recorder(site: Site, state_file: StateFile, extras: Callable[[], Mapping[str, Any]]) -> Recorder:
-    settings = site.settings
-    journal = JournalFile(
-        settings.state_directory / "journal.jsonl",
-        max_bytes=settings.journal.max_file_bytes,
-        kept=settings.journal.max_files,
-    )
-    recorder = Recorder(
-        Writer(site.teller.complain),
-        state_file=state_file,
-        journal=journal,
-        logs_dir=settings.pod_logs_dir,
-        extras=extras,
-    )
-    site.stack.callback(recorder.close)
-    return recorder
-
-
-def _collector(site: Site, client: CriClient, remembered: Remembered, wake: Callable[[], None]) -> Collector:
-    settings, eviction = site.settings, site.settings.eviction
-    images_client = client
-    if settings.image_service_endpoint != settings.container_runtime_endpoint:
-        images_client = site.stack.enter_context(_client(settings.image_service_endpoint, settings))
-    use = ImageUse(settings.container_runtime_endpoint)
-    site.stack.callback(use.close)
-    logs = PodLogs(settings.pod_logs_dir, _LEGACY_LINKS.get(settings.pod_logs_dir))
-    images = ImageCollector(
-        client,
-        use,
-        eviction.image_gc,
-        image_client=images_client,
-        image_fs=_image_fs_reader(site, images_client),
-        running_since=remembered.running_since,
-        decision_policy=eviction.policy,
-        records=remembered.images,
-    )
-    containers = ContainerCollector(client, eviction.container_gc, logs)
-    collector = Collector(containers, images, eviction, wake=wake, complain=site.teller.complain)
-    site.stack.callback(collector.close)
-    return collector
-
-
-def _image_fs_reader(site: Site, client: CriClient) -> Callable[[], FsStats | None]:
-    """Give a reader of imagefs for the collectors' thread, which shares nothing with the loop's."""
-    reader = FilesystemReader()
-    site.stack.callback(reader.close)
-
-    def read() -> FsStats | None:
-        rows = client.image_fs_info().image_filesystems
-        return reader.read(Path(rows[0].mountpoint), "imagefs", site.clock(), Problems()) if rows else None
-
-    return read
-
-
-def _observer(site: Site) -> NodeObserver:
-    settings = site.settings
-    roots = Roots(
-        proc=site.machine.proc,
-        cgroup=site.machine.cgroup,
-        kubelet_dir=settings.root_dir,
-        pod_logs_dir=settings.pod_logs_dir,
-    )
-    options = ObserveOptions(
-        node_name=site.node_name,
-        policy=settings.eviction.policy,
-        formula=MemoryFormula(settings.memory_formula.value),
-        cgroup_root=settings.cgroup_root,
-        node_cgroup=site.machine.node_cgroup,
-    )
-    stopped = Event()
-    pace = BudgetedPace(entries_per_second=_ENTRIES_PER_SECOND, clock=site.clock, stopped=stopped)
-    walks = DiskUsageCache(
-        PodDiskMeter(roots, site.clock, pace).measure,
-        clock=site.clock,
-        pace=pace,
-        max_age=_WALK_AGE,
-        complain=site.teller.complain,
-    )
-    observer = NodeObserver(roots, options, clock=site.clock, disk_usage=walks)
-    site.stack.callback(observer.close)
-    walks.start()
-    site.stack.callback(walks.stop)
-    site.stack.callback(stopped.set)
-    return observer
-
-
-def build_watching(site: Site, observer: NodeObserver) -> Lookout:
-    """Build what ends the wait between two cycles when memory is crossed."""
-    settings, machine, reader = site.settings, site.machine, observer.cgroups
-    sources: dict[Signal, CheapMemory] = {}
-    memcg: dict[Signal, KeptNotifier[MemcgNotifier]] = {}
-    others: list[KeptNotifier[Notifier]] = []
-    # Named anew each time: the first pod may come after the daemon.
-    pods = partial(find_pods_cgroup, reader, settings.cgroup_root)
-    cgroups: dict[Signal, Callable[[], str | None]] = {
-        Signal.MEMORY_AVAILABLE: lambda: machine.node_cgroup,
-        Signal.ALLOCATABLE_MEMORY_AVAILABLE: pods,
-    }
-    if settings.memory_watch or settings.kernel_memcg_notification:
-        meminfo = machine.proc / "meminfo" if settings.memory_formula is ConfiguredFormula.MEM_AVAILABLE else None
-        sources = {
-            Signal.MEMORY_AVAILABLE: CheapMemory(reader, cgroups[Signal.MEMORY_AVAILABLE], meminfo=meminfo),
-            Signal.ALLOCATABLE_MEMORY_AVAILABLE: CheapMemory(reader, pods),
-        }
-    if settings.kernel_memcg_notification and reader.version != "v2":
-        memcg = notifiers_v1(machine.cgroup / "memory", cgroups, site.teller.complain)
-    if settings.memory_watch:
-        others = notifiers_v2(machine.proc, machine.cgroup, pods, site.teller.complain)
-    watch = MemoryWatch(
-        clock=site.clock,
-        sources={signal: source.read for signal, source in sources.items()},
-        memcg=memcg,
-        others=others,
-        longest=settings.housekeeping_interval,
-    )
-    site.stack.callback(watch.close)
-    return Lookout(watch, sources)
-
-
-def load_yaml(text: str) -> object:
-    """Read one document of a manifest; raises `InputError`."""
-    documents, problems = parse_documents(text, "manifest")
-    if problems:
-        raise InputError(tuple(map(str, problems)))
-    return documents[0] if documents else None
+    def close(self) -> None:
+        """End the reader's thread."""
+        self._reader.close()

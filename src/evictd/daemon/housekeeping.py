@@ -1,250 +1,148 @@
-"""The loop: observe, decide, journal, perform, wait.
+"""Runs the loop: observe, synchronize, perform, record, wait (kubelet `managerImpl.Start` and the loop around `synchronize`).
 
-The only place that reads clocks, once a cycle, and hands them on. Nothing in it blocks on a victim, a collector, a
-disk or a client: what it sets going is followed by the next cycles. Kubelet `managerImpl.Start` and the loop around
-`synchronize`.
+The clocks are read at the begin of a cycle and passed on. Nothing in a cycle waits for a victim, a collector, a disk or a client:
+what it begins is followed by later cycles.
+
+Errors: the observation and the core may raise, which costs this cycle. After the core has decided nothing may keep the decisions
+from being performed, so each other part of a cycle is guarded and costs only itself. The state is replaced directly after the
+decisions were performed: a later error in the cycle must not make the next one choose the same pod again.
 """
 
-import signal
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from evictd import __version__
-from evictd.act.perform import Failure, Performer
-from evictd.core.config import EvictionConfig
-from evictd.core.decision import Finding, Wait
-from evictd.core.duration import MILLISECOND
-from evictd.core.state import State, Step
-from evictd.core.synchronize import synchronize
-from evictd.daemon.hands import NodeHands
-from evictd.daemon.look import Look
-from evictd.daemon.notify import Notifier
-from evictd.daemon.oom_scores import OomScores
-from evictd.daemon.record import Cycle, Recorder
-from evictd.daemon.sight import Sight
-from evictd.daemon.snapshot import Board, Snapshot
-from evictd.daemon.teller import Teller
-from evictd.daemon.wakeup import WakeUp
-from evictd.daemon.watching import Lookout
-from evictd.errors import EvictdError
-from evictd.observe.memory_watch import Woken
-
-STOP = frozenset({signal.SIGTERM, signal.SIGINT})
-RELOAD = signal.SIGHUP
-HELD_INTERVAL = 100 * MILLISECOND
-"""How soon to look again while a decision waits for a measurement."""
-
-SIGNS_OF_LIFE = 4
-"""How many signs of life fall into the manager's watchdog time."""
-
-SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-
-
-def boot_clock() -> int:
-    """Nanoseconds since the machine started, its sleep included; no setting of the wall clock moves it."""
-    return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
-
-
-def wall_clock() -> int:
-    """Nanoseconds since the epoch; for people, logs and the runtime's time stamps only."""
-    return time.time_ns()
-
-
-def monotonic_clock() -> int:
-    """The clock that systemd wants to hear of when it asked for a reload, in nanoseconds."""
-    return time.monotonic_ns()
-
-
-@dataclass(slots=True, kw_only=True)
-class Parts:
-    """Everything that the loop holds together."""
-
-    look: Callable[[Look], Sight]
-    hands: NodeHands
-    oom_scores: OomScores
-    performer: Performer
-    recorder: Recorder
-    watching: Lookout
-    wake: WakeUp
-    notifier: Notifier
-    board: Board
-    teller: Teller
-    reload: Callable[[], EvictionConfig | None]
-    """Reads the configuration anew; `None` where nothing is to change."""
-    heartbeat_period: int
+from evictd.act.perform import Failure, perform
+from evictd.core.eviction.backoff import refusals
+from evictd.core.eviction.synchronize import synchronize
+from evictd.core.model.decision import Finding, Wait
+from evictd.core.model.state import State
+from evictd.daemon.actuator.node import victims_of
+from evictd.daemon.clock import boot_clock, wall_clock
+from evictd.daemon.node import Node
+from evictd.daemon.reload import Reloader
+from evictd.daemon.store.recorder import Cycle, Recorder
+from evictd.daemon.telemetry.telemetry import Telemetry
+from evictd.daemon.waiter import Waiter, WaitResult
+from evictd.observe.reading.observer import ObserveRequest
+from evictd.observe.reading.reading import Reading
+from evictd.observe.threshold_watch.memory_watch import Woken
+from evictd.worker import ErrorBackoff
 
 
 class Housekeeping:
-    """The loop over its parts, from a state on."""
+    """The loop. `state` is what the previous run of the daemon has left."""
 
-    def __init__(self, parts: Parts, config: EvictionConfig, state: State) -> None:
+    def __init__(
+        self, node: Node, recorder: Recorder, telemetry: Telemetry, waiter: Waiter, reloader: Reloader, *, state: State
+    ) -> None:
         self.state = state
-        self.config = config
-        self.stopping = False
-        self._parts = parts
+        self._node = node
+        self._recorder = recorder
+        self._telemetry = telemetry
+        self._waiter = waiter
+        self._reloader = reloader
         self._findings: tuple[Finding, ...] = ()
-        self._resumed = not state.releases
-        self._heartbeat_due = 0
-        self._sign_of_life_due = 0
-        self._trouble = ""
-        self._shown = ""
+        self._guard = ErrorBackoff("cycle", telemetry)
 
     def run(self) -> None:
-        """Go round until SIGTERM or SIGINT; what is under way then is remembered for the next start.
+        """Run cycles until SIGTERM or SIGINT; what is under way then is in the state file for the next run."""
+        waited = WaitResult()
+        while not waited.stop:
+            if waited.reload:
+                self._reload()
+            until = self._try_cycle(waited)
+            self._waiter.liveness.show(self._status())
+            waited = self._waiter.wait(until, awaits_victim=bool(victims_of(self.state)))
+        self._waiter.liveness.stopping()
+        self._node.effects.checkpoints.save(self.state, always=True)
 
-        Ready means that the loop goes round. A runtime that is not there is not waited for: it may need evictd to get there,
-        and a start that never ends is killed by the manager. The status line says what is missing.
-        """
-        until = self._try_cycle(Woken.TIME)
-        self._shown = self._status()
-        self._parts.notifier.ready(self._shown)
-        while (woken := self._pause(until)) is not None:
-            until = self._try_cycle(woken)
-            self._show_status()
-        self._parts.notifier.stopping()
-        if not self._parts.performer.dry_run:
-            self._parts.recorder.save(self.state, always=True)
+    def _try_cycle(self, waited: WaitResult) -> int:
+        """Run one cycle; an exception costs this cycle and not the daemon, and the next one is a whole period later."""
+        until = self._guard.run("cycle", lambda: self.cycle(waited), boot_clock(), otherwise=None)
+        return boot_clock() + self._reloader.eviction.monitoring_period if until is None else until
 
-    def _try_cycle(self, woken: Woken) -> int:
-        """Do one cycle; what its parts could not cope with themselves costs this cycle and not the daemon."""
-        try:
-            until = self.cycle(woken)
-            self._trouble = ""
-        except EvictdError as error:
-            self._trouble = str(error)
-            self._parts.teller.complain("cycle", self._trouble)
-            until = boot_clock() + self.config.monitoring_period
-        return until
+    def cycle(self, waited: WaitResult) -> int:
+        """Run one cycle: observe, synchronize, perform, record; returns the boot-clock time until which to wait."""
+        reading = self._observe(waited)
+        cycle = self._synchronize(reading)
+        performed = perform(cycle.step.decisions, self._node.effects.actuator, reading)
+        self.state = cycle.step.state
+        self._findings = cycle.step.findings
+        # Not before the stops: its thread would compete.
+        self._guarded("record", lambda: self._record(cycle, news=performed.news))
+        self._follow_up(waited, cycle, reading, performed.failures)
+        return cycle.now + next(decision.nanoseconds for decision in cycle.step.decisions if isinstance(decision, Wait))
 
-    def cycle(self, woken: Woken) -> int:
-        """Do one cycle; gives the boot-clock time of the next."""
-        parts = self._parts
-        now, wall = boot_clock(), wall_clock()
-        before, config = parts.hands.prepare(self.state, self.config, now)
-        sight = parts.look(
-            Look(
-                now=now,
-                wall=wall,
-                state=before,
-                config=config,
-                outcomes=parts.performer.outcomes(before),
-                findings=self._findings,
-                urgent=woken is Woken.MEMORY,
-                step=self._give_sign_of_life,
-            )
-        )
-        parts.hands.turn(sight)
-        step = synchronize(before, sight.observation, config, now)
-        refusals = parts.hands.take_refusals()
-        if refusals or parts.performer.news(step):
-            cycle = Cycle(now=now, wall=wall, before=before, observation=sight.observation, config=config, step=step)
-            parts.recorder.journal(cycle, dry_run=parts.performer.dry_run, refusals=refusals)
-            parts.teller.refusals(refusals)
-        failures = parts.performer.perform(step)
-        acted = boot_clock()
-        self.state, self._findings = parts.performer.remembered(step.state), step.findings
-        parts.watching.aim(sight.observation, step.findings)
-        self._tell(woken=woken, sight=sight, before=before, step=step, failures=failures, acted=acted)
-        self._duties(sight)
-        return now + (HELD_INTERVAL if sight.held else _wait(step))
-
-    def _tell(
-        self, *, woken: Woken, sight: Sight, before: State, step: Step, failures: tuple[Failure, ...], acted: int
-    ) -> None:
-        parts = self._parts
-        crossed_at = parts.watching.watch.crossed_at if woken is Woken.MEMORY else None
-        parts.teller.findings(step.findings, sight.observation.problems)
-        parts.teller.failures(failures)
-        if not parts.performer.dry_run:
-            failed = {id(failure.decision) for failure in failures}
-            done = [decision for decision in step.decisions if id(decision) not in failed]
-            parts.teller.actions(done, since=sight.now if crossed_at is None else crossed_at, acted=acted)
-            parts.teller.evicted(parts.hands.take_evicted())
-            parts.teller.outcomes(before, step.state, parts.hands)
-            parts.teller.stats_age(step.findings, sight.observation, acted)
-        parts.board.latest = Snapshot(
-            at=sight.now,
-            wall=sight.wall,
-            config=self.config,
+    def _observe(self, waited: WaitResult) -> Reading:
+        """Read the node, with the outcomes of the decisions so far."""
+        request = ObserveRequest(
+            now=boot_clock(),
+            wall=wall_clock(),
             state=self.state,
-            observation=sight.observation,
-            findings=step.findings,
-            recent=parts.teller.recent(),
-            dry_run=parts.performer.dry_run,
-            version=__version__,
+            config=self._reloader.eviction,
+            outcomes=self._node.effects.actuator.outcomes(self.state),
+            problems=self._node.problems(),
+            findings=self._findings,
+            urgent=waited.cause is Woken.MEMORY,
         )
-        parts.teller.cycle(woken.value, boot_clock() - sight.now)
+        return self._node.observer.observe(request)
 
-    def _duties(self, sight: Sight) -> None:
-        """Do what is due by the clock and not by a decision; of its duties a dry run only talks."""
-        parts = self._parts
-        parts.oom_scores.attend(sight, dry_run=parts.performer.dry_run)
-        if parts.performer.dry_run:
-            return
-        if not self._resumed and sight.view is not None:
-            parts.hands.resume(self.state, sight.view, sight.now)
-            self._resumed = True
-        parts.hands.duties()
-        if sight.now >= self._heartbeat_due:
-            self._heartbeat_due = sight.now + parts.heartbeat_period
-            parts.hands.heartbeat()
-        parts.recorder.save(self.state)
+    def _synchronize(self, reading: Reading) -> Cycle:
+        """Decide; returns the core's arguments with its step."""
+        before, config, observation = self.state, self._reloader.eviction, reading.observation
+        step = synchronize(before, observation, config, reading.now)
+        return Cycle(
+            now=reading.now, wall=reading.wall, before=before, observation=observation, config=config, step=step
+        )
 
-    def _pause(self, until: int) -> Woken | None:
-        """Wait until the next cycle is due or wanted; `None` when it is time to end."""
-        parts = self._parts
-        while True:
-            deadline = self._feed_watchdog(until)
-            woken = parts.watching.watch.wait(deadline, wake_fd=parts.wake.fd)
-            if woken is Woken.ASKED:
-                arrived = parts.wake.take()
-                if arrived & STOP:
-                    return None
-                if RELOAD in arrived:
-                    self._reload()
-                return woken
-            if woken is Woken.MEMORY or boot_clock() >= until:
-                return woken
+    def _record(self, cycle: Cycle, *, news: bool) -> None:
+        """Journal a cycle that decided anything, in which a victim is gone, or before which an eviction was refused."""
+        refused = refusals(cycle.before, cycle.observation)
+        if refused or (news and not self._recorder.repeats(cycle)) or self._recorder.has_outcome(cycle):
+            self._recorder.journal(cycle, refusals=refused)
+            self._telemetry.refusals(refused)
 
-    def _feed_watchdog(self, until: int) -> int:
-        """Give a sign of life if one is due; gives the end of the next wait."""
-        self._give_sign_of_life()
-        return until if self._parts.notifier.watchdog_interval is None else min(until, self._sign_of_life_due)
+    def _follow_up(self, waited: WaitResult, cycle: Cycle, reading: Reading, failures: tuple[Failure, ...]) -> None:
+        """Do what follows the decisions, each part guarded: thresholds to watch, telemetry, duties, checkpoint."""
+        acted, node, effects, telemetry = boot_clock(), self._node, self._node.effects, self._telemetry
+        actuator = effects.actuator
+        self._guarded("watch", lambda: self._waiter.set_thresholds(cycle.observation, cycle.step.findings))
+        self._guarded("log", lambda: self._report(waited, cycle, failures, acted))
+        self._guarded("snapshot", lambda: self._publish(waited, cycle))
+        self._guarded("oom scores", lambda: node.set_oom_scores(reading))
+        self._guarded("advance", lambda: telemetry.progress(actuator.advance(self.state, reading)))
+        if (hooks := effects.hooks) is not None:
+            self._guarded("hooks", lambda: hooks(cycle))
+        self._guarded("duties", lambda: actuator.perform_duties(reading))
+        self._guarded("heartbeat", lambda: node.heartbeat(reading))
+        self._guarded("state", lambda: effects.checkpoints.save(self.state))
 
-    def _give_sign_of_life(self) -> None:
-        """Say that the loop goes on: on the board, and to the manager when a part of its time is over.
+    def _guarded(self, part: str, work: Callable[[], None]) -> None:
+        """Do a part of the cycle that decides nothing; an exception is reported once while it repeats."""
+        self._guard.run(part, work, boot_clock(), otherwise=None)
 
-        Also between the steps of a look: a runtime that takes every deadline makes one look longer than the manager waits,
-        and a restart would only begin it again.
-        """
-        now = self._parts.board.alive_at = boot_clock()
-        interval = self._parts.notifier.watchdog_interval
-        if interval is not None and now >= self._sign_of_life_due:
-            self._sign_of_life_due = now + interval // SIGNS_OF_LIFE
-            self._parts.notifier.alive(self._status())
+    def _report(self, waited: WaitResult, cycle: Cycle, failures: tuple[Failure, ...], acted: int) -> None:
+        self._telemetry.findings(cycle.step.findings, cycle.observation.problems)
+        self._telemetry.failures(failures)
+        since = cycle.now if waited.crossed_at is None else waited.crossed_at
+        self._node.effects.reactions.performed(cycle, failures, since=since, acted=acted)
+
+    def _publish(self, waited: WaitResult, cycle: Cycle) -> None:
+        """Replace the snapshot that pages and metrics show."""
+        self._telemetry.publish(cycle)
+        self._telemetry.cycle(waited.cause.value, boot_clock() - cycle.now)
 
     def _reload(self) -> None:
-        self._parts.notifier.reloading(monotonic_clock())
-        config = self._parts.reload()
-        if config is not None:
-            self.config = config
-        self._parts.notifier.ready(self._status())
+        self._waiter.liveness.reloading()
+        self._guarded("reload", self._reloader.reload)
+        self._waiter.liveness.reloaded(self._status())
 
     def _status(self) -> str:
-        """Say in one line how things are and what is missing, for `systemctl status`."""
-        pressure = ", ".join(condition.value for condition in self.state.node_conditions) or "no pressure"
-        seen = self._parts.board.latest
-        missing = self._trouble or ("" if seen is None else seen.blind)
-        dry_run = "dry run" if self._parts.performer.dry_run else ""
-        return "; ".join(filter(None, (self.state.phase.name.value, pressure, dry_run, missing)))
-
-    def _show_status(self) -> None:
-        status = self._status()
-        if status != self._shown:
-            self._shown = status
-            self._parts.notifier.status(status)
-
-
-def _wait(step: Step) -> int:
-    return next(decision.nanoseconds for decision in step.decisions if isinstance(decision, Wait))
+        """Describe the state, and what is missing, in one line for `systemctl status`."""
+        parts = (
+            self.state.activity.value,
+            ", ".join(condition.value for condition in self.state.node_conditions) or "no pressure",
+            self._node.effects.label,
+            self._telemetry.board.reload_fault,
+            self._guard.failure("cycle") or self._telemetry.board.blind,
+        )
+        return "; ".join(filter(None, parts))

@@ -1,79 +1,62 @@
-"""When are the containers' OOM scores put right (`oomScoreAdj: Enforce`)?
+"""Decides when OOM scores and Memory QoS values are compared with the documented ones (`oomScoreAdj`, `memoryQoS`: Enforce).
 
-When other containers run than before, or more is known of their pods, and now and then because processes may change a score
-themselves. Never before a decision: the loop has acted when it comes to this. A dry run says what would be set; without the
-option nothing is even read.
+When other containers run than before, when more is known of their pods, and every `PERIOD`, because processes may change a score
+themselves. Always after the decisions of a cycle were performed. Without the options nothing is read.
 """
 
-from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from evictd.act.oom_score import enforce_oom_scores
-from evictd.clients.cri.values import ContainerState
-from evictd.core.duration import MINUTE
-from evictd.core.observation import Observation, Problem
-from evictd.core.oom import OomScoreDifference
-from evictd.daemon.sight import Sight
-from evictd.observe.oom_score import containers_root, oom_score_differences
-from evictd.observe.runtime_view import RuntimeView
+from evictd.core.gc.container_gc import ContainerState
+from evictd.core.model.observation import Observation, Problem
+from evictd.core.model.oom import MemoryQoSDifference, MemoryQoSRules, OomScoreDifference
+from evictd.core.units.duration import MINUTE
+from evictd.daemon.actuator.dry_run import OomScoreSetter
+from evictd.observe.pods.memory_qos import memory_qos_differences
+from evictd.observe.pods.oom_score import containers_root, oom_score_differences
+from evictd.observe.reading.reading import Reading
+from evictd.observe.runtime.runtime_view import RuntimeView
 
 PERIOD = 5 * MINUTE
-"""How often to look again where no container came or went."""
-
-TellOomScore = Callable[[OomScoreDifference], None]
+"""Time between two comparisons if no container came or went."""
 
 
 class OomScores:
-    """Puts the scores of one node right; `tell` is called for each one that was set, or in a dry run would be."""
+    """Finds what differs on one node from what is documented, and has it set; `memory_qos` of `None`: scores alone."""
 
-    def __init__(self, *, enforce: bool, cgroup: Path, proc: Path, tell: TellOomScore) -> None:
+    def __init__(self, *, enforce: bool, cgroup: Path, proc: Path, memory_qos: MemoryQoSRules | None = None) -> None:
         self._enforce = enforce
+        self._memory_qos = memory_qos
         self._cgroup = cgroup
         self._proc = proc
-        self._tell = tell
-        self._attended: tuple[object, ...] = ()
+        self._seen: tuple[object, ...] = ()
         self._due = 0
         self._problems: tuple[Problem, ...] = ()
-        self._foretold: frozenset[tuple[object, ...]] = frozenset()
 
     def problems(self) -> tuple[Problem, ...]:
-        """Tell what could not be done the last time."""
+        """Name what could not be set the last time."""
         return self._problems
 
-    def attend(self, sight: Sight, *, dry_run: bool) -> None:
-        """Do what is due; call once a cycle."""
-        memory = _capacity(sight.observation)
-        if not self._enforce or sight.view is None or not memory:
+    def compare(self, reading: Reading, setter: OomScoreSetter) -> None:
+        """Have the differences set if a comparison is due; called once a cycle."""
+        memory = _capacity(reading.observation)
+        nothing = not self._enforce and self._memory_qos is None
+        if nothing or reading.view is None or not reading.view.current or not memory:
             return
-        subjects = (*_subjects(sight.observation, sight.view), dry_run)
-        if subjects == self._attended and sight.now < self._due:
+        subjects = (*_subjects(reading.observation, reading.view), setter)
+        if subjects == self._seen and reading.now < self._due:
             return
-        self._attended, self._due = subjects, sight.now + PERIOD
-        differences = oom_score_differences(
-            sight.observation.pods,
-            sight.view,
-            memory_capacity=memory,
-            cgroup_root=containers_root(self._cgroup),
-            proc_root=self._proc,
-        )
-        if dry_run:
-            self._foretell(differences)
-        else:
-            self._put_right(differences)
-
-    def _put_right(self, differences: Iterable[OomScoreDifference]) -> None:
-        enforced = enforce_oom_scores(differences, cgroup_root=containers_root(self._cgroup), proc_root=self._proc)
-        for difference in enforced.done:
-            self._tell(difference)
-        self._problems, self._foretold = enforced.problems, frozenset()
-
-    def _foretell(self, differences: Iterable[OomScoreDifference]) -> None:
-        """Say what would be set, each once for as long as it lasts."""
-        found = {(each.pod.uid, each.container, each.found, each.expected): each for each in differences}
-        for key, difference in found.items():
-            if key not in self._foretold:
-                self._tell(difference)
-        self._problems, self._foretold = (), frozenset(found)
+        self._seen, self._due = subjects, reading.now + PERIOD
+        pods, view, root = reading.observation.pods, reading.view, containers_root(self._cgroup)
+        differences: list[OomScoreDifference | MemoryQoSDifference] = []
+        if self._enforce:
+            differences += oom_score_differences(
+                pods, view, memory_capacity=memory, cgroup_root=root, proc_root=self._proc
+            )
+        if self._memory_qos is not None:
+            differences += memory_qos_differences(
+                pods, view, self._memory_qos, memory_capacity=memory, cgroup_root=root
+            )
+        self._problems = setter.write(differences)
 
 
 def _capacity(observation: Observation) -> int | None:

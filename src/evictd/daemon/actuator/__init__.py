@@ -1,0 +1,1 @@
+"""Performs decisions: with the runtime alone, or through an API server."""

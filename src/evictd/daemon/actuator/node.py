@@ -1,0 +1,160 @@
+"""What the actuators of every node have in common: collections, victims that are being stopped, their leftovers.
+
+A part that the standalone and the cluster actuator each hold. It begins nothing by itself: which victims are resumed and whose
+leftovers are removed is for the actuator that holds it to say.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Protocol
+
+from evictd.act.gc.collector import Collector, NodeMoment
+from evictd.act.memory_qos import enforce_memory_qos
+from evictd.act.oom_score import enforce_oom_scores
+from evictd.act.termination import Termination
+from evictd.core.gc.container_gc import PodLifecycles
+from evictd.core.model.decision import Decision, ReclaimNode, RecordEvent
+from evictd.core.model.observation import Problem, ReclaimOutcome
+from evictd.core.model.oom import MemoryQoSDifference, OomScoreDifference
+from evictd.core.model.pod import Pod
+from evictd.core.model.signal import Filesystem
+from evictd.core.model.state import State, Victim
+from evictd.core.units.duration import SECOND
+from evictd.daemon.actuator.cleanup import Cleanup
+from evictd.daemon.actuator.pod_stopper import PodStopper, running_uids
+from evictd.errors import RuntimeUnavailableError
+from evictd.observe.pods.oom_score import containers_root
+from evictd.observe.reading.reading import Reading
+
+
+class ActuatorLog(Protocol):
+    """What actuators log; nothing of it waits."""
+
+    def decision(self, decision: Decision, *, prefix: str = "") -> None:
+        """Log a decision; `prefix` comes before its text."""
+        ...
+
+    def event(self, event: RecordEvent) -> None:
+        """Log an event on the node."""
+        ...
+
+    def corrected(self, difference: OomScoreDifference | MemoryQoSDifference, *, prefix: str = "") -> None:
+        """Log an OOM score or a Memory QoS value that is set; `prefix` comes before its text."""
+        ...
+
+
+class OomScoreWriter:
+    """Writes OOM scores and Memory QoS values; `cgroup` is the host's cgroup file system, `proc` its /proc."""
+
+    def __init__(self, log: ActuatorLog, *, cgroup: Path, proc: Path) -> None:
+        self._log = log
+        self._cgroup = cgroup
+        self._proc = proc
+
+    def write(self, differences: Iterable[OomScoreDifference | MemoryQoSDifference]) -> tuple[Problem, ...]:
+        """Write each documented value and log it; gives what could not be written."""
+        each, root = tuple(differences), containers_root(self._cgroup)
+        scores = [difference for difference in each if isinstance(difference, OomScoreDifference)]
+        enforced = enforce_oom_scores(scores, cgroup_root=root, proc_root=self._proc)
+        written, problems = enforce_memory_qos(
+            (difference for difference in each if isinstance(difference, MemoryQoSDifference)), cgroup_root=root
+        )
+        for score in enforced.done:
+            self._log.corrected(score)
+        for value in written:
+            self._log.corrected(value)
+        return (*enforced.problems, *problems)
+
+
+class NodeActuation:
+    """Collections, victims and leftovers of one node."""
+
+    def __init__(
+        self,
+        *,
+        stopper: PodStopper,
+        collector: Collector,
+        cleanup: Cleanup,
+        log: ActuatorLog,
+    ) -> None:
+        self.stopper = stopper
+        self.cleanup = cleanup
+        self.log = log
+        self._collector = collector
+        self._waited_for: frozenset[str] = frozenset()
+
+    # --- queries ---------------------------------------------------------------------------------------------------
+
+    def reclaimed(self) -> tuple[ReclaimOutcome, ...] | None:
+        """Give what the collections that have ended came to; `None` where none has."""
+        return self._collector.progress()
+
+    def collecting(self) -> frozenset[Filesystem]:
+        """Give the devices that collectors are at work for."""
+        return self._collector.collecting()
+
+    def stopped(self, uid: str) -> bool:
+        """Whether the runtime has stopped everything of a victim."""
+        progress = self.stopper.progress(uid)
+        return progress is not None and progress.finished
+
+    def problems(self) -> tuple[Problem, ...]:
+        """Name the victims that the runtime did not stop so far, and the leftovers that could not be removed."""
+        stopping = tuple(
+            Problem(source=f"stopping pod {each.uid}", detail=each.errors[-1])
+            for each in self.stopper.in_flight()
+            if each.errors
+        )
+        return (*stopping, *self.cleanup.problems())
+
+    # --- performing ------------------------------------------------------------------------------------------------
+
+    def begin_reclaim(self, decision: ReclaimNode, reading: Reading, lifecycles: PodLifecycles | None) -> None:
+        """Begin to collect; `lifecycles` say of which pods something may be collected."""
+        self._collector.begin(decision, _moment(reading, lifecycles))
+
+    def perform_collections(self, reading: Reading, lifecycles: PodLifecycles | None) -> None:
+        """Begin the periodic collections that are due; none while it is not known which pods are gone."""
+        if lifecycles is not None:
+            self._collector.perform_duties(_moment(reading, lifecycles))
+
+    def take_events(self) -> tuple[RecordEvent, ...]:
+        """Give the collectors' events, each once."""
+        return self._collector.take_events()
+
+    def resume(self, victims: Iterable[Victim], reading: Reading) -> None:
+        """Go on stopping victims of the previous run, with what is left of their grace periods."""
+        known = {pod.uid: pod for pod in reading.observation.pods}
+        for victim in victims:
+            pod = known.get(victim.uid) or Pod(name="", namespace="", uid=victim.uid)
+            self.stopper.resume(pod, grace_left(victim, reading.now))
+
+    def advance(self, state: State, reading: Reading) -> tuple[Termination, ...]:
+        """Retry leftovers that are due, and drop the records of the victims that `state` no longer waits for; gives these."""
+        self.stopper.update(reading.view)
+        if reading.view is not None:
+            self.cleanup.retry(reading.now, running_uids(reading.view))
+        victims = victims_of(state)
+        gone, self._waited_for = self._waited_for - victims, victims
+        ended = [progress for uid in sorted(gone) if (progress := self.stopper.progress(uid)) is not None]
+        for uid in gone:
+            self.stopper.drop(uid)
+        self.cleanup.retain(victims)
+        return tuple(ended)
+
+
+def victims_of(state: State) -> frozenset[str]:
+    """Give the uids of the victims that a state waits for."""
+    return frozenset(victim.uid for victim in state.in_flight)
+
+
+def grace_left(victim: Victim, now: int) -> int:
+    """Give the seconds of grace that a victim still has."""
+    elapsed = max(now - victim.since, 0) // SECOND
+    return max(victim.grace_period_seconds - elapsed, 0)
+
+
+def _moment(reading: Reading, lifecycles: PodLifecycles | None) -> NodeMoment:
+    if lifecycles is None:
+        raise RuntimeUnavailableError("the runtime's pods are not known, so nothing of theirs may be collected")
+    return NodeMoment(now=reading.now, wall=reading.wall, lifecycles=lifecycles)

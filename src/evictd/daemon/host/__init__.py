@@ -1,0 +1,1 @@
+"""The daemon's relations with its host: signals, the service manager, memory locking."""

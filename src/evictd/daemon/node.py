@@ -1,0 +1,59 @@
+"""The node as the loop sees it: observed by an observer, changed by its effects.
+
+A reload may make a dry run of it, or end one, between two cycles.
+"""
+
+from typing import Protocol
+
+from evictd.act.gc.collector import Collector
+from evictd.config.settings import Settings
+from evictd.core.model.observation import Problem
+from evictd.daemon.actuator.dry_run import Effects, effects_of
+from evictd.daemon.actuator.node import ActuatorLog
+from evictd.daemon.oom_scores import OomScores
+from evictd.observe.reading.observer import ObserveRequest
+from evictd.observe.reading.reading import Reading
+
+
+class Observer(Protocol):
+    """Reads the node."""
+
+    def observe(self, request: ObserveRequest) -> Reading:
+        """Take one reading."""
+        ...
+
+
+class Node:
+    """One node. `live` changes it, `log` is what a dry run writes to."""
+
+    def __init__(
+        self, observer: Observer, live: Effects, *, log: ActuatorLog, collector: Collector, oom_scores: OomScores
+    ) -> None:
+        self.observer = observer
+        self.effects = live
+        self._live = live
+        self._log = log
+        self._collector = collector
+        self._oom_scores = oom_scores
+        self._heartbeat_period = 0
+        self._heartbeat_due = 0
+
+    def configure(self, settings: Settings) -> None:
+        """Put settings into effect; called before the first cycle and after each reload."""
+        self.effects = effects_of(self._live, self.effects, self._log, dry_run=settings.dry_run)
+        self._collector.reconfigure(settings.eviction)
+        self._heartbeat_period = settings.node_status_update_frequency
+
+    def problems(self) -> tuple[Problem, ...]:
+        """Name what could not be carried out so far."""
+        return (*self.effects.actuator.problems(), *self._oom_scores.problems())
+
+    def set_oom_scores(self, reading: Reading) -> None:
+        """Set the OOM scores that differ from what is documented, if a comparison is due."""
+        self._oom_scores.compare(reading, self.effects.oom_scores)
+
+    def heartbeat(self, reading: Reading) -> None:
+        """Renew the reported conditions if that is due (kubelet `nodeStatusUpdateFrequency`)."""
+        if reading.now >= self._heartbeat_due:
+            self._heartbeat_due = reading.now + self._heartbeat_period
+            self.effects.actuator.heartbeat(reading)

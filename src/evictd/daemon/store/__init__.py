@@ -1,0 +1,1 @@
+"""Keeps the daemon's records on disk: state file, journal, lock, log tails of victims."""

@@ -1,0 +1,142 @@
+"""Converts what the daemon remembers over a restart to plain JSON values and back.
+
+A checkpoint holds the core's state with its timers and victims in flight, when each image was used last, and the uids of evicted
+pods of which the runtime still lists something. All times in it are of the boot-time clock, so it is only valid in the boot in
+which it was written (`store.state_file`). A file that cannot be used is set aside with one warning, and the daemon starts fresh.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from evictd.codec.state import decode_state, encode_state
+from evictd.codec.typed import check_types
+from evictd.core.eviction.ledger import victim_until
+from evictd.core.gc.image_gc import ImageRecord
+from evictd.core.model.state import State
+from evictd.core.units.duration import HOUR
+from evictd.daemon.store.state_file import StateFile
+from evictd.errors import InputError
+from evictd.worker import ErrorReporter, describe
+
+_LONGEST = 720 * HOUR
+"""No deadline but a victim's is further away; most are seconds, and `evictionTimeout` and Retry-After may be set to more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """What the previous run of the daemon in this boot has left."""
+
+    state: State = field(default_factory=State)
+    images: Mapping[str, ImageRecord]
+    evicted: tuple[str, ...] = ()
+    running_since: int
+    """When the first run in this boot began; images are not collected by age before a whole age has passed since then."""
+
+
+class ImageMemory(Protocol):
+    """Keeps the times at which images were detected and used."""
+
+    @property
+    def image_records(self) -> Mapping[str, ImageRecord]:
+        """The records by image id."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointSource:
+    """The parts of a checkpoint beside the core's state; their owners keep `images` and `evicted` current."""
+
+    images: ImageMemory
+    evicted: Collection[str]
+    running_since: int
+
+    def checkpoint(self, state: State) -> Checkpoint:
+        """Return a checkpoint of the present."""
+        return Checkpoint(
+            state=state,
+            images=dict(self.images.image_records),
+            evicted=tuple(sorted(self.evicted)),
+            running_since=self.running_since,
+        )
+
+
+def encode_checkpoint(checkpoint: Checkpoint) -> dict[str, Any]:
+    """Convert a checkpoint to plain values."""
+    return {
+        "state": encode_state(checkpoint.state),
+        "images": records_to_plain(checkpoint.images),
+        "evicted": list(checkpoint.evicted),
+        "runningSince": checkpoint.running_since,
+    }
+
+
+def load_checkpoint(file: StateFile, errors: ErrorReporter, now: int) -> Checkpoint:
+    """Read the state file; a file that cannot be used is set aside with a warning, and a fresh checkpoint is returned."""
+    fresh = Checkpoint(images={}, running_since=now)
+    try:
+        plain = file.read()
+        return fresh if plain is None else _decode_checkpoint(plain, now)
+    except Exception as error:  # whatever is wrong with it: a file must not keep the daemon from starting
+        aside = file.set_aside()
+        errors.report_error("state", f"{describe(error)}; set aside as {aside}, starting fresh")
+        return fresh
+
+
+def _decode_checkpoint(plain: Mapping[str, Any], now: int) -> Checkpoint:
+    # The reporters of conditions start without any, so each run reports at its start which conditions hold.
+    try:
+        found = Checkpoint(
+            state=replace(decode_state(plain["state"]), reported=False),
+            images=records_from_plain(plain["images"]),
+            evicted=tuple(plain["evicted"]),
+            running_since=plain["runningSince"],
+        )
+    except (KeyError, TypeError) as error:
+        raise InputError(f"remembered: {type(error).__name__}: {error}; it is damaged or not ours") from error
+    check_types(found, Checkpoint, "remembered")
+    _check_times(found.state, now)
+    return found
+
+
+def _check_times(state: State, now: int) -> None:
+    """Refuse times that evictd cannot have written: a deadline far in the future would hold evictions until then."""
+    victims, collections = state.in_flight, state.collections.values()
+    owners, budgets = state.backoff.owners.values(), state.backoff.budgets.values()
+    past = [
+        *(victim.since for victim in victims),
+        *(collection.begun for collection in collections),
+        *state.thresholds_first_observed_at.values(),
+        *state.node_conditions_last_observed_at.values(),
+    ]
+    deadlines = [
+        *(collection.until for collection in collections),
+        *(owner.until for owner in owners),
+        *(max(budget.until, budget.held_until) for budget in budgets),
+    ]
+    if (
+        max(past, default=0) > now
+        or max(deadlines, default=0) > now + _LONGEST
+        or any(each.until > victim_until(each.grace_period_seconds, each.since) for each in victims)
+    ):
+        raise InputError("remembered: a time is in the future; it is damaged or not ours")
+
+
+def records_to_plain(records: Mapping[str, ImageRecord]) -> dict[str, list[int | None]]:
+    """Encode image records as `{id: [first detected, last used or null]}`, times of the boot-time clock."""
+    return {image: [record.first_detected, record.last_used] for image, record in records.items()}
+
+
+def records_from_plain(data: object) -> dict[str, ImageRecord]:
+    """Decode what `records_to_plain` gave; raises `InputError` for anything else."""
+    if not isinstance(data, Mapping):
+        raise InputError(f"image records: want a mapping, got {type(data).__name__}")
+    return {image: _record(image, value) for image, value in data.items()}
+
+
+def _record(image: object, value: object) -> ImageRecord:
+    match value:
+        case [int(first), int() | None as last] if isinstance(image, str):
+            return ImageRecord(first, last)
+        case _:
+            raise InputError(f"image records: {image!r}: want [first detected, last used], got {value!r}")

@@ -1,0 +1,181 @@
+"""Records cycles in the journal and checkpoints in the state file, on the thread of a `JobQueue`.
+
+The loop never waits for a disk. A checkpoint is written when it changed; a change of the observations last seen alone is no
+reason to write.
+"""
+
+from collections import deque
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from evictd.codec.journal import encode_entry
+from evictd.codec.times import rfc3339
+from evictd.core.eviction.backoff import Refusal
+from evictd.core.model.config import EvictionConfig
+from evictd.core.model.decision import EvictPod, RecordEvent, Wait
+from evictd.core.model.observation import Observation
+from evictd.core.model.pod import Pod
+from evictd.core.model.state import State, Step
+from evictd.core.model.stats import PodStats
+from evictd.daemon.store.checkpoint import Checkpoint, CheckpointSource, encode_checkpoint
+from evictd.daemon.store.journal import JournalFile
+from evictd.daemon.store.log_tail import log_tails
+from evictd.daemon.store.reserved_file import ReservedFile
+from evictd.daemon.store.state_file import StateFile
+from evictd.worker import JobQueue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cycle:
+    """One call of the core with all its arguments; `now` boot-time clock, `wall` wall clock, both nanoseconds."""
+
+    now: int
+    wall: int
+    before: State
+    observation: Observation
+    config: EvictionConfig
+    step: Step
+
+
+MOST_UNWRITTEN = 32
+"""Journal records that wait while the disk is full; some 100 KB each on a node with a hundred pods."""
+
+SMALL_BYTES = 4096
+"""Reserved for a small file; conditions.json has less than a thousand."""
+
+
+class Recorder:
+    """Queues what is to be written; `memory` is what is remembered beside the core's state.
+
+    Without `logs_dir` the journal has no ends of victims' logs.
+    """
+
+    def __init__(
+        self,
+        jobs: JobQueue,
+        *,
+        state_file: StateFile,
+        journal: JournalFile,
+        logs_dir: Path | None,
+        memory: CheckpointSource,
+    ) -> None:
+        self._jobs = jobs
+        self._state_file = state_file
+        self._journal = journal
+        self._logs_dir = logs_dir
+        self._memory = memory
+        self._saved: Checkpoint | None = None
+        self._journaled_gone: frozenset[str] = frozenset()
+        self._journaled_events: tuple[RecordEvent, ...] = ()
+        self._unwritten: deque[bytes] = deque(maxlen=MOST_UNWRITTEN)
+        jobs.submit("state", state_file.reserve)
+        jobs.submit("journal", journal.reserve)
+
+    def has_outcome(self, cycle: Cycle) -> bool:
+        """Tell a cycle that saw a victim gone, or a collection ended, for the first time.
+
+        It is journaled also if nothing is decided in it: without it a replay under another policy, or a scenario made of the
+        journal, waits for that victim, or evicts it again.
+        """
+        outcomes = cycle.observation.outcomes
+        return bool(outcomes.reclaimed) or not outcomes.cleaned_up <= self._journaled_gone
+
+    def repeats(self, cycle: Cycle) -> bool:
+        """Whether a cycle only records the events that the last journaled one recorded.
+
+        Under policy Kubelet a threshold that nothing relieves records its event in each cycle; a record of it says nothing new.
+        """
+        decisions = tuple(decision for decision in cycle.step.decisions if not isinstance(decision, Wait))
+        return bool(decisions) and all(
+            isinstance(decision, RecordEvent) and decision in self._journaled_events for decision in decisions
+        )
+
+    def journal(self, cycle: Cycle, *, refusals: tuple[Refusal, ...] = ()) -> None:
+        """Append a cycle with the refusals since the last one, and with usage and log tails of each new victim."""
+        self._journaled_gone = cycle.observation.outcomes.cleaned_up
+        self._journaled_events = tuple(each for each in cycle.step.decisions if isinstance(each, RecordEvent))
+        self._jobs.submit("journal", partial(self._append, cycle, refusals))
+
+    def _append(self, cycle: Cycle, refusals: tuple[Refusal, ...]) -> None:
+        stats, leaving = cycle.observation.pod_stats, {victim.uid for victim in cycle.step.state.in_flight}
+        decided = [each for each in cycle.step.decisions if isinstance(each, EvictPod) and not each.shortens]
+        victims = [decision.pod for decision in decided if decision.pod.uid in leaving]  # of a dry run none leaves
+        extra: dict[str, Any] = {
+            "dryRun": cycle.observation.outcomes.dry_run,
+            "lastWords": {pod.uid: self._victim_details(pod, stats.get(pod.uid)) for pod in victims},
+        }
+        if refusals:
+            extra["refused"] = [_refusal(each) for each in refusals]
+        line = encode_entry(
+            now=cycle.now,
+            wall=rfc3339(cycle.wall),
+            state=cycle.before,
+            observation=cycle.observation,
+            config=cycle.config,
+            step=cycle.step,
+            extra=extra,
+        )
+        self._unwritten.append(line)
+        self._write_journal()
+
+    def _write_journal(self) -> None:
+        """Append the records that are not written yet, oldest first; what a disk refuses is tried again with the next save."""
+        while self._unwritten:
+            self._journal.append(self._unwritten[0])
+            self._unwritten.popleft()
+
+    def _victim_details(self, pod: Pod, stats: PodStats | None) -> dict[str, Any]:
+        details: dict[str, Any] = {"usage": None if stats is None else usage_of(stats)}
+        if self._logs_dir is not None:
+            details["logs"] = log_tails(self._logs_dir, namespace=pod.namespace, name=pod.name, uid=pod.uid)
+        return details
+
+    def save(self, state: State, *, always: bool = False) -> None:
+        """Write a checkpoint if it is not the one written last."""
+        if self._unwritten:
+            self._jobs.submit("journal", self._write_journal)
+        checkpoint = self._memory.checkpoint(state)
+        comparable = replace(checkpoint, state=replace(state, last_seen={}))
+        if always or comparable != self._saved:
+            self._saved = comparable
+            self._jobs.submit("state", partial(self._write_state, checkpoint))
+
+    def _write_state(self, checkpoint: Checkpoint) -> None:
+        try:
+            self._state_file.write(encode_checkpoint(checkpoint))
+        except BaseException:
+            self._saved = None  # the next cycle tries again
+            raise
+
+    def replace_file(self, path: Path, content: bytes) -> None:
+        """Replace the content of a small file of the state directory; its blocks are reserved from the first time on."""
+        self._jobs.submit(path.name, partial(self._replace, path, content))
+
+    def _replace(self, path: Path, content: bytes) -> None:
+        file = ReservedFile(path, SMALL_BYTES)
+        file.reserve()
+        file.write(content)
+
+    def close(self) -> bool:
+        """Finish writing, within a bound; whether everything was written."""
+        written = self._jobs.close()
+        if written:
+            self._journal.close()
+        return written
+
+
+def _refusal(refusal: Refusal) -> dict[str, str]:
+    return {"pod": refusal.victim.full_name, "uid": refusal.victim.uid, "detail": refusal.answer.detail}
+
+
+def usage_of(stats: PodStats) -> dict[str, Any]:
+    """Return a pod's usage in plain numbers; what was not measured is `None`."""
+    memory, disk = stats.memory, stats.ephemeral_storage
+    return {
+        "memoryWorkingSetBytes": None if memory is None else memory.working_set_bytes,
+        "ephemeralStorageUsedBytes": None if disk is None else disk.used_bytes,
+        "inodesUsed": None if disk is None else disk.inodes_used,
+        "processCount": stats.process_count,
+    }

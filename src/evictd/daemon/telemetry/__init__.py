@@ -1,0 +1,1 @@
+"""Logs, metrics, and the HTTP pages of the daemon."""

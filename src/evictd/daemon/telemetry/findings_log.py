@@ -1,0 +1,208 @@
+"""Selects what is logged of a cycle's findings and problems: what began and what ended since the last cycle.
+
+The core finds the same things cycle after cycle. Each finding has a key, and only keys that are new or gone are logged. So a calm
+node logs nothing, and a node under pressure does not repeat its lines.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, assert_never
+
+from evictd.core.model.decision import (
+    ContainerFsIgnored,
+    Finding,
+    NoAction,
+    NoActionReason,
+    PodSkipped,
+    PreferenceApplied,
+    ProtectedPodSkipped,
+    Ranking,
+    SignalUnobserved,
+    StatsMissing,
+    ThresholdFinding,
+    WaitingForMeasurement,
+)
+from evictd.core.model.observation import Problem
+from evictd.core.model.pod import Pod
+from evictd.core.model.signal import SIGNAL_TO_RESOURCE, STALLS
+from evictd.core.model.threshold import Origin, Threshold
+from evictd.core.units.duration import format_duration
+from evictd.core.units.quantity import Quantity
+from evictd.errors import SourceKind
+from evictd.render.text import limit_text, quantity_text, signal_quantity
+
+_SHOWN_PODS = 5
+
+_LOUD = {
+    NoActionReason.PROTECTED_CULPRIT,
+    NoActionReason.NOTHING_EVICTABLE,
+    NoActionReason.NO_POD_MEASURED,
+    NoActionReason.NOTHING_HELPS,
+    NoActionReason.API_PODS_STANDALONE,
+    NoActionReason.FILESYSTEM_READ_ONLY,
+    NoActionReason.NO_STATS,
+    NoActionReason.LAYOUT_UNKNOWN,
+}
+"""Reasons for no action that are logged as warnings; the others are the normal course of an eviction."""
+
+
+_NOT_LOOKED = {NoActionReason.WAITING_FOR_VICTIM}
+_OF_A_LOOK = {"met", "unobserved"}
+
+
+class Line(NamedTuple):
+    """One line to log."""
+
+    level: str
+    event: str
+    fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topic:
+    """Something that lasts: the line for its beginning, and the line for its end, if any."""
+
+    begins: Line
+    ends: Line | None = None
+
+
+_PROBLEMS = {SourceKind.MEMORY_THRESHOLD.value: ("threshold cannot be met", "threshold can be met")}
+"""How a problem is logged that is no failure to read something: when it begins, and when it ends."""
+
+Topics = Mapping[tuple[str, ...], Topic]
+
+
+def changes(before: Topics, after: Topics) -> list[Line]:
+    """List what to log: topics that ended, then topics that began."""
+    ended = [topic.ends for key, topic in before.items() if key not in after and topic.ends is not None]
+    return ended + [topic.begins for key, topic in after.items() if key not in before]
+
+
+def topics(
+    findings: Iterable[Finding], problems: Iterable[Problem], before: Topics | None = None
+) -> dict[tuple[str, ...], Topic]:
+    """Return the topics of a cycle, by a key that is the same as long as the topic lasts.
+
+    While policy Kubelet waits for its victim it looks at no threshold: what was so `before` still is.
+    """
+    seen = tuple(findings)
+    found: dict[tuple[str, ...], Topic] = {}
+    if before and seen and all(isinstance(each, NoAction) and each.why in _NOT_LOOKED for each in seen):
+        found.update((key, topic) for key, topic in before.items() if key[0] in _OF_A_LOOK)
+    for finding in _without_repetitions(seen):
+        found.update(_of_finding(finding))
+    for problem in problems:
+        began, ended = _PROBLEMS.get(problem.source, ("cannot be read", "can be read again"))
+        found["problem", problem.source] = Topic(
+            begins=Line("warning", began, {"source": problem.source, "detail": problem.detail}),
+            ends=Line("info", ended, {"source": problem.source}),
+        )
+    return found
+
+
+def _without_repetitions(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """Leave out why nothing was done for a derived containerfs threshold where its source has the same reason.
+
+    Both lie on one device with the same limit, so a second line would say the same under another name. Amounts are not
+    compared: the two are read at slightly different times. The journal has both findings.
+    """
+    configured = {_reason(each) for each in findings if not _is_derived(each)}
+    return tuple(each for each in findings if not _is_derived(each) or _reason(each) not in configured)
+
+
+def _is_derived(finding: Finding) -> bool:
+    threshold = finding.threshold if isinstance(finding, NoAction) else None
+    return threshold is not None and threshold.origin is Origin.DERIVED
+
+
+def _reason(finding: Finding) -> tuple[object, ...] | None:
+    """Give what a threshold and the one that is derived from it have in common when nothing is done for either."""
+    if not isinstance(finding, NoAction) or finding.threshold is None:
+        return None
+    resource = SIGNAL_TO_RESOURCE[finding.threshold.signal]
+    return (finding.why, resource, finding.threshold.hard, _name(finding.pod))
+
+
+def _of_finding(finding: Finding) -> dict[tuple[str, ...], Topic]:
+    match finding:
+        case ThresholdFinding():
+            return _threshold(finding)
+        case SignalUnobserved():
+            fields = {"signal": finding.signal.value}
+            topic = Topic(
+                begins=Line("warning", "signal has a threshold but no observation", fields),
+                ends=Line("info", "signal is observed again", fields),
+            )
+            return {("unobserved", finding.signal.value): topic}
+        case NoAction():
+            return _no_action(finding)
+        case StatsMissing():
+            names = sorted(pod.full_name for pod in finding.pods)
+            line = Line("info", "pods without stats", {"pods": names[:_SHOWN_PODS], "count": len(names)})
+            return {("missing", *names[:_SHOWN_PODS], str(len(names))): Topic(begins=line)}
+        case ProtectedPodSkipped():
+            signal = "" if finding.signal is None else finding.signal.value
+            line = Line("info", "protected pod passed over", {"pod": finding.pod.full_name, "signal": signal})
+            return {("protected", finding.pod.uid, signal): Topic(begins=line)}
+        case PodSkipped():
+            signal, reason = "" if finding.signal is None else finding.signal.value, finding.reason.value
+            line = Line("info", "pod skipped", {"pod": finding.pod.full_name, "signal": signal, "reason": reason})
+            return {("skipped", finding.pod.uid, signal, reason): Topic(begins=line)}
+        case PreferenceApplied():
+            changed = {"pod": finding.pod.full_name, "instead_of": finding.instead_of.full_name}
+            return {("preference", finding.pod.uid): Topic(begins=Line("info", "preferred by configuration", changed))}
+        case WaitingForMeasurement():
+            signal = finding.threshold.signal.value
+            waiting = {"signal": signal, "what": list(finding.what), "pods": len(finding.pods)}
+            return {("measurement", signal): Topic(begins=Line("info", "waiting for measurements", waiting))}
+        case ContainerFsIgnored():
+            signal = finding.threshold.signal.value
+            line = Line("warning", "containerfs threshold ignored: it is derived from the others", {"signal": signal})
+            return {("ignored", signal): Topic(begins=line)}
+        case Ranking():
+            return {}  # the ranking is in the journal, not in the log
+        case _:
+            assert_never(finding)
+
+
+def _threshold(finding: ThresholdFinding) -> dict[tuple[str, ...], Topic]:
+    if not finding.met and not finding.kept_by_min_reclaim:
+        return {}
+    signal, kind = finding.threshold.signal.value, "hard" if finding.threshold.hard else "soft"
+    left = signal_quantity(finding.available, finding.threshold.signal)
+    numbers = {
+        "signal": signal,
+        "kind": kind,
+        "threshold": limit_text(finding.limit, finding.threshold),
+        "stalled" if finding.threshold.signal in STALLS else "available": left,
+    }
+    if finding.grace_left:
+        numbers["grace_left"] = format_duration(finding.grace_left)
+    return {
+        ("met", signal, kind, str(finding.limit)): Topic(
+            begins=Line("warning", "threshold met", numbers),
+            ends=Line("info", "threshold no longer met", {"signal": signal, "kind": kind}),
+        )
+    }
+
+
+def _no_action(finding: NoAction) -> dict[tuple[str, ...], Topic]:
+    signal = finding.threshold.signal.value if finding.threshold is not None else ""
+    fields = {
+        "signal": signal,
+        "pod": _name(finding.pod),
+        "needed": "" if finding.needed is None else _amount(finding.needed, finding.threshold),
+        "reachable": "" if finding.reachable is None else _amount(finding.reachable, finding.threshold),
+        "detail": finding.detail,
+    }
+    level = "warning" if finding.why in _LOUD else "info"
+    line = Line(level, finding.why.value, {name: value for name, value in fields.items() if value})
+    return {("no action", finding.why.value, signal, fields["pod"]): Topic(begins=line)}
+
+
+def _amount(quantity: Quantity, threshold: Threshold | None) -> str:
+    return str(quantity) if threshold is None else quantity_text(quantity, SIGNAL_TO_RESOURCE[threshold.signal])
+
+
+def _name(pod: Pod | None) -> str:
+    return "" if pod is None else pod.full_name

@@ -1,0 +1,111 @@
+"""Makes the pages that the daemon serves.
+
+`/healthz` tells whether the loop runs, `/readyz` whether it also observes the node and its pods; both name what is missing.
+"""
+
+from collections.abc import Callable
+from http import HTTPStatus
+
+from evictd.codec.config.eviction_config import encode_eviction_config
+from evictd.core.units.duration import SECOND, format_duration
+from evictd.daemon.configuration import Configuration
+from evictd.daemon.telemetry import http, metrics
+from evictd.daemon.telemetry.http import Page, json_page
+from evictd.daemon.telemetry.metrics import Metrics
+from evictd.daemon.telemetry.snapshot import LatestSnapshot
+from evictd.daemon.telemetry.status_page import explain_snapshot, status_document, trend_points
+from evictd.render.explanation import explanation_document
+from evictd.render.node_page import CONTENT_SECURITY_POLICY, asset, node_page
+
+NOTHING_YET = "no cycle has ended yet"
+
+_STUCK_AFTER = 30 * SECOND
+"""How much longer than the housekeeping interval the loop may give no sign of life before it counts as stuck."""
+
+
+class Pages:
+    """The pages; `clock` is the boot-time clock in nanoseconds."""
+
+    def __init__(
+        self, board: LatestSnapshot, metrics: Metrics, configuration: Configuration, clock: Callable[[], int]
+    ) -> None:
+        self._board = board
+        self._metrics = metrics
+        self._configuration = configuration
+        self._clock = clock
+
+    def by_path(self) -> http.PageTable:
+        """Return every page by its path."""
+        return {
+            "/healthz": lambda: _verdict(self.stuck()),
+            "/readyz": lambda: _verdict(self.stuck() or self._board.blind),
+            "/metrics": lambda: Page(body=self._metrics.render(), content_type=metrics.CONTENT_TYPE),
+            "/configz": lambda: json_page(self._config()),
+            "/statusz": self._status,
+            "/explainz": self._explain,
+            "/": self._node,
+            "/page.css": lambda: Page(body=asset("page.css"), content_type="text/css; charset=utf-8"),
+            "/page.js": lambda: Page(body=asset("page.js"), content_type="text/javascript; charset=utf-8"),
+            "/icon.svg": lambda: Page(body=asset("icon.svg"), content_type="image/svg+xml"),
+        }
+
+    def health(self) -> http.PageTable:
+        """Return `/healthz` and `/readyz` without their reasons, for an address that other hosts can reach.
+
+        `/startz` says only that it is evictd that serves there: a startup probe of it keeps a liveness probe from asking a
+        program that has taken the port, and so from restarting an evictd that works.
+        """
+        return {
+            "/startz": lambda: Page(body=b"ok\n"),
+            "/healthz": lambda: _verdict("unavailable" if self.stuck() else ""),
+            "/readyz": lambda: _verdict("unavailable" if self.stuck() or self._board.blind else ""),
+        }
+
+    def stuck(self) -> str:
+        """Why the loop counts as stuck; empty while it runs."""
+        snapshot = self._board.latest
+        if snapshot is None:
+            return NOTHING_YET
+        # A slow runtime makes a cycle long, and such a loop is not stuck.
+        age = self._clock() - max(snapshot.at, self._board.alive_at)
+        if age <= self._configuration.settings.housekeeping_interval + _STUCK_AFTER:
+            return ""
+        return f"the loop has given no sign of life for {format_duration(age)}"
+
+    def _config(self) -> dict[str, object]:
+        return {"evictionconfig": encode_eviction_config(self._configuration.settings.eviction)}
+
+    def _status(self) -> Page:
+        if self._board.latest is None:
+            return _unavailable(NOTHING_YET)
+        document = status_document(self._board.latest, self._clock(), reload_fault=self._board.reload_fault)
+        return json_page(document)
+
+    def _explain(self) -> Page:
+        if self._board.latest is None:
+            return _unavailable(NOTHING_YET)
+        return json_page(explanation_document(explain_snapshot(self._board.latest), rows=None))
+
+    def _node(self) -> Page:
+        """Make the page for people. Everything is ranked once more, with the numbers of the last cycle."""
+        snapshot = self._board.latest
+        if snapshot is None:
+            return _unavailable(NOTHING_YET)
+        now = self._clock()
+        status = status_document(snapshot, now, reload_fault=self._board.reload_fault)
+        explained = explanation_document(explain_snapshot(snapshot), rows=None)
+        faults = [fault for fault in (self.stuck(), snapshot.blind) if fault]
+        body = node_page(status, explained, trend_points(snapshot, now), faults=faults)
+        return Page(
+            body=body,
+            content_type="text/html; charset=utf-8",
+            headers={"Content-Security-Policy": CONTENT_SECURITY_POLICY, "Referrer-Policy": "no-referrer"},
+        )
+
+
+def _verdict(fault: str) -> Page:
+    return _unavailable(fault) if fault else Page(body=b"ok\n")
+
+
+def _unavailable(why: str) -> Page:
+    return Page(body=why.encode() + b"\n", status=HTTPStatus.SERVICE_UNAVAILABLE)

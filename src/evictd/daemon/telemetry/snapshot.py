@@ -1,0 +1,64 @@
+"""Holds what the last cycle observed and decided, for readers on other threads.
+
+The loop replaces the snapshot once a cycle; pages and metrics read the latest one without a lock, since it is frozen.
+"""
+
+from dataclasses import dataclass
+
+from evictd.core.model.config import EvictionConfig
+from evictd.core.model.decision import Finding
+from evictd.core.model.observation import Observation
+from evictd.core.model.state import State
+from evictd.daemon.telemetry.trends import NO_TRENDS, Trends
+from evictd.observe.reading.observer import RUNTIME
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """A past decision as text."""
+
+    wall: int
+    """The time of the decision, on the wall clock in nanoseconds."""
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """One cycle. Times in nanoseconds: `at` on the boot-time clock, `wall` on the wall clock."""
+
+    at: int
+    wall: int
+    config: EvictionConfig
+    state: State
+    observation: Observation
+    findings: tuple[Finding, ...]
+    recent: tuple[Decided, ...] = ()
+    """The last decisions, newest last."""
+    trends: Trends = NO_TRENDS
+    version: str = ""
+
+    @property
+    def blind(self) -> str:
+        """Why the node or its pods could not be observed; empty if they were."""
+        problem = next((p.detail for p in self.observation.problems if p.source == RUNTIME), "")
+        return problem or ("" if self.observation.node is not None else "the node's numbers could not be read")
+
+
+class LatestSnapshot:
+    """The latest snapshot, and what changes between two of them."""
+
+    def __init__(self) -> None:
+        self.latest: Snapshot | None = None
+        """`None` before the end of the first cycle."""
+        self.reload_fault = ""
+        """Why the last reload of the configuration changed nothing; empty after a good one."""
+        self.configured_at = 0
+        """When the configuration in force was read, on the wall clock."""
+        self.alive_at = 0
+        """The last time the loop was known to run, on the boot-time clock: between two steps of a cycle, or in a wait."""
+
+    @property
+    def blind(self) -> str:
+        """Why the node or its pods could not be observed in the last cycle; empty if they were, or before the first one."""
+        return "" if self.latest is None else self.latest.blind

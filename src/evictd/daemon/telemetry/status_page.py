@@ -1,0 +1,177 @@
+"""The document of `/statusz`, which `evictd status` shows.
+
+The latest snapshot as one JSON document: signals against thresholds, conditions and how long they stay, grace timers, the next
+pod for each signal, victims, the last decisions. Pods are ranked when the document is asked for, not in the cycle.
+"""
+
+from typing import Any
+
+from evictd.codec.times import rfc3339
+from evictd.core.eviction.next_up import NextUp, who_is_next
+from evictd.core.model.decision import SignalUnobserved, ThresholdFinding
+from evictd.core.model.observation import signal_observations
+from evictd.core.model.signal import NodeCondition, Signal
+from evictd.core.model.state import Reclaiming
+from evictd.core.units.duration import SECOND
+from evictd.core.units.quantity import NANO
+from evictd.daemon.telemetry.snapshot import Snapshot
+from evictd.render.explanation import Explanation, explanation
+from evictd.render.sentences import no_action_text
+
+API_VERSION = "evictd.io/v1alpha1"
+
+
+def status_document(snapshot: Snapshot, now: int, *, reload_fault: str = "") -> dict[str, Any]:
+    """Make the document; `now` on the clock of the snapshot's `at`. Amounts are ints, in the signal's own unit."""
+    state, node = snapshot.state, snapshot.observation.node
+    problems = [{"source": p.source, "detail": p.detail} for p in snapshot.observation.problems]
+    if reload_fault:
+        problems.insert(0, {"source": "reload", "detail": reload_fault})
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Status",
+        "version": snapshot.version,
+        "node": "" if node is None else node.name,
+        "at": rfc3339(snapshot.wall),
+        "ageSeconds": round((now - snapshot.at) / SECOND, 3),
+        "policy": snapshot.config.policy.value,
+        "dryRun": snapshot.observation.outcomes.dry_run,
+        "phase": {"name": state.activity.value, **_phase_detail(snapshot, now)},
+        "signals": _signals(snapshot),
+        "conditions": [_condition(snapshot, condition, now) for condition in NodeCondition],
+        "leaving": [
+            {
+                "pod": victim.full_name,
+                "signal": "" if victim.cause is None else victim.cause.value,
+                "gracePeriodSeconds": victim.grace_period_seconds,
+                "gone": victim.gone_at is not None,
+            }
+            for victim in state.in_flight
+        ],
+        "pods": len(snapshot.observation.pods),
+        "problems": problems,
+        "decisions": [{"at": rfc3339(d.wall), "kind": d.kind, "text": d.text} for d in snapshot.recent],
+    }
+
+
+def explain_snapshot(snapshot: Snapshot) -> Explanation:
+    """Rank every pod for every signal with the numbers of the last cycle."""
+    node = snapshot.observation.node
+    title = "this node" if node is None or not node.name else node.name
+    return explanation(title, snapshot.config, snapshot.observation, snapshot.state, snapshot.findings, now=snapshot.at)
+
+
+def _phase_detail(snapshot: Snapshot, now: int) -> dict[str, Any]:
+    """Give until when it is waited at the most, and of a collection the device that it is for."""
+    state = snapshot.state
+    if isinstance(state.phase, Reclaiming):
+        return {"signal": state.phase.threshold.signal.value}
+    collecting = {device: each.until for device, each in state.collections.items() if each.ended_at is None}
+    if collecting:
+        device = min(collecting, key=lambda each: collecting[each])
+        return {"filesystem": device.value, "endsInSeconds": round((collecting[device] - now) / SECOND, 1)}
+    leaving = [victim.until for victim in state.in_flight if victim.gone_at is None]
+    return {"endsInSeconds": round((max(leaving) - now) / SECOND, 1)} if leaving else {}
+
+
+def _signals(snapshot: Snapshot) -> list[dict[str, Any]]:
+    node = snapshot.observation.node
+    seen = {} if node is None else signal_observations(node)
+    wanted = [f.threshold.signal for f in snapshot.findings if isinstance(f, ThresholdFinding)]
+    missing = [f.signal for f in snapshot.findings if isinstance(f, SignalUnobserved)]
+    answers = {
+        answer.signal: answer
+        for answer in who_is_next(snapshot.state, snapshot.observation, snapshot.config, snapshot.at)
+    }
+    entries: list[dict[str, Any]] = []
+    for signal in Signal:
+        if signal in missing:
+            entries.append(
+                {"signal": signal.value, "observed": False, "thresholds": [], "notOfPods": None, **_next_pod(None)}
+            )
+        elif signal in seen and signal in wanted:
+            observation = seen[signal]
+            entries.append(
+                {
+                    "signal": signal.value,
+                    "observed": True,
+                    "available": observation.available.value(),
+                    "capacity": observation.capacity.value(),
+                    "fillRate": _fill_rate(snapshot, signal),
+                    "thresholds": _thresholds(snapshot, signal),
+                    "notOfPods": answers[signal].not_of_pods if signal in answers else None,
+                    **_next_pod(answers.get(signal)),
+                }
+            )
+    return entries
+
+
+def _thresholds(snapshot: Snapshot, signal: Signal) -> list[dict[str, Any]]:
+    return [
+        {
+            "kind": "hard" if finding.threshold.hard else "soft",
+            "limit": finding.limit.value(),
+            "met": finding.met,
+            "keptByMinReclaim": finding.kept_by_min_reclaim,
+            "graceLeftSeconds": None if finding.grace_left is None else round(finding.grace_left / SECOND, 1),
+            "secondsToThreshold": _seconds_to(snapshot, signal, finding),
+            "origin": finding.threshold.origin.value,
+        }
+        for finding in snapshot.findings
+        if isinstance(finding, ThresholdFinding) and finding.threshold.signal is signal
+    ]
+
+
+def _fill_rate(snapshot: Snapshot, signal: Signal) -> int | None:
+    """Give the units a second by which the signal fell in the last minute; `null` before it is known."""
+    trend = snapshot.trends.signals.get(signal)
+    rate = None if trend is None else trend.fill_rate
+    return None if rate is None else round(rate)
+
+
+def _seconds_to(snapshot: Snapshot, signal: Signal, finding: ThresholdFinding) -> float | None:
+    """Give the seconds until the threshold is met at that rate; `null` where it is met, or the signal does not fall."""
+    trend = snapshot.trends.signals.get(signal)
+    seconds = None if trend is None else trend.seconds_to(finding.limit.value())
+    return None if seconds is None else round(seconds, 1)
+
+
+def trend_points(snapshot: Snapshot, now: int) -> dict[str, list[tuple[float, int]]]:
+    """Give the last hour of each signal: how many seconds ago, and what was available."""
+    return {
+        signal.value: [(round((now - point.at) / SECOND, 1), point.available) for point in trend.hour]
+        for signal, trend in snapshot.trends.signals.items()
+    }
+
+
+def _next_pod(answer: NextUp | None) -> dict[str, Any]:
+    """Give the pod that would go first and its numbers, or why no pod would; `usage` is `null` where it was not measured."""
+    if answer is None or answer.victim is None:
+        stop = None if answer is None else answer.stop
+        text, reason = ("", "") if stop is None else (no_action_text(stop), stop.why.value)
+        return {"next": None, "stop": text, "stopReason": reason}
+    row = answer.victim
+    usage = row.usage if answer.measured else None
+    candidate = {"pod": row.pod.full_name, "priority": row.priority, "usage": usage, "request": row.request // NANO}
+    return {"next": candidate, "stop": "", "stopReason": ""}
+
+
+def _condition(snapshot: Snapshot, condition: NodeCondition, now: int) -> dict[str, Any]:
+    """Give whether it is reported, and how long it stays if no threshold is met from now on."""
+    reported = condition in snapshot.state.node_conditions
+    seen_at = snapshot.state.node_conditions_last_observed_at.get(condition)
+    left = None
+    if reported and seen_at is not None:
+        left = round(max(0, seen_at + snapshot.config.pressure_transition_period - now) / SECOND, 1)
+    span = snapshot.trends.conditions.get(condition)
+    return {
+        "type": condition.value,
+        "status": "True" if reported else "False",
+        "since": _wall(None if span is None else span.since),
+        "until": _wall(None if span is None else span.until),
+        "staysSeconds": left,
+    }
+
+
+def _wall(wall: int | None) -> str | None:
+    return None if wall is None else rfc3339(wall)

@@ -1,0 +1,220 @@
+"""Logs, counts and publishes what happens. Takes values and only observes: nothing else depends on it."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from evictd import __version__
+from evictd.act.actuator import Progress
+from evictd.act.perform import Failure
+from evictd.core.eviction.backoff import Refusal
+from evictd.core.eviction.ledger import ended_reclaims
+from evictd.core.model.decision import (
+    Decision,
+    EvictionReason,
+    EvictPod,
+    Finding,
+    Ranking,
+    ReclaimNode,
+    RecordEvent,
+    Wait,
+)
+from evictd.core.model.observation import Observation, Problem, ReclaimOutcome, signal_observations
+from evictd.core.model.oom import MemoryQoSDifference, OomScoreDifference
+from evictd.core.units.duration import MINUTE, SECOND
+from evictd.daemon.configuration import Difference
+from evictd.daemon.store.recorder import Cycle
+from evictd.daemon.telemetry.findings_log import Topics, changes, topics
+from evictd.daemon.telemetry.metrics import Metrics
+from evictd.daemon.telemetry.snapshot import Decided, LatestSnapshot, Snapshot
+from evictd.daemon.telemetry.trends import NO_TRENDS, advanced
+from evictd.render.sentences import decision_text, kind_of
+from evictd.worker import describe
+
+_REMEMBERED = 50
+REPEAT_AFTER = 10 * MINUTE
+"""How long the same error is counted and not logged again: a full disk refuses each attempt."""
+_MOST_ERRORS = 256
+
+
+class Telemetry:
+    """Writes to the log, the metrics and the board. `wall` returns the wall clock in nanoseconds."""
+
+    def __init__(self, log: Any, metrics: Metrics, board: LatestSnapshot, wall: Callable[[], int]) -> None:
+        self.board = board
+        board.configured_at = wall()
+        self._log = log
+        self._metrics = metrics
+        self._wall = wall
+        self._topics: Topics = {}
+        self._logged_errors: dict[tuple[str, str], int] = {}
+        self._recent: deque[Decided] = deque(maxlen=_REMEMBERED)
+
+    def report_error(self, source: str, detail: str) -> None:
+        """Count an error, and log it unless the same one was logged within `REPEAT_AFTER`; safe from any thread."""
+        self._metrics.error(source)
+        now, key = self._wall(), (source, detail)
+        if abs(now - self._logged_errors.get(key, -REPEAT_AFTER)) < REPEAT_AFTER:
+            return
+        if len(self._logged_errors) >= _MOST_ERRORS:
+            self._logged_errors.clear()
+        self._logged_errors[key] = now
+        self._log.warning("error", source=source, detail=detail)
+
+    def decision(self, decision: Decision, *, prefix: str = "") -> None:
+        """Log a decision; `prefix` comes before its text (`would ` in a dry run)."""
+        text = prefix + decision_text(decision)
+        if isinstance(decision, Wait | RecordEvent):
+            return  # an event is logged when it is recorded
+        self._recent.append(Decided(wall=self._wall(), kind=kind_of(decision), text=text))
+        level = "warning" if isinstance(decision, EvictPod) else "info"
+        fields = {"pod": decision.pod.full_name, "uid": decision.pod.uid} if isinstance(decision, EvictPod) else {}
+        self._log.log(_LEVELS[level], text, decision=kind_of(decision), **fields)
+
+    def event(self, event: RecordEvent) -> None:
+        """Log an event on the node."""
+        write = self._log.warning if event.type == "Warning" else self._log.info
+        write(event.message, event_reason=event.reason)
+
+    def findings(self, findings: Iterable[Finding], problems: Iterable[Problem]) -> None:
+        """Log what began and what ended since the last cycle."""
+        now = topics(findings, problems, self._topics)
+        for line in changes(self._topics, now):
+            self._log.log(_LEVELS[line.level], line.event, **line.fields)
+        for key in now.keys() - self._topics.keys():
+            if key[0] == "problem":
+                self._metrics.error(key[1])
+        self._topics = now
+
+    def failures(self, failures: Iterable[Failure]) -> None:
+        """Report the decisions that could not be performed."""
+        for failure in failures:
+            self.report_error("perform", f"{_text(failure.decision)}: {describe(failure.error)}")
+
+    def performed(self, cycle: Cycle, failures: Iterable[Failure], *, since: int, acted: int) -> None:
+        """Count what was performed; `since` is when the crossing was noticed, `acted` when the decisions had been performed."""
+        failed = {id(failure.decision) for failure in failures}
+        self._observe_reaction([each for each in cycle.step.decisions if id(each) not in failed], acted - since)
+        self.reclaimed(ended_reclaims(cycle.before, cycle.step.state, cycle.observation.outcomes))
+        self.stats_age(cycle.step.findings, cycle.observation, acted)
+
+    def _observe_reaction(self, done: Iterable[Decision], nanoseconds: int) -> None:
+        for decision in done:
+            if isinstance(decision, ReclaimNode):
+                self._metrics.reaction("reclaim", nanoseconds)
+            elif isinstance(decision, EvictPod) and not decision.shortens and _for_pressure(decision):
+                self._metrics.reaction("evict", nanoseconds)
+
+    def refusals(self, refusals: Iterable[Refusal]) -> None:
+        """Log the pods that stay, with the API server's answer."""
+        for refusal in refusals:
+            self._log.info(
+                "pod stays: refused by a disruption budget",
+                pod=refusal.victim.full_name,
+                uid=refusal.victim.uid,
+                detail=refusal.answer.detail,
+            )
+
+    def reclaimed(self, outcomes: Iterable[ReclaimOutcome]) -> None:
+        """Log and count what collectors freed."""
+        outcomes = tuple(outcomes)
+        self._metrics.reclaimed(outcomes)
+        for outcome in outcomes:
+            self._log.info(
+                "collected", what=outcome.action.value, removed=outcome.removed, freed_bytes=outcome.freed_bytes
+            )
+            if outcome.error:
+                self.report_error(f"collect {outcome.action.value}", outcome.error)
+
+    def progress(self, progress: Progress) -> None:
+        """Count the evictions that have become certain, and log the victims that are no longer waited for."""
+        for eviction in progress.evicted:
+            self._metrics.evicted(eviction.because)
+        for termination in progress.ended:
+            took = None if termination.finished_at is None else termination.finished_at - termination.started_at
+            self._log.info(
+                "pod is gone" if took is not None else "pod is still there",
+                uid=termination.uid,
+                seconds=None if took is None else round(took / SECOND, 3),
+            )
+            for error in termination.errors:
+                self.report_error("terminate", error)
+
+    def stats_age(self, findings: Iterable[Finding], observation: Observation, acted: int) -> None:
+        """Observe the age of the statistics at each ranking, as the kubelet does."""
+        seen = {} if observation.node is None else signal_observations(observation.node)
+        for finding in findings:
+            if isinstance(finding, Ranking):
+                for threshold in finding.due:
+                    at = seen[threshold.signal].time if threshold.signal in seen else None
+                    if at:
+                        self._metrics.stats_age(threshold.signal, max(0, acted - at))
+
+    def corrected(self, difference: OomScoreDifference | MemoryQoSDifference, *, prefix: str = "") -> None:
+        """Log an OOM score or memory file that is set; `prefix` comes before the text (`would ` in a dry run)."""
+        if isinstance(difference, MemoryQoSDifference):
+            self._log.info(
+                f"{prefix}set {difference.file} as documented",
+                subject=difference.subject,
+                was="max" if difference.found is None else difference.found,
+                documented="max" if difference.expected is None else difference.expected,
+            )
+            return
+        self._log.info(
+            prefix + "set oom_score_adj as documented",
+            pod=difference.pod.full_name,
+            container=difference.container,
+            was=difference.found,
+            documented=difference.expected,
+        )
+
+    def reloaded(self, found: Sequence[Difference]) -> None:
+        """Log what a reload changed."""
+        self.board.reload_fault = ""
+        self.board.configured_at = self._wall()
+        for each in found:
+            when = "now" if each.live else "at the next start"
+            self._log.info("configuration changes", field=each.field, old=each.old, new=each.new, when=when)
+        if not found:
+            self._log.info("configuration reloaded: nothing changes")
+
+    def reload_failed(self, detail: str) -> None:
+        """Report a reload that changed nothing."""
+        self.board.reload_fault = f"the configuration was not reloaded, nothing is changed: {detail}"
+        self.report_error("reload", self.board.reload_fault)
+
+    def publish(self, cycle: Cycle) -> None:
+        """Replace the snapshot that pages and metrics show."""
+        latest, node, state = self.board.latest, cycle.observation.node, cycle.step.state
+        seen = {} if node is None else signal_observations(node)
+        trends = NO_TRENDS if latest is None else latest.trends
+        self.board.latest = Snapshot(
+            at=cycle.now,
+            wall=cycle.wall,
+            config=cycle.config,
+            state=state,
+            observation=cycle.observation,
+            findings=cycle.step.findings,
+            recent=tuple(self._recent),
+            trends=advanced(trends, seen, state.node_conditions, now=cycle.now, wall=cycle.wall),
+            version=__version__,
+        )
+
+    def cycle(self, cause: str, nanoseconds: int) -> None:
+        """Count a cycle."""
+        self._metrics.woken(cause)
+        self._metrics.cycle(nanoseconds)
+
+
+def _text(decision: Decision) -> str:
+    try:
+        return decision_text(decision)
+    except Exception:  # the text itself may be what failed
+        return kind_of(decision)
+
+
+def _for_pressure(decision: EvictPod) -> bool:
+    return decision.because.reason is EvictionReason.PRESSURE
+
+
+_LEVELS = {"info": 20, "warning": 30}

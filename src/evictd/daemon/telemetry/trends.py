@@ -1,0 +1,112 @@
+"""Keeps an hour of each signal, and since when the node's conditions are reported, for the status page and the metrics.
+
+A value that each cycle replaces: `advanced` gives the next one, and readers on other threads keep theirs. It is bounded: for each
+signal an hour in slots of 30 s, each with the least that was available in it, and the last minute for the present rate.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from evictd.core.model.observation import SignalObservation
+from evictd.core.model.signal import NodeCondition, Signal
+from evictd.core.units.duration import HOUR, MINUTE, SECOND
+
+SLOT = 30 * SECOND
+LENGTH = HOUR
+RATE_WINDOW = MINUTE
+_RECENT_SPACING = 2 * SECOND
+"""Least time between two points of the last minute: a busy loop makes a cycle several times a second."""
+_LEAST_TIME = 4 * SECOND
+"""How far apart the ends of a rate have to be."""
+
+
+class Point(NamedTuple):
+    """What was available at a time of the boot-time clock."""
+
+    at: int
+    available: int
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """One signal: `hour` oldest first, `recent` the last minute."""
+
+    hour: tuple[Point, ...] = ()
+    recent: tuple[Point, ...] = ()
+
+    @property
+    def fill_rate(self) -> float | None:
+        """Units a second by which `available` falls; negative where it rises, `None` before it is known."""
+        if len(self.recent) < 2:
+            return None
+        first, last = self.recent[0], self.recent[-1]
+        time = last.at - first.at
+        return (first.available - last.available) * SECOND / time if time >= _LEAST_TIME else None
+
+    def seconds_to(self, limit: int) -> float | None:
+        """Give the seconds until `available` falls to a limit at the present rate; `None` if it does not, or is below it."""
+        rate = self.fill_rate
+        if rate is None or rate <= 0 or self.recent[-1].available <= limit:
+            return None
+        return (self.recent[-1].available - limit) / rate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportedSpan:
+    """When a condition was reported, by the wall clock. `since` is `None` if it was before the daemon's start."""
+
+    since: int | None
+    until: int | None = None
+    """`None` while it is reported."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trends:
+    """All signals, and the last time of each condition."""
+
+    signals: Mapping[Signal, Trend] = field(default_factory=dict)
+    conditions: Mapping[NodeCondition, ReportedSpan] = field(default_factory=dict)
+    started: bool = False
+
+
+NO_TRENDS = Trends()
+
+
+def advanced(
+    trends: Trends,
+    seen: Mapping[Signal, SignalObservation],
+    reported: tuple[NodeCondition, ...],
+    *,
+    now: int,
+    wall: int,
+) -> Trends:
+    """Give the trends after one more cycle, at `now` of the boot-time clock and `wall` of the wall clock."""
+    signals = {
+        signal: _added(trends.signals.get(signal, Trend()), Point(now, observation.available.value()))
+        for signal, observation in seen.items()
+    }
+    return Trends(signals=signals, conditions=_spans(trends, reported, wall), started=True)
+
+
+def _added(trend: Trend, point: Point) -> Trend:
+    hour, recent = trend.hour, trend.recent
+    if hour and hour[-1].at // SLOT == point.at // SLOT:
+        hour = (*hour[:-1], Point(hour[-1].at, min(hour[-1].available, point.available)))
+    else:
+        hour = (*(each for each in hour if each.at > point.at - LENGTH), point)
+    if len(recent) > 1 and point.at - recent[-2].at < _RECENT_SPACING:
+        recent = recent[:-1]
+    return Trend(hour, (*(each for each in recent if each.at >= point.at - RATE_WINDOW), point))
+
+
+def _spans(trends: Trends, reported: tuple[NodeCondition, ...], wall: int) -> dict[NodeCondition, ReportedSpan]:
+    spans = dict(trends.conditions)
+    for condition in NodeCondition:
+        span = spans.get(condition)
+        is_open = span is not None and span.until is None
+        if condition in reported and not is_open:
+            spans[condition] = ReportedSpan(since=wall if trends.started else None)
+        elif condition not in reported and span is not None and is_open:
+            spans[condition] = replace(span, until=wall)
+    return spans

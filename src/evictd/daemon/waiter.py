@@ -1,0 +1,89 @@
+"""Waits between two cycles: until the next one is due, memory is crossed, a thread calls, or a signal arrives.
+
+A change of the pods brings the next cycle forward to `PODS_INTERVAL` after the last one, however many changes there are: a look
+makes the runtime list everything, and nothing depends on a pod that has just begun. While a victim is awaited its end counts at
+once.
+"""
+
+import select
+import signal
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from evictd.core.model.decision import Finding
+from evictd.core.model.observation import Observation
+from evictd.core.units.duration import SECOND
+from evictd.daemon.clock import boot_clock
+from evictd.daemon.host.liveness import Liveness
+from evictd.daemon.host.signals import WakeUp
+from evictd.observe.threshold_watch.memory_watch import Woken
+from evictd.observe.threshold_watch.watch import ThresholdWatch
+from evictd.worker import ErrorReporter, describe
+
+STOP = frozenset({signal.SIGTERM, signal.SIGINT})
+RELOAD = signal.SIGHUP
+SIGNALS = (*STOP, RELOAD)
+
+PLAIN_WAIT_SECONDS = 1.0
+"""Duration of a wait that is ended by signals alone: short, because it does not notice a crossing."""
+
+PODS_INTERVAL = 1 * SECOND
+"""Nanoseconds; the least time between two cycles that only changes of pods ask for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitResult:
+    """Why a wait ended, and the signals that arrived in it."""
+
+    cause: Woken = Woken.TIME
+    signals: frozenset[int] = frozenset()
+    crossed_at: int | None = None
+    """When the crossing was read that ended the wait, on the boot-time clock."""
+
+    @property
+    def stop(self) -> bool:
+        """Whether the daemon is to end."""
+        return bool(self.signals & STOP)
+
+    @property
+    def reload(self) -> bool:
+        """Whether the configuration is to be read again."""
+        return RELOAD in self.signals
+
+
+class Waiter:
+    """Waits, and gives signs of life meanwhile."""
+
+    def __init__(self, watch: ThresholdWatch, wake: WakeUp, liveness: Liveness, errors: ErrorReporter) -> None:
+        self.liveness = liveness
+        self._watch = watch
+        self._wake = wake
+        self._errors = errors
+
+    def set_thresholds(self, observation: Observation, findings: Iterable[Finding]) -> None:
+        """Watch for the memory limits that this cycle found not crossed."""
+        self._watch.set_thresholds(observation, findings)
+
+    def wait(self, until: int, *, awaits_victim: bool = False) -> WaitResult:
+        """Wait until a time on the boot-time clock at most; where that raises, a plain wait for signals takes its place."""
+        try:
+            return self._wait(until, 0 if awaits_victim else PODS_INTERVAL)
+        except Exception as error:  # whatever it is: a daemon that ends evicts nothing
+            self._errors.report_error("wait", describe(error))
+            select.select([self._wake.fd], [], [], PLAIN_WAIT_SECONDS)
+            return WaitResult(signals=self._wake.take().signals)
+
+    def _wait(self, until: int, pods_interval: int) -> WaitResult:
+        pods_due, ended = boot_clock() + pods_interval, Woken.TIME
+        while True:
+            self.liveness.sign_of_life()
+            cause = self._watch.memory.wait(self.liveness.deadline(until), wake_fd=self._wake.fd)
+            if cause is Woken.ASKED:
+                arrived, ended = self._wake.take(), cause
+                if arrived.urgent:
+                    return WaitResult(cause=cause, signals=arrived.signals)
+                until = min(until, pods_due)
+            if cause is Woken.MEMORY:
+                return WaitResult(cause=cause, crossed_at=self._watch.memory.crossed_at)
+            if boot_clock() >= until:
+                return WaitResult(cause=ended)

@@ -1,0 +1,96 @@
+"""Checkpoints: what the previous run left, and which files are refused."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evictd.codec.state import encode_state
+from evictd.core.gc.image_gc import ImageRecord
+from evictd.core.model.backoff import Backoff, BudgetRefusal, OwnerBackoff
+from evictd.core.model.decision import ReportConditions
+from evictd.core.model.signal import Filesystem
+from evictd.core.model.state import Collection, State
+from evictd.daemon.store.checkpoint import CheckpointSource, encode_checkpoint, load_checkpoint
+from evictd.daemon.store.state_file import StateFile
+from tests.daemon.world import GI, NOW, Images, step
+from tests.recorded_errors import NoErrors, RecordedErrors
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> StateFile:
+    return StateFile(tmp_path / "state.json", "boot")
+
+
+def written(file: StateFile, state: State) -> None:
+    source = CheckpointSource(images=Images({"a": ImageRecord(1, None)}), evicted={"u"}, running_since=7)
+    file.write(encode_checkpoint(source.checkpoint(state)))
+
+
+def test_everything_comes_back(file: StateFile) -> None:
+    state = step(GI // 2).state
+    written(file, state)
+    found = load_checkpoint(file, NoErrors(), NOW)
+    assert found.state == replace(state, reported=False)
+    assert (found.images, found.evicted, found.running_since) == ({"a": ImageRecord(1, None)}, ("u",), 7)
+
+
+def test_each_run_reports_its_conditions_at_the_start(file: StateFile) -> None:
+    """Nothing has changed since the crash, but the reporters start without any condition."""
+    pressed = step(GI // 2).state
+    assert pressed.reported
+    written(file, pressed)
+    again = step(GI // 2, load_checkpoint(file, NoErrors(), NOW).state)
+    assert [each.conditions for each in again.decisions if isinstance(each, ReportConditions)] == [
+        pressed.node_conditions
+    ]
+
+
+def test_nothing_written_is_a_fresh_start(file: StateFile) -> None:
+    found = load_checkpoint(file, NoErrors(), NOW)
+    assert (found.state, found.running_since) == (State(), NOW)
+
+
+@pytest.mark.parametrize(
+    "remembered",
+    [
+        {},
+        {"state": {}, "images": {}, "evicted": [], "runningSince": 1},
+        {"state": encode_state(State()), "images": [], "evicted": [], "runningSince": 1},
+        {"state": encode_state(State()), "images": {}, "evicted": 5, "runningSince": 1},
+        {"state": encode_state(State()), "images": {}, "evicted": [], "runningSince": "yesterday"},
+    ],
+)
+def test_an_unusable_file_is_set_aside_with_one_warning(file: StateFile, remembered: dict[str, object]) -> None:
+    file.write(remembered)
+    errors = RecordedErrors()
+    found = load_checkpoint(file, errors, NOW)
+    assert found.state == State()
+    assert len(errors) == 1
+    assert "set aside" in errors[0][1]
+    assert not file.path.exists()
+
+
+YEARS = 8000 * 365 * 24 * 3600 * 10**9
+VICTIM = step(GI // 2).state.in_flight[0]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"in_flight": (replace(VICTIM, until=YEARS),)},
+        {"in_flight": (replace(VICTIM, since=YEARS, until=YEARS),)},
+        {"collections": {Filesystem.NODEFS: Collection(begun=1, until=YEARS)}},
+        {"backoff": Backoff(owners={"o": OwnerBackoff(level=0, evicted_at=1, until=YEARS)})},
+        {"backoff": Backoff(budgets={"u": BudgetRefusal(first_at=1, last_at=1, until=1, held_until=YEARS)})},
+        {"thresholds_first_observed_at": dict.fromkeys(step(GI // 2).state.thresholds_met, YEARS)},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_a_time_in_the_far_future_holds_no_eviction(file: StateFile, change: dict[str, Any]) -> None:
+    """Times are of this boot's clock: a deadline in the year 9999 is damage, and the file is set aside."""
+    written(file, step(GI // 2).state)
+    assert load_checkpoint(file, NoErrors(), NOW).state.in_flight == (VICTIM,)
+    written(file, replace(step(GI // 2).state, **change))
+    assert load_checkpoint(file, RecordedErrors(), NOW).state == State()

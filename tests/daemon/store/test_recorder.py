@@ -1,0 +1,119 @@
+"""What is kept on disk, written by another thread."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evictd.codec.journal import decode_entry
+from evictd.core.eviction.synchronize import synchronize
+from evictd.core.model.observation import Outcomes
+from evictd.core.model.state import State
+from evictd.core.model.stats import DiskUsage
+from evictd.daemon.store.journal import JournalFile
+from evictd.daemon.store.recorder import Cycle, Recorder, usage_of
+from evictd.daemon.store.state_file import StateFile
+from evictd.worker import JobQueue
+from tests.daemon.world import CONFIG, GI, HOG, MEMORY_OF_NOTHING, NOW, WALL, observe, step, uses
+from tests.recorded_errors import NoErrors, RecordedErrors
+
+
+@pytest.fixture
+def errors() -> RecordedErrors:
+    return RecordedErrors()
+
+
+@pytest.fixture
+def recorder(tmp_path: Path, errors: RecordedErrors) -> Recorder:
+    return Recorder(
+        JobQueue(errors),
+        state_file=StateFile(tmp_path / "state.json", "boot"),
+        journal=JournalFile(tmp_path / "journal.jsonl"),
+        logs_dir=tmp_path / "logs",
+        memory=MEMORY_OF_NOTHING,
+    )
+
+
+def pressed() -> Cycle:
+    return Cycle(now=NOW, wall=WALL, before=State(), observation=observe(GI // 2), config=CONFIG, step=step(GI // 2))
+
+
+def test_a_cycle_can_be_read_back_and_decided_again(recorder: Recorder, tmp_path: Path) -> None:
+    recorder.journal(pressed())
+    assert recorder.close()
+    entry = decode_entry((tmp_path / "journal.jsonl").read_bytes())
+    again = synchronize(entry.state, entry.observation, entry.config, entry.now)
+    assert again.decisions == step(GI // 2).decisions
+    assert [decision["kind"] for decision in entry.decisions] == ["ReportConditions", "RecordEvent", "EvictPod", "Wait"]
+
+
+def test_a_victim_s_usage_and_log_tails_are_journaled(recorder: Recorder, tmp_path: Path) -> None:
+    logs = tmp_path / "logs" / f"default_hog_{HOG.uid}" / "main"
+    logs.mkdir(parents=True)
+    (logs / "0.log").write_text("so long")
+    recorder.journal(pressed())
+    recorder.close()
+    extra = json.loads((tmp_path / "journal.jsonl").read_bytes())["extra"]
+    assert extra["lastWords"][HOG.uid]["logs"] == {"main": "so long"}
+    assert extra["lastWords"][HOG.uid]["usage"]["memoryWorkingSetBytes"] == 6 * GI
+
+
+def test_log_tails_can_be_left_out(tmp_path: Path, errors: RecordedErrors) -> None:
+    """`journal.logTails: false`: logs may contain secrets."""
+    recorder = Recorder(
+        JobQueue(errors),
+        state_file=StateFile(tmp_path / "state.json", "boot"),
+        journal=JournalFile(tmp_path / "journal.jsonl"),
+        logs_dir=None,
+        memory=MEMORY_OF_NOTHING,
+    )
+    recorder.journal(pressed())
+    recorder.close()
+    words = json.loads((tmp_path / "journal.jsonl").read_bytes())["extra"]["lastWords"][HOG.uid]
+    assert list(words) == ["usage"]
+
+
+def test_a_dry_run_reads_no_log_tails(recorder: Recorder, tmp_path: Path) -> None:
+    seen = replace(observe(GI // 2), outcomes=Outcomes(dry_run=True))
+    recorder.journal(replace(pressed(), observation=seen, step=synchronize(State(), seen, CONFIG, NOW)))
+    recorder.close()
+    assert json.loads((tmp_path / "journal.jsonl").read_bytes())["extra"] == {"dryRun": True, "lastWords": {}}
+
+
+def test_the_state_is_written_when_something_worth_keeping_changed(recorder: Recorder, tmp_path: Path) -> None:
+    state = step(4 * GI).state
+    recorder.save(state)
+    recorder.close()
+    written = (tmp_path / "state.json").stat().st_mtime_ns
+    again = Recorder(
+        JobQueue(NoErrors()),
+        state_file=StateFile(tmp_path / "state.json", "boot"),
+        journal=JournalFile(tmp_path / "journal.jsonl"),
+        logs_dir=tmp_path,
+        memory=MEMORY_OF_NOTHING,
+    )
+    again.save(state)
+    again.save(replace(state, last_seen={}))  # new numbers alone are no reason
+    again.close()
+    assert (tmp_path / "state.json").stat().st_mtime_ns >= written
+    assert json.loads((tmp_path / "state.json").read_text())["remembered"]["state"]["lastSeen"]
+
+
+def test_a_disk_that_refuses_is_reported(recorder: Recorder, tmp_path: Path, errors: RecordedErrors) -> None:
+    (tmp_path / "state.json").mkdir()
+    (tmp_path / "conditions.json").mkdir()
+    recorder.save(State())
+    recorder.replace_file(tmp_path / "conditions.json", b"{}")
+    recorder.close()
+    assert [source for source, _ in errors] == ["state", "conditions.json"]
+
+
+def test_unknown_usage_is_null_and_not_zero() -> None:
+    stats = replace(uses(HOG, 5), ephemeral_storage=DiskUsage(7, None))
+    assert usage_of(stats) == {
+        "memoryWorkingSetBytes": 5,
+        "ephemeralStorageUsedBytes": 7,
+        "inodesUsed": None,
+        "processCount": None,
+    }

@@ -1,0 +1,56 @@
+"""The gauges that are made of a snapshot; test_metrics has those of signals and conditions."""
+
+from dataclasses import replace
+
+from evictd.core.model.decision import NoAction, NoActionReason, SignalUnobserved
+from evictd.core.model.signal import Signal
+from evictd.core.model.threshold import Origin
+from evictd.core.units.duration import SECOND
+from evictd.daemon.telemetry.gauges import Gauges
+from evictd.daemon.telemetry.snapshot import LatestSnapshot, Snapshot
+from evictd.daemon.telemetry.trends import Point, Trend, Trends
+from tests.daemon.world import CONFIG, GI, HARD, snapshot
+
+Series = dict[tuple[str, ...], float]
+
+
+def gauge(name: str, shown: Snapshot | None, *, configured_at: int = 0) -> Series:
+    board = LatestSnapshot()
+    board.latest, board.configured_at = shown, configured_at
+    (family,) = (each for each in Gauges(board).collect() if each.name == name)
+    return {tuple(sample.labels.values()): sample.value for sample in family.samples}
+
+
+def test_the_time_to_a_threshold_follows_from_the_last_minute() -> None:
+    trend = Trend(recent=(Point(0, 5 * GI), Point(10 * SECOND, 4 * GI)))
+    shown = replace(snapshot(4 * GI), trends=Trends(signals={Signal.MEMORY_AVAILABLE: trend}))
+    found = gauge("evictd_time_to_threshold_seconds", shown)
+    assert found == {("memory.available", "soft"): 20, ("memory.available", "hard"): 30}
+    assert gauge("evictd_time_to_threshold_seconds", snapshot(4 * GI)) == {}
+
+
+def test_a_signal_of_a_derived_threshold_is_not_missed() -> None:
+    """A node without a cgroup of its pods has no allocatable memory, and nothing is wrong with it."""
+    derived = replace(HARD, signal=Signal.ALLOCATABLE_MEMORY_AVAILABLE, origin=Origin.DERIVED)
+    shown = snapshot(4 * GI)
+    shown = replace(
+        shown,
+        config=replace(CONFIG, thresholds=(*CONFIG.thresholds, derived)),
+        findings=(*shown.findings, SignalUnobserved(signal=derived.signal)),
+    )
+    found = gauge("evictd_signal_unavailable", shown)
+    assert found == {("memory.available",): 0, ("nodefs.available",): 0, ("pid.available",): 1}
+
+
+def test_findings_and_reasons_are_counted_and_exist_from_the_start() -> None:
+    shown = snapshot(4 * GI)
+    shown = replace(shown, findings=(*shown.findings, NoAction(why=NoActionReason.NOTHING_HELPS, threshold=HARD)))
+    reasons = gauge("evictd_no_action", shown)
+    assert {reason for reason, count in reasons.items() if count} == {("NothingHelps",)}
+    assert len(reasons) == len(NoActionReason)
+    assert gauge("evictd_findings", shown)[("SignalUnobserved",)] == 1
+    assert gauge("evictd_findings", shown)[("StatsMissing",)] == 0
+
+
+def test_when_the_configuration_was_read_is_a_metric() -> None:
+    assert gauge("evictd_config_last_reload_success_timestamp_seconds", None, configured_at=7 * SECOND) == {(): 7}

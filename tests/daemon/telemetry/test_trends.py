@@ -1,0 +1,81 @@
+"""An hour of each signal, and when conditions were reported."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evictd.core.model.observation import SignalObservation
+from evictd.core.model.signal import NodeCondition, Signal
+from evictd.core.units.duration import HOUR, MINUTE, SECOND
+from evictd.core.units.quantity import of_bytes
+from evictd.daemon.telemetry.trends import LENGTH, SLOT, ReportedSpan, Trend, Trends, advanced
+
+MEMORY = Signal.MEMORY_AVAILABLE
+PRESSURE = NodeCondition.MEMORY_PRESSURE
+
+
+def seen(available: int) -> dict[Signal, SignalObservation]:
+    return {MEMORY: SignalObservation(available=of_bytes(available), capacity=of_bytes(1000))}
+
+
+def play(*points: tuple[int, int], reported: tuple[NodeCondition, ...] = ()) -> Trend:
+    trends = Trends()
+    for at, available in points:
+        trends = advanced(trends, seen(available), reported, now=at, wall=at)
+    return trends.signals[MEMORY]
+
+
+def test_a_signal_that_falls_reaches_its_threshold_at_the_present_rate() -> None:
+    trend = play((0, 1000), (10 * SECOND, 900))
+    assert trend.fill_rate == 10
+    assert trend.seconds_to(400) == 50
+    assert trend.seconds_to(950) is None, "it is below it"
+
+
+def test_a_signal_that_rises_or_is_new_reaches_none() -> None:
+    assert play((0, 100), (10 * SECOND, 900)).seconds_to(50) is None
+    assert play((0, 100)).fill_rate is None
+    assert play((0, 100), (SECOND, 50)).fill_rate is None, "a second is too short for a rate"
+
+
+def test_a_slot_keeps_the_least_that_was_available() -> None:
+    assert [point.available for point in play((0, 900), (SECOND, 100), (2 * SECOND, 800), (SLOT, 700)).hour] == [
+        100,
+        700,
+    ]
+
+
+def test_a_signal_that_is_not_observed_any_more_is_dropped() -> None:
+    trends = advanced(Trends(), seen(5), (), now=0, wall=0)
+    assert advanced(trends, {}, (), now=SECOND, wall=SECOND).signals == {}
+
+
+@given(st.lists(st.tuples(st.integers(0, 3 * MINUTE), st.integers(0, 1000)), min_size=1, max_size=60))
+def test_it_stays_bounded_however_often_it_is_fed(steps: list[tuple[int, int]]) -> None:
+    """The bounds hold for any cadence of cycles, and the last point is the last one that was seen."""
+    at, points = 0, []
+    for wait, available in steps:
+        at += wait
+        points.append((at, available))
+    trend = play(*points)
+    assert len(trend.hour) <= LENGTH // SLOT + 1
+    assert len(trend.recent) <= 61
+    assert trend.recent[-1] == points[-1]
+    assert all(point.at > at - HOUR for point in trend.hour)
+
+
+def test_a_busy_loop_does_not_fill_the_last_minute() -> None:
+    trend = play(*((step * SECOND // 20, 1000) for step in range(1200)))
+    assert len(trend.recent) <= 35
+
+
+def test_conditions_have_since_and_until() -> None:
+    calm = advanced(Trends(), {}, (), now=0, wall=100)
+    pressed = advanced(advanced(calm, {}, (PRESSURE,), now=1, wall=200), {}, (PRESSURE,), now=2, wall=300)
+    assert pressed.conditions == {PRESSURE: ReportedSpan(since=200)}
+    ended = advanced(pressed, {}, (), now=3, wall=400)
+    assert ended.conditions == {PRESSURE: ReportedSpan(since=200, until=400)}
+    assert advanced(ended, {}, (PRESSURE,), now=4, wall=500).conditions == {PRESSURE: ReportedSpan(since=500)}
+
+
+def test_what_was_reported_at_the_start_began_before() -> None:
+    assert advanced(Trends(), {}, (PRESSURE,), now=0, wall=9).conditions == {PRESSURE: ReportedSpan(since=None)}
