@@ -1,0 +1,259 @@
+"""The advice of `evictd advise`: as a table with its evidence, as a document with the fields to copy, and as a picture."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evictd.advice import RESERVE, SOFT_GRACE, Advice, Episode, Reservation, SignalAdvice
+from evictd.core.model.signal import IN_BYTES, SIGNAL_TO_RESOURCE, Resource
+from evictd.core.units.duration import format_duration
+from evictd.core.units.quantity import NANO, Format, Quantity
+from evictd.errors import InputError
+from evictd.render.console import print_line
+from evictd.render.documents import API_VERSION, Document
+from evictd.render.plot import HARD, INK, LINE, QUIET, SOFT, STYLE
+from evictd.render.text import amount_text, clean, counted, duration_text, signal_amount
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_RESERVED_NAMES = {Resource.MEMORY: "memory", Resource.EPHEMERAL_STORAGE: "ephemeral-storage", Resource.PIDS: "pid"}
+"""What systemReserved and kubeReserved call a resource."""
+_SHOWN = 5
+"""Nodes and problems that are shown."""
+
+
+def configuration(advice: Advice) -> Document:
+    """Give the fields of KubeletConfiguration and EvictdConfiguration that are advised."""
+    soft = {each.signal: each.soft for each in advice.signals if each.soft is not None}
+    kubelet: Document = {
+        "evictionHard": {
+            each.signal.value: _exact(each.hard, SIGNAL_TO_RESOURCE[each.signal]) for each in advice.signals
+        },
+        "evictionSoft": {signal.value: _exact(amount, SIGNAL_TO_RESOURCE[signal]) for signal, amount in soft.items()},
+        "evictionSoftGracePeriod": {signal.value: format_duration(SOFT_GRACE) for signal in soft},
+        "evictionMinimumReclaim": {
+            each.signal.value: _exact(each.min_reclaim, SIGNAL_TO_RESOURCE[each.signal])
+            for each in advice.signals
+            if each.min_reclaim
+        },
+    }
+    if advice.max_pod_grace_seconds is not None:
+        kubelet["evictionMaxPodGracePeriod"] = advice.max_pod_grace_seconds
+    kubelet["systemReserved"] = {
+        _RESERVED_NAMES[each.resource]: _exact(each.amount, each.resource) for each in advice.reserved
+    }
+    own = {"memory": {"lead": "Auto"}} if advice.lead else {}
+    return {"kubelet": {name: value for name, value in kubelet.items() if value}, "evictd": own}
+
+
+def _exact(amount: int, resource: Resource) -> str:
+    return str(Quantity(amount * NANO, Format.BINARY_SI if resource in IN_BYTES else Format.DECIMAL_SI))
+
+
+def advice_document(advice: Advice) -> Document:
+    """Make the document: the fields to copy, and the evidence for each signal."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Advice",
+        "nodes": advice.nodes,
+        "readings": advice.readings,
+        "coverPercent": advice.cover,
+        "configuration": configuration(advice),
+        "signals": [_signal(each) for each in advice.signals],
+        "reserved": [_reservation(each) for each in advice.reserved],
+        "stallEvictions": advice.stalls,
+        "problems": list(advice.problems),
+    }
+
+
+def _signal(each: SignalAdvice) -> Document:
+    return {
+        "signal": each.signal.value,
+        "evictions": each.episodes,
+        "tooLate": each.too_late,
+        "nodes": len(each.needs),
+        "hard": each.hard,
+        "hardNow": None if each.now is None else list(each.now),
+        "soft": each.soft,
+        "minimumReclaim": each.min_reclaim,
+        "reserve": RESERVE[SIGNAL_TO_RESOURCE[each.signal]],
+        "worst": {
+            "node": each.worst.node, "at": each.worst.wall, "pod": each.worst.pod, "used": each.worst.used,
+            "tookSeconds": round(each.worst.took / 1e9, 3), "fillRate": each.worst.rate,
+        },
+        "notCovered": list(each.not_covered),
+    }  # fmt: skip
+
+
+def _reservation(each: Reservation) -> Document:
+    return {
+        "resource": _RESERVED_NAMES[each.resource],
+        "nodes": len(each.needs),
+        "amount": each.amount,
+        "worst": {"node": each.worst.node, "at": each.worst.wall, "used": each.worst.amount},
+        "notCovered": list(each.not_covered),
+    }
+
+
+def print_advice(advice: Advice, to: "Console") -> None:
+    """Print the settings, the evidence and what is not covered."""
+    from rich.table import Table  # noqa: PLC0415 - only a table needs it
+
+    to.print(
+        f"{counted(advice.nodes, 'node')}, {counted(advice.readings, 'reading')}; enough for {advice.cover} % of the nodes",
+        style="bold",
+    )
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for heading in ("SIGNAL", "HARD NOW", "HARD", "SOFT", "MIN RECLAIM", "EVICTIONS", "TOO LATE"):
+        table.add_column(heading, no_wrap=True, justify="left" if heading == "SIGNAL" else "right")
+    for each in advice.signals:
+        amounts = (
+            signal_amount(amount, each.signal) if amount else "-" for amount in (each.hard, each.soft, each.min_reclaim)
+        )
+        table.add_row(each.signal.value, _now(each), *amounts, str(each.episodes), str(each.too_late))
+    if advice.signals:
+        to.print(table)
+    elif not advice.stalls:
+        to.print("no eviction for pressure was recorded, so nothing is known of how early a threshold has to be")
+    for each in advice.signals:
+        print_line(to, "- ", f"{each.signal.value}: {_evidence(each.worst)}")
+        if each.not_covered:
+            print_line(to, "  ", f"not covered: {_some(each.not_covered)}")
+        if each.soft is None:
+            to.print("  no soft threshold: it falls too fast, or how fast was not measured")
+    for line in _other_lines(advice):
+        print_line(to, "- ", line)
+    _print_problems(advice.problems, to)
+
+
+def _other_lines(advice: Advice) -> Iterator[str]:
+    if advice.stalls:
+        yield (
+            f"{counted(advice.stalls, 'eviction')} for stalled tasks (`pressure`): nothing is advised, because a stall is "
+            "not an amount; try other values with `evictd replay --config`"
+        )
+    if advice.max_pod_grace_seconds is not None:
+        yield f"evictionMaxPodGracePeriod: {advice.max_pod_grace_seconds}: as long as pods took to end after soft evictions"
+    if advice.lead:
+        yield "memory.lead: Auto: memory filled within a stop that was as quick as it can be; only an earlier begin helps"
+    for each in advice.reserved:
+        missed = f"; not covered: {_some(each.not_covered)}" if each.not_covered else ""
+        yield (
+            f"systemReserved and kubeReserved together: {amount_text(each.amount, each.resource)} of "
+            f"{_RESERVED_NAMES[each.resource]}; the most in use outside pods was {amount_text(each.worst.amount, each.resource)} "
+            f"on {clean(each.worst.node)} at {clean(each.worst.wall)}{missed}"
+        )
+
+
+def _print_problems(problems: tuple[str, ...], to: "Console") -> None:
+    for problem in problems[:_SHOWN]:
+        to.print(f"! {clean(problem)}", style="yellow")
+    if len(problems) > _SHOWN:
+        to.print(f"! {len(problems) - _SHOWN} more problems; --output json has all", style="yellow")
+
+
+def _now(each: SignalAdvice) -> str:
+    if each.now is None:
+        return "-"
+    least, most = (signal_amount(amount, each.signal) for amount in each.now)
+    return least if least == most else f"{least} to {most}"
+
+
+def _evidence(worst: Episode) -> str:
+    used = signal_amount(worst.used, worst.signal)
+    rate = f", at {signal_amount(worst.rate, worst.signal)} a second" if worst.rate else ""
+    return (
+        f"the most was needed on {clean(worst.node)} at {clean(worst.wall)}: {used} were used up in {duration_text(worst.took)} "
+        f"until {clean(worst.pod)} was gone{rate}; {signal_amount(worst.available, worst.signal)} were left at the decision"
+    )
+
+
+def _some(names: tuple[str, ...]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(map(clean, names[:_SHOWN])) + more
+
+
+def draw_advice(advice: Advice, path: Path) -> None:
+    """Draw which share of the nodes each threshold and reservation is enough for; SVG or PNG by the file's name."""
+    from matplotlib import rc_context  # noqa: PLC0415 - the optional extra
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    form = path.suffix.removeprefix(".")
+    title = f"evictd advise: {counted(advice.nodes, 'node')}, enough for {advice.cover} %"
+    metadata: dict[str, Any] = (
+        {"Date": None, "Creator": "evictd", "Title": title} if form == "svg" else {"Software": "evictd"}
+    )
+    panels = [*map(_signal_panel, advice.signals), *map(_reservation_panel, advice.reserved)]
+    with rc_context(STYLE):
+        rows = max(1, len(panels))
+        figure = Figure(figsize=(8, 0.6 + 2.6 * rows), facecolor="white", layout="constrained")
+        figure.suptitle(title, fontsize=12, fontweight="bold", x=0.02, ha="left")
+        for index, panel in enumerate(panels):
+            _draw_panel(figure.add_subplot(rows, 1, index + 1), panel)
+        try:
+            figure.savefig(path, format=form, dpi=160, metadata=metadata)
+        except OSError as error:
+            raise InputError(f"--plot: {path}: {error.strerror or error}") from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Panel:
+    """One part of the picture: what each node needed, and marked amounts with name and colour."""
+
+    title: str
+    axis: str
+    resource: Resource
+    needs: tuple[int, ...]
+    advised: int
+    others: tuple[tuple[str, int, str], ...] = ()
+
+
+def _signal_panel(each: SignalAdvice) -> _Panel:
+    found = f"{counted(each.episodes, 'eviction')} on {counted(len(each.needs), 'node')}, {each.too_late} too late"
+    now = () if each.now is None else (("now", each.now[1], QUIET),)
+    soft = () if each.soft is None else (("soft", each.soft, SOFT),)
+    return _Panel(
+        title=f"{each.signal.value}: {found}",
+        axis="hard threshold that would have been early enough",
+        resource=SIGNAL_TO_RESOURCE[each.signal],
+        needs=each.needs,
+        advised=each.hard,
+        others=(*now, *soft),
+    )
+
+
+def _reservation_panel(each: Reservation) -> _Panel:
+    return _Panel(
+        title=f"{_RESERVED_NAMES[each.resource]} outside pods: {counted(len(each.needs), 'node')}",
+        axis="systemReserved and kubeReserved together that would have been enough",
+        resource=each.resource,
+        needs=each.needs,
+        advised=each.amount,
+    )
+
+
+def _draw_panel(axes: Any, panel: _Panel) -> None:
+    shares = [100 * (index + 1) / len(panel.needs) for index in range(len(panel.needs))]
+    axes.step([0, *panel.needs], [0, *shares], where="post", color=LINE, linewidth=1.6)
+    right = 1.25 * max(
+        panel.advised, panel.needs[-1], *(amount for name, amount, _ in panel.others if name == "now"), 1
+    )
+    shown = [(name, amount, color) for name, amount, color in panel.others if amount < right]
+    for row, (name, amount, color) in enumerate([("advised", panel.advised, HARD), *shown]):
+        axes.axvline(amount, color=color, linewidth=1.2, linestyle="solid" if name == "advised" else (0, (4, 2)))
+        axes.annotate(
+            f"{name} {amount_text(amount, panel.resource)}", (amount, 10 + 15 * row), xytext=(4, 0),
+            textcoords="offset points", color=color, fontsize=9, zorder=3,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
+        )  # fmt: skip
+    axes.set_xlim(0, right)
+    axes.set_ylim(0, 103)
+    axes.set_title(panel.title, fontsize=10, loc="left", color=INK)
+    axes.set_ylabel("% of nodes", fontsize=8)
+    axes.set_xticks(range(0, round(right) + 1, 1 << max(0, round(right).bit_length() - 3)))
+    axes.set_xlabel(panel.axis, fontsize=8)
+    axes.xaxis.set_major_formatter(lambda amount, _: amount_text(round(amount), panel.resource))
+    axes.tick_params(labelsize=8)
+    axes.spines[["top", "right"]].set_visible(False)

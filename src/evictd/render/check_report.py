@@ -1,0 +1,113 @@
+"""How the outcome of `evictd check` is written: a table for people, JSON or YAML for programs."""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from evictd.config.lint_model import LintFinding, Severity, limit_on
+from evictd.core.model.signal import Signal
+from evictd.core.model.threshold import Threshold
+from evictd.core.units.duration import format_duration
+from evictd.core.units.quantity import Quantity
+from evictd.render.console import make_console
+from evictd.render.output import TABLE, write_document
+from evictd.render.text import signal_amount
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckReport:
+    """What a check came to; the thresholds include those derived for containerfs."""
+
+    source: Path | None
+    thresholds: tuple[Threshold, ...]
+    capacities: Mapping[Signal, Quantity]
+    available: Mapping[Signal, Quantity]
+    """What of each signal is available now; absent where it is not known."""
+    warnings: tuple[str, ...]
+    findings: tuple[LintFinding, ...]
+
+
+def write_report(report: CheckReport, output: str) -> None:
+    """Print the report to standard output as `table`, `json` or `yaml`."""
+    if output == TABLE:
+        _print_table(report)
+    else:
+        write_document(as_data(report), output, sys.stdout)
+
+
+def as_data(report: CheckReport) -> dict[str, object]:
+    """Give the report as plain data: amounts in bytes or counts, `null` where the node could not be read."""
+    return {
+        "file": str(report.source) if report.source else None,
+        "thresholds": [_row_data(threshold, report) for threshold in report.thresholds],
+        "warnings": list(report.warnings),
+        "findings": [
+            {
+                "lint": one.lint.value,
+                "severity": one.severity.value,
+                "signal": one.signal.value,
+                "message": one.message,
+                "remedy": one.remedy,
+            }
+            for one in report.findings
+        ],
+    }
+
+
+def _row_data(threshold: Threshold, report: CheckReport) -> dict[str, object]:
+    limit, available = limit_on(threshold, report.capacities), report.available.get(threshold.signal)
+    reclaim = threshold.min_reclaim
+    return {
+        "signal": threshold.signal.value,
+        "kind": "hard" if threshold.hard else "soft",
+        "value": threshold.bound.removeprefix("<"),
+        "amount": None if limit is None or limit.nano < 0 else limit.value(),
+        "available": None if available is None else available.value(),
+        "gracePeriod": format_duration(threshold.grace_period),
+        "minimumReclaim": None if reclaim is None else str(reclaim),
+        "origin": threshold.origin.value,
+    }
+
+
+# --- the table --------------------------------------------------------------------------------------------------------
+
+_HEADINGS = ("SIGNAL", "KIND", "BELOW", "ON THIS\nNODE", "AVAILABLE\nNOW", "GRACE", "RECLAIM", "FROM")
+_TO_THE_RIGHT = {"BELOW", "ON THIS\nNODE", "AVAILABLE\nNOW"}
+_WIDE = 90
+"""From so many columns on the table's columns stand two apart."""
+
+
+def _print_table(report: CheckReport) -> None:
+    from rich.table import Table  # noqa: PLC0415 - only people need it
+
+    console = make_console(sys.stdout)
+    gap = 2 if console.width >= _WIDE else 1
+    table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="bold")
+    for heading in _HEADINGS:
+        table.add_column(heading, no_wrap=True, justify="right" if heading in _TO_THE_RIGHT else "left")
+    for threshold in report.thresholds:
+        table.add_row(*_row(threshold, report))
+    console.print(table if report.thresholds else "no thresholds")
+    for warning in report.warnings:
+        console.print(f"warning: {warning}", style="yellow", soft_wrap=True)
+    for finding in report.findings:
+        text = f"{finding.severity.value}: {finding.signal.value}: {finding.message}; {finding.remedy} ({finding.lint.value})"
+        console.print(text, style="red" if finding.severity is Severity.ERROR else "yellow", soft_wrap=True)
+    if not report.findings and not report.warnings:
+        console.print("no findings", style="green")
+
+
+def _row(threshold: Threshold, report: CheckReport) -> tuple[str, ...]:
+    limit, available = limit_on(threshold, report.capacities), report.available.get(threshold.signal)
+    reclaim = threshold.min_reclaim
+    return (
+        threshold.signal.value,
+        "hard" if threshold.hard else "soft",
+        threshold.bound.removeprefix("<"),
+        "-" if limit is None or limit.nano < 0 else signal_amount(limit.value(), threshold.signal),
+        signal_amount(None if available is None else available.value(), threshold.signal),
+        format_duration(threshold.grace_period) if threshold.grace_period else "-",
+        "-" if reclaim is None else str(reclaim),
+        threshold.origin.value,
+    )

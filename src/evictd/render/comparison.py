@@ -1,0 +1,83 @@
+"""Two configurations over the same readings, side by side: what each would have done at each time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evictd.core.model.decision import EvictPod, ReclaimNode
+from evictd.core.units.duration import format_duration
+from evictd.render.documents import API_VERSION, Document
+from evictd.render.sentences import decision_text
+from evictd.render.text import clean, conditions_text, counted, duration_text
+from evictd.simulation import SimulatedCycle
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """One configuration by its name, and what came of it."""
+
+    name: str
+    cycles: tuple[SimulatedCycle, ...]
+
+    def actions(self, number: int) -> tuple[str, ...]:
+        """Write what was done in a step: collections, evictions, and conditions where they change."""
+        cycle = self.cycles[number]
+        before = self.cycles[number - 1].state.node_conditions if number else ()
+        decided = (decision for turn in cycle.turns for decision in turn.step.decisions)
+        texts = [decision_text(each) for each in decided if isinstance(each, EvictPod | ReclaimNode)]
+        if cycle.state.node_conditions != before:
+            texts.insert(0, f"conditions: {conditions_text(cycle.state.node_conditions)}")
+        return tuple(texts)
+
+    @property
+    def evicted(self) -> tuple[tuple[int, str], ...]:
+        """The time and the pod of each eviction."""
+        return tuple(
+            (cycle.at, each.pod.full_name)
+            for cycle in self.cycles
+            for turn in cycle.turns
+            for each in turn.step.decisions
+            if isinstance(each, EvictPod) and not each.shortens
+        )
+
+
+def comparison_document(name: str, sides: Sequence[Side]) -> Document:
+    """Make the document of a comparison."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Comparison",
+        "name": name,
+        "configurations": [
+            {
+                "name": side.name,
+                "evicted": [{"at": format_duration(at), "pod": pod} for at, pod in side.evicted],
+                "steps": [
+                    {"at": format_duration(cycle.at), "actions": list(actions)}
+                    for number, cycle in enumerate(side.cycles)
+                    if (actions := side.actions(number))
+                ],
+            }
+            for side in sides
+        ],
+    }
+
+
+def print_comparison(name: str, sides: Sequence[Side], to: "Console") -> None:
+    """Print a table with a column for each configuration, and a row for each time at which one of them acts."""
+    from rich.table import Table  # noqa: PLC0415 - only a table needs it
+
+    table = Table(title=clean(name), box=None, pad_edge=False, padding=(0, 2, 0, 0), title_justify="left")
+    table.add_column("at", no_wrap=True)
+    for side in sides:
+        table.add_column(clean(side.name), overflow="fold")
+    for number, cycle in enumerate(sides[0].cycles):
+        actions = [side.actions(number) for side in sides]
+        if any(actions):
+            table.add_row(duration_text(cycle.at), *("\n".join(each) or "-" for each in actions))
+    to.print(table)
+    for side in sides:
+        pods = ", ".join(clean(pod) for _, pod in side.evicted) or "no pod"
+        to.print(f"{clean(side.name)}: {counted(len(side.evicted), 'eviction')}: {pods}", soft_wrap=True)

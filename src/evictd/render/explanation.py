@@ -1,0 +1,177 @@
+"""One reading explained: thresholds, the pods in the order of eviction for each signal, and notes, for `explain`.
+
+Signals with the same ranking are put together: on a node with one filesystem, nodefs and containerfs have the same.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from evictd.codec.decision import encode_finding, encode_row
+from evictd.core.eviction.next_up import NextUp, who_is_next
+from evictd.core.model.config import EvictionConfig
+from evictd.core.model.decision import Finding, NoAction, RankedPod, Ranking, SignalUnobserved, ThresholdFinding
+from evictd.core.model.observation import Observation
+from evictd.core.model.oom import MemoryQoSDifference, OomScoreDifference
+from evictd.core.model.signal import Resource, Signal
+from evictd.core.model.state import State
+from evictd.render.documents import API_VERSION, TOP_ROWS, Document
+from evictd.render.sentences import finding_text, goes_before, place_text
+from evictd.render.text import protection
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queue:
+    """The pods in the order of eviction, for one or more signals that agree on it; those being evicted are left out."""
+
+    signals: tuple[Signal, ...]
+    resource: Resource
+    rows: tuple[RankedPod, ...]
+    victim: RankedPod | None
+    """The first pod that would go; `None` if none would."""
+    not_of_pods: int | None = None
+    """Used bytes that belong to no pod; `None` where that is not known, or the resource is another."""
+    stop: NoAction | None = None
+    """Why no pod would go."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """Everything that `explain` shows of one reading."""
+
+    title: str
+    config: EvictionConfig
+    observation: Observation
+    state: State
+    thresholds: tuple[ThresholdFinding, ...]
+    unobserved: tuple[Signal, ...]
+    queues: tuple[Queue, ...]
+    notes: tuple[Finding, ...] = ()
+    """What else was found, such as pods without stats."""
+    sources: Mapping[Signal, str] = field(default_factory=dict)
+    oom_scores: tuple[OomScoreDifference, ...] = ()
+    memory_qos: tuple[MemoryQoSDifference, ...] = ()
+
+
+def explanation(
+    title: str,
+    config: EvictionConfig,
+    observation: Observation,
+    state: State,
+    findings: Iterable[Finding],
+    *,
+    now: int,
+    sources: Mapping[Signal, str] | None = None,
+    oom_scores: tuple[OomScoreDifference, ...] = (),
+    memory_qos: tuple[MemoryQoSDifference, ...] = (),
+) -> Explanation:
+    """Put one reading together; `state` and `findings` are what the core left of it at `now`, in nanoseconds."""
+    found = tuple(findings)
+    thresholds = tuple(finding for finding in found if isinstance(finding, ThresholdFinding))
+    return Explanation(
+        title=title,
+        config=config,
+        observation=observation,
+        state=state,
+        thresholds=thresholds,
+        unobserved=tuple(dict.fromkeys(finding.signal for finding in found if isinstance(finding, SignalUnobserved))),
+        queues=_queues(who_is_next(state, observation, config, now), state),
+        notes=tuple(
+            finding for finding in found if not isinstance(finding, ThresholdFinding | SignalUnobserved | Ranking)
+        ),
+        sources=sources or {},
+        oom_scores=oom_scores,
+        memory_qos=memory_qos,
+    )
+
+
+def _queues(answers: Iterable[NextUp], state: State) -> tuple[Queue, ...]:
+    """Put the signals with the same ranking together."""
+    leaving = {release.uid for release in state.in_flight if release.gone_at is None}
+    queues: dict[tuple[object, ...], Queue] = {}
+    for answer in answers:
+        why = None if answer.stop is None else answer.stop.why
+        key = (
+            answer.resource,
+            why,
+            answer.victim and answer.victim.uid,
+            *((*row[:-2], row.stall) for row in answer.rows),
+        )
+        same = queues.get(key)
+        queues[key] = Queue(
+            signals=(*(() if same is None else same.signals), answer.signal),
+            resource=answer.resource,
+            rows=tuple(row for row in answer.rows if row.uid not in leaving),
+            victim=answer.victim,
+            not_of_pods=answer.not_of_pods if same is None else same.not_of_pods,
+            stop=answer.stop if same is None else same.stop,
+        )
+    return tuple(queues.values())
+
+
+# --- as a document --------------------------------------------------------------------------------------------------
+
+
+def explanation_document(explained: Explanation, *, rows: int | None = TOP_ROWS) -> Document:
+    """Write an explanation as plain values; `rows` of `None` keeps every pod."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Explanation",
+        "title": explained.title,
+        "policy": explained.config.policy.value,
+        "conditions": [condition.value for condition in explained.state.node_conditions],
+        "thresholds": [
+            {**encode_finding(finding), "source": explained.sources.get(finding.threshold.signal)}
+            for finding in explained.thresholds
+        ],
+        "unobserved": [signal.value for signal in explained.unobserved],
+        "queues": [_queue(queue, explained, rows) for queue in explained.queues],
+        "notes": [finding_text(note, explained.config) for note in explained.notes],
+        "oomScoreDifferences": [_oom_score(difference) for difference in explained.oom_scores],
+        "memoryQoSDifferences": [
+            {
+                "subject": each.subject,
+                "cgroup": each.cgroup,
+                "file": each.file,
+                "expected": each.expected,
+                "found": each.found,
+            }
+            for each in explained.memory_qos
+        ],
+        "problems": [{"source": p.source, "detail": p.detail} for p in explained.observation.problems],
+    }
+
+
+def _queue(queue: Queue, explained: Explanation, rows: int | None) -> Document:
+    shown = queue.rows if rows is None else queue.rows[:rows]
+    following = (*queue.rows[1:], None)
+    return {
+        "signals": [signal.value for signal in queue.signals],
+        "resource": queue.resource.value,
+        "next": None if queue.victim is None else queue.victim.pod.full_name,
+        "stop": None if queue.stop is None else finding_text(queue.stop, explained.config),
+        "notOfPods": queue.not_of_pods,
+        "pods": len(queue.rows),
+        "rows": [
+            {
+                **encode_row(row),
+                "protected": protection(row.pod, explained.config),
+                "why": why(row, after, queue.resource),
+            }
+            for row, after in zip(shown, following, strict=False)
+        ],
+    }
+
+
+def why(row: RankedPod, following: RankedPod | None, resource: Resource) -> str:
+    """Write what puts a pod where it is: what sets it apart from the next one, or what its place is made of."""
+    return place_text(row, resource) if following is None else goes_before(row, following, resource)
+
+
+def _oom_score(difference: OomScoreDifference) -> Document:
+    return {
+        "pod": difference.pod.full_name,
+        "container": difference.container,
+        "expected": difference.expected,
+        "found": difference.found,
+        "cgroup": difference.cgroup,
+    }

@@ -1,0 +1,242 @@
+"""The history of a node as a list of events, from the records of its journal.
+
+One event for each eviction, refusal, collection and change of the node's conditions, and for each victim that is gone. A journal
+goes on over restarts and boots, so the history does as well. Damaged parts of a record give fewer events, never an error.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from evictd.codec.journal_record import JournalRecord, RecordedOutcome
+from evictd.core.units.approximate import bytes_text
+from evictd.render.documents import API_VERSION, Document
+from evictd.render.replayed import recorded_text
+from evictd.render.text import clean, counted
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Plain = Mapping[str, Any]
+
+
+class EventKind(Enum):
+    """What happened."""
+
+    EVICTED = "Evicted"
+    """A pod was chosen and asked to go."""
+    SHORTENED = "Shortened"
+    """The grace period of a victim became shorter."""
+    REFUSED = "Refused"
+    """A disruption budget refused an eviction; the pod stayed."""
+    GONE = "Gone"
+    """A victim has ended."""
+    RECLAIM = "Reclaim"
+    """Unused containers or images were to be deleted."""
+    RECLAIMED = "Reclaimed"
+    """A collection ended."""
+    CONDITIONS = "Conditions"
+    """The node's pressure conditions changed."""
+    BOOT = "Boot"
+    """The machine was started again: the clock of the records began anew."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryEvent:
+    """One event; `at` is an RFC 3339 time."""
+
+    at: str
+    kind: EventKind
+    text: str
+    pod: str = ""
+    """`namespace/name`; empty where the event is the node's."""
+    uid: str = ""
+    dry_run: bool = False
+    evidence: Plain = field(default_factory=dict)
+    """Numbers behind it, as the journal has them."""
+
+
+@dataclass(slots=True)
+class _Reader:
+    """What is carried from record to record."""
+
+    conditions: tuple[str, ...] | None = None
+    now: int = 0
+    gone: frozenset[str] = frozenset()
+    names: dict[str, str] = field(default_factory=dict)
+
+    def events(self, record: JournalRecord) -> Iterator[HistoryEvent]:
+        if record.now < self.now:
+            yield HistoryEvent(at=record.wall, kind=EventKind.BOOT, text="the machine was started again")
+        self.now = record.now
+        if self.conditions is None:
+            self.conditions = record.state.node_conditions
+        self.names |= {victim.uid: victim.full_name for victim in record.state.in_flight}
+        yield from self._gone(record)
+        yield from _refused(record)
+        yield from _reclaimed(record)
+        for decision in record.decisions:
+            try:
+                event = self._decided(record, decision)
+            except (KeyError, TypeError, AttributeError, ValueError):
+                continue
+            if event is not None:
+                yield event
+
+    def _gone(self, record: JournalRecord) -> Iterator[HistoryEvent]:
+        now_gone = frozenset(record.observation.cleaned_up)
+        for uid in sorted(now_gone - self.gone):
+            if self.names.get(uid):
+                name = clean(self.names[uid])
+                yield HistoryEvent(at=record.wall, kind=EventKind.GONE, text=f"{name} is gone", pod=name, uid=uid)
+        self.gone = now_gone
+
+    def _decided(self, record: JournalRecord, decision: Plain) -> HistoryEvent | None:
+        match decision.get("kind"):
+            case "EvictPod":
+                return self._eviction(record, decision)
+            case "ReclaimNode":
+                return _event(record, EventKind.RECLAIM, recorded_text(decision), evidence=decision)
+            case "ReportConditions":
+                return self._conditions(record, decision)
+            case _:
+                return None
+
+    def _eviction(self, record: JournalRecord, decision: Plain) -> HistoryEvent:
+        pod = decision["pod"]
+        name = clean(f"{pod['namespace']}/{pod['name']}")
+        self.names[pod["uid"]] = name
+        kind = EventKind.SHORTENED if decision["shortens"] else EventKind.EVICTED
+        last_words = record.extra.last_words.get(pod["uid"], {})
+        evidence = {**decision, **({"lastWords": last_words} if last_words else {})}
+        return _event(record, kind, recorded_text(decision), pod=name, uid=pod["uid"], evidence=evidence)
+
+    def _conditions(self, record: JournalRecord, decision: Plain) -> HistoryEvent | None:
+        before, after = self.conditions or (), tuple(str(each) for each in decision["conditions"])
+        if before == after:
+            return None
+        self.conditions = after
+        begun = [f"{each} begins" for each in after if each not in before]
+        ended = [f"{each} ends" for each in before if each not in after]
+        return _event(record, EventKind.CONDITIONS, clean(", ".join([*begun, *ended])), evidence=decision)
+
+
+def _event(
+    record: JournalRecord, kind: EventKind, text: str, *, pod: str = "", uid: str = "", evidence: Plain
+) -> HistoryEvent:
+    dry_run = record.extra.dry_run
+    return HistoryEvent(at=record.wall, kind=kind, text=text, pod=pod, uid=uid, dry_run=dry_run, evidence=evidence)
+
+
+def _refused(record: JournalRecord) -> Iterator[HistoryEvent]:
+    for each in record.extra.refused:
+        name = clean(each.pod)
+        text = f"a disruption budget refused to evict {name}: {clean(each.detail)}"
+        yield HistoryEvent(at=record.wall, kind=EventKind.REFUSED, text=text, pod=name, uid=each.uid)
+
+
+def _reclaimed(record: JournalRecord) -> Iterator[HistoryEvent]:
+    """Give the outcomes of the collections that were under way before the cycle, so that each is given once."""
+    state = record.state
+    waited = {device for device, each in state.collections.items() if each.ended_at is None}
+    for outcome in record.observation.reclaimed:
+        if state.phase.name == "Reclaiming" or (waited and outcome.device in {*waited, None}):
+            text = _outcome_text(outcome)
+            evidence = {"action": outcome.action, "freedBytes": outcome.freed_bytes, "removed": outcome.removed}
+            yield HistoryEvent(
+                at=record.wall, kind=EventKind.RECLAIMED, text=text, evidence={**evidence, "error": outcome.error}
+            )
+
+
+def _outcome_text(outcome: RecordedOutcome) -> str:
+    text = f"deleted {outcome.removed} unused {clean(outcome.action)}, {bytes_text(outcome.freed_bytes)} freed"
+    return text + (f"; {clean(outcome.error)}" if outcome.error else "")
+
+
+def history(records: Iterable[JournalRecord]) -> Iterator[HistoryEvent]:
+    """Give every event of the records, which come oldest first."""
+    reader = _Reader()
+    for record in records:
+        yield from reader.events(record)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConditionSpan:
+    """A node condition from its begin to its end, `None` while it is reported; RFC 3339."""
+
+    type: str
+    since: str
+    until: str | None = None
+
+
+def condition_spans(events: Iterable[HistoryEvent]) -> tuple[ConditionSpan, ...]:
+    """Give how long each condition was reported, in the order of the begin."""
+    spans: list[ConditionSpan] = []
+    for event in events:
+        if event.kind is not EventKind.CONDITIONS:
+            continue
+        reported = [str(each) for each in event.evidence.get("conditions", ())]
+        open_spans = {span.type: index for index, span in enumerate(spans) if span.until is None}
+        for name, index in open_spans.items():
+            if name not in reported:
+                spans[index] = ConditionSpan(type=name, since=spans[index].since, until=event.at)
+        spans += [ConditionSpan(type=name, since=event.at) for name in reported if name not in open_spans]
+    return tuple(spans)
+
+
+# --- as a document and a table ----------------------------------------------------------------------------------------
+
+
+def history_document(events: Sequence[HistoryEvent], spans: Sequence[ConditionSpan]) -> Document:
+    """Make the document of a history."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "History",
+        "events": [
+            {
+                "at": event.at,
+                "kind": event.kind.value,
+                "pod": event.pod,
+                "uid": event.uid,
+                "dryRun": event.dry_run,
+                "text": event.text,
+                "evidence": dict(event.evidence),
+            }
+            for event in events
+        ],
+        "conditions": [{"type": span.type, "since": span.since, "until": span.until} for span in spans],
+    }
+
+
+def event_line(event: HistoryEvent) -> str:
+    """Write an event without its time; in a dry run `would` comes first."""
+    return f"would {event.text}" if event.dry_run and event.kind is not EventKind.CONDITIONS else event.text
+
+
+_STYLES = {EventKind.EVICTED: "bold red", EventKind.REFUSED: "yellow", EventKind.CONDITIONS: "bold yellow"}
+
+
+def print_history(events: Sequence[HistoryEvent], spans: Sequence[ConditionSpan], to: "Console") -> None:
+    """Print the events as a table, then the totals."""
+    from rich.table import Table  # noqa: PLC0415 - only a table needs it
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for heading in ("TIME", "WHAT", "DETAIL"):
+        table.add_column(heading, no_wrap=heading != "DETAIL")
+    for event in events:
+        table.add_row(clean(event.at), event.kind.value, event_line(event), style=_STYLES.get(event.kind, ""))
+    to.print(table)
+    for span in spans:
+        if span.until is None:
+            to.print(f"{clean(span.type)} since {clean(span.since)}", style="bold yellow")
+    to.print(totals_text(events), style="dim")
+
+
+def totals_text(events: Sequence[HistoryEvent]) -> str:
+    """Count what happened, by kind."""
+    totals = (
+        (EventKind.EVICTED, "eviction"), (EventKind.REFUSED, "refusal"), (EventKind.RECLAIMED, "collection"),
+        (EventKind.CONDITIONS, "condition change"),
+    )  # fmt: skip
+    return ", ".join(counted(sum(event.kind is kind for event in events), noun) for kind, noun in totals)

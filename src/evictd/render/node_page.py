@@ -1,0 +1,269 @@
+"""The page at `/`: the node's state in HTML, from the documents of `/statusz` and `/explainz` and an hour of each signal.
+
+The template (`node_page_files/page.html`) escapes every value: names of pods and messages are not to be trusted. Nothing
+on the page comes from another host, and scripts and styles are files of this server, so the content security policy allows no
+inline code. jinja2 is imported when the page is first asked for: a daemon whose page is not read does not pay for it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evictd.core.model.signal import STALLS, Resource, Signal
+from evictd.render.text import amount_text, clean, gap_text, not_of_pods_text, seconds_text, signal_amount
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+Document = Mapping[str, Any]
+Trend = Sequence[tuple[float, int]]
+"""How many seconds ago, and what was available."""
+
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'"
+)
+_FOLDER = Path(__file__).parent / "node_page_files"
+_SHOWN_PODS = 5
+_HOUR_SECONDS = 3600
+_CHART_WIDTH, _CHART_HEIGHT = 120, 24
+
+
+def asset(name: str) -> bytes:
+    """Return a file of the page: `page.css` or `page.js`."""
+    return (_FOLDER / name).read_bytes()
+
+
+def node_page(
+    status: Document, explained: Document, trends: Mapping[str, Trend], *, faults: Sequence[str] = ()
+) -> bytes:
+    """Make the page; `faults` are what `/healthz` and `/readyz` name."""
+    context = {
+        "status": status,
+        "headline": headline(status, faults),
+        "signals": [
+            _signal(entry, trends.get(entry["signal"], ())) for entry in status["signals"] if not _is_calm_copy(entry)
+        ],
+        "conditions": [_condition(entry) for entry in status["conditions"]],
+        "nothing": tuple(why_nothing(status, explained)),
+        "queues": [_queue(queue) for queue in explained["queues"]],
+        "notes": explained["notes"],
+        "faults": faults,
+        "shown": _SHOWN_PODS,
+    }
+    return page_template("page.html").render(context).encode("utf-8", errors="replace")
+
+
+@cache
+def page_template(name: str) -> "Template":
+    """Load a template of `node_page_files`; it escapes every value."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 - only a page that is read needs it
+
+    environment = Environment(
+        loader=FileSystemLoader(_FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["clean"] = clean
+    environment.filters["seconds"] = seconds_text
+    return environment.get_template(name)
+
+
+# --- the state in one sentence ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Headline:
+    """One sentence and how grave it is: `calm`, `soft`, `hard` or `blind`."""
+
+    text: str
+    level: str
+
+
+def headline(status: Document, faults: Sequence[str] = ()) -> Headline:
+    """Say in one sentence how the node stands."""
+    if faults:
+        return Headline(text=f"evictd does not see this node: {faults[0]}", level="blind")
+    met = [(entry, threshold) for entry in status["signals"] for threshold in entry["thresholds"] if threshold["met"]]
+    hard = [pair for pair in met if pair[1]["kind"] == "hard"]
+    leaving = [row["pod"] for row in status["leaving"] if not row["gone"]]
+    prefix = "Dry run: " if status["dryRun"] else ""
+    if leaving:
+        what = ", ".join(leaving[:3]) + (f" and {len(leaving) - 3} more" if len(leaving) > 3 else "")
+        short = f"{_names(met)} is below its threshold; " if met else ""
+        verb = "is" if len(leaving) == 1 else "are"
+        return Headline(text=f"{prefix}{short}{what} {verb} being evicted.", level="hard")
+    if hard:
+        return Headline(text=f"{prefix}{_names(hard)} is below its hard threshold.", level="hard")
+    if met:
+        left = min((threshold["graceLeftSeconds"] or 0 for _, threshold in met), default=0)
+        when = f"; a pod is evicted in {seconds_text(left)} unless it recovers" if left else ""
+        return Headline(text=f"{prefix}{_names(met)} is below its soft threshold{when}.", level="soft")
+    pressed = [entry for entry in status["conditions"] if entry["status"] == "True"]
+    if pressed:
+        more = f" for {seconds_text(pressed[0]['staysSeconds'])} more" if pressed[0]["staysSeconds"] else ""
+        return Headline(text=f"{prefix}No threshold is met; {pressed[0]['type']} is reported{more}.", level="soft")
+    return Headline(text=f"{prefix}This node is calm: no threshold is met and no pod is being evicted.", level="calm")
+
+
+def _names(met: Sequence[tuple[Document, Document]]) -> str:
+    return ", ".join(dict.fromkeys(str(entry["signal"]) for entry, _ in met))
+
+
+def why_nothing(status: Document, explained: Document) -> Iterator[str]:
+    """Say why no pod is being evicted, when none is."""
+    if any(not row["gone"] for row in status["leaving"]):
+        return
+    met = False
+    for entry in status["signals"]:
+        for threshold in entry["thresholds"]:
+            if not threshold["met"]:
+                continue
+            met = True
+            if threshold["graceLeftSeconds"]:
+                yield f"{entry['signal']}: the soft threshold acts in {seconds_text(threshold['graceLeftSeconds'])}"
+            elif entry["stop"]:
+                yield f"{entry['signal']}: {entry['stop']}"
+    if not met:
+        nearest = _nearest(status)
+        yield "no threshold is met" + (f"; nearest is {nearest}" if nearest else "")
+    else:
+        yield from explained["notes"]
+
+
+def _nearest(status: Document) -> str:
+    """Name the threshold that the least part of the capacity is left to."""
+    distances = [
+        ((entry["available"] - threshold["limit"]) / max(entry["capacity"], 1), entry, threshold)
+        for entry in status["signals"]
+        if entry["observed"]
+        for threshold in entry["thresholds"]
+    ]
+    if not distances:
+        return ""
+    _, entry, threshold = min(distances, key=lambda each: each[0])
+    signal = Signal(entry["signal"])
+    left = gap_text(entry["available"] - threshold["limit"], signal)
+    return f"{entry['signal']}, {left} above its {threshold['kind']} threshold"
+
+
+# --- signals ----------------------------------------------------------------------------------------------------------
+
+
+def _is_calm_copy(entry: Document) -> bool:
+    """Tell a derived containerfs signal whose thresholds are not met: it repeats the signal that it follows."""
+    thresholds = entry["thresholds"]
+    return bool(thresholds) and all(
+        each["origin"] == "derived" and not each["met"] and not each["keptByMinReclaim"] for each in thresholds
+    )
+
+
+def _signal(entry: Document, trend: Trend) -> dict[str, Any]:
+    signal = Signal(entry["signal"])
+    if not entry["observed"]:
+        return {"name": entry["signal"], "observed": False, "level": "blind"}
+    met = {threshold["kind"] for threshold in entry["thresholds"] if threshold["met"] or threshold["keptByMinReclaim"]}
+    capacity = max(entry["capacity"], 1)
+    return {
+        "name": entry["signal"],
+        "observed": True,
+        "level": "hard" if "hard" in met else "soft" if met else "calm",
+        "amount": signal_amount(entry["available"], signal),
+        "of": "of the time stalled" if signal in STALLS else f"left of {signal_amount(entry['capacity'], signal)}",
+        "percent": _percent(entry["available"], capacity),
+        "rate": _rate(entry["fillRate"], signal),
+        "thresholds": [_threshold(threshold, signal, capacity) for threshold in entry["thresholds"]],
+        "chart": _chart(trend, capacity),
+    }
+
+
+def _percent(amount: int, capacity: int) -> float:
+    return round(min(max(100 * amount / capacity, 0), 100), 2)
+
+
+def _rate(rate: int | None, signal: Signal) -> str:
+    """Write how fast what is left changes; empty where that is not known or too slow to show."""
+    if not rate:
+        return ""
+    return f"{'falls' if rate > 0 else 'rises'} by {gap_text(abs(rate), signal)} a second"
+
+
+def _threshold(threshold: Document, signal: Signal, capacity: int) -> dict[str, Any]:
+    state = "not met"
+    if threshold["met"]:
+        left = threshold["graceLeftSeconds"]
+        state = f"met, acts in {seconds_text(left)}" if left else "met"
+    elif threshold["keptByMinReclaim"]:
+        state = "minimum reclaim not reached"
+    elif threshold["secondsToThreshold"] is not None:
+        state = f"met in {seconds_text(threshold['secondsToThreshold'])} at the present rate"
+    return {
+        "kind": threshold["kind"],
+        "limit": signal_amount(threshold["limit"], signal),
+        "percent": _percent(threshold["limit"], capacity),
+        "state": state,
+        "met": threshold["met"] or threshold["keptByMinReclaim"],
+    }
+
+
+def _chart(trend: Trend, capacity: int) -> str:
+    """Give the points of the hour's line, in the coordinates of the chart: the present is at its right."""
+    if len(trend) < 2:
+        return ""
+    points = (
+        (
+            _CHART_WIDTH * (1 - min(max(ago, 0), _HOUR_SECONDS) / _HOUR_SECONDS),
+            _CHART_HEIGHT * (1 - min(max(available / capacity, 0), 1)),
+        )
+        for ago, available in trend
+    )
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+
+
+# --- conditions and pods ----------------------------------------------------------------------------------------------
+
+
+def _condition(entry: Document) -> dict[str, Any]:
+    reported = entry["status"] == "True"
+    parts = []
+    if reported:
+        parts.append(f"since {_time(entry['since'])}" if entry["since"] else "since before evictd started")
+        if entry["staysSeconds"] is not None:
+            parts.append(f"stays at least {seconds_text(entry['staysSeconds'])} more")
+    elif entry["until"]:
+        begun = f"{_time(entry['since'])} to " if entry["since"] else "until "
+        parts.append(f"last reported {begun}{_time(entry['until'])}")
+    return {"type": entry["type"], "reported": reported, "text": "; ".join(parts)}
+
+
+def _time(text: str) -> str:
+    return text.replace("T", " ").replace("Z", " UTC")
+
+
+def _queue(queue: Document) -> dict[str, Any]:
+    resource = Resource(queue["resource"])
+    return {
+        "signals": ", ".join(queue["signals"]),
+        "resource": resource.value,
+        "next": queue["next"],
+        "stop": queue["stop"],
+        "not_of_pods": "" if queue["notOfPods"] is None else not_of_pods_text(queue["notOfPods"]),
+        "rows": [_row(number, row, resource) for number, row in enumerate(queue["rows"], start=1)],
+    }
+
+
+def _row(number: int, row: Document, resource: Resource) -> dict[str, Any]:
+    counted = resource in {Resource.MEMORY, Resource.EPHEMERAL_STORAGE}
+    return {
+        "number": number,
+        "pod": f"{row['namespace']}/{row['name']}",
+        "usage": "not measured" if row["usage"] is None else amount_text(row["usage"], resource),
+        "request": (amount_text(row["request"], resource) if row["request"] else "none") if counted else "-",
+        "priority": row["priority"],
+        "why": f"never evicted: {row['protected']}" if row["protected"] else row["why"],
+        "protected": bool(row["protected"]),
+    }

@@ -1,0 +1,295 @@
+"""Tables of a simulation, a node and a ranking for a terminal of 80 columns or more.
+
+Everything that a colour shows is also in words. rich is imported when a table is made.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evictd.core.model.config import EvictionConfig, Policy
+from evictd.core.model.decision import (
+    EvictPod,
+    Finding,
+    RankedPod,
+    Ranking,
+    ReclaimNode,
+    SignalUnobserved,
+    StatsMissing,
+    ThresholdFinding,
+    Wait,
+)
+from evictd.core.model.signal import STALLS, WITHOUT_REQUEST, Resource, Signal
+from evictd.core.model.threshold import Origin
+from evictd.core.units.approximate import bytes_text
+from evictd.core.units.quantity import NANO
+from evictd.observe.live import RUNTIME
+from evictd.render.console import print_line
+from evictd.render.documents import TOP_ROWS
+from evictd.render.explanation import Explanation
+from evictd.render.sentences import (
+    decision_text,
+    finding_text,
+    goes_before,
+    no_action_text,
+    place_text,
+)
+from evictd.render.text import (
+    amount_text,
+    clean,
+    conditions_text,
+    distance,
+    duration_text,
+    gap_text,
+    kind_text,
+    not_of_pods_text,
+    pod_name,
+    protection,
+    signal_quantity,
+    standing,
+)
+from evictd.simulation import SimulatedCycle, Turn
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+_FLEXIBLE = frozenset({"POD", "WHY", "STANDING", "SOURCE"})
+"""Columns that may run over more than one line."""
+_RANKING_COLUMNS, _LEAST_REASON = 37, 22
+"""Columns that the numbers of a ranking take, and that its reason needs beside them."""
+_WIDE = 110
+"""From so many columns on there is space for a signal's source beside its numbers."""
+_SHOWN_AROUND = 3
+"""Rows of a ranking in a simulation: the victim and the next ones."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableView:
+    """How much is shown: `everything` keeps calm derived thresholds and every row of a ranking."""
+
+    config: EvictionConfig
+    everything: bool = False
+
+
+def _table(*columns: str) -> "Table":
+    """Make a table without lines; a column whose name ends in `>` is aligned to the right."""
+    from rich.table import Table  # noqa: PLC0415
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for column in columns:
+        name = column.removesuffix(">")
+        right = "right" if column.endswith(">") else "left"
+        table.add_column(name, justify=right, overflow="fold", no_wrap=column not in _FLEXIBLE)  # type: ignore[arg-type]
+    return table
+
+
+# --- a simulation -----------------------------------------------------------------------------------------------------
+
+
+def print_simulation(name: str, cycles: Iterable[SimulatedCycle], view: TableView, to: "Console") -> None:
+    """Print every step: the reading, the thresholds met, what was reclaimed, the pods evicted and why in this order."""
+    to.print(f"{clean(name) or 'scenario'}: decided by policy {view.config.policy.value}", style="bold")
+    for cycle in cycles:
+        to.print()
+        print_cycle(cycle, view, to)
+
+
+def print_cycle(cycle: SimulatedCycle, view: TableView, to: "Console") -> None:
+    """Print one step."""
+    from rich.text import Text  # noqa: PLC0415
+
+    conditions = conditions_text(cycle.state.node_conditions)
+    heading = Text.assemble((f"at {duration_text(cycle.at)}", "bold cyan"), "   conditions: ")
+    heading.append(conditions, style="bold yellow" if cycle.state.node_conditions else "")
+    heading.append(f"   phase: {cycle.state.activity.value}")
+    to.print(heading)
+    for number, turn in enumerate(cycle.turns):
+        if number:
+            to.print("  after node-level reclaim", style="dim")
+        _print_turn(turn, view, to)
+    for pod, answer in cycle.admissions:
+        verdict = "admitted" if answer.admitted else f"rejected: {answer.message.strip()}"
+        to.print(f"  admission: {pod_name(pod)} {verdict}")
+
+
+def _print_turn(turn: Turn, view: TableView, to: "Console") -> None:
+    from rich.padding import Padding  # noqa: PLC0415
+
+    findings = turn.step.findings
+    thresholds = [finding for finding in findings if isinstance(finding, ThresholdFinding)]
+    shown = [finding for finding in thresholds if view.everything or not _calm_copy(finding)]
+    if shown:
+        to.print(Padding(_threshold_table(shown), (0, 0, 0, 2), expand=False))
+    if len(shown) < len(thresholds):
+        calm = ", ".join(dict.fromkeys(f.threshold.signal.value for f in thresholds if f not in shown))
+        to.print(Padding(f"calm: {calm}", (0, 0, 0, 2), expand=False), style="dim")
+    for ranking in (finding for finding in findings if isinstance(finding, Ranking)):
+        to.print(Padding(_short_ranking(ranking, view, to.width - 2), (0, 0, 0, 2), expand=False))
+    for line, style in _lines(turn, view):
+        print_line(to, f"  {line[:2]}", line[2:], style)
+
+
+def _calm_copy(finding: ThresholdFinding) -> bool:
+    """Tell a derived threshold that is not met: it repeats the one that it follows."""
+    return finding.threshold.origin is Origin.DERIVED and not finding.met and not finding.kept_by_min_reclaim
+
+
+def _threshold_table(findings: Sequence[ThresholdFinding]) -> "Table":
+    table = _table("SIGNAL", "AVAILABLE>", "THRESHOLD>", "DISTANCE>", "STANDING")
+    for finding in findings:
+        table.add_row(*_threshold_cells(finding), style="yellow" if finding.met or finding.kept_by_min_reclaim else "")
+    return table
+
+
+def _threshold_cells(finding: ThresholdFinding) -> tuple[str, str, str, str, str]:
+    threshold = finding.threshold
+    gap = gap_text(distance(finding), threshold.signal)
+    limit = signal_quantity(finding.limit, threshold.signal)
+    if threshold.value.quantity is None:
+        limit = f"{threshold.value} {limit}"
+    return (
+        threshold.signal.value,
+        signal_quantity(finding.available, threshold.signal) + (" stalled" if threshold.signal in STALLS else ""),
+        limit,
+        gap if gap.startswith("-") else f"+{gap}",
+        f"{kind_text(threshold)}: {standing(finding)}",
+    )
+
+
+def _lines(turn: Turn, view: TableView) -> Iterator[tuple[str, str]]:
+    """Give the sentences of a reading, each with its style: what was decided last, what it was decided on before."""
+    findings = turn.step.findings
+    blind = tuple(finding.signal for finding in findings if isinstance(finding, SignalUnobserved))
+    if blind:
+        yield _unobserved(blind), "dim"
+    for finding in findings:
+        if not isinstance(finding, ThresholdFinding | Ranking | SignalUnobserved):
+            yield f"- {_say(finding, view)}", ""
+    for decision in turn.step.decisions:
+        if isinstance(decision, EvictPod):
+            yield f"> {decision_text(decision)}", "bold red"
+        elif isinstance(decision, ReclaimNode):
+            yield f"> {decision_text(decision)}", "bold green"
+        elif not isinstance(decision, Wait):
+            yield f"> {decision_text(decision)}", "bold"
+
+
+def _unobserved(signals: Iterable[Signal]) -> str:
+    return f"- no observation of {', '.join(dict.fromkeys(signal.value for signal in signals))}"
+
+
+def _say(finding: Finding, view: TableView) -> str:
+    text = finding_text(finding, view.config)
+    if isinstance(finding, StatsMissing):
+        standard = view.config.policy is Policy.STANDARD
+        text += "; ranked last of their priority" if standard else "; ranked before all others"
+    return text
+
+
+# --- rankings ---------------------------------------------------------------------------------------------------------
+
+
+def _short_ranking(ranking: Ranking, view: TableView, width: int) -> "Table":
+    """Show the head of a ranking as far as the first evictable pod, and the ones after it."""
+    first = next((i for i, row in enumerate(ranking.rows) if not protection(row.pod, view.config)), 0)
+    return ranking_table(ranking.rows, ranking.resource, view, width=width, limit=min(first + _SHOWN_AROUND, TOP_ROWS))
+
+
+def ranking_table(
+    rows: Sequence[RankedPod], resource: Resource, view: TableView, *, width: int, limit: int = TOP_ROWS
+) -> "Table":
+    """Show pods in the order of eviction, what each place is made of, and what puts it before the next.
+
+    Where rows do not fit on `width` columns, their numbers and reasons stand below the names, which are never folded.
+    """
+    shown = rows if view.everything else rows[:limit]
+    cells = [
+        _row_cells(index, row, rows[index + 1] if index + 1 < len(rows) else None, resource, view)
+        for index, row in enumerate(shown)
+    ]
+    names = max((len(row[1]) for row in cells), default=0)
+    beside = names + _RANKING_COLUMNS + _LEAST_REASON <= width
+    table = _table(*(("RANK>", "POD", "PRIORITY>", "USAGE>", "REQUEST>", "WHY") if beside else ("RANK>", "POD")))
+    for rank, name, priority, usage, request, why in cells:
+        if beside:
+            table.add_row(rank, name, priority, usage, request, why)
+        else:
+            table.add_row(rank, f"{name}\n  priority {priority}, usage {usage}, request {request}: {why}")
+    if len(shown) < len(rows):
+        table.add_row("", f"and {len(rows) - len(shown)} more (--all)", style="dim")
+    return table
+
+
+def _row_cells(
+    index: int, row: RankedPod, following: RankedPod | None, resource: Resource, view: TableView
+) -> tuple[str, str, str, str, str, str]:
+    guarded = protection(row.pod, view.config)
+    why = place_text(row, resource) if following is None else goes_before(row, following, resource)
+    request = "?" if not row.pod.spec_known else amount_text(-(-row.request // NANO), resource)
+    return (
+        str(index + 1),
+        pod_name(row.pod),
+        str(row.priority) if row.pod.spec_known else "?",
+        amount_text(row.usage, resource),
+        "-" if resource in WITHOUT_REQUEST else request,
+        f"protected ({guarded}); {why}" if guarded else why,
+    )
+
+
+# --- one reading, explained -------------------------------------------------------------------------------------------
+
+
+def print_explanation(explained: Explanation, view: TableView, to: "Console") -> None:
+    """Print each signal with its distance to the threshold, then for each shortage the pods in the order of eviction."""
+    conditions = conditions_text(explained.state.node_conditions)
+    to.print(f"{clean(explained.title)}: policy {view.config.policy.value}, conditions: {conditions}", style="bold")
+    beside = bool(explained.sources) and to.width >= _WIDE
+    to.print(_signal_table(explained, sources=beside))
+    if explained.sources and not beside:
+        for signal in dict.fromkeys(finding.threshold.signal for finding in explained.thresholds):
+            to.print(f"  {signal.value}: {clean(explained.sources.get(signal, ''))}", style="dim")
+    if explained.unobserved:
+        to.print(_unobserved(explained.unobserved), style="yellow")
+    to.print()
+    if not explained.observation.pods:
+        blind = any(problem.source == RUNTIME for problem in explained.observation.problems)
+        to.print("the pods are unknown without a container runtime" if blind else "there are no pods", style="bold")
+    else:
+        _print_queues(explained, view, to)
+    notes = [_say(note, view) for note in explained.notes]
+    notes += [f"{clean(p.source)}: {clean(p.detail)}" for p in explained.observation.problems]
+    if notes or explained.oom_scores or explained.memory_qos:
+        to.print()
+    for note in notes:
+        print_line(to, "- ", note, "dim")
+    for score in explained.oom_scores:
+        container = f"{pod_name(score.pod)} {clean(score.container)}"
+        print_line(to, "- ", f"oom_score_adj of {container} is {score.found}, documented is {score.expected}")
+    for each in explained.memory_qos:
+        found, expected = ("max" if value is None else bytes_text(value) for value in (each.found, each.expected))
+        print_line(to, "- ", f"{each.file} of {clean(each.subject)} is {found}, documented is {expected}")
+
+
+def _signal_table(explained: Explanation, *, sources: bool) -> "Table":
+    table = _table("SIGNAL", "AVAILABLE>", "THRESHOLD>", "DISTANCE>", "STANDING", *(["SOURCE"] if sources else []))
+    for finding in explained.thresholds:
+        source = [clean(explained.sources.get(finding.threshold.signal, ""))] if sources else []
+        style = "yellow" if finding.met or finding.kept_by_min_reclaim else ""
+        table.add_row(*_threshold_cells(finding), *source, style=style)
+    return table
+
+
+def _print_queues(explained: Explanation, view: TableView, to: "Console") -> None:
+    for number, queue in enumerate(explained.queues):
+        if number:
+            to.print()
+        signals = ", ".join(signal.value for signal in queue.signals)
+        first = "no pod would be evicted" if queue.victim is None else f"next would be {pod_name(queue.victim.pod)}"
+        if queue.stop is not None and queue.stop not in explained.notes:
+            first += f": {no_action_text(queue.stop)}"
+        to.print(f"{signals}: {first}", style="bold")
+        if queue.not_of_pods is not None:
+            to.print(not_of_pods_text(queue.not_of_pods), style="dim")
+        if queue.rows:
+            to.print(ranking_table(queue.rows, queue.resource, view, width=to.width))

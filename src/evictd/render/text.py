@@ -1,0 +1,168 @@
+"""Numbers, durations, names and thresholds as text, in one style for the log, the status page and every command.
+
+Amounts are approximate (`core.units.approximate`); documents for programs have the exact numbers.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from evictd.core.model.problem import printable
+from evictd.core.model.signal import (
+    ALL_OF_THE_TIME,
+    IN_BYTES,
+    SIGNAL_TO_RESOURCE,
+    STALLS,
+    NodeCondition,
+    Resource,
+    Signal,
+)
+from evictd.core.units.approximate import bytes_text, count_text
+from evictd.core.units.duration import MILLISECOND, SECOND, format_duration
+from evictd.core.units.quantity import Quantity
+
+if TYPE_CHECKING:
+    from evictd.core.model.config import EvictionConfig
+    from evictd.core.model.decision import ThresholdFinding
+    from evictd.core.model.pod import Pod
+    from evictd.core.model.threshold import Threshold
+
+_SHOWN_NAMES = 5
+
+
+# --- numbers and names ------------------------------------------------------------------------------------------------
+
+
+def clean(text: str) -> str:
+    """Give a text on one line, with everything a terminal would act on written out: names come from files."""
+    return printable(text)
+
+
+def amount_text(count: int | None, resource: Resource) -> str:
+    """Write an amount of this resource: bytes, a count of inodes or PIDs, a share of time; `-` where it is unknown."""
+    if count is None:
+        return "-"
+    if resource is Resource.IO:
+        return share_text(count)
+    return bytes_text(count) if resource in IN_BYTES else count_text(count)
+
+
+def signal_amount(count: int | None, signal: Signal) -> str:
+    """Write an amount of what this signal measures; of a stall signal the share of time that tasks stall."""
+    if count is not None and signal in STALLS:
+        return share_text(ALL_OF_THE_TIME - count)
+    return amount_text(count, SIGNAL_TO_RESOURCE[signal])
+
+
+def signal_quantity(quantity: Quantity | None, signal: Signal) -> str:
+    """Write a quantity of what this signal measures; `-` where it is unknown."""
+    return signal_amount(None if quantity is None else quantity.value(), signal)
+
+
+def gap_text(difference: int, signal: Signal) -> str:
+    """Write the difference of two amounts of a signal."""
+    return amount_text(difference, Resource.IO if signal in STALLS else SIGNAL_TO_RESOURCE[signal])
+
+
+def share_text(share: int) -> str:
+    """Write a share of time, given in hundredths of a percent: `31.2%`."""
+    return f"{share / 100:g}%"
+
+
+def quantity_text(quantity: Quantity | None, resource: Resource) -> str:
+    """Write a quantity of this resource; `-` where it is unknown."""
+    return amount_text(None if quantity is None else quantity.value(), resource)
+
+
+def counted(number: int, noun: str) -> str:
+    """Write a number of things: `1 node`, `2 nodes`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def duration_text(nanoseconds: int) -> str:
+    """Write a duration as Go does, not finer than a millisecond, or a second once there are some."""
+    unit = MILLISECOND if abs(nanoseconds) < 10 * SECOND else SECOND
+    return format_duration(round(nanoseconds / unit) * unit)
+
+
+def seconds_text(seconds: float) -> str:
+    """Write seconds as a short duration: `9.5s` below ten, whole ones above."""
+    return f"{seconds:.1f}s" if seconds < 10 else format_duration(round(seconds) * SECOND)
+
+
+def threshold_text(threshold: "Threshold") -> str:
+    """Write a threshold as the kubelet's flag does, and how soon it acts: `memory.available<1Gi (soft, 1m30s)`."""
+    return f"{threshold} ({kind_text(threshold, ', ')})"
+
+
+def kind_text(threshold: "Threshold", before_grace: str = " ") -> str:
+    """Say whether a threshold is hard or soft, with its grace period if it has one."""
+    kind = "hard" if threshold.hard else "soft"
+    return f"{kind}{before_grace}{duration_text(threshold.grace_period)}" if threshold.grace_period else kind
+
+
+def limit_text(limit: Quantity | None, threshold: "Threshold") -> str:
+    """Write what a threshold comes to; of a stall with the time for which it must be met: `20% for 20s`."""
+    text = signal_quantity(limit, threshold.signal)
+    if threshold.signal not in STALLS or not threshold.grace_period:
+        return text
+    return f"{text} for {duration_text(threshold.grace_period)}"
+
+
+def left_text(available: Quantity | None, signal: Signal) -> str:
+    """Say what is left of a signal: `1.2Gi left`, `31.2% stalled`."""
+    return f"{signal_quantity(available, signal)} {'stalled' if signal in STALLS else 'left'}"
+
+
+def conditions_text(conditions: Iterable[NodeCondition]) -> str:
+    """List node conditions; `none` if there are none."""
+    return ", ".join(condition.value for condition in conditions) or "none"
+
+
+def pod_name(pod: "Pod") -> str:
+    """Give `namespace/name`, or the name alone where there is no namespace."""
+    return clean(pod.full_name if pod.namespace else pod.name)
+
+
+def protection(pod: "Pod", config: "EvictionConfig") -> str:
+    """Say why this pod is never evicted; empty where it may be."""
+    from evictd.core.model.pod import PodSource  # noqa: PLC0415 - `evictd status` needs no pods
+
+    if pod.source is not PodSource.API:
+        return f"{pod.source.value} pod"
+    if pod.critical:
+        return "critical priority"
+    return "evictd itself" if pod.uid in config.protected_pods else ""
+
+
+def names(pods: Iterable["Pod"]) -> str:
+    """List pods; of many only the first few and how many more there are."""
+    listed = [pod_name(pod) for pod in pods]
+    more = f" and {len(listed) - _SHOWN_NAMES} more" if len(listed) > _SHOWN_NAMES else ""
+    return ", ".join(listed[:_SHOWN_NAMES]) + more
+
+
+# --- thresholds -------------------------------------------------------------------------------------------------------
+
+
+def standing(finding: "ThresholdFinding") -> str:
+    """Say in a few words how a threshold stands."""
+    if finding.stale:
+        return "met, stats not updated"
+    if finding.led:
+        return "met early: what is left does not last for an eviction"
+    if finding.kept_by_min_reclaim:
+        return "min-reclaim not reached"
+    if not finding.met:
+        return "ok"
+    return f"met, {duration_text(finding.grace_left)} left" if finding.grace_left else "met"
+
+
+def distance(finding: "ThresholdFinding") -> int:
+    """Give how far the signal is above the limit, in its own unit; negative below it."""
+    return (finding.available - finding.limit).value()
+
+
+def not_of_pods_text(amount: int) -> str:
+    """Say how much of a disk no eviction gives back at once."""
+    used = amount_text(amount, Resource.EPHEMERAL_STORAGE)
+    return f"{used} in use belong to no pod (images, host files, dead containers)"

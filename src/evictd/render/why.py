@@ -1,0 +1,174 @@
+"""What happened to one pod, or why it stays, and what would have to change: for `evictd why`.
+
+Takes the pod's events of the journal and two documents of the running daemon: `/explainz` with every pod's place in the order of
+eviction, and `/statusz` with signals and victims.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evictd.core.model.signal import Resource, Signal
+from evictd.render.documents import API_VERSION, Document
+from evictd.render.history import HistoryEvent, event_line
+from evictd.render.text import amount_text, clean, gap_text, signal_amount
+
+Plain = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodWhy:
+    """What is known of one pod. `explained` and `status` are `None` if no daemon answered."""
+
+    pod: str
+    events: tuple[HistoryEvent, ...] = ()
+    explained: Plain | None = None
+    status: Plain | None = None
+
+    @property
+    def places(self) -> tuple["Place", ...]:
+        """Where the pod stands in each order of eviction."""
+        queues = () if self.explained is None else self.explained["queues"]
+        return tuple(place for queue in queues if (place := _place(queue, self.pod)) is not None)
+
+    @property
+    def leaving(self) -> Plain | None:
+        """The pod's row among those being evicted, if it is one."""
+        rows = () if self.status is None else self.status["leaving"]
+        return next((row for row in rows if clean(row["pod"]) == self.pod), None)
+
+    @property
+    def known(self) -> bool:
+        """Whether anything is known of the pod."""
+        return bool(self.events or self.places or self.leaving)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A pod's place in one order of eviction, counted from 1."""
+
+    queue: Plain
+    row: Plain
+    number: int
+
+    @property
+    def before(self) -> tuple[Plain, ...]:
+        """The pods before it that may be evicted."""
+        return tuple(row for row in self.queue["rows"][: self.number - 1] if not row["protected"])
+
+    @property
+    def is_next(self) -> bool:
+        """Whether it would be evicted first."""
+        return bool(self.queue["next"] == f"{self.row['namespace']}/{self.row['name']}")
+
+
+def _place(queue: Plain, pod: str) -> Place | None:
+    for number, row in enumerate(queue["rows"], start=1):
+        if clean(f"{row['namespace']}/{row['name']}") == pod:
+            return Place(queue=queue, row=row, number=number)
+    return None
+
+
+# --- sentences --------------------------------------------------------------------------------------------------------
+
+
+def why_lines(why: PodWhy) -> Iterator[str]:
+    """Write what is known of a pod, one sentence a line."""
+    for event in why.events:
+        yield f"{clean(event.at)}: {event_line(event)}"
+    if why.explained is None or why.status is None:
+        yield "no daemon answers, so only the journal is known"
+        return
+    if not why.known:
+        yield f"{why.pod} is not an active pod of this node, and the journal does not name it"
+        return
+    if why.leaving is not None:
+        gone = "it has ended, and what it used is awaited" if why.leaving["gone"] else "it has not ended yet"
+        yield f"it is being evicted{_for(why.leaving)}: {gone}"
+        return
+    if not why.places:
+        yield "it is not active on this node now"
+        return
+    if protected := next((place.row["protected"] for place in why.places if place.row["protected"]), ""):
+        yield f"it stays: it is never evicted ({clean(protected)})"
+        yield "only a local-storage limit or a change of its priority below system-critical would end that"
+        return
+    yield from _standing(why)
+
+
+def _for(row: Plain) -> str:
+    return f" for {row['signal']}" if row["signal"] else ""
+
+
+def _standing(why: PodWhy) -> Iterator[str]:
+    entries = {} if why.status is None else {entry["signal"]: entry for entry in why.status["signals"]}
+    for place in why.places:
+        signals = ", ".join(place.queue["signals"])
+        yield f"{signals}: place {place.number} of {place.queue['pods']}; {clean(place.row['why'])}"
+        if place.queue["stop"]:
+            yield f"  no pod would be evicted: {clean(place.queue['stop'])}"
+        yield f"  to be evicted: {', and '.join(_needed(place, entries))}"
+        if later := _to_go_later(place):
+            yield f"  to be evicted later: {later}"
+
+
+def _needed(place: Place, entries: Mapping[str, Plain]) -> Iterator[str]:
+    """Say what would have to happen before the pod is evicted."""
+    short = [entry for name in place.queue["signals"] if (entry := entries.get(name)) and entry["observed"]]
+    yield " or ".join(_crossing(entry) for entry in short) or "its signal would have to be observed"
+    before = place.before
+    if before and not place.is_next:
+        names = ", ".join(clean(f"{row['namespace']}/{row['name']}") for row in before[:3])
+        more = f" and {len(before) - 3} more" if len(before) > 3 else ""
+        yield f"{names}{more} would have to go first, or be skipped"
+
+
+def _crossing(entry: Plain) -> str:
+    """Say how far a signal is from its nearest threshold."""
+    signal = Signal(entry["signal"])
+    limits = sorted((threshold["limit"], threshold["kind"]) for threshold in entry["thresholds"])
+    if not limits:
+        return f"{entry['signal']} has no threshold"
+    limit, kind = limits[-1]
+    left = entry["available"] - limit
+    if left < 0:
+        return f"{entry['signal']} is already below its {kind} threshold {signal_amount(limit, signal)}"
+    return (
+        f"{entry['signal']} would have to fall by {gap_text(left, signal)} to its {kind} threshold "
+        f"{signal_amount(limit, signal)}"
+    )
+
+
+def _to_go_later(place: Place) -> str:
+    """Say which change of the pod would put it later in the order; empty where its usage is not known."""
+    row, resource = place.row, Resource(place.queue["resource"])
+    if row["usage"] is None:
+        return ""
+    if resource is Resource.PIDS:
+        return "a higher priority, or fewer processes"
+    over = row["usage"] - row["request"]
+    if over > 0 and resource in {Resource.MEMORY, Resource.EPHEMERAL_STORAGE}:
+        return (
+            f"a request of at least {amount_text(row['usage'], resource)} (it requests "
+            f"{amount_text(row['request'], resource) if row['request'] else 'none'}), or a higher priority than {row['priority']}"
+        )
+    return f"a higher priority than {row['priority']}, or less usage"
+
+
+def why_document(why: PodWhy, events: Sequence[Document]) -> Document:
+    """Make the document; `events` are those of the history's document."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Why",
+        "pod": why.pod,
+        "known": why.known,
+        "daemonAnswered": why.explained is not None,
+        "leaving": None if why.leaving is None else dict(why.leaving),
+        "places": [
+            {"signals": place.queue["signals"], "place": place.number, "pods": place.queue["pods"],
+             "next": place.is_next, "stop": place.queue["stop"], **place.row}
+            for place in why.places
+        ],
+        "events": list(events),
+        "text": list(why_lines(why)),
+    }  # fmt: skip

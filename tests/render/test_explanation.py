@@ -1,0 +1,51 @@
+"""One reading, put together for `explain`."""
+
+from evictd.commands.source import own_config
+from evictd.core.model.config import Policy
+from evictd.core.model.decision import NoActionReason
+from evictd.core.model.signal import Signal
+from evictd.render.explanation import Explanation, explanation
+from tests.stories import played
+
+
+def _explain(name: str, step: int, policy: Policy | None = None) -> Explanation:
+    scenario, cycles = played(name, policy)
+    turn = cycles[step].turns[0]
+    return explanation(
+        "x", own_config(scenario, policy), turn.observation, turn.step.state, turn.step.findings, now=cycles[step].at
+    )
+
+
+def test_signals_that_agree_share_a_queue() -> None:
+    explained = _explain("disk-reclaim-suffices", 0)
+    assert [queue.signals for queue in explained.queues] == [
+        (Signal.NODEFS_AVAILABLE, Signal.IMAGEFS_AVAILABLE, Signal.CONTAINERFS_AVAILABLE)
+    ]
+
+
+def test_each_resource_has_its_own_order() -> None:
+    explained = _explain("ten-minutes", 0)
+    assert [queue.signals[0] for queue in explained.queues] == [Signal.MEMORY_AVAILABLE, Signal.NODEFS_AVAILABLE]
+    assert explained.queues[1].rows[0].name == "crawler"
+
+
+def test_a_victim_in_flight_is_left_out() -> None:
+    explained = _explain("memory-with-priorities", 3)
+    assert [row.name for row in explained.queues[0].rows] == ["shop", "cache", "dns"]
+
+
+def test_missing_stats_rank_by_policy() -> None:
+    assert _explain("missing-stats", 1, Policy.STANDARD).queues[0].rows[-1].name == "database"
+    # Under Kubelet the database goes first, and is on its way already.
+    assert [row.name for row in _explain("missing-stats", 1, Policy.KUBELET).queues[0].rows] == ["leak", "web"]
+
+
+def test_a_protected_culprit_means_that_no_pod_would_go() -> None:
+    """Under Standard, and only while the threshold is met."""
+    calm, pressed = (_explain("protected-culprit", step).queues[0] for step in (0, 1))
+    assert calm.victim is not None
+    assert pressed.victim is None
+    assert pressed.stop is not None
+    assert pressed.stop.why is NoActionReason.PROTECTED_CULPRIT
+    kubelet = _explain("protected-culprit", 2, Policy.KUBELET).queues[0]
+    assert kubelet.stop is None

@@ -1,0 +1,82 @@
+"""Journal records as events."""
+
+import pytest
+
+from evictd.codec.journal import encode_entry
+from evictd.codec.journal_record import JournalRecord, decode_record
+from evictd.core.eviction.synchronize import synchronize
+from evictd.core.model.observation import Outcomes
+from evictd.core.model.state import State
+from evictd.core.units.duration import MINUTE, SECOND
+from evictd.render.history import EventKind, condition_spans, event_line, history, history_document
+from evictd.render.replayed import recorded_text
+from tests.daemon.world import CONFIG, GI, NOW, WEB, observe
+
+
+def journal(*, dry_run: bool = False) -> list[JournalRecord]:
+    """A shortage in which the hog is evicted, is gone, and the condition ends ten minutes later; then a boot."""
+    from dataclasses import replace
+
+    records, state, line, at = [], State(), b"", NOW
+    for at, available, gone in (
+        (NOW, GI // 2, ()),
+        (NOW + 10 * SECOND, 6 * GI, ("uid-hog",)),
+        (NOW + 10 * MINUTE, 6 * GI, ()),
+    ):
+        pods = (WEB,) if gone or at > NOW else None
+        seen = observe(available, at) if pods is None else observe(available, at, pods=pods)
+        seen = replace(seen, outcomes=Outcomes(cleaned_up=frozenset(gone)))
+        step = synchronize(state, seen, CONFIG, at)
+        extra = {
+            "dryRun": dry_run,
+            "refused": [{"pod": "default/web", "uid": "uid-web", "detail": "needs 2 healthy pods"}] if gone else [],
+        }
+        wall = f"2026-01-01T{at // (3600 * SECOND):02}:{at // MINUTE % 60:02}:00Z"
+        line = encode_entry(now=at, wall=wall, state=state, observation=seen, config=CONFIG, step=step, extra=extra)
+        records.append(decode_record(line))
+        state = step.state
+    return [*records, decode_record(line.replace(f'"now":{at}'.encode(), b'"now":7'))]
+
+
+def test_every_eviction_refusal_end_and_change_of_conditions_is_an_event() -> None:
+    events = list(history(journal()))
+    kinds = [event.kind for event in events]
+    for kind in (EventKind.EVICTED, EventKind.GONE, EventKind.REFUSED, EventKind.BOOT):
+        assert kinds.count(kind) == 1, kind
+    conditions = [event.text for event in events if event.kind is EventKind.CONDITIONS]
+    assert conditions == ["MemoryPressure begins", "MemoryPressure ends"]
+
+
+def test_an_eviction_has_its_numbers_and_its_pod() -> None:
+    event = next(each for each in history(journal()) if each.kind is EventKind.EVICTED)
+    assert (event.pod, event.uid) == ("default/hog", "uid-hog")
+    assert "for memory.available: 512Mi left, threshold 1Gi; it uses 6Gi" in event.text
+    assert event.evidence["because"]["signal"] == "memory.available"
+
+
+def test_conditions_have_their_begin_and_end() -> None:
+    (span,) = condition_spans(history(journal()))
+    assert (span.type, span.since, span.until) == ("MemoryPressure", "2026-01-01T00:16:00Z", "2026-01-01T00:26:00Z")
+
+
+def test_a_dry_run_says_would() -> None:
+    event = next(each for each in history(journal(dry_run=True)) if each.kind is EventKind.EVICTED)
+    assert event_line(event).startswith("would evict")
+
+
+@pytest.mark.parametrize("decision", [{}, {"kind": "EvictPod"}, {"kind": "EvictPod", "pod": 3}, {"kind": 7}])
+def test_a_damaged_decision_is_no_event_and_no_error(decision: dict[str, object]) -> None:
+    import msgspec
+
+    record = journal()[0]
+    damaged = msgspec.structs.replace(record, decisions=(decision,))
+    assert [event.kind for event in history([damaged])] == []
+    recorded_text(decision)
+
+
+def test_the_document_is_plain() -> None:
+    import json
+
+    events = list(history(journal()))
+    document = history_document(events, condition_spans(events))
+    assert json.loads(json.dumps(document)) == document

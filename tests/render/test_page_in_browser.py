@@ -1,0 +1,71 @@
+"""The pages in Chromium, on a phone and a desktop, light and dark: no violation of axe-core's rules, no error on the console."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from evictd.daemon.telemetry.http import HttpServer
+from evictd.daemon.telemetry.snapshot import Snapshot
+from evictd.render.history import condition_spans, history
+from evictd.render.history_page import history_page
+from tests.recorded_errors import NoErrors
+from tests.render.test_history import journal
+from tests.render.test_node_page import calm, crowded, pages, pressed
+
+axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+playwright = pytest.importorskip("playwright.sync_api")
+
+CHROMIUM = shutil.which("chromium")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
+
+STATES: dict[str, Callable[[], Snapshot]] = {"calm": calm, "pressed": pressed, "crowded": crowded}
+LOOKS = [
+    (width, height, scheme)
+    for width, height in ((390, 844), (1280, 800))  # a phone, a desktop
+    for scheme in ("light", "dark")
+]
+TIMEOUT_MS = 120_000
+
+
+@pytest.fixture(scope="module")
+def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """The page of each state, served, and the file of a history; before `browser`, which has an event loop."""
+    file = tmp_path_factory.mktemp("history") / "history.html"
+    events = list(history(journal()))
+    file.write_text(history_page(events, condition_spans(events)))
+    servers = {name: HttpServer("127.0.0.1:0", pages(make()), NoErrors()) for name, make in STATES.items()}  # type: ignore[arg-type]
+    served = {name: f"http://127.0.0.1:{server.port}/" for name, server in servers.items()}
+    yield {"history": file.as_uri(), **served}
+    for server in servers.values():
+        server.close()
+
+
+@pytest.fixture(scope="module")
+def browser(addresses: dict[str, str]) -> Iterator[Any]:
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"], timeout=TIMEOUT_MS)
+        yield browser
+        browser.close()
+
+
+@pytest.mark.parametrize("state", ["history", *STATES])
+def test_it_keeps_the_rules_of_axe_in_every_look_and_has_no_error(
+    browser: Any, addresses: dict[str, str], state: str
+) -> None:
+    page = browser.new_page()
+    page.set_default_timeout(TIMEOUT_MS)
+    errors: list[str] = []
+    page.on("console", lambda message: errors.append(message.text))
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(addresses[state])
+    for width, height, scheme in LOOKS:
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme=scheme)
+        answer = axe.Axe().run(page)
+        assert answer.violations_count == 0, f"{width} px, {scheme}: {answer.generate_report()}"
+        assert len(answer.response["passes"]) > 20
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert errors == []
+    page.close()

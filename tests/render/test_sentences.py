@@ -1,0 +1,147 @@
+"""Decisions, findings and places in a ranking as sentences."""
+
+from dataclasses import replace
+
+import pytest
+
+from evictd.core.model.config import EvictionConfig
+from evictd.core.model.decision import (
+    ContainerFsIgnored,
+    EvictPod,
+    NoAction,
+    NoActionReason,
+    ProtectedPodSkipped,
+    RankedPod,
+    Ranking,
+    ReclaimNode,
+    RecordEvent,
+    ReportConditions,
+    SignalUnobserved,
+    StatsMissing,
+    ThresholdFinding,
+    Wait,
+)
+from evictd.core.model.observation import Reclaim
+from evictd.core.model.pod import Pod, PodSource
+from evictd.core.model.signal import NodeCondition, Resource, Signal
+from evictd.core.model.threshold import Threshold, ThresholdValue
+from evictd.core.units.duration import MILLISECOND, SECOND
+from evictd.core.units.quantity import NANO, of_bytes, parse_quantity
+from evictd.render import sentences
+from tests.stories import played
+
+CONFIG = EvictionConfig()
+MEMORY = Threshold(signal=Signal.MEMORY_AVAILABLE, value=ThresholdValue(quantity=parse_quantity("500Mi")))
+SOFT = Threshold(signal=Signal.NODEFS_AVAILABLE, value=ThresholdValue(fraction=0.1), grace_period=90 * SECOND)
+
+
+def _finding(**more: object) -> ThresholdFinding:
+    fields = {
+        "threshold": SOFT,
+        "limit": of_bytes(1000),
+        "available": of_bytes(900),
+        "capacity": of_bytes(10_000),
+        "met": True,
+        **more,
+    }
+    return ThresholdFinding(**fields)  # type: ignore[arg-type]
+
+
+def _row(
+    name: str, *, first: int = 1, priority: int = 0, second: int = 0, excess: int = 0, usage: int | None = 0
+) -> RankedPod:
+    pod = Pod(name=name, namespace="default", uid=name, priority=priority)
+    return RankedPod(first, 0, priority, second, -excess * NANO, "default", name, name, usage, 0, pod)
+
+
+@pytest.mark.parametrize(
+    ("row", "following", "text"),
+    [
+        (_row("a", first=1), _row("b", first=2), "exceeds its request, the next does not"),
+        (_row("a", first=0, usage=None), _row("b"), "no stats, the next has"),
+        (_row("a"), _row("b", priority=7), "priority below the next (7)"),
+        (_row("a", excess=2048), _row("b", excess=1024), "usage - request 2Ki, the next 1Ki"),
+        (_row("a"), _row("b", second=1, usage=None), "the next has no stats"),
+        (_row("a"), _row("b"), "equal to the next, by name"),
+    ],
+)
+def test_what_puts_a_pod_before_the_next(row: RankedPod, following: RankedPod, text: str) -> None:
+    assert sentences.goes_before(row, following, Resource.MEMORY) == text
+
+
+def test_pids_are_processes() -> None:
+    row, following = _row("a", excess=9, usage=9), _row("b", excess=4, usage=4)
+    assert sentences.goes_before(row, following, Resource.PIDS) == "processes 9, the next 4"
+    assert sentences.place_text(row, Resource.PIDS) == "9 processes"
+
+
+def test_every_decision_has_its_sentence() -> None:
+    evictions = [
+        decision
+        for cycle in played("memory-with-priorities")[1]
+        for turn in cycle.turns
+        for decision in turn.step.decisions
+        if isinstance(decision, EvictPod)
+    ]
+    expected = (
+        "evict default/report (grace period 1s) for memory.available: 410Mi left, threshold 500Mi; "
+        "it uses 1.9Gi, requests 256Mi"
+    )
+    assert [sentences.decision_text(decision) for decision in evictions] == [expected]
+    shortened = EvictPod(
+        pod=evictions[0].pod, grace_period_seconds=1, message="", because=evictions[0].because, shortens=True
+    )
+    assert sentences.decision_text(shortened) == "shorten the grace period of default/report to 1s"
+    in_time = replace(evictions[0].because, fill_rate=200 * 2**20, time_left=475 * MILLISECOND)
+    fitted = replace(shortened, grace_period_seconds=0, because=replace(in_time, fitted=True))
+    words = "; killed without grace: 200Mi/s are taken, so what is left lasts 475ms"
+    assert sentences.decision_text(replace(shortened, because=in_time)).endswith("to 1s")
+    assert sentences.decision_text(fitted) == "shorten the grace period of default/report to 0s" + words
+    assert sentences.decision_text(replace(fitted, shortens=False)).endswith("requests 256Mi" + words)
+    assert sentences.decision_text(Wait(nanoseconds=SECOND)) == "look again within 1s"
+    assert sentences.decision_text(ReportConditions(conditions=())) == "report node conditions: none"
+    assert (
+        sentences.decision_text(
+            ReportConditions(conditions=(NodeCondition.MEMORY_PRESSURE, NodeCondition.PID_PRESSURE))
+        )
+        == "report node conditions: MemoryPressure, PIDPressure"
+    )
+    assert sentences.decision_text(RecordEvent(type="Warning", reason="R", message="m")) == "Warning event R: m"
+    reclaim = ReclaimNode(actions=(Reclaim.CONTAINERS, Reclaim.IMAGES), threshold=SOFT, wanted_bytes=2048)
+    assert sentences.decision_text(reclaim) == "delete unused containers and images for nodefs.available, 2Ki wanted"
+
+
+def test_every_finding_has_its_sentence() -> None:
+    pods = tuple(Pod(name=f"p{i}", namespace="n", uid=str(i)) for i in range(7))
+    texts = {
+        sentences.finding_text(finding, CONFIG)
+        for finding in (
+            _finding(grace_left=SECOND),
+            SignalUnobserved(signal=Signal.PID_AVAILABLE),
+            Ranking(signal=Signal.PID_AVAILABLE, resource=Resource.PIDS, rows=(_row("a"), _row("b"))),
+            StatsMissing(pods=pods),
+            ProtectedPodSkipped(pod=Pod(name="s", namespace="n", uid="s", source=PodSource.STATIC)),
+            ContainerFsIgnored(threshold=SOFT),
+        )
+    }
+    assert texts == {
+        "nodefs.available<10% (soft, 1m30s): 900 left, met, 1s left",
+        "pid.available: no observation, so its thresholds are not tested",
+        "pid.available: rank for pids: default/a, default/b",
+        "no stats for n/p0, n/p1, n/p2, n/p3, n/p4 and 2 more",
+        "n/s ranks before the victim but is protected: static pod",
+        "nodefs.available<10% (soft, 1m30s) is ignored: containerfs follows nodefs or imagefs",
+    }
+
+
+@pytest.mark.parametrize("why", NoActionReason)
+def test_every_silence_has_its_sentence(why: NoActionReason) -> None:
+    culprit = Pod(name="c", namespace="n", uid="c", source=PodSource.STATIC)
+    finding = NoAction(why=why, threshold=MEMORY, pod=culprit, needed=of_bytes(2048), reachable=of_bytes(1024))
+    text = sentences.finding_text(finding, CONFIG)
+    assert text
+    assert "\n" not in text
+    if why is NoActionReason.PROTECTED_CULPRIT:
+        assert text.startswith(
+            "memory.available: ProtectedCulprit: n/c is the largest user and protected; all others together use 1Ki"
+        )

@@ -1,0 +1,138 @@
+"""What people see: readable at 80 and 120 columns, with and without colour, and the same every time."""
+
+import io
+
+import pytest
+
+from evictd.codec.scenario import decode_scenario
+from evictd.commands.source import own_config
+from evictd.core.model.config import Policy
+from evictd.render.console import make_console
+from evictd.render.tables import TableView, print_simulation
+from evictd.simulation import simulate
+from tests.parity.compare import VECTORS
+from tests.parity.evaluate import read_lines
+from tests.stories import GI, SCENARIOS, check_golden, memory_step, memory_story, played, pod
+
+NAMES = sorted(path.stem for path in SCENARIOS.glob("*.yaml"))
+
+
+def shown(name: str, width: int, policy: Policy | None = None, *, everything: bool = False) -> str:
+    scenario, cycles = played(name, policy)
+    out = io.StringIO()
+    view = TableView(config=own_config(scenario, policy), everything=everything)
+    print_simulation(scenario.name, cycles, view, make_console(out, width))
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("name", NAMES)
+def test_no_line_is_wider_than_the_terminal(name: str, width: int) -> None:
+    assert max(len(line) for line in shown(name, width).splitlines()) <= width
+
+
+@pytest.mark.parametrize(
+    ("name", "policy"),
+    [
+        ("memory-with-priorities", None),
+        ("disk-reclaim-then-evict", None),
+        ("disk-reclaim-then-evict", Policy.KUBELET),
+        ("missing-stats", None),
+        ("missing-stats", Policy.KUBELET),
+        ("protected-culprit", None),
+        ("protected-culprit", Policy.KUBELET),
+        ("transition-period", None),
+        ("disk-waits-for-measurement", None),
+        ("disk-waits-for-measurement", Policy.KUBELET),
+        ("budget-refusal", None),
+        ("owner-backoff", None),
+        ("owner-backoff", Policy.KUBELET),
+        ("prefer-and-avoid", None),
+        ("thrashing", None),
+        ("swap", None),
+    ],
+)
+def test_a_story_is_told_as_before(name: str, policy: Policy | None) -> None:
+    """The whole text, reasons included, is compared."""
+    suffix = "" if policy is None else f".{policy.value.lower()}"
+    check_golden(f"{name}{suffix}.txt", shown(name, 80, policy))
+
+
+def test_colour_adds_nothing_that_words_do_not_say() -> None:
+    """With the escapes taken out, a coloured story is the plain one."""
+    from rich.console import Console
+    from rich.text import Text
+
+    scenario, cycles = played("memory-with-priorities")
+    out = io.StringIO()
+    coloured = Console(file=out, width=80, force_terminal=True, color_system="truecolor", highlight=False, markup=False)
+    print_simulation(scenario.name, cycles, TableView(config=own_config(scenario)), coloured)
+    assert "\x1b[" in out.getvalue()
+    plain = "\n".join(Text.from_ansi(line).plain.rstrip() for line in out.getvalue().splitlines()) + "\n"
+    assert plain == shown("memory-with-priorities", 80)
+
+
+def test_a_big_node_does_not_print_every_pod() -> None:
+    names = [f"pod-{number:04}" for number in range(2000)]
+    scenario = memory_story(
+        [memory_step("0s", 100 * 2**20, dict.fromkeys(names, GI // 2000))], [pod(name) for name in names]
+    )
+    config = own_config(scenario)
+    cycles = tuple(simulate(scenario, config))
+
+    def lines(*, everything: bool) -> list[str]:
+        out = io.StringIO()
+        print_simulation("big", cycles, TableView(config=config, everything=everything), make_console(out, 100))
+        return out.getvalue().splitlines()
+
+    short = lines(everything=False)
+    assert len(short) < 30
+    assert any("and 1997 more (--all)" in line for line in short)
+    assert len(lines(everything=True)) > 2000
+
+
+def test_markup_in_names_is_text() -> None:
+    """A pod may be called anything; nothing of it is obeyed."""
+    scenario = memory_story([memory_step("0s", GI // 4, {"[red]x[/red]": 7 * GI})], [pod("[red]x[/red]")])
+    out = io.StringIO()
+    config = own_config(scenario)
+    print_simulation("[bold]s", tuple(simulate(scenario, config)), TableView(config=config), make_console(out, 100))
+    assert "default/[red]x[/red]" in out.getvalue()
+    assert out.getvalue().startswith("[bold]s:")
+
+
+def test_everything_shows_calm_copies_too() -> None:
+    assert "calm: containerfs.available" in shown("disk-reclaim-suffices", 80)
+    everything = shown("disk-reclaim-suffices", 80, everything=True)
+    assert "calm:" not in everything
+    assert "containerfs.available" in everything
+
+
+def test_every_recorded_story_can_be_told() -> None:
+    """The kubelet's own unit suite, odd names and missing numbers included, under both policies."""
+    for document in read_lines(VECTORS / "kubelet-1.36-unit-suite.jsonl.gz"):
+        if document["kind"] != "scenario":
+            continue
+        document.pop("expect")
+        scenario = decode_scenario(document)
+        for policy in Policy:
+            config = own_config(scenario, policy)
+            out = io.StringIO()
+            print_simulation(
+                scenario.name, tuple(simulate(scenario, config)), TableView(config=config), make_console(out, 80)
+            )
+            lines = out.getvalue().splitlines()
+            assert len([line for line in lines if line.startswith("at ")]) == len(scenario.steps)
+            assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize("width", [80, 100, 4096])
+def test_a_name_is_never_split(width: int) -> None:
+    """A name on two lines cannot be copied, and `grep` does not find it."""
+    name = "a-deployment-with-a-rather-long-name-5d4f9c7b6d-x2x7z"
+    scenario = memory_story([memory_step("0s", GI // 4, {name: 7 * GI})], [pod(name)])
+    out = io.StringIO()
+    config = own_config(scenario)
+    print_simulation("s", tuple(simulate(scenario, config)), TableView(config=config), make_console(out, width))
+    assert f"1  default/{name}" in out.getvalue()
+    assert "uses 7Gi, requests none" in out.getvalue()

@@ -1,0 +1,85 @@
+"""Numbers, decisions and findings in text."""
+
+import pytest
+
+from evictd.core.model.config import EvictionConfig
+from evictd.core.model.decision import (
+    ThresholdFinding,
+)
+from evictd.core.model.pod import Pod, PodSource
+from evictd.core.model.signal import Resource, Signal
+from evictd.core.model.threshold import Threshold, ThresholdValue
+from evictd.core.units.duration import SECOND
+from evictd.core.units.quantity import of_bytes, parse_quantity
+from evictd.render import text as words
+
+CONFIG = EvictionConfig()
+MEMORY = Threshold(signal=Signal.MEMORY_AVAILABLE, value=ThresholdValue(quantity=parse_quantity("500Mi")))
+SOFT = Threshold(signal=Signal.NODEFS_AVAILABLE, value=ThresholdValue(fraction=0.1), grace_period=90 * SECOND)
+
+
+def test_counts_are_exact_up_to_five_digits() -> None:
+    assert words.amount_text(99_999, Resource.INODES) == "99999"
+    assert words.amount_text(1_200_000, Resource.INODES) == "1.2M"
+    assert words.amount_text(None, Resource.MEMORY) == "-"
+
+
+def test_durations_are_rounded_to_what_people_read() -> None:
+    assert words.duration_text(90 * SECOND + 1) == "1m30s"
+    assert words.duration_text(1_500_400_000) == "1.5s"
+
+
+def test_thresholds_look_like_the_flag() -> None:
+    assert words.threshold_text(MEMORY) == "memory.available<500Mi (hard)"
+    assert words.threshold_text(SOFT) == "nodefs.available<10% (soft, 1m30s)"
+
+
+def test_a_name_cannot_act_on_the_terminal() -> None:
+    """A scenario file may come from anybody."""
+    assert words.pod_name(Pod(name="a\x1b[2Jb\n", namespace="default", uid="1")) == r"default/a\x1b[2Jb\n"
+
+
+@pytest.mark.parametrize(
+    ("pod", "why"),
+    [
+        (Pod(name="a", namespace="n", uid="1", source=PodSource.STATIC), "static pod"),
+        (Pod(name="a", namespace="n", uid="1", source=PodSource.MIRROR), "mirror pod"),
+        (Pod(name="a", namespace="n", uid="1", priority=2_000_000_000), "critical priority"),
+        (Pod(name="a", namespace="n", uid="own"), "evictd itself"),
+        (Pod(name="a", namespace="n", uid="1", priority=1_999_999_999), ""),
+    ],
+)
+def test_protection_says_why(pod: Pod, why: str) -> None:
+    assert words.protection(pod, EvictionConfig(protected_pods=frozenset({"own"}))) == why
+
+
+def _finding(**more: object) -> ThresholdFinding:
+    fields = {
+        "threshold": SOFT,
+        "limit": of_bytes(1000),
+        "available": of_bytes(900),
+        "capacity": of_bytes(10_000),
+        "met": True,
+        **more,
+    }
+    return ThresholdFinding(**fields)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("finding", "text"),
+    [
+        (_finding(met=False), "ok"),
+        (_finding(grace_left=30 * SECOND), "met, 30s left"),
+        (_finding(grace_left=0), "met"),
+        (_finding(grace_left=0, stale=True), "met, stats not updated"),
+        (_finding(met=False, kept_by_min_reclaim=True), "min-reclaim not reached"),
+    ],
+)
+def test_how_a_threshold_stands(finding: ThresholdFinding, text: str) -> None:
+    assert words.standing(finding) == text
+    assert words.distance(finding) == -100
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0.0, "0.0s"), (9.5, "9.5s"), (90.2, "1m30s")])
+def test_seconds_are_short(seconds: float, text: str) -> None:
+    assert words.seconds_text(seconds) == text
