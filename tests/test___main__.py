@@ -1,4 +1,4 @@
-"""`python -m evictd` is the command line."""
+"""`python -m evictd` runs the command line."""
 
 import subprocess
 import sys

@@ -1,5 +1,6 @@
-"""The command line: lazy commands, one line a fault, and exit codes that mean something."""
+"""The command line: lazy imports of commands, one line per fault, exit codes."""
 
+import io
 import os
 import subprocess
 import sys
@@ -12,13 +13,15 @@ import pytest
 from evictd import __version__
 from evictd.cli import COMMANDS, main
 from evictd.errors import EvictdError, ExitCode, InputError, RuntimeUnavailableError
+from tests.commands.test_replay import journal_of
+from tests.stories import SCENARIOS
 
 ROOT = Path(__file__).parent.parent
 
 
 @pytest.fixture
 def command(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
-    """Put a body in the place of the command `status`."""
+    """Replace the command `status` by a function."""
 
     def put(body: Callable[[], object]) -> None:
         module = ModuleType("stand_in")
@@ -46,7 +49,7 @@ def test_all_commands_are_offered(capsys: pytest.CaptureFixture[str]) -> None:
         assert f"    {name} " in out
 
 
-def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--version"])
     assert capsys.readouterr().out == f"evictd {__version__}\n"
@@ -58,14 +61,14 @@ def test_no_command_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["bogus"], ["check", "--bogus"], ["--bogus"], ["check", "--outp=json"]])
-def test_what_is_not_known_is_bad_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_argument_is_bad_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(arguments)
     assert caught.value.code == ExitCode.USAGE
     assert "error:" in capsys.readouterr().err
 
 
-def test_the_answer_of_a_command_is_the_exit_status(command: Callable[[Callable[[], object]], None]) -> None:
+def test_the_result_of_a_command_is_the_exit_status(command: Callable[[Callable[[], object]], None]) -> None:
     command(lambda: ExitCode.NO)
     assert main(["status", "--flag"]) == 1
 
@@ -79,7 +82,7 @@ def test_the_answer_of_a_command_is_the_exit_status(command: Callable[[Callable[
         (EvictdError(), 1, ["evictd: EvictdError"]),
     ],
 )
-def test_an_error_is_one_line_a_fault_and_its_exit_code(
+def test_an_error_is_one_line_per_fault_and_its_exit_code(
     command: Callable[[Callable[[], object]], None],
     capsys: pytest.CaptureFixture[str],
     error: EvictdError,
@@ -99,7 +102,7 @@ def test_ctrl_c_ends_quietly(
     assert capsys.readouterr().err == ""
 
 
-def test_a_programmers_error_is_not_swallowed(command: Callable[[Callable[[], object]], None]) -> None:
+def test_an_unforeseen_exception_is_not_hidden(command: Callable[[Callable[[], object]], None]) -> None:
     command(raising(ZeroDivisionError()))
     with pytest.raises(ZeroDivisionError):
         main(["status"])
@@ -127,7 +130,7 @@ def evictd(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "evictd", *arguments]
 
 
-def test_a_reader_that_goes_away_is_no_fault(tmp_path: Path) -> None:
+def test_a_closed_pipe_is_no_fault(tmp_path: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "wb") as gone:
@@ -142,7 +145,28 @@ def test_a_reader_that_goes_away_is_no_fault(tmp_path: Path) -> None:
     assert (ended.returncode, ended.stderr) == (0, b"")
 
 
-def test_only_the_command_that_was_asked_for_is_imported() -> None:
+def test_a_full_disk_behind_standard_output_is_one_clear_error() -> None:
+    """Exit status 1 would be an answer."""
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run(
+            evictd("simulate", str(ROOT / "config/scenarios/memory-with-priorities.yaml")),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            cwd=ROOT / "src",
+            timeout=60,
+            check=False,
+        )
+    assert (ended.returncode, ended.stderr) == (3, b"evictd: standard output: No space left on device\n")
+
+
+def test_a_name_that_is_too_long_is_one_clear_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["history", "--directory", "x" * 5000]) == ExitCode.UNREACHABLE
+    shown = capsys.readouterr().err
+    assert shown.endswith("...: File name too long\n")
+    assert len(shown) < 100
+
+
+def test_only_the_requested_command_is_imported() -> None:
     program = (
         "import sys; from evictd.cli import main\n"
         "try: main(['check', '--help'])\n"
@@ -154,3 +178,67 @@ def test_only_the_command_that_was_asked_for_is_imported() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT / "src", timeout=60, check=False
     )
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_a_command_shows_its_own_options_first_and_the_kubelet_s_only_when_asked(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Thirty flags of the kubelet stood before `--log-level`."""
+    with pytest.raises(SystemExit):
+        main(["run", "--help"])
+    text = capsys.readouterr().out
+    assert text.index("--log-level") < text.index("--config PATH")
+    assert "--eviction-hard" not in text
+    assert "--help-kubelet-flags" in text
+
+
+def test_the_kubelet_s_flags_come_with_their_defaults(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["check", "--help-kubelet-flags"])
+    assert ended.value.code == 0
+    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()[1:]}
+    assert "(default: 5m0s)" in lines["--eviction-pressure-transition-period"]
+    assert "(default: none)" in lines["--eviction-hard"]
+    assert all("(default: " in line and "None" not in line for line in lines.values())
+    assert "--config" not in lines
+
+
+def _pipe(text: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
+
+
+def test_a_hyphen_reads_standard_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scenario = SCENARIOS / "memory-with-priorities.yaml"
+    for command in ("simulate", "explain"):
+        _pipe(scenario.read_bytes(), monkeypatch)
+        assert main([command, "-"]) == 0
+        assert "memory.available" in capsys.readouterr().out
+    _pipe(b"apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n", monkeypatch)
+    assert main(["check", "-", "--output", "json"]) in {0, 1}
+    assert '"signal": "memory.available"' in capsys.readouterr().out
+    _pipe(b"apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nx: 1\n", monkeypatch)
+    assert main(["check", "-"]) == 2
+    assert capsys.readouterr().err == "evictd: standard input: x: unknown field; remove it\n"
+    _pipe(journal_of("memory-with-priorities", tmp_path / "journal.jsonl").read_bytes(), monkeypatch)
+    assert main(["replay", "-"]) == 0
+
+
+def test_an_empty_standard_input_is_a_fault(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A daemon that read its configuration from a pipe finds nothing there at a reload, which must not mean no thresholds."""
+    _pipe(b"", monkeypatch)
+    assert main(["check", "-"]) == 2
+    assert "standard input: is empty" in capsys.readouterr().err
+
+
+def test_the_help_writes_a_boolean_flag_as_it_has_to_be_written(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, line in (
+        (["run", "--help"], "--dry-run=true|false"),
+        (["run", "--help-kubelet-flags"], "--cgroups-per-qos=true|false"),
+    ):
+        with pytest.raises(SystemExit):
+            main(arguments)
+        assert line in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""`python -m evictd` and the console script."""
+"""Runs the command line for `python -m evictd`."""
 
 import sys
 

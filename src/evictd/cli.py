@@ -1,56 +1,90 @@
-"""The command line: which command was asked for, and what its end means.
+"""Parses the command line, runs one command, and maps its result to the exit status.
 
-Each command is a module of its own with `add_arguments` and `run`; only the one that was asked for is imported, so that
-`evictd status` does not load what the daemon needs. Every error of `evictd.errors` ends here, as one line a fault.
+Each command is a module with `add_arguments` and `run`. Only the requested command's module is imported, so that `evictd status`
+does not load the daemon's dependencies. Errors of `evictd.errors` are written to standard error, one line per problem.
 """
 
 import argparse
+import contextlib
+import gc
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
 from types import ModuleType
 
 from evictd import __version__
-from evictd.config.flags import explicit_booleans
-from evictd.errors import EvictdError, ExitCode, InputError
+from evictd.core.model.problem import printable, shown
+from evictd.errors import EvictdError, ExitCode, InputError, NodeError
 
 COMMANDS: dict[str, tuple[str, str]] = {
-    "run": ("evictd.daemon.run", "watch this node and evict when it must be"),
-    "status": ("evictd.offline.status", "what the running daemon sees"),
-    "check": ("evictd.offline.check", "validate a configuration, show its thresholds on this node, and lint it"),
-    "explain": ("evictd.offline.explain", "who would go next for each signal, and why"),
-    "simulate": ("evictd.offline.simulate", "the decisions over recorded or made-up input"),
-    "replay": ("evictd.offline.replay", "a journal again, also under another configuration"),
-    "capture": ("evictd.offline.capture", "record this node as a scenario file"),
-    "demo": ("evictd.demo.command", "a disposable node that is put under pressure, live"),
+    "run": ("evictd.daemon.run", "watch this node and evict pods under resource pressure"),
+    "status": ("evictd.commands.status", "show what the running daemon observes and decides"),
+    "check": ("evictd.commands.check", "validate a configuration, show its thresholds on this node, and lint it"),
+    "explain": ("evictd.commands.explain", "show which pod would be evicted next for each signal, and why"),
+    "simulate": (
+        "evictd.commands.simulate",
+        "compute the decisions for a scenario of recorded or written observations",
+    ),
+    "replay": ("evictd.commands.replay", "compute a journal's decisions again, also under another configuration"),
+    "history": ("evictd.commands.history", "show evictions, refusals, reclaims and conditions from the journal"),
+    "why": ("evictd.commands.why", "show what happened to a pod, or why it stays and what would have to change"),
+    "advise": ("evictd.commands.advise", "derive thresholds and reservations from the journals of one node or many"),
+    "capture": ("evictd.commands.capture", "record this node as a scenario file"),
+    "demo": ("evictd.demo.command", "run evictd on a disposable node under disk pressure"),
 }
-"""By name: the module, imported when it is asked for, and what it does."""
+"""By name: the module, which is imported on demand, and what the command does."""
 
+_WITHOUT_CONFIGURATION = frozenset({"status"})
+"""Commands that take none of the configuration's flags, and do not wait for its import."""
 _INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and give the exit status (`ExitCode`; 130 after Ctrl-C)."""
-    given = explicit_booleans(sys.argv[1:] if arguments is None else arguments)
+    """Run one command and return the exit status (`ExitCode`; 130 after Ctrl-C)."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # no error for characters outside the terminal's encoding
     try:
-        status = _run(given)
-        sys.stdout.flush()
+        status = _run(list(sys.argv[1:] if arguments is None else arguments))
+        if sys.stdout is not None:  # None if the descriptor was closed at the start
+            sys.stdout.flush()
     except EvictdError as error:
-        for line in _lines(error):
-            sys.stderr.write(f"evictd: {line}\n")
+        _report_error(error)
         return error.exit_code
     except BrokenPipeError:
-        _forget_stdout()
+        _discard_output()  # that a reader has closed the pipe is no error
         return ExitCode.DONE
+    except OSError as error:  # the disk behind standard output is full, or a name is too long
+        fault = NodeError(f"{shown(str(error.filename or 'standard output'))}: {error.strerror or error}")
+        _report_error(fault)
+        _discard_output()
+        return fault.exit_code
     except KeyboardInterrupt:
         return _INTERRUPTED
     return status
 
 
+def _discard_output() -> None:
+    """Discard what is still buffered for standard output: writing it at exit would fail once more."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _report_error(error: EvictdError) -> None:
+    """Write an error to standard error; a failure to write is ignored, as the exit status holds the result."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        for line in _lines(error):
+            sys.stderr.write(f"evictd: {line}\n")
+
+
 def _run(arguments: list[str]) -> int:
     name = next((one for one in arguments if not one.startswith("-")), "")
     module = _load(name) if name in COMMANDS else None
+    if name not in _WITHOUT_CONFIGURATION:
+        from evictd.config.flags import explicit_booleans  # noqa: PLC0415
+
+        arguments = explicit_booleans(arguments)
     args = _parser(name, module).parse_args(arguments)
     if module is None:  # argparse has already refused everything but a missing command
         _parser("", None).print_help(sys.stderr)
@@ -60,16 +94,48 @@ def _run(arguments: list[str]) -> int:
 
 def _load(name: str) -> ModuleType:
     path, _ = COMMANDS[name]
+    gc.disable()  # what an import makes is no garbage, and looking for some takes a fifth of the daemon's start
     try:
         return importlib.import_module(path)
     except ModuleNotFoundError as error:
         if error.name is None or not path.startswith(error.name):
             raise EvictdError(f"{name}: needs the Python package {error.name}, which is not installed") from error
         raise EvictdError(f"{name}: is not part of this build") from error
+    finally:
+        gc.enable()
+
+
+class _HelpFormatter(argparse.HelpFormatter):
+    """Shows a boolean flag as it has to be written: `--dry-run=true|false`, because it takes no value after a space."""
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        return super()._format_action_invocation(action).replace(" true|false", "=true|false")
+
+
+class _CommandParser(argparse.ArgumentParser):
+    """Shows a command's own options first, then the configuration; `--help-kubelet-flags` shows the kubelet's."""
+
+    def format_help(self) -> str:
+        """Format the help without the kubelet's flags."""
+        from evictd.config.flags import CONFIGURATION_GROUP, KUBELET_GROUP  # noqa: PLC0415
+
+        groups = [group for group in self._action_groups if group.title != KUBELET_GROUP]
+        groups.sort(key=lambda group: group.title == CONFIGURATION_GROUP)
+        formatter = self._get_formatter()
+        own = [each for group in groups if group.title != CONFIGURATION_GROUP for each in group._group_actions]
+        formatter.add_usage(self.usage, own, self._mutually_exclusive_groups)
+        formatter.add_text(self.description)
+        for group in groups:
+            formatter.start_section(group.title)
+            formatter.add_text(group.description)
+            formatter.add_arguments(group._group_actions)
+            formatter.end_section()
+        formatter.add_text(self.epilog)
+        return formatter.format_help()
 
 
 def _parser(chosen: str, module: ModuleType | None) -> argparse.ArgumentParser:
-    """Make the parser; only the chosen command's arguments are known to it."""
+    """Build the parser, with the arguments of the chosen command only."""
     parser = argparse.ArgumentParser(
         prog="evictd",
         description="The kubelet's eviction manager as a daemon of its own.",
@@ -77,10 +143,14 @@ def _parser(chosen: str, module: ModuleType | None) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"evictd {__version__}")
-    commands = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND")
+    commands = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND", parser_class=_CommandParser)
     for name, (_, about) in COMMANDS.items():
         command = commands.add_parser(
-            name, help=about, description=about[0].upper() + about[1:] + ".", allow_abbrev=False
+            name,
+            help=about,
+            description=about[0].upper() + about[1:] + ".",
+            allow_abbrev=False,
+            formatter_class=_HelpFormatter,
         )
         if name == chosen and module is not None:
             module.add_arguments(command)
@@ -88,11 +158,6 @@ def _parser(chosen: str, module: ModuleType | None) -> argparse.ArgumentParser:
 
 
 def _lines(error: EvictdError) -> Sequence[str]:
-    if isinstance(error, InputError):
-        return error.problems
-    return (" ".join(str(error).split()) or type(error).__name__,)
-
-
-def _forget_stdout() -> None:
-    """Send what is left in the buffer nowhere: the reader has gone, which is no fault."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    # Names of fields and files in a message are untrusted and may hold terminal control sequences.
+    lines = error.problems if isinstance(error, InputError) else (" ".join(str(error).split()) or type(error).__name__,)
+    return tuple(printable(line) for line in lines)

@@ -1,8 +1,7 @@
-"""Where containerd, runc, busybox and mkfs.xfs come from: the system if it has them, else Debian's packages.
+"""Finds containerd, runc and busybox on the system, or else in Debian's packages.
 
-Packages are downloaded by `apt-get download` and unpacked into a folder; nothing is installed and no service is
-started. A newer containerd of the next Debian release can be had the same way, through an apt configuration of its
-own.
+Packages are downloaded by `apt-get download` and unpacked into a directory; nothing is installed and no service is started.
+Those of another Debian release are fetched with a private apt configuration.
 """
 
 import fcntl
@@ -18,18 +17,14 @@ from tempfile import mkdtemp
 from evictd.demo.tool import run_tool
 from evictd.errors import NodeError
 
-NEWER_SUITE = "trixie"
-"""The Debian release whose containerd is 1.7: `pinned` and container events exist from there on."""
-
 _RUNTIME_PACKAGES = ("containerd", "runc", "busybox-static")
-_XFS_PACKAGES = ("xfsprogs", "libinih1", "liburcu8")
 _SHIM = "containerd-shim-runc-v2"
-_SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """A program and the environment it needs."""
+    """A program and the environment variables it needs."""
 
     path: Path
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -37,7 +32,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Binaries:
-    """What a disposable node is made of; `containerd`'s folder also has its shim and `ctr`."""
+    """The programs of a disposable node; `containerd`'s directory also holds its shim and `ctr`."""
 
     containerd: Path
     runc: Path
@@ -45,54 +40,31 @@ class Binaries:
 
     @property
     def ctr(self) -> Path:
-        """The client that comes with containerd; it imports images."""
+        """Containerd's command-line client, which imports images."""
         return self.containerd.with_name("ctr")
 
 
 def default_cache() -> Path:
-    """Where unpacked packages are kept: `$XDG_CACHE_HOME/evictd`, or `~/.cache/evictd`."""
+    """Return the directory for unpacked packages: `$XDG_CACHE_HOME/evictd`, or `~/.cache/evictd`."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "evictd"
 
 
 def find_binaries(cache: Path) -> Binaries:
-    """Find the system's runtime, or else unpack Debian's below `cache`; raises `NodeError` when neither can be had."""
+    """Find the system's runtime, or else unpack Debian's below `cache`; raises `NodeError` if neither is available."""
     found = _system_binaries()
     if found is not None:
         return found
-    root = _unpacked(cache, "runtime", _RUNTIME_PACKAGES)
+    root = unpack_packages(cache, "runtime", _RUNTIME_PACKAGES)
     return Binaries(containerd=root / "usr/bin/containerd", runc=root / "usr/sbin/runc", busybox=root / "bin/busybox")
 
 
-def find_newer_binaries(cache: Path) -> Binaries | None:
-    """Find the next Debian release's containerd, for this one's runc; `None` where it cannot be had."""
-    usual = find_binaries(cache)
-    try:
-        root = _unpacked(cache, f"runtime-{NEWER_SUITE}", ("containerd",), suite=NEWER_SUITE)
-        run_tool(root / "usr/bin/containerd", "--version")  # it may want a newer libc
-    except NodeError:
-        return None
-    return Binaries(containerd=root / "usr/bin/containerd", runc=usual.runc, busybox=usual.busybox)
-
-
-def find_mkfs_xfs(cache: Path) -> Tool:
-    """Find or unpack mkfs.xfs; raises `NodeError` when it cannot be had."""
-    found = _which("mkfs.xfs")
-    if found is not None:
-        return Tool(path=found)
-    root = _unpacked(cache, "xfs", _XFS_PACKAGES)
-    libraries = {path.parent for path in root.rglob("*.so.*")}
-    path = root / "sbin/mkfs.xfs"
-    environment = {"LD_LIBRARY_PATH": ":".join(sorted(map(str, libraries))), "PATH": _SYSTEM_PATH}
-    return Tool(path=path if path.exists() else root / "usr/sbin/mkfs.xfs", environment=environment)
-
-
 def _system_binaries() -> Binaries | None:
-    containerd, runc, busybox = _which("containerd"), _which("runc"), _which("busybox")
+    containerd, runc, busybox = which("containerd"), which("runc"), which("busybox")
     if containerd is None or runc is None or busybox is None:
         return None
     complete = all(containerd.with_name(name).exists() for name in (_SHIM, "ctr"))
-    # A dynamically linked busybox would find no library inside its image.
+    # A dynamically linked busybox would find no libraries in its image.
     return (
         Binaries(containerd=containerd, runc=runc, busybox=busybox)
         if complete and b"ld-linux" not in busybox.read_bytes()
@@ -100,13 +72,14 @@ def _system_binaries() -> Binaries | None:
     )
 
 
-def _which(name: str) -> Path | None:
-    found = shutil.which(name, path=_SYSTEM_PATH)
+def which(name: str) -> Path | None:
+    """Find a program of the system."""
+    found = shutil.which(name, path=SYSTEM_PATH)
     return Path(found) if found else None
 
 
-def _unpacked(cache: Path, name: str, packages: tuple[str, ...], *, suite: str = "") -> Path:
-    """Give the folder with these packages' files; several processes may ask at once, one of them does the work."""
+def unpack_packages(cache: Path, name: str, packages: tuple[str, ...], *, suite: str = "") -> Path:
+    """Return the directory with these packages' files; a lock lets one of several processes unpack them."""
     target = cache / f"{name}-{platform.machine()}"
     cache.mkdir(parents=True, exist_ok=True)
     with _locked(cache / "lock"):
@@ -139,14 +112,14 @@ def _fetch(work: Path, packages: tuple[str, ...], suite: str) -> None:
     except NodeError:
         if suite:
             raise
-        run_tool("apt-get", "-q", "update", environment=environment)  # a bare machine knows no packages yet
+        run_tool("apt-get", "-q", "update", environment=environment)  # a new machine has no package lists yet
         run_tool(*download, environment=environment, folder=work)
     for package in sorted(work.glob("*.deb")):
         run_tool("dpkg-deb", "-x", package, work / "root")
 
 
 def debian_mirror() -> str:
-    """Give the address of the Debian mirror that the system itself uses; raises `NodeError` if apt knows none."""
+    """Return the URI of the Debian mirror in apt's configuration; raises `NodeError` if there is none."""
     targets = run_tool("apt-get", "indextargets", "--format", "$(REPO_URI) $(COMPONENT)", "Created-By: Packages")
     mirror = next((line.split()[0] for line in targets.splitlines() if line.endswith("/debian/ main")), None)
     if mirror is None:
@@ -155,7 +128,7 @@ def debian_mirror() -> str:
 
 
 def _private_apt(work: Path, suite: str) -> Path:
-    """Write an apt configuration for another suite of the mirror that the system itself uses."""
+    """Write an apt configuration for another suite of the system's mirror; returns its path."""
     mirror = debian_mirror()
     for folder in ("lists/partial", "cache/archives/partial", "parts"):
         (work / folder).mkdir(parents=True)

@@ -1,7 +1,7 @@
-"""How a node's own branch of the cgroup tree is made, limited and removed again.
+"""Creates, limits and removes a disposable node's cgroup.
 
-On cgroup v1 every controller has a tree of its own and the branch exists in each; on v2 there is one. The container
-runtime removes only the leaves it made, so the pods' groups and the branch itself are ours to remove.
+On cgroup v1 every controller has its own tree, and the cgroup exists in each; on v2 there is one tree. The container runtime
+removes only the cgroups it created, so this module removes the pods' cgroups and the node's own.
 """
 
 import os
@@ -19,7 +19,7 @@ _LIMIT_FILES = {"memory": ("memory.limit_in_bytes", "memory.max"), "pids": ("pid
 
 
 def trees(mount: Path = CGROUP_MOUNT) -> list[Path]:
-    """Give the root of every cgroup hierarchy: one per v1 controller, or the single v2 tree."""
+    """Return the root of every cgroup hierarchy: one per v1 controller, or the single v2 tree."""
     if (mount / "cgroup.controllers").exists():
         return [mount]
     return sorted(path for path in mount.iterdir() if path.is_dir() and not path.is_symlink())
@@ -31,13 +31,13 @@ def is_unified(mount: Path = CGROUP_MOUNT) -> bool:
 
 
 def group(controller: str, parent: str, mount: Path = CGROUP_MOUNT) -> Path:
-    """Give the folder of a group in the tree of a controller."""
+    """Return the directory of a cgroup in the tree of a controller."""
     base = mount if is_unified(mount) else mount / controller
     return base / parent.lstrip("/")
 
 
 def make_group(parent: str, *, memory_bytes: int | None = None, pids: int | None = None) -> None:
-    """Make a group and limit it; the runtime makes the same group in the other trees when it needs it."""
+    """Create a cgroup with limits; the runtime creates it in the trees of further controllers when it needs them."""
     for controller, limit in (("memory", memory_bytes), ("pids", pids)):
         folder = group(controller, parent)
         folder.mkdir(parents=True, exist_ok=True)
@@ -49,15 +49,15 @@ def make_group(parent: str, *, memory_bytes: int | None = None, pids: int | None
 
 
 def _delegate(folder: Path) -> None:
-    """Give a v2 group the controllers that are needed, from the root down to its parent."""
+    """Enable the needed controllers for a v2 cgroup, from the root down to its parent."""
     for above in reversed(folder.parents):
         if above == CGROUP_MOUNT or CGROUP_MOUNT in above.parents:
-            with suppress(OSError):  # a controller that is not there, or is there already
+            with suppress(OSError):  # a controller that does not exist, or is enabled already
                 (above / "cgroup.subtree_control").write_text("+memory +pids +cpu", encoding="ascii")
 
 
 def pids_of(parent: str) -> set[int]:
-    """Every process in the group or below it, in any tree."""
+    """Return every process in the cgroup or below it, in any tree."""
     found: set[int] = set()
     for folder in _folders(parent):
         with suppress(OSError):
@@ -66,14 +66,14 @@ def pids_of(parent: str) -> set[int]:
 
 
 def kill(pids: Iterable[int]) -> None:
-    """Kill these processes; one that is gone already is no error."""
+    """Kill processes; one that has ended already is no error."""
     for pid in pids:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 
 
 def remove_group(parent: str) -> None:
-    """Remove the group's folders from every tree, bottom up; raises `NodeError` when one cannot go."""
+    """Remove the cgroup's directories from every tree, bottom up; raises `NodeError` if one cannot be removed."""
 
     def gone() -> bool:
         for folder in _folders(parent):
@@ -86,8 +86,8 @@ def remove_group(parent: str) -> None:
 
 
 def _folders(parent: str) -> list[Path]:
-    """List the group's folders in all trees, the innermost first."""
+    """List the cgroup's directories in all trees, the innermost first."""
     name = parent.strip("/")
     if not name:
-        raise NodeError("the root cgroup is not ours")
+        raise NodeError("the root cgroup cannot be removed")
     return [Path(path) for tree in trees() for path, _, _ in os.walk(tree / name, topdown=False, followlinks=False)]

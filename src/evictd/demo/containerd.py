@@ -1,9 +1,8 @@
-"""How a private containerd is started so that nothing of it can be left behind.
+"""Starts a private containerd in such a way that it leaves nothing behind.
 
-Private mode: containerd is process 1 of its own pid and mount namespace, over a /run of its own. Its end, however it
-comes, ends every shim and container, and its mounts go with the namespace; and it ends when the thread that started
-it does. Plain mode has none of that, so that containerd can be restarted under its running containers; `demo.sweep`
-then cleans up.
+In private mode containerd is process 1 of its own pid and mount namespace, with its own /run. When it ends for any reason, the
+kernel kills every shim and container, and removes its mounts with the namespace; and it is killed when the thread that started
+it ends. Plain mode has none of that, so that containerd can be restarted under running containers; `demo.sweep` then cleans up.
 """
 
 import os
@@ -23,7 +22,7 @@ from evictd.errors import NodeError, RuntimeRefusedError, RuntimeUnavailableErro
 SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 _STOP_SECONDS = 20
 
-# A mount made later below a shared folder (a pod's memory-backed volume) must be seen by containerd: hence `slave`.
+# Propagation `slave`: containerd must see mounts made later below a shared directory (a pod's memory-backed volume).
 _PRIVATE = (
     *("setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--propagation", "slave", "--pid", "--fork"),
     *("--kill-child=SIGKILL", "--mount-proc", "--", "sh", "-c"),
@@ -47,7 +46,7 @@ disabled_plugins = [
   deletion_threshold = 1
 [plugins."io.containerd.grpc.v1.cri"]
   sandbox_image = "{pause}"
-  stats_collect_period = 1
+  stats_collect_period = {stats_seconds}
   disable_tcp_service = true
   disable_apparmor = true
   restrict_oom_score_adj = true
@@ -68,33 +67,35 @@ disabled_plugins = [
 
 @dataclass(slots=True, kw_only=True)
 class PrivateContainerd:
-    """A containerd with everything of its own: images and layers in `root`, the rest in `folder`."""
+    """A containerd with its images and layers in `root`, and its configuration, state and log in `folder`."""
 
     binaries: Binaries
     folder: Path
     root: Path
     private: bool = True
+    stats_collect_period_seconds: int = 1
+    """The interval at which it measures writable layers; its default is 10."""
     _process: "subprocess.Popen[bytes] | None" = field(default=None, init=False)
     _log: IO[bytes] | None = field(default=None, init=False)
 
     @property
     def socket(self) -> Path:
-        """Where it listens."""
+        """The path of its socket."""
         return self.folder / "cri.sock"
 
     @property
     def endpoint(self) -> str:
-        """Where it listens, as `containerRuntimeEndpoint` has it."""
+        """The value of `containerRuntimeEndpoint`."""
         return f"unix://{self.socket}"
 
     @property
     def state(self) -> Path:
-        """Where the bundles of running containers are."""
+        """The directory with the bundles of running containers."""
         return self.folder / "state"
 
     @property
     def pid(self) -> int:
-        """The pid, on the host, of containerd itself."""
+        """The pid of containerd itself in the host's pid namespace."""
         if self._process is None:
             raise NodeError("containerd was not started")
         if not self.private:
@@ -102,43 +103,48 @@ class PrivateContainerd:
         return _only_child(self._process.pid)
 
     def start(self) -> None:
-        """Start it, or start it again; returns when it answers, raises `NodeError` with its last words when it does not."""
+        """Start or restart it; returns when it responds, raises `NodeError` with the end of its log if it does not."""
         for path in (self.root, self.state, self.folder / "cni/bin", self.folder / "cni/conf"):
             path.mkdir(parents=True, exist_ok=True)
         config = self.folder / "config.toml"
         config.write_text(
             _CONFIG.format(
-                root=self.root, folder=self.folder, socket=self.socket, pause=PAUSE, runc=self.binaries.runc
+                stats_seconds=self.stats_collect_period_seconds,
+                root=self.root,
+                folder=self.folder,
+                socket=self.socket,
+                pause=PAUSE,
+                runc=self.binaries.runc,
             ),
             encoding="utf-8",
         )
         argv = [*(_PRIVATE if self.private else ()), str(self.binaries.containerd), "--config", str(config)]
-        # The shim is looked for in PATH, and containerd's own folder has the one that fits.
+        # containerd searches its shim in PATH; the matching one is in containerd's directory.
         environment = {"PATH": f"{self.binaries.containerd.parent}:{SYSTEM_PATH}", "HOME": str(self.folder)}
         self._log = (self.folder / "containerd.log").open("ab")
-        self._process = subprocess.Popen(  # noqa: S603 - an argument list of our own
+        self._process = subprocess.Popen(  # noqa: S603 - a fixed argument list, no shell
             argv, stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log, env=environment, start_new_session=True
         )
-        self._await_answer(self._process)
+        self._wait_until_ready(self._process)
 
-    def _await_answer(self, process: "subprocess.Popen[bytes]") -> None:
+    def _wait_until_ready(self, process: "subprocess.Popen[bytes]") -> None:
         with CriClient(self.endpoint, timeout_seconds=1) as client:
-            ready = wait_for(lambda: process.poll() is not None or _answers(client))
+            ready = wait_for(lambda: process.poll() is not None or _is_ready(client))
         if not ready or process.poll() is not None:
             self.kill()
-            raise NodeError(f"containerd does not answer; its last words: {self.last_words()}")
+            raise NodeError(f"containerd does not respond; the end of its log: {self.log_tail()}")
 
-    def last_words(self) -> str:
-        """Give the end of its log, in one line."""
+    def log_tail(self) -> str:
+        """Return the end of its log, in one line."""
         log = self.folder / "containerd.log"
         return " ".join(log.read_text(encoding="utf-8", errors="replace").split())[-600:] if log.exists() else ""
 
     def stop(self) -> None:
-        """End it gracefully: in plain mode its containers live on, in private mode all is killed with it."""
+        """End it by SIGTERM: in plain mode its containers continue to run, in private mode they are killed."""
         self._end(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End it at once, as a crash would."""
+        """End it by SIGKILL, like a crash."""
         self._end(signal.SIGKILL)
 
     def _end(self, number: signal.Signals) -> None:
@@ -157,14 +163,14 @@ class PrivateContainerd:
             self._log.close()
 
     def import_images(self, archive: Path, references: Iterable[str]) -> None:
-        """Import an archive; returns when CRI lists all these images of it."""
+        """Import an archive; returns when CRI lists all the `references`."""
         wanted = set(references)
         self.ctr("images", "import", str(archive))
         if not wait_for(lambda: wanted <= self._references(), seconds=10):
             raise NodeError(f"imported, but not listed: {', '.join(sorted(wanted - self._references()))}")
 
     def ctr(self, *arguments: str) -> str:
-        """Call containerd's own client in the namespace that CRI uses."""
+        """Run `ctr` in the containerd namespace of CRI; returns its output."""
         return run_tool(self.binaries.ctr, "-a", self.socket, "-n", "k8s.io", *arguments)
 
     def _references(self) -> set[str]:
@@ -172,12 +178,12 @@ class PrivateContainerd:
             return {tag for image in client.list_images() for tag in image.repo_tags}
 
 
-def _answers(client: CriClient) -> bool:
+def _is_ready(client: CriClient) -> bool:
     try:
         client.version()
         client.list_images()
     except (RuntimeUnavailableError, RuntimeRefusedError):
-        return False  # its services are registered, and made ready, one after the other
+        return False  # its services become ready one after the other
     return True
 
 

@@ -1,7 +1,7 @@
-"""Which small filesystems a node can stand on: tmpfs, ext4 or xfs of a chosen size and number of inodes.
+"""Makes small filesystems for a disposable node: tmpfs, ext4 or xfs of a given size and number of inodes.
 
-ext4 and xfs lie in a sparse file on a loop device that goes away with the mount. Sizes that were seen to work: tmpfs
-and ext4 from 16 MiB, xfs from 300 MB (mkfs.xfs refuses less). On xfs the number of inodes moves with the free space.
+ext4 and xfs are in a sparse file on a loop device, which is released with the mount. Tested sizes: tmpfs and ext4 from 16 MiB,
+xfs from 300 MB (mkfs.xfs refuses less). On xfs the number of inodes depends on the free space.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class DiskKind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiskRecipe:
-    """A filesystem to make; `inodes` is not heeded by xfs."""
+    """A filesystem to make; xfs ignores `inodes`."""
 
     kind: DiskKind = DiskKind.TMPFS
     size_bytes: int = 64 << 20
@@ -33,7 +33,7 @@ class DiskRecipe:
 
 
 def mount_disk(recipe: DiskRecipe, at: Path, *, image: Path, mkfs_xfs: Tool | None = None) -> None:
-    """Make the filesystem and mount it at the folder `at`; `image` is the file that a loop device is made on."""
+    """Make a filesystem and mount it at the directory `at`; `image` is the backing file of the loop device."""
     at.mkdir(parents=True, exist_ok=True)
     if recipe.kind is DiskKind.TMPFS:
         options = f"size={recipe.size_bytes},nr_inodes={recipe.inodes},mode=755"
@@ -55,32 +55,28 @@ def _make_filesystem(recipe: DiskRecipe, image: Path, mkfs_xfs: Tool | None) -> 
 
 
 def mounts_below(folder: Path) -> list[Path]:
-    """Every mount point at or below a folder, the innermost and latest first."""
+    """Return every mount point at or below a directory, the latest first."""
     found = []
     for line in Path("/proc/self/mounts").read_text(encoding="utf-8", errors="surrogateescape").splitlines():
-        point = Path(_unescaped(line.split(" ")[1]))
+        point = Path(line.split(" ")[1].encode("latin-1", "surrogateescape").decode("unicode_escape"))
         if point == folder or folder in point.parents:
             found.append(point)
     return found[::-1]
 
 
 def unmount_below(folder: Path) -> None:
-    """Unmount everything at and below a folder; what is still in use goes when its last user does."""
+    """Unmount everything at and below a directory, lazily: a mount in use disappears with its last user."""
     for point in mounts_below(folder):
         run_tool("umount", "--lazy", point)
 
 
 def loops_of(folder: Path) -> list[str]:
-    """Every loop device whose file lies below a folder."""
+    """Return every loop device whose backing file is below a directory."""
     found = []
     for backing in Path("/sys/block").glob("loop*/loop/backing_file"):
         try:
             if folder in Path(backing.read_text(encoding="utf-8").strip()).parents:
                 found.append(f"/dev/{backing.parts[3]}")
         except OSError:
-            continue  # it was released between the listing and the reading
+            continue  # released since it was listed
     return found
-
-
-def _unescaped(text: str) -> str:
-    return text.encode("latin-1", "surrogateescape").decode("unicode_escape")

@@ -1,7 +1,7 @@
-"""How images are made without a registry or a compiler: OCI archives, written with tarfile and json.
+"""Writes OCI image archives without a registry or a compiler.
 
-Three kinds: the pause image (one static ELF of 129 bytes), busybox, and busybox with padding of chosen size and
-number of files. The same recipe always gives the same bytes, so the image ids are known from one run to the next.
+There are three kinds: the pause image (one static ELF file of 129 bytes), busybox, and busybox with padding of a given size and
+number of files. The same recipe always results in the same bytes, so the image ids are the same in every run.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ _LAYER = "application/vnd.oci.image.layer.v1.tar"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageRecipe:
-    """An image to make: busybox, and on top a layer with one file of `padding_bytes` and so many empty `files`."""
+    """An image to make: busybox, with a layer of one file of `padding_bytes` and a number of empty `files`."""
 
     reference: str
     padding_bytes: int = 0
@@ -37,10 +37,10 @@ class ImageRecipe:
 
 
 def write_archive(path: Path, recipes: Iterable[ImageRecipe], *, busybox: Path) -> list[str]:
-    """Write pause, busybox and these images into one archive for `ctr images import`; gives their references."""
+    """Write pause, busybox and these images to one archive for `ctr images import`; returns their references."""
     recipes = list(recipes)
     base = _busybox_layer(busybox)
-    images = [_image(PAUSE, [_pause_layer()], "/pause"), _image(BUSYBOX, [base], "/bin/sh")]
+    images = [_image(PAUSE, [_tar([("pause", 0o755, pause_elf())])], "/pause"), _image(BUSYBOX, [base], "/bin/sh")]
     images += [_image(recipe.reference, [base, _padding_layer(recipe)], "/bin/sh") for recipe in recipes]
     index = {"schemaVersion": 2, "manifests": [descriptor for descriptor, _ in images]}
     blobs = {name: blob for _, image_blobs in images for name, blob in image_blobs.items()}
@@ -51,19 +51,15 @@ def write_archive(path: Path, recipes: Iterable[ImageRecipe], *, busybox: Path) 
 
 
 def pause_elf() -> bytes:
-    """Assemble a static x86-64 program that calls pause(2) for ever: two headers and nine bytes of code."""
+    """Assemble a static x86-64 program that calls pause(2) in a loop: two headers and nine bytes of code."""
     if platform.machine() != "x86_64":
-        raise NodeError(f"the pause image is made for x86_64, not for {platform.machine()}")
+        raise NodeError(f"the pause image exists for x86_64 only, not for {platform.machine()}")
     code = bytes([0xB8, 34, 0, 0, 0, 0x0F, 0x05, 0xEB, 0xF7])  # mov eax, 34; syscall; jmp to the start
     base, headers = 0x400000, 64 + 56
     identity = b"\x7fELF\x02\x01\x01" + bytes(9)
     header = struct.pack("<16sHHIQQQIHHHHHH", identity, 2, 62, 1, base + headers, 64, 0, 0, 64, 56, 1, 0, 0, 0)
     size = headers + len(code)
     return header + struct.pack("<IIQQQQQQ", 1, 5, 0, base, base, size, size, 0x1000) + code
-
-
-def _pause_layer() -> bytes:
-    return _tar([("pause", 0o755, pause_elf())])
 
 
 def _busybox_layer(busybox: Path) -> bytes:
@@ -80,7 +76,7 @@ def _padding_layer(recipe: ImageRecipe) -> bytes:
 
 
 def _image(reference: str, layers: list[bytes], command: str) -> tuple[dict[str, object], dict[str, bytes]]:
-    """Give the descriptor of one image and its blobs by digest."""
+    """Return the descriptor of one image, and its blobs by digest."""
     config = _json(
         {
             "architecture": {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine()),
@@ -116,7 +112,7 @@ def _json(value: Mapping[str, object]) -> bytes:
 
 
 _Entry = tuple[str, int, bytes | str | None]
-"""Name, mode, and content: bytes of a file, the target of a link, or nothing for a folder."""
+"""Name, mode, and content: the bytes of a file, the target of a symlink, or `None` for a directory."""
 
 
 def _tar(entries: Iterable[_Entry]) -> bytes:

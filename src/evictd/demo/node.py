@@ -1,4 +1,4 @@
-"""What a disposable node is: a private containerd on small filesystems, with a kubelet's folders and its own cgroup.
+"""Builds a disposable node: a private containerd on small filesystems, with a kubelet's directories and its own cgroup.
 
     NAME = evictd-node-<pid>-<start time of that process>-<random>
     <temp>/NAME/node/       nodefs: kubelet/pods/<uid>/volumes/..., log/pods/...; containerd's root too, in the single layout
@@ -7,12 +7,13 @@
     <temp>/NAME/runtime/    socket, state, configuration and log of containerd
     /sys/fs/cgroup/*/NAME   kubepods below it, as the kubelet's cgroupfs driver lays them out
 
-The name says whose node it is: `demo.sweep` removes those of processes that are gone. The split layout, where
-writable layers lie apart from images, is not known to containerd; the tests put a proxy before it that reports it.
+The name identifies the owner: `demo.sweep` removes the nodes of processes that have ended. containerd does not support the split
+layout (writable layers on another filesystem than images); the tests use a proxy in front of it that reports one.
 """
 
 import json
 import os
+import shutil
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -23,11 +24,13 @@ from typing import Self
 
 from evictd.clients.cri import CriClient
 from evictd.clients.cri.create import ContainerRequest, PodStarter, SandboxRequest
-from evictd.clients.cri.values import ContainerState, LinuxResources, Mount
+from evictd.clients.cri.values import CriMount, LinuxResources
+from evictd.core.gc.container_gc import ContainerState
+from evictd.core.model.volume import IN_MEMORY
 from evictd.demo import cgroups, pods, sweep
 from evictd.demo.binaries import Binaries, Tool
 from evictd.demo.containerd import PrivateContainerd
-from evictd.demo.disks import MOUNT_SOURCE, DiskRecipe, mount_disk
+from evictd.demo.disks import MOUNT_SOURCE, DiskRecipe, mount_disk, unmount_below
 from evictd.demo.images import ImageRecipe, write_archive
 from evictd.demo.tool import run_tool, start_time, wait_for
 from evictd.errors import NodeError
@@ -35,10 +38,10 @@ from evictd.errors import NodeError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeRecipe:
-    """A node to make. No disk: folders on the machine's own filesystem, where no pressure is possible.
+    """A node to make. Without a disk its directories are on the machine's own filesystem, and no disk pressure is possible.
 
-    `node_disk` alone is the single layout; `image_disk` makes it dedicated. `content_disk` is for what images are made of, apart
-    from their unpacked layers: as near as containerd comes to the split layout. `memory_bytes` and `pids` limit the cgroup.
+    `node_disk` alone is the single layout; `image_disk` makes it dedicated. `content_disk` holds the images' blobs apart from
+    their unpacked layers, the closest that containerd comes to the split layout. `memory_bytes` and `pids` limit the cgroup.
     """
 
     binaries: Binaries
@@ -50,10 +53,11 @@ class NodeRecipe:
     pids: int | None = None
     images: tuple[ImageRecipe, ...] = ()
     private: bool = True
+    stats_collect_period_seconds: int = 1
 
 
 class DisposableNode:
-    """A running node; `teardown()`, or the end of a `with` block, leaves nothing of it."""
+    """A running node; `teardown()`, or the end of a `with` block, removes it completely."""
 
     def __init__(self, recipe: NodeRecipe) -> None:
         pid = os.getpid()
@@ -70,6 +74,7 @@ class DisposableNode:
             folder=self.folder / "runtime",
             root=image_folder / "containerd",
             private=recipe.private,
+            stats_collect_period_seconds=recipe.stats_collect_period_seconds,
         )
         self.client = CriClient(self.containerd.endpoint)
         self._starter = PodStarter(self.containerd.endpoint)
@@ -86,11 +91,11 @@ class DisposableNode:
 
     @property
     def content_folder(self) -> Path:
-        """Where containerd keeps what images are made of."""
+        """Containerd's directory for the images' blobs."""
         return self.containerd.root / "io.containerd.content.v1.content"
 
     def _build(self) -> None:
-        # Shared, so that volumes mounted later are seen inside containerd's namespace.
+        # Shared, so that volumes mounted later are visible in containerd's mount namespace.
         run_tool("mount", "--bind", self.folder, self.folder)
         run_tool("mount", "--make-rshared", self.folder)
         disks = (
@@ -104,18 +109,19 @@ class DisposableNode:
         for folder in (self.kubelet_folder / "pods", self.log_folder, self.manifests):
             folder.mkdir(parents=True)
         cgroups.make_group(self.cgroup, memory_bytes=self.recipe.memory_bytes, pids=self.recipe.pids)
+        sweep.note_missing_run_folders(self.folder)
         self.containerd.start()
         self.import_images(self.recipe.images)
 
     def import_images(self, recipes: Iterable[ImageRecipe]) -> None:
-        """Make these images, and pause and busybox, and import them."""
+        """Make and import pause, busybox and these images."""
         archive = self.folder / "images.tar"
         made = write_archive(archive, recipes, busybox=self.recipe.binaries.busybox)
         self.containerd.import_images(archive, made)
         archive.unlink()
 
     def run_pod(self, recipe: pods.PodRecipe) -> pods.RunningPod:
-        """Start a pod with all its containers; raises the runtime's errors."""
+        """Start a pod with all its containers; raises the runtime errors of `evictd.errors`."""
         uid = recipe.uid or str(uuid.uuid4())
         logs = self.log_folder / f"{recipe.namespace}_{recipe.name}_{uid}"
         logs.mkdir()
@@ -137,9 +143,9 @@ class DisposableNode:
         return replace(pod, containers=started)
 
     def run_container(self, pod: pods.RunningPod, container: pods.ContainerRecipe, *, attempt: int = 0) -> str:
-        """Start one more container of a pod, or one again with a higher attempt, as a kubelet does; gives its id.
+        """Start a container of a pod, or restart one with a higher `attempt`, as a kubelet does; returns its id.
 
-        Returns when it says `ready`, if its script has that word to say.
+        If the script holds `pods.READY`, waits until the container has written `ready`.
         """
         (pod.log_directory / container.name).mkdir(exist_ok=True)
         qos = pods.qos_class(pod.recipe)
@@ -149,32 +155,32 @@ class DisposableNode:
             command=("/bin/sh", "-c", container.script),
             log_path=f"{container.name}/{attempt}.log",
             attempt=attempt,
-            mounts=tuple(Mount(container_path=f"/{name}", host_path=str(at)) for name, at in pod.volumes.items()),
+            mounts=tuple(CriMount(container_path=f"/{name}", host_path=str(at)) for name, at in pod.volumes.items()),
             annotations={"io.kubernetes.pod.terminationGracePeriod": str(pod.recipe.grace_period_seconds)},
             resources=LinuxResources(
                 memory_limit_bytes=pods.memory_bytes(container),
                 cpu_shares=2,
-                oom_score_adj=pods.oom_score_adj(container, qos, pod.recipe.priority),
+                oom_score_adj=pods.recipe_oom_score_adj(container, qos, pod.recipe.priority),
             ),
         )
         container_id = self._starter.create_container(pod.sandbox_id, _sandbox(pod), request)
         self._starter.start_container(container_id)
         if pods.READY in container.script:
-            self._await_ready(pod.log_directory / container.name / f"{attempt}.log", container_id)
+            self._wait_until_ready(pod.log_directory / container.name / f"{attempt}.log", container_id)
         return container_id
 
-    def _await_ready(self, log: Path, container_id: str) -> None:
-        def said_so() -> bool:
+    def _wait_until_ready(self, log: Path, container_id: str) -> None:
+        def is_ready_or_exited() -> bool:
             ended = self.client.container_status(container_id).state is ContainerState.EXITED
             return ended or " ready\n" in log.read_text(encoding="utf-8", errors="replace")
 
-        if not wait_for(said_so):
-            raise NodeError(f"container {container_id} does not get ready: {log.read_text(encoding='utf-8')[-300:]}")
+        if not wait_for(is_ready_or_exited):
+            raise NodeError(f"container {container_id} does not become ready: {log.read_text(encoding='utf-8')[-300:]}")
 
     def _make_volume(self, uid: str, volume: pods.VolumeRecipe) -> Path:
         at = self.kubelet_folder / "pods" / uid / "volumes" / pods.EMPTY_DIR_FOLDER / volume.name
         at.mkdir(parents=True)
-        if volume.medium == "Memory":
+        if volume.medium == IN_MEMORY:
             run_tool("mount", "-t", "tmpfs", "-o", "size=64m", MOUNT_SOURCE, at)
         return at
 
@@ -188,15 +194,19 @@ class DisposableNode:
         self._manifest(pod).unlink(missing_ok=True)
 
     def remove_all_pods(self) -> None:
-        """Remove every pod, so that the node can be used again."""
+        """Remove every pod with its volumes, so that the node can be used again."""
         for sandbox in self.client.list_sandboxes():
             self.client.stop_sandbox(sandbox.id)
             self.client.remove_sandbox(sandbox.id)
+        volumes = self.kubelet_folder / "pods"
+        unmount_below(volumes)
+        for folder in volumes.iterdir():
+            shutil.rmtree(folder, ignore_errors=True)  # evictd may remove it at the same time
         for path in self.manifests.iterdir():
             path.unlink()
 
     def teardown(self) -> None:
-        """End everything of this node and remove it; harmless when done twice."""
+        """End all processes of this node and remove it; may be called twice."""
         self.client.close()
         self._starter.close()
         self.containerd.kill()

@@ -1,17 +1,16 @@
-"""What a pod of a disposable node is, and how it is written down as a v1.Pod.
+"""Defines the pods of a disposable node, and writes them as v1.Pod manifests.
 
-A recipe says what a test or a demonstration needs of a pod: its containers' scripts, requests and limits, priority
-and volumes. The manifest is what `staticPodPath` would hold, so that requests and priority are known without an API
-server.
+A recipe has what a test or a demonstration needs of a pod: its containers' scripts, requests and limits, its priority and its
+volumes. The manifest goes to `staticPodPath`, so that evictd knows requests and priority without an API server.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evictd.core.qos import QOSClass
-from evictd.core.quantity import Quantity, parse_quantity
-from evictd.core.resources import MEMORY
+from evictd.core.model.qos import QOSClass
+from evictd.core.model.resources import MEMORY
+from evictd.core.units.quantity import Quantity, parse_quantity
 from evictd.demo.images import BUSYBOX
 from evictd.errors import InvalidValueError
 
@@ -19,11 +18,11 @@ EMPTY_DIR_FOLDER = "kubernetes.io~empty-dir"
 CONFIG_SOURCE = "kubernetes.io/config.source"
 
 READY = "echo ready"
-"""A script with this in it is waited for: before its trap is set, the first process of a container ignores SIGTERM."""
+"""Part of a script, after its trap. `run_container` waits for it: before the trap, process 1 of a container ignores SIGTERM."""
 WAIT_FOR_TERM = f"trap 'exit 0' TERM; {READY}; sleep 100000 & wait"
-"""A script that does nothing and ends at once when it is asked to."""
+"""A script that does nothing, and ends at once on SIGTERM."""
 IGNORE_TERM = f"trap '' TERM; {READY}; while true; do sleep 1; done"
-"""A script that only SIGKILL ends."""
+"""A script that ignores SIGTERM."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +70,7 @@ class PodRecipe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningPod:
-    """A pod that was started: its ids and where its things are on the host."""
+    """A started pod: its ids and its directories on the host."""
 
     name: str
     namespace: str
@@ -86,17 +85,17 @@ class RunningPod:
 
     @property
     def container_id(self) -> str:
-        """The id of its first container."""
+        """The id of the pod's first container."""
         return next(iter(self.containers.values()))
 
     def log(self, container: str = "", attempt: int = 0) -> str:
-        """Give what a container wrote so far."""
+        """Return the output of a container so far."""
         name = container or next(iter(self.containers))
         return (self.log_directory / name / f"{attempt}.log").read_text(encoding="utf-8", errors="replace")
 
 
 def qos_class(recipe: PodRecipe) -> QOSClass:
-    """Give the QoS class that these requests and limits make (kubelet `ComputePodQOS`)."""
+    """Compute the QoS class from requests and limits (kubelet `ComputePodQOS`)."""
     containers = recipe.containers
     if not any(container.requests or container.limits for container in containers):
         return QOSClass.BEST_EFFORT
@@ -109,26 +108,26 @@ def qos_class(recipe: PodRecipe) -> QOSClass:
 
 
 def cgroup_parent(node: str, uid: str, qos: QOSClass) -> str:
-    """Give the pod's cgroup below the node's, as the kubelet's cgroupfs driver names it."""
+    """Return the path of the pod's cgroup below the node's, as the kubelet's cgroupfs driver names it."""
     level = "" if qos is QOSClass.GUARANTEED else f"/{qos.value.lower()}"
     return f"{node}/kubepods{level}/pod{uid}"
 
 
 def memory_bytes(container: ContainerRecipe) -> int:
-    """Give the container's memory limit; 0 is none."""
+    """Return the container's memory limit in bytes; 0 if it has none."""
     limit: Quantity = parse_quantity(container.limits.get(MEMORY, "0"))
     return limit.value()
 
 
-def oom_score_adj(container: ContainerRecipe, qos: QOSClass, priority: int | None) -> int:
-    """Give a plain score of the class; the exact documented policy is another module's to check."""
+def recipe_oom_score_adj(container: ContainerRecipe, qos: QOSClass, priority: int | None) -> int:
+    """Return a typical score of the QoS class; `core.model.oom` has the exact documented rule."""
     if qos is QOSClass.GUARANTEED or (priority or 0) >= 2_000_000_000:
         return -997
     return 1000 if qos is QOSClass.BEST_EFFORT or MEMORY not in container.requests else 900
 
 
 def manifest(recipe: PodRecipe, uid: str) -> dict[str, object]:
-    """Write the recipe as a v1.Pod."""
+    """Return the recipe as a v1.Pod."""
     metadata = {
         "name": recipe.name,
         "namespace": recipe.namespace,

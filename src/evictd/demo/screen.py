@@ -1,7 +1,7 @@
-"""What does the demonstration look like? One picture of a node, a hundred columns wide, drawn anew several times a second.
+"""Draws the demonstration's node on a terminal, a hundred columns wide and several times a second.
 
-`frame` makes the lines of a picture from plain values; `Screen` puts them on a terminal, or, where there is none, leaves
-them away and only the timeline is told, line by line.
+`frame` makes the lines of one picture from plain values; `Screen` writes them to a terminal. If the output is not a terminal, no
+picture is drawn, and only the timeline is written, line by line.
 """
 
 import re
@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TextIO
 
+from evictd.core.units.approximate import bytes_text
+
 WIDTH = 100
 
 _BAR = 44
-_MIB = 1 << 20
 _RESET, _BOLD, _DIM, _RED, _GREEN, _YELLOW, _CYAN = (f"\x1b[{code}m" for code in (0, 1, 2, 31, 32, 33, 36))
 _LEVELS = " ▁▂▃▄▅▆▇█"
 _PLOT_ROWS = 6
@@ -22,7 +23,7 @@ _CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodRow:
-    """A pod as the picture shows it."""
+    """A pod in the picture."""
 
     name: str
     running: bool
@@ -32,17 +33,17 @@ class PodRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Happening:
-    """Something that happened, at so many seconds since the beginning."""
+class TimelineEvent:
+    """A line of the timeline; `at` is in seconds since the start."""
 
     at: float
     text: str
-    loud: bool = False
+    highlighted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class View:
-    """All that one picture shows."""
+class NodeView:
+    """The values of one picture; sizes in bytes."""
 
     seconds: float
     title: str
@@ -53,56 +54,53 @@ class View:
     pods: Sequence[PodRow]
     images: Sequence[str]
     dead_containers: Sequence[str]
-    happenings: Sequence[Happening]
-
-
-def mib(count: int) -> str:
-    """Write bytes as whole MiB."""
-    return f"{count / _MIB:.0f} MiB"
+    events: Sequence[TimelineEvent]
 
 
 def colored(text: str, *codes: str) -> str:
-    """Wrap a text in terminal codes."""
+    """Wrap a text in terminal color codes."""
     return f"{''.join(codes)}{text}{_RESET}"
 
 
-def frame(view: View, *, shown: int = 12) -> list[str]:
-    """Make the lines of a picture; the last `shown` happenings are in it."""
+def frame(view: NodeView, *, shown: int = 12) -> list[str]:
+    """Make the lines of a picture with the last `shown` events."""
     lines = [_title(view), "", _disk(view), _condition(view), ""]
     lines += _node(view)
     lines += ["", colored("  what evictd does", _BOLD)]
-    recent = view.happenings[-shown:]
-    lines += [say(happening) for happening in recent]
+    recent = view.events[-shown:]
+    lines += [timeline_line(event) for event in recent]
     return lines + [""] * (shown - len(recent))
 
 
-def say(happening: Happening) -> str:
-    """Write one line of the timeline."""
-    text = happening.text if len(happening.text) <= WIDTH - 12 else happening.text[: WIDTH - 15] + "..."
-    return f"  {colored(f'{happening.at:6.1f} s', _DIM)}  {colored(text, _BOLD, _RED) if happening.loud else text}"
+def timeline_line(event: TimelineEvent) -> str:
+    """Format one event as a line of the timeline."""
+    text = event.text if len(event.text) <= WIDTH - 12 else event.text[: WIDTH - 15] + "..."
+    return f"  {colored(f'{event.at:6.1f} s', _DIM)}  {colored(text, _BOLD, _RED) if event.highlighted else text}"
 
 
-def _title(view: View) -> str:
+def _title(view: NodeView) -> str:
     clock = f"{view.seconds:.1f} s"
     return f"{colored(' evictd demo', _BOLD, _CYAN)}  {view.title:<{WIDTH - 24}}{clock:>9}"
 
 
-def _disk(view: View) -> str:
+def _disk(view: NodeView) -> str:
     left = max(0, min(_BAR, round(view.available / max(view.capacity, 1) * _BAR)))
     tick = min(_BAR - 1, round(view.threshold / max(view.capacity, 1) * _BAR))
     color = _RED if view.available < view.threshold else _GREEN
     cells = [("█", color) if cell < left else ("░", _DIM) for cell in range(_BAR)]
     cells[tick] = ("┃", _RED)
-    words = f"{mib(view.available):>8} left of {mib(view.capacity)}, threshold {mib(view.threshold)}"
-    return f"  nodefs  {run_lengths(cells)}  {words}"
+    text = (
+        f"{bytes_text(view.available):>8} left of {bytes_text(view.capacity)}, threshold {bytes_text(view.threshold)}"
+    )
+    return f"  nodefs  {run_lengths(cells)}  {text}"
 
 
-def _condition(view: View) -> str:
+def _condition(view: NodeView) -> str:
     mark = colored("● DiskPressure", _BOLD, _RED) if view.pressure else colored("○ no pressure", _GREEN)
     return f"          {mark}"
 
 
-def _node(view: View) -> list[str]:
+def _node(view: NodeView) -> list[str]:
     head = f"  {colored('pods', _BOLD):<50}{colored('images', _BOLD):<42}{colored('dead containers', _BOLD)}"
     rows = max(len(view.pods), len(view.images), len(view.dead_containers), 6)
     lines = [head]
@@ -115,7 +113,7 @@ def _node(view: View) -> list[str]:
 
 
 def _pod(pod: PodRow) -> str:
-    text = f"{pod.name:<18}{mib(pod.used_bytes):>8}  {pod.note:<12}"
+    text = f"{pod.name:<18}{bytes_text(pod.used_bytes):>8}  {pod.note:<12}"
     if pod.evicted:
         return colored("✗ ", _BOLD, _RED) + colored(f"{pod.name:<18}{'evicted':>8}{'':14}", _DIM)
     return (colored("● ", _GREEN) if pod.running else colored("○ ", _DIM)) + (
@@ -124,7 +122,7 @@ def _pod(pod: PodRow) -> str:
 
 
 def plot(samples: Sequence[tuple[float, int]], *, capacity: int, threshold: int) -> list[str]:
-    """Draw what was left over time: blocks for what is left, a dotted line where the threshold lies."""
+    """Plot the available bytes over time as blocks, with a dotted line at the threshold."""
     if not samples:
         return []
     columns = WIDTH - 16
@@ -133,7 +131,7 @@ def plot(samples: Sequence[tuple[float, int]], *, capacity: int, threshold: int)
     line = threshold / max(capacity, 1) * _PLOT_ROWS
     rows = []
     for row in range(_PLOT_ROWS - 1, -1, -1):
-        label = {_PLOT_ROWS - 1: mib(capacity), int(line): mib(threshold)}.get(row, "")
+        label = {_PLOT_ROWS - 1: bytes_text(capacity), int(line): bytes_text(threshold)}.get(row, "")
         cells = (_cell(height, row, marked=row == int(line)) for height in heights)
         rows.append(f"  {label:>9} {run_lengths(cells)}")
     rows.append(f"  {'':>9} 0 s{f'{last:.0f} s':>{columns - 3}}")
@@ -148,7 +146,7 @@ def _cell(height: float, row: int, *, marked: bool) -> tuple[str, str]:
 
 
 def run_lengths(cells: Iterable[tuple[str, str]]) -> str:
-    """Join single cells, each with its color; a color is said once for as long as it lasts."""
+    """Join cells and colors; adjacent cells of one color share their color code."""
     return "".join(
         colored("".join(cell for cell, _ in same), color) for color, same in groupby(cells, key=lambda pair: pair[1])
     )
@@ -159,7 +157,7 @@ def _at(samples: Sequence[tuple[float, int]], seconds: float) -> int:
 
 
 class Screen:
-    """A terminal that a picture is kept on; on anything else nothing is drawn."""
+    """Draws pictures in place on a terminal; on any other output it draws nothing."""
 
     def __init__(self, out: TextIO) -> None:
         self.live = out.isatty()
@@ -167,7 +165,7 @@ class Screen:
         self._height = 0
 
     def draw(self, lines: Sequence[str]) -> None:
-        """Put the picture where the last one was."""
+        """Overwrite the last picture."""
         if not self.live:
             return
         back = f"\x1b[{self._height}A" if self._height else "\x1b[?25l"
@@ -176,13 +174,13 @@ class Screen:
         self._height = len(lines)
 
     def write(self, lines: Sequence[str]) -> None:
-        """Write lines that stay."""
+        """Write lines below the picture; without color codes if the output is not a terminal."""
         text = "".join(f"{line}\n" for line in lines)
         self._out.write(text if self.live else _CODES.sub("", text))
         self._out.flush()
 
     def close(self) -> None:
-        """Give the cursor back."""
+        """Show the cursor again."""
         if self.live:
             self._out.write("\x1b[?25h")
             self._out.flush()

@@ -1,8 +1,8 @@
-"""What happens in the demonstration? A small node, innocents, leftovers, and one pod that fills the disk.
+"""Builds the demonstration's node and reads its state: two modest pods, garbage, and one pod that fills the disk.
 
-The node is real: a private containerd on a small filesystem, and evictd as its own process. First evictd frees dead containers
-and unused images, which buys time; the pod fills on, and then exactly that pod goes. This module builds the node and reads off
-what there is to see; it decides nothing and shows nothing.
+The node is a private containerd on a small filesystem, with evictd as its own process. evictd first removes dead containers and
+unused images, which frees some space; the pod continues to write, and then evictd evicts exactly that pod. The drawing is in
+`demo.screen`, the sequence in `demo.command`.
 """
 
 import json
@@ -15,13 +15,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evictd.clients.cri.values import ContainerState
+from evictd.core.gc.container_gc import ContainerState
+from evictd.core.units.approximate import bytes_text
 from evictd.demo.binaries import Binaries
 from evictd.demo.disks import DiskRecipe
 from evictd.demo.images import ImageRecipe
 from evictd.demo.node import DisposableNode, NodeRecipe
 from evictd.demo.pods import ContainerRecipe, PodRecipe, RunningPod, VolumeRecipe
-from evictd.demo.screen import Happening, PodRow, View
+from evictd.demo.screen import NodeView, PodRow, TimelineEvent
 from evictd.errors import NodeError
 
 DISK_MIB = 160
@@ -31,17 +32,17 @@ _MIB = 1 << 20
 _REST = "while :; do sleep 0.2; done"
 _HOG = "log-shipper"
 _DATA = (VolumeRecipe(name="data"),)
-_OBEY = "trap 'exit 143' TERM; "
+_EXIT_ON_TERM = "trap 'exit 143' TERM; "
 
 
 def _writes(count: int, pause: float) -> str:
     return (
-        f"{_OBEY}i=0; while [ $i -lt {count} ]; do dd if=/dev/zero of=/data/f$i bs=1M count=1 2>/dev/null; "
+        f"{_EXIT_ON_TERM}i=0; while [ $i -lt {count} ]; do dd if=/dev/zero of=/data/f$i bs=1M count=1 2>/dev/null; "
         f"i=$((i+1)); sleep {pause}; done; {_REST}"
     )
 
 
-INNOCENTS = (
+OTHER_PODS = (
     PodRecipe(name="web", containers=(ContainerRecipe(script=_writes(4, 0.1)),), volumes=_DATA, grace_period_seconds=2),
     PodRecipe(
         name="database", containers=(ContainerRecipe(script=_writes(9, 0.1)),), volumes=_DATA, grace_period_seconds=2
@@ -64,22 +65,22 @@ UNUSED = tuple(
 
 
 @dataclass(slots=True, kw_only=True)
-class Stage:
-    """The node, its pods and evictd's own words."""
+class DemoNode:
+    """The node, its pods, and evictd's process and log."""
 
     node: DisposableNode
     pods: dict[str, RunningPod] = field(default_factory=dict)
     evictd: "subprocess.Popen[bytes] | None" = None
-    _told: int = 0
+    _lines_read: int = 0
 
     @property
     def state(self) -> Path:
-        """Give the state directory of this evictd."""
+        """The state directory of this evictd."""
         return self.node.folder / "evictd"
 
     @property
     def journal(self) -> Path:
-        """What evictd decided, and on which numbers."""
+        """Evictd's journal of observations and decisions."""
         return self.state / "journal.jsonl"
 
     def run(self, recipe: PodRecipe) -> None:
@@ -87,7 +88,7 @@ class Stage:
         self.pods[recipe.name] = self.node.run_pod(recipe)
 
     def finish_jobs(self) -> bool:
-        """Leave the jobs' dead containers behind once they have ended; whether all have."""
+        """Stop the jobs' sandboxes once their containers have ended, leaving dead containers; returns whether they have."""
         running = {row.id for row in self.node.client.list_containers() if row.state.may_run}
         jobs = [pod for name, pod in self.pods.items() if name.startswith("job-")]
         if any(running & set(pod.containers.values()) for pod in jobs):
@@ -97,17 +98,17 @@ class Stage:
         return True
 
     def free_bytes(self) -> int:
-        """What is left on the node's disk."""
+        """The available bytes on the node's disk."""
         found = os.statvfs(self.node.kubelet_folder)
         return found.f_bavail * found.f_frsize
 
-    def news(self, seconds: float) -> list[Happening]:
-        """Give what evictd has said since the last call."""
+    def new_events(self, seconds: float) -> list[TimelineEvent]:
+        """Return the events in evictd's log since the last call."""
         lines = (self.node.folder / "evictd.log").read_text(encoding="utf-8").splitlines()
-        fresh, self._told = lines[self._told :], len(lines)
-        told = (_happening(json.loads(line), seconds) for line in fresh if line.startswith("{"))
-        # evictd acts first and speaks afterwards; a story is told the other way round.
-        return [happening for _, happening in sorted((one for one in told if one is not None), key=lambda one: one[0])]
+        fresh, self._lines_read = lines[self._lines_read :], len(lines)
+        found = (_timeline_event(json.loads(line), seconds) for line in fresh if line.startswith("{"))
+        # evictd logs a cycle after performing it; the timeline shows causes before their effects.
+        return [event for _, event in sorted((one for one in found if one is not None), key=lambda one: one[0])]
 
     def pressure(self) -> bool:
         """Whether the node reports DiskPressure."""
@@ -117,14 +118,14 @@ class Stage:
             return False
         return any(row["type"] == "DiskPressure" and row["status"] == "True" for row in json.loads(text)["conditions"])
 
-    def view(self, seconds: float, happenings: list[Happening]) -> View:
-        """Take a picture."""
+    def view(self, seconds: float, events: list[TimelineEvent]) -> NodeView:
+        """Read the values of one picture."""
         containers = self.node.client.list_containers()
         running = {row.id for row in containers if row.state is ContainerState.RUNNING}
-        evicted = {happening.text.split()[1].partition("/")[2] for happening in happenings if happening.loud}
-        return View(
+        evicted = {event.text.split()[1].partition("/")[2] for event in events if event.highlighted}
+        return NodeView(
             seconds=seconds,
-            title=f"a disposable node: a private containerd on a disk of {DISK_MIB} MiB",
+            title=f"a disposable node: a private containerd on a disk of {DISK_MIB}Mi",
             available=self.free_bytes(),
             capacity=DISK_MIB * _MIB,
             threshold=THRESHOLD_MIB * _MIB,
@@ -132,7 +133,7 @@ class Stage:
             pods=[self._row(name, running, evicted) for name in self.pods if not name.startswith("job-")],
             images=sorted({tag for image in self.node.client.list_images() for tag in image.repo_tags}),
             dead_containers=sorted(self._owner(row.id) for row in containers if row.state is ContainerState.EXITED),
-            happenings=happenings,
+            events=events,
         )
 
     def _owner(self, container_id: str) -> str:
@@ -155,47 +156,47 @@ def _size(file: Path) -> int:
     try:
         return file.lstat().st_blocks * 512
     except FileNotFoundError:
-        return 0  # it went with its pod, just now
+        return 0  # deleted with its pod since it was listed
 
 
-def _happening(line: dict[str, Any], seconds: float) -> tuple[int, Happening] | None:
-    """Pick what is worth telling of evictd's log, with its place among what is told at the same time."""
+def _timeline_event(line: dict[str, Any], seconds: float) -> tuple[int, TimelineEvent] | None:
+    """Convert a line of evictd's log to an event, with its rank among simultaneous ones; `None` for other lines."""
     event = str(line.get("event", ""))
     if event == "threshold met" and str(line["signal"]).startswith("nodefs"):
-        words = f"threshold met: {line['signal']} {line['available']}, must not fall below {line['threshold']}"
-        return 0, Happening(at=seconds, text=words)
+        text = f"threshold met: {line['signal']} {line['available']}, must not fall below {line['threshold']}"
+        return 0, TimelineEvent(at=seconds, text=text)
     if str(line.get("event_reason", "")) in {"NodeHasDiskPressure", "NodeHasNoDiskPressure"}:
-        return 1, Happening(at=seconds, text=event)
+        return 1, TimelineEvent(at=seconds, text=event)
     if line.get("decision") in {"ReclaimNode", "EvictPod"}:
-        return 2, Happening(at=seconds, text=event, loud=line["decision"] == "EvictPod")
+        return 2, TimelineEvent(at=seconds, text=event, highlighted=line["decision"] == "EvictPod")
     if event == "collected" and line["removed"]:
-        freed = f", {line['freed_bytes'] / _MIB:.0f} MiB by the runtime's word" if line["freed_bytes"] else ""
-        return 3, Happening(at=seconds, text=f"collected {line['removed']} unused {line['what']}{freed}")
+        freed = f", {bytes_text(line['freed_bytes'])} as reported by the runtime" if line["freed_bytes"] else ""
+        return 3, TimelineEvent(at=seconds, text=f"collected {line['removed']} unused {line['what']}{freed}")
     if event == "pod is gone":
-        return 4, Happening(at=seconds, text=f"the pod is gone, {line['seconds']:.1f} s after it was asked to")
+        return 4, TimelineEvent(at=seconds, text=f"the pod is gone, {line['seconds']:.1f} s after the request")
     return None
 
 
 @contextmanager
-def stage(recipe: NodeRecipe) -> Iterator[Stage]:
-    """Build the node with its leftovers and innocents; everything is gone afterwards."""
+def demo_node(recipe: NodeRecipe) -> Iterator[DemoNode]:
+    """Build the node; at the end stop evictd and remove everything."""
     with DisposableNode(recipe) as node:
-        made = Stage(node=node)
+        demo = DemoNode(node=node)
         try:
-            yield made
+            yield demo
         finally:
-            _stop(made)
+            _stop_evictd(demo)
 
 
 def node_recipe(binaries: Binaries) -> NodeRecipe:
-    """Give the node of the demonstration."""
+    """Return the recipe of the demonstration's node."""
     disk = DiskRecipe(size_bytes=DISK_MIB * _MIB, inodes=20_000)
     return NodeRecipe(binaries=binaries, node_disk=disk, images=UNUSED)
 
 
-def start_evictd(stage: Stage) -> None:
-    """Start evictd on the node, as its own process."""
-    node = stage.node
+def start_evictd(demo: DemoNode) -> None:
+    """Start evictd on the node as a separate process, which is killed with this one."""
+    node = demo.node
     kubelet = {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
@@ -212,28 +213,29 @@ def start_evictd(stage: Stage) -> None:
         "apiVersion": "evictd.io/v1alpha1",
         "kind": "EvictdConfiguration",
         "housekeepingInterval": "500ms",
-        "stateDirectory": str(stage.state),
+        "stateDirectory": str(demo.state),
         "rootDir": str(node.kubelet_folder),
         "listenAddress": "",
+        "allowApiPodsStandalone": True,  # the pods are as a kubelet runs those of an API server
     }
     config = node.folder / "config.yaml"
     config.write_text(json.dumps(kubelet) + "\n---\n" + json.dumps(evictd) + "\n", encoding="utf-8")
     argv = ["setpriv", "--pdeathsig", "KILL", sys.executable, "-m", "evictd", "run", "--config", str(config)]
     with (node.folder / "evictd.log").open("ab") as log:
-        stage.evictd = subprocess.Popen(  # noqa: S603 - an argument list of our own
+        demo.evictd = subprocess.Popen(  # noqa: S603 - a fixed argument list, no shell
             [*argv, "--log-format", "json"], stdin=subprocess.DEVNULL, stdout=log, stderr=log
         )
 
 
-def check_alive(stage: Stage) -> None:
-    """Raise `NodeError` with evictd's last words if it has ended."""
-    if stage.evictd is None or stage.evictd.poll() is not None:
-        words = (stage.node.folder / "evictd.log").read_text(encoding="utf-8").splitlines()[-1:]
-        raise NodeError(f"evictd has ended: {''.join(words)}")
+def check_alive(demo: DemoNode) -> None:
+    """Raise `NodeError` with the last line of evictd's log if its process has ended."""
+    if demo.evictd is None or demo.evictd.poll() is not None:
+        last = (demo.node.folder / "evictd.log").read_text(encoding="utf-8").splitlines()[-1:]
+        raise NodeError(f"evictd has ended: {''.join(last)}")
 
 
-def _stop(stage: Stage) -> None:
-    process, stage.evictd = stage.evictd, None
+def _stop_evictd(demo: DemoNode) -> None:
+    process, demo.evictd = demo.evictd, None
     if process is None:
         return
     process.terminate()

@@ -1,8 +1,7 @@
-"""What is left of disposable nodes whose process is gone, and how it is removed.
+"""Finds and removes disposable nodes whose owner process has ended.
 
-A node that ended by SIGKILL leaves its folder, mounts and cgroups, and in plain mode its shims and containers.
-Everything of it carries its name, and the name carries the pid and start time of its owner, so that a node in use is
-never touched.
+After a SIGKILL a node leaves its directory, mounts and cgroups, and in plain mode its shims and containers. All of them have the
+node's name, which holds the pid and start time of the owner, so that a node in use is never removed.
 """
 
 import fcntl
@@ -21,13 +20,15 @@ PREFIX = "evictd-node-"
 _NAME = re.compile(rf"{PREFIX}([0-9]+)-([0-9]+)-[a-z0-9_]+")
 _RUNTIME_PROGRAMS = frozenset({"containerd", "containerd-shim-runc-v2", "runc"})
 _SHIM_SOCKETS = Path("/run/containerd/s")
+_MADE = "run-folders"
+"""The file of a node that lists the folders outside its own which its shims make."""
 
 
 def sweep() -> list[str]:
-    """Remove every node whose owner is gone; gives their names."""
+    """Remove every node whose owner has ended; returns their names."""
     folder = Path(gettempdir())
     with (folder / "evictd-sweep.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # two sweeps would trip over each other
+        fcntl.flock(lock, fcntl.LOCK_EX)  # concurrent sweeps would remove the same node
         names = {path.name for path in folder.iterdir()}
         names |= {path.name for tree in cgroups.trees() for path in tree.iterdir()}
         dead = sorted(name for name in names if _is_dead(name))
@@ -42,7 +43,7 @@ def _is_dead(name: str) -> bool:
 
 
 def remove_node(folder: Path) -> None:
-    """Remove what there is of one node: processes, mounts, loop devices, cgroups, sockets and files."""
+    """Remove one node's processes, mounts, loop devices, cgroups, sockets and files; raises `NodeError` if one remains."""
     if _NAME.fullmatch(folder.name) is None:
         raise NodeError(f"{folder} is not the folder of a disposable node")
     _kill_processes(folder)
@@ -56,8 +57,14 @@ def remove_node(folder: Path) -> None:
         shutil.rmtree(folder)
 
 
+def note_missing_run_folders(folder: Path) -> None:
+    """Record which folders of the shims' sockets are missing before this node's shims make them; others are never removed."""
+    missing = [str(each) for each in (_SHIM_SOCKETS, _SHIM_SOCKETS.parent) if not each.exists()]
+    (folder / _MADE).write_text("\n".join(missing), encoding="utf-8")
+
+
 def leftovers(folder: Path) -> list[str]:
-    """Everything of a node that can still be found, each in words; empty when it is gone."""
+    """Describe all remains of a node; empty after a complete removal."""
     found = [f"process {pid}: {' '.join(command_line(pid))}" for pid in _processes(folder)]
     found += [f"mount {point}" for point in mounts_below(folder)]
     found += [f"loop device {device}" for device in loops_of(folder)]
@@ -66,15 +73,15 @@ def leftovers(folder: Path) -> list[str]:
 
 
 def _processes(folder: Path) -> list[int]:
-    """Containers by their cgroup; containerd and shims, which are in ours, by the folder in their arguments."""
+    """Return the node's processes: containers by cgroup; containerd and shims, which are not in it, by their arguments."""
     runtime = {pid for pid in process_ids() if _is_runtime(command_line(pid), folder)}
     return sorted(runtime | cgroups.pids_of(f"/{folder.name}"))
 
 
 def _is_runtime(arguments: list[str], folder: Path) -> bool:
-    """Tell a runtime of this node from, say, a pager that shows its log."""
-    ours = any(argument.startswith(f"{folder}/") for argument in arguments)
-    return ours and not _RUNTIME_PROGRAMS.isdisjoint(Path(argument).name for argument in arguments)
+    """Whether a process is a runtime program of this node, and not, for example, a pager that shows its log."""
+    of_node = any(argument.startswith(f"{folder}/") for argument in arguments)
+    return of_node and not _RUNTIME_PROGRAMS.isdisjoint(Path(argument).name for argument in arguments)
 
 
 def _kill_processes(folder: Path) -> None:
@@ -88,11 +95,12 @@ def _kill_processes(folder: Path) -> None:
 
 
 def _remove_sockets(folder: Path) -> None:
-    """Unlink the shims' sockets, which containerd keeps outside its own folders; each bundle names its own."""
+    """Remove the shims' sockets, which are outside containerd's directories; each bundle holds the path of its socket."""
     for bundle in (folder / "runtime/state").glob("io.containerd.runtime.v2.task/*/*/address"):
         path = Path(bundle.read_text(encoding="utf-8", errors="replace").strip().removeprefix("unix://"))
         if path.parent == _SHIM_SOCKETS:
             path.unlink(missing_ok=True)
-    for empty in (_SHIM_SOCKETS, _SHIM_SOCKETS.parent):
-        with suppress(OSError):  # not there, or somebody else's containerd uses it
+    made = (folder / _MADE).read_text(encoding="utf-8").split() if (folder / _MADE).exists() else ()
+    for empty in (each for each in (_SHIM_SOCKETS, _SHIM_SOCKETS.parent) if str(each) in made):
+        with suppress(OSError):  # missing, or in use by another containerd
             empty.rmdir()

@@ -1,6 +1,6 @@
-"""How the system's own tools and processes are used: mount, mkfs, dpkg-deb, and what /proc says of a process.
+"""Runs system tools (mount, mkfs, dpkg-deb) and reads processes from /proc.
 
-Tools are called by an argument list, never through a shell; a failure is one `NodeError` with the tool's own words.
+Tools are called with an argument list, never through a shell; a failure is one `NodeError` with the tool's output.
 """
 
 import os
@@ -17,10 +17,10 @@ _START_TIME_FIELD = 19  # of /proc/PID/stat, counted from the field after the co
 
 
 def run_tool(*arguments: str | Path, environment: Mapping[str, str] | None = None, folder: Path | None = None) -> str:
-    """Run a tool to its end and give its standard output; raises `NodeError` when it fails or is not there."""
+    """Run a tool and return its standard output; raises `NodeError` if it fails or does not exist."""
     argv = [str(argument) for argument in arguments]
     try:
-        done = subprocess.run(  # noqa: S603 - an argument list of our own
+        done = subprocess.run(  # noqa: S603 - a fixed argument list, no shell
             argv,
             env=None if environment is None else dict(environment),
             cwd=folder,
@@ -32,13 +32,13 @@ def run_tool(*arguments: str | Path, environment: Mapping[str, str] | None = Non
     except (OSError, subprocess.TimeoutExpired) as error:
         raise NodeError(f"{argv[0]}: {error}") from error
     if done.returncode:
-        words = " ".join((done.stderr or done.stdout).split())[-400:]
-        raise NodeError(f"{' '.join(argv[:4])}: exit status {done.returncode}: {words}")
+        output = " ".join((done.stderr or done.stdout).split())[-400:]
+        raise NodeError(f"{' '.join(argv[:4])}: exit status {done.returncode}: {output}")
     return done.stdout
 
 
 def wait_for(condition: Callable[[], bool], *, seconds: float = 20, step_seconds: float = _STEP_SECONDS) -> bool:
-    """Ask every 10 ms until the condition holds; False when it never did within about so many seconds."""
+    """Check a condition every `step_seconds` until it holds; returns False if it does not within about `seconds`."""
     for _ in range(int(seconds / step_seconds)):
         if condition():
             return True
@@ -47,9 +47,9 @@ def wait_for(condition: Callable[[], bool], *, seconds: float = 20, step_seconds
 
 
 def start_time(pid: int) -> int | None:
-    """When the process started, in clock ticks since boot; with the pid it names a process for good.
+    """Return a process's start time in clock ticks since boot, which together with the pid identifies it.
 
-    `None`: there is no such, or nobody has asked yet how it ended.
+    `None` if the process does not exist or is a zombie.
     """
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
@@ -60,12 +60,12 @@ def start_time(pid: int) -> int | None:
 
 
 def process_ids() -> list[int]:
-    """Every process that this pid namespace can see."""
+    """Return the pids of all processes visible in this pid namespace."""
     return [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]  # noqa: PTH208 - names only
 
 
 def command_line(pid: int) -> list[str]:
-    """Give the arguments of a process; none for one that is gone."""
+    """Return the arguments of a process; empty if it has ended."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").rstrip("\0").split("\0")
     except OSError:

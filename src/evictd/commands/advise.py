@@ -1,0 +1,163 @@
+"""`evictd advise PATH...`: which thresholds and reservations would have been early enough and no earlier.
+
+Reads journals and captures: files, the folder of a node, or a folder with one folder or file for each node of a fleet. Nodes are
+read in parallel processes, or with `--dask` by the workers of an existing Dask cluster, which have to see the same paths.
+"""
+
+import argparse
+import importlib
+import importlib.util
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from evictd.advice import NodeEvidence, advise, node_evidence
+from evictd.codec.journal import encode_entry
+from evictd.codec.reading_record import RecordedCycle, decode_reading
+from evictd.commands.history import journal_files
+from evictd.commands.replay import read_lines
+from evictd.commands.source import add_plot_argument, check_plot, own_config, read_scenario
+from evictd.config.file import shown_path
+from evictd.core.model.state import State
+from evictd.core.units.duration import format_duration
+from evictd.errors import EvictdError, ExitCode, InputError
+from evictd.render.advice import advice_document, draw_advice, print_advice
+from evictd.render.console import make_console, progress
+from evictd.render.output import TABLE, add_output_argument, write_document
+from evictd.simulation import simulate
+
+Source = tuple[str, tuple[Path, ...]]
+"""A node's name and its files, oldest first."""
+_CAPTURES = {".yaml", ".yml", ".json"}
+_CHUNK = 4
+"""Nodes that a process is given at once."""
+_DASK_CHUNK = 25
+"""The most nodes in a task of Dask, whose scheduler needs about as long for a task as a worker for a node (10 ms)."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument(
+        "path", nargs="+", type=Path, metavar="PATH", help="journals and captures: files, or folders of nodes"
+    )
+    parser.add_argument(
+        "--cover", type=_percent, default=99, metavar="PERCENT",
+        help="the share of the nodes for which the advice is to be enough (default 99)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        metavar="N",
+        help="processes (default: one for each CPU)",
+    )
+    parser.add_argument("--dask", metavar="ADDRESS", help="an existing Dask cluster, such as tcp://10.0.0.1:8786")
+    add_plot_argument(parser)
+    add_output_argument(parser)
+
+
+def run(args: argparse.Namespace) -> ExitCode:
+    """Read every node, then write the advice."""
+    check_plot(args.plot)
+    sources = find_nodes(args.path)
+    found = _by_dask(args.dask, sources) if args.dask is not None else _by_processes(args.jobs, sources)
+    nodes = sorted(progress(found, len(sources), sys.stderr), key=lambda each: each.node)
+    advice = advise(nodes, args.cover)
+    if not advice.readings and advice.problems:
+        raise InputError(next(problem for node in nodes for problem in node.problems))
+    if args.plot is not None:
+        draw_advice(advice, args.plot)
+    if args.output == TABLE:
+        print_advice(advice, make_console(sys.stdout))
+    else:
+        write_document(advice_document(advice), args.output, sys.stdout)
+    return ExitCode.DONE
+
+
+def _percent(text: str) -> int:
+    if text not in map(str, range(1, 101)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a percentage from 1 to 100")
+    return int(text)
+
+
+def find_nodes(paths: Iterable[Path]) -> list[Source]:
+    """Find the nodes below the paths; raises `InputError` where there are none."""
+    sources: list[Source] = []
+    for path in paths:
+        if not path.is_dir():
+            sources.append((path.stem, (path,)))
+            continue
+        for folder, folders, files in os.walk(path):
+            folders.sort()
+            here = Path(folder)
+            journal = tuple(journal_files(here)) if any(name.startswith("journal.") for name in files) else ()
+            if journal:
+                sources.append((str(here.relative_to(path)) if here != path else here.name, journal))
+            others = (here / name for name in sorted(files))
+            others = (each for each in others if each not in journal and each.suffix in {".jsonl", *_CAPTURES})
+            sources += [(str(each.relative_to(path).with_suffix("")), (each,)) for each in others]
+    if not sources:
+        raise InputError(f"{shown_path(next(iter(paths)))}: there is no journal and no capture below it")
+    return sources
+
+
+def _by_processes(asked: int | None, sources: Sequence[Source]) -> Iterator[NodeEvidence]:
+    jobs = len(os.sched_getaffinity(0)) if asked is None else asked
+    if jobs <= 1 or len(sources) == 1:
+        yield from map(evidence_of, sources)
+        return
+    with ProcessPoolExecutor(min(jobs, len(sources))) as pool:
+        yield from pool.map(evidence_of, sources, chunksize=_CHUNK)
+
+
+def _by_dask(address: str, sources: Sequence[Source]) -> Iterator[NodeEvidence]:
+    if importlib.util.find_spec("distributed") is None:
+        raise InputError("--dask: it is not installed; it comes with the extra `fleet`: pip install 'evictd[fleet]'")
+    distributed: Any = importlib.import_module("distributed")  # the optional extra
+    try:
+        client = distributed.Client(address, timeout=30)
+    except (OSError, ValueError) as error:
+        raise InputError(f"--dask: {address}: {error}") from error
+    with client:
+        absolute = [(name, tuple(path.absolute() for path in files)) for name, files in sources]
+        threads = sum(client.nthreads().values())
+        size = max(1, min(_DASK_CHUNK, len(absolute) // max(1, 4 * threads)))
+        tasks = [absolute[first : first + size] for first in range(0, len(absolute), size)]
+        futures = client.map(_evidence_of_each, tasks, pure=False)
+        for _, found in distributed.as_completed(futures, with_results=True):
+            yield from found
+
+
+def _evidence_of_each(sources: Sequence[Source]) -> list[NodeEvidence]:
+    return [evidence_of(source) for source in sources]
+
+
+def evidence_of(source: Source) -> NodeEvidence:
+    """Read one node; what cannot be read is a problem of the node, so that the others are read all the same."""
+    name, files = source
+    try:
+        if files[0].suffix in _CAPTURES:
+            return node_evidence(name, list(_readings_of_capture(files[0])))
+        readings, problems = read_lines(files, decode_reading)
+    except EvictdError as error:
+        return NodeEvidence(node=name, problems=(str(error),))
+    return node_evidence(name, readings, problems)
+
+
+def _readings_of_capture(path: Path) -> Iterator[RecordedCycle]:
+    """Decide a capture by its own configuration, and read what the journal of it would be."""
+    scenario = read_scenario(path)
+    config, state = own_config(scenario), State()
+    for cycle in simulate(scenario, config):
+        for turn in cycle.turns:
+            line = encode_entry(
+                now=cycle.at,
+                wall=format_duration(cycle.at),
+                state=state,
+                observation=turn.observation,
+                config=config,
+                step=turn.step,
+            )
+            yield decode_reading(line)

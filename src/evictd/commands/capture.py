@@ -1,0 +1,274 @@
+"""`evictd capture`: records this node as a scenario file.
+
+Looks at the node once, or every so often for a while, and writes what it saw in the form that `simulate` and `explain` read.
+With `--from-journal` it makes a scenario of a daemon's journal instead. It changes nothing on the node.
+"""
+
+import argparse
+import json
+import sys
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from evictd.codec.config.eviction_config import encode_preferences
+from evictd.codec.scenario import (
+    BudgetAnswer,
+    MeasurementAges,
+    Scenario,
+    ScenarioStep,
+    Summary,
+    encode_scenario,
+)
+from evictd.commands.explain import settings_for_node
+from evictd.commands.replay import read_journals
+from evictd.commands.source import add_policy_argument
+from evictd.config.file import dump_yaml
+from evictd.config.flags import add_arguments as add_config_flags
+from evictd.core.model.config import EvictionConfig
+from evictd.core.model.observation import EvictionAnswerKind, Filesystems, Observation
+from evictd.core.model.pod import Pod
+from evictd.core.model.signal import OWN_SIGNALS, STALLS, Signal
+from evictd.core.model.threshold import Origin, Threshold, ThresholdValue
+from evictd.core.units.duration import SECOND, format_duration, parse_duration
+from evictd.core.units.percentage import parse_percentage
+from evictd.errors import ExitCode, InputError, InvalidValueError
+from evictd.observe.live import LiveNode
+from evictd.render.text import clean
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapturedReading:
+    """One reading on its way into a scenario; `after` is what was seen once node-level reclaim had run."""
+
+    now: int
+    observation: Observation
+    after: Observation | None = None
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument(
+        "-o", "--out", type=Path, metavar="FILE", help="where to write it: .json or .yaml; default: stdout"
+    )
+    parser.add_argument(
+        "--for", dest="length", metavar="DURATION", default="0s", help="go on for so long (default: once)"
+    )
+    parser.add_argument("--every", metavar="DURATION", default="10s", help="time between two looks (default: 10s)")
+    parser.add_argument("--from-journal", nargs="+", type=Path, metavar="JOURNAL", help="make it of a daemon's journal")
+    add_policy_argument(parser)
+    add_config_flags(parser)
+
+
+def run(args: argparse.Namespace) -> ExitCode:
+    """Capture, and write the scenario."""
+    if args.from_journal:
+        scenario = scenario_of_journal(args.from_journal)
+    else:
+        length, every = _duration("--for", args.length), _duration("--every", args.every)
+        settings = settings_for_node(args)
+        with LiveNode(settings) as node:
+            readings = tuple(_looks(node, length, max(every, SECOND // 10)))
+        name = settings.cluster.node_name or "captured"
+        scenario = scenario_of(name, settings.eviction, readings)
+    _write(encode_scenario(scenario), args.out)
+    return ExitCode.DONE
+
+
+def _duration(flag: str, text: str) -> int:
+    try:
+        value = parse_duration(text)
+    except InvalidValueError as error:
+        raise InputError(f"{flag}: {text}: {error}; a duration looks like 10s or 1m30s") from error
+    if value < 0:
+        raise InputError(f"{flag}: {text}: is negative; give 0s or more")
+    return value
+
+
+def _looks(node: LiveNode, length: int, every: int) -> Iterator[CapturedReading]:
+    """Look until the time is over; Ctrl-C ends it early, with what there is."""
+    start = node.now()
+    nothing_to_wait_for = threading.Event()
+    while True:
+        look = node.read()
+        yield CapturedReading(now=look.now, observation=look.observation)
+        left = min(look.now + every, start + length) - node.now()
+        if start + length <= look.now:
+            return
+        try:
+            nothing_to_wait_for.wait(max(left, 0) / SECOND)
+        except KeyboardInterrupt:
+            return
+
+
+# --- making the scenario ----------------------------------------------------------------------------------------------
+
+
+def scenario_of(name: str, config: EvictionConfig, readings: Sequence[CapturedReading]) -> Scenario:
+    """Make a scenario: times from the first reading on, every pod once, and in each step who was not there."""
+    pods: dict[str, Pod] = {}
+    for pod in (pod for reading in readings for pod in reading.observation.pods):
+        if pod.uid not in pods or not pod.terminal:  # a victim on its way out was a candidate before
+            pods[pod.uid] = pod
+    kubelet, evictd = config_fields(config)
+    layouts = [reading.observation.filesystems for reading in readings]
+    known = next((layout for layout in reversed(layouts) if layout.dedicated_image_fs is not None), Filesystems())
+    return Scenario(
+        name=name,
+        config=kubelet,
+        evictd=evictd,
+        filesystems=known,
+        pods=tuple(pods.values()),
+        steps=tuple(
+            ScenarioStep(
+                at=reading.now - readings[0].now,
+                summary=_summary(reading.observation),
+                summary_after_reclaim=None if reading.after is None else _summary(reading.after),
+                absent=frozenset(pods.keys() - {pod.uid for pod in reading.observation.pods}),
+                ages=_ages(reading),
+                refusals=_refusals(reading.observation),
+            )
+            for reading in readings
+        ),
+    )
+
+
+def _summary(observation: Observation) -> Summary | None:
+    return None if observation.node is None else (observation.node, observation.pod_stats)
+
+
+def _ages(reading: CapturedReading) -> dict[str, MeasurementAges]:
+    """Give the ages of the pods' statistics; pods that were measured at the time of the reading are left out."""
+
+    def age(measured_at: int | None) -> int | None:
+        return None if measured_at is None else max(0, reading.now - measured_at)
+
+    found = {
+        uid: MeasurementAges(stats=age(stats.time), walk=age(stats.disk_time), layers=age(stats.layers_time))
+        for uid, stats in reading.observation.pod_stats.items()
+    }
+    return {uid: ages for uid, ages in found.items() if ages != MeasurementAges()}
+
+
+def _refusals(observation: Observation) -> tuple[BudgetAnswer, ...]:
+    refused = (each for each in observation.outcomes.answers if each.kind is EvictionAnswerKind.REFUSED)
+    return tuple(BudgetAnswer(uid=each.uid, retry_after=each.retry_after, message=each.detail) for each in refused)
+
+
+def scenario_of_journal(paths: Sequence[Path]) -> Scenario:
+    """Make a scenario of the entries of one boot, the last one in the files; raises `InputError`."""
+    entries, problems = read_journals(paths)
+    for problem in problems:
+        sys.stderr.write(f"evictd: {clean(problem)}; skipped\n")
+    if not entries:
+        raise InputError(f"{paths[0]}: there is no journal entry in it")
+    boot = max((i for i in range(1, len(entries)) if entries[i].now < entries[i - 1].now), default=0)
+    entries = entries[boot:]
+    readings: list[CapturedReading] = []
+    for entry in entries:
+        if entry.observation.outcomes.reclaimed is not None and readings and readings[-1].after is None:
+            # The second half of a step of which the first one asked for a reclaim.
+            readings[-1] = CapturedReading(
+                now=readings[-1].now, observation=readings[-1].observation, after=entry.observation
+            )
+        else:
+            readings.append(CapturedReading(now=entry.now, observation=entry.observation))
+    scenario = scenario_of(paths[-1].stem, entries[-1].config, readings)
+    # The active pods are recorded, whatever was decided: a dry run evicts none.
+    return replace(scenario, evicted_pods_stay_active=True)
+
+
+# --- the configuration, written back ----------------------------------------------------------------------------------
+
+
+def config_fields(config: EvictionConfig) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Write what the core obeys as fields of KubeletConfiguration and EvictdConfiguration."""
+    stalls = [threshold for threshold in config.thresholds if threshold.signal in STALLS]
+    own = [each for each in config.thresholds if each.origin is not Origin.DERIVED and each.signal not in OWN_SIGNALS]
+    hard, soft = _maps(own)
+    copied = any(t.signal is Signal.ALLOCATABLE_MEMORY_AVAILABLE for t in config.thresholds if t not in own)
+    kubelet = {
+        "evictionHard": _values(hard),
+        "evictionSoft": _values(soft),
+        "evictionSoftGracePeriod": {t.signal.value: format_duration(t.grace_period) for t in soft},
+        "evictionMinimumReclaim": {
+            t.signal.value: exact_value_text(t.min_reclaim) for t in own if t.min_reclaim is not None
+        },
+        "evictionMaxPodGracePeriod": config.max_pod_grace_period_seconds,
+        "evictionPressureTransitionPeriod": format_duration(config.pressure_transition_period),
+        "enforceNodeAllocatable": ["pods"] if copied else ["none"],
+        "localStorageCapacityIsolation": config.local_storage_capacity_isolation,
+    }
+    evictd = {
+        "decisionPolicy": config.policy.value,
+        "housekeepingInterval": format_duration(config.monitoring_period),
+        "memory": {"lead": config.memory_lead.value},
+        "pressure": [_pressure_fields(threshold) for threshold in stalls],
+        "swap": [_swap_fields(each) for each in config.thresholds if each.signal is Signal.SWAP_AVAILABLE],
+        "reclaim": {"containers": config.reclaim_containers, "images": config.reclaim_images.value},
+        "ranking": encode_preferences(config.preferences),
+    }
+    return kubelet, evictd
+
+
+def _pressure_fields(threshold: Threshold) -> dict[str, Any]:
+    stall = STALLS[threshold.signal]
+    return {
+        "resource": stall.resource.value,
+        "type": stall.type.value,
+        "average": f"{stall.average}s",
+        "above": threshold.bound[1:],
+        **_duration_fields(threshold),
+        "scope": stall.scope.value,
+    }
+
+
+def _swap_fields(threshold: Threshold) -> dict[str, Any]:
+    return {"available": exact_value_text(threshold.value), **_duration_fields(threshold)}
+
+
+def _duration_fields(threshold: Threshold) -> dict[str, Any]:
+    return {"for": format_duration(threshold.grace_period), "hard": threshold.hard_after_grace}
+
+
+def _maps(thresholds: Iterable[Threshold]) -> tuple[list[Threshold], list[Threshold]]:
+    """Part the thresholds into the map of the hard and the map of the soft ones, in which order they were made.
+
+    A soft threshold with a grace period of zero acts as a hard one; it is recognised by its place in the order.
+    """
+    hard: dict[Signal, Threshold] = {}
+    soft: list[Threshold] = []
+    for threshold in thresholds:
+        if soft or not threshold.hard or threshold.signal in hard:
+            soft.append(threshold)
+        else:
+            hard[threshold.signal] = threshold
+    return list(hard.values()), soft
+
+
+def _values(thresholds: Iterable[Threshold]) -> dict[str, str]:
+    return {threshold.signal.value: exact_value_text(threshold.value) for threshold in thresholds}
+
+
+def exact_value_text(value: ThresholdValue) -> str:
+    """Write a value so that it is read back to the last bit: percentages are held in single precision."""
+    if value.quantity is not None:
+        return str(value.quantity)
+    texts = (f"{Decimal(f'{value.fraction * 100:.{digits}g}'):f}%" for digits in range(1, 18))
+    return next((text for text in texts if parse_percentage(text) == value.fraction), f"{value.fraction * 100!r}%")
+
+
+def _write(document: Mapping[str, Any], out: Path | None) -> None:
+    text = (
+        dump_yaml(document) if out is not None and out.suffix in {".yaml", ".yml"} else json.dumps(document, indent=1)
+    )
+    try:
+        if out is None:
+            sys.stdout.write(text.rstrip("\n") + "\n")
+        else:
+            out.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"--out: {out}: {error.strerror or error}") from error

@@ -1,0 +1,149 @@
+"""`evictd check FILE`: validates a configuration and shows its thresholds on this node.
+
+Validates as the daemon does at start, shows the effective thresholds with amounts, with what is available now and with their
+origin, and lints them. It needs no running daemon, runtime or cluster; what cannot be read of the node is left out.
+"""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from evictd.config.file import load
+from evictd.config.flags import add_arguments as add_config_flags
+from evictd.config.flags import from_args
+from evictd.config.lint import lint, without_effect
+from evictd.config.lint_model import Severity, Surroundings
+from evictd.config.settings import Settings
+from evictd.core.eviction.containerfs import add_container_fs_thresholds
+from evictd.core.model.config import MemoryFormula
+from evictd.core.model.observation import Filesystems
+from evictd.core.model.signal import Filesystem, Signal
+from evictd.core.model.threshold import Operator, Threshold
+from evictd.core.units.quantity import Quantity, parse_quantity
+from evictd.errors import ExitCode, InputError, InvalidValueError, NodeError
+from evictd.observe.node_capacity import (
+    below,
+    container_fs_capacities,
+    dedicated_image_fs,
+    read_available,
+    read_capacities,
+    read_low_watermark,
+    read_unallocatable,
+    read_unusable_pids,
+)
+from evictd.render.check_report import CheckReport, write_report
+from evictd.render.output import add_output_argument
+
+_KUBELET_CONFIG = Path("/var/lib/kubelet/config.yaml")
+_OVERRIDES: Mapping[str, tuple[Signal, ...]] = {
+    "memory-capacity": (Signal.MEMORY_AVAILABLE, Signal.ALLOCATABLE_MEMORY_AVAILABLE),
+    "nodefs-capacity": (Signal.NODEFS_AVAILABLE,),
+    "nodefs-inodes": (Signal.NODEFS_INODES_FREE,),
+    "imagefs-capacity": (Signal.IMAGEFS_AVAILABLE,),
+    "imagefs-inodes": (Signal.IMAGEFS_INODES_FREE,),
+    "pid-capacity": (Signal.PID_AVAILABLE,),
+}
+_LAYOUTS: Mapping[str, Filesystems] = {
+    "single": Filesystems(),
+    "dedicated": Filesystems(dedicated_image_fs=True),
+    "split": Filesystems(dedicated_image_fs=True, split_container_fs=True),
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.usage = "%(prog)s [options] FILE"
+    parser.add_argument(
+        "file", nargs="?", type=Path, metavar="FILE", help="the configuration (or --config); - is standard input"
+    )
+    add_output_argument(parser)
+    parser.add_argument("--kubelet-config", type=Path, metavar="PATH", help="the kubelet's own file, or its configz")
+    parser.add_argument("--root", type=Path, default=Path("/"), metavar="PATH", help="where the node's / is mounted")
+    parser.add_argument("--layout", choices=list(_LAYOUTS), help="how images and layers lie; default: as on this node")
+    for name in _OVERRIDES:
+        parser.add_argument(f"--{name}", metavar="N", help=f"assume this {name.replace('-', ' ')}")
+    add_config_flags(parser)
+
+
+def run(args: argparse.Namespace) -> ExitCode:
+    """Check and print; exit with `NO` for a finding that is an error, not for warnings."""
+    overrides = _overrides(args)
+    if not args.root.is_dir():
+        raise NodeError(f"--root {args.root}: is no directory; give the one that the node's / is mounted on")
+    settings = load(args.file or (Path(args.config) if args.config else None), from_args(args))
+    report = check(settings, args.root, overrides, layout=args.layout, kubelet_config=args.kubelet_config)
+    write_report(report, args.output)
+    return ExitCode.NO if any(one.severity is Severity.ERROR for one in report.findings) else ExitCode.DONE
+
+
+def check(
+    settings: Settings,
+    root: Path = Path("/"),
+    overrides: Mapping[Signal, Quantity] | None = None,
+    *,
+    layout: str | None = None,
+    kubelet_config: Path | None = None,
+) -> CheckReport:
+    """Put thresholds, amounts and findings together for the node below `root`."""
+    filesystems = _LAYOUTS[layout] if layout else Filesystems(dedicated_image_fs=dedicated_image_fs(settings, root))
+    capacities = {**read_capacities(settings, root), **(overrides or {})}
+    thresholds = _effective(settings.eviction.thresholds, filesystems)
+    available = read_available(settings, root)
+    available = {signal: left for signal, left in available.items() if signal not in (overrides or {})}
+    capacities |= container_fs_capacities(capacities, filesystems)
+    available |= container_fs_capacities(available, filesystems)
+    surroundings = Surroundings(
+        capacities=capacities,
+        available=available,
+        filesystems=[Filesystem.NODEFS, *([Filesystem.IMAGEFS] if filesystems.dedicated_image_fs else [])],
+        low_watermark_bytes=read_low_watermark(root),
+        unallocatable_bytes=_unallocatable(settings, root, overrides or {}),
+        unusable_pids=None if Signal.PID_AVAILABLE in (overrides or {}) else read_unusable_pids(root),
+        kubelet=_kubelet_thresholds(settings, root, kubelet_config),
+    )
+    return CheckReport(
+        source=settings.source,
+        thresholds=thresholds,
+        capacities=capacities,
+        available=available,
+        warnings=(*settings.warnings, *without_effect(settings.without_effect)),
+        findings=lint(thresholds, surroundings),
+    )
+
+
+def _unallocatable(settings: Settings, root: Path, overrides: Mapping[Signal, Quantity]) -> int | None:
+    """Give what the kubelet's formula counts as available although no process can have it; another machine's is not known."""
+    if settings.memory_formula is not MemoryFormula.WORKING_SET or Signal.MEMORY_AVAILABLE in overrides:
+        return None
+    return read_unallocatable(root)
+
+
+def _effective(thresholds: tuple[Threshold, ...], filesystems: Filesystems) -> tuple[Threshold, ...]:
+    """Add what is derived for containerfs; an entry without a source is inert and not shown."""
+    derived = add_container_fs_thresholds(thresholds, filesystems)
+    return tuple(threshold for threshold in derived if threshold.operator is Operator.LESS_THAN)
+
+
+def _kubelet_thresholds(settings: Settings, root: Path, given: Path | None) -> Sequence[Threshold] | None:
+    """Give the thresholds of the kubelet on this node, unless its file is the very one that is checked."""
+    path = given or below(root, _KUBELET_CONFIG)
+    if given is None and (
+        not path.is_file() or (settings.source and settings.source.exists() and path.samefile(settings.source))
+    ):
+        return None
+    return load(path).eviction.thresholds
+
+
+def _overrides(args: argparse.Namespace) -> dict[Signal, Quantity]:
+    found, problems = {}, []
+    for name, signals in _OVERRIDES.items():
+        text = getattr(args, name.replace("-", "_"))
+        if text is None:
+            continue
+        try:
+            found.update(dict.fromkeys(signals, parse_quantity(text)))
+        except InvalidValueError as error:
+            problems.append(f"--{name}: {text}: {error}; give an amount such as 16Gi")
+    if problems:
+        raise InputError(tuple(problems))
+    return found

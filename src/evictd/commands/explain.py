@@ -1,0 +1,107 @@
+"""`evictd explain [FILE]`: shows which pod would be evicted next for each signal, and why.
+
+Without a file it reads this machine: each signal with its source, value, threshold and distance, and the pods in the order of
+eviction. With a scenario file it does so for its last step, or the one at `--at`. It changes nothing.
+"""
+
+import argparse
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from evictd.codec.config.kubelet_config import eviction_config
+from evictd.commands.source import add_policy_argument, read_scenario, scenario_config
+from evictd.config.file import load
+from evictd.config.flags import add_arguments as add_config_flags
+from evictd.config.flags import from_args
+from evictd.config.settings import Settings
+from evictd.core.eviction.synchronize import synchronize
+from evictd.core.model.config import Policy
+from evictd.core.model.state import State
+from evictd.core.units.duration import parse_duration
+from evictd.errors import ExitCode, InputError, InvalidValueError
+from evictd.observe.live import LiveNode
+from evictd.render.console import make_console
+from evictd.render.documents import TOP_ROWS
+from evictd.render.explanation import Explanation, explanation, explanation_document
+from evictd.render.output import TABLE, add_output_argument, write_document
+from evictd.render.tables import TableView, print_explanation
+from evictd.render.text import duration_text
+from evictd.simulation import simulate
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument(
+        "file",
+        nargs="?",
+        type=Path,
+        metavar="FILE",
+        help="a scenario, - for standard input; without one, this node",
+    )
+    parser.add_argument(
+        "--at", metavar="DURATION", help="the step of the scenario at this time (default: the last one)"
+    )
+    parser.add_argument("--all", action="store_true", help="every pod, not only the first ones")
+    add_policy_argument(parser)
+    add_output_argument(parser)
+    add_config_flags(parser)
+
+
+def run(args: argparse.Namespace) -> ExitCode:
+    """Read once, rank for every signal, and show it."""
+    explained = this_machine(settings_for_node(args)) if args.file is None else _scenario(args)
+    if args.output == TABLE:
+        print_explanation(explained, TableView(config=explained.config, everything=args.all), make_console(sys.stdout))
+    else:
+        document = explanation_document(explained, rows=None if args.all else TOP_ROWS)
+        write_document(document, args.output, sys.stdout)
+    return ExitCode.DONE
+
+
+def settings_for_node(args: argparse.Namespace) -> Settings:
+    """Read the configuration; with none at all, take the thresholds that the kubelet has by default."""
+    settings = load(Path(args.config) if args.config else None, from_args(args))
+    eviction = settings.eviction
+    if not eviction.thresholds and not args.config:
+        default = eviction_config({}, policy=eviction.policy, default_hard=True)
+        eviction = replace(eviction, thresholds=default.thresholds)
+    if args.policy is not None:
+        eviction = replace(eviction, policy=Policy(args.policy))
+    return replace(settings, eviction=eviction)
+
+
+def this_machine(settings: Settings) -> Explanation:
+    """Look at this machine once."""
+    with LiveNode(settings) as node:
+        look = node.read()
+    step = synchronize(State(), look.observation, settings.eviction, look.now)
+    state = replace(step.state, in_flight=())  # one reading performs nothing, so no pod is being evicted
+    title = f"this machine{f' ({settings.cluster.node_name})' if settings.cluster.node_name else ''}"
+    return explanation(
+        title,
+        settings.eviction,
+        look.observation,
+        state,
+        step.findings,
+        now=look.now,
+        sources=look.sources,
+        oom_scores=look.oom_scores,
+        memory_qos=look.memory_qos,
+    )
+
+
+def _scenario(args: argparse.Namespace) -> Explanation:
+    scenario = read_scenario(args.file)
+    config = scenario_config(scenario, args.file, args)
+    cycles = tuple(simulate(scenario, config))
+    cycle = cycles[-1]
+    if args.at is not None:
+        try:
+            at = parse_duration(args.at)
+        except InvalidValueError as error:
+            raise InputError(f"--at: {args.at}: {error}; a duration looks like 90s or 1m30s") from error
+        cycle = next((one for one in reversed(cycles) if one.at <= at), cycles[0])
+    turn = cycle.turns[-1]
+    title = f"{scenario.name or args.file.stem} at {duration_text(cycle.at)}"
+    return explanation(title, config, turn.observation, cycle.state, turn.step.findings, now=cycle.at)

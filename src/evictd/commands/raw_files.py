@@ -1,0 +1,109 @@
+"""Makes a scenario of what people have: `kubectl get pods -o json`, and the kubelet's `/stats/summary`, once or several in time.
+
+    kubectl get pods --all-namespaces --field-selector spec.nodeName=NODE -o json > pods.json
+    kubectl get --raw /api/v1/nodes/NODE/proxy/stats/summary > summary.json
+
+The files are read as a scenario's parts are, so every fault is named. A filesystem with another capacity than nodefs counts as a
+filesystem of its own; the summary does not name devices.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from evictd.codec.scenario import Scenario, decode_scenario
+from evictd.codec.times import parse_time
+from evictd.commands.prometheus_files import prometheus_summaries
+from evictd.commands.source import MAX_BYTES, MAX_VALUES
+from evictd.config.file import read_documents, shown_path
+from evictd.core.units.duration import SECOND, format_duration
+from evictd.errors import InputError, InvalidValueError
+
+Plain = Mapping[str, Any]
+
+_SPACING = 10 * SECOND
+"""Between two summaries that have no time: the kubelet's housekeeping interval."""
+
+
+def raw_scenario(pods: Path, summaries: Sequence[Path]) -> Scenario:
+    """Read a list of pods and summaries of one node; raises `InputError`."""
+    listed = _pods(_document(pods, "a list of pods"), pods)
+    read = [(path, _document(path, "a stats summary")) for path in summaries]
+    for path, document in read:
+        if not isinstance(document.get("node"), Mapping):
+            raise InputError(f"{shown_path(path)}: has no `node`; it is no answer of the kubelet's /stats/summary")
+    return _scenario(pods, listed, [document for _, document in read])
+
+
+def prometheus_scenario(pods: Path, queries: Sequence[Path]) -> Scenario:
+    """Read a list of pods and answers of Prometheus; raises `InputError`."""
+    listed = _pods(_document(pods, "a list of pods"), pods)
+    documents = [_document(path, "an answer of Prometheus") for path in queries]
+    return _scenario(pods, listed, prometheus_summaries(documents, listed, shown_path(queries[0])))
+
+
+def _scenario(pods: Path, listed: list[Any], summaries: Sequence[Plain]) -> Scenario:
+    node = summaries[0]["node"]
+    times = [time for each in summaries if (time := _time(each)) is not None]
+    scenario = decode_scenario(
+        {
+            "name": str(node.get("nodeName") or pods.stem),
+            "filesystems": _filesystems(node),
+            "pods": listed,
+            "steps": _steps(summaries, times),
+        }
+    )
+    return replace(scenario, begin=min(times) if len(times) == len(summaries) else None)
+
+
+def _document(path: Path, what: str) -> dict[str, Any]:
+    documents = read_documents(path, max_bytes=MAX_BYTES, max_values=MAX_VALUES)
+    if len(documents) != 1 or not isinstance(documents[0], dict):
+        raise InputError(f"{shown_path(path)}: is not {what}")
+    return documents[0]
+
+
+def _pods(document: Plain, path: Path) -> list[Any]:
+    items = document.get("items", [document] if document.get("kind") == "Pod" else None)
+    if not isinstance(items, list):
+        raise InputError(f"{shown_path(path)}: has no `items`; give the output of `kubectl get pods -o json`")
+    return items
+
+
+def _steps(documents: Sequence[Plain], times: Sequence[int]) -> list[Plain]:
+    """Order the summaries by their times, counted from the first one; evenly where one has no time."""
+    if len(times) < len(documents):
+        return [
+            {"at": format_duration(number * _SPACING), "summary": document} for number, document in enumerate(documents)
+        ]
+    first = min(times)
+    ordered = sorted(zip(times, range(len(documents)), strict=True))
+    return [{"at": format_duration(time - first), "summary": documents[number]} for time, number in ordered]
+
+
+def _time(document: Plain) -> int | None:
+    node = document["node"]
+    for part in ("memory", "fs", "cpu"):
+        text = node[part].get("time") if isinstance(node.get(part), Mapping) else None
+        if isinstance(text, str):
+            try:
+                return parse_time(text)
+            except InvalidValueError as error:
+                raise InputError(f"node.{part}.time: {error}") from error
+    return None
+
+
+def _filesystems(node: Plain) -> Plain:
+    runtime = node.get("runtime")
+    runtime = runtime if isinstance(runtime, Mapping) else {}
+    nodefs, image = _capacity(node.get("fs")), _capacity(runtime.get("imageFs"))
+    container = _capacity(runtime.get("containerFs"))
+    return {
+        "dedicatedImageFs": image is not None and image != nodefs,
+        "splitContainerFs": container is not None and image is not None and container != image,
+    }
+
+
+def _capacity(fs: object) -> object:
+    return fs.get("capacityBytes") if isinstance(fs, Mapping) else None

@@ -1,0 +1,109 @@
+"""Arguments that several commands share, and the scenarios and configurations that they name.
+
+Scenario files are JSON or YAML, read with the bounds of `config.file`. The configuration is the scenario's own unless `--config`
+gives another one; `--policy` overrides either's.
+"""
+
+import argparse
+import importlib.util
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from evictd.codec.config.evictd_config import decode_evictd, validate_evictd
+from evictd.codec.config.kubelet_config import eviction_config
+from evictd.codec.journal import KIND
+from evictd.codec.scenario import Scenario, decode_scenario
+from evictd.config.build import with_options
+from evictd.config.file import documents_of, load, read_text, shown_path
+from evictd.core.model.config import EvictionConfig, Policy
+from evictd.errors import InputError
+
+MAX_BYTES = 32 << 20
+MAX_VALUES = 2_000_000
+_HEAD = 200
+"""Characters at the begin of a file in which a journal says that it is one."""
+
+_PODS, _CHECK = "give it to `evictd simulate --pods`", "`evictd check` reads it, and --config decides by it"
+_REMEDIES: Mapping[object, str] = {
+    "List": _PODS, "PodList": _PODS, "Pod": _PODS, "KubeletConfiguration": _CHECK, "EvictdConfiguration": _CHECK,
+}  # fmt: skip
+"""What else a command does with a file of this kind."""
+
+
+def add_config_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add `--policy` and `--config`."""
+    add_policy_argument(parser)
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help="decide by this configuration instead of the file's"
+    )
+
+
+def add_policy_argument(parser: argparse.ArgumentParser) -> None:
+    """Add `--policy`."""
+    parser.add_argument("--policy", choices=[policy.value for policy in Policy], help="decide by this policy")
+
+
+def add_plot_argument(parser: argparse.ArgumentParser) -> None:
+    """Add `--plot`."""
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw a picture: FILE.svg or FILE.png")
+
+
+def check_plot(path: Path | None) -> None:
+    """Refuse, before any work is done, a picture that could not be drawn; raises `InputError`."""
+    if path is None:
+        return
+    if path.suffix not in {".svg", ".png"}:
+        raise InputError(f"--plot: {path}: is no picture that can be drawn; give FILE.svg or FILE.png")
+    if importlib.util.find_spec("matplotlib") is None:
+        raise InputError(
+            "--plot: matplotlib is not installed; it comes with the extra `plot`: pip install 'evictd[plot]'"
+        )
+
+
+def read_scenario(path: Path) -> Scenario:
+    """Read one scenario; raises `InputError` with every fault, each with the file and the path in it."""
+    text = read_text(path, max_bytes=MAX_BYTES)
+    if KIND in text[:_HEAD]:
+        raise InputError(
+            f"{shown_path(path)}: is a journal, no scenario; `evictd replay` decides it again, and `evictd capture "
+            "--from-journal` makes a scenario of it"
+        )
+    documents = documents_of(text, path, max_values=MAX_VALUES)
+    kind = documents[0].get("kind") if documents and isinstance(documents[0], Mapping) else None
+    if isinstance(kind, str) and kind in _REMEDIES:
+        raise InputError(f"{shown_path(path)}: kind: {kind}: not a scenario; {_REMEDIES[kind]}")
+    if len(documents) != 1 or not isinstance(documents[0], Mapping):
+        raise InputError(f"{shown_path(path)}: is no scenario; a file holds one, a map with `steps`")
+    try:
+        return decode_scenario(documents[0])
+    except InputError as error:
+        raise _in_file(path, error) from error
+
+
+def scenario_config(scenario: Scenario, path: Path, args: argparse.Namespace) -> EvictionConfig:
+    """Make the configuration of the decisions; raises `InputError`."""
+    policy = None if args.policy is None else Policy(args.policy)
+    if args.config is not None:
+        config = load(Path(args.config)).eviction
+        return config if policy is None else replace(config, policy=policy)
+    try:
+        return own_config(scenario, policy)
+    except InputError as error:
+        raise _in_file(path, error) from error
+
+
+def own_config(scenario: Scenario, policy: Policy | None = None) -> EvictionConfig:
+    """Make the scenario's own configuration, under another policy if one is given; raises `InputError`."""
+    options, problems = decode_evictd(scenario.evictd)
+    if problems := [*problems, *validate_evictd(options)]:
+        raise InputError(tuple(f"evictd.{problem}" for problem in problems))
+    try:
+        eviction = eviction_config(scenario.config, policy=policy or options.decision_policy, default_hard=True)
+    except InputError as error:
+        raise InputError(tuple(f"config.{problem}" for problem in error.problems)) from error
+    return with_options(eviction, options)
+
+
+def _in_file(path: Path, error: InputError) -> InputError:
+    return InputError(tuple(f"{shown_path(path)}: {problem}" for problem in error.problems))

@@ -1,0 +1,77 @@
+"""`evictd why NAMESPACE/POD`: shows what happened to a pod, or why it stays, and what would have to change.
+
+Reads the journal of this node's daemon and asks the running daemon for the order of eviction. Either alone is enough. The exit
+status is 1 if nothing is known of the pod.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from evictd.commands.history import add_directory_argument, journal_files, read_history
+from evictd.commands.status import DEFAULT_ADDRESS, fetch, understood
+from evictd.errors import ExitCode, InputError, NodeError
+from evictd.render.console import make_console, print_line
+from evictd.render.history import HistoryEvent, history_document
+from evictd.render.output import TABLE, add_output_argument, write_document
+from evictd.render.text import clean
+from evictd.render.why import PodWhy, why_document, why_lines
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("pod", metavar="NAMESPACE/POD", help="the pod")
+    parser.add_argument(
+        "--journal", nargs="+", type=Path, metavar="JOURNAL", help="journal files, oldest first; default: this node's"
+    )
+    add_directory_argument(parser)
+    parser.add_argument(
+        "--address", default=DEFAULT_ADDRESS, help="where the daemon listens (its listenAddress; default %(default)s)"
+    )
+    add_output_argument(parser)
+
+
+def run(args: argparse.Namespace) -> ExitCode:
+    """Ask the journal and the daemon, and show what they say."""
+    if "/" not in args.pod:
+        raise InputError(f"{args.pod}: is no pod; give NAMESPACE/POD")
+    why = _ask(args)
+    with understood(args.address):
+        _show(why, args.output)
+        return ExitCode.DONE if why.known else ExitCode.NO
+
+
+def _show(why: PodWhy, form: str) -> None:
+    if form == TABLE:
+        console = make_console(sys.stdout)
+        console.print(why.pod, style="bold")
+        for line in why_lines(why):
+            text = line.lstrip()
+            print_line(console, "  " + " " * (len(line) - len(text)), text)
+    else:
+        events = history_document(why.events, ())["events"]
+        write_document(why_document(why, events), form, sys.stdout)
+
+
+def _ask(args: argparse.Namespace) -> PodWhy:
+    """Ask both; raises the daemon's error if there is no journal either."""
+    pod = clean(args.pod)
+    events = _events(args)
+    mine = tuple(event for event in events or () if event.pod == pod)
+    try:
+        explained, status = fetch(args.address, "/explainz"), fetch(args.address)
+    except NodeError:
+        if events is None:
+            raise
+        return PodWhy(pod=pod, events=mine)
+    return PodWhy(pod=pod, events=mine, explained=explained, status=status)
+
+
+def _events(args: argparse.Namespace) -> list[HistoryEvent] | None:
+    """Read the journal; `None` if there is none and none was named."""
+    try:
+        return read_history(args.journal or journal_files(args.directory))
+    except InputError:
+        if args.journal:
+            raise
+        return None

@@ -1,0 +1,115 @@
+"""Plays a scenario through the core: what evictd would do.
+
+The world is the file; victims are gone in the next step unless a budget refused them, and collections end at once. The same loop
+serves `simulate`, `explain FILE`, the laws and the comparison with the kubelet.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from evictd.codec.scenario import MeasurementAges, Scenario, ScenarioStep, Summary
+from evictd.core.eviction.admission import Admission, admit
+from evictd.core.eviction.synchronize import synchronize
+from evictd.core.model.config import EvictionConfig
+from evictd.core.model.decision import EvictPod, ReclaimNode
+from evictd.core.model.observation import EvictionAnswer, EvictionAnswerKind, Observation, Outcomes, ReclaimOutcome
+from evictd.core.model.pod import Pod
+from evictd.core.model.state import State, Step
+from evictd.core.model.stats import PodStats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One call of the core: what it saw and what it came to."""
+
+    observation: Observation
+    step: Step
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedCycle:
+    """One step of the scenario: one call of the core, or two where a reclaim lay between."""
+
+    at: int
+    turns: tuple[Turn, ...]
+    admissions: tuple[tuple[Pod, Admission], ...] = ()
+
+    @property
+    def state(self) -> State:
+        """The state it left."""
+        return self.turns[-1].step.state
+
+
+def simulate(scenario: Scenario, config: EvictionConfig, state: State | None = None) -> Iterator[SimulatedCycle]:
+    """Play the steps in order, from a fresh state unless one is given; victims are gone by the next step."""
+    state = state or State()
+    evicted: frozenset[str] = frozenset()
+    for step in scenario.steps:
+        evicted -= {refusal.uid for refusal in step.refusals}
+        pods = _active(scenario, step, evicted)
+        turns = list(_turns(_Scene(scenario, step, pods, evicted), config, state))
+        state = turns[-1].step.state
+        evicted |= {
+            decision.pod.uid for turn in turns for decision in turn.step.decisions if isinstance(decision, EvictPod)
+        }
+        admissions = tuple((pod, admit(pod, state.node_conditions)) for pod in scenario.admit)
+        yield SimulatedCycle(at=step.at, turns=tuple(turns), admissions=admissions)
+
+
+def _active(scenario: Scenario, step: ScenarioStep, evicted: frozenset[str]) -> tuple[Pod, ...]:
+    gone = step.absent if scenario.evicted_pods_stay_active else step.absent | evicted
+    return tuple(pod for pod in scenario.pods if pod.uid not in gone and not pod.terminal)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    """What the world shows in one step."""
+
+    scenario: Scenario
+    step: ScenarioStep
+    pods: tuple[Pod, ...]
+    evicted: frozenset[str]
+
+    def observe(self, summary: Summary | None, reclaimed: tuple[ReclaimOutcome, ...] | None = None) -> Observation:
+        """Give one reading; earlier victims are gone by now."""
+        node, stats = (None, {}) if summary is None else summary
+        return Observation(
+            node=node,
+            pods=self.pods,
+            pod_stats={uid: _measured(each, self.step) for uid, each in stats.items()},
+            filesystems=self.scenario.filesystems,
+            outcomes=Outcomes(reclaimed=reclaimed, cleaned_up=self.evicted, answers=_answers(self.step)),
+        )
+
+
+def _measured(stats: PodStats, step: ScenarioStep) -> PodStats:
+    """Give a pod's statistics with the times at which the scenario says that they were measured."""
+    ages = step.ages.get(stats.uid, MeasurementAges())
+    stats_time, walk, layers = (None if age is None else step.at - age for age in (ages.stats, ages.walk, ages.layers))
+    return replace(stats, time=stats_time, disk_time=walk, layers_time=layers)
+
+
+def _answers(step: ScenarioStep) -> tuple[EvictionAnswer, ...]:
+    return tuple(
+        EvictionAnswer(
+            uid=each.uid,
+            kind=EvictionAnswerKind.REFUSED,
+            at=step.at,
+            retry_after=each.retry_after,
+            detail=each.message,
+        )
+        for each in step.refusals
+    )
+
+
+def _turns(scene: _Scene, config: EvictionConfig, state: State) -> Iterator[Turn]:
+    now, summary = scene.step.at, scene.step.summary
+    observation = scene.observe(summary)
+    first = Turn(observation=observation, step=synchronize(state, observation, config, now))
+    yield first
+    actions = [action for d in first.step.decisions if isinstance(d, ReclaimNode) for action in d.actions]
+    if actions:
+        after = scene.step.summary_after_reclaim
+        reclaimed = tuple(ReclaimOutcome(action=action) for action in actions)
+        observation = scene.observe(summary if after is None else after, reclaimed)
+        yield Turn(observation=observation, step=synchronize(first.step.state, observation, config, now))

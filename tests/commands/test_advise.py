@@ -1,0 +1,114 @@
+"""`evictd advise`: which nodes are found, and that processes and a Dask cluster find the same."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evictd.cli import main
+from evictd.commands.advise import evidence_of, find_nodes
+from tests.commands.test_replay import journal_of
+from tests.stories import SCENARIOS
+from tests.tools.fleet import write_node
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Six nodes for a day."""
+    folder = tmp_path_factory.mktemp("fleet")
+    for number in range(6):
+        write_node(folder, 24, number)
+    return folder
+
+
+def advice(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    assert main(["advise", *arguments, "--output", "json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_nodes_are_folders_with_journals_and_single_files(tmp_path: Path) -> None:
+    for name in (
+        "a/journal.jsonl",
+        "a/journal.1.jsonl",
+        "b/c/journal.jsonl",
+        "day.jsonl",
+        "d/capture.yaml",
+        "notes.txt",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    found = {name: [path.name for path in files] for name, files in find_nodes([tmp_path])}
+    assert found == {
+        "day": ["day.jsonl"],
+        "a": ["journal.1.jsonl", "journal.jsonl"],
+        "b/c": ["journal.jsonl"],
+        "d/capture": ["capture.yaml"],
+    }
+    assert find_nodes([tmp_path / "day.jsonl"]) == [("day", (tmp_path / "day.jsonl",))]
+
+
+def test_a_folder_without_nodes_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["advise", str(tmp_path)]) == 2
+    assert "there is no journal and no capture below it" in capsys.readouterr().err
+
+
+def test_processes_find_what_one_process_finds(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one, two = (advice(capsys, str(fleet), "--jobs", jobs) for jobs in "12")
+    assert one == two
+    assert (one["nodes"], [each["signal"] for each in one["signals"]]) == (6, ["memory.available"])
+    assert one["configuration"]["kubelet"]["evictionHard"].keys() == {"memory.available"}
+
+
+def test_what_cannot_be_read_is_a_problem_of_its_node(
+    fleet: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "bad.jsonl").write_text("no journal\n")
+    found = advice(capsys, str(fleet / "node-0000"), str(tmp_path / "bad.jsonl"), "--jobs", "1")
+    assert found["nodes"] == 2
+    assert found["problems"][0].startswith("bad: ")
+    assert main(["advise", str(tmp_path / "bad.jsonl")]) == 2
+
+
+def test_wrong_arguments_are_named_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["advise", str(tmp_path / "none.jsonl")]) == 2
+    assert capsys.readouterr().err.count("none") == 1
+    for cover in ("0", "101", "x"):
+        with pytest.raises(SystemExit):
+            main(["advise", str(tmp_path), "--cover", cover])
+        assert f"'{cover}' is not a percentage from 1 to 100" in capsys.readouterr().err
+
+
+def test_an_eviction_for_a_stall_is_not_called_none(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["advise", str(SCENARIOS / "thrashing.yaml")]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert shown.startswith("1 node, 6 readings;")
+    assert "no eviction for pressure" not in shown
+    assert "1 eviction for stalled tasks" in shown
+
+
+def test_a_capture_tells_what_the_journal_of_it_would(tmp_path: Path) -> None:
+    journal = journal_of("memory-with-priorities", tmp_path / "x.jsonl")
+    of_journal = evidence_of(("n", (journal,))).episodes
+    of_capture = evidence_of(("n", (SCENARIOS / "memory-with-priorities.yaml",))).episodes
+    assert [(e.pod, e.used, e.took) for e in of_capture] == [(e.pod, e.used, e.took) for e in of_journal]
+
+
+def test_a_dask_cluster_finds_the_same(
+    fleet: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two workers of a local cluster, each a process of its own."""
+    distributed = pytest.importorskip("distributed", reason="the extra `fleet` is not installed")
+    alone = advice(capsys, str(fleet), "--jobs", "1")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
+    ) as cluster:
+        assert advice(capsys, str(fleet), "--dask", cluster.scheduler_address) == alone
+
+
+def test_without_dask_the_extra_is_named(
+    fleet: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    assert main(["advise", str(fleet), "--dask", "tcp://127.0.0.1:1"]) == 2
+    assert "evictd[fleet]" in capsys.readouterr().err

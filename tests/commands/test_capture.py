@@ -1,0 +1,172 @@
+"""This node, or a journal, as a scenario file."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evictd.cli import main
+from evictd.codec.config.kubelet_config import eviction_config
+from evictd.codec.decision import encode_decision
+from evictd.codec.scenario import decode_scenario, encode_scenario
+from evictd.commands.capture import CapturedReading, config_fields, exact_value_text, scenario_of, scenario_of_journal
+from evictd.commands.source import own_config
+from evictd.config.file import read_documents
+from evictd.core.model.config import EvictionConfig, ImageReclaim, Policy
+from evictd.core.model.threshold import ThresholdValue
+from evictd.core.units.percentage import parse_percentage
+from evictd.simulation import SimulatedCycle, simulate
+from tests.commands.test_replay import journal_of
+from tests.parity.compare import VECTORS
+from tests.parity.evaluate import read_lines
+from tests.stories import SCENARIOS, played
+
+
+def test_this_machine_becomes_a_scenario(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What was captured can be simulated and explained."""
+    path = tmp_path / "node.yaml"
+    none = f"unix://{tmp_path}/none.sock"
+    capture = ["capture", "-o", str(path), "--for", "300ms", "--every", "100ms", "--container-runtime-endpoint", none]
+    assert main([*capture, "--root-dir", str(tmp_path)]) == 0
+    assert main(["simulate", str(path), "--output", "json"]) == 0
+    steps = json.loads(capsys.readouterr().out)["steps"]
+    assert len(steps) >= 2
+    assert steps[0]["at"] == "0s"
+    assert main(["explain", str(path)]) == 0
+    assert "memory.available" in capsys.readouterr().out
+
+
+def test_one_look_on_standard_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["capture", "--container-runtime-endpoint", f"unix://{tmp_path}/none.sock"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["kind"] == "scenario"
+    assert len(document["steps"]) == 1
+
+
+@pytest.mark.parametrize(("flag", "value"), [("--for", "5"), ("--every", "often"), ("--for", "-1s")])
+def test_bad_durations(flag: str, value: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["capture", f"{flag}={value}"]) == 2
+    assert capsys.readouterr().err.startswith(f"evictd: {flag}: {value}: ")
+
+
+def test_an_output_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = str(tmp_path / "no" / "x.json")
+    assert main(["capture", "-o", out, "--container-runtime-endpoint", f"unix://{tmp_path}/none.sock"]) == 2
+    assert f"--out: {out}: No such file or directory" in capsys.readouterr().err
+
+
+NAMES = sorted(path.stem for path in SCENARIOS.glob("*.yaml") if path.stem != "transition-period")
+
+
+@pytest.mark.parametrize("policy", Policy)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_journal_becomes_a_scenario_that_decides_the_same(name: str, policy: Policy, tmp_path: Path) -> None:
+    """Scenario, journal, scenario: the same evictions, conditions and reclaims at the same times."""
+    scenario = scenario_of_journal([journal_of(name, tmp_path / "journal.jsonl", policy)])
+    original = [(c.at, [t.step.decisions for t in c.turns], c.state.node_conditions) for c in played(name, policy)[1]]
+    again = [
+        (c.at, [t.step.decisions for t in c.turns], c.state.node_conditions)
+        for c in simulate(scenario, own_config(scenario))
+    ]
+    assert again == original
+
+
+def test_from_a_journal_on_the_command_line(tmp_path: Path) -> None:
+    journal = journal_of("min-reclaim", tmp_path / "journal.jsonl")
+    out = tmp_path / "scenario.json"
+    assert main(["capture", "--from-journal", str(journal), "-o", str(out)]) == 0
+    assert main(["simulate", str(out)]) == 0
+    (document,) = read_documents(out)
+    assert isinstance(document, dict)
+    assert len(document["steps"]) == 6
+
+
+def test_only_the_last_boot_counts(tmp_path: Path) -> None:
+    """Times of two boots cannot be put on one axis."""
+    older = journal_of("soft-grace", tmp_path / "journal.1.jsonl")
+    newer = journal_of("min-reclaim", tmp_path / "journal.jsonl")
+    scenario = scenario_of_journal([older, newer])
+    assert {pod.name for pod in scenario.pods} == {"scratch-a", "scratch-b", "scratch-c"}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {
+            "evictionHard": {"memory.available": "1234567Ki", "nodefs.available": "7.3%"},
+            "enforceNodeAllocatable": ["none"],
+        },
+        {
+            "evictionHard": {"memory.available": "100Mi", "pid.available": "5%"},
+            "evictionSoft": {"pid.available": "10%", "nodefs.available": "1Gi", "memory.available": "1Gi"},
+            "evictionSoftGracePeriod": {"pid.available": "0s", "nodefs.available": "0s", "memory.available": "5s"},
+        },
+        {
+            "evictionHard": {"pid.available": "10%", "allocatableMemory.available": "100Mi"},
+            "evictionSoft": {"memory.available": "1.5Gi"},
+            "evictionSoftGracePeriod": {"memory.available": "1m30s"},
+            "evictionMinimumReclaim": {"memory.available": "0", "pid.available": "1%"},
+            "evictionMaxPodGracePeriod": -1,
+            "evictionPressureTransitionPeriod": "0s",
+            "localStorageCapacityIsolation": False,
+        },
+    ],
+)
+@pytest.mark.parametrize("policy", Policy)
+def test_a_configuration_can_be_written_back(fields: dict[str, object], policy: Policy) -> None:
+    config = eviction_config(fields, policy=policy, default_hard=True)
+    kubelet, evictd = config_fields(config)
+    assert evictd["decisionPolicy"] == policy.value
+    again = eviction_config(kubelet, policy=policy, default_hard=True)
+    assert [(t.identity, t.min_reclaim) for t in again.thresholds] == [
+        (t.identity, t.min_reclaim) for t in config.thresholds
+    ]
+    assert again.max_pod_grace_period_seconds == config.max_pod_grace_period_seconds
+    assert again.pressure_transition_period == config.pressure_transition_period
+
+
+def test_options_of_evictd_are_written_back() -> None:
+    _, evictd = config_fields(EvictionConfig(reclaim_images=ImageReclaim.OFF, reclaim_containers=False))
+    assert evictd["reclaim"] == {"containers": False, "images": "Off"}
+
+
+@given(st.floats(min_value=0, max_value=100, allow_nan=False, width=32))
+def test_percentages_survive_to_the_last_bit(percent: float) -> None:
+    fraction = parse_percentage(f"{percent!r}%")
+    assert parse_percentage(exact_value_text(ThresholdValue(fraction=fraction))) == fraction
+
+
+@pytest.mark.parametrize("policy", Policy)
+def test_every_recorded_story_survives_being_captured(policy: Policy) -> None:
+    """Story, scenario file, story: the kubelet's own unit suite decides the same, to the last word."""
+    for document in read_lines(VECTORS / "kubelet-1.36-unit-suite.jsonl.gz"):
+        if document["kind"] != "scenario":
+            continue
+        document.pop("expect")
+        scenario = decode_scenario(document)
+        config = own_config(scenario, policy)
+        original = tuple(simulate(scenario, config))
+        readings = [
+            CapturedReading(
+                now=c.at, observation=c.turns[0].observation, after=c.turns[1].observation if len(c.turns) > 1 else None
+            )
+            for c in original
+        ]
+        captured = replace(scenario_of("x", config, readings), evicted_pods_stay_active=True)
+        again = decode_scenario(json.loads(json.dumps(encode_scenario(captured))))
+        assert _decided(simulate(again, own_config(again))) == _decided(original)
+
+
+def _decided(cycles: Iterable[SimulatedCycle]) -> list[list[dict[str, object]]]:
+    return [[encode_decision(d) for turn in cycle.turns for d in turn.step.decisions] for cycle in cycles]
+
+
+@pytest.mark.parametrize("text", ["20%", "5%", "12.5%", "0.001%", "90%"])
+def test_a_percentage_is_written_without_an_exponent(text: str) -> None:
+    """20% was written as 2e+01%."""
+    assert exact_value_text(ThresholdValue(fraction=parse_percentage(text))) == text

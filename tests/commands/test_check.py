@@ -1,0 +1,169 @@
+"""`evictd check`: effective thresholds, lints and exit codes, on nodes made of a few files."""
+
+import argparse
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evictd.commands.check import add_arguments, check, run
+from evictd.config.file import load
+from evictd.core.model.config import MemoryFormula
+from evictd.core.model.signal import Signal
+from evictd.core.units.quantity import of_bytes, parse_quantity
+from evictd.errors import ExitCode, InputError, NodeError
+
+HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+EVICTD = "apiVersion: evictd.io/v1alpha1\nkind: EvictdConfiguration\nrootDir: {}\n"
+COMPLETE = HEAD + (
+    "evictionHard: {memory.available: 500Mi, nodefs.available: 10%, nodefs.inodesFree: 5%, pid.available: 5%}\n"
+)
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Path:
+    """A node of 8 GiB that has nothing else."""
+    proc = tmp_path / "node" / "proc"
+    proc.mkdir(parents=True)
+    (proc / "meminfo").write_text("MemTotal: 8388608 kB\n")
+    return tmp_path / "node"
+
+
+def write(folder: Path, text: str, name: str = "c.yaml") -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def outcome(*arguments: str) -> ExitCode:
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    return run(parser.parse_args(arguments))
+
+
+def test_a_sound_configuration_is_done(tmp_path: Path, node: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert outcome(str(write(tmp_path, COMPLETE)), "--root", str(node)) is ExitCode.DONE
+    assert "no findings" in capsys.readouterr().out
+
+
+def test_a_field_without_effect_is_a_warning(tmp_path: Path, node: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The file may be the kubelet's own, which obeys the field, so the exit status stays 0."""
+    path = write(tmp_path, COMPLETE + "cgroupDriver: systemd\nvolumeStatsAggPeriod: 0s\n")
+    assert outcome(str(path), "--root", str(node)) is ExitCode.DONE
+    warnings = [line for line in capsys.readouterr().out.splitlines() if "has no effect" in line]
+    assert warnings == ["warning: cgroupDriver has no effect on evictd; only the kubelet obeys it"]
+
+
+def test_a_warning_is_no_no(tmp_path: Path, node: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The file that kubeadm writes has no PID threshold, which is worth a line and not a failed check."""
+    path = write(tmp_path, HEAD + "cgroupDriver: systemd\nevictionPressureTransitionPeriod: 0s\n")
+    assert outcome(str(path), "--root", str(node)) is ExitCode.DONE
+    assert "warning: pid.available: has no threshold" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("value", ["5000Gi", "95%"])
+def test_a_lethal_configuration_is_a_no(
+    tmp_path: Path, node: Path, value: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path, HEAD + f"evictionHard: {{memory.available: {value}}}\n")
+    assert outcome(str(path), "--root", str(node)) is ExitCode.NO
+    assert "error: memory.available:" in capsys.readouterr().out
+
+
+def test_met_already_on_this_node_is_a_no(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The disk of this very machine, a gigabyte above what is available."""
+    state = os.statvfs("/")
+    left = state.f_frsize * state.f_bavail
+    path = write(
+        tmp_path, HEAD + f'evictionHard: {{nodefs.available: "{left + 2**30}"}}\n---\n' + EVICTD.format(tmp_path)
+    )
+    assert outcome(str(path), "--output=json") is ExitCode.NO
+    data = json.loads(capsys.readouterr().out)
+    row = next(row for row in data["thresholds"] if row["signal"] == "nodefs.available")
+    assert row["available"] > 0
+    kinds = {one["lint"] for one in data["findings"] if one["severity"] == "error"}
+    assert kinds & {"MetAlready", "NotBelowCapacity", "AboveHalfOfCapacity"}
+
+
+def test_soft_thresholds_without_a_grace_period_are_warned_of(tmp_path: Path, node: Path) -> None:
+    text = "evictionSoft: {memory.available: 1Gi}\nevictionSoftGracePeriod: {memory.available: 1m, pid.available: 1m}\n"
+    warnings = "\n".join(check(load(write(tmp_path, HEAD + text)), node).warnings)
+    assert "evictionMaxPodGracePeriod is 0: soft thresholds end pods with a grace period of 0s" in warnings
+    assert "evictionSoftGracePeriod.pid.available has no effect" in warnings
+
+
+def test_a_wrong_configuration_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="unknown field"):
+        outcome(str(write(tmp_path, HEAD + "x: 1\n")))
+
+
+def test_a_root_that_is_not_there_is_a_node_that_is_not_reached(tmp_path: Path) -> None:
+    with pytest.raises(NodeError, match="is no directory"):
+        outcome(str(write(tmp_path, COMPLETE)), "--root", str(tmp_path / "none"))
+
+
+def test_every_wrong_override_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        outcome(str(write(tmp_path, COMPLETE)), "--memory-capacity=much", "--pid-capacity=1K")
+    assert [line.partition(":")[0] for line in caught.value.problems] == ["--memory-capacity", "--pid-capacity"]
+
+
+def test_the_file_may_be_given_as_a_flag_and_flags_win(
+    tmp_path: Path, node: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path, COMPLETE)
+    outcome("--config", str(path), "--root", str(node), "--output=json", "--eviction-hard=pid.available<7")
+    data = json.loads(capsys.readouterr().out)
+    assert [(row["signal"], row["value"]) for row in data["thresholds"]] == [("pid.available", "7")]
+
+
+def test_percentages_become_amounts_of_this_node_or_of_the_one_that_is_assumed(tmp_path: Path, node: Path) -> None:
+    settings = load(write(tmp_path, HEAD + "evictionHard: {memory.available: 10%}\n"))
+    assert check(settings, node).capacities[Signal.MEMORY_AVAILABLE].value() == 8 * 2**30
+    assumed = {Signal.MEMORY_AVAILABLE: parse_quantity("1Gi")}
+    assert check(settings, node, assumed).capacities[Signal.MEMORY_AVAILABLE].value() == 2**30
+
+
+@pytest.mark.parametrize(("layout", "value"), [("single", 0.1), ("dedicated", 0.15), ("split", 0.1)])
+def test_containerfs_thresholds_follow_the_layout(tmp_path: Path, node: Path, layout: str, value: float) -> None:
+    thresholds = check(load(write(tmp_path, HEAD)), node, layout=layout).thresholds
+    (found,) = [one for one in thresholds if one.signal is Signal.CONTAINERFS_AVAILABLE]
+    assert found.value.fraction == pytest.approx(value)
+
+
+def test_the_kubelet_of_this_node_is_compared_with(tmp_path: Path, node: Path) -> None:
+    write(node, COMPLETE, "var/lib/kubelet/config.yaml")
+    lints = {one.lint.value for one in check(load(write(tmp_path, COMPLETE)), node).findings}
+    assert lints == {"KubeletActsFirst"}
+
+
+def test_the_kubelets_own_file_is_not_compared_with_itself(node: Path) -> None:
+    path = write(node, COMPLETE, "var/lib/kubelet/config.yaml")
+    assert check(load(path), node).findings == ()
+
+
+def test_a_kubelet_may_be_named(tmp_path: Path, node: Path) -> None:
+    kubelet = write(tmp_path, '{"kubeletconfig": {"evictionHard": {"memory.available": "1Gi"}}}', "configz.json")
+    findings = check(load(write(tmp_path, COMPLETE)), node, kubelet_config=kubelet).findings
+    assert [finding.signal for finding in findings] == [Signal.MEMORY_AVAILABLE]
+
+
+def test_the_kernels_reserve_is_compared_with(tmp_path: Path, node: Path) -> None:
+    (node / "proc/zoneinfo").write_text("Node 0\n        low      1000000\n")
+    lints = [one.lint.value for one in check(load(write(tmp_path, COMPLETE)), node).findings]
+    assert lints == ["BelowLowWatermark"]
+
+
+def test_memory_that_no_process_can_have_is_compared_with(tmp_path: Path, node: Path) -> None:
+    meminfo = node / "proc/meminfo"
+    meminfo.write_text(meminfo.read_text() + "SUnreclaim: 600000 kB\n")
+    (node / "proc/zoneinfo").write_text("Node 0, zone DMA\n  min 10\n  managed 100\n")
+    path = write(tmp_path, COMPLETE)
+    assert [one.lint.value for one in check(load(path), node).findings] == ["MemoryThresholdNeverMet"]
+    lowest = replace(load(path), memory_formula=MemoryFormula.LOWEST)
+    assert check(lowest, node).findings == ()
+    larger = {Signal.MEMORY_AVAILABLE: of_bytes(64 << 30)}
+    assert check(load(path), node, larger).findings == (), "another machine's kernel memory is not known"

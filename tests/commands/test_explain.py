@@ -1,0 +1,110 @@
+"""`evictd explain`: who would go next, from a file and on this machine."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evictd.cli import main
+from evictd.commands.explain import this_machine
+from evictd.config.settings import Settings
+from evictd.core.model.oom import OomScoreDifference
+from evictd.render.console import make_console
+from evictd.render.explanation import explanation, explanation_document
+from evictd.render.tables import TableView, print_explanation
+from tests.stories import SCENARIOS, check_golden, played
+
+PATH = str(SCENARIOS / "disk-reclaim-then-evict.yaml")
+
+
+def _explained(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    assert main(["explain", *arguments, "--output", "json"]) == 0
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return document
+
+
+def test_who_would_go_next_and_why(capsys: pytest.CaptureFixture[str]) -> None:
+    document = _explained([PATH, "--at", "20s"], capsys)
+    (queue,) = document["queues"]
+    assert queue["signals"] == ["nodefs.available", "containerfs.available"], "one filesystem, one order"
+    assert [(row["name"], row["why"]) for row in queue["rows"]] == [
+        ("etl", "usage - request 31.4Gi, the next 307Mi"),
+        ("logger", "exceeds its request, the next does not"),
+        ("web", "512Mi within its request"),
+    ]
+
+
+def test_the_last_step_is_the_default(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _explained([PATH], capsys)["title"] == "disk-reclaim-then-evict at 1m0s"
+    assert _explained([PATH, "--at", "25s"], capsys)["title"] == "disk-reclaim-then-evict at 20s"
+
+
+def test_whoever_is_on_the_way_out_is_not_next(capsys: pytest.CaptureFixture[str]) -> None:
+    document = _explained([PATH, "--at", "30s"], capsys)
+    assert [row["name"] for row in document["queues"][0]["rows"]] == ["logger", "web"]
+
+
+def test_the_text_is_as_before(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["explain", str(SCENARIOS / "protected-culprit.yaml")]) == 0
+    text = "\n".join(line.rstrip() for line in capsys.readouterr().out.splitlines()) + "\n"
+    check_golden("explain.protected-culprit.txt", text)
+
+
+@pytest.mark.parametrize("at", ["5", "soon", "1 m"])
+def test_a_time_that_is_none(at: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", PATH, "--at", at]) == 2
+    assert f"--at: {at}: time:" in capsys.readouterr().err
+
+
+def test_this_machine_without_a_runtime(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The node's own signals are shown, with their sources, and it says that nobody told of pods."""
+    endpoint = f"unix://{tmp_path}/none.sock"
+    assert main(["explain", "--container-runtime-endpoint", endpoint, "--root-dir", str(tmp_path)]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("this machine: policy Standard")
+    assert "unknown without a container runtime" in " ".join(text.split())
+    document = _explained(["--container-runtime-endpoint", endpoint, "--root-dir", str(tmp_path)], capsys)
+    thresholds = {finding["threshold"]["signal"]: finding for finding in document["thresholds"]}
+    assert thresholds["nodefs.available"]["source"] == f"statfs of {tmp_path}"
+    filesystem = os.statvfs(tmp_path)
+    assert thresholds["nodefs.inodesFree"]["capacity"] == str(filesystem.f_files)
+    assert "memory.available" in thresholds
+    assert any(problem["source"] == "container runtime" for problem in document["problems"])
+
+
+def test_a_configuration_is_obeyed_on_this_machine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = _explained(
+        ["--container-runtime-endpoint", f"unix://{tmp_path}/no.sock", "--eviction-hard", "pid.available<10"], capsys
+    )
+    assert [finding["threshold"]["signal"] for finding in document["thresholds"]] == ["pid.available"]
+
+
+def test_settings_alone_are_enough(tmp_path: Path) -> None:
+    explained = this_machine(Settings(root_dir=tmp_path, container_runtime_endpoint=f"unix://{tmp_path}/no.sock"))
+    assert explained.thresholds == ()
+    assert explanation_document(explained)["policy"] == "Standard"
+
+
+def test_oom_score_differences_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    import io
+
+    _, cycles = played("memory-with-priorities")
+    turn = cycles[0].turns[0]
+    from evictd.core.model.config import EvictionConfig
+
+    difference = OomScoreDifference(
+        pod=turn.observation.pods[0], container="main", expected=970, found=0, cgroup="/kubepods/x", pids=(1,)
+    )
+    config = EvictionConfig()
+    explained = explanation(
+        "x", config, turn.observation, turn.step.state, turn.step.findings, now=cycles[-1].at, oom_scores=(difference,)
+    )
+    assert explanation_document(explained)["oomScoreDifferences"] == [
+        {"pod": "default/report", "container": "main", "expected": 970, "found": 0, "cgroup": "/kubepods/x"}
+    ]
+    out = io.StringIO()
+    print_explanation(explained, TableView(config=config), make_console(out, 100))
+    assert "oom_score_adj of default/report main is 0, documented is 970" in out.getvalue()

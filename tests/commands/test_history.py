@@ -1,0 +1,76 @@
+"""`evictd history`."""
+
+import argparse
+import json
+from pathlib import Path
+
+import pytest
+
+from evictd.codec.journal import encode_entry
+from evictd.commands import history
+from evictd.core.eviction.synchronize import synchronize
+from evictd.core.model.state import State
+from evictd.core.units.duration import MINUTE
+from evictd.errors import ExitCode, InputError
+from tests.daemon.world import CONFIG, GI, NOW, observe
+
+
+def line(at: int, wall: str) -> bytes:
+    seen = observe(GI // 2, at)
+    step = synchronize(State(), seen, CONFIG, at)
+    return encode_entry(now=at, wall=wall, state=State(), observation=seen, config=CONFIG, step=step, extra={})
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """A state directory with a rotated journal, whose newest file ends in a line that a full disk cut."""
+    (tmp_path / "journal.1.jsonl").write_bytes(line(NOW, "2026-01-01T00:00:00Z"))
+    newest = line(NOW + MINUTE, "2026-01-01T00:01:00Z")
+    (tmp_path / "journal.jsonl").write_bytes(newest + newest[:100])
+    return tmp_path
+
+
+def command(*arguments: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    history.add_arguments(parser)
+    return parser.parse_args(arguments)
+
+
+def test_the_files_are_read_oldest_first_and_a_cut_line_is_skipped(
+    directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (directory / "journal.10.jsonl").write_bytes(b"")
+    assert [path.name for path in history.journal_files(directory)] == [
+        "journal.10.jsonl", "journal.1.jsonl", "journal.jsonl"
+    ]  # fmt: skip
+    assert history.run(command("--directory", str(directory))) is ExitCode.DONE
+    shown = capsys.readouterr()
+    assert shown.out.count("evict default/hog") == 2
+    assert "2 evictions" in shown.out
+    assert "line 2" in shown.err
+
+
+def test_a_program_gets_the_document(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert history.run(command("--directory", str(directory), "--output", "json")) is ExitCode.DONE
+    document = json.loads(capsys.readouterr().out)
+    assert document["kind"] == "History"
+    assert document["conditions"] == [{"type": "MemoryPressure", "since": "2026-01-01T00:00:00Z", "until": None}]
+
+
+def test_one_pod_and_the_last_part_can_be_asked_for(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    history.run(command("--directory", str(directory), "--since", "30s", "--pod", "default/hog"))
+    shown = capsys.readouterr().out
+    assert shown.count("evict default/hog") == 1
+    assert "2026-01-01T00:01:00Z" in shown
+
+
+@pytest.mark.parametrize("arguments", [["--directory", "/nonexistent"], ["--since", "soon"]])
+def test_a_missing_journal_and_a_bad_duration_are_clear_errors(directory: Path, arguments: list[str]) -> None:
+    with pytest.raises(InputError):
+        history.run(command("--directory", str(directory), *arguments))
+
+
+def test_the_default_directory_is_the_settings_own() -> None:
+    from evictd.config.settings import Settings
+
+    assert Settings().state_directory == history.DEFAULT_STATE_DIRECTORY

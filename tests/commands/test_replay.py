@@ -1,0 +1,176 @@
+"""A journal, decided again."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evictd.cli import main
+from evictd.codec.journal import encode_entry
+from evictd.commands.replay import cycles_of, read_journals, replay
+from evictd.commands.source import own_config, read_scenario
+from evictd.core.eviction.synchronize import synchronize
+from evictd.core.model.config import Policy
+from evictd.core.model.decision import EvictPod
+from evictd.core.model.observation import Outcomes
+from evictd.core.model.state import State
+from evictd.core.units.duration import SECOND
+from evictd.daemon.store.recorder import Cycle
+from evictd.simulation import simulate
+from tests.daemon.double import LoopOnScript
+from tests.daemon.world import CONFIG, GI, HOG, NOW, WALL, WEB, observe
+from tests.stories import SCENARIOS
+
+
+def journal_of(name: str, path: Path, policy: Policy | None = None) -> Path:
+    """Write the journal that a daemon would have written of this scenario."""
+    scenario = read_scenario(SCENARIOS / f"{name}.yaml")
+    config = own_config(scenario, policy)
+    state = State()
+    with path.open("ab") as file:
+        for cycle in simulate(scenario, config):
+            for turn in cycle.turns:
+                line = encode_entry(
+                    now=cycle.at,
+                    wall=f"2026-01-31T12:{cycle.at // 10**9 // 60:02}:{cycle.at // 10**9 % 60:02}Z",
+                    state=state,
+                    observation=turn.observation,
+                    config=config,
+                    step=turn.step,
+                )
+                file.write(line)
+                state = turn.step.state
+    return path
+
+
+NAMES = sorted(path.stem for path in SCENARIOS.glob("*.yaml"))
+
+
+@pytest.mark.parametrize("policy", Policy)
+@pytest.mark.parametrize("name", NAMES)
+def test_every_entry_is_decided_the_same(
+    name: str, policy: Policy, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    journal = journal_of(name, tmp_path / "journal.jsonl", policy)
+    assert main(["replay", str(journal)]) == 0
+    assert " entries, 0 are decided differently\n" in capsys.readouterr().out
+
+
+def _tampered(lines: Iterable[bytes]) -> bytes:
+    changed = []
+    for line in lines:
+        entry = json.loads(line)
+        for decision in entry["decisions"]:
+            if decision["kind"] == "EvictPod":
+                decision["gracePeriodSeconds"] += 1
+        changed.append(json.dumps(entry).encode())
+    return b"\n".join(changed) + b"\n"
+
+
+def test_a_difference_is_a_no(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without another configuration, what differs was decided by other code: exit status 1."""
+    journal = journal_of("memory-with-priorities", tmp_path / "journal.jsonl")
+    journal.write_bytes(_tampered(journal.read_bytes().splitlines()))
+    assert main(["replay", str(journal)]) == 1
+    out = capsys.readouterr().out
+    assert "- then: evict default/report (grace period 2s) for memory.available" in out
+    assert "+ now:  evict default/report (grace period 1s) for memory.available" in out
+    assert "6 entries, 1 are decided differently" in out
+
+
+def test_under_another_policy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    journal = journal_of("missing-stats", tmp_path / "journal.jsonl", Policy.KUBELET)
+    assert main(["replay", str(journal), "--policy", "Standard", "--output", "json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["different"] == 1
+    different = next(entry for entry in document["entries"] if not entry["same"])
+    assert [d["pod"]["name"] for d in different["recorded"] if d["kind"] == "EvictPod"] == ["database"]
+    assert [d["pod"]["name"] for d in different["decided"] if d["kind"] == "EvictPod"] == ["leak"]
+
+
+def test_under_another_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A soft threshold's timer starts where it would have started, so it acts within the recording."""
+    journal = journal_of("ten-minutes", tmp_path / "journal.jsonl")
+    config = tmp_path / "config.yaml"
+    config.write_text(
+        "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nevictionHard: {}\n"
+        "evictionSoft: {memory.available: 3Gi}\nevictionSoftGracePeriod: {memory.available: 1m}\n"
+    )
+    assert main(["replay", str(journal), "--config", str(config)]) == 0
+    out = capsys.readouterr().out
+    assert "would have been decided differently" in out
+    assert "  + now:  evict " in out
+    assert "  - then: evict batch/crawler" in out
+
+
+def test_rotated_files_are_read_in_order(tmp_path: Path) -> None:
+    older = journal_of("min-reclaim", tmp_path / "journal.1.jsonl")
+    newer = journal_of("soft-grace", tmp_path / "journal.jsonl")
+    entries, problems = read_journals([older, newer])
+    assert problems == []
+    assert len(entries) == len(older.read_bytes().splitlines()) + len(newer.read_bytes().splitlines())
+    assert all(one.same for one in replay(entries))
+
+
+def test_a_torn_line_is_told_and_passed_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A full disk cuts a line short; the others still count."""
+    journal = journal_of("min-reclaim", tmp_path / "journal.jsonl")
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(lines[0] + lines[1][:100] + b"\n" + b"".join(lines[2:]))
+    assert main(["replay", str(journal)]) == 0
+    captured = capsys.readouterr()
+    assert captured.err.startswith(f"evictd: {journal}: line 2: journal: ")
+    assert captured.err.count("\n") == 1
+    assert f"{len(lines) - 1} entries" in captured.out
+
+
+@pytest.mark.parametrize("content", [b"", b"hello\n", b'{"kind": "Pod"}\n', b"\xff\xfe\n", b"[1]\n"])
+def test_what_is_no_journal(content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(content)
+    assert main(["replay", str(path)]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert str(path) in captured.err
+    assert captured.err.count("\n") == 1
+
+
+def test_a_missing_journal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["replay", str(tmp_path / "none")]) == 2
+    assert "none: No such file or directory" in capsys.readouterr().err
+
+
+def test_the_journal_can_be_drawn(tmp_path: Path) -> None:
+    journal = journal_of("ten-minutes", tmp_path / "journal.jsonl")
+    assert main(["replay", str(journal), "--plot", str(tmp_path / "x.svg")]) == 0
+    assert (tmp_path / "x.svg").read_text().startswith("<?xml")
+    entries, _ = read_journals([journal])
+    assert cycles_of(tuple(replay(entries)))[0].at == 0
+
+
+def test_the_kubelet_s_policy_goes_on_after_the_first_eviction(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The daemon's own journal: the cycle that saw the first victim gone is in it, so nothing waits for it any more."""
+    ours = LoopOnScript(tmp_path, [observe(GI // 2)])
+    gone = Outcomes(cleaned_up=frozenset({HOG.uid}))
+    left = {0: GI // 2, 10 * SECOND: 4 * GI, 20 * SECOND: 4 * GI, 30 * SECOND: GI // 2}
+    path = tmp_path / "journal.jsonl"
+    state, lines = State(), []
+    recorder = ours.recorder
+    for at, available in left.items():
+        seen = replace(observe(available, NOW + at, pods=(WEB,)), outcomes=gone) if at else observe(available, NOW)
+        step = synchronize(state, seen, CONFIG, NOW + at)
+        cycle = Cycle(now=NOW + at, wall=WALL + at, before=state, observation=seen, config=CONFIG, step=step)
+        if recorder.has_outcome(cycle) or any(isinstance(decision, EvictPod) for decision in step.decisions):
+            recorder.journal(cycle)
+            lines.append(at)
+        state = step.state
+    ours.close()
+    assert lines == [0, 10 * SECOND, 30 * SECOND]
+    assert main(["replay", str(path), "--policy", "Kubelet", "--output", "json"]) == 0
+    entries = json.loads(capsys.readouterr().out)["entries"]
+    evicted = [d["pod"]["name"] for entry in entries for d in entry["decided"] if d["kind"] == "EvictPod"]
+    assert evicted == ["hog", "web"]

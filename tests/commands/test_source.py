@@ -1,0 +1,81 @@
+"""From a file to a scenario and its configuration."""
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evictd.commands.source import add_config_arguments, own_config, read_scenario, scenario_config
+from evictd.core.model.config import ImageReclaim, Policy
+from evictd.core.units.duration import SECOND
+from evictd.errors import InputError
+from tests.commands.test_replay import journal_of
+from tests.stories import SCENARIOS, memory_step, memory_story
+
+PATH = SCENARIOS / "min-reclaim.yaml"
+
+
+def _args(*arguments: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    add_config_arguments(parser)
+    return parser.parse_args(arguments)
+
+
+def test_the_scenario_has_a_configuration_of_its_own() -> None:
+    config = scenario_config(read_scenario(PATH), PATH, _args())
+    assert config.policy is Policy.STANDARD
+    assert config.pressure_transition_period == 60 * SECOND
+
+
+def test_the_policy_is_overridden() -> None:
+    assert scenario_config(read_scenario(PATH), PATH, _args("--policy", "Kubelet")).policy is Policy.KUBELET
+
+
+def test_another_configuration_replaces_it_whole(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n")
+    config = scenario_config(read_scenario(PATH), PATH, _args("--config", str(file), "--policy", "Kubelet"))
+    assert config.policy is Policy.KUBELET
+    assert config.pressure_transition_period == 300 * SECOND
+    assert len(config.thresholds) == 6, "the kubelet's defaults, and the copy for allocatable memory"
+
+
+def test_a_journal_is_told_from_a_scenario_and_its_commands_are_named(tmp_path: Path) -> None:
+    """Its lines were taken for YAML, and the fault was one of YAML."""
+    journal = journal_of("min-reclaim", tmp_path / "journal.jsonl")
+    with pytest.raises(InputError, match=r"is a journal, no scenario; `evictd replay` decides it again"):
+        read_scenario(journal)
+
+
+@pytest.mark.parametrize(("kind", "remedy"), [("List", "--pods"), ("KubeletConfiguration", "evictd check")])
+def test_another_kind_of_file_is_named_with_what_reads_it(tmp_path: Path, kind: str, remedy: str) -> None:
+    """The fault was an unknown field `apiVersion`."""
+    path = tmp_path / "file.yaml"
+    path.write_text(f"apiVersion: v1\nkind: {kind}\n")
+    with pytest.raises(InputError, match=f"kind: {kind}: not a scenario.*{remedy}"):
+        read_scenario(path)
+
+
+def test_evictd_options_of_a_scenario() -> None:
+    scenario = memory_story([memory_step("0s", 1, {})], [])
+    options = {
+        "housekeepingInterval": "3s",
+        "reclaim": {"containers": False, "images": "Enough", "keepImages": ["busybox"]},
+    }
+    config = own_config(replace(scenario, evictd=options))
+    assert config.monitoring_period == 3 * SECOND
+    assert not config.reclaim_containers
+    assert config.reclaim_images is ImageReclaim.ENOUGH
+    assert config.image_gc.keep == ("busybox",)
+
+
+def test_all_faults_are_told_with_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text("steps: [{at: 0s}]\nconfig: {evictionHard: {a: 1Gi, b: 1Gi}}\n")
+    with pytest.raises(InputError) as caught:
+        scenario_config(read_scenario(path), path, _args())
+    assert [problem.split(": ")[1] for problem in caught.value.problems] == [
+        "config.evictionHard[a]",
+        "config.evictionHard[b]",
+    ]

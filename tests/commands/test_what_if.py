@@ -1,0 +1,93 @@
+"""A pod that grows, victims that give back, and two configurations side by side."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from evictd.cli import main
+from evictd.commands.raw_files import raw_scenario
+from evictd.commands.source import own_config
+from evictd.commands.what_if import Growth, grown, parse_growth, simulate_relieved
+from evictd.core.units.duration import MINUTE, SECOND
+from evictd.errors import InputError
+from tests.commands.raw_node import GI, pods_json, summary_json
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    arguments = ["--pods", str(pods_json(tmp_path))]
+    return [
+        *arguments,
+        "--summary",
+        str(summary_json(tmp_path, 1, web=2 * GI)),
+        str(summary_json(tmp_path, 2, web=3 * GI)),
+    ]
+
+
+def evicted(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> list[tuple[str, str]]:
+    assert main(["simulate", *arguments, "--output", "json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    return [(step["at"], pod) for step in document["steps"] for pod in step["evicted"]]
+
+
+def test_a_calm_node_evicts_nothing_and_a_pod_that_grows_is_evicted_in_time(
+    files: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """3 of 8 GiB are left; the kubelet's default threshold is 100 Mi."""
+    assert evicted(files, capsys) == []
+    ((at, pod),) = evicted([*files, "--grow", "default/web+4Gi/5m"], capsys)
+    assert pod == "default/web"
+    assert at == "4m40s", "3 GiB less 100 Mi at 13.65 Mi a second are gone after 218 s, that is at 60 s + 220 s"
+
+
+def test_a_victim_gives_back_what_it_used(tmp_path: Path) -> None:
+    """So one eviction is enough, and the condition's transition period is all that remains."""
+    scenario = raw_scenario(pods_json(tmp_path), [summary_json(tmp_path, 1, web=2 * GI)])
+    scenario = grown(scenario, Growth(pod="default/web", amount=6 * GI, over=5 * MINUTE))
+    cycles = simulate_relieved(scenario, own_config(scenario))
+    last = cycles[-1].turns[-1].observation
+    assert last.node is not None
+    assert last.node.memory is not None
+    assert last.node.memory.available_bytes is not None
+    assert last.node.memory.available_bytes > 4 * GI
+    assert sum(len(cycle.state.in_flight) > 0 for cycle in cycles) <= 2
+    assert {pod.name for pod in last.pods} == {"db"}
+
+
+def test_two_configurations_are_shown_side_by_side(
+    files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    early = tmp_path / "early.yaml"
+    early.write_text(
+        "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nevictionHard: {memory.available: 2Gi}\n"
+    )
+    arguments = ["simulate", *files, "--grow", "default/web+4Gi/5m", "--compare", str(early)]
+    assert main(arguments) == 0
+    shown = capsys.readouterr().out
+    assert f"{early}: 1 eviction: default/web" in shown
+    assert main([*arguments, "--output", "json"]) == 0
+    first, second = json.loads(capsys.readouterr().out)["configurations"]
+    assert (first["evicted"][0]["at"], second["evicted"][0]["at"]) == ("4m40s", "2m20s")
+
+
+@pytest.mark.parametrize(
+    "text", ["web+2Gi/5m", "default/web", "default/web+2Gi", "default/web+lots/5m", "default/web+1Gi/99h"]
+)
+def test_a_growth_that_cannot_be_read_is_a_clear_error(text: str) -> None:
+    with pytest.raises(InputError, match="looks like NAMESPACE/POD"):
+        parse_growth(text)
+    assert parse_growth("default/web+2Gi/5m") == Growth(pod="default/web", amount=2 * GI, over=300 * SECOND)
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["--pods", "x"], ["--summary", "x"], ["scenario.yaml", "--pods", "x", "--summary", "y"]]
+)
+def test_one_kind_of_input_is_wanted(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", *arguments]) == 2
+    assert "either a scenario FILE, or --pods FILE with --summary FILE" in capsys.readouterr().err
+
+
+def test_a_pod_that_is_not_there_cannot_grow(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", *files, "--grow", "default/nothing+1Gi/1m"]) == 2
+    assert "has no memory of such a pod" in capsys.readouterr().err

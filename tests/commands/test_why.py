@@ -1,0 +1,64 @@
+"""`evictd why`."""
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evictd.commands import why
+from evictd.daemon.telemetry.http import HttpServer, json_page
+from evictd.daemon.telemetry.status_page import explain_snapshot, status_document
+from evictd.errors import ExitCode, InputError, NodeError
+from evictd.render.explanation import explanation_document
+from tests.commands.test_history import line
+from tests.daemon.world import GI, NOW, snapshot
+from tests.recorded_errors import NoErrors
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    seen = snapshot(4 * GI)
+    pages = {
+        "/statusz": lambda: json_page(status_document(seen, NOW)),
+        "/explainz": lambda: json_page(explanation_document(explain_snapshot(seen), rows=None)),
+    }
+    server = HttpServer("127.0.0.1:0", pages, NoErrors())
+    yield f"127.0.0.1:{server.port}"
+    server.close()
+
+
+def command(*arguments: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    why.add_arguments(parser)
+    return parser.parse_args(arguments)
+
+
+def test_the_daemon_alone_is_enough(address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("default/web", "--address", address, "--directory", str(tmp_path))
+    assert why.run(command(*arguments)) is ExitCode.DONE
+    assert "place 3 of 3" in capsys.readouterr().out
+    assert why.run(command(*arguments, "--output", "json")) is ExitCode.DONE
+    document = json.loads(capsys.readouterr().out)
+    assert (document["known"], document["places"][0]["place"]) == (True, 3)
+
+
+def test_the_journal_alone_is_enough(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "journal.jsonl").write_bytes(line(NOW, "2026-01-01T00:00:00Z"))
+    arguments = ("--address", "127.0.0.1:1", "--directory", str(tmp_path))
+    assert why.run(command("default/hog", *arguments)) is ExitCode.DONE
+    shown = capsys.readouterr().out
+    assert "2026-01-01T00:00:00Z: evict default/hog" in shown
+    assert "no daemon answers" in shown
+
+
+def test_an_unknown_pod_is_a_no(address: str, tmp_path: Path) -> None:
+    assert why.run(command("a/b", "--address", address, "--directory", str(tmp_path))) is ExitCode.NO
+
+
+def test_with_neither_it_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(NodeError):
+        why.run(command("a/b", "--address", "127.0.0.1:1", "--directory", str(tmp_path)))
+    with pytest.raises(InputError, match="NAMESPACE/POD"):
+        why.run(command("web"))
