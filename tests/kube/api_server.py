@@ -1,4 +1,4 @@
-"""An API server double: real HTTPS on loopback over `Verbs`, with watches, identities, RBAC, faults and a request log.
+"""Serves an API server double: real HTTPS on loopback over `Verbs`, with watches, identities, RBAC, faults and a request log.
 
     with ApiServer(tmp_path) as server:
         server.store.create("pods", pod)
@@ -20,11 +20,12 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
+from tests.kube.admin import Admin
 from tests.kube.certs import Authority
 from tests.kube.faults import Fault, Faults
 from tests.kube.rbac import Attributes, Rbac
 from tests.kube.store import Json, Store
-from tests.kube.verbs import StatusError, Verbs
+from tests.kube.verbs import UNPROCESSED_SECONDS, Budget, StatusError, Verbs
 
 NAMESPACED = {"pods", "events", "leases"}
 
@@ -48,7 +49,7 @@ class Logged:
 
 
 class ApiServer:
-    """The double. `tokens` maps a bearer token to its user; take one out and it has expired."""
+    """The double. `tokens` maps a bearer token to its user; a removed token has expired."""
 
     def __init__(self, folder: Path, *, rbac: Rbac | None = None, token: str = "token-1", user: str = "admin") -> None:
         self.store = Store()
@@ -65,6 +66,7 @@ class ApiServer:
         self._pair = self.authority.issue("evictd-test-server", server=True)
         self._connections: set[socket.socket] = set()
         self._lock = threading.Lock()
+        self._client: Admin | None = None
         self._http: _Server | None = None
         self._thread: threading.Thread | None = None
         self.port = 0
@@ -78,6 +80,8 @@ class ApiServer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._client is not None:
+            self._client.close()
         self.down()
         if self.unexpected and error is None:
             raise self.unexpected[0]
@@ -105,12 +109,13 @@ class ApiServer:
         self._http = None
 
     def cut_connections(self) -> None:
-        """Close every open connection under the client's hands."""
+        """Close every open connection while clients use them."""
         with self._lock:
             open_now = list(self._connections)
         for connection in open_now:
             try:
-                connection.shutdown(socket.SHUT_RDWR)
+                # Not SSLSocket.shutdown, after which a thread that still reads gets the bytes of TLS as the request.
+                socket.socket.shutdown(connection, socket.SHUT_RDWR)
             except OSError:
                 continue
 
@@ -154,8 +159,21 @@ class ApiServer:
         path.write_text(json.dumps(document))
         return path
 
+    @property
+    def client(self) -> Admin:
+        """A client of the first token."""
+        if self._client is None:
+            self._client = Admin(f"https://127.0.0.1:{self.port}", self.authority.cert, next(iter(self.tokens)))
+        return self._client
+
+    def budget(self, name: str, labels: dict[str, str], allowed: int | None) -> None:
+        """Set how many disruptions a budget allows; `None`: its controller has not processed it yet."""
+        others = [each for each in self.verbs.budgets if each.name != name]
+        made = Budget(name, labels, allowed or 0, retry_after=UNPROCESSED_SECONDS if allowed is None else None)
+        self.verbs.budgets = [*others, made]
+
     def requests(self, what: str = "", *, watches: bool = True) -> list[Logged]:
-        """The log, or the part of it that reads like `patch nodes/status`."""
+        """The log, or its entries of one form, such as `patch nodes/status`."""
         with self._lock:
             found = list(self.log)
         return [line for line in found if what in ("", line.what) and (watches or line.attributes.verb != "watch")]
@@ -187,7 +205,7 @@ class _Server(ThreadingHTTPServer):
         return self.context.wrap_socket(raw, server_side=True, do_handshake_on_connect=False), address
 
     def turn_away(self) -> None:
-        """Accept and close who is still waiting.
+        """Accept and close connections that are still waiting.
 
         Closing the listener would reset them, and a client's `ssl` module loses sight of a socket that is reset before its
         handshake.
@@ -276,7 +294,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.double.note(Logged(time.monotonic(), request, status, content_type, body, query))
 
     def _attributes(self, verb: str, path: str, query: dict[str, str]) -> Attributes:
-        """Read the request's meaning from its path: /api/v1/..., /apis/GROUP/VERSION/..."""
+        """Parse the request's path: /api/v1/..., /apis/GROUP/VERSION/..."""
         user = self._user()
         parts = path.strip("/").split("/")
         group = "" if parts[0] == "api" else parts[1]

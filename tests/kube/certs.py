@@ -1,4 +1,4 @@
-"""Certificates for one test run: an authority, the server's for 127.0.0.1, and clients' by common name."""
+"""Makes certificates for one test run: an authority, the server's for 127.0.0.1, and clients' by common name."""
 
 import datetime as dt
 import ipaddress
@@ -20,7 +20,7 @@ class Pair:
 
 
 class Authority:
-    """Signs what a test needs; writes PEM files into `folder`."""
+    """Signs certificates; writes PEM files into `folder`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -46,8 +46,8 @@ class Authority:
         self.cert = folder / "ca.crt"
         self.cert.write_bytes(builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
 
-    def issue(self, common_name: str, *, server: bool = False) -> Pair:
-        """A certificate for the server at 127.0.0.1, or for a client."""
+    def issue(self, common_name: str, *, server: bool = False, names: tuple[str, ...] = ()) -> Pair:
+        """A certificate for the server at 127.0.0.1 and under further names, or for a client."""
         key = ec.generate_private_key(ec.SECP256R1())
         usage = ExtendedKeyUsageOID.SERVER_AUTH if server else ExtendedKeyUsageOID.CLIENT_AUTH
         builder = _builder(_name(common_name), self._name, key.public_key())
@@ -56,8 +56,9 @@ class Authority:
             x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False
         )
         if server:
-            names = [x509.IPAddress(ipaddress.ip_address("127.0.0.1")), x509.DNSName("localhost")]
-            builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+            addresses = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+            every = [addresses, *(x509.DNSName(name) for name in ("localhost", *names))]
+            builder = builder.add_extension(x509.SubjectAlternativeName(every), critical=False)
         stem = common_name.replace(":", "-")
         pair = Pair(self.folder / f"{stem}.crt", self.folder / f"{stem}.key")
         pair.cert.write_bytes(builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))

@@ -1,4 +1,4 @@
-"""The outbox driven by hand: real requests to the double, on a clock that the test moves.
+"""Drives the request queue step by step: real requests to the double, on a simulated clock.
 
 A simulated day costs only the requests made in it; `sent` holds the simulated time of each.
 """
@@ -7,13 +7,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from evictd.act.cluster.outbox import Outbox
+from evictd.act.cluster.clocks import Clocks
+from evictd.act.cluster.request_queue import RequestQueue
 from evictd.act.cluster.wiring import Cluster, build
 from evictd.clients.kube.pods import PodSnapshot
 from evictd.config.settings import ClusterSettings
-from evictd.core.duration import MILLISECOND, SECOND
-from evictd.core.pod import Pod
-from tests.kube.api_server import ApiServer
+from evictd.core.model.pod import Pod
+from evictd.core.units.duration import MILLISECOND, SECOND
+from tests.kube.api import Api
 from tests.kube.kubelet import Containers
 
 EPOCH = 1_795_000_000 * SECOND
@@ -40,9 +41,6 @@ class FakeStopper:
     def stopped(self, uid: str) -> bool:
         return not self.containers.running(uid)
 
-    def runs(self, uid: str) -> bool:
-        return self.containers.running(uid)
-
     def forget(self, uid: str) -> None:
         self.forgotten.append(uid)
 
@@ -50,9 +48,19 @@ class FakeStopper:
         self.stop(pod, grace_seconds)
 
 
+class SilentBell:
+    """A bell of a queue that is driven by hand."""
+
+    def notify(self) -> None:
+        """Do nothing."""
+
+
+SILENT_BELL = SilentBell()
+
+
 @dataclass
 class Driver:
-    """A clock and an outbox."""
+    """A simulated clock that drives a request queue."""
 
     now: int = 1000 * SECOND
     sent: list[int] = field(default_factory=list)
@@ -63,30 +71,35 @@ class Driver:
     def wall(self) -> int:
         return EPOCH + self.now
 
-    def run(self, outbox: Outbox, seconds: float) -> None:
-        """Let simulated time pass, as fast as the requests go."""
+    @property
+    def clocks(self) -> Clocks:
+        """The same clock, for what is built by hand."""
+        return Clocks(now=self.clock, wall=self.wall, random=lambda: 0.5)
+
+    def run(self, queue: RequestQueue, seconds: float) -> None:
+        """Advance simulated time as fast as the requests allow."""
         ends = self.now + int(seconds * SECOND)
         while self.now < ends:
-            wait = self._step(outbox)
+            wait = self._step(queue)
             self.now = min(ends, self.now + (wait if wait is not None else ends - self.now))
 
-    def settle(self, outbox: Outbox) -> None:
-        """Send what is due within the next seconds."""
-        self.run(outbox, 3)
+    def settle(self, queue: RequestQueue) -> None:
+        """Send the requests that are due within the next seconds."""
+        self.run(queue, 3)
 
-    def until(self, outbox: Outbox, condition: Callable[[], object], seconds: float = 120.0) -> None:
-        """Let simulated time pass at some 25 times the real one, so that threads beside us can follow."""
+    def until(self, queue: RequestQueue, condition: Callable[[], object], seconds: float = 120.0) -> None:
+        """Advance simulated time at about 25 times the real one, so that other threads keep up."""
         ends = self.now + int(seconds * SECOND)
         while not condition():
             assert self.now < ends, f"not so within {seconds} simulated seconds"
-            self._step(outbox)
+            self._step(queue)
             self.now += 25 * MILLISECOND
             time.sleep(0.001)
 
-    def _step(self, outbox: Outbox) -> int | None:
-        before = len(outbox._sent), outbox._sent[-1] if outbox._sent else None
-        wait = outbox.step(self.now)
-        if (len(outbox._sent), outbox._sent[-1] if outbox._sent else None) != before or wait == 0:
+    def _step(self, queue: RequestQueue) -> int | None:
+        before = len(queue._sent), queue._sent[-1] if queue._sent else None
+        wait = queue.step(self.now)
+        if (len(queue._sent), queue._sent[-1] if queue._sent else None) != before or wait == 0:
             self.sent.append(self.now)
         return wait
 
@@ -96,21 +109,19 @@ class Driver:
 
 
 def cluster_of(
-    api: ApiServer, driver: Driver, stopper: FakeStopper, settings: ClusterSettings | None = None, node_name: str = "n1"
+    api: Api, driver: Driver, stopper: FakeStopper, settings: ClusterSettings | None = None, node_name: str = "n1"
 ) -> Cluster:
-    """The whole of `build` on the test's clock; its watch runs, its outbox is driven."""
+    """The parts of `build` on the test's clock; the watch runs, the test drives the request queue."""
     chosen = settings if settings is not None else ClusterSettings(kubeconfig=str(api.kubeconfig()))
     return build(
         chosen,
         node_name=node_name,
         stopper=stopper,
-        clock=driver.clock,
-        wall=driver.wall,
-        random=lambda: 0.5,
+        clocks=driver.clocks,
         environ={"POD_UID": "own-uid"},
     )
 
 
 def no_pods() -> PodSnapshot:
-    """A node that is known to be empty."""
+    """A snapshot of an empty node."""
     return PodSnapshot(synced=True)

@@ -1,4 +1,4 @@
-"""Faults on demand: a rule matches requests and says what goes wrong with them, so many times."""
+"""Injects faults: a rule matches requests and makes them fail a number of times."""
 
 import threading
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Fault:
-    """One thing to go wrong. Empty `verb` or `resource` match all; `resource` may be `pods/status`; `times` -1 is for ever."""
+    """One fault. Empty `verb` or `resource` match all; `resource` may be `pods/status`; `times` -1 means always."""
 
     verb: str = ""
     resource: str = ""
@@ -16,13 +16,13 @@ class Fault:
     """Answer with this body instead of a `Status` object."""
     retry_after: str = ""
     delay: float = 0.0
-    """Wait so many seconds first (ends early when the server stops)."""
+    """Wait for this many seconds first (ends early when the server stops)."""
     cut: int = -1
-    """Send only so many bytes of the answer, then close the connection."""
+    """Send only this many bytes of the answer, then close the connection."""
     refuse: bool = False
     """Close the connection without an answer."""
     drip: str = ""
-    """Send the `headers` or the `body` of an endless answer byte by byte, until the client has gone or the server stops."""
+    """Send the `headers` or the `body` of an endless answer byte by byte, until the client disconnects or the server stops."""
     times: int = -1
 
     def matches(self, verb: str, resource: str) -> bool:
@@ -31,7 +31,7 @@ class Fault:
 
 @dataclass
 class Faults:
-    """The rules in force; the first that matches is used up by one."""
+    """The active rules; the first that matches is counted down."""
 
     rules: list[Fault] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)

@@ -1,13 +1,13 @@
-"""A kubelet double: what a live kubelet does to pods and conditions that someone else touches, as observed on a real one.
+"""Simulates a kubelet's reaction to pods and conditions that evictd changes, as observed on a real one.
 
-One `sync` is one look at everything; `running` runs it in a thread. It works on the store directly, so that the request log of
-the API server double holds evictd's requests only. The rules, from the observations beside a kubelet 1.36.2:
+One `sync` handles every pod and condition once; `running` repeats it in a thread. It works on the store directly, so that the
+request log of the API server double holds evictd's requests only. The rules, from the observations beside a kubelet 1.36.2:
 
-* a built-in pressure condition written by someone else goes back to False; unknown condition types are left alone;
-* a running pod whose status says Failed is Running again, nothing was stopped;
+* a built-in pressure condition written by another client is set to False again; unknown condition types are not changed;
+* a running pod whose status was set to Failed is set to Running again, and nothing is stopped;
 * a stopped container of a pod that is neither terminal nor being deleted is restarted;
 * a pod with every container stopped and a terminal status written in time stays as it is;
-* a pod being deleted is stopped within its grace and its object removed; the phase on the way is what the exit codes say.
+* a pod being deleted is stopped within its grace and its object removed; the phase until then follows from the exit codes.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tests.kube.store import Json, Key, Store, stamp
+from tests.kube.store import Json, Key, Objects, stamp
 
 SUFFICIENT = {
     "MemoryPressure": ("KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
@@ -27,7 +27,7 @@ TERMINAL = {"Failed", "Succeeded"}
 
 @dataclass
 class Containers:
-    """The containers of a node as the runtime sees them: by pod uid and name; None is running, a number an exit code."""
+    """The containers of a node as the runtime lists them, by pod uid and name; None is running, a number an exit code."""
 
     by_pod: dict[str, dict[str, int | None]] = field(default_factory=dict)
     restarts: dict[str, int] = field(default_factory=dict)
@@ -37,12 +37,13 @@ class Containers:
         with self.lock:
             self.by_pod[uid] = dict.fromkeys(names)
 
-    def stop(self, uid: str, *names: str, exit_code: int = 137) -> None:
-        """Stop the named containers, all of them if none is named."""
+    def stop(self, uid: str, *names: str, exit_code: int = 137) -> bool:
+        """Stop the named containers, or all if none is named; false where the pod still has its grace."""
         with self.lock:
             for name in names or tuple(self.by_pod.get(uid, {})):
                 if self.by_pod[uid].get(name) is None:
                     self.by_pod[uid][name] = exit_code
+        return True
 
     def running(self, uid: str) -> bool:
         with self.lock:
@@ -60,12 +61,12 @@ class Containers:
 class Kubelet:
     """The double for one node."""
 
-    store: Store
+    store: Objects
     node: str
     containers: Containers = field(default_factory=Containers)
 
     def sync(self) -> None:
-        """Renew the lease, repair the node's status, look after each pod."""
+        """Renew the lease, repair the node's status, synchronize each pod."""
         self._lease()
         self._conditions()
         pods, _ = self.store.list("pods", where=lambda pod: pod["spec"].get("nodeName") == self.node)
@@ -74,7 +75,7 @@ class Kubelet:
 
     @contextlib.contextmanager
     def running(self, period: float = 0.02) -> Iterator["Kubelet"]:
-        """Sync again and again in a thread."""
+        """Run `sync` repeatedly in a thread."""
         stop = threading.Event()
 
         def loop() -> None:
@@ -124,9 +125,8 @@ class Kubelet:
             self.containers.restart(uid)
 
     def _finish(self, key: Key, uid: str) -> None:
-        self.containers.stop(uid)
-        if self.containers.running(uid):
-            return  # it still has its grace
+        if not self.containers.stop(uid):
+            return
         codes = self.containers.by_pod.get(uid, {}).values()
         self._write(key, uid, {"phase": "Succeeded" if all(code == 0 for code in codes) else "Failed"})
         with self.store.changed:

@@ -1,6 +1,6 @@
-"""Does an object fit the API's own types?
+"""Checks that an object conforms to the API's types.
 
-The types are the ones that the API server publishes as OpenAPI, carried by the `kubernetes` package as models. An unknown
+The types are those that the API server publishes as OpenAPI, carried by the `kubernetes` package as models. An unknown
 field is a fault, so is a value of the wrong type or a required field that is missing; each fault names its path.
 """
 
@@ -23,6 +23,9 @@ MODELS = {
     ("v1", "ConfigMap"): "V1ConfigMap",
     ("v1", "ServiceAccount"): "V1ServiceAccount",
     ("v1", "Service"): "V1Service",
+    ("v1", "Secret"): "V1Secret",
+    ("v1", "ResourceQuota"): "V1ResourceQuota",
+    ("networking.k8s.io/v1", "NetworkPolicy"): "V1NetworkPolicy",
     ("apps/v1", "DaemonSet"): "V1DaemonSet",
     ("rbac.authorization.k8s.io/v1", "ClusterRole"): "V1ClusterRole",
     ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding"): "V1ClusterRoleBinding",

@@ -1,4 +1,4 @@
-"""Pods and nodes for tests, made from the recorded ones so that they look like the real thing."""
+"""Makes pods and nodes for tests from recorded ones, so that they have all real fields."""
 
 import copy
 import json
@@ -17,7 +17,7 @@ def sample(name: str) -> Json:
 
 
 def node(name: str = "n1", *, kubelet: bool = True) -> Json:
-    """The recorded node under another name; without a kubelet it has no conditions of one."""
+    """The recorded node under another name; without a kubelet it has none of its conditions."""
     made = copy.deepcopy(sample("node"))
     made["metadata"]["name"] = name
     found = made["status"]["conditions"] if kubelet else []
@@ -54,7 +54,7 @@ def pod(
 
 
 def padded(made: Json, size: int) -> Json:
-    """The pod with as much in its managed fields as makes it `size` bytes of JSON, which is where real pods are large."""
+    """Pad the pod's managed fields, the large part of real pods, to `size` bytes of JSON."""
     fields: Json = {}
     entry = {
         "manager": "kubelet",

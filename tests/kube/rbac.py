@@ -1,8 +1,8 @@
-"""Who may do what: RBAC as the API server decides it, read from the very YAML of `deploy/`.
+"""Authorises requests by RBAC as the API server does, from the YAML of `deploy/`.
 
 A request is allowed if one rule of one role bound to the user names its verb, API group, resource (with `/subresource`) and,
 where the rule has `resourceNames`, its name. `node_rules` are the built-in rules of a node's own identity, as far as evictd
-meets them.
+needs them.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attributes:
-    """One request as an authoriser sees it."""
+    """The attributes of one request that authorisation uses."""
 
     user: str
     verb: str
@@ -27,7 +27,7 @@ class Attributes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """A rule with whom it serves and where (`namespace` empty: everywhere)."""
+    """A rule with its subject and its namespace (empty: all namespaces)."""
 
     user: str
     namespace: str
@@ -46,7 +46,7 @@ class Grant:
 
 
 class Rbac:
-    """The grants that a set of manifests makes."""
+    """The grants of a set of manifests."""
 
     def __init__(self, grants: Iterable[Grant]) -> None:
         self.grants = tuple(grants)
@@ -85,7 +85,7 @@ def _user(subject: Json) -> str:
 
 
 def node_rules(node: str) -> Rbac:
-    """What the built-in role of a node's own identity lets it do, of what evictd asks (`bootstrappolicy.NodeRules`)."""
+    """The rules of the built-in role of a node's identity that concern evictd (`bootstrappolicy.NodeRules`)."""
     rules: list[Json] = [
         {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch", "delete"]},
         {"apiGroups": [""], "resources": ["pods/status"], "verbs": ["patch"]},

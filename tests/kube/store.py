@@ -1,15 +1,16 @@
-"""The objects of the API server double: one counter of resource versions, one history that watches read.
+"""Stores the objects of the API server double: one counter of resource versions, one history for watches.
 
-`compact` forgets the history, as etcd does every five minutes: a watch from before it gets 410.
+`compact` drops the history, as etcd does every five minutes: a watch from an earlier version gets 410.
 """
 
 import copy
 import threading
 import uuid
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
 Json = dict[str, Any]
 Key = tuple[str, str, str]
@@ -18,7 +19,7 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One step of the history; `before` is the object as it was, so that a watch sees it leave its selector."""
+    """One step of the history; `before` is the object as it was, so that a watch can report that it left its selector."""
 
     version: int
     type: str
@@ -28,9 +29,30 @@ class Change:
 
 
 def stamp(micro: bool = False) -> str:
-    """The time now, as the API writes it."""
+    """The current time in the API's form."""
     now = datetime.now(UTC)
     return now.strftime("%Y-%m-%dT%H:%M:%S.%fZ") if micro else now.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+class Objects(Protocol):
+    """Direct access to the server's objects, outside the request log."""
+
+    @property
+    def changed(self) -> AbstractContextManager[Any]:
+        """Held while several calls belong together."""
+        ...
+
+    def get(self, key: Key) -> Json | None: ...
+
+    def list(
+        self, resource: str, namespace: str = "", where: Callable[[Json], bool] = ...
+    ) -> "tuple[list[Json], int]": ...
+
+    def create(self, resource: str, item: Json) -> Json: ...
+
+    def update(self, key: Key, change: Callable[[Json], Any]) -> Json: ...
+
+    def remove(self, key: Key) -> Json: ...
 
 
 class Store:
@@ -83,7 +105,7 @@ class Store:
             return self._commit("DELETED", key, copy.deepcopy(self.objects[key]))
 
     def compact(self) -> None:
-        """Forget the history up to now."""
+        """Drop the history up to now."""
         with self.changed:
             self.version += 1
             self.history.clear()

@@ -1,7 +1,8 @@
-"""What the API server double does with a request once it is allowed: the verbs on stored objects.
+"""Performs authorised requests of the API server double: the verbs on stored objects.
 
-Follows the real server where evictd could notice: UID and resourceVersion preconditions (409), graceful deletion, eviction with
-budgets (429 with its cause, 500 where several match), status as a subresource, validation by the API's own types (422).
+Follows the real server where evictd could notice a difference: UID and resourceVersion preconditions (409), graceful deletion,
+eviction with budgets (429 with its cause, 500 where several match), status as a subresource, and validation by the
+API's own types (422).
 """
 
 import copy
@@ -11,13 +12,13 @@ from typing import Any
 from tests.kube import models, patching
 from tests.kube.store import Json, Key, Store, stamp
 
-CONTENT = {
-    "application/merge-patch+json": patching.merge,
-    "application/strategic-merge-patch+json": patching.strategic,
-}
+MERGE = "application/merge-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
 TERMINAL = {"Failed", "Succeeded"}
 API_VERSIONS = {"events": "events.k8s.io/v1", "leases": "coordination.k8s.io/v1"}
 KINDS = {"pods": "Pod", "nodes": "Node", "events": "Event", "leases": "Lease"}
+UNPROCESSED_SECONDS = 10
+"""The Retry-After of a budget that its controller has not processed; a spent one names no time."""
 
 
 class StatusError(Exception):
@@ -44,14 +45,14 @@ class StatusError(Exception):
 
 @dataclass
 class Budget:
-    """A PodDisruptionBudget as eviction sees it: whom it selects, and how many may still go."""
+    """A PodDisruptionBudget: its selector, and the number of disruptions left."""
 
     name: str
     labels: dict[str, str]
     disruptions_allowed: int
     namespace: str = "default"
-    retry_after: int = 10
-    """Seconds; the API server's own figure is ten."""
+    retry_after: int | None = None
+    """Seconds."""
 
     def selects(self, pod: Json) -> bool:
         have = pod["metadata"].get("labels") or {}
@@ -61,7 +62,7 @@ class Budget:
 
 @dataclass
 class Verbs:
-    """The verbs over a store; `user_agent_manager` style bookkeeping is reduced to the field manager of each patch."""
+    """The verbs over a store; of field management only the manager of each patch is kept."""
 
     store: Store
     budgets: list[Budget] = field(default_factory=list)
@@ -84,23 +85,22 @@ class Verbs:
         return self.store.create(resource, body)
 
     def patch(self, key: Key, subresource: str, content_type: str, body: Json, manager: str) -> Json:
-        apply = CONTENT.get(content_type)
-        if apply is None:
+        if content_type not in {MERGE, STRATEGIC}:
             raise StatusError(
                 415, "UnsupportedMediaType", f"the body of the request was in an unknown format: {content_type}"
             )
         with self.store.changed:
             old = self._existing(key)
             meta = body.get("metadata") or {}
-            _precondition(key, old, uid=meta.get("uid"), version=meta.get("resourceVersion"))
-            new = apply(old, body)
+            _precondition(key, old, uid=None, version=meta.get("resourceVersion"))
+            if meta.get("uid", old["metadata"]["uid"]) != old["metadata"]["uid"]:
+                raise _immutable_uid(key, meta["uid"])
+            new = patching.merge(old, body) if content_type == MERGE else patching.strategic(old, body, KINDS[key[0]])
             # The status subresource takes the status only, the object itself everything but the status.
             if subresource == "status":
                 new = {**old, "status": new.get("status", {}), "metadata": old["metadata"]}
             elif "status" in old:
                 new["status"] = old["status"]
-            if old.get("status", {}).get("phase") in TERMINAL and key[0] == "pods":
-                new["status"]["phase"] = old["status"]["phase"]
             new = copy.deepcopy(new)
             if new != old:
                 _managed(new, manager, subresource)
@@ -126,20 +126,15 @@ class Verbs:
             if pod["status"].get("phase") not in TERMINAL | {"Pending"} and "deletionTimestamp" not in pod["metadata"]:
                 self._spend(pod)
             text = "Eviction API: evicting"
-            pod["status"]["conditions"] = patching.strategic(
-                {"conditions": pod["status"].get("conditions") or []},
-                {
-                    "conditions": [
-                        {
-                            "type": "DisruptionTarget",
-                            "status": "True",
-                            "reason": "EvictionByEvictionAPI",
-                            "message": text,
-                            "lastTransitionTime": stamp(),
-                        }
-                    ]
-                },
-            )["conditions"]
+            condition = {
+                "type": "DisruptionTarget",
+                "status": "True",
+                "reason": "EvictionByEvictionAPI",
+                "message": text,
+                "lastTransitionTime": stamp(),
+            }
+            others = [each for each in pod["status"].get("conditions") or [] if each["type"] != condition["type"]]
+            pod["status"]["conditions"] = [*others, condition]
             self._delete_pod(key, self.store.replace(key, pod), options.get("gracePeriodSeconds"))
         return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
@@ -199,8 +194,15 @@ def _precondition(key: Key, old: Json, *, uid: str | None, version: str | None) 
         raise StatusError(409, "Conflict", f'Operation cannot be fulfilled on {key[0]} "{key[2]}": {text}')
 
 
+def _immutable_uid(key: Key, uid: str) -> StatusError:
+    """A patch cannot change an object's identity; `tests/clients/kube/test_eviction.py` shows it on the real server."""
+    text = f'{KINDS[key[0]]} "{key[2]}" is invalid: metadata.uid: Invalid value: "{uid}": field is immutable'
+    cause = {"reason": "FieldValueInvalid", "message": text, "field": "metadata.uid"}
+    return StatusError(422, "Invalid", text, details={"causes": [cause]})
+
+
 def _managed(item: Json, manager: str, subresource: str) -> None:
-    """Note who wrote, as server-side field management does."""
+    """Record the field manager, as server-side field management does."""
     entry: dict[str, Any] = {
         "manager": manager,
         "operation": "Update",

@@ -1,4 +1,4 @@
-"""Waiting for something to become true, with a generous bound."""
+"""Waits for a condition with a generous bound."""
 
 import time
 from collections.abc import Callable
@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 def eventually(condition: Callable[[], T], seconds: float = 20.0) -> T:
-    """The first true value of `condition`, or a failure after `seconds`."""
+    """Return the first true value of `condition`; fail after `seconds`."""
     ends = time.monotonic() + seconds
     while not (value := condition()):
         if time.monotonic() > ends:

@@ -1,0 +1,34 @@
+"""Fixtures on the session's real control plane and real node (`tests/conftest.py`)."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from evictd.clients.kube.credentials import Credentials
+from evictd.clients.kube.transport import Transport
+from evictd.demo.binaries import default_cache
+from tests.cluster.control_plane import ControlPlane
+from tests.cluster.daemon_image import write_image
+from tests.cluster.deployed import condition
+from tests.cluster.node import NAME, RealNode
+from tests.cluster.objects import NODES
+from tests.kube.waiting import eventually
+
+
+@pytest.fixture
+def real_transport(control_plane: ControlPlane) -> Iterator[Transport]:
+    """A transport of evictd to the real server, as its administrator."""
+    made = Transport(Credentials(str(control_plane.kubeconfig())))
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="session")
+def image_node(real_node: RealNode, tmp_path_factory: pytest.TempPathFactory) -> RealNode:
+    """The real node with evictd's image."""
+    archive = tmp_path_factory.mktemp("image") / "evictd.tar"
+    write_image(default_cache(), archive)
+    real_node.ctr("images", "import", str(archive))
+    archive.unlink()
+    eventually(lambda: condition(real_node.plane.admin.must("GET", f"{NODES}/{NAME}"), "Ready") == "True", 60)
+    return real_node

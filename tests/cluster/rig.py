@@ -1,0 +1,30 @@
+"""A reporter of node n1 with its queue on a simulated clock; the server is real."""
+
+from evictd.act.cluster.report import ClusterReporter, ReportSettings
+from evictd.act.cluster.request_queue import RequestQueue
+from evictd.clients.kube.nodes import NodeClient
+from evictd.clients.kube.transport import Transport
+from evictd.config.settings import ConditionTypes
+from evictd.core.model.signal import NodeCondition
+from tests.kube.driving import SILENT_BELL, Driver
+
+
+class Rig:
+    """`types` is `None` for Auto."""
+
+    def __init__(
+        self, transport: Transport, types: ConditionTypes = ConditionTypes.OWN, *, taints: bool = True
+    ) -> None:
+        self.driver = Driver()
+        self.reporter = ClusterReporter(
+            NodeClient(transport, "n1"),
+            self.driver.clocks,
+            SILENT_BELL,
+            ReportSettings(node_name="n1", types=types, taints=taints),
+        )
+        self.queue = RequestQueue([self.reporter], self.driver.clocks)
+
+    def report(self, *conditions: NodeCondition) -> None:
+        """Report these conditions, and send what is due within three seconds."""
+        self.reporter.report(conditions, self.driver.now)
+        self.driver.settle(self.queue)

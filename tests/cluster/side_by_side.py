@@ -1,0 +1,233 @@
+"""Runs the kubelet's own eviction and evictd (policy Kubelet, dry run) on the same node, and collects what each decided.
+
+The kubelet acts; evictd only records. Both read the same files and the same configuration, so the pod that the kubelet evicts
+next is the pod that evictd names until it is gone.
+"""
+
+import json
+import ssl
+import sys
+import time
+import urllib.request
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from evictd.demo.images import BUSYBOX
+from tests.cluster import objects
+from tests.cluster.node import NAME, RealNode
+from tests.cluster.processes import Process
+from tests.kube.waiting import eventually
+
+Json = dict[str, Any]
+MI = 1 << 20
+WATCHED = {"limits": {"ephemeral-storage": "3Gi"}, "requests": {"ephemeral-storage": "0"}}
+EVENTS = "/api/v1/namespaces/default/events"
+HIGH = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
+OFF = dict.fromkeys(
+    ("memory.available", "nodefs.available", "nodefs.inodesFree", "imagefs.available", "imagefs.inodesFree"), "0%"
+)
+"""Every default of the kubelet's evictionHard, switched off."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """A pod of a scenario: its script, requests, limits and priority class; `/scratch` is an emptyDir."""
+
+    name: str
+    script: str = "true"
+    resources: Json = field(default_factory=dict)
+    priority_class: str = ""
+    image: str = BUSYBOX
+    size_limit: str = ""
+    medium: str = ""
+    figure: str = "ephemeral-storage.usedBytes"
+    """What the script raises, as the kubelet's summary names it, and by how much at least."""
+    least: int = 0
+    restart_policy: str = "Never"
+    grace_seconds: int = 1
+
+    def manifest(self) -> Json:
+        """Write the pod."""
+        pod = objects.pod(self.name, NAME)
+        fields = {"sizeLimit": self.size_limit, "medium": self.medium}
+        volume: Json = {name: value for name, value in fields.items() if value}
+        pod["spec"] |= {
+            "hostNetwork": True,
+            "terminationGracePeriodSeconds": self.grace_seconds,
+            "restartPolicy": self.restart_policy,
+            "volumes": [{"name": "scratch", "emptyDir": volume}],
+            "containers": [
+                {
+                    "name": "main",
+                    "image": self.image,
+                    "imagePullPolicy": "Never",
+                    "command": ["/bin/sh", "-c", f"{self.script}; exec sleep 3600"],
+                    "resources": self.resources,
+                    "volumeMounts": [{"name": "scratch", "mountPath": "/scratch"}],
+                }
+            ],
+        }
+        if self.priority_class:
+            pod["spec"]["priorityClassName"] = self.priority_class
+        return pod
+
+
+def disk(name: str, mib: int, *, place: str = "/scratch", **fields: Any) -> Load:
+    """A pod that takes disk at once, without writing it: of its emptyDir, or of its writable layer."""
+    return Load(name=name, script=f"/bin/busybox fallocate -l {mib * MI} {place}/x", least=mib * MI, **fields)
+
+
+def memory(name: str, mib: int, **fields: Any) -> Load:
+    """A pod that fills an emptyDir in memory: its working set stays as it is."""
+    return disk(name, mib, medium="Memory", figure="memory.workingSetBytes", **fields)
+
+
+def files(name: str, count: int) -> Load:
+    """A pod with many empty files. The limit has evictd count them while the node is calm, as the kubelet always does."""
+    script = f"i=0; while [ $i -lt {count} ]; do : > /scratch/$i; i=$((i + 1)); done"
+    return Load(name=name, script=script, figure="ephemeral-storage.inodesUsed", least=count, resources=WATCHED)
+
+
+def sleepers(name: str, count: int, **fields: Any) -> Load:
+    """A pod with many processes."""
+    script = f"i=0; while [ $i -lt {count} ]; do sleep 3600 & i=$((i + 1)); done"
+    return Load(name=name, script=script, figure="process_stats.process_count", least=count, **fields)
+
+
+@contextmanager
+def kubelet_with(node: RealNode, **config: Any) -> Iterator[None]:
+    """Restart the kubelet with these fields, and with its own at the end."""
+    path = node.folder / "kubelet.json"
+    before = path.read_text()
+    try:
+        path.write_text(json.dumps({**json.loads(before), **config}))
+        _restart(node)
+        yield
+    finally:
+        path.write_text(before)
+        _restart(node)
+
+
+def _restart(node: RealNode) -> None:
+    """Restart the kubelet; its lease is renewed by the new one."""
+    assert node.kubelet is not None
+    lease = f"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{NAME}"
+    eventually(lambda: node.plane.admin.request("GET", lease).status == 200, 60)
+    node.kubelet.stop()
+    before = node.plane.admin.must("GET", lease)["spec"]["renewTime"]
+    node.kubelet.start()
+    eventually(lambda: node.plane.admin.must("GET", lease)["spec"]["renewTime"] != before and node.ready(), 90)
+
+
+@contextmanager
+def daemon(node: RealNode, evictd: Json, *flags: str, **config: Any) -> Iterator["Recorded"]:
+    """Run evictd inside the node's namespaces, as its flags, its own document and the fields of the kubelet's document say."""
+    folder = node.folder / f"evictd-{time.monotonic_ns()}"
+    folder.mkdir()
+    kubelet = {
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "kind": "KubeletConfiguration",
+        "cgroupDriver": "cgroupfs",
+        "cgroupRoot": node.cgroup,
+        **config,
+    }
+    own = {
+        "apiVersion": "evictd.io/v1alpha1",
+        "kind": "EvictdConfiguration",
+        "listenAddress": "",
+        "stateDirectory": str(folder / "state"),
+        **evictd,
+        "cluster": {
+            "kubeconfig": str(node.plane.kubeconfig("evictd")),
+            "nodeName": NAME,
+            **evictd.get("cluster", {}),
+        },
+    }
+    path = folder / "config.yaml"
+    path.write_text(f"{json.dumps(kubelet)}\n---\n{json.dumps(own)}\n")
+    arguments = [sys.executable, "-m", "evictd", "run", f"--config={path}", "--log-format=json", *flags]
+    process = node.process(folder.name, arguments)
+    process.start()
+    try:
+        eventually(lambda: "evictd begins" in process.last_words() or not process.running(), 60)
+        assert process.running(), process.last_words()
+        yield Recorded(Path(own["stateDirectory"]), process)
+    finally:
+        process.stop()
+
+
+@contextmanager
+def pods(node: RealNode, loads: Iterable[Load], *, running: bool = True) -> Iterator[None]:
+    """Create pods and wait until each runs or has ended, unless `running` is False; they are gone at the end."""
+    admin = node.plane.admin
+    try:
+        for load in loads:
+            admin.must("POST", objects.PODS, load.manifest())
+        for load in loads if running else ():
+            eventually(partial(_begun, node, load.name), 60)
+        yield
+    finally:
+        for load in loads:
+            objects.remove(admin, f"{objects.PODS}/{load.name}")
+
+
+def _begun(node: RealNode, pod: str) -> bool:
+    return status_of(node, pod).get("phase") in {"Running", "Failed"}
+
+
+def status_of(node: RealNode, pod: str) -> Json:
+    """Give the pod's status."""
+    found: Json = node.plane.admin.must("GET", f"{objects.PODS}/{pod}")["status"]
+    return found
+
+
+class Recorded:
+    """What a daemon recorded."""
+
+    def __init__(self, state: Path, process: Process) -> None:
+        self._state = state
+        self.process = process
+
+    def records(self) -> list[Json]:
+        """Give the journal's complete records."""
+        files = sorted(self._state.glob("journal.jsonl*"), key=lambda path: path.stat().st_mtime)
+        texts = [path.read_text() for path in files]
+        return [json.loads(line) for text in texts for line in text[: text.rfind("\n") + 1].splitlines()]
+
+
+def summary(node: RealNode) -> Json:
+    """Ask the kubelet for its summary of the node and its pods."""
+    context = ssl.create_default_context(cafile=None)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # the kubelet's certificate is its own
+    context.load_cert_chain(node.folder / "kubelet-client.crt", node.folder / "kubelet-client.key")
+    port = json.loads((node.folder / "kubelet.json").read_text())["port"]
+    with urllib.request.urlopen(f"https://127.0.0.1:{port}/stats/summary", context=context, timeout=30) as answer:
+        found: Json = json.load(answer)
+    return found
+
+
+def all_measured(node: RealNode, loads: Iterable[Load]) -> bool:
+    """Whether the kubelet has measured all that the pods take, and the runtime their writable layers, which are never empty."""
+    pods = {each["podRef"]["name"]: each for each in summary(node)["pods"]}
+    return all(load.name in pods and _measured(pods[load.name], load) for load in loads)
+
+
+def _measured(pod: Json, load: Load) -> bool:
+    outer, _, inner = load.figure.partition(".")
+    layers = [each.get("rootfs", {}).get("usedBytes", 0) for each in pod["containers"]]
+    return bool(layers) and all(layers) and pod.get(outer, {}).get(inner, 0) >= load.least
+
+
+def events(node: RealNode, pod: str) -> list[Json]:
+    """Give the Evicted events of a pod, by the kubelet."""
+    return [each for each in evicted_events(node) if each["involvedObject"]["name"] == pod]
+
+
+def evicted_events(node: RealNode) -> list[Json]:
+    """Give all Evicted events in the order of their writing."""
+    items = [each for each in node.plane.admin.must("GET", EVENTS)["items"] if each["reason"] == "Evicted"]
+    return sorted(items, key=lambda each: int(each["metadata"]["resourceVersion"]))

@@ -1,0 +1,270 @@
+"""The DaemonSet of `deploy/`, started by a real kubelet: one story of disk pressure, and each way to install it.
+
+From `deploy/` unchanged but for the image's tag, the network and the cgroup's name (`deployed.for_node`).
+"""
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+import yaml
+
+from evictd.demo import cgroups
+from evictd.demo.images import BUSYBOX
+from evictd.errors import NodeError
+from tests.cluster import objects
+from tests.cluster.deployed import (
+    ADDRESS,
+    HEALTH_PORT,
+    START_SECONDS,
+    Daemon,
+    Json,
+    applied,
+    apply,
+    for_node,
+    path_of,
+    remove,
+)
+from tests.cluster.node import NAME, RealNode
+from tests.deploy.kustomize import rendered
+from tests.deploy.manifests import CHART, DEPLOY, OVERLAYS, USER, documents
+from tests.kube.waiting import eventually
+
+pytestmark = [pytest.mark.cluster, pytest.mark.root]
+
+NODE_PATH = f"{objects.NODES}/{NAME}"
+SOON = {"evictionPressureTransitionPeriod": "5s"}
+POD_UID = "authentication.kubernetes.io/pod-uid"
+DAC_READ_SEARCH = 1 << 2
+HOG_MIB = 3000
+"""Of the disk of 4 GiB with the images on it: leaves less than the 12 % of nodefs.available."""
+
+
+@pytest.fixture(scope="class")
+def daemon(image_node: RealNode) -> Iterator[Daemon]:
+    """The DaemonSet of the overlay for a node whose kubelet reports."""
+    items = for_node(image_node, rendered(DEPLOY / "overlays/beside-kubelet"), kubelet=SOON)
+    with applied(image_node, items) as made:
+        yield made
+
+
+def hog(mib: int) -> Json:
+    """A pod that takes disk in its emptyDir, at once and without writing it."""
+    pod = objects.pod("hog", NAME)
+    pod["spec"] |= {"hostNetwork": True, "terminationGracePeriodSeconds": 1}
+    pod["spec"]["volumes"] = [{"name": "scratch", "emptyDir": {}}]
+    script = f"/bin/busybox fallocate -l {mib << 20} /scratch/x && exec sleep 600"
+    pod["spec"]["containers"] = [
+        {
+            "name": "c",
+            "image": BUSYBOX,
+            "imagePullPolicy": "Never",
+            "command": ["/bin/sh", "-c", script],
+            "volumeMounts": [{"name": "scratch", "mountPath": "/scratch"}],
+        }
+    ]
+    return pod
+
+
+def conditions(node: RealNode) -> dict[str, str]:
+    found = node.plane.admin.must("GET", NODE_PATH)["status"]["conditions"]
+    return {each["type"]: each["status"] for each in found}
+
+
+def taints(node: RealNode) -> set[str]:
+    spec = node.plane.admin.must("GET", NODE_PATH)["spec"]
+    return {f"{each['key']}:{each['effect']}" for each in spec.get("taints", ())}
+
+
+def events(node: RealNode) -> set[tuple[str, str]]:
+    """Reason and the kind of the object, of evictd's events."""
+    items = node.plane.admin.must("GET", "/apis/events.k8s.io/v1/events")["items"]
+    return {
+        (each["reason"], each["regarding"]["kind"]) for each in items if "evictd" in each.get("reportingController", "")
+    }
+
+
+def evictions(daemon: Daemon) -> float:
+    return sum(value for name, value in daemon.metrics().items() if name.startswith("evictd_evictions_total{"))
+
+
+def print_timeline(daemon: Daemon, status_seconds: float) -> None:
+    """Print what docs/cluster.md has as a table (`pytest -s`): seconds from the start of the container's process."""
+    (pid,) = cgroups.pids_of(f"{daemon.cgroup}/{daemon.container_id()}")
+    ticks = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+    booted = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+    started = booted + ticks / os.sysconf("SC_CLK_TCK")
+    for line in daemon.log():
+        after = datetime.fromisoformat(line["at"]).timestamp() - started
+        print(
+            f"{after:8.2f} s",
+            line["event"],
+            {name: line[name] for name in ("condition", "pod", "reason") if name in line},
+        )
+    rss = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmHWM"))
+    name = "memory.peak" if cgroups.is_unified() else "memory.max_usage_in_bytes"
+    peak = int((cgroups.group("memory", daemon.cgroup) / name).read_text()) >> 20
+    print(f"status took {status_seconds:.2f} s; {rss}; the pod's peak {peak} MiB")
+
+
+def _gone(answer: Any, seen: list[Json]) -> bool:
+    if answer.status == 404:
+        return True
+    seen.append(answer.body)
+    return False
+
+
+class TestBesideKubelet:
+    """One installation for all of these: the last one brings requests that may find nothing."""
+
+    def test_the_container_has_the_rights_of_the_manifest_and_no_others(
+        self, image_node: RealNode, daemon: Daemon
+    ) -> None:
+        """One capability, no new privileges, seccomp, a root that cannot be written, and its limits in the cgroup."""
+        pod = daemon.pod
+        group = daemon.cgroup
+        (pid,) = cgroups.pids_of(f"{group}/{daemon.container_id()}")
+        status = dict(line.split(":\t", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+        assert int(status["CapEff"], 16) == int(status["CapBnd"], 16) == DAC_READ_SEARCH
+        assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2")
+        with pytest.raises(NodeError, match="Read-only file system"):
+            daemon.run("python", "-c", "open('/usr/x', 'w')")
+        limit = next(iter(pod["spec"]["containers"]))["resources"]["limits"]["memory"]
+        assert int((cgroups.group("memory", group) / "memory.limit_in_bytes").read_text()) == int(limit[:-2]) << 20
+        assert pod["status"]["qosClass"] == "Guaranteed"
+
+    def test_it_speaks_with_the_bound_token_of_its_pod(self, image_node: RealNode, daemon: Daemon) -> None:
+        """Each request is in the audit log as the service account's, with the pod's uid; none was refused."""
+        uid = daemon.pod["metadata"]["uid"]
+
+        def of_this_pod() -> list[Json]:
+            lines = image_node.plane.audit_log.read_text().rpartition("\n")[0].splitlines()
+            found = [json.loads(line) for line in lines if USER in line]
+            return [line for line in found if line["user"].get("extra", {}).get(POD_UID) == [uid]]
+
+        eventually(of_this_pod, 60)
+        ended = [line for line in of_this_pod() if line["stage"] == "ResponseComplete"]
+        assert {line["responseStatus"]["code"] for line in ended} <= {200, 201}
+
+    def test_disk_pressure_is_relieved_and_reported(self, image_node: RealNode, daemon: Daemon) -> None:
+        """The pod that took the disk is evicted; condition, taint, events, metrics and `evictd status` say so, then end."""
+        admin = image_node.plane.admin
+        eventually(lambda: conditions(image_node).get("EvictdDiskPressure") == "False", 60)
+        seen: list[Json] = []
+        with objects.created(admin, hog(HOG_MIB)) as path:
+            eventually(lambda: _gone(admin.request("GET", path), seen), 120)
+        last = seen[-1]["status"]
+        targets = [each for each in last["conditions"] if each["type"] == "DisruptionTarget"]
+        assert [each["reason"] for each in targets] == ["TerminationByKubelet"]
+        assert "ephemeral-storage" in targets[0]["message"]
+        eventually(lambda: ("Evicted", "Pod") in events(image_node), 60)
+        eventually(lambda: evictions(daemon) == 1, 30)  # counted in the cycle after the event
+        began = time.monotonic()
+        document = json.loads(daemon.run("evictd", "status", "--address", ADDRESS, "--output", "json"))
+        print_timeline(daemon, time.monotonic() - began)
+        assert any("hog" in json.dumps(decision) for decision in document["decisions"])
+        eventually(lambda: conditions(image_node)["EvictdDiskPressure"] == "False", 60)
+        eventually(lambda: not taints(image_node), 60)
+
+
+def test_a_taken_port_is_told_and_restarts_nothing(image_node: RealNode) -> None:
+    """Another program has the probes' port: the startup probe fails again and again, the liveness probe never begins."""
+    items = for_node(image_node, rendered(DEPLOY / "overlays/dry-run"))
+    (daemon_set,) = (item for item in items if item["kind"] == "DaemonSet")
+    (container,) = daemon_set["spec"]["template"]["spec"]["containers"]
+    container["startupProbe"]["periodSeconds"] = 1
+    container["livenessProbe"] |= {"initialDelaySeconds": 0, "periodSeconds": 1, "failureThreshold": 1}
+    daemon = Daemon(image_node)
+    with HTTPServer(("127.0.0.1", HEALTH_PORT), BaseHTTPRequestHandler) as other:
+        thread = Thread(target=other.serve_forever)
+        thread.start()
+        try:
+            apply(image_node, items)
+            eventually(lambda: startup_failures(image_node) >= 3, START_SECONDS)
+            (status,) = daemon.pod["status"]["containerStatuses"]
+            eventually(lambda: any(line.get("source") == "listen" for line in daemon.log()), 60)
+            assert (status["restartCount"], status["ready"], list(status["state"])) == (0, False, ["running"])
+        finally:
+            remove(image_node, items)
+            other.shutdown()
+            thread.join()
+
+
+def startup_failures(node: RealNode) -> int:
+    items = node.plane.admin.must("GET", "/api/v1/namespaces/evictd/events")["items"]
+    return sum(
+        each.get("count", 1) for each in items if "Startup probe failed" in each["message"] and "501" in each["message"]
+    )
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_each_overlay_is_installed_and_removed(image_node: RealNode, overlay: str) -> None:
+    """Its configuration is accepted, the first decision made, and nothing of it stays on the node."""
+    items = for_node(image_node, rendered(DEPLOY / "overlays" / overlay))
+    with applied(image_node, items) as daemon:
+        eventually(lambda: any("report node conditions" in event for event in daemon.events()), 60)
+        line = next(line for line in daemon.log() if line["event"] == "evictd begins")
+        assert line["dry_run"] is (overlay == "dry-run")
+        lines = [line for line in daemon.log() if line["level"] in {"warning", "error"}]
+        # Of a large machine: the kubelet's default of 100Mi is less than its kernel keeps back.
+        assert {line["event"] for line in lines} <= {"threshold cannot be met"}
+    assert not {kind for kind, status in conditions(image_node).items() if status == "True"} - {"Ready"}
+    assert not taints(image_node)
+
+
+def test_an_overlay_is_upgraded_to_another_with_components(image_node: RealNode) -> None:
+    """The pod is replaced and obeys the new configuration; what the components add is accepted, and goes with the rest.
+
+    `metrics` has tests of its own, and `alerts` needs a kind that its operator brings; the others are for other nodes.
+    """
+    components = tuple(DEPLOY / "components" / name for name in ("no-host-pid", "network-policy", "resource-quota"))
+    before = for_node(image_node, rendered(DEPLOY / "overlays/dry-run"))
+    after = for_node(image_node, rendered(DEPLOY / "overlays/beside-kubelet", components))
+    try:
+        with applied(image_node, before) as daemon:
+            eventually(lambda: _begun(daemon) == [True], 60)
+            first = daemon.pod["metadata"]["uid"]
+            apply(image_node, after)
+            eventually(lambda: daemon.pod.get("metadata", {"uid": first})["uid"] != first, 60)
+            daemon.wait_until_ready()
+            eventually(lambda: _begun(daemon) == [False], 60)
+            assert not daemon.pod["spec"].get("hostPID")
+            quota = next(path_of(item) for item in after if item["kind"] == "ResourceQuota")
+            eventually(lambda: image_node.plane.admin.must("GET", quota)["status"].get("used") == {"pods": "1"}, 60)
+    finally:
+        remove(image_node, after)
+    assert not taints(image_node)
+
+
+def test_the_chart_is_installed_upgraded_and_removed(image_node: RealNode) -> None:
+    """An upgrade that changes the configuration replaces the pod, which obeys the new one."""
+    helm_python = pytest.importorskip("helm_python", reason="has no wheel for this machine")
+    (values,) = documents(CHART / "values.yaml")
+
+    def chart(**evictd: Any) -> list[Json]:
+        with helm_python.Chart.load(str(CHART)) as loaded:
+            changed = {**values, "evictd": {**values["evictd"], **evictd}}
+            texts = loaded.render(changed, name="evictd", namespace="evictd").items()
+        items = [item for path, text in texts if path.endswith(".yaml") for item in yaml.safe_load_all(text) if item]
+        namespace = documents(DEPLOY / "base/namespace.yaml")
+        return for_node(image_node, [*namespace, *sorted(items, key=lambda item: item["kind"] == "DaemonSet")])
+
+    with applied(image_node, chart()) as daemon:
+        eventually(lambda: _begun(daemon) == [False], 60)
+        first = daemon.pod["metadata"]["uid"]
+        apply(image_node, chart(dryRun=True))
+        eventually(lambda: daemon.pod.get("metadata", {"uid": first})["uid"] != first, 60)
+        daemon.wait_until_ready()
+        eventually(lambda: _begun(daemon) == [True], 60)
+    assert not taints(image_node)
+
+
+def _begun(daemon: Daemon) -> list[bool]:
+    return [line["dry_run"] for line in daemon.log() if line["event"] == "evictd begins"]
