@@ -1,0 +1,67 @@
+"""The law of fairness of policy Standard: who goes first, and that each exception is a finding that is true.
+
+A pod within its request never goes while an evictable measured pod exceeds its own; among equals a pod of lower priority never
+stays for one of higher priority. A pod that is passed over all the same has a finding that names it, and the reason holds.
+"""
+
+import pytest
+from hypothesis import given
+
+from evictd.codec.scenario import Scenario
+from evictd.core.eviction.backoff import owner_of
+from evictd.core.model.config import EvictionConfig
+from evictd.core.model.decision import PodSkipped, ProtectedPodSkipped, SkipReason
+from evictd.core.model.pod import Pod
+from evictd.core.model.signal import SIGNAL_TO_RESOURCE, Resource
+from tests.laws.generated import PLAYERS, Moment, Player, configs, exceeds, scenarios, used
+
+
+def should_go_before(one: Pod, victim: Pod, moment: Moment, resource: Resource) -> bool:
+    """Whether a pod that was measured has to go before the victim."""
+    its, victims = (used(each, moment.observation, resource) for each in (one, victim))
+    assert victims is not None, "a pod that is not measured never goes"
+    if its is None:
+        return False
+    classes = exceeds(one, its, resource), exceeds(victim, victims, resource)
+    return classes == (True, False) or (classes[0] == classes[1] and one.priority < victim.priority)
+
+
+def is_true(finding: ProtectedPodSkipped | PodSkipped, moment: Moment, resource: Resource) -> bool:
+    """Whether the reason for which a pod was passed over holds."""
+    pod, state = finding.pod, moment.step.state
+    if isinstance(finding, ProtectedPodSkipped):
+        return pod.critical
+    lasts = finding.until is not None and moment.now < finding.until
+    owner = state.backoff.owners.get(owner_of(pod))
+    return {
+        SkipReason.IN_FLIGHT: any(v.uid == pod.uid and v.gone_at is None for v in state.in_flight),
+        SkipReason.NOT_MEASURED: used(pod, moment.observation, resource) is None,
+        SkipReason.USES_NOTHING: used(pod, moment.observation, resource) == 0,
+        SkipReason.BUDGET: lasts and pod.uid in state.backoff.budgets,
+        SkipReason.OWNER: lasts and owner is not None and pod.uid not in owner.siblings,
+    }[finding.reason]
+
+
+def check_fairness(moment: Moment) -> None:
+    """Hold the law of one cycle."""
+    for eviction in moment.victims:
+        assert eviction.because.threshold is not None
+        assert not eviction.pod.critical
+        resource = SIGNAL_TO_RESOURCE[eviction.because.threshold.signal]
+        passed_over = {
+            finding.pod.uid: finding
+            for finding in moment.step.findings
+            if isinstance(finding, ProtectedPodSkipped | PodSkipped)
+        }
+        for pod in moment.observation.pods:
+            if pod.uid == eviction.pod.uid or not should_go_before(pod, eviction.pod, moment, resource):
+                continue
+            assert pod.uid in passed_over, f"{eviction.pod.name} went before {pod.name}, and no finding says why"
+            assert is_true(passed_over[pod.uid], moment, resource), passed_over[pod.uid]
+
+
+@pytest.mark.parametrize("play", PLAYERS)
+@given(scenarios(), configs())
+def test_no_pod_goes_before_one_that_should(play: Player, scenario: Scenario, settings: EvictionConfig) -> None:
+    for moment in play(scenario, settings):
+        check_fairness(moment)

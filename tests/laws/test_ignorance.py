@@ -1,0 +1,80 @@
+"""The law of ignorance of policy Standard: what is not measured is neither worse off than if it were, nor does it protect a hog.
+
+In every state that a generated node comes to, the same reading is decided once more without one pod's measurements. The pod that
+is not measured does not go for what is not known of it; where another pod went with them, a pod goes without them, too: for the
+same threshold the same one.
+"""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evictd.codec.scenario import Scenario
+from evictd.core.eviction.synchronize import synchronize
+from evictd.core.model.config import EvictionConfig
+from evictd.core.model.signal import SIGNAL_TO_RESOURCE, Resource
+from evictd.core.model.stats import PodStats
+from tests.laws.generated import PLAYERS, Moment, Player, by_simulate, configs, scenarios, victims_of
+
+RESOURCES = (Resource.MEMORY, Resource.EPHEMERAL_STORAGE, Resource.PIDS)
+
+
+def without(stats: PodStats, resource: Resource) -> PodStats:
+    """The same statistics without what was read of one resource."""
+    if resource is Resource.MEMORY:
+        return replace(stats, memory=None)
+    if resource is Resource.PIDS:
+        return replace(stats, process_count=None)
+    containers = tuple(each._replace(rootfs=None, logs=None) for each in stats.containers)
+    return replace(stats, containers=containers, ephemeral_storage=None)
+
+
+def check_ignorance(moment: Moment, uid: str, resources: tuple[Resource, ...], *, absent: bool) -> None:
+    """Hold the law of one cycle, for one pod and what is not known of it; `absent`: it has no statistics at all."""
+    known = dict(moment.observation.pod_stats)
+    if uid not in known:
+        return
+    stats = known.pop(uid)
+    if not absent:
+        for resource in resources:
+            stats = without(stats, resource)
+        known[uid] = stats
+    observation = replace(moment.observation, pod_stats=known)
+    blind = victims_of(synchronize(moment.before, observation, moment.config, moment.now))
+    for eviction in blind:
+        assert eviction.because.threshold is not None
+        resource = SIGNAL_TO_RESOURCE[eviction.because.threshold.signal]
+        assert eviction.pod.uid != uid or (not absent and resource not in resources), "it went unmeasured"
+    for eviction in moment.victims:
+        if eviction.pod.uid == uid:
+            continue
+        assert blind, f"{eviction.pod.name} was protected by {uid}, of which nothing is known"
+        if blind[0].because.threshold == eviction.because.threshold:
+            assert blind[0].pod.uid == eviction.pod.uid
+
+
+@pytest.mark.parametrize("play", PLAYERS)
+@given(scenarios(), configs(), st.sampled_from("abcd"), st.sampled_from(RESOURCES), st.booleans())
+def test_what_is_not_measured_is_neither_punished_nor_a_shield(
+    play: Player, scenario: Scenario, settings: EvictionConfig, uid: str, unread: Resource, absent: bool
+) -> None:
+    for moment in play(scenario, settings):
+        check_ignorance(moment, uid, RESOURCES if absent else (unread,), absent=absent)
+
+
+@given(scenarios(), configs(), st.sampled_from("abcd"))
+def test_a_file_without_a_pods_statistics_decides_no_worse(
+    scenario: Scenario, settings: EvictionConfig, uid: str
+) -> None:
+    """The last step of a scenario, with and without them."""
+    *earlier, last = scenario.steps
+    assert last.summary is not None
+    numbers, stats = last.summary
+    blind = replace(last, summary=(numbers, {key: each for key, each in stats.items() if key != uid}))
+    *_, with_it = by_simulate(scenario, settings)
+    *_, without_it = by_simulate(replace(scenario, steps=(*earlier, blind)), settings)
+    assert uid not in {eviction.pod.uid for eviction in without_it.victims}
+    if {eviction.pod.uid for eviction in with_it.victims} - {uid}:
+        assert without_it.victims

@@ -1,0 +1,438 @@
+"""Each old fault of the core that issue 11 lists makes a law fail: the laws bite.
+
+A fault is brought back in memory, by replacing one function where the core calls it, and the law or story that its repair was
+written with must then fail, by an assertion of its own. `docs/laws.md` names the tests of all points, also of those that lie
+outside the core. The share of arbitrary faults that the tests notice is measured by `make mutate`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import Phase, given, settings
+
+from evictd.codec.scenario import Scenario
+from evictd.core.eviction import assess, backoff, choose, freshness, rank, standard, synchronize
+from evictd.core.eviction.assess import NothingKnown
+from evictd.core.eviction.freshness import MEASUREMENT_TIMEOUT
+from evictd.core.eviction.ledger import is_leaving, is_overdue, supply_of
+from evictd.core.model.config import EvictionConfig, Policy
+from evictd.core.model.decision import NoAction, NoActionReason, PodSkipped, SkipReason
+from evictd.core.model.signal import Filesystem, Resource, Signal
+from tests.core.eviction import test_backoff as of_backoff
+from tests.core.eviction import test_freshness as of_freshness
+from tests.core.eviction import test_report_only as of_report_only
+from tests.core.eviction import test_standard as stories
+from tests.laws import test_fairness as fairness
+from tests.laws import test_ignorance as ignorance
+from tests.laws import test_progress as progress
+from tests.laws.generated import Moment, by_the_core, configs, scenarios
+from tests.laws.test_model_check import walk
+
+TESTS = Path(__file__).parents[1]
+Faulty = Callable[[Any], Any]
+"""Takes the function or table as it is, and gives the faulty one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """An old fault: its point in issue 11, where it is brought back, and a law or story that must fail."""
+
+    point: int
+    what: str
+    place: Any
+    """A module or a class."""
+    name: str
+    faulty: Faulty
+    law: Callable[[], Any]
+
+    def __str__(self) -> str:
+        return f"{self.point}: {self.what}"
+
+
+def over_generated_nodes(check: Callable[[Moment], None]) -> Callable[[], None]:
+    """A law over generated nodes, without the search for the smallest of them that breaks it."""
+
+    @settings(phases=[Phase.generate], database=None, derandomize=True, deadline=None, max_examples=500)
+    @given(scenarios(), configs())
+    def law(scenario: Scenario, config: EvictionConfig) -> None:
+        for moment in by_the_core(scenario, config):
+            check(moment)
+
+    return law
+
+
+def over_generated_worlds() -> None:
+    """The law of progress, in the same way."""
+    law = progress.test_what_the_evictable_pods_can_relieve_is_relieved_within_a_bound
+    generated = given(progress.worlds())(law.hypothesis.inner_test)  # type: ignore[attr-defined]
+    settings(phases=[Phase.generate], database=None, derandomize=True, deadline=None, max_examples=500)(generated)()
+
+
+def blind_to_a(moment: Moment) -> None:
+    """The law of ignorance for the pod `a`."""
+    ignorance.check_ignorance(moment, "a", (Resource.MEMORY,), absent=False)
+
+
+# --- what makes a fault -----------------------------------------------------------------------------------------------
+
+
+def always(value: object) -> Faulty:
+    """One answer to all."""
+    return lambda _: lambda *_, **__: value
+
+
+def then(change: Callable[..., Any]) -> Faulty:
+    """The right answer, and then `change(answer, *arguments)`."""
+    return lambda right: lambda *arguments: change(right(*arguments), *arguments)
+
+
+def first(change: Callable[..., tuple[Any, ...]]) -> Faulty:
+    """The right function of other arguments."""
+    return lambda right: lambda *arguments: right(*change(*arguments))
+
+
+def beforehand(change: Callable[[Any], Any]) -> Faulty:
+    """The state of a cycle is changed before a method runs."""
+
+    def faulty(right: Any) -> Any:
+        def method(cycle: Any, *arguments: Any) -> Any:
+            cycle.state = change(cycle)
+            return right(cycle, *arguments)
+
+        return method
+
+    return faulty
+
+
+def passes(reason: SkipReason) -> Faulty:
+    """Pods are not skipped for a reason."""
+    return then(lambda skip, *_: None if isinstance(skip, PodSkipped) and skip.reason is reason else skip)
+
+
+def without_siblings(known: Any, *rest: Any) -> tuple[Any, ...]:
+    owners = {name: replace(owner, siblings=frozenset()) for name, owner in known.owners.items()}
+    return (replace(known, owners=owners), *rest)
+
+
+def nothing_without_a_layout(found: Any, state: Any, observation: Any, *_: Any) -> Any:
+    if observation.filesystems.dedicated_image_fs is None:
+        return NothingKnown(state=state, findings=(NoAction(why=NoActionReason.LAYOUT_UNKNOWN),))
+    return found
+
+
+def without_overdue_ones_that_are_gone(cycle: Any) -> Any:
+    gone, now = cycle.observation.outcomes.cleaned_up, cycle.draft.now
+    kept = (v for v in cycle.state.in_flight if not (v.uid in gone and is_overdue(v, now)))
+    return replace(cycle.state, in_flight=tuple(kept))
+
+
+def victims_that(choose_some: Callable[[Any, Any], bool]) -> Faulty:
+    """Only some victims are shortened."""
+    return first(lambda cycle, threshold, victims: (cycle, threshold, [v for v in victims if choose_some(cycle, v)]))
+
+
+def as_if_none_was_leaving(right: Any) -> Any:
+    return lambda rows, threshold, seen, state, config, **more: right(
+        rows, threshold, seen, replace(state, in_flight=()), config, **more
+    )
+
+
+def only_what_was_read(found: Any, *_: Any) -> Any:
+    return replace(found, state=replace(found.state, last_seen=found.observations))
+
+
+def unread_is_over(found: Any, thresholds: Any, observations: Mapping[Signal, Any], *_: Any) -> Any:
+    del thresholds
+    return tuple(each for each in found if each.signal in observations)
+
+
+CYCLE = standard._Cycle
+only_the_first_due = then(
+    lambda found, *_: found if isinstance(found, NothingKnown) else replace(found, due=found.due[:1])
+)
+forgets_what_has_ended = then(
+    lambda found, *_: {device: each for device, each in found.items() if each.ended_at is None}
+)
+
+FAULTS = [
+    Fault(
+        point=1,
+        what="only the first threshold due is looked at",
+        place=standard,
+        name="assess",
+        faulty=only_the_first_due,
+        law=progress.test_a_protected_culprit_of_memory_does_not_keep_the_disk_from_being_relieved,
+    ),
+    Fault(
+        point=1,
+        what="only the first threshold due is looked at (law: progress)",
+        place=standard,
+        name="assess",
+        faulty=only_the_first_due,
+        law=over_generated_worlds,
+    ),
+    Fault(
+        point=2,
+        what="endless collecting (law: thrift, in a small world)",
+        place=standard,
+        name="follow_collections",
+        faulty=forgets_what_has_ended,
+        law=lambda: walk("hard, single, 11s, refusals", 4),
+    ),
+    Fault(
+        point=2,
+        what="endless collecting",
+        place=standard,
+        name="follow_collections",
+        faulty=forgets_what_has_ended,
+        law=progress.test_a_dead_container_every_few_seconds_does_not_replace_an_eviction,
+    ),
+    Fault(
+        point=3,
+        what="an overdue soft victim keeps its grace",
+        place=CYCLE,
+        name="_shorten",
+        faulty=victims_that(lambda cycle, victim: is_leaving(victim, cycle.draft.now)),
+        law=stories.test_an_overdue_soft_victim_is_shortened_before_another_pod_is_chosen,
+    ),
+    Fault(
+        point=4,
+        what="a dry run made live has reported its conditions",
+        place=synchronize,
+        name="_after_dry_run",
+        faulty=then(lambda found, state, _: replace(found, reported=state.reported)),
+        law=stories.test_a_dry_run_made_live_reports_conditions_and_waits_for_no_collectors,
+    ),
+    Fault(
+        point=5,
+        what="a pod is chosen for a resource for which none is measured",
+        place=choose,
+        name="_skip",
+        faulty=passes(SkipReason.NOT_MEASURED),
+        law=lambda: progress.test_no_pod_is_chosen_while_none_that_may_go_is_measured(None),
+    ),
+    Fault(
+        point=5,
+        what="a pod that is not measured goes (law: ignorance)",
+        place=choose,
+        name="_skip",
+        faulty=passes(SkipReason.NOT_MEASURED),
+        law=over_generated_nodes(blind_to_a),
+    ),
+    Fault(
+        point=7,
+        what="the back-off of an owner spares siblings",
+        place=backoff,
+        name="_skipped",
+        faulty=lambda right: lambda known, *rest, **more: right(*without_siblings(known, *rest), **more),
+        law=of_backoff.test_siblings_of_a_victim_are_no_recreations,
+    ),
+    Fault(
+        point=8,
+        what="measurements count whatever their age, or absent",
+        place=freshness,
+        name="_since",
+        faulty=always(-MEASUREMENT_TIMEOUT),
+        law=lambda: of_freshness.test_what_was_measured_before_the_crossing_is_waited_for(None),
+    ),
+    Fault(
+        point=9,
+        what="pods of an API server go standalone",
+        place=synchronize,
+        name="may_only_report",
+        faulty=always(value=False),
+        law=lambda: of_report_only.test_nothing_is_collected_and_no_pod_goes_but_conditions_are_reported(
+            Policy.STANDARD
+        ),
+    ),
+    Fault(
+        point=15,
+        what="an unknown layout holds up memory and PIDs",
+        place=standard,
+        name="assess",
+        faulty=then(nothing_without_a_layout),
+        law=stories.test_an_unknown_layout_holds_up_only_the_disks,
+    ),
+    Fault(
+        point=17,
+        what="a victim in flight that is protected since is withheld",
+        place=CYCLE,
+        name="_shorten",
+        faulty=victims_that(lambda cycle, victim: victim.uid not in cycle.draft.config.protected_pods),
+        law=stories.test_a_victim_in_flight_that_is_protected_since_is_shortened_all_the_same,
+    ),
+    Fault(
+        point=18,
+        what="only the first threshold due may shorten",
+        place=CYCLE,
+        name="_shorten",
+        faulty=victims_that(lambda cycle, _: cycle.assessment.due[0].hard),
+        law=stories.test_a_hard_threshold_of_any_resource_shortens_the_grace_of_a_soft_victim,
+    ),
+    Fault(
+        point=19,
+        what="what a victim owes to other supplies is not waited for",
+        place=standard,
+        name="still_owed",
+        faulty=lambda right: (
+            lambda victim, supply, *rest: right(victim, supply, *rest) if victim.cause is supply else 0
+        ),
+        law=stories.test_what_a_victim_for_memory_owes_to_the_disk_is_waited_for,
+    ),
+    Fault(
+        point=20,
+        what="a victim that will not die counts as reachable",
+        place=choose,
+        name="protected_culprit",
+        faulty=as_if_none_was_leaving,
+        law=stories.test_a_victim_that_does_not_die_does_not_cost_the_others,
+    ),
+    Fault(
+        point=21,
+        what="collectors at work are forgotten by an eviction",
+        place=CYCLE,
+        name="_add_victim",
+        faulty=beforehand(lambda cycle: replace(cycle.state, collections={})),
+        law=stories.test_a_hung_collection_keeps_its_deadline_whatever_else_is_evicted,
+    ),
+    Fault(
+        point=21,
+        what="a collection under way is begun again",
+        place=standard,
+        name="is_lost",
+        faulty=always(value=True),
+        law=progress.test_two_thresholds_of_one_device_begin_one_collection,
+    ),
+    Fault(
+        point=22,
+        what="a collection on one filesystem counts for all",
+        place=standard,
+        name="device_of",
+        faulty=always(Filesystem.NODEFS),
+        law=progress.test_a_new_episode_and_another_device_are_collected_anew,
+    ),
+    Fault(
+        point=23,
+        what="a dry run made live waits for collectors that were never begun",
+        place=synchronize,
+        name="_after_dry_run",
+        faulty=then(lambda found, state, _: replace(found, collections=state.collections)),
+        law=stories.test_a_dry_run_made_live_reports_conditions_and_waits_for_no_collectors,
+    ),
+    Fault(
+        point=24,
+        what="a frozen number counts as new",
+        place=standard,
+        name="assess",
+        faulty=then(only_what_was_read),
+        law=stories.test_a_frozen_number_is_not_new_after_a_cycle_without_one,
+    ),
+    Fault(
+        point=24,
+        what="a victim that is not measured owes nothing",
+        place=CYCLE,
+        name="_holds_up",
+        faulty=lambda _: lambda cycle, victim, due: victim.cause is supply_of(due.signal, cycle.layout),
+        law=stories.test_bytes_of_a_victim_whose_disk_usage_is_not_known_are_waited_for,
+    ),
+    Fault(
+        point=25,
+        what="a pod whose memory is unread uses 0 bytes",
+        place=choose,
+        name="rank",
+        faulty=lambda right: (
+            lambda *arguments, **more: tuple(row._replace(usage=row.usage or 0) for row in right(*arguments, **more))
+        ),
+        law=progress.test_a_pod_whose_memory_is_unread_does_not_make_another_the_protected_culprit,
+    ),
+    Fault(
+        point=26,
+        what="an overdue victim first seen gone now is not counted",
+        place=CYCLE,
+        name="follow",
+        faulty=beforehand(without_overdue_ones_that_are_gone),
+        law=stories.test_an_overdue_victim_seen_gone_when_the_collection_ends_counts,
+    ),
+    Fault(
+        point=27,
+        what="a reload does not change what is remembered of thresholds",
+        place=assess,
+        name="_after_reload",
+        faulty=lambda _: lambda state, *_: state,
+        law=stories.test_a_reload_that_takes_the_minimum_reclaim_away_costs_no_pod,
+    ),
+    Fault(
+        point=27,
+        what="a reload to no thresholds leaves the conditions",
+        place=synchronize,
+        name="_is_at_rest",
+        faulty=always(value=True),
+        law=stories.test_a_reload_to_no_thresholds_lets_the_conditions_go,
+    ),
+    Fault(
+        point=28,
+        what="an unread signal is over",
+        place=assess,
+        name="_met",
+        faulty=then(unread_is_over),
+        law=stories.test_a_signal_that_is_unread_keeps_its_timer_and_its_condition,
+    ),
+    Fault(
+        point=29,
+        what="a pod that uses nothing goes",
+        place=choose,
+        name="_skip",
+        faulty=passes(SkipReason.USES_NOTHING),
+        law=stories.test_a_pod_measured_to_use_nothing_is_never_a_victim,
+    ),
+    Fault(
+        point=30,
+        what="pods go for a filesystem that cannot be written",
+        place=standard,
+        name="is_read_only",
+        faulty=always(value=False),
+        law=lambda: progress.test_no_pod_goes_for_a_filesystem_that_cannot_be_written("nodefs.available"),
+    ),
+]
+NEVER_THERE = [
+    Fault(
+        point=0,
+        what="bytes that are due are not waited for (law: thrift, in a small world)",
+        place=standard,
+        name="RULES",
+        faulty=lambda rules: tuple(rule for rule in rules if rule is not CYCLE.owed),
+        law=lambda: walk("hard, single, 5s, refusals", 8),
+    ),
+    Fault(
+        point=0,
+        what="requests do not count (law: fairness)",
+        place=rank,
+        name="_memory_request",
+        faulty=always(value=0),
+        law=over_generated_nodes(fairness.check_fairness),
+    ),
+    Fault(
+        point=0,
+        what="a finding gives another reason (law: fairness)",
+        place=choose,
+        name="_skip",
+        faulty=then(
+            lambda skip, *_: replace(skip, reason=SkipReason.IN_FLIGHT) if isinstance(skip, PodSkipped) else skip
+        ),
+        law=over_generated_nodes(fairness.check_fairness),
+    ),
+]
+"""Faults that evictd never had, to show that these laws are not true of everything."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", [*FAULTS, *NEVER_THERE], ids=str)
+def test_an_old_fault_makes_its_law_fail(fault: Fault, monkeypatch: pytest.MonkeyPatch) -> None:
+    faulty = fault.faulty(getattr(fault.place, fault.name))
+    monkeypatch.setattr(fault.place, fault.name, faulty)
+    with pytest.raises(AssertionError) as failure:
+        fault.law()
+    assert Path(failure.traceback[-1].path).is_relative_to(TESTS), "the law's own failure, and no exception of the core"
