@@ -1,4 +1,4 @@
-"""A small real gRPC server on a unix socket that answers as a test tells it: well, late, wrongly or not at all."""
+"""Runs a real gRPC server on a unix socket whose responses a test defines: correct, late, wrong or none."""
 
 import socket
 import threading
@@ -15,7 +15,7 @@ Answer = Callable[[bytes, grpc.ServicerContext], bytes]
 
 @contextmanager
 def fake_runtime(path: Path, answers: Mapping[str, Answer]) -> Iterator[str]:
-    """Serve these answers by method name; what is not listed is UNIMPLEMENTED. Gives the endpoint."""
+    """Serve responses by method name; other methods are UNIMPLEMENTED. Yields the endpoint."""
     methods = {name: grpc.unary_unary_rpc_method_handler(answer) for name, answer in answers.items()}
     services = [f"runtime.v1.{name}" for name in ("RuntimeService", "ImageService")]
     handlers = [grpc.method_handlers_generic_handler(service, methods) for service in services]
@@ -30,7 +30,7 @@ def fake_runtime(path: Path, answers: Mapping[str, Answer]) -> Iterator[str]:
 
 @contextmanager
 def foreign_server(path: Path, greet: Callable[[socket.socket], None]) -> Iterator[str]:
-    """Listen with something that is no runtime: `greet` is called with each connection. Gives the endpoint."""
+    """Listen with a server that is no runtime: `greet` is called with each connection. Yields the endpoint."""
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(path))
     listener.listen()
@@ -61,7 +61,7 @@ def foreign_server(path: Path, greet: Callable[[socket.socket], None]) -> Iterat
 
 
 def failing(code: grpc.StatusCode, details: str) -> Answer:
-    """An answer that is this error."""
+    """Build a response that is an error."""
 
     def answer(_: bytes, context: grpc.ServicerContext) -> bytes:
         context.abort(code, details)

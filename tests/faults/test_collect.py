@@ -1,4 +1,4 @@
-"""Collectors on a real containerd, between them and it a client that refuses, or says what this runtime cannot."""
+"""Garbage collection on a real containerd through a client that refuses calls or changes responses."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from evictd.act.collect_containers import ContainerCollector
-from evictd.act.collect_images import ImageCollector
-from evictd.act.log_files import PodLogs
+from evictd.act.gc.containers import ContainerCollector
+from evictd.act.gc.images import ImageCollector
+from evictd.act.logs import PodLogs
 from evictd.clients.cri import CriClient, values
 from evictd.clients.cri.image_use import ImageUse
-from evictd.core.config import ContainerGCPolicy, ImageGCPolicy, Policy
-from evictd.core.container_gc import PodFate, PodFates
-from evictd.core.observation import ReclaimOutcome
+from evictd.core.gc.container_gc import ContainerState, PodLifecycle, PodLifecycles
+from evictd.core.model.config import ContainerGCPolicy, ImageGCPolicy, Policy
+from evictd.core.model.observation import ReclaimOutcome
 from evictd.demo.images import ImageRecipe
 from evictd.demo.node import DisposableNode
 from evictd.demo.pods import PodRecipe, RunningPod
@@ -31,7 +31,7 @@ A, B = "localhost/a:1", "localhost/b:1"
 
 
 class FaultyClient(CriClient):
-    """The real runtime, but for what a test puts in between."""
+    """A client of the real runtime with the failures of a test."""
 
     def __init__(self, endpoint: str) -> None:
         super().__init__(endpoint)
@@ -57,9 +57,9 @@ class FaultyClient(CriClient):
         self._maybe_refuse(sandbox_id)
         super().stop_sandbox(sandbox_id)
 
-    def list_containers(self) -> tuple[values.Container, ...]:
-        unknown = values.ContainerState.UNKNOWN
-        rows = super().list_containers()
+    def list_containers(self, uid: str = "") -> tuple[values.CriContainer, ...]:
+        unknown = ContainerState.UNKNOWN
+        rows = super().list_containers(uid)
         return tuple(replace(row, state=unknown) if row.id in self.unknown else row for row in rows)
 
     def _maybe_refuse(self, target: str) -> None:
@@ -68,7 +68,7 @@ class FaultyClient(CriClient):
 
 
 class MountingUse(ImageUse):
-    """A runtime with image volumes, and with containers that vanish while they are asked about."""
+    """Image use with image volumes, and with containers that are removed during the call."""
 
     def __init__(self, endpoint: str) -> None:
         super().__init__(endpoint)
@@ -96,7 +96,7 @@ def use(node: DisposableNode) -> Iterator[MountingUse]:
 
 @pytest.fixture
 def images(node: DisposableNode) -> Callable[[str], str]:
-    """Import a and b; gives the id of an image by its name."""
+    """Import the images a and b; returns a function from name to id."""
     node.import_images([ImageRecipe(reference=name, padding_bytes=1 << 20) for name in (A, B)])
     return lambda name: getattr(node.client.image_status(name), "id", "")
 
@@ -109,8 +109,8 @@ def image_collector(client: CriClient, use: ImageUse, policy: Policy = Policy.ST
 
 def collect(node: DisposableNode, client: CriClient, pod: RunningPod) -> ReclaimOutcome:
     collector = ContainerCollector(client, ContainerGCPolicy(), PodLogs(node.log_folder))
-    fates = PodFates(by_uid={pod.uid: PodFate.REMOVED})
-    return collector.collect(fates, evict_terminated=True, wall=time.time_ns())
+    lifecycles = PodLifecycles(by_uid={pod.uid: PodLifecycle.REMOVED})
+    return collector.collect(lifecycles, evict_terminated=True, wall=time.time_ns())
 
 
 @contextmanager
@@ -121,7 +121,7 @@ def stopped_pod(node: DisposableNode, name: str) -> Iterator[RunningPod]:
     yield pod
 
 
-def test_an_image_that_is_refused_stays_and_the_others_go(
+def test_a_refused_image_stays_and_the_others_are_removed(
     client: FaultyClient, use: MountingUse, images: Callable[[str], str]
 ) -> None:
     refused = images(A)
@@ -142,7 +142,7 @@ def test_images_may_be_served_by_another_endpoint(
     class NoImages(CriClient):
         """Serves pods only."""
 
-        def list_images(self) -> tuple[values.Image, ...]:
+        def list_images(self) -> tuple[values.CriImage, ...]:
             raise RuntimeUnimplementedError("ListImages: UNIMPLEMENTED")
 
         def remove_image(self, reference: str) -> None:
@@ -156,7 +156,7 @@ def test_images_may_be_served_by_another_endpoint(
     assert not images(A)
 
 
-def test_a_runtime_that_goes_away_is_not_asked_about_the_next_image(
+def test_an_unavailable_runtime_ends_the_collection(
     client: FaultyClient, use: MountingUse, images: Callable[[str], str]
 ) -> None:
     for name in (A, B, "localhost/busybox:1"):
@@ -176,7 +176,7 @@ def test_an_image_that_is_mounted_as_a_volume_stays(
     assert not images(B)
 
 
-def test_a_container_that_vanishes_while_it_is_asked_about_stops_only_the_kubelet(
+def test_a_container_removed_during_its_status_stops_only_policy_kubelet(
     node: DisposableNode, client: FaultyClient, use: MountingUse, images: Callable[[str], str]
 ) -> None:
     node.run_pod(PodRecipe(name="web"))
@@ -188,7 +188,7 @@ def test_a_container_that_vanishes_while_it_is_asked_about_stops_only_the_kubele
     assert not images(A)
 
 
-def test_a_container_that_cannot_say_what_it_mounts_stops_everybody(
+def test_an_unknown_mount_of_a_container_stops_the_collection_of_images(
     node: DisposableNode, client: FaultyClient, use: MountingUse, images: Callable[[str], str]
 ) -> None:
     node.run_pod(PodRecipe(name="web"))
@@ -197,12 +197,12 @@ def test_a_container_that_cannot_say_what_it_mounts_stops_everybody(
     assert images(A)
 
 
-def test_a_container_that_is_refused_is_told_and_the_others_go(node: DisposableNode, client: FaultyClient) -> None:
+def test_a_refused_container_is_reported_and_the_others_are_removed(node: DisposableNode, client: FaultyClient) -> None:
     with stopped_pod(node, "stuck") as stuck, stopped_pod(node, "other") as other:
         client.refuses[stuck.container_id] = RuntimeRefusedError("RemoveContainer: UNKNOWN: stuck")
         collector = ContainerCollector(client, ContainerGCPolicy(), PodLogs(node.log_folder))
-        fates = PodFates(by_uid=dict.fromkeys((stuck.uid, other.uid), PodFate.REMOVED))
-        outcome = collector.collect(fates, evict_terminated=True, wall=time.time_ns())
+        lifecycles = PodLifecycles(by_uid=dict.fromkeys((stuck.uid, other.uid), PodLifecycle.REMOVED))
+        outcome = collector.collect(lifecycles, evict_terminated=True, wall=time.time_ns())
     assert (outcome.removed, outcome.error) == (1, "RemoveContainer: UNKNOWN: stuck")
     assert [row.id for row in node.client.list_containers()] == [stuck.container_id]
     assert [row.id for row in node.client.list_sandboxes()] == [stuck.sandbox_id]
@@ -216,14 +216,14 @@ def test_a_sandbox_that_cannot_be_stopped_is_not_removed(node: DisposableNode, c
     assert [row.id for row in node.client.list_sandboxes()] == [pod.sandbox_id]
 
 
-def test_a_container_in_an_unknown_state_is_stopped_before_it_goes(node: DisposableNode, client: FaultyClient) -> None:
+def test_a_container_in_an_unknown_state_is_stopped_before_removal(node: DisposableNode, client: FaultyClient) -> None:
     pod = node.run_pod(PodRecipe(name="web"))
     client.unknown = {pod.container_id}
     assert collect(node, client, pod).removed == 1
     assert client.stopped == [pod.container_id]
 
 
-def test_logs_that_cannot_go_keep_their_container(node: DisposableNode, client: FaultyClient) -> None:
+def test_a_container_whose_logs_cannot_be_removed_stays(node: DisposableNode, client: FaultyClient) -> None:
     with stopped_pod(node, "web") as pod:
         log = pod.log_directory / "main/0.log"
         log.unlink()

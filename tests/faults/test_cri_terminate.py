@@ -1,4 +1,4 @@
-"""Terminations on a runtime that errs, lies, changes its mind or goes away: never finished while anything runs, never a spin."""
+"""Terminations on a faulty runtime: never finished while a container runs, and never a busy loop."""
 
 import time
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from tests.faults.cri_server import Answer, failing, fake_runtime
 
 @dataclass(slots=True)
 class Model:
-    """A runtime's view: what it lists, and how it answers to stops."""
+    """The state of a runtime: its listings and its responses to stops."""
 
     running: set[str] = field(default_factory=set)
     ready: set[str] = field(default_factory=lambda: {"s1"})
@@ -91,7 +91,7 @@ def terminate(tmp_path: Path, model: Model, containers: list[str], *, grace_seco
     return state
 
 
-def test_a_refused_stop_is_tried_again_with_a_growing_pause(tmp_path: Path) -> None:
+def test_a_refused_stop_is_retried_with_a_growing_delay(tmp_path: Path) -> None:
     model = Model(running={"c1"}, fail_stops=3)
     state = terminate(tmp_path, model, ["c1"], grace_seconds=30)
     assert state.attempts == 4
@@ -102,7 +102,7 @@ def test_a_refused_stop_is_tried_again_with_a_growing_pause(tmp_path: Path) -> N
     assert all(timeout >= 28 for _, timeout in model.stops)  # what is left of the grace, each time
 
 
-def test_the_sandbox_keeps_its_grace_while_stops_fail_and_goes_when_it_is_over(tmp_path: Path) -> None:
+def test_the_sandbox_is_stopped_after_the_grace_period_while_container_stops_fail(tmp_path: Path) -> None:
     model = Model(running={"c1"}, fail_stops=1000)
     model_ready_at_stop: list[bool] = []
     model.on_stop = lambda _: model_ready_at_stop.append("s1" in model.ready)
@@ -132,8 +132,8 @@ def test_a_listing_that_fails_finishes_nothing(tmp_path: Path) -> None:
     assert model.stops == [("c1", 1)]
 
 
-def test_ids_that_change_under_our_hands(tmp_path: Path) -> None:
-    """Each container that is stopped comes back once under another name."""
+def test_ids_that_change_during_a_termination(tmp_path: Path) -> None:
+    """Each stopped container reappears once with another id."""
     model = Model(running={"c1"})
     model.on_stop = lambda each: None if len(each) > 5 else model.running.add(f"{each}x")
     state = terminate(tmp_path, model, ["c1"])
@@ -142,7 +142,7 @@ def test_ids_that_change_under_our_hands(tmp_path: Path) -> None:
     assert set(state.stopped) == {"c1", "c1x", "c1xx", "c1xxx", "c1xxxx", "s1"}
 
 
-def test_a_container_that_is_listed_but_denied_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_container_that_is_listed_but_not_found_is_not_waited_for(tmp_path: Path) -> None:
     model = Model(running={"ghost"}, deny={"ghost"})
     state = terminate(tmp_path, model, ["ghost"])
     assert state.attempts == 1
@@ -151,7 +151,7 @@ def test_a_container_that_is_listed_but_denied_is_not_waited_for(tmp_path: Path)
     assert error.startswith("ghost: listed as running, but the runtime says that it has no such thing")
 
 
-def test_a_runtime_that_is_not_there_is_waited_for(tmp_path: Path) -> None:
+def test_a_termination_waits_for_an_unavailable_runtime(tmp_path: Path) -> None:
     model = Model(running={"c1"})
     path = tmp_path / "s"
     with CriClient(f"unix://{path}") as client, Terminator(client, clock=clock) as terminator:
@@ -171,7 +171,7 @@ def test_a_runtime_that_is_not_there_is_waited_for(tmp_path: Path) -> None:
     assert model.running == set()
 
 
-def test_other_pods_go_on_while_one_is_stuck(tmp_path: Path) -> None:
+def test_other_terminations_continue_while_one_hangs(tmp_path: Path) -> None:
     model = Model(running={"c1"}, fail_stops=1)
     with (
         fake_runtime(tmp_path / "s", model.answers()) as endpoint,
@@ -184,7 +184,7 @@ def test_other_pods_go_on_while_one_is_stuck(tmp_path: Path) -> None:
         assert wait_for(lambda: not terminator.in_flight(), seconds=60)
 
 
-def test_errors_are_kept_short(tmp_path: Path) -> None:
+def test_errors_are_short(tmp_path: Path) -> None:
     model = Model(running=set(), fail_stops=0)
     containers = [f"c{number}" for number in range(40)]
     model.fail_stops = 40
