@@ -1,4 +1,4 @@
-"""The test machine's disk: built once, kept in the cache, built anew when its recipe changes.
+"""Builds the test machine's disk once, stores it in the cache, and builds it again when its recipe changes.
 
 The recipe is `provision.sh` and the files under `rootfs/`; their hash names the folder of the finished image. A build works in
 a temporary folder and in namespaces of its own, and its last step is a rename, so a killed one leaves nothing half done.
@@ -91,9 +91,14 @@ def _build(root: Path, finished: Path) -> None:
 
 def _provision(work: Path, log: Path) -> None:
     mirror = os.environ.get("EVICTD_VM_MIRROR") or debian_mirror()
-    # Everything dies with us, and the build's mounts with the namespace.
+    # The build is killed with this process, and its mounts end with the namespace.
     fenced = ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--propagation", "private", "--pid", "--fork"]
     fenced += ["--kill-child=SIGKILL", "--mount-proc", "--"]
     argv = [*fenced, "sh", str(HERE / "provision.sh"), str(work), str(HERE / "rootfs"), mirror]
     with log.open("wb") as out:
         subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, timeout=1800, check=True)
+
+
+if __name__ == "__main__":
+    ensure_programs()
+    ensure_image()

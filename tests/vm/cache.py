@@ -1,7 +1,7 @@
-"""Where the test machine keeps its files, and how nothing of a killed run stays behind.
+"""Manages the test machine's files, and removes those of killed runs.
 
 One folder outside the tree: `$XDG_CACHE_HOME/evictd/vm`, else `~/.cache/evictd/vm`. A temporary folder in it is locked by
-the process that uses it (the lock dies with the process, whatever kills it); whoever comes next removes the unlocked ones.
+the process that uses it (the lock dies with the process, whatever kills it); the next process removes the unlocked ones.
 """
 
 import fcntl
@@ -26,7 +26,7 @@ def cache_root() -> Path:
 
 @contextmanager
 def temporary(root: Path) -> Iterator[Path]:
-    """Lend a folder in `root` that goes away afterwards, or with the next `sweep` if we are killed."""
+    """Provide a temporary folder in `root`, removed afterwards, or by the next `sweep` if this process is killed."""
     with exclusive(root):  # so that no sweep can come between making the folder and locking it
         path = Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=root))
         lock = os.open(path / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
@@ -39,7 +39,7 @@ def temporary(root: Path) -> Iterator[Path]:
 
 
 def sweep(root: Path) -> list[Path]:
-    """Remove the temporary folders that nobody uses any more; give those that were removed."""
+    """Remove the temporary folders of processes that have ended; returns the removed ones."""
     removed = []
     with exclusive(root):
         for path in root.glob(f"{_TEMPORARY}*"):
@@ -60,7 +60,7 @@ def _in_use(path: Path) -> bool:
 
 @contextmanager
 def exclusive(root: Path, name: str = _LOCK) -> Iterator[None]:
-    """Hold the lock `name` of the cache; waits for whoever has it."""
+    """Hold the lock `name` of the cache; blocks while another process holds it."""
     with (root / name).open("ab") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

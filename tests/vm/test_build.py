@@ -1,4 +1,4 @@
-"""The recipe's name changes with the recipe, and with nothing else."""
+"""The name of a recipe changes only with the recipe."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Nothing of a killed run stays behind, and nothing of a living one is taken away."""
+"""Files of killed runs are removed, and those of running ones are not."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The second disk carries what the job needs, and nothing that only the host needs."""
+"""The second disk holds the files of the job, and none that only the host needs."""
 
 import shutil
 import subprocess

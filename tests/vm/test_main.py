@@ -1,4 +1,4 @@
-"""A run that is not whole is no success: failures, skips, missing results and lost time all count."""
+"""An incomplete run is a failure: failed and skipped tests, missing results, timeouts."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What every check inside the machine may ask for; outside of it all of them are skipped."""
+"""Fixtures of the tests inside the machine; elsewhere these tests are skipped."""
 
 import os
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ def machine(inside_the_machine: None) -> Node:
 
 @pytest.fixture(scope="session")
 def workload(machine: Node) -> workloads.Workload:
-    """One busy pod of each QoS class, settled; there until somebody asks for `node`."""
+    """One busy pod of each QoS class, after its start; removed when a test requests `node`."""
     pods = workloads.start(machine)
     for pod in pods.values():
         wait_for((pod.volumes["data"] / "done").exists, 120, f"{pod.name} to have written its files")

@@ -1,4 +1,4 @@
-"""Numbers worth a look, carried out to the host's report."""
+"""Transfers measured numbers to the host's report."""
 
 from pathlib import Path
 

@@ -1,23 +1,26 @@
-"""The machine as a node: pods started as a kubelet with the systemd cgroup driver starts them.
+"""Starts pods on the machine as a kubelet with the systemd cgroup driver does.
 
 The folders are the kubelet's own (/var/lib/kubelet, /var/log/pods), the runtime is the system's containerd. Pods carry the
 labels, annotations and cgroups of spec sections 9.3 and 11.3; requests and priority stand in manifests.
 """
 
 import json
+import os
 import shutil
 import subprocess
 import uuid
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from evictd.clients.cri import CriClient
 from evictd.clients.cri.create import ContainerRequest, PodStarter, SandboxRequest
-from evictd.clients.cri.values import LinuxResources, Mount
-from evictd.core.qos import QOSClass
+from evictd.clients.cri.values import CriMount, LinuxResources
+from evictd.core.model.qos import QOSClass
 from evictd.demo import pods
 from evictd.demo.images import ImageRecipe, write_archive
-from evictd.errors import RuntimeUnavailableError
+from evictd.errors import RuntimeRefusedError, RuntimeUnavailableError
 from tests.vm.guest.waiting import wait_for
 
 ENDPOINT = "unix:///run/containerd/containerd.sock"
@@ -46,13 +49,22 @@ def pod_cgroup(pod: pods.RunningPod) -> Path:
     return PODS_CGROUP.joinpath(*between, pod.cgroup_parent)
 
 
+def processes(cgroup: Path) -> list[str]:
+    """List the processes in a cgroup and below it, by number."""
+    found: list[str] = []
+    for folder, _, _ in os.walk(cgroup):
+        with suppress(OSError):  # removed meanwhile
+            found += Path(folder, "cgroup.procs").read_text().split()
+    return found
+
+
 class Node:
     """Starts and ends pods on this machine."""
 
     def __init__(self) -> None:
         self.client = CriClient(ENDPOINT)
         self._starter = PodStarter(ENDPOINT, timeout_seconds=120)
-        # Under emulation the first handshake may take longer than one try is given; both clients share the connection.
+        # Under emulation the first handshake may exceed the timeout of one attempt; both clients share the connection.
         wait_for(self._answers, 60, "the runtime to answer")
         for folder in (KUBELET_ROOT / "pods", POD_LOGS, MANIFESTS):
             folder.mkdir(parents=True, exist_ok=True)
@@ -97,13 +109,13 @@ class Node:
 
     def _run_container(self, pod: pods.RunningPod, container: pods.ContainerRecipe) -> str:
         (pod.log_directory / container.name).mkdir()
-        score = pods.oom_score_adj(container, pods.qos_class(pod.recipe), pod.recipe.priority)
+        score = pods.recipe_oom_score_adj(container, pods.qos_class(pod.recipe), pod.recipe.priority)
         request = ContainerRequest(
             name=container.name,
             image=container.image,
             command=("/bin/sh", "-c", container.script),
             log_path=f"{container.name}/0.log",
-            mounts=tuple(Mount(container_path=f"/{name}", host_path=str(at)) for name, at in pod.volumes.items()),
+            mounts=tuple(CriMount(container_path=f"/{name}", host_path=str(at)) for name, at in pod.volumes.items()),
             annotations={"io.kubernetes.pod.terminationGracePeriod": str(pod.recipe.grace_period_seconds)},
             resources=LinuxResources(memory_limit_bytes=pods.memory_bytes(container), oom_score_adj=score),
         )
@@ -111,10 +123,18 @@ class Node:
         self._starter.start_container(container_id)
         return container_id
 
+    def _stops(self, sandbox: str) -> bool:
+        """Stop a sandbox; false while the shim of one that was killed ends, when the runtime refuses every call about it."""
+        try:
+            self.client.stop_sandbox(sandbox)
+        except RuntimeRefusedError:
+            return False
+        return True
+
     def remove_all_pods(self) -> None:
         """Remove every pod with its volumes, logs and manifest."""
         for sandbox in self.client.list_sandboxes():
-            self.client.stop_sandbox(sandbox.id)
+            wait_for(partial(self._stops, sandbox.id), 120, f"sandbox {sandbox.id} to stop")
             self.client.remove_sandbox(sandbox.id)
         for mount in sorted(KUBELET_ROOT.glob("pods/*/volumes/*/*")):
             if mount.is_mount():

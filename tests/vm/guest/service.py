@@ -1,4 +1,4 @@
-"""evictd as an administrator has it: installed, configured, and asked about through systemd and its own pages."""
+"""Runs evictd as an installed systemd service, and reads its state from systemd and its HTTP pages."""
 
 import json
 import shutil
@@ -18,7 +18,7 @@ UNIT = Path("/etc/systemd/system") / NAME
 CONFIG = Path("/etc/evictd/config.yaml")
 STATE = Path("/var/lib/evictd")
 CGROUP = Path("/sys/fs/cgroup/evictd.slice") / NAME
-PAGES = "http://127.0.0.1:10258"
+PAGES = "http://127.0.0.1:10277"
 START_SECONDS = 150
 
 # What a package would install as a console script.
@@ -39,7 +39,11 @@ KUBELET_DEFAULTS: Mapping[str, object] = {
     "evictionPressureTransitionPeriod": "5s",
     "imageGCHighThresholdPercent": 100,
 }
-EVICTD_DEFAULTS: Mapping[str, object] = {"apiVersion": "evictd.io/v1alpha1", "kind": "EvictdConfiguration"}
+EVICTD_DEFAULTS: Mapping[str, object] = {
+    "apiVersion": "evictd.io/v1alpha1",
+    "kind": "EvictdConfiguration",
+    "allowApiPodsStandalone": True,  # the pods are as a kubelet runs those of an API server
+}
 
 
 def systemctl(*arguments: str, check: bool = True) -> str:
@@ -50,6 +54,9 @@ def install() -> None:
     """Put the units of deploy/ in place, and the program."""
     for name in (NAME, "evictd.slice"):
         shutil.copy(JOB / "deploy" / name, UNIT.parent)
+    drop_in = UNIT.with_suffix(".service.d")
+    drop_in.mkdir(exist_ok=True)
+    shutil.copy(JOB / "deploy" / "notify-reload.conf", drop_in)
     shutil.copy(JOB / "deploy" / "evictd.tmpfiles", "/usr/lib/tmpfiles.d/evictd.conf")
     subprocess.run(["systemd-tmpfiles", "--create", "evictd.conf"], check=True)
     launcher = Path("/usr/bin/evictd")
@@ -66,7 +73,7 @@ def configure(kubelet: Mapping[str, object], evictd: Mapping[str, object] | None
 
 
 def start() -> None:
-    """Start the service, which returns when it has told systemd that it is ready."""
+    """Start the service; returns after its READY notification to systemd."""
     subprocess.run(["systemctl", "start", NAME], check=False, timeout=START_SECONDS)
     if shown("ActiveState") != "active":
         raise AssertionError(f"not active: {systemctl('status', NAME, check=False)}\n{log_text()}")
@@ -95,14 +102,14 @@ def log_text() -> str:
 
 
 def page(path: str) -> str:
-    """Get one of evictd's pages; raises `OSError` while nobody listens."""
+    """Get one of evictd's pages; raises `OSError` while evictd does not listen."""
     with urllib.request.urlopen(PAGES + path, timeout=30) as answer:
         text: str = answer.read().decode()
     return text
 
 
 def status() -> dict[str, Any]:
-    """What `evictd status` reads."""
+    """The status document that `evictd status` reads."""
     document: dict[str, Any] = json.loads(page("/statusz"))
     return document
 
@@ -117,7 +124,7 @@ def metric(name: str, **labels: str) -> float:
 
 
 def conditions() -> dict[str, str]:
-    """Read the conditions that the node reports: type to status."""
+    """Read the node's conditions by type."""
     try:
         document = json.loads((STATE / "conditions.json").read_text())
     except OSError:

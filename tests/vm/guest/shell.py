@@ -1,4 +1,4 @@
-"""The documented computations, done by the shell and coreutils: what our numbers are held against."""
+"""Computes the documented formulas by shell and coreutils, as the reference for evictd's numbers."""
 
 import subprocess
 from pathlib import Path
@@ -32,7 +32,7 @@ def _numbers(script: str, *arguments: str) -> list[int]:
 
 
 def memory_available() -> int:
-    """Capacity minus working set of the node."""
+    """The node's capacity minus its working set, in bytes."""
     capacity, working_set = _numbers(_ROOT)
     return capacity - working_set
 
@@ -43,7 +43,7 @@ def working_set(cgroup: Path) -> int:
 
 
 def df(path: Path, *, inodes: bool = False) -> Df:
-    """What `df` says of the filesystem that holds a path, in bytes or inodes."""
+    """The output of `df` for the filesystem that holds a path, in bytes or inodes."""
     fields = "--output=itotal,iused,iavail" if inodes else "--output=size,used,avail"
     options = [fields] if inodes else [fields, "--block-size=1"]
     answer = subprocess.run(["df", *options, str(path)], check=True, capture_output=True, text=True).stdout

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from evictd.core.stats import DiskUsage
+from evictd.core.model.stats import DiskUsage
 from evictd.demo.pods import ContainerRecipe, PodRecipe, VolumeRecipe
-from evictd.observe.disk_usage import OPEN_DIRECTORY, measure
+from evictd.observe.disk_usage.walk import OPEN_DIRECTORY, measure
 from tests.vm.guest.node import KUBELET_ROOT, Node
 from tests.vm.guest.waiting import wait_for
 from tests.vm.guest.workload import Workload
@@ -63,7 +63,9 @@ def test_hard_links_other_mounts_and_names_that_are_not_text(tmp_path: Path) -> 
         with_mount = walked(tmp_path)
     finally:
         subprocess.run(["umount", tmp_path / "mount"], check=True)
-    (tmp_path / "mount").rmdir()  # nothing of it was counted, the directory below it aside, which nobody can see
+    (
+        tmp_path / "mount"
+    ).rmdir()  # nothing of it was counted except the directory below it, which is hidden by the mount
     assert with_mount == du(tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""The machine is what it claims to be: cgroup v2 only, systemd, containerd with the systemd cgroup driver."""
+"""The machine has only cgroup v2, systemd, and containerd with the systemd cgroup driver."""
 
 import subprocess
 from pathlib import Path

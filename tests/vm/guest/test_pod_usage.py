@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from evictd.core.observation import Observation, signal_observations
-from evictd.core.qos import QOSClass
-from evictd.core.signal import Signal
-from evictd.core.stats import PodStats
-from evictd.observe.disk_usage_cache import DiskUsageCache
-from evictd.observe.manifests import ManifestReader
-from evictd.observe.node import NodeObserver, ObserveOptions
-from evictd.observe.pod_disk import PodDiskMeter
-from evictd.observe.pods import active_pods
-from evictd.observe.roots import Roots
-from evictd.observe.runtime_view import RuntimeReader
+from evictd.core.model.observation import Observation, signal_observations
+from evictd.core.model.qos import QOSClass
+from evictd.core.model.signal import STALLS, Signal
+from evictd.core.model.stats import PodStats
+from evictd.observe.disk_usage.cache import DiskUsageCache
+from evictd.observe.disk_usage.pod_disk import PodDiskMeter
+from evictd.observe.pods.manifests import ManifestReader
+from evictd.observe.pods.node_pods import node_pods
+from evictd.observe.reading.node_stats import NodeStatsReader, ObserveOptions
+from evictd.observe.reading.roots import Roots
+from evictd.observe.runtime.runtime_view import RuntimeReader
 from tests.vm.guest import shell
 from tests.vm.guest.figures import figure
 from tests.vm.guest.node import MANIFESTS, Node, pod_cgroup
@@ -36,11 +36,11 @@ def observation(machine: Node, workload: Workload) -> Observation:
     cache = DiskUsageCache(PodDiskMeter(ROOTS, clock).measure, clock=clock)
     cache.start()
     try:
-        with NodeObserver(ROOTS, ObserveOptions(), clock=clock, disk_usage=cache) as observer:
+        with NodeStatsReader(ROOTS, ObserveOptions(), clock=clock, disk_usage=cache) as observer:
 
             def complete() -> Observation | None:
                 view = runtime.read(clock())
-                found = observer.observe(active_pods(view, ManifestReader(MANIFESTS).read()), view)
+                found = observer.observe(node_pods(view, ManifestReader(MANIFESTS).read()).active, view)
                 measured = [stats for stats in found.pod_stats.values() if stats.disk_time is not None]
                 return found if len(measured) == len(workload) else None
 
@@ -62,8 +62,9 @@ def du(path: Path) -> int:
 def test_nothing_was_left_unread(observation: Observation) -> None:
     assert observation.problems == ()
     assert observation.node is not None
-    missing = set(Signal) - signal_observations(observation.node).keys()
-    assert missing == {Signal.ALLOCATABLE_MEMORY_AVAILABLE}  # the pods' cgroup has no limit
+    missing = set(Signal) - STALLS.keys() - signal_observations(observation.node).keys()
+    # The pods' cgroup has no limit, and the machine no swap.
+    assert missing == {Signal.ALLOCATABLE_MEMORY_AVAILABLE, Signal.SWAP_AVAILABLE}
 
 
 def test_memory_and_tasks_are_those_of_the_slice(stats: PodStats, workload: Workload) -> None:
@@ -89,7 +90,7 @@ def test_the_writable_layer_is_what_was_written(stats: PodStats) -> None:
     assert 2 * MIB <= layer.used_bytes < 3 * MIB
 
 
-def test_logs_and_volumes_are_what_du_says(stats: PodStats, workload: Workload) -> None:
+def test_logs_and_volumes_equal_du(stats: PodStats, workload: Workload) -> None:
     pod = next(pod for pod in workload.values() if pod.uid == stats.uid)
     log, (volume,) = stats.containers[0].logs, stats.volumes
     assert log is not None

@@ -1,4 +1,4 @@
-"""The kernel's own words of memory trouble on cgroup v2: PSI triggers and `memory.events`, on real pods."""
+"""Memory notifications of cgroup v2 with real pods: PSI triggers and `memory.events`."""
 
 import os
 import select
@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from evictd.core.duration import SECOND
-from evictd.core.signal import Signal
-from evictd.core.stats import MemoryStats
+from evictd.core.model.signal import Signal
+from evictd.core.model.stats import MemoryStats
+from evictd.core.units.duration import SECOND
 from evictd.demo.pods import ContainerRecipe, PodRecipe
-from evictd.observe.inotify import FileWatch
-from evictd.observe.kept_notifier import KeptNotifier
-from evictd.observe.memory_watch import MemoryWatch, Woken
-from evictd.observe.psi_trigger import PressureTrigger
+from evictd.observe.threshold_watch.inotify import FileWatch
+from evictd.observe.threshold_watch.memory_watch import MemoryWatch, Woken
+from evictd.observe.threshold_watch.psi_trigger import PressureTrigger
+from evictd.observe.threshold_watch.renewing_notifier import RenewingNotifier
+from tests.recorded_errors import NoErrors
 from tests.vm.guest.node import PODS_CGROUP, Node, pod_cgroup
 
 pytestmark = pytest.mark.vm
@@ -40,7 +41,7 @@ def squeezed(machine: Node) -> Iterator[Path]:
 
 
 class FarAway:
-    """A memory signal that is so far from its limit that nobody would read it again within the minute."""
+    """A memory signal so far from its limit that it would not be read again within a minute."""
 
     limit = 1 << 30
 
@@ -53,14 +54,11 @@ class FarAway:
         return MemoryStats(available_bytes=1 << 41 if self.readings == 1 else 0)
 
 
-def node_trigger() -> KeptNotifier[PressureTrigger]:
-    def no_complaint(why: str) -> None:
-        raise AssertionError(why)
-
-    return KeptNotifier(lambda: NODE_PRESSURE, partial(PressureTrigger, stall_us=10_000), no_complaint)
+def node_trigger() -> RenewingNotifier[PressureTrigger]:
+    return RenewingNotifier(lambda: NODE_PRESSURE, partial(PressureTrigger, stall_us=10_000), NoErrors())
 
 
-def watched(seconds: int, *notifiers: KeptNotifier[PressureTrigger]) -> tuple[Woken, int]:
+def watched(seconds: int, *notifiers: RenewingNotifier[PressureTrigger]) -> tuple[Woken, int]:
     """Wait as the loop does, for so long at most; what ended it, and how often memory was read."""
     memory, (wake, other_end) = FarAway(), os.pipe()
     watch = MemoryWatch(
@@ -69,7 +67,7 @@ def watched(seconds: int, *notifiers: KeptNotifier[PressureTrigger]) -> tuple[Wo
         others=notifiers,
         longest=seconds * SECOND,
     )
-    watch.aim({Signal.MEMORY_AVAILABLE: memory.limit})
+    watch.set_thresholds({Signal.MEMORY_AVAILABLE: memory.limit})
     try:
         return watch.wait(time.monotonic_ns() + seconds * SECOND, wake_fd=wake), memory.readings
     finally:

@@ -5,16 +5,19 @@ start; and the kernel's OOM killer, which would have been next, never strikes.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+import os
+import signal
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evictd.demo.pods import ContainerRecipe, PodRecipe, RunningPod, VolumeRecipe
+from evictd.observe.cgroups.kernel_text import parse_pressure
 from tests.vm.guest import hogs, service, shell
 from tests.vm.guest.figures import figure
-from tests.vm.guest.node import KUBELET_ROOT, Node
+from tests.vm.guest.node import KUBELET_ROOT, PODS_CGROUP, Node, pod_cgroup, processes
 from tests.vm.guest.waiting import wait_for
 
 pytestmark = pytest.mark.vm
@@ -23,6 +26,7 @@ MIB = 1 << 20
 SECOND = 10**9
 CALM = {"evictionHard": {"memory.available": "100Mi"}}
 TRANSITION_SECONDS = 5
+FEW_PIDS = 700
 PATIENCE = 150
 
 
@@ -139,6 +143,42 @@ def test_memory_soft(node: Node, story: Story) -> None:
     figure(f"memory soft: evicted {waited / SECOND:.1f} s after the condition, grace period {grace} s")
 
 
+def stalled() -> float:
+    """The percentage of the last ten seconds that all tasks of pods together stalled for memory."""
+    path = PODS_CGROUP / "memory.pressure"
+    return parse_pressure(path.read_bytes(), str(path))["full"].avg10
+
+
+def test_thrashing(node: Node, story: Story) -> None:
+    """A pod reads again and again what its limit does not hold, with most of the node's memory available.
+
+    The threshold on memory, which is all that the kubelet has, is not met. The one on stalls is, and the pod goes.
+    """
+    above = 20
+    innocent = pod(node, "guaranteed", hogs.holds(50), limits={"cpu": "1", "memory": "100Mi"})
+    limits = {"memory": "64Mi"}
+    thrasher = pod(
+        node, "thrasher", hogs.thrashes("/data", 72), volume="data", requests={"memory": "32Mi"}, limits=limits
+    )
+    wait_for(lambda: stalled() > above, PATIENCE, "the pods to stall")
+    available = shell.memory_available()
+    assert available > 1000 * MIB
+    assert story.victims() == []
+    pressure = {"resource": "memory", "type": "full", "average": "10s", "above": f"{above}%", "for": "5s"}
+    service.configure({**CALM, "evictionMaxPodGracePeriod": 5}, {"pressure": [pressure]})
+    service.systemctl("reload", service.NAME)
+    story.ends_well(node, victim=thrasher, innocents=[innocent], condition="MemoryPressure")
+    assert stalled() <= above
+    (at, eviction), *_ = story.times("EvictPod")
+    assert eviction["because"]["signal"] == "pods.memory.full.avg10"
+    waited = at - story.condition_came_at("MemoryPressure")
+    assert waited >= 5 * SECOND
+    said = eviction["message"].split(". ")[1]
+    figure(
+        f"thrashing: evicted {waited / SECOND:.1f} s after the condition with {available >> 20} MiB available: {said}"
+    )
+
+
 def test_disk_pressure(node: Node, story: Story) -> None:
     """A pod fills its emptyDir; dead containers and their logs are collected first, and as that is not enough it goes."""
     dead = pod(node, "finished", "echo done")
@@ -147,7 +187,7 @@ def test_disk_pressure(node: Node, story: Story) -> None:
     bystander = pod(node, "bystander", hogs.holds(10), volume="data", limits={"cpu": "1", "memory": "50Mi"})
     threshold = shell.df(KUBELET_ROOT).available - 150 * MIB
     obey({"evictionHard": {"nodefs.available": str(threshold)}})
-    # What it writes first belongs to somebody else, and is evictd's to remove all the same.
+    # The first file is another owner's, and evictd must remove it all the same.
     script = (
         "mkdir /data/own; touch /data/own/file; busybox chown -R 1000:1000 /data/own; busybox chmod 700 /data/own; "
     )
@@ -157,3 +197,40 @@ def test_disk_pressure(node: Node, story: Story) -> None:
     assert not (dead.log_directory / "main" / "0.log").exists()
     assert not writer.volumes["data"].exists()
     assert bystander.volumes["data"].exists()
+
+
+@pytest.fixture
+def few_pids(node: Node, story: Story) -> Iterator[Callable[[], object]]:
+    """Gives what lowers the kernel's number of PIDs; it is as it was before the pods are removed."""
+    path = Path("/proc/sys/kernel/pid_max")
+    before = path.read_text()
+    yield lambda: path.write_text(str(FEW_PIDS))
+    path.write_text(before)
+
+
+def test_pids_used_up(node: Node, story: Story, few_pids: Callable[[], object]) -> None:
+    """A pod that forks without end has taken the node's last PID before evictd looks; it goes all the same (point 31).
+
+    Only files are read until PIDs are available again, and the runtime is not asked: it is slow to notice the end of so many.
+    """
+    obey({"evictionHard": {"pid.available": "40%"}})  # more than the 300 that the kernel gives out only once
+    evictd = service.main_pid()
+    innocent = pod(node, "innocent", hogs.holds(10))
+    bomb = pod(node, "bomb", hogs.forks("/data"), volume="data")
+    folder = bomb.volumes["data"]
+    wait_for((folder / "bomb").exists, PATIENCE, "the bomb to be ready")
+    few_pids()  # after the pods were started: systemd bounds each scope by a share of it
+    os.kill(evictd, signal.SIGSTOP)
+    try:
+        (folder / "go").touch()
+        wait_for((folder / "refused").exists, PATIENCE, "the PIDs to be used up")
+    finally:
+        os.kill(evictd, signal.SIGCONT)
+    wait_for(lambda: not processes(pod_cgroup(bomb)), PATIENCE, "the bomb's processes to be gone")
+    [(at, eviction)] = story.times("EvictPod")
+    assert (eviction["pod"]["name"], eviction["because"]["signal"]) == ("bomb", "pid.available")
+    assert story.condition_came_at("PIDPressure") <= at
+    wait_for(lambda: service.conditions()["PIDPressure"] == "False", PATIENCE, "PIDPressure to be over")
+    assert story.victims() == ["bomb"]
+    assert processes(pod_cgroup(innocent))
+    figure(f"PIDs used up: decided with {eviction['because']['available']} of {FEW_PIDS} left")

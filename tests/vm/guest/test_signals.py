@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from evictd.core.config import Policy
-from evictd.core.observation import Filesystems
-from evictd.core.qos import QOSClass
-from evictd.core.stats import FsStats
-from evictd.observe import cgroup, process
-from evictd.observe.cgroup import CgroupDriver, CgroupReader
-from evictd.observe.filesystem import FilesystemReader
-from evictd.observe.findings import Problems
-from evictd.observe.kept_files import KeptFiles
-from evictd.observe.layout import LayoutReader
-from evictd.observe.memory import MemoryFormula, NodeMemory
-from evictd.observe.mounts import MountTable
-from evictd.observe.roots import Roots
+from evictd.core.model.config import MemoryFormula, Policy
+from evictd.core.model.observation import Filesystems
+from evictd.core.model.qos import QOSClass
+from evictd.core.model.stats import FsStats
+from evictd.observe.cgroups import cgroup, process
+from evictd.observe.cgroups.cgroup import CgroupDriver, CgroupReader
+from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache
+from evictd.observe.cgroups.memory import NodeMemoryReader
+from evictd.observe.filesystems.filesystem import FilesystemReader
+from evictd.observe.filesystems.layout import LayoutReader
+from evictd.observe.filesystems.mounts import MountTable
+from evictd.observe.reading.problems import Problems
+from evictd.observe.reading.roots import Roots
 from tests.vm.guest import shell
 from tests.vm.guest.figures import figure
 from tests.vm.guest.node import KUBELET_ROOT, PODS_CGROUP, Node, pod_cgroup
@@ -36,14 +36,14 @@ CONTAINERD_ROOT = Path("/var/lib/containerd")
 
 
 @pytest.fixture
-def files() -> Iterator[KeptFiles]:
-    kept = KeptFiles()
+def files() -> Iterator[FileDescriptorCache]:
+    kept = FileDescriptorCache()
     yield kept
     kept.close()
 
 
 @pytest.fixture
-def hierarchy(files: KeptFiles) -> CgroupReader:
+def hierarchy(files: FileDescriptorCache) -> CgroupReader:
     return cgroup.find_hierarchy(ROOTS.cgroup, files)
 
 
@@ -56,8 +56,8 @@ def test_the_pods_cgroup_is_the_systemd_drivers(hierarchy: CgroupReader, workloa
     assert cgroup.find_pods_cgroup(hierarchy) == cgroup.pods_cgroup(CgroupDriver.SYSTEMD) == "/kubepods.slice"
 
 
-def test_memory_available_is_the_documented_computation(files: KeptFiles, hierarchy: CgroupReader) -> None:
-    memory, problems = NodeMemory(ROOTS, hierarchy, files, formula=MemoryFormula.WORKING_SET), Problems()
+def test_memory_available_is_the_documented_computation(files: FileDescriptorCache, hierarchy: CgroupReader) -> None:
+    memory, problems = NodeMemoryReader(ROOTS, hierarchy, files, formula=MemoryFormula.WORKING_SET), Problems()
 
     def close() -> bool:
         before = shell.memory_available()
@@ -73,22 +73,22 @@ def test_memory_available_is_the_documented_computation(files: KeptFiles, hierar
     assert problems.found() == ()
 
 
-def test_both_formulas_are_published(files: KeptFiles, hierarchy: CgroupReader) -> None:
-    memory, problems = NodeMemory(ROOTS, hierarchy, files, formula=MemoryFormula.MEM_AVAILABLE), Problems()
+def test_both_formulas_are_published(files: FileDescriptorCache, hierarchy: CgroupReader) -> None:
+    memory, problems = NodeMemoryReader(ROOTS, hierarchy, files, formula=MemoryFormula.MEM_AVAILABLE), Problems()
     reading = memory.node("/", problems)
     stats, gauges = memory.stats(reading, 1, problems), memory.gauges(reading, "/kubepods.slice", problems)
     assert stats is not None
     assert stats.available_bytes == gauges.mem_available_bytes == reading.meminfo["MemAvailable"]
     assert gauges.working_set_available_bytes is not None
     assert abs(gauges.working_set_available_bytes - shell.memory_available()) < DRIFT
-    assert gauges.swap_total_bytes == 0
+    assert memory.swap(reading, 1) is None
 
 
-def test_pressure_of_node_and_pods_is_what_the_files_say(
-    files: KeptFiles, hierarchy: CgroupReader, workload: Workload
+def test_pressure_of_node_and_pods_equals_the_files(
+    files: FileDescriptorCache, hierarchy: CgroupReader, workload: Workload
 ) -> None:
     problems = Problems()
-    memory = NodeMemory(ROOTS, hierarchy, files, formula=MemoryFormula.WORKING_SET)
+    memory = NodeMemoryReader(ROOTS, hierarchy, files, formula=MemoryFormula.WORKING_SET)
     gauges = memory.gauges(memory.node("/", problems), "/kubepods.slice", problems)
     for found, path in (
         (gauges.pressure_some, Path("/proc/pressure/memory")),
@@ -111,8 +111,8 @@ def test_a_pods_working_set_and_tasks(hierarchy: CgroupReader, workload: Workloa
     assert hierarchy.pids_current(path) == int((folder / "pids.current").read_text()) >= 2
 
 
-def test_the_working_set_of_all_pods(files: KeptFiles, hierarchy: CgroupReader, workload: Workload) -> None:
-    memory, problems = NodeMemory(ROOTS, hierarchy, files, formula=MemoryFormula.WORKING_SET), Problems()
+def test_the_working_set_of_all_pods(files: FileDescriptorCache, hierarchy: CgroupReader, workload: Workload) -> None:
+    memory, problems = NodeMemoryReader(ROOTS, hierarchy, files, formula=MemoryFormula.WORKING_SET), Problems()
     found = memory.pods("/kubepods.slice", 1, problems)
     assert found is not None
     assert found.working_set_bytes is not None
@@ -121,9 +121,9 @@ def test_the_working_set_of_all_pods(files: KeptFiles, hierarchy: CgroupReader, 
 
 
 def test_allocatable_memory_appears_with_the_limit_of_the_pods_cgroup(
-    files: KeptFiles, hierarchy: CgroupReader, workload: Workload
+    files: FileDescriptorCache, hierarchy: CgroupReader, workload: Workload
 ) -> None:
-    memory, problems = NodeMemory(ROOTS, hierarchy, files, formula=MemoryFormula.WORKING_SET), Problems()
+    memory, problems = NodeMemoryReader(ROOTS, hierarchy, files, formula=MemoryFormula.WORKING_SET), Problems()
     (PODS_CGROUP / "memory.max").write_text(str(1024 * MIB))
     try:
         found = memory.pods("/kubepods.slice", 1, problems)
@@ -135,7 +135,7 @@ def test_allocatable_memory_appears_with_the_limit_of_the_pods_cgroup(
     assert found.available_bytes + found.working_set_bytes == 1024 * MIB
 
 
-def test_pids_are_the_kernels(files: KeptFiles) -> None:
+def test_pids_are_the_kernels(files: FileDescriptorCache) -> None:
     problems = Problems()
     found = process.rlimit(ROOTS, files, 1, problems)
     limits = [int(Path(f"/proc/sys/kernel/{name}").read_text()) for name in ("pid_max", "threads-max")]
@@ -168,7 +168,7 @@ def check_against_df(found: FsStats | None, path: Path) -> None:
     assert abs(found.inodes_free - inodes.available) < 20
 
 
-def test_nodefs_and_imagefs_are_what_df_says_on_one_filesystem(machine: Node, workload: Workload) -> None:
+def test_nodefs_and_imagefs_equal_df_on_one_filesystem(machine: Node, workload: Workload) -> None:
     problems = Problems()
     with layout_reader(KUBELET_ROOT) as reader:
         readings = reader.read(machine.client.image_fs_info(), 1, problems, has_runtime=True)

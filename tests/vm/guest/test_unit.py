@@ -1,4 +1,4 @@
-"""evictd under a real systemd: ready, reloaded, stopped, hung and restarted; as closed and as protected as its unit says."""
+"""evictd under a real systemd: readiness, reload, stop, watchdog restart, and the restrictions of its unit."""
 
 import os
 import re
@@ -40,7 +40,7 @@ def test_the_exposure_is_low_by_this_systemd_too(installed: None) -> None:
     assert answer.returncode == 0, answer.stdout
 
 
-def test_it_starts_and_says_that_it_is_ready(evictd: None) -> None:
+def test_it_starts_and_notifies_readiness(evictd: None) -> None:
     assert service.shown("ActiveState") == "active"
     assert service.shown("SubState") == "running"
     assert service.page("/readyz").strip() == "ok"
@@ -75,7 +75,7 @@ def test_its_pages_are_locked_into_memory(evictd: None) -> None:
     assert int(process_status("VmLck").split()[0]) > 0
 
 
-def test_it_listens_to_the_kernels_words_on_memory(evictd: None) -> None:
+def test_it_uses_the_kernels_memory_notifications(evictd: None) -> None:
     folder = Path(f"/proc/{service.main_pid()}/fd")
     held = [str(link.readlink()) for link in folder.iterdir()]
     assert any(name.endswith("/pressure/memory") for name in held)

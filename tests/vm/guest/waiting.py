@@ -1,4 +1,4 @@
-"""How the checks inside the machine wait: for a condition, never for a time."""
+"""Waits for conditions, never for a length of time, in the tests inside the machine."""
 
 import time
 from collections.abc import Callable
@@ -13,5 +13,5 @@ def wait_for(condition: Callable[[], T | None], seconds: float, what: str) -> T:
     while not (answer := condition()):
         if time.monotonic() > deadline:
             raise AssertionError(f"waited {seconds:g} s for {what}; last answer: {answer!r}")
-        time.sleep(0.3)  # the emulated processors are slow, and not ours alone
+        time.sleep(0.3)  # the emulated processors are slow, and shared
     return answer

@@ -1,14 +1,14 @@
-"""One pod of each QoS class, with a volume each, for checks that only look."""
+"""Starts one pod of each QoS class with a volume, for tests that only read."""
 
 from collections.abc import Mapping
 
-from evictd.core.qos import QOSClass
+from evictd.core.model.qos import QOSClass
 from evictd.demo.pods import ContainerRecipe, PodRecipe, RunningPod, VolumeRecipe
 from tests.vm.guest.node import Node
 
 Workload = Mapping[QOSClass, RunningPod]
 
-# Something of everything that is measured: anonymous memory, the writable layer, a volume, a log.
+# It uses everything that is measured: anonymous memory, the writable layer, a volume, a log.
 BUSY = """
 x=$(dd if=/dev/zero bs=1M count=8 | tr '\\0' a)
 dd if=/dev/zero of=/layer bs=1M count=2

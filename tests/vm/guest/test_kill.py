@@ -1,0 +1,65 @@
+"""Kills by `cgroup.kill` of cgroup v2, and the memory of a volume in memory that only emptying it gives back."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from evictd.act.cgroup_kill import kill_cgroup
+from evictd.act.volumes import remove_empty_dirs
+from evictd.clients.cri.values import SandboxState
+from evictd.demo.pods import IGNORE_TERM, ContainerRecipe, PodRecipe, RunningPod, VolumeRecipe
+from tests.vm.guest.figures import figure
+from tests.vm.guest.node import KUBELET_ROOT, Node, pod_cgroup, processes
+from tests.vm.guest.waiting import wait_for
+
+pytestmark = pytest.mark.vm
+
+MIB = 1 << 20
+FILE = 40 * MIB
+
+
+def noticed(node: Node, pod: RunningPod) -> bool:
+    """Whether the runtime knows that the pod is dead; while its shim ends, no call about the pod succeeds."""
+    ready = any(each.state is SandboxState.READY for each in node.client.list_sandboxes() if each.id == pod.sandbox_id)
+    return not ready and not node.running(pod)
+
+
+def in_memory(volume: Path) -> int:
+    """Bytes that a tmpfs holds, to the page; `Shmem` of /proc/meminfo is late by some pages of each processor."""
+    found = os.statvfs(volume)
+    return (found.f_blocks - found.f_bfree) * found.f_frsize
+
+
+def test_one_write_kills_a_whole_pod_that_ignores_sigterm_and_no_other(node: Node) -> None:
+    deaf = ContainerRecipe(script=f"sleep 100000 & {IGNORE_TERM}")
+    pod, other = (node.run_pod(PodRecipe(name=name, containers=(deaf,))) for name in ("pod", "other"))
+    cgroup = pod_cgroup(pod)
+    assert (cgroup / "cgroup.kill").exists()
+    assert len(processes(cgroup)) >= 3, "pause, the shell and its child"
+    began = time.monotonic()
+    kill_cgroup(cgroup, pod.uid)
+    wait_for(lambda: not processes(cgroup), 60, "the pod's processes to be gone")
+    figure(f"cgroup.kill: a pod's processes were gone after {1000 * (time.monotonic() - began):.0f} ms")
+    assert processes(pod_cgroup(other))
+    wait_for(lambda: noticed(node, pod), 120, "the runtime to have noticed it")
+
+
+def test_the_memory_of_a_volume_comes_back_when_it_is_emptied_and_not_before(node: Node) -> None:
+    script = f"dd if=/dev/zero of=/shm/file bs=1M count={FILE // MIB} 2>/dev/null; touch /shm/done; {IGNORE_TERM}"
+    recipe = PodRecipe(
+        name="shm",
+        containers=(ContainerRecipe(script=script),),
+        volumes=(VolumeRecipe(name="shm", medium="Memory"),),
+    )
+    pod = node.run_pod(recipe)
+    volume = pod.volumes["shm"]
+    wait_for((volume / "done").exists, 120, "the volume to be full")
+    kill_cgroup(pod_cgroup(pod), pod.uid)
+    wait_for(lambda: not processes(pod_cgroup(pod)), 60, "the pod's processes to be gone")
+    assert in_memory(volume) >= FILE
+    remove_empty_dirs(KUBELET_ROOT, pod.uid)
+    assert in_memory(volume) < MIB
+    assert volume.is_mount()
+    wait_for(lambda: noticed(node, pod), 120, "the runtime to have noticed it")
