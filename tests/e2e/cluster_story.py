@@ -1,4 +1,4 @@
-"""A story in a cluster: the API server's double over HTTPS, and the kubelet's part played on the node's real containers.
+"""Runs a story in a cluster: the API server's double over HTTPS, and a kubelet double on the node's real containers.
 
 Evidence comes from the double. With every write it notes who was running when the write was done and its answer not yet out: so
 "before the first kill" is read off, and not timed.
@@ -17,8 +17,8 @@ from typing import Any
 
 from evictd.act.cluster.conditions import TAINTS
 from evictd.clients.cri import CriClient
-from evictd.clients.cri.values import ContainerState
-from evictd.core.signal import NodeCondition
+from evictd.core.gc.container_gc import ContainerState
+from evictd.core.model.signal import NodeCondition
 from evictd.demo.node import DisposableNode
 from evictd.demo.pods import CONFIG_SOURCE, RunningPod, VolumeRecipe, manifest
 from evictd.errors import EvictdError
@@ -32,6 +32,7 @@ from tests.kube.waiting import eventually
 NODE_NAME = "n1"
 NODE: Key = ("nodes", "", NODE_NAME)
 OWN = "Evictd"
+CONFLICT = 409
 ONE_CYCLE = 0.6
 """Seconds; what the standalone stories have seen to stay calm for longer needs no more than another look."""
 CONFIG_MIRROR = "kubernetes.io/config.mirror"
@@ -61,16 +62,17 @@ class Runtime(Containers):
     def running(self, uid: str) -> bool:
         return uid in self.alive()
 
-    def stop(self, uid: str, *names: str, exit_code: int = 137) -> None:
+    def stop(self, uid: str, *names: str, exit_code: int = 137) -> bool:
         """End the pod, and remove its volumes as a kubelet does."""
         if uid in self.left_alone and self.running(uid):
-            return
+            return False
         with self.lock:
             for sandbox in self._client.list_sandboxes():
                 if sandbox.uid == uid:
                     eventually(partial(self._stopped, sandbox.id))
-            shutil.rmtree(self._folder / uid, ignore_errors=True)
+            eventually(partial(self._emptied, self._folder / uid))
             self.by_pod[uid] = dict.fromkeys(names or ("main",), exit_code)
+        return True
 
     def _stopped(self, sandbox_id: str) -> bool:
         try:
@@ -78,6 +80,10 @@ class Runtime(Containers):
         except EvictdError:  # evictd stops it at the same moment; a kubelet tries again
             return False
         return True
+
+    def _emptied(self, folder: Path) -> bool:
+        shutil.rmtree(folder, ignore_errors=True)  # a process that is about to end may still write there
+        return not any(path.is_file() for path in folder.rglob("*"))
 
     def close(self) -> None:
         self._client.close()
@@ -101,13 +107,19 @@ class Write:
         return self.line.attributes.name
 
     def status_of(self, kind: str) -> str:
-        """The status that a patch gives a condition."""
+        """The status of a condition in a patch."""
         rows = (self.line.body.get("status") or {}).get("conditions") or []
         return next((row["status"] for row in rows if row["type"] == kind), "")
 
     def sets(self, kind: str) -> bool:
         """Whether a patch sets this condition."""
         return self.status_of(kind) == "True"
+
+    @property
+    def own_taints(self) -> list[str]:
+        """The keys of evictd's taints in the list that a patch gives the node."""
+        keys = (row["key"] for row in self.line.body["spec"]["taints"])
+        return [key for key in keys if key in TAINTS.values()]
 
 
 class WitnessServer(ApiServer):
@@ -126,9 +138,12 @@ class WitnessServer(ApiServer):
                 self._writes.append(Write(line, self.runtime.alive()))
 
     def writes(self, what: str = "", name: str = "") -> list[Write]:
-        """The writes in order, or those that read like `patch pods/status` and are about this object."""
+        """The writes in order, or those that read like `patch pods/status` and are about this object.
+
+        Taints that met a conflict are left out: the kubelet's double writes the node at the same time, and they are sent again.
+        """
         with self._noting:
-            found = list(self._writes)
+            found = [each for each in self._writes if (each.what, each.line.status) != ("patch nodes", CONFLICT)]
         return [each for each in found if what in ("", each.what) and name in ("", each.name)]
 
     def said_of(self, kind: str, *, since: int = 0) -> list[str]:
@@ -203,17 +218,17 @@ class ClusterStory(Story):
         return made
 
     def conditions(self) -> set[str]:
-        """The pressure conditions that the API shows as True, whoever's type they have; `ready` once evictd reported."""
+        """The pressure conditions that are True in the API, of any writer's type; `ready` once evictd has reported."""
         own = {kind.removeprefix(OWN): row for kind, row in self.api.reported().items() if kind.startswith(OWN)}
         found = own or {kind: row for kind, row in self.api.reported().items() if kind.endswith("Pressure")}
         return {"ready" for _ in found} | {kind for kind, row in found.items() if row["status"] == "True"}
 
     def until_reported(self) -> None:
-        """Wait until evictd has said for the first time how the node is."""
+        """Wait until evictd has reported the node's conditions for the first time."""
         self.until(lambda: "ready" in self.conditions(), "the node is reported calm")
 
     def until_settled(self, *victims: str) -> None:
-        """Wait until these pods' objects are gone, their events told, and the node calm as before: no condition, no taint."""
+        """Wait until these pods' objects are removed, their events written, and the node has no condition and no taint."""
         self.until(lambda: not any(self.api.pod(name) for name in victims), "the victims' objects are gone")
         self.until(lambda: set(victims) <= self._told_of(), "the victims' events arrive")
         self.until_calm("pressure", calm=ONE_CYCLE)
@@ -223,14 +238,14 @@ class ClusterStory(Story):
         return {event["regarding"]["name"] for event in self.api.events("Evicted")}
 
     def verify_face(self, pressure: str, *victims: str) -> None:
-        """What the API server was told of one time of pressure: everything once, in order, and about nobody else."""
+        """The writes to the API server of one time of pressure: each once, in order, and about no other object."""
         api, own = self.api, OWN + pressure
         assert api.said_of(own) == ["False", "True", "False"]
         reported = next(w for w in api.writes("patch nodes/status") if w.sets(own))
         self.until(lambda: len(api.writes("patch nodes")) >= 2, "the second change of the taints is noted")
         tainted, cleared = api.writes("patch nodes")
-        assert [row["key"] for row in tainted.line.body["spec"]["taints"]] == [TAINTS[NodeCondition(pressure)]]
-        assert all(row["$patch"] == "delete" for row in cleared.line.body["spec"]["taints"])
+        assert tainted.own_taints == [TAINTS[NodeCondition(pressure)]]
+        assert cleared.own_taints == []
         about_pods = [w for w in api.writes() if w.line.attributes.resource == "pods"]
         assert {w.name for w in about_pods} == set(victims)
         assert {w.line.status for w in api.writes()} <= {200, 201}
@@ -256,6 +271,8 @@ def bound(pod: RunningPod) -> Json:
     else:  # the mirror of a static pod, which has a uid of its own
         made["metadata"]["annotations"][CONFIG_MIRROR] = pod.uid
         made["metadata"]["uid"] = str(uuid.uuid4())
+        node = {"apiVersion": "v1", "kind": "Node", "name": NODE_NAME, "uid": "node", "controller": True}
+        made["metadata"]["ownerReferences"] = [node]
     made["spec"]["nodeName"] = NODE_NAME
     made["status"] = {"phase": "Running", "startTime": stamp(), "conditions": []}
     return made

@@ -1,4 +1,4 @@
-"""A /proc whose numbers of processes are those of one cgroup: a `pids.max` stands for the machine's own limit.
+"""Provides a /proc with the process counts of one cgroup, so that its `pids.max` acts as the machine's limit.
 
 Everything else in it is the machine's /proc. The count is kept up to date by a thread, for as long as the context lasts.
 """

@@ -1,8 +1,8 @@
-"""Each story again and again: `python -m tests.e2e.soak [TIMES] [NAME PART]` (`make e2e-soak`).
+"""Runs each story repeatedly: `python -m tests.e2e.soak [TIMES] [NAME PART]` (`make e2e-soak`).
 
 Every scenario has to pass 20 times in a row. The report gives, for each, the time from the first reading that met a threshold to
-the first action on it, and to the reading at which the condition was gone (transition period included), as evictd's own
-journals tell.
+the first action on it, and to the reading at which the condition was gone (transition period included), from evictd's
+journals.
 """
 
 import json
@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _calm_day() -> int:
-    """Let ten thousand calm cycles pass, and print what grew; 1 if anything did."""
+    """Run ten thousand cycles without pressure and print what grew; returns 1 if anything did."""
     argv = [sys.executable, "-m", "pytest", "-q", "-s", "--timeout=3600", "tests/e2e/test_calm_day.py"]
     environment = {**os.environ, "EVICTD_CALM_CYCLES": "10000"}
     done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)

@@ -1,4 +1,4 @@
-"""One end-to-end story: a disposable node, evictd as its own process, pods, and what the kubelet's node suite asks of them.
+"""Runs one end-to-end story: a disposable node, evictd as its own process, pods, and the kubelet suite's criteria.
 
 A story says what is configured and which pods there are, and then in which order things are to be seen. Evidence is taken from
 outside: `conditions.json`, the journal, the container runtime. All waiting is for a condition, within a generous bound.
@@ -18,8 +18,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Self
 
-from evictd.clients.cri.values import ContainerState
-from evictd.core.quantity import parse_quantity
+from evictd.core.gc.container_gc import ContainerState
+from evictd.core.units.quantity import parse_quantity
 from evictd.demo.disks import DiskRecipe
 from evictd.demo.node import DisposableNode
 from evictd.demo.pods import ContainerRecipe, PodRecipe, RunningPod, VolumeRecipe
@@ -62,7 +62,7 @@ def touches(path: str, files: int, *, how: str = OBEDIENT, then: str = REST) -> 
 
 
 def takes_memory(mib: int, *, pause: float = 0.1, how: str = OBEDIENT) -> str:
-    """Hold so much anonymous memory, 4 MiB more at a time."""
+    """Allocate anonymous memory in steps of 4 MiB up to a size."""
     return (
         f"{how}i=0; while [ $i -lt {mib // 4} ]; do "
         "eval \"v$i=\\$(dd if=/dev/zero bs=1M count=4 2>/dev/null | tr '\\\\0' a)\"; "
@@ -96,13 +96,15 @@ _ACTIONS = {"ReclaimNode", "EvictPod"}
 
 @dataclass(slots=True)
 class Story:
-    """A node and the evictd that watches it. Use as a context; leaving it stops evictd and looks at how it ended."""
+    """A node and its evictd; a context manager that stops evictd and checks its exit status."""
 
     node: DisposableNode
     kubelet: Mapping[str, Any]
     evictd: Mapping[str, Any] = field(default_factory=dict)
     arguments: Sequence[str] = ()
     pods: dict[str, RunningPod] = field(default_factory=dict)
+    log_fd: int | None = None
+    """Where evictd's log goes instead of into a file."""
     _process: "subprocess.Popen[bytes] | None" = None
     ended: ClassVar[list[dict[str, float]]] = []
     """The times of the stories that have ended well."""
@@ -160,12 +162,13 @@ class Story:
             "stateDirectory": str(self.state),
             "rootDir": str(self.node.kubelet_folder),
             "listenAddress": "",
+            "allowApiPodsStandalone": True,  # the pods are as a kubelet runs those of an API server
             **self.evictd,
         }
         (self.node.folder / "config.yaml").write_text(json.dumps(first) + "\n---\n" + json.dumps(second) + "\n")
 
     def start(self) -> None:
-        """Start evictd and wait until it says that it is ready, which it does after its first cycle."""
+        """Start evictd and wait for its readiness, which it reports after its first cycle."""
         self.configure()
         argv = ["setpriv", "--pdeathsig", "KILL", sys.executable, "-m", "evictd", "run"]
         argv += ["--config", str(self.node.folder / "config.yaml"), *self.arguments]
@@ -178,7 +181,8 @@ class Story:
             manager.bind(str(address))
             manager.settimeout(BOUND)
             environment = {**os.environ, "NOTIFY_SOCKET": str(address)}
-            self._process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment)
+            stderr = log.fileno() if self.log_fd is None else self.log_fd
+            self._process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=stderr, env=environment)
             assert manager.recv(1000).startswith(b"READY=1"), self.log()
 
     def stop(self) -> None:
@@ -197,13 +201,19 @@ class Story:
             process.kill()
             process.wait(BOUND)
 
+    def give_no_more_pids(self, cgroup: Path) -> None:
+        """Put evictd into a cgroup of the pids controller, and let that have no more tasks than evictd has now."""
+        assert self._process is not None
+        (cgroup / "cgroup.procs").write_text(str(self._process.pid))
+        (cgroup / "pids.max").write_text((cgroup / "pids.current").read_text())
+
     def reload(self) -> None:
         """Ask evictd to read its configuration again."""
         assert self._process is not None
         self._process.send_signal(signal.SIGHUP)
 
     def log(self) -> str:
-        """Everything evictd has said."""
+        """The whole log of evictd."""
         path = self.node.folder / "evictd.log"
         return path.read_text() if path.exists() else ""
 
@@ -267,7 +277,7 @@ class Story:
 
     def victims_remembered(self) -> set[str]:
         """The full names of the victims in flight in the state file."""
-        return {release["fullName"] for release in self.remembered()["releases"]}
+        return {victim["fullName"] for victim in self.remembered()["inFlight"]}
 
     def journal(self) -> list[Plain]:
         """Every cycle that decided something."""
@@ -297,7 +307,7 @@ class Story:
     # --- waiting ------------------------------------------------------------------------------------------------------
 
     def until(self, condition: Callable[[], bool], what: str, within: float = BOUND) -> float:
-        """Wait for a condition; gives the seconds it took. Fails with evictd's own words."""
+        """Wait for a condition; returns the seconds it took. A failure shows evictd's log."""
         began = time.monotonic()
         while not condition():
             if self._process is not None and self._process.poll() is not None:
@@ -312,13 +322,13 @@ class Story:
         return self.until(lambda: condition in self.conditions(), f"{condition} is reported")
 
     def until_evicted(self, *names: str) -> None:
-        """Wait until these pods were evicted, in this order and nobody before them, and nothing of them runs."""
+        """Wait until these pods were evicted in this order, no other pod before them, and none of their containers runs."""
         self.until(lambda: len(self.evicted()) >= len(names), f"{', '.join(names)} are evicted")
         assert self.evicted()[: len(names)] == list(names)
         self.until(lambda: not self.running() & set(names), f"{', '.join(names)} do not run any more")
 
     def until_calm(self, condition: str, *, calm: float = CALM) -> None:
-        """Wait until the condition is gone, and see that it stays away so many seconds and nobody else goes."""
+        """Wait until the condition is False, and check that it stays so for some seconds without another eviction."""
         before = self.running()
         self.until(lambda: self.conditions() == {"ready"}, f"{condition} is gone")
         calm_until = time.monotonic() + calm
@@ -364,7 +374,7 @@ class Story:
         self.until(lambda: self.leaves(mib) <= 0, f"{mib} MiB are left")
 
     def ballast(self, mib: int) -> Path:
-        """Fill the disk, all at once, with a file of nobody's until so many MiB are left."""
+        """Fill the disk at once with a file outside all pods, up to a number of MiB left."""
         made = self.node.kubelet_folder / "ballast"
         with made.open("wb") as file:
             os.posix_fallocate(file.fileno(), 0, self.leaves(mib) * MIB)
@@ -379,6 +389,6 @@ class Story:
         return {tag for image in self.node.client.list_images() for tag in image.repo_tags}
 
     def _describe(self) -> str:
-        with suppress(Exception):  # only words beside a failure that is raised anyway
+        with suppress(Exception):  # only details of a failure that is raised anyway
             return f"running: {self.running()}\nconditions: {self.conditions()}\nevicted: {self.evicted()}\n"
         return ""

@@ -1,4 +1,4 @@
-"""A calm day, compressed: ten thousand cycles beside twenty pods, and nothing grows.
+"""Ten thousand cycles with twenty pods and without pressure: memory and descriptors do not grow.
 
 The loop is the daemon's own, without its waits. `EVICTD_CALM_CYCLES` sets the number of cycles; a plain test run makes fewer.
 """
@@ -6,6 +6,7 @@ The loop is the daemon's own, without its waits. `EVICTD_CALM_CYCLES` sets the n
 import gc
 import os
 import resource
+import sys
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -13,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from evictd.config.file import load
-from evictd.daemon import log
-from evictd.daemon.assemble import Machine
-from evictd.daemon.run import Daemon
-from evictd.observe.memory_watch import Woken
+from evictd.daemon.configuration import Configuration
+from evictd.daemon.run import Daemon, roots_of
+from evictd.daemon.telemetry import log
+from evictd.daemon.waiter import WaitResult
 from tests.conftest import NodeFactory
 from tests.e2e.story import DISK, Story
 
@@ -39,7 +40,7 @@ def descriptors() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
-def test_nothing_grows_over_a_calm_day(make_node: NodeFactory, tmp_path: Path) -> None:
+def test_nothing_grows_in_ten_thousand_cycles(make_node: NodeFactory, tmp_path: Path) -> None:
     """Memory and descriptors after the warm-up and after the last cycle; the figures are printed."""
     node = make_node(node_disk=DISK)
     story = Story(node, {"evictionHard": {"nodefs.available": "1Mi", "memory.available": "1Mi"}})
@@ -47,17 +48,17 @@ def test_nothing_grows_over_a_calm_day(make_node: NodeFactory, tmp_path: Path) -
         story.pod(f"pod-{number}", "sleep 100000")
     story.configure()
     config = node.folder / "config.yaml"
-    log.set_up(level="warning", form="json")
+    log.set_up(level="warning", form="json", stream=sys.stderr)
     with ExitStack() as stack:
-        daemon = Daemon(load(config), Machine(), read_settings=partial(load, config), stack=stack)
-        loop = daemon._loop
+        configuration = Configuration(load(config), partial(load, config))
+        loop = Daemon(configuration, roots_of(configuration.settings), stack).loop
         for _ in range(WARM_UP):
-            loop.cycle(Woken.TIME)
+            loop.cycle(WaitResult())
         gc.collect()
         before = (resident_kib(), descriptors())
         began = resource.getrusage(resource.RUSAGE_SELF)
         for _ in range(CYCLES):
-            loop.cycle(Woken.TIME)
+            loop.cycle(WaitResult())
         ended = resource.getrusage(resource.RUSAGE_SELF)
         gc.collect()
         after = (resident_kib(), descriptors())

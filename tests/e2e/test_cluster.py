@@ -1,4 +1,4 @@
-"""evictd on a node of a cluster: real containers, real HTTPS to the API server's double, and a kubelet beside it, or none."""
+"""evictd on a cluster's node: real containers, HTTPS to the API server's double, with and without a kubelet."""
 
 from pathlib import Path
 
@@ -34,7 +34,7 @@ def test_beside_a_kubelet_condition_and_taint_come_before_the_kill(small: Dispos
 
         reported = next(w for w in api.writes("patch nodes/status") if w.sets("EvictdDiskPressure"))
         tainted = api.writes("patch nodes")[0]
-        assert [row["key"] for row in tainted.line.body["spec"]["taints"]] == ["evictd.io/disk-pressure"]
+        assert tainted.own_taints == ["evictd.io/disk-pressure"]
         assert victim in reported.alive & tainted.alive
 
         marked = api.writes("patch pods/status", "writer")[0]
@@ -53,7 +53,7 @@ def test_beside_a_kubelet_condition_and_taint_come_before_the_kill(small: Dispos
         assert not [w for w in api.writes() if w.name == "innocent"]
 
 
-def test_without_a_kubelet_the_status_says_what_became_of_a_stopped_pod(make_node: NodeFactory, tmp_path: Path) -> None:
+def test_without_a_kubelet_the_status_holds_the_result_of_a_stopped_pod(make_node: NodeFactory, tmp_path: Path) -> None:
     """PriorityMemoryEvictionOrdering with `Status`: the built-in types; Failed and Evicted once nothing runs any more."""
     node = make_node(memory_bytes=320 << 20)
     guaranteed = {"cpu": "100m", "memory": "40Mi"}
@@ -147,12 +147,12 @@ def test_a_pod_of_the_same_name_is_not_the_victim(small: DisposableNode, tmp_pat
         story.pod("web-0")
         before = api.pod("web-0")
         api.faults.clear()
-        story.until(lambda: 409 in {w.line.status for w in api.writes(name="web-0")}, "its uid is refused")
+        story.until(lambda: 422 in {w.line.status for w in api.writes(name="web-0")}, "its uid is refused")
         story.until_calm("DiskPressure")
         assert story.runs("web-0")
         assert api.pod("web-0") == before
         assert len(story.evictions()) == 1
-        assert {w.line.status for w in api.writes(name="web-0")} <= {409, 503}
+        assert {w.line.status for w in api.writes(name="web-0")} <= {422, 503}
 
 
 def test_the_api_server_is_away_when_the_disk_fills(small: DisposableNode, tmp_path: Path) -> None:
@@ -176,8 +176,8 @@ def test_the_api_server_is_away_when_the_disk_fills(small: DisposableNode, tmp_p
         assert order[:4] == ["patch nodes/status", "patch nodes", "patch pods/status", "delete pods"]
 
 
-def test_a_clean_stop_takes_back_what_was_said(small: DisposableNode, tmp_path: Path) -> None:
-    """Under pressure, and with nobody to evict."""
+def test_a_clean_stop_removes_condition_and_taint(small: DisposableNode, tmp_path: Path) -> None:
+    """Under pressure, without a pod to evict."""
     with a_cluster(small, tmp_path) as api, ClusterStory(small, api, HARD) as story:
         story.until_reported()
         story.ballast(30)
@@ -191,7 +191,7 @@ def test_a_clean_stop_takes_back_what_was_said(small: DisposableNode, tmp_path: 
 
 
 def test_a_dry_run_only_reads(small: DisposableNode, tmp_path: Path) -> None:
-    """It says who would go, and the API server has nothing to write."""
+    """It logs the pod that would be evicted, and writes nothing to the API server."""
     with a_cluster(small, tmp_path) as api, ClusterStory(small, api, HARD, dryRun=True) as story:
         story.pod("innocent", requests={"ephemeral-storage": "5Mi"})
         story.pod("writer", writes("/data", story.leaves(28), pause=0.01), volumes=DATA)

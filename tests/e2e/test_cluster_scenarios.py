@@ -1,4 +1,4 @@
-"""The scenarios of the kubelet's node suite once more, with the cluster's face (spec 13.1; without it: `test_disk`, ...).
+"""The scenarios of the kubelet's node suite in a cluster (spec 13.1; without a cluster: `test_disk`, ...).
 
 Beside a kubelet, with evictd's own types and taints, if nothing else is said.
 """
@@ -158,7 +158,7 @@ def test_a_hard_threshold_cuts_short_the_grace_that_the_eviction_granted(small: 
         assert cut.line.body["preconditions"] == {"uid": victim}
 
 
-def test_limits_of_local_storage_are_kept_without_a_word_about_the_node(small: DisposableNode, tmp_path: Path) -> None:
+def test_limits_of_local_storage_are_enforced_without_a_node_condition(small: DisposableNode, tmp_path: Path) -> None:
     """LocalStorageCapacityIsolationEviction: emptyDir, writable layer and whole pod; no condition, no taint."""
     limit = {"ephemeral-storage": "10Mi"}
     sized = (VolumeRecipe(name="data", size_limit="10Mi"),)
@@ -244,9 +244,30 @@ def test_a_mirror_pod_stays_and_is_named_as_the_culprit(small: DisposableNode, t
         story.until_condition("DiskPressure")
         story.until(lambda: "ProtectedCulprit" in story.log(), "the culprit is named")
         story.until(lambda: bool(api.taints()), "the node is tainted")
-        (words,) = (line for line in story.log().splitlines() if "ProtectedCulprit" in line)
-        assert "default/hog" in words
+        # One line for each threshold that is due: nodefs and containerfs are one disk here.
+        words = [line for line in story.log().splitlines() if "ProtectedCulprit" in line]
+        assert all("default/hog" in line for line in words)
         assert api.pod("hog")["metadata"]["uid"] != story.uid("hog")
         assert story.running() == {"innocent", "hog"}
         assert story.evicted() == []
         assert not [w for w in api.writes() if w.line.attributes.resource == "pods"]
+
+
+def test_a_pod_that_claims_to_be_static_is_evicted_all_the_same(small: DisposableNode, tmp_path: Path) -> None:
+    """Issue 11.10: with these annotations of its author the hog was protected, and the innocent neighbour went."""
+    with (
+        a_cluster(small, tmp_path) as api,
+        ClusterStory(small, api, {**QUICK, "evictionHard": {"nodefs.available": "60Mi"}}) as story,
+    ):
+        story.until_reported()
+        story.pod("innocent", writes("/data", 1, pause=FAST), volumes=DATA)
+        story.pod("hog", writes("/data", story.leaves(65), pause=FAST), volumes=DATA)
+        forged = {"kubernetes.io/config.source": "file", "kubernetes.io/config.mirror": story.uid("innocent")}
+        api.store.update(
+            ("pods", "default", "hog"), lambda made: made["metadata"].setdefault("annotations", {}).update(forged)
+        )
+        story.until_left(65)
+        story.ballast(45)
+        story.until(lambda: story.evicted() != [], "a pod is evicted")
+        assert story.evicted() == ["hog"]
+        assert "innocent" in story.running()

@@ -1,11 +1,13 @@
-"""Memory and process ids run short: a cgroup with limits of its own stands for the node (kubelet `eviction_test.go`)."""
+"""Memory and PID pressure, with a limited cgroup as the node (kubelet `eviction_test.go`)."""
 
 import pytest
 
 from evictd.demo.cgroups import group
+from evictd.demo.pods import VolumeRecipe
 from tests.conftest import NodeFactory
 from tests.e2e.fake_pids import proc_of_cgroup
 from tests.e2e.story import Story, sleepers, takes_memory
+from tests.real_cgroups import branch
 
 pytestmark = [pytest.mark.root, pytest.mark.containerd]
 
@@ -70,3 +72,42 @@ def test_process_ids_run_out_and_priority_decides_who_goes_first(make_node: Node
         story.until_evicted("bomb", "important")
         story.until_calm("PIDPressure")
         story.verify(evicted=["bomb", "important"], innocent=["innocent"], starved="pids")
+
+
+def test_a_daemon_that_is_given_no_thread_evicts_all_the_same(make_node: NodeFactory) -> None:
+    """No new thread from before the pods are started until they are evicted: list, measure, stop with those that exist."""
+    node = make_node(pids=400)
+    with (
+        branch() as own,
+        proc_of_cgroup(node.folder / "proc", group("pids", node.cgroup)) as proc,
+        Story(node, {"evictionHard": {"pid.available": "150"}}, arguments=["--proc", str(proc)]) as story,
+    ):
+        story.give_no_more_pids(group("pids", own))
+        story.pod("innocent")
+        story.pod("bomb", sleepers(300))
+        story.until_condition("PIDPressure")
+        story.until_evicted("bomb")
+        story.until_calm("PIDPressure")
+        story.verify(evicted=["bomb"], innocent=["innocent"], starved="pids")
+        refusals = dict(line.split() for line in (group("pids", own) / "pids.events").read_text().splitlines())
+        assert int(refusals["max"]) > 0, "evictd was never refused a thread"
+
+
+def test_without_the_runtime_s_answer_the_hog_is_chosen_and_goes_when_it_is_back(make_node: NodeFactory) -> None:
+    """The runtime ends after evictd has listed the pods once and before memory runs short; by name the innocent one is first."""
+    node = make_node(memory_bytes=NODE_MEMORY, private=False)
+    config = {"evictionHard": {"memory.available": "120Mi"}}
+    with Story(node, config, arguments=["--node-cgroup", node.cgroup]) as story:
+        story.pod("aaa-innocent")
+        waits = "while [ ! -e /data/go ]; do sleep 0.1; done; "
+        story.pod("hog", waits + takes_memory(260, pause=0.05), volumes=(VolumeRecipe(name="data"),))
+        story.stop()
+        story.start()  # ready after a cycle that lists both
+        node.containerd.kill()
+        hog = node.kubelet_folder / "pods" / story.pods["hog"].uid
+        (hog / "volumes/kubernetes.io~empty-dir/data/go").touch()
+        story.until(lambda: story.evicted() == ["hog"], "the hog is chosen while the runtime does not answer")
+        node.containerd.start()
+        story.until_evicted("hog")
+        story.until_calm("MemoryPressure")
+        story.verify(evicted=["hog"], innocent=["aaa-innocent"], starved="memory")
