@@ -1,4 +1,4 @@
-"""`python -m bench SUITE ...`: run suites by name; each is a module of this folder with `run() -> list[Result]`."""
+"""Runs suites by name (`python -m bench SUITE ...`); each is a module of this directory with `run() -> list[Result]`."""
 
 import importlib
 import os
@@ -6,13 +6,13 @@ import sys
 from pathlib import Path
 
 from bench.harness import show
-from evictd.demo import watchman
+from evictd.demo import cleanup_process
 
 SUITES = sorted(path.stem for path in Path(__file__).parent.glob("suite_*.py"))
 
 
 def main(names: list[str]) -> int:
-    """Run each suite named; `all` stands for every one."""
+    """Run each named suite; `all` runs every suite."""
     known = {name.removeprefix("suite_"): name for name in SUITES}
     wanted = list(known) if names in ([], ["all"]) else names
     for name in wanted:
@@ -20,7 +20,7 @@ def main(names: list[str]) -> int:
             print(f"no suite {name!r}; there are: {', '.join(known)}", file=sys.stderr)
             return 2
     if os.geteuid() == 0:
-        watchman.post("tests.watchman")
+        cleanup_process.start_cleanup_process("tests.cleanup_process")
     for name in wanted:
         show(importlib.import_module(f"bench.{known[name]}").run())
     return 0

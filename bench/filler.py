@@ -1,28 +1,33 @@
-"""A process that fills memory at a steady rate, and says when what is left fell below a threshold.
+"""Fills memory at a steady rate, and prints when the available memory fell below a threshold.
 
-    python -m bench.filler RATE_MIB STOP_MIB cgroup DIRECTORY LIMIT THRESHOLD     below THRESHOLD bytes of a memory cgroup v1
+    python -m bench.filler RATE_MIB STOP_MIB cgroup DIRECTORY NODE LIMIT THRESHOLD [BALLAST_MIB]    of a memory cgroup v1
     python -m bench.filler RATE_MIB STOP_MIB machine THRESHOLD                    below THRESHOLD bytes of MemAvailable
 
-It moves itself into the cgroup first, prints `crossed NANOSECONDS` (boot clock) once, and holds what it has until its standard
-input is closed.
+It moves itself into the cgroup first and takes the ballast at once. It prints `crossed NANOSECONDS MIB_PER_SECOND` (boot clock)
+once when less than THRESHOLD bytes are left of LIMIT in the cgroup NODE, and holds its memory until its standard input is closed.
+With a ballast it waits a second after it, and ignores SIGTERM.
 """
 
+import mmap
+import signal
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 STEP = 1 << 20
-PAGE = 4096
 
 
 def left_in_cgroup(directory: Path, limit: int) -> Callable[[], int]:
-    """Read what the cgroup has left: limit minus usage, all of it anonymous memory here."""
-    file = (directory / "memory.usage_in_bytes").open("rb", buffering=0)
+    """Read the cgroup's available memory as the daemon does: limit minus usage, without inactive page cache (v1)."""
+    usage, stat = ((directory / name).open("rb", buffering=0) for name in ("memory.usage_in_bytes", "memory.stat"))
 
     def read() -> int:
-        file.seek(0)
-        return limit - int(file.read(64))
+        for file in (usage, stat):
+            file.seek(0)
+        used = int(usage.read(64))
+        inactive = next(line for line in stat.read(8192).splitlines() if line.startswith(b"total_inactive_file "))
+        return limit - max(used - int(inactive.split()[1]), 0)
 
     return read
 
@@ -33,17 +38,22 @@ def left_on_machine() -> int:
         return next(int(line.split()[1]) << 10 for line in file.read(512).splitlines() if line.startswith(b"MemAvail"))
 
 
+def taken(mib: int) -> list[mmap.mmap]:
+    """Take memory, every page of it at once."""
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE
+    return [mmap.mmap(-1, STEP, flags=flags) for _ in range(mib)]
+
+
 def fill(rate_mib: int, stop_mib: int, left: Callable[[], int], threshold: int) -> None:
     """Fill until `stop_mib` beyond the crossing, so that a slow reaction does not end in an OOM kill."""
-    held: list[bytearray] = []
+    held: list[mmap.mmap] = []
     crossed_at, begun = 0, time.monotonic_ns()
     while not crossed_at or len(held) - crossed_at < stop_mib:
-        chunk = bytearray(STEP)
-        chunk[::PAGE] = b"x" * (STEP // PAGE)
-        held.append(chunk)
+        held += taken(1)
         if not crossed_at and left() < threshold:
-            print(f"crossed {time.clock_gettime_ns(time.CLOCK_BOOTTIME)}", flush=True)
             crossed_at = len(held)
+            rate = crossed_at * 10**9 // (time.monotonic_ns() - begun)
+            print(f"crossed {time.clock_gettime_ns(time.CLOCK_BOOTTIME)} {rate}", flush=True)
         ahead = len(held) * 10**9 // rate_mib - (time.monotonic_ns() - begun)
         if ahead > 0:
             time.sleep(ahead / 1e9)
@@ -59,6 +69,11 @@ def main(arguments: list[str]) -> None:
         return
     directory = Path(rest[0])
     (directory / "cgroup.procs").write_text("0")
+    ballast = taken(int(rest[4])) if rest[4:] else []
+    if ballast:
+        Path("/proc/self/oom_score_adj").write_text("1000")  # as the other processes of the container have it
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        time.sleep(1)
     fill(int(rate), int(stop), left_in_cgroup(Path(rest[1]), int(rest[2])), int(rest[3]))
 
 

@@ -1,4 +1,4 @@
-"""Plain repeated timings with median and spread, and the one file they are kept in."""
+"""Repeats timings, computes median and spread, and keeps the figures in one file."""
 
 import gc
 import json
@@ -13,7 +13,7 @@ RESULTS = Path("build/bench.json")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """One figure: milliseconds over so many runs, and anything else worth keeping beside it."""
+    """One figure: milliseconds over a number of runs, and further values."""
 
     name: str
     median_ms: float
@@ -23,7 +23,7 @@ class Result:
 
 
 def summarize(name: str, samples_ms: list[float]) -> Result:
-    """Turn single samples into a figure."""
+    """Summarize samples as a figure."""
     return Result(
         name=name,
         median_ms=round(statistics.median(samples_ms), 4),
@@ -34,7 +34,7 @@ def summarize(name: str, samples_ms: list[float]) -> Result:
 
 
 def measure(name: str, function: Callable[[], object], *, runs: int = 30, warm_up: int = 3) -> Result:
-    """Time a call; the collector of garbage runs before each sample, not inside it."""
+    """Time a call; Python's garbage collector runs before each sample, not during it."""
     samples = []
     for run in range(warm_up + runs):
         gc.collect()

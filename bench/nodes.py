@@ -1,12 +1,11 @@
-"""Made-up nodes of any size for the benches: every pod with stats, two containers and two volumes."""
+"""Generates nodes of any size for the benches: every pod with stats, two containers and two volumes."""
 
-from evictd.core.config import EvictionConfig, Policy
-from evictd.core.observation import Filesystems, Observation
-from evictd.core.pod import Pod
-from evictd.core.quantity import parse_quantity
-from evictd.core.resources import Container
-from evictd.core.signal import Signal
-from evictd.core.stats import (
+from evictd.core.model.config import EvictionConfig, Policy
+from evictd.core.model.observation import Filesystems, Observation
+from evictd.core.model.pod import Pod
+from evictd.core.model.resources import Container
+from evictd.core.model.signal import Signal
+from evictd.core.model.stats import (
     ContainerStats,
     DiskUsage,
     FsStats,
@@ -16,8 +15,9 @@ from evictd.core.stats import (
     RlimitStats,
     VolumeStats,
 )
-from evictd.core.threshold import Threshold, ThresholdValue
-from evictd.core.volume import Volume, VolumeKind
+from evictd.core.model.threshold import Threshold, ThresholdValue
+from evictd.core.model.volume import Volume, VolumeKind
+from evictd.core.units.quantity import parse_quantity
 
 GIB = 2**30
 MIB = 2**20
@@ -41,7 +41,7 @@ def config(policy: Policy = Policy.STANDARD) -> EvictionConfig:
 def observation(
     pods: int, *, memory_available: int = 64 * GIB, disk_available: int = 64 * GIB, time: int = 1
 ) -> Observation:
-    """A node with so many pods."""
+    """A node with this number of pods."""
     fs = FsStats(
         time=time,
         available_bytes=disk_available,
@@ -86,7 +86,7 @@ def pod(index: int) -> Pod:
 
 
 def stats(index: int, pod: Pod) -> PodStats:
-    """Its usage, spread by its number."""
+    """The pod's usage, varied by its number."""
     used = (index * 37 % 400) * MIB
     return PodStats(
         name=pod.name,

@@ -1,6 +1,6 @@
-"""`evictd`, with one thing added: every StopContainer is noted with the boot clock, on standard output, as it is called.
+"""Runs `evictd` and prints the boot-clock time of every StopContainer call to standard output.
 
-What the reaction suite measures is the way to that call; nothing else of the daemon is touched.
+The reaction suite measures the time until that call; nothing else of the daemon is changed.
 """
 
 import sys

@@ -1,20 +1,20 @@
-"""How long does a decision take? From decoded values under pressure to the `EvictPod`, findings included."""
+"""Measures the time of a decision: from decoded values under pressure to the `EvictPod`, findings included."""
 
 from collections.abc import Callable
 from dataclasses import replace
 
 from bench.harness import Result, measure
 from bench.nodes import GIB, config, observation
-from evictd.core.decision import EvictPod
-from evictd.core.observation import Observation, Outcomes
-from evictd.core.state import State, Step
-from evictd.core.synchronize import synchronize
+from evictd.core.eviction.synchronize import synchronize
+from evictd.core.model.decision import EvictPod
+from evictd.core.model.observation import Observation, Outcomes
+from evictd.core.model.state import State, Step
 
 SIZES = (110, 500, 2_000)
 
 
 def run() -> list[Result]:
-    """Memory takes one call of the core, disk two: the reclaim lies between."""
+    """Memory takes one call of the core, disk two, because reclaim comes first."""
     results = []
     for name, decide in (("memory", _memory), ("disk", _disk)):
         results += [measure(f"decide/{name}/{size}", decide(size), runs=50) for size in SIZES]
@@ -33,22 +33,23 @@ def _memory(size: int) -> Callable[[], Step]:
 
 def _disk(size: int) -> Callable[[], Step]:
     settings, seen = config(), observation(size, disk_available=9 * GIB)
-    after: Observation = replace(seen, outcomes=Outcomes(reclaimed=()))
+    after = _later(replace(seen, outcomes=Outcomes(reclaimed=())))
 
     def decide() -> Step:
         first = synchronize(State(), seen, settings, 0)
-        return _evicts(synchronize(first.state, _later(after), settings, 1))
+        return _evicts(synchronize(first.state, after, settings, 1))
 
     decide()
     return decide
 
 
 def _later(seen: Observation) -> Observation:
-    """The same node, read again."""
+    """A second reading of the same node, with its pods measured since the first."""
     if seen.node is None or seen.node.fs is None:
         raise AssertionError("the bench's node has a filesystem")
     fs = replace(seen.node.fs, time=2)
-    return replace(seen, node=replace(seen.node, fs=fs, image_fs=fs, container_fs=fs))
+    stats = {uid: replace(each, disk_time=2, layers_time=2) for uid, each in seen.pod_stats.items()}
+    return replace(seen, node=replace(seen.node, fs=fs, image_fs=fs, container_fs=fs), pod_stats=stats)
 
 
 def _evicts(step: Step) -> Step:

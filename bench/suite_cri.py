@@ -1,7 +1,7 @@
-"""How long the runtime's own calls take through our client, and what a termination adds to them.
+"""Measures the runtime's calls through the CRI client, and what a termination adds to them.
 
 Ten pods of one container on a real containerd in the dedicated layout. `cri/<call>` is one call; `terminate/ours` is a whole
-termination through `act.terminate`, `terminate/runtime` the same calls made one after the other, with nothing around them.
+termination through `act.terminate`, `terminate/runtime` only the same calls in sequence.
 """
 
 import time
@@ -44,7 +44,6 @@ def _calls(client: CriClient, pod: RunningPod) -> list[Result]:
         "ContainerStatus verbose": lambda: client.container_status(pod.container_id, verbose=True),
         "PodSandboxStatus verbose": lambda: client.sandbox_status(pod.sandbox_id, verbose=True),
         "ListContainerStats": client.list_container_stats,
-        "ListPodSandboxStats": client.list_pod_sandbox_stats,
         "ListImages": client.list_images,
         "ImageFsInfo": client.image_fs_info,
     }

@@ -1,20 +1,20 @@
-"""How long it takes to know the pods of a node: 50 real pods on a real containerd.
+"""Measures the discovery of a node's pods: 50 real pods on a real containerd.
 
-`discovery/50/first` is the first look, which asks once for every sandbox; `discovery/50` every later one, calls
-to the runtime and manifests included; `discovery/50/calls` only the runtime's two listings, and `discovery/50/statistics` the
-one call that a look with statistics adds. The bound to keep is 60 ms for a look.
+`discovery/50/first` is the first reading, which requests the status of every sandbox; `discovery/50` a later one, with calls to
+the runtime and manifests; `discovery/50/calls` only the runtime's two listings, and `discovery/50/statistics` the
+one call that a reading with statistics adds. The bound is 60 ms for a reading.
 """
 
 from bench.harness import Result, measure
-from evictd.core.pod import Pod
+from evictd.core.model.pod import Pod
 from evictd.demo.binaries import default_cache, find_binaries
 from evictd.demo.disks import DiskRecipe
 from evictd.demo.node import DisposableNode, NodeRecipe
 from evictd.demo.pods import ContainerRecipe, PodRecipe
 from evictd.demo.sweep import sweep
-from evictd.observe.manifests import ManifestReader
-from evictd.observe.pods import active_pods, described_by
-from evictd.observe.runtime_view import RuntimeReader
+from evictd.observe.pods.manifests import ManifestReader
+from evictd.observe.pods.node_pods import described_by, node_pods
+from evictd.observe.runtime.runtime_view import RuntimeReader
 
 PODS = 50
 DISK = DiskRecipe(size_bytes=256 << 20, inodes=100_000)
@@ -31,7 +31,7 @@ def run() -> list[Result]:
 
         def look(by: RuntimeReader, files: ManifestReader) -> tuple[Pod, ...]:
             described = files.read()
-            found = active_pods(by.read(0, with_stats=False, described=described_by(described)), described)
+            found = node_pods(by.read(0, with_stats=False, described=described_by(described)), described).active
             if len(found) != PODS or not all(pod.spec_known for pod in found):
                 raise AssertionError(f"{len(found)} pods found of {PODS}")
             return found

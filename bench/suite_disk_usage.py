@@ -1,4 +1,4 @@
-"""A million files: our walk beside `du`'s, what it adds to memory, and observations taken meanwhile.
+"""Measures the walk over a million files: time beside `du`, added memory, and observations taken during a walk.
 
 Targets: at most 1.5 times `du`'s time, at most 16 MiB more memory, and the 99th percentile of an observation of 110 pods while
 a walk runs at most 30 ms.
@@ -15,10 +15,10 @@ from pathlib import Path
 
 from bench.harness import Result, summarize
 from bench.suite_observe import Node, clock, node, nothing
-from evictd.daemon.self_protection import spare_the_collector
-from evictd.observe.disk_usage import OPEN_DIRECTORY, measure
-from evictd.observe.disk_usage_cache import DiskUsageCache
-from evictd.observe.pace import Pace
+from evictd.daemon.run import freeze_gc
+from evictd.observe.disk_usage.cache import DiskUsageCache
+from evictd.observe.disk_usage.rate_limiter import RateLimiter
+from evictd.observe.disk_usage.walk import OPEN_DIRECTORY, measure
 
 FILES = 1_000_000
 RUNS = 5
@@ -27,7 +27,7 @@ INTERVAL_SECONDS = 0.02
 
 
 def run() -> list[Result]:
-    """Time one folder of a million entries, and as many files in a thousand folders."""
+    """Time one directory of a million files, and a million files in a thousand directories."""
     results = []
     for name, width in (("one folder", FILES), ("1,000 folders", FILES // 1000)):
         with tempfile.TemporaryDirectory(prefix="evictd-bench-") as folder:
@@ -39,7 +39,7 @@ def run() -> list[Result]:
 
 
 def make(top: Path, width: int) -> None:
-    """Make the files, so many to a folder; empty ones, so that they take no blocks."""
+    """Create empty files, which use no blocks, a number per directory."""
     for first in range(0, FILES, width):
         folder = top / f"{first:07d}"
         folder.mkdir()
@@ -49,10 +49,10 @@ def make(top: Path, width: int) -> None:
         os.close(fd)
 
 
-def walk(top: Path, pace: Pace | None = None) -> None:
+def walk(top: Path, limiter: RateLimiter | None = None) -> None:
     fd = os.open(top, OPEN_DIRECTORY)
     try:
-        found = measure(fd, pace)
+        found = measure(fd, limiter)
     finally:
         os.close(fd)
     assert found.inodes_used is not None
@@ -60,7 +60,7 @@ def walk(top: Path, pace: Pace | None = None) -> None:
 
 
 def compare(name: str, top: Path) -> list[Result]:
-    """Take turns with `du`, each going first every other time, so that both see the same noise and the same caches."""
+    """Alternate with `du` and swap the order each time, so that both have the same noise and caches."""
     ours, theirs = Samples(), Samples()
     for turn in range(RUNS + 1):
         steps: list[Callable[[], None]] = [lambda: ours.add(lambda: walk(top)), lambda: theirs.add(lambda: du(top))]
@@ -78,7 +78,7 @@ def compare(name: str, top: Path) -> list[Result]:
 
 
 class Samples:
-    """Times of one way to do it, by the clock and in processor time of this process and its children."""
+    """Times of one of the two walks, by the clock and in processor time of this process and its children."""
 
     def __init__(self) -> None:
         self.wall_ms: list[float] = []
@@ -119,17 +119,17 @@ def status(key: str) -> int:
 
 
 def meanwhile(top: Path) -> list[Result]:
-    """Observe 110 pods again and again: on their own, then while a thread walks the million files without a budget."""
+    """Observe 110 pods repeatedly, alone and while a thread walks the million files without a rate limit."""
     cache, stop = DiskUsageCache(nothing, clock=clock), threading.Event()
 
     def keep_walking() -> None:
         while not stop.is_set():
-            walk(top, cache.pace)
+            walk(top, cache.limiter)
 
     with node(110, cache) as made:
         for _ in range(3):
             made.observe()
-        spare_the_collector()  # as the daemon does
+        freeze_gc()  # as the daemon does
         alone = observations(made, stop)
         thread = threading.Thread(target=keep_walking)
         thread.start()

@@ -1,7 +1,7 @@
-"""How long a collection takes, and how much of that is the runtime's: 100 dead containers, 20 images.
+"""Measures collections and the runtime's share of their time: 100 dead containers, 20 images.
 
 `gc/containers/100` and `gc/images/20` are whole collections on a real containerd; `.../calls` is the time spent inside the
-calls to the runtime during the same collections. What is on top is ours, and is to be at most 10 %.
+calls to the runtime during the same collections. The rest is evictd's own time; the bound is 10 %.
 """
 
 import time
@@ -10,14 +10,14 @@ from contextlib import contextmanager
 from typing import Any
 
 from bench.harness import Result, summarize
-from evictd.act.collect_containers import ContainerCollector
-from evictd.act.collect_images import ImageCollector
-from evictd.act.log_files import PodLogs
+from evictd.act.gc.containers import ContainerCollector
+from evictd.act.gc.images import ImageCollector
+from evictd.act.logs import PodLogs
 from evictd.clients.cri.channel import Channel
 from evictd.clients.cri.image_use import ImageUse
-from evictd.core.config import ContainerGCPolicy, ImageGCPolicy
-from evictd.core.container_gc import PodFate, PodFates
-from evictd.core.observation import ReclaimOutcome
+from evictd.core.gc.container_gc import PodLifecycle, PodLifecycles
+from evictd.core.model.config import ContainerGCPolicy, ImageGCPolicy
+from evictd.core.model.observation import ReclaimOutcome
 from evictd.demo.binaries import default_cache, find_binaries
 from evictd.demo.disks import DiskRecipe
 from evictd.demo.images import ImageRecipe
@@ -48,7 +48,7 @@ class Timed:
             raise AssertionError(f"{outcome} instead of {removals} removals")
 
     def results(self, name: str) -> list[Result]:
-        """Give both figures."""
+        """Summarize both as figures."""
         return [summarize(name, self.whole), summarize(f"{name}/calls", self.calls)]
 
 
@@ -83,17 +83,17 @@ def run() -> list[Result]:
 
 
 def _collect_containers(node: DisposableNode, timed: Timed) -> None:
-    fates = {}
+    lifecycles = {}
     for number in range(PODS):
         pod = node.run_pod(PodRecipe(name=f"pod-{number}", containers=(DONE,)))
         for attempt in range(1, ATTEMPTS):
             node.run_container(pod, DONE, attempt=attempt)
-        fates[pod.uid] = PodFate.TERMINATED
+        lifecycles[pod.uid] = PodLifecycle.TERMINATED
     states = ("CONTAINER_EXITED",)
     if not wait_for(lambda: all(row.state.value in states for row in node.client.list_containers())):
         raise AssertionError("the containers do not end")
     collector = ContainerCollector(node.client, ContainerGCPolicy(), PodLogs(node.log_folder))
-    pods = PodFates(by_uid=fates)
+    pods = PodLifecycles(by_uid=lifecycles)
     timed.measure(lambda: collector.collect(pods, evict_terminated=True, wall=time.time_ns()), removals=PODS * ATTEMPTS)
     node.remove_all_pods()
 

@@ -1,7 +1,7 @@
-"""The cluster's face: decoding a large node's pods, and what 5,000 nodes cost the API server in a day.
+"""Measures decoding of a large node's pods, and the requests of 5,000 nodes to the API server in a day.
 
-The traffic is measured, not assumed: one node lives a simulated day against the API server double, its requests are counted,
-and the day is multiplied. Beside it stands what the kubelet sends with its default settings.
+One node runs for a simulated day against the API server double; its requests are counted and multiplied. The kubelet's requests
+with default settings are given for comparison.
 """
 
 import gc
@@ -12,16 +12,16 @@ import tracemalloc
 from pathlib import Path
 
 from bench.harness import Result, measure, summarize
-from evictd.act.cluster.conditions import Types
-from evictd.act.cluster.outbox import Outbox
-from evictd.act.cluster.report import ClusterReporter
+from evictd.act.cluster.report import ClusterReporter, ReportSettings
+from evictd.act.cluster.request_queue import RequestQueue
 from evictd.clients.kube.credentials import Credentials
 from evictd.clients.kube.nodes import NodeClient
 from evictd.clients.kube.transport import Transport
 from evictd.codec.slim_pods import decode_page
-from evictd.core.signal import NodeCondition
+from evictd.config.settings import ConditionTypes
+from evictd.core.model.signal import NodeCondition
 from tests.kube.api_server import ApiServer
-from tests.kube.driving import Driver
+from tests.kube.driving import SILENT_BELL, Driver
 from tests.kube.kubelet import Kubelet
 from tests.kube.objects import node, padded, pod
 
@@ -34,11 +34,11 @@ KUBELET = {
 }
 """Requests of one calm kubelet: nodeLeaseDurationSeconds / 4, nodeStatusReportFrequency, client-go's watch timeouts."""
 PRESSED = 3600
-"""Of its day a node spends an hour under pressure."""
+"""Part of the day under pressure: one hour."""
 
 
 def run() -> list[Result]:
-    """Decode, then the day."""
+    """Measure decoding, then the day."""
     return [*decoding(), *traffic()]
 
 
@@ -76,20 +76,22 @@ def traffic() -> list[Result]:
 
 
 def _day(api: ApiServer, transport: Transport, *, pressed: bool) -> tuple[dict[str, int], list[float]]:
-    """Let one node live a day; gives its requests by kind, and how long each took here."""
+    """Run one node for a day; returns its requests by kind, and the time of each here."""
     driver = Driver()
     reporter = ClusterReporter(
-        NodeClient(transport, "n1"), "n1", types=None if not pressed else Types.OWN, taints=True, wall=driver.wall,
-        stir=lambda: None,
-    )  # fmt: skip
-    outbox = Outbox([reporter], clock=driver.clock, random=lambda: 0.5)
+        NodeClient(transport, "n1"),
+        driver.clocks,
+        SILENT_BELL,
+        ReportSettings(node_name="n1", types=ConditionTypes.OWN if pressed else ConditionTypes.AUTO, taints=True),
+    )
+    queue = RequestQueue([reporter], driver.clocks)
     api.forget_requests()
     began = time.perf_counter_ns()
     reporter.report([], driver.now)
-    driver.run(outbox, DAY - (PRESSED if pressed else 0))
+    driver.run(queue, DAY - (PRESSED if pressed else 0))
     if pressed:
         reporter.report([NodeCondition.MEMORY_PRESSURE], driver.now)
-        driver.run(outbox, PRESSED)
+        driver.run(queue, PRESSED)
     elapsed = (time.perf_counter_ns() - began) / 1e6
     counted: dict[str, int] = {}
     for line in api.requests():

@@ -1,4 +1,4 @@
-"""What one observation costs, on real cgroups: 110 and 500 pods with two containers each, and an idle node.
+"""Measures one observation on real cgroups: 110 and 500 pods with two containers each, and an idle node.
 
 Targets: 110 pods at most 12 ms, 500 at most 50 ms, and the same per pod at either size.
 """
@@ -11,16 +11,16 @@ from pathlib import Path
 
 from bench.harness import Result, measure
 from evictd.clients.cri.values import FilesystemUsage, ImageFsInfo
-from evictd.core.pod import Pod
-from evictd.core.resources import Container
+from evictd.core.model.pod import Pod
+from evictd.core.model.resources import Container
 from evictd.demo.cgroups import make_group
-from evictd.observe.disk_usage_cache import DiskUsageCache
-from evictd.observe.node import NodeObserver, ObserveOptions
-from evictd.observe.pod_disk import DiskRequest, PodDisk
-from evictd.observe.roots import Roots
-from evictd.observe.runtime_view import RuntimeView
+from evictd.observe.disk_usage.cache import DiskUsageCache
+from evictd.observe.disk_usage.pod_disk import DiskRequest, PodDisk
+from evictd.observe.reading.node_stats import NodeStatsReader, ObserveOptions
+from evictd.observe.reading.roots import Roots
+from evictd.observe.runtime.runtime_view import RuntimeView
 from tests import real_cgroups
-from tests.observe.runtime import container, sandbox, stats
+from tests.observe.runtime_double import container, sandbox, stats
 
 SIZES = (110, 500)
 
@@ -30,7 +30,7 @@ def clock() -> int:
 
 
 class Node:
-    """So many pods with real cgroups and a runtime that tells of them; `observe` is what is timed."""
+    """A number of pods with real cgroups and a runtime double that lists them; `observe` is timed."""
 
     def __init__(self, branch: str, folder: Path, size: int, cache: DiskUsageCache) -> None:
         names = [f"{number:08d}" for number in range(size)]
@@ -54,7 +54,7 @@ class Node:
         members = (Container(name="c1"), Container(name="c2"))
         self.pods = [Pod(name=name, namespace="ns", uid=name, containers=members) for name in names]
         options = ObserveOptions(pods_cgroup=branch)
-        self.observer = NodeObserver(Roots(kubelet_dir=folder), options, clock=clock, disk_usage=cache)
+        self.observer = NodeStatsReader(Roots(kubelet_dir=folder), options, clock=clock, disk_usage=cache)
 
     def observe(self) -> None:
         found = self.observer.observe(self.pods, self.view)
@@ -65,7 +65,7 @@ class Node:
 
 @contextmanager
 def node(size: int, cache: DiskUsageCache | None = None) -> Iterator[Node]:
-    """Make such a node; its cgroups are removed again."""
+    """Create such a node; its cgroups are removed afterwards."""
     with tempfile.TemporaryDirectory(prefix="evictd-bench-") as folder, real_cgroups.branch() as branch:
         made = Node(branch, Path(folder), size, cache or DiskUsageCache(nothing, clock=clock))
         try:
@@ -79,7 +79,7 @@ def nothing(_request: DiskRequest) -> PodDisk:
 
 
 def run() -> list[Result]:
-    """Time observations; each pod's share is a figure of its own, in milliseconds too."""
+    """Time observations; the share per pod is a separate figure, in milliseconds."""
     results = []
     with node(0) as idle:
         results.append(measure("observe: no pods", idle.observe))

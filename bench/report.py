@@ -1,0 +1,37 @@
+"""Writes the figures of a suite into `docs/benchmarks.md`, between the marks of its section."""
+
+import os
+import platform
+import re
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+PAGE = Path("docs/benchmarks.md")
+HEAD = "# Benchmarks\n\nMeasured by `make bench`; each section is written by its suite.\n"
+
+
+def loads() -> str:
+    """Describe where and when: kernel, processors, load."""
+    date = time.strftime("%Y-%m-%d", time.gmtime())
+    load = os.getloadavg()[0]
+    return f"Linux {platform.release().partition('-')[0]}, {os.cpu_count()} cores, load {load:.1f}, {date}."
+
+
+def bars(values: Mapping[str, float], unit: str, *, width: int = 50) -> list[str]:
+    """Draw values as bars of text, the greatest `width` characters long, in a code block of Markdown."""
+    longest, name_width = max([*values.values(), 1e-9]), max(map(len, values), default=0)
+    rows = [
+        f"{name:<{name_width}} {'#' * round(width * v / longest):<{width}} {v:.4g} {unit}" for name, v in values.items()
+    ]
+    return ["```text", *(row.rstrip() for row in rows), "```"]
+
+
+def write_section(name: str, text: str, page: Path = PAGE) -> None:
+    """Replace the section of a suite, or append it."""
+    old = page.read_text() if page.exists() else HEAD
+    begin, end = f"<!-- suite: {name} -->", f"<!-- end: {name} -->"
+    section = f"{begin}\n{text.strip()}\n{end}"
+    pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
+    new = pattern.sub(lambda _: section, old) if pattern.search(old) else f"{old.rstrip()}\n\n{section}\n"
+    page.write_text(new)
