@@ -1,4 +1,4 @@
-"""The Helm chart: its values have a schema that refuses mistakes, and with the default values it is the base of kustomize.
+"""The Helm chart is the base of kustomize by default, takes what node agents need, and refuses mistakes.
 
 It is rendered by Helm itself, as a library.
 """
@@ -6,19 +6,63 @@ It is rendered by Helm itself, as a library.
 import copy
 import json
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
 import yaml
 
 from evictd.config.file import load
-from tests.deploy.manifests import CHART, Json, base, documents
+from tests.deploy.manifests import CHART, DEPLOY, Json, base, documents
 from tests.kube import models
 
 helm_python = pytest.importorskip("helm_python", reason="has no wheel for this machine")
 
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())
 (VALUES,) = documents(CHART / "values.yaml")
+NAME = {"app.kubernetes.io/name": "evictd"}
+SELECTOR = {**NAME, "app.kubernetes.io/instance": "evictd"}
+FOREIGN = {"PodMonitor", "ServiceMonitor", "PrometheusRule", "Issuer", "Certificate"}
+"""Kinds of operators, whose types the API's models do not have."""
+ALL: Json = {
+    "nameOverride": "agent",
+    "image": {"digest": f"sha256:{'0' * 64}", "tag": 1},
+    "imagePullSecrets": [{"name": "registry"}],
+    "serviceAccount": {"name": "evictor", "annotations": {"a": "b"}},
+    "resourceQuota": {"enabled": True},
+    "resources": {"requests": {"cpu": "1", "memory": "1G"}, "limits": {"memory": "1G"}},
+    "affinity": {"nodeAffinity": {}},
+    "annotations": {"a": "b"},
+    "podAnnotations": {"c": "d"},
+    "podLabels": {"e": "f"},
+    "commonLabels": {"team": "node"},
+    "extraArgs": ["--log-level=debug"],
+    "extraEnv": [{"name": "TZ", "value": "UTC"}],
+    "extraVolumes": [{"name": "extra", "emptyDir": {}}],
+    "extraVolumeMounts": [{"name": "extra", "mountPath": "/extra"}],
+    "extraContainers": [{"name": "more", "image": "more:1", "volumeMounts": []}],
+    "podsCgroup": "/kubepods.slice",
+    "hostPID": False,
+    "appArmorProfile": {"type": "RuntimeDefault"},
+    "metrics": {"enabled": True, "podMonitor": {"enabled": True}, "serviceMonitor": {"enabled": True}},
+    "prometheusRule": {
+        "enabled": True,
+        "additionalRules": [{"record": "a", "expr": "b"}],
+        "runbookURL": "https://docs.example/alerts.html",
+    },
+    "networkPolicy": {"enabled": True, "from": [{"namespaceSelector": {}}]},
+    "evictd": {"listenAddress": "127.0.0.1:4711"},
+}
+
+
+def merged(values: Json, over: Json) -> Json:
+    """The values with others laid over them, as Helm does it."""
+    made = copy.deepcopy(values)
+    for name, value in over.items():
+        made[name] = (
+            merged(made[name], value) if isinstance(value, dict) and isinstance(made.get(name), dict) else value
+        )
+    return made
 
 
 def changed(path: str, value: object) -> Json:
@@ -34,12 +78,37 @@ def changed(path: str, value: object) -> Json:
     return made
 
 
-def rendered(values: Json) -> dict[tuple[str, str], Json]:
-    """What Helm makes of the chart, by kind and name."""
+def texts(values: Json) -> dict[str, str]:
+    """What Helm makes of each template; the values pass their schema first."""
+    jsonschema.validate(values, SCHEMA)
     with helm_python.Chart.load(str(CHART)) as chart:
-        texts = list(chart.render(values, name="evictd", namespace="evictd").values())
-    items = [item for text in texts for item in yaml.safe_load_all(text) if item]
+        found: dict[str, str] = chart.render(values, name="evictd", namespace="evictd")
+    return found
+
+
+def rendered(values: Json) -> dict[tuple[str, str], Json]:
+    """The objects of the chart, by kind and name."""
+    made = [text for path, text in texts(values).items() if path.endswith(".yaml")]
+    items = [item for text in made for item in yaml.safe_load_all(text) if item]
     return {(item["kind"], item["metadata"]["name"]): item for item in items}
+
+
+def with_base_labels(item: Any) -> Any:
+    """The same with the labels of the base in the place of Helm's."""
+    if isinstance(item, dict):
+        return {
+            key: NAME
+            if key in {"labels", "matchLabels"} and value.items() >= SELECTOR.items()
+            else with_base_labels(value)
+            for key, value in item.items()
+        }
+    return [with_base_labels(each) for each in item] if isinstance(item, list) else item
+
+
+@pytest.mark.parametrize("values", [{}, ALL], ids=["default values", "every value"])
+def test_helm_lint_finds_nothing_but_that_there_is_no_icon(values: Json) -> None:
+    report = helm_python.lint(str(CHART), values, strict=True)
+    assert (report["errors"], [each["error"] for each in report["messages"]]) == ([], ["icon is recommended"])
 
 
 def test_the_default_values_fit_their_schema() -> None:
@@ -49,18 +118,21 @@ def test_the_default_values_fit_their_schema() -> None:
     assert list(jsonschema.Draft7Validator(SCHEMA).iter_errors(VALUES)) == []
 
 
+def test_the_schema_knows_every_value() -> None:
+    assert set(VALUES) <= set(SCHEMA["properties"])
+
+
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        ("image.tag", "latest"),
-        ("image.tag", None),
         ("image.pullpolicy", "Always"),
-        ("resources.memory", "lots"),
-        ("resources.limits", {}),
-        ("containerd.root", "var/lib/containerd"),
+        ("image.digest", "latest"),
+        ("resources", "lots"),
+        ("runtime.storage", "var/lib/containerd"),
+        ("runtime.socketDirectory", None),
         ("evictd.cluster.podTermination", "Kill"),
-        ("evictd.cluster.kubeconfig", ""),
-        ("evictd.cluster.conditionType", "Own"),
+        ("metrics.port", 0),
+        ("hostPid", False),
         ("replicas", 3),
         ("evictionAPI", False),
     ],
@@ -72,8 +144,8 @@ def test_mistakes_are_refused(path: str, value: object) -> None:
 
 
 def test_with_the_default_values_it_is_the_base(tmp_path: Path) -> None:
-    """Object by object, but for the generated name of the ConfigMap and the checksum that goes with it."""
-    made = rendered(VALUES)
+    """Object by object, but for labels, the generated name of the ConfigMap and the checksum that goes with it."""
+    made = with_base_labels(rendered(VALUES))
     daemon = made[("DaemonSet", "evictd")]
     del daemon["spec"]["template"]["metadata"]["annotations"]
     config = made.pop(("ConfigMap", "evictd"))
@@ -84,13 +156,119 @@ def test_with_the_default_values_it_is_the_base(tmp_path: Path) -> None:
     assert (settings.cluster.kubeconfig, settings.warnings) == ("in-cluster", ())
 
 
-def test_every_rendered_object_fits_the_types_of_the_api() -> None:
-    """Also with the values that take parts away."""
-    values = changed("evictionAPI", False)
-    values["evictd"]["cluster"]["podTermination"] = "Delete"
-    values["admissionPolicy"] = False
-    made = rendered(values)
-    assert [fault for item in made.values() for fault in models.faults(item)] == []
-    assert ("ValidatingAdmissionPolicy", "evictd-own-node") not in made
-    rules = made[("ClusterRole", "evictd")]["rules"]
+LESS = {
+    "rbac": {"create": False},
+    "serviceAccount": {"create": False, "name": "other"},
+    "admissionPolicy": False,
+    "evictionAPI": False,
+    "evictd": {"cluster": {"podTermination": "Delete"}},
+}
+
+
+@pytest.mark.parametrize("over", [{}, ALL, LESS, {"metrics": {"enabled": True, "tls": {"certManager": False}}}])
+def test_every_rendered_object_fits_the_types_of_the_api(over: Json) -> None:
+    made = rendered(merged(VALUES, over))
+    assert [fault for item in made.values() if item["kind"] not in FOREIGN for fault in models.faults(item)] == []
+    for (kind, name), item in made.items():
+        assert item["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "Helm", (kind, name)
+
+
+def test_parts_can_be_taken_away() -> None:
+    """Accounts, roles and policies that others make; no rule for evictions where none are asked for."""
+    made = rendered(merged(VALUES, LESS))
+    assert {kind for kind, _ in made} == {"ConfigMap", "DaemonSet"}
+    assert made[("DaemonSet", "evictd")]["spec"]["template"]["spec"]["serviceAccountName"] == "other"
+    rules = rendered(merged(VALUES, {**LESS, "rbac": {"create": True}}))[("ClusterRole", "evictd")]["rules"]
     assert not any("pods/eviction" in rule["resources"] for rule in rules)
+
+
+def test_every_value_reaches_the_pod() -> None:
+    made = rendered(merged(VALUES, ALL))
+    template = made[("DaemonSet", "evictd-agent")]["spec"]["template"]
+    spec = template["spec"]
+    evictd, metrics, more = spec["containers"]
+    assert more["name"] == "more"
+    assert evictd["image"] == f"evictd@sha256:{'0' * 64}"
+    assert spec["imagePullSecrets"] == [{"name": "registry"}]
+    assert spec["serviceAccountName"] == "evictor"
+    assert "hostPID" not in spec
+    assert spec["securityContext"]["appArmorProfile"] == {"type": "RuntimeDefault"}
+    assert template["metadata"]["annotations"]["c"] == "d"
+    assert template["metadata"]["labels"].items() >= {"e": "f", "team": "node"}.items()
+    assert "--log-level=debug" in evictd["args"]
+    assert evictd["env"][-1] == {"name": "TZ", "value": "UTC"}
+    assert spec["volumes"][-1]["name"] == evictd["volumeMounts"][-1]["name"] == "extra"
+    assert evictd["startupProbe"]["httpGet"] == {"port": "health", "path": "/startz"}
+    assert evictd["livenessProbe"]["httpGet"] == {"port": "health", "path": "/healthz"}
+    assert evictd["readinessProbe"]["httpGet"] == {"port": "health", "path": "/readyz"}
+    assert "--upstream=http://127.0.0.1:4711/" in metrics["args"]
+    policy = made[("ValidatingAdmissionPolicy", "evictd-agent-own-node")]
+    assert "system:serviceaccount:evictd:evictor" in policy["spec"]["matchConditions"][0]["expression"]
+
+
+def test_each_container_has_its_own_identity() -> None:
+    """The proxy's account may not delete pods: evictd's token is mounted into evictd's container only."""
+    made = rendered(merged(VALUES, ALL))
+    spec = made[("DaemonSet", "evictd-agent")]["spec"]["template"]["spec"]
+    assert spec["automountServiceAccountToken"] is False
+    evictd, metrics = ({mount["name"] for mount in each["volumeMounts"]} for each in spec["containers"][:2])
+    assert "token" in evictd - metrics
+    assert {name for name in metrics if name.startswith("metrics-")} == metrics
+    (bound,) = (
+        item["roleRef"]["name"]
+        for item in made.values()
+        if item["kind"] == "ClusterRoleBinding" and item["subjects"][0]["name"] == "evictd-agent-metrics"
+    )
+    assert bound == "system:auth-delegator"
+
+
+def test_the_monitors_verify_the_proxy_and_say_who_they_are() -> None:
+    made = rendered(merged(VALUES, ALL))
+    certificate = made[("Certificate", "evictd-agent-metrics")]["spec"]
+    for kind, field in (("PodMonitor", "podMetricsEndpoints"), ("ServiceMonitor", "endpoints")):
+        (endpoint,) = made[(kind, "evictd-agent")]["spec"][field]
+        assert endpoint["authorization"]["credentials"] == {"name": "evictd-agent-metrics-reader", "key": "token"}
+        assert "insecureSkipVerify" not in endpoint["tlsConfig"]
+        assert [endpoint["tlsConfig"]["serverName"]] == certificate["dnsNames"]
+        assert endpoint["tlsConfig"]["ca"]["secret"]["name"] == certificate["secretName"]
+
+
+def test_the_alerts_are_those_of_the_component() -> None:
+    (component,) = documents(DEPLOY / "components" / "alerts" / "prometheusrule.yaml")
+    values = merged(VALUES, {"prometheusRule": {"enabled": True}})
+    assert rendered(values)[("PrometheusRule", "evictd")]["spec"] == component["spec"]
+    linked = rendered(merged(VALUES, ALL))[("PrometheusRule", "evictd-agent")]["spec"]["groups"][0]["rules"][0]
+    assert linked["annotations"]["runbook_url"] == f"https://docs.example/alerts.html#{linked['alert'].lower()}"
+
+
+def test_single_alerts_can_be_left_out() -> None:
+    values = merged(VALUES, {"prometheusRule": {"enabled": True, "disabled": ["EvictdDown", "EvictdUnderPressure"]}})
+    (group,) = rendered(values)[("PrometheusRule", "evictd")]["spec"]["groups"]
+    names = [rule["alert"] for rule in group["rules"]]
+    assert "EvictdSignalUnavailable" in names
+    assert not {"EvictdDown", "EvictdUnderPressure"} & set(names)
+
+
+@pytest.mark.parametrize("name", ["crio", "k3s"])
+def test_other_runtimes_are_mounted_where_they_are(name: str) -> None:
+    """The socket that the configuration names lies in the directory that is mounted; the component of kustomize agrees."""
+    (over,) = documents(CHART / f"values-{name}.yaml")
+    made = rendered(merged(VALUES, over))
+    pod = made[("DaemonSet", "evictd")]["spec"]["template"]["spec"]
+    paths = {each["name"]: each["hostPath"]["path"] for each in pod["volumes"] if "hostPath" in each}
+    socket = over["kubelet"]["containerRuntimeEndpoint"].removeprefix("unix://")
+    assert str(Path(socket).parent) == paths["runtime"] == over["runtime"]["socketDirectory"]
+    (patch,) = documents(DEPLOY / "components" / name / "patch.yaml")
+    volumes = patch["spec"]["template"]["spec"]["volumes"]
+    assert {each["name"]: each["hostPath"]["path"] for each in volumes} == {
+        key: paths[key] for key in ("storage", "runtime")
+    }
+    assert f"--container-runtime-endpoint=unix://{socket}" in patch["spec"]["template"]["spec"]["containers"][0]["args"]
+
+
+def test_the_notes_say_how_to_look_and_how_to_go_back() -> None:
+    (notes,) = (text for path, text in texts(VALUES).items() if path.endswith("NOTES.txt"))
+    assert "evictd status" in notes
+    assert "helm rollback evictd" in notes
+    (warned,) = (text for path, text in texts(merged(VALUES, LESS)).items() if path.endswith("NOTES.txt"))
+    assert "WARNING" in warned

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from evictd.clients.kube.credentials import Credentials
-from evictd.clients.kube.events import Event, EventClient, Regarding
+from evictd.clients.kube.events import EventClient, KubeEvent, Regarding
 from evictd.clients.kube.eviction import EvictionClient
-from evictd.clients.kube.nodes import Condition, NodeClient
+from evictd.clients.kube.nodes import Condition, NodeClient, NodeObject
 from evictd.clients.kube.transport import Transport
 from evictd.codec.pod import decode_pod
-from evictd.core.decision import PodCondition
+from evictd.core.model.decision import PodCondition
 from evictd.errors import ApiRefusedError
 from tests.deploy.manifests import USER, base
 from tests.kube.api_server import ApiServer
@@ -41,11 +41,19 @@ VERBS = {
 }
 
 
-def everything(transport: Transport) -> dict[str, Callable[[], object]]:
+def stored(api: ApiServer) -> NodeObject:
+    """The node as it is, without asking the server."""
+    found = api.store.get(("nodes", "", "n1"))
+    assert found is not None
+    version = found["metadata"]["resourceVersion"]
+    return NodeObject(name="n1", uid="u", conditions={}, taints=(), resource_version=version, date=None)
+
+
+def everything(api: ApiServer, transport: Transport) -> dict[str, Callable[[], object]]:
     """Each thing that evictd asks of the API server."""
     victims = [decode_pod(pod(name, uid=f"uid-{name}")) for name in ("a", "b", "c")]
     nodes, pods, events = NodeClient(transport, "n1"), EvictionClient(transport), EventClient(transport, "n1")
-    event = Event(regarding=Regarding(kind="Node", name="n1"), type="Normal", reason="R", note="n")
+    event = KubeEvent(regarding=Regarding(kind="Node", name="n1"), type="Normal", reason="R", note="n")
     target = PodCondition(type="DisruptionTarget", status="True", reason="R", message="m")
     condition = Condition(type="EvictdMemoryPressure", status="True", reason="R", message="m")
     selector = {"fieldSelector": "spec.nodeName=n1"}
@@ -61,11 +69,11 @@ def everything(transport: Transport) -> dict[str, Callable[[], object]]:
         VERBS["pods:delete"]: lambda: pods.delete(victims[0], 1),
         VERBS["pods/eviction:create"]: lambda: pods.evict(victims[1], 1),
         VERBS["nodes:get"]: nodes.get,
-        VERBS["nodes:patch"]: lambda: nodes.patch_taints(add=["evictd.io/memory-pressure"], remove=[]),
+        VERBS["nodes:patch"]: lambda: nodes.replace_taints(stored(api), []),
         VERBS["nodes/status:patch"]: lambda: nodes.patch_conditions([condition]),
         VERBS["events:create"]: lambda: events.create(event, "e.1", TIME),
         VERBS["events:patch"]: lambda: events.count(event, "e.0", 2, TIME),
-        VERBS["leases:get"]: nodes.lease_age_seconds,
+        VERBS["leases:get"]: nodes.lease,
     }
 
 
@@ -86,7 +94,7 @@ def works(api: ApiServer) -> set[str]:
     """Do everything, and tell what was allowed."""
     transport = Transport(Credentials(str(api.kubeconfig())))
     allowed = set()
-    for what, do in everything(transport).items():
+    for what, do in everything(api, transport).items():
         with contextlib.suppress(ApiRefusedError):
             do()
             allowed.add(what)

@@ -36,11 +36,13 @@ def test_the_exposure_is_low() -> None:
 
 
 def test_systemd_learns_of_start_reload_and_hangs() -> None:
-    unit = settings(UNIT)
-    assert unit["Type"] == ["notify-reload"]
+    unit, newer = settings(UNIT), settings(DEPLOY / "notify-reload.conf")
+    assert (unit["Type"], unit["ExecReload"]) == (["notify"], ["/bin/kill -HUP $MAINPID"])
+    assert (newer["Type"], newer["ExecReload"]) == (["notify-reload"], [""])  # systemd sends the signal itself
     assert int(unit["WatchdogSec"][0]) > 0
     assert unit["Restart"] == ["always"]
     assert unit["StartLimitIntervalSec"] == ["0"]
+    assert unit["RestartPreventExitStatus"] == ["2 203"]  # a configuration or a program that is not there
 
 
 def test_the_kernel_kills_almost_anything_else_first() -> None:

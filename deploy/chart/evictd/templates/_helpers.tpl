@@ -1,0 +1,106 @@
+{{- define "evictd.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "evictd.fullname" -}}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 52 | trimSuffix "-" }}
+{{- else if contains (include "evictd.name" .) .Release.Name }}
+{{- .Release.Name | trunc 52 | trimSuffix "-" }}
+{{- else }}
+{{- printf "%s-%s" .Release.Name (include "evictd.name" .) | trunc 52 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+
+{{- define "evictd.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create }}
+{{- default (include "evictd.fullname" .) .Values.serviceAccount.name }}
+{{- else }}
+{{- default "default" .Values.serviceAccount.name }}
+{{- end }}
+{{- end }}
+
+{{- define "evictd.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "evictd.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "evictd.labels" -}}
+{{ include "evictd.selectorLabels" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/component: node-agent
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "evictd.image" -}}
+{{- with .Values.image -}}
+{{- if .digest -}}
+{{ .repository }}@{{ .digest }}
+{{- else -}}
+{{ .repository }}:{{ .tag | default $.Chart.AppVersion }}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
+{{- /* The port on which evictd listens inside its pod, always on loopback. */ -}}
+{{- define "evictd.port" -}}
+{{- regexFind "[0-9]+$" (.Values.evictd.listenAddress | default "127.0.0.1:10277") }}
+{{- end }}
+
+{{- define "evictd.tlsSecret" -}}
+{{- .Values.metrics.tls.secretName | default (printf "%s-metrics-tls" (include "evictd.fullname" .)) }}
+{{- end }}
+
+{{- define "evictd.authorization" -}}
+{{- if .Values.metrics.reader.authorization }}
+{{- toYaml .Values.metrics.reader.authorization }}
+{{- else -}}
+type: Bearer
+credentials:
+  name: {{ include "evictd.fullname" . }}-metrics-reader
+  key: token
+{{- end }}
+{{- end }}
+
+{{- define "evictd.endpoint" -}}
+port: metrics
+path: /metrics
+scheme: https
+interval: {{ .Values.metrics.interval }}
+authorization:
+  {{- include "evictd.authorization" . | nindent 2 }}
+tlsConfig:
+  ca:
+    secret:
+      name: {{ include "evictd.tlsSecret" . }}
+      key: ca.crt
+  serverName: {{ include "evictd.fullname" . }}-metrics.{{ .Release.Namespace }}.svc
+relabelings:
+  - sourceLabels: [__meta_kubernetes_pod_node_name]
+    targetLabel: node
+  {{- with .Values.metrics.relabelings }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- end }}
+
+{{- /* The proxy's own identity, which may review tokens and access and nothing else. */ -}}
+{{- define "evictd.proxyKubeconfig" -}}
+apiVersion: v1
+kind: Config
+current-context: default
+clusters:
+  - name: default
+    cluster:
+      server: https://kubernetes.default.svc
+      certificate-authority: /var/run/metrics-token/ca.crt
+contexts:
+  - name: default
+    context: {cluster: default, user: default}
+users:
+  - name: default
+    user: {tokenFile: /var/run/metrics-token/token}
+{{- end }}

@@ -1,0 +1,39 @@
+"""The alert rules by Prometheus' own promtool, and the dashboard against the metrics that exist."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from tests.prometheus import program
+from tools.source import metrics
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+
+
+def test_recorded_metrics_raise_the_alerts_that_are_about_them(tmp_path: Path) -> None:
+    shutil.copy(DEPLOY / "chart" / "evictd" / "files" / "alerts.yaml", tmp_path)
+    shutil.copy(Path(__file__).parent / "alerts_test.yaml", tmp_path)
+    for arguments in (["check", "rules", "alerts.yaml"], ["test", "rules", "alerts_test.yaml"]):
+        done = subprocess.run(
+            [str(program("promtool")), *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_alert_is_in_the_test_of_promtool() -> None:
+    rules = (DEPLOY / "chart" / "evictd" / "files" / "alerts.yaml").read_text(encoding="utf-8")
+    cases = (Path(__file__).parent / "alerts_test.yaml").read_text(encoding="utf-8")
+    for name in re.findall(r"alert: (\w+)", rules):
+        assert cases.count(name) == 2, name
+
+
+def test_the_dashboard_shows_metrics_that_exist() -> None:
+    dashboard = json.loads((DEPLOY / "grafana" / "evictd.json").read_text(encoding="utf-8"))
+    known = {metric.name for metric in metrics()}
+    expressions = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    named = {name.removesuffix("_bucket") for text in expressions for name in re.findall(r"evictd_\w+", text)}
+    assert named <= known
+    assert len(named) > 10
+    assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"])
