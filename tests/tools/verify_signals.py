@@ -14,12 +14,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from evictd.core.observation import signal_observations
-from evictd.core.signal import Signal
-from evictd.core.stats import DiskUsage, FsStats
-from evictd.observe.disk_usage import OPEN_DIRECTORY, measure
-from evictd.observe.node import NodeObserver, ObserveOptions
-from evictd.observe.roots import Roots
+from evictd.core.model.observation import signal_observations
+from evictd.core.model.signal import Signal
+from evictd.core.model.stats import DiskUsage, FsStats
+from evictd.observe.disk_usage.walk import OPEN_DIRECTORY, measure
+from evictd.observe.reading.node_stats import NodeStatsReader, ObserveOptions
+from evictd.observe.reading.roots import Roots
 from tests.trees import HOSTILE_NAMES, Fifo, Hard, Link, Sparse, Tree, plant
 
 MEMORY_DRIFT = 32 << 20
@@ -80,7 +80,7 @@ def df(path: Path) -> list[int]:
 def verify_node(table: Table, folder: Path) -> None:
     """Compare the node's signals; a pair that differs is read again, since a busy node moves in between."""
     roots = Roots(kubelet_dir=folder)
-    with NodeObserver(roots, ObserveOptions(), clock=lambda: time.clock_gettime_ns(time.CLOCK_BOOTTIME)) as node:
+    with NodeStatsReader(roots, ObserveOptions(), clock=lambda: time.clock_gettime_ns(time.CLOCK_BOOTTIME)) as node:
         observed, memory, theirs = None, None, 0
         for _ in range(ATTEMPTS):
             observed = node.observe().node
@@ -109,13 +109,13 @@ def verify_filesystem(table: Table, name: str, path: Path, stats: FsStats | None
 def verify_filesystems(table: Table, folder: Path) -> None:
     """Compare nodefs, and an imagefs of its own, as a runtime would tell of it."""
     from evictd.clients.cri.values import FilesystemUsage, ImageFsInfo
-    from evictd.observe.runtime_view import RuntimeView
+    from evictd.observe.runtime.runtime_view import RuntimeView
 
     images = Path("/dev/shm")
     told = FilesystemUsage(time=1, mountpoint=str(images), used_bytes=0, inodes_used=0)
     info = ImageFsInfo(image_filesystems=(told,), container_filesystems=())
     view = RuntimeView(time=1, sandboxes=(), containers=(), image_fs=info)
-    with NodeObserver(Roots(kubelet_dir=folder), ObserveOptions(), clock=lambda: 1) as node:
+    with NodeStatsReader(Roots(kubelet_dir=folder), ObserveOptions(), clock=lambda: 1) as node:
         found = node.observe(runtime=view).node
         verify_filesystem(table, "nodefs", folder, found.fs if found else None)
         verify_filesystem(table, "imagefs", images, found.image_fs if found else None)

@@ -1,0 +1,88 @@
+"""The Debian package holds what an administrator needs, and its scripts are those of a well-behaved package.
+
+The virtual environment, which needs an index of packages, is replaced by a file; `make deb` makes the real one.
+"""
+
+import gzip
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("shtab")
+pytest.importorskip("argparse_manpage")
+
+from evictd.cli import COMMANDS
+from evictd.config.file import load
+from tools import debian, manual
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("dpkg-deb") is None or not debian.PYTHON.exists(), reason="needs dpkg-deb and Debian's Python"
+)
+
+
+def install(folder: Path) -> None:
+    (folder / "bin").mkdir()
+    (folder / "bin/evictd").write_text("#!/usr/lib/evictd/bin/python3\n")
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return debian.build(tmp_path_factory.mktemp("deb"), install)
+
+
+@pytest.fixture(scope="module")
+def content(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("content")
+    subprocess.run(["dpkg-deb", "--raw-extract", str(package), str(folder)], check=True)
+    return folder
+
+
+def test_it_says_what_it_is(package: Path) -> None:
+    shown = subprocess.run(["dpkg-deb", "--field", str(package)], check=True, capture_output=True, text=True).stdout
+    fields = dict(line.split(": ", 1) for line in shown.splitlines() if not line.startswith(" "))
+    assert fields["Package"] == "evictd"
+    assert "python3 (>= 3." in fields["Depends"]
+    assert "python3 (<< 3." in fields["Depends"]
+
+
+def test_it_brings_unit_samples_and_scenarios(content: Path) -> None:
+    units = content / debian.UNITS
+    assert {path.name for path in units.iterdir()} == {"evictd.service", "evictd.slice"}
+    examples = content / "usr/share/doc/evictd/examples"
+    assert {path.name for path in examples.iterdir()} >= {"evictd.yaml", "evictd.schema.json", "scenarios"}
+    assert (content / "usr/bin/evictd").readlink() == Path("/usr/lib/evictd/bin/evictd")
+
+
+def test_it_starts_as_a_dry_run(content: Path) -> None:
+    settings = load(content / debian.CONFFILE)
+    assert settings.dry_run
+    assert (content / "DEBIAN/conffiles").read_text() == f"/{debian.CONFFILE}\n"
+
+
+@pytest.mark.parametrize("name", ["postinst", "prerm", "postrm"])
+def test_the_scripts_are_shell_and_neither_enable_nor_start(content: Path, name: str) -> None:
+    script = content / "DEBIAN" / name
+    subprocess.run(["sh", "-n", str(script)], check=True)
+    assert script.stat().st_mode & 0o777 == 0o755
+    text = script.read_text()
+    assert "set -e" in text
+    assert "systemctl enable" not in text
+    assert "systemctl start" not in text
+
+
+def test_every_command_has_a_man_page(content: Path) -> None:
+    folder = content / "usr/share/man/man1"
+    names = {path.name for path in folder.iterdir()}
+    assert names == {"evictd.1.gz", *(f"evictd-{name}.1.gz" for name in COMMANDS)}
+    text = gzip.decompress((folder / "evictd-status.1.gz").read_bytes()).decode()
+    assert ".SH NAME\nevictd\\-status \\- " in text
+
+
+def test_the_shells_complete_every_command(content: Path) -> None:
+    bash = content / "usr/share" / manual.COMPLETIONS["bash"]
+    subprocess.run(["bash", "-n", str(bash)], check=True)
+    for path in manual.COMPLETIONS.values():
+        text = (content / "usr/share" / path).read_text()
+        assert all(name in text for name in COMMANDS)

@@ -1,0 +1,140 @@
+"""Builds a Debian package: `python -m tools.debian [FOLDER]` (or `make deb`) writes evictd_VERSION_ARCH.deb.
+
+The package holds a virtual environment under /usr/lib/evictd, since Debian's own Python is externally managed, with the pinned
+versions of requirements.txt; the unit, a configuration that only reports (`dryRun: true`), man pages and shell completion.
+Nothing is written outside the given folder. Needs dpkg-deb and Debian's python3-venv.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from evictd import __version__
+from tools import manual
+
+ROOT = Path(__file__).parents[1]
+PYTHON = Path("/usr/bin/python3")
+"""Debian's interpreter; the package depends on this minor version of it."""
+HOME = Path("usr/lib/evictd")
+UNITS = Path("usr/lib/systemd/system")
+CONFFILE = Path("etc/evictd/config.yaml")
+
+_NOT_BUILT = shutil.ignore_patterns(".*", "build", "docs", "tests", "*.egg-info", "__pycache__")
+
+Install = Callable[[Path], None]
+
+
+def install_environment(folder: Path, requirements: Path = ROOT / "requirements.txt") -> None:
+    """Make the virtual environment with evictd and what it requires, as if it lay in /usr/lib/evictd."""
+    _run(str(PYTHON), "-m", "venv", "--without-pip", str(folder))
+    pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin/python3")]
+    quiet = ["--quiet", "--disable-pip-version-check", "--no-compile"]
+    pinned = ["--require-hashes", "--requirement", str(requirements)]
+    _run(*pip, "install", *quiet, "--no-deps", *pinned)
+    # Of a copy: setuptools writes beside the sources, and packs what earlier builds left there.
+    with tempfile.TemporaryDirectory() as copy:
+        source = shutil.copytree(ROOT, Path(copy) / "evictd", ignore=_NOT_BUILT)
+        _run(*pip, "install", *quiet, "--no-deps", "--no-build-isolation", str(source))
+    _run(*pip, "uninstall", "--quiet", "--yes", "setuptools")  # it has built evictd
+    for path in folder.rglob("direct_url.json"):
+        path.unlink()  # names the directory of the checkout
+    for path in [*(folder / "bin").iterdir(), folder / "pyvenv.cfg"]:
+        if path.is_file() and not path.is_symlink():
+            path.write_bytes(path.read_bytes().replace(bytes(folder), b"/" + bytes(HOME)))
+    base = folder.parents[2]
+    _run(str(PYTHON), "-m", "compileall", "-q", "-s", str(base), "-p", "/", str(folder / "lib"))
+
+
+def stage(root: Path, install: Install = install_environment) -> None:
+    """Lay out the files of the package below `root`."""
+    (root / HOME).mkdir(parents=True)
+    install(root / HOME)
+    (root / "usr/bin").mkdir(parents=True)
+    (root / "usr/bin/evictd").symlink_to(f"/{HOME}/bin/evictd")
+    deploy = ROOT / "deploy"
+    for name in ("evictd.service", "evictd.slice"):
+        _copy(deploy / name, root / UNITS / name)
+    _copy(deploy / "evictd.tmpfiles", root / "usr/lib/tmpfiles.d/evictd.conf")
+    _copy(deploy / "notify-reload.conf", root / "usr/share/evictd/notify-reload.conf")
+    sample = (ROOT / "config/evictd.yaml").read_text(encoding="utf-8")
+    _write(root / CONFFILE, _dry(sample))
+    for path in sorted((ROOT / "config").rglob("*")):
+        if path.is_file():
+            _copy(path, root / "usr/share/doc/evictd/examples" / path.relative_to(ROOT / "config"))
+    _copy(ROOT / "LICENSE", root / "usr/share/doc/evictd/copyright")
+    manual.write(root / "usr/share")
+    _control(root)
+
+
+def build(folder: Path, install: Install = install_environment, *, level: int = 6) -> Path:
+    """Build the package into `folder` and give its path; `folder/root` is made anew. `level` is that of xz, 0 to 9."""
+    root = folder / "root"
+    shutil.rmtree(root, ignore_errors=True)
+    root.mkdir(parents=True)
+    stage(root, install)
+    package = folder / f"evictd_{__version__}_{_architecture()}.deb"
+    _run("dpkg-deb", "--root-owner-group", "-Zxz", f"-z{level}", "--build", str(root), str(package))
+    shutil.rmtree(root)
+    return package
+
+
+def _dry(sample: str) -> str:
+    """Give the sample with a dry run, which is how a package starts."""
+    lines = sample.splitlines()
+    (place,) = (number for number, line in enumerate(lines) if line.startswith("dryRun:"))
+    lines[place] = "dryRun: true # decide and report, change nothing; set to false to enable evictions"
+    return "\n".join(line for line in lines if "yaml-language-server" not in line) + "\n"
+
+
+def _control(root: Path) -> None:
+    version = _run(str(PYTHON), "-c", "import sys; print(*sys.version_info[:2])").split()
+    major, minor = map(int, version)
+    size = sum(path.lstat().st_size for path in root.rglob("*")) // 1024
+    fields = {
+        "Package": "evictd",
+        "Version": __version__,
+        "Architecture": _architecture(),
+        "Maintainer": "The evictd authors <evictd@localhost>",
+        "Installed-Size": str(size),
+        "Depends": f"python3 (>= {major}.{minor}), python3 (<< {major}.{minor + 1}), systemd (>= 247)",
+        "Suggests": "containerd | cri-o",
+        "Section": "admin",
+        "Priority": "optional",
+        "Description": "the kubelet's eviction manager as a daemon of its own\n"
+        " It observes memory, disk space, inodes and process IDs of a node, reclaims what no pod\n"
+        " needs, and evicts a pod when that is not enough.",
+    }
+    _write(root / "DEBIAN/control", "".join(f"{name}: {value}\n" for name, value in fields.items()))
+    _write(root / "DEBIAN/conffiles", f"/{CONFFILE}\n")
+    for name in ("postinst", "prerm", "postrm"):
+        _copy(ROOT / "deploy/debian" / name, root / "DEBIAN" / name)
+        (root / "DEBIAN" / name).chmod(0o755)
+
+
+def _architecture() -> str:
+    return _run("dpkg", "--print-architecture").strip()
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
+    target.chmod(0o644)
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    path.chmod(0o644)
+
+
+def _run(*command: str) -> str:
+    environment = {**os.environ, "PYTHONPATH": ""}
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout
+
+
+if __name__ == "__main__":
+    print(build(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "build"))

@@ -1,0 +1,62 @@
+"""Writes man pages and shell completion from the argument parsers: `python -m tools.manual FOLDER` (a `share` folder)."""
+
+import argparse
+import gzip
+import sys
+from pathlib import Path
+
+import shtab
+from argparse_manpage.manpage import Manpage
+
+from evictd import __version__
+from evictd.cli import COMMANDS
+from tools.parser import full_parser
+
+COMPLETIONS = {
+    "bash": "bash-completion/completions/evictd",
+    "zsh": "zsh/vendor-completions/_evictd",
+}
+"""The file of each shell below `share`."""
+
+
+def pages() -> dict[str, str]:
+    """Give the man pages by file name: evictd.1, and one for each command."""
+    parser = full_parser()
+    found = {"evictd.1": _page(parser)}
+    for name, command in _commands(parser).items():
+        found[f"evictd-{name}.1"] = _page(command)
+    return found
+
+
+def completions() -> dict[str, str]:
+    """Give the completion scripts by their path below `share`."""
+    return {path: shtab.complete(full_parser(), shell) for shell, path in COMPLETIONS.items()}
+
+
+def write(share: Path) -> None:
+    """Write everything below a `share` folder; man pages are compressed, without a time stamp."""
+    for name, text in pages().items():
+        path = share / "man/man1" / f"{name}.gz"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(gzip.compress(text.encode(), mtime=0))
+    for name, text in completions().items():
+        (share / name).parent.mkdir(parents=True, exist_ok=True)
+        (share / name).write_text(text, encoding="utf-8")
+
+
+def _commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    (choices,) = (each.choices for each in parser._actions if isinstance(each, argparse._SubParsersAction))
+    return {name: choices[name] for name in COMMANDS}
+
+
+def _page(parser: argparse.ArgumentParser) -> str:
+    """Give one page; its name has a hyphen, as that of the file, and is followed by what the command does."""
+    page = str(Manpage(parser, format="pretty", _data={"project_name": "evictd", "version": __version__}))
+    name = parser.prog.replace(" ", "\\-")
+    about = (parser.description or "").rstrip(".")
+    page = page.replace(f".TH {parser.prog.upper()} ", f".TH {name.upper()} ", 1)
+    return page.replace(f".SH NAME\n{parser.prog}\n", f".SH NAME\n{name} \\- {about}\n", 1)
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]))

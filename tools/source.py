@@ -1,0 +1,127 @@
+"""Reads names, values and docstrings out of source files, for the generated reference."""
+
+import ast
+import inspect
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from prometheus_client.metrics import MetricWrapperBase
+
+from evictd.daemon.telemetry.metrics import Metrics
+from evictd.daemon.telemetry.snapshot import LatestSnapshot
+
+SOURCE = Path(__file__).parents[1] / "src" / "evictd"
+
+
+def one_line(text: str) -> str:
+    """Give a text for a cell of a Markdown table: one line, no column separators."""
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def first_paragraph(text: str | None) -> str:
+    """Give the first paragraph of a docstring as one line."""
+    return one_line((text or "").strip().partition("\n\n")[0])
+
+
+def member_texts(kind: type[Enum]) -> dict[str, str]:
+    """Give, for each member's value, the docstring that stands below it; empty where there is none."""
+    (tree,) = ast.parse(inspect.getsource(kind)).body
+    assert isinstance(tree, ast.ClassDef)
+    texts = {str(member.value): "" for member in kind}
+    for before, after in zip(tree.body, tree.body[1:], strict=False):
+        if isinstance(before, ast.Assign) and isinstance(after, ast.Expr) and isinstance(before.targets[0], ast.Name):
+            texts[str(kind[before.targets[0].id].value)] = first_paragraph(ast.literal_eval(after.value))
+    return texts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """One metric family as it is declared in the source."""
+
+    name: str
+    type: str
+    labels: tuple[str, ...]
+    help: str
+
+
+def metrics() -> list[Metric]:
+    """List every metric of `evictd.daemon.telemetry`, by name: registered ones, and those that a collector makes when asked."""
+    found = {metric.name: metric for metric in _registered()} | {
+        metric.name: metric
+        for path in sorted((SOURCE / "daemon" / "telemetry").glob("*.py"))
+        for metric in _metrics_of(ast.parse(path.read_text(encoding="utf-8")))
+    }
+    return [found[name] for name in sorted(found)]
+
+
+def _registered() -> Iterator[Metric]:
+    """Give the counters and histograms of a registry as the daemon makes it."""
+    for each in Metrics(LatestSnapshot())._registry._collector_to_names:
+        if isinstance(each, MetricWrapperBase):
+            suffix = "_total" if each._type == "counter" else ""
+            labels = tuple(each._labelnames)
+            yield Metric(
+                name=each._name + suffix, type=str(each._type), labels=labels, help=one_line(each._documentation)
+            )
+
+
+def _metrics_of(tree: ast.Module) -> Iterator[Metric]:
+    top = _assignments(tree)
+    for function in ast.walk(tree):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        known = {**top, **_assignments(function)}
+        for node in ast.walk(function):
+            if isinstance(node, ast.Call) and len(node.args) > 1:
+                name = _value(node.args[0], known)
+                if isinstance(name, str) and name.startswith("evictd_"):
+                    yield _metric(node, name, known)
+
+
+def _metric(call: ast.Call, name: str, known: Mapping[str, ast.expr]) -> Metric:
+    callee = ast.unparse(call.func).rpartition(".")[2]
+    kind = callee.removesuffix("MetricFamily").lower()
+    given = [node.value for node in call.keywords if node.arg in {"labels", "labelnames"}] + call.args[2:3]
+    labels = _value(given[0], known) if given else ()
+    suffix = "_total" if kind == "counter" and not name.endswith("_total") else ""
+    return Metric(
+        name=name + suffix,
+        type=kind,
+        labels=tuple(labels) if isinstance(labels, list | tuple) else (),
+        help=one_line(str(_value(call.args[1], known) or "")),
+    )
+
+
+def event_reasons() -> dict[str, str]:
+    """Give the type of each event whose reason stands in the source, by reason."""
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SOURCE.rglob("*.py"))]
+    constants: dict[str, ast.expr] = {}
+    for tree in trees:
+        constants |= _assignments(tree)
+    found = {}
+    for tree in trees:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "RecordEvent":
+                words = {each.arg: _value(each.value, constants) for each in node.keywords}
+                if isinstance(words.get("reason"), str):
+                    found[str(words["reason"])] = str(words["type"])
+    return dict(sorted(found.items()))
+
+
+def _assignments(node: ast.Module | ast.FunctionDef) -> dict[str, ast.expr]:
+    return {
+        each.targets[0].id: each.value
+        for each in node.body
+        if isinstance(each, ast.Assign) and isinstance(each.targets[0], ast.Name)
+    }
+
+
+def _value(node: ast.expr, known: Mapping[str, ast.expr]) -> object:
+    if isinstance(node, ast.Name) and node.id in known:
+        node = known[node.id]
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        return None
