@@ -1,4 +1,4 @@
-"""The README says what is so: its commands exist, its configuration loads, its diagram and links are those of the project."""
+"""The README is correct: its commands exist, its configuration loads, its diagram and links are those of the project."""
 
 import ast
 import re
@@ -27,7 +27,7 @@ def test_every_command_is_listed_and_no_other() -> None:
     assert sorted(listed) == sorted(COMMANDS)
 
 
-def test_the_configuration_is_right(tmp_path: Path) -> None:
+def test_the_configuration_is_valid(tmp_path: Path) -> None:
     (sample,) = [block for block in _blocks(README) if "kind: EvictdConfiguration" in block]
     path = tmp_path / "config.yaml"
     path.write_text(sample)
@@ -38,14 +38,16 @@ def test_the_configuration_is_right(tmp_path: Path) -> None:
 
 
 def test_the_phases_are_those_of_the_core() -> None:
-    drawn = README.partition("<!-- phases: from src/evictd/core/state.py -->\n")[2].partition("<!-- /phases -->")[0]
-    source = (ROOT / "src" / "evictd" / "core" / "state.py").read_text(encoding="utf-8")
+    drawn = README.partition("<!-- phases: from src/evictd/core/model/state.py -->\n")[2].partition("<!-- /phases -->")[
+        0
+    ]
+    source = (ROOT / "src" / "evictd" / "core" / "model" / "state.py").read_text(encoding="utf-8")
     assert drawn.strip("\n") in (ast.get_docstring(ast.parse(source), clean=False) or "")
     assert "Watching" in drawn
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
-def test_every_link_leads_somewhere(page: Path) -> None:
+def test_every_link_has_a_target(page: Path) -> None:
     links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8"))
     for link in links:
         if "://" not in link:
@@ -65,9 +67,9 @@ def test_the_make_targets_exist() -> None:
             assert target in targets, f"{page.name}: make {target}"
 
 
-def test_the_gate_runs_the_test_command_of_the_readme() -> None:
-    assert "make test" in README
-    assert "make test" in (ROOT / ".ci" / "run").read_text()
+def test_the_gate_runs_every_test() -> None:
+    assert "make test-all" in README
+    assert "make test-all" in (ROOT / ".ci" / "run").read_text()
 
 
 def test_every_story_that_ships_is_described() -> None:

@@ -1,0 +1,46 @@
+"""docs/laws.md has a row for every fault of issue 11, and each test that it names exists."""
+
+import ast
+import re
+from functools import lru_cache
+from pathlib import Path
+
+import pytest
+
+from tests.laws.test_mutants import FAULTS
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "docs/laws.md").read_text(encoding="utf-8")
+ROWS = {
+    int(cells[0]): cells
+    for line in TEXT.splitlines()
+    if re.match(r"\| \d+ \|", line)
+    for cells in [[cell.strip() for cell in line.strip("|").split("|")]]
+}
+"""Point to its cells: point, fault, tests, law, whether it is brought back."""
+
+
+@lru_cache
+def functions(path: str) -> frozenset[str]:
+    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+
+
+def test_every_point_has_a_row() -> None:
+    assert list(ROWS) == list(range(1, 32))
+
+
+@pytest.mark.parametrize("point", ROWS)
+def test_every_test_of_a_row_exists(point: int) -> None:
+    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", ROWS[point][2])
+    assert named
+    assert [name for path, name in named if name not in functions(path)] == []
+
+
+def test_the_files_of_the_laws_exist() -> None:
+    assert [path for path in re.findall(r"`(tests/[\w/]+\.py)`", TEXT) if not (ROOT / path).exists()] == []
+
+
+def test_the_faults_that_are_brought_back_are_marked() -> None:
+    marked = {point for point, cells in ROWS.items() if cells[4] == "yes"}
+    assert marked == {fault.point for fault in FAULTS}

@@ -1,0 +1,36 @@
+"""The reference pages are those that the code gives; `make reference` writes them again."""
+
+from enum import Enum
+
+import pytest
+
+from evictd.config.lint_model import Lint
+from evictd.core.model.decision import EvictionReason, NoActionReason
+from tools import reference
+from tools.source import event_reasons, member_texts, metrics
+
+
+@pytest.mark.parametrize("name", reference.PAGES)
+def test_every_page_is_current(name: str) -> None:
+    expected = reference.PAGES[name]()
+    assert (reference.FOLDER / name).read_text(encoding="utf-8") == expected, "run `make reference`"
+
+
+def test_no_other_page_is_left() -> None:
+    assert {path.name for path in reference.FOLDER.glob("*.md")} == set(reference.PAGES)
+
+
+def test_metrics_and_events_are_found_in_the_source() -> None:
+    """The scan of the source finds counters, histograms and gauges, with their labels, and events by literal or constant."""
+    found = {metric.name: metric for metric in metrics()}
+    assert found["evictd_evictions_total"].labels == ("eviction_signal", "reason")
+    assert found["evictd_signal_threshold"].labels == ("eviction_signal", "kind")
+    assert {metric.type for metric in found.values()} >= {"counter", "gauge", "histogram"}
+    assert all(metric.help for metric in found.values())
+    assert {"Evicted", "EvictionThresholdMet", "FreeDiskSpaceFailed"} <= set(event_reasons())
+
+
+@pytest.mark.parametrize("kind", [Lint, NoActionReason, EvictionReason])
+def test_every_member_is_described(kind: type[Enum]) -> None:
+    """An empty cell of the reference is a missing docstring below the member."""
+    assert [value for value, text in member_texts(kind).items() if not text] == []
