@@ -1,17 +1,32 @@
-# The two commands of the README are `make demo` and `make test`; the rest are their parts.
+# `make test` is for every change and every user; .ci/run runs `make test-all`. docs/development.md describes the targets.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SUITE  ?= core
 ARGS   ?=
+JOBS   ?= auto
+SLOW_JOBS ?= 4
+NODE_JOBS ?= 2
+CLUSTER_JOBS ?= 2
 
-.PHONY: setup demo run test check parity bench verify-signals test-vm e2e-soak clean
+# A test is in exactly one of these, test-cluster and test-vm, by its marks (pyproject.toml).
+ANYWHERE     := not (root or containerd or cluster or vm or slow)
+SLOW         := slow and not (root or containerd or cluster or vm)
+SLOW_FILES    = $(shell grep -rl --include='test_*.py' 'mark\.slow' tests)
+NEEDS_NODE   := (root or containerd) and not (cluster or vm)
+
+# Each of the many processes of the tests would compile all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: setup demo run check test side-by-side test-slow test-node test-cluster test-vm test-all laws parity bench verify-signals e2e-soak mutate fuzz reliability soak sbom audit reference docs deb clean
 
 setup: $(VENV)/.ready
 
 $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(PIP) --require-hashes --no-deps --requirement constraints.txt
+	$(PIP) --no-deps --no-build-isolation --editable .
 	touch $@
 
 demo: setup
@@ -27,12 +42,39 @@ check: setup
 	$(BIN)/lint-imports
 	$(BIN)/pytest -q tests/test_layout.py
 
-test: check
-	$(BIN)/pytest $(ARGS)
-	$(BIN)/python -m tests.vm
+# The coverage of the core is what its own tests reach: measured in all of them, it would double their processor time.
+test: setup
+	$(BIN)/pytest -n $(JOBS) --dist worksteal -m '$(ANYWHERE)' --ignore=tests/core $(ARGS)
+	$(BIN)/pytest -n $(JOBS) --dist worksteal -m '$(ANYWHERE)' --cov=evictd.core tests/core
+
+# The laws over whole small worlds and over many generated ones, and the table of faults, which waits more than it computes; any user.
+test-slow: setup
+	$(BIN)/pytest -n $(SLOW_JOBS) --dist worksteal -m '$(SLOW)' $(SLOW_FILES) $(ARGS)
+	$(BIN)/pytest -n $(JOBS) --dist worksteal -m '$(ANYWHERE)' --hypothesis-profile=thorough tests/laws $(ARGS)
+
+# Needs root and containerd, which it downloads if it is missing. The tests of a file share a node, so one worker runs them.
+test-node: setup
+	$(BIN)/pytest -n $(NODE_JOBS) --dist loadfile -m '$(NEEDS_NODE)' $(ARGS)
+
+# Needs the programs of a real Kubernetes in $KUBEBUILDER_ASSETS; without them the tests are skipped with instructions.
+# A cluster and a node for each worker. The files stay in their order: the longest one, the DaemonSet's, is among the first.
+test-cluster: setup
+	$(BIN)/pytest -n $(CLUSTER_JOBS) --dist loadfile --no-loadscope-reorder -m 'cluster and not side_by_side' $(ARGS)
+
+# Not part of test-all: some 15 minutes, and where two daemons look at the node at moments of their own, a scenario may be missed.
+side-by-side: setup
+	$(BIN)/pytest -m side_by_side $(ARGS)
 
 test-vm: setup
 	$(BIN)/python -m tests.vm $(ARGS)
+
+# One after the other: test-node and test-vm measure the machine that they run on. Each level ends with the seconds of all so far.
+test-all:
+	@took=; for level in setup check test test-slow test-node test-cluster test-vm; do \
+	  began=$$(date +%s); $(MAKE) $$level; status=$$?; \
+	  took="$$took $$level $$(($$(date +%s) - began))"; echo "seconds:$$took"; \
+	  [ $$status = 0 ] || exit $$status; \
+	done
 
 verify-signals: setup
 	$(BIN)/python -m tests.tools.verify_signals
@@ -40,11 +82,51 @@ verify-signals: setup
 e2e-soak: setup
 	$(BIN)/python -m tests.e2e.soak $(ARGS)
 
+# The walk through small worlds, with more of them than `make test-slow`; takes some minutes, and prints the number of states.
+laws: setup
+	$(BIN)/python -m tests.laws.test_model_check
+
+# Small faults in the core, one at a time: how many of a sample the tests notice (ARGS='--sample 0' for all).
+mutate: setup
+	$(BIN)/python -m tests.tools.mutate $(ARGS)
+
+# Inputs for every decoder, from tests/fuzz/corpus: ARGS='--seconds 60' for each target, or the targets' names.
+fuzz: setup
+	$(BIN)/python -m tests.fuzz $(ARGS)
+
+# Runs the table of faults and writes docs/reliability.md from what came of it; some minutes.
+reliability: setup
+	$(BIN)/python -m tests.faults.report
+
+# An hour of pods that come and go with random faults, its laws checked from outside; ARGS='--minutes N --seed S'.
+soak: setup
+	$(BIN)/python -m tests.faults.soak $(ARGS)
+
+# What evictd loads, with licenses and hashes, as CycloneDX JSON.
+sbom: setup
+	@$(BIN)/python -m tools.supply_chain --sbom
+
+# Known vulnerabilities of what evictd loads. Asks the index of packages, or an OSV server: ARGS='-s osv --osv-url URL'.
+audit:
+	@command -v pip-audit >/dev/null || { echo "make audit: pip-audit is not installed (pipx install pip-audit)" >&2; exit 2; }
+	pip-audit --disable-pip --require-hashes --requirement requirements.txt $(ARGS)
+
 parity: setup
 	$(BIN)/python -m tests.parity.compare
 
 bench: setup
 	$(BIN)/python -m bench $(SUITE)
+
+# The generated pages of the documentation; a test compares them with the code.
+reference: setup
+	$(BIN)/python -m tools.reference
+
+docs: reference
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir build/site
+
+# A Debian package in build/: a virtual environment below /usr/lib/evictd, the unit, man pages, completion.
+deb: setup
+	$(BIN)/python -m tools.debian
 
 clean:
 	rm -rf build .pytest_cache .mypy_cache .ruff_cache

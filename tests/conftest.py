@@ -1,8 +1,8 @@
-"""Fixtures that need root: disposable nodes with a real containerd. They skip, with the reason, where that cannot be.
+"""Provides the fixtures that need root: disposable nodes with a real containerd. They skip with the reason where none can run.
 
 `make_node` builds nodes to measure; `node` is one per test module on the machine's usual containerd, emptied after each test;
-`each_node` is the same on every containerd version that can be had. A watchman cleans up after a session that was killed; what is
-left all the same is swept when the next one starts.
+`each_node` is the same on every available version of containerd. A separate process removes the nodes of a session that was
+killed, and each session starts by removing those of earlier ones.
 """
 
 import os
@@ -18,22 +18,47 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from evictd.demo.binaries import Binaries, Tool
     from evictd.demo.node import DisposableNode
+    from tests.cluster.control_plane import ControlPlane
+    from tests.cluster.node import RealNode
 
 # A shared machine stalls now and then: time is measured by `make bench`, never by a deadline in a test.
-settings.register_profile("evictd", deadline=None)
-settings.load_profile("evictd")
+settings.register_profile("quick", deadline=None, max_examples=25)
+settings.register_profile("thorough", deadline=None, max_examples=150)  # `make test-slow`: `--hypothesis-profile`
+settings.load_profile("quick")
 
 NodeFactory = Callable[..., "DisposableNode"]
 """Takes the fields of `NodeRecipe`; `binaries` and `mkfs_xfs` have defaults."""
 
 
+NODE_FIXTURES = frozenset({"binaries", "make_node", "make_module_node"})
+"""A test that uses one of these, directly or through another fixture, runs a containerd."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what runs a containerd, skip what needs root for a user without it; `-m` chooses among the marks afterwards."""
+    for item in items:
+        if NODE_FIXTURES.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.root)
+            item.add_marker(pytest.mark.containerd)
+        if os.geteuid() != 0 and item.get_closest_marker("root") is not None:
+            item.add_marker(pytest.mark.skip(reason="needs root"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Have the daemons of the tests keep their lock in pytest's cache and not in /run."""
+    cache = getattr(config, "cache", None)  # there is none under `-p no:cacheprovider`
+    if cache is not None:
+        os.environ.setdefault("RUNTIME_DIRECTORY", str(cache.mkdir("evictd-run")))
+
+
 def pytest_sessionstart() -> None:
     if not reason_against_nodes():
-        from evictd.demo import watchman
+        from evictd.demo import cleanup_process
         from evictd.demo.sweep import sweep
 
         sweep()
-        watchman.post("tests.watchman")
+        cleanup_process.start_cleanup_process("tests.cleanup_process")
 
 
 def reason_against_nodes() -> str:
@@ -48,6 +73,39 @@ def reason_against_nodes() -> str:
         return "needs writable memory and pids cgroups"
     probe = subprocess.run(["unshare", "--mount", "--pid", "--fork", "true"], check=False, capture_output=True)
     return "" if probe.returncode == 0 else "needs mount and pid namespaces"
+
+
+@pytest.fixture(scope="session")
+def control_plane() -> Iterator["ControlPlane"]:
+    """One real etcd and kube-apiserver for the whole session; each test cleans up what it made."""
+    from tests.cluster import processes
+    from tests.cluster.binaries import Missing, find
+    from tests.cluster.control_plane import PROGRAMS, ControlPlane
+
+    programs = find(*PROGRAMS)
+    if isinstance(programs, Missing):
+        pytest.skip(str(programs))
+    with processes.folder() as folder, ControlPlane(folder, programs) as plane:
+        yield plane
+
+
+@pytest.fixture(scope="session")
+def real_node(binaries: "Binaries") -> Iterator["RealNode"]:
+    """A real control plane and node n1 with kubelet and containerd, apart from `control_plane`."""
+    from tests.cluster import processes
+    from tests.cluster.binaries import Missing, find
+    from tests.cluster.control_plane import ControlPlane
+    from tests.cluster.node import PROGRAMS, RealNode
+
+    programs = find(*PROGRAMS)
+    if isinstance(programs, Missing):
+        pytest.skip(str(programs))
+    with (
+        processes.folder() as folder,
+        ControlPlane(folder, programs) as plane,
+        RealNode(plane, programs, binaries) as node,
+    ):
+        yield node
 
 
 @pytest.fixture(scope="session")
@@ -68,7 +126,8 @@ def binaries() -> "Binaries":
 @pytest.fixture(scope="session")
 def newer_binaries(binaries: "Binaries") -> "Binaries":
     """The next Debian release's containerd."""
-    from evictd.demo.binaries import default_cache, find_newer_binaries
+    from evictd.demo.binaries import default_cache
+    from tests.binaries import find_newer_binaries
 
     found = find_newer_binaries(default_cache())
     if found is None:
@@ -79,8 +138,9 @@ def newer_binaries(binaries: "Binaries") -> "Binaries":
 @pytest.fixture(scope="session")
 def mkfs_xfs(binaries: "Binaries") -> "Tool":
     """What xfs disks are made with."""
-    from evictd.demo.binaries import default_cache, find_mkfs_xfs
+    from evictd.demo.binaries import default_cache
     from evictd.errors import NodeError
+    from tests.binaries import find_mkfs_xfs
 
     try:
         return find_mkfs_xfs(default_cache())
@@ -133,7 +193,7 @@ def node(module_node: "DisposableNode") -> Iterator["DisposableNode"]:
 
 @pytest.fixture(scope="module", params=["usual", "newer"])
 def each_module_node(request: pytest.FixtureRequest, make_module_node: NodeFactory) -> "DisposableNode":
-    """One node for the module on each version of containerd that can be had."""
+    """One node for the module on each available version of containerd."""
     from evictd.demo.disks import DiskRecipe
 
     found = request.getfixturevalue("binaries" if request.param == "usual" else "newer_binaries")
