@@ -1,6 +1,6 @@
-"""Filesystems of our own for tests: a tmpfs whose name says who mounted it, so that what a killed run left can be found.
+"""Mounts filesystems for tests: a tmpfs whose name holds the PID of its owner, so that leftovers of a killed run are found.
 
-What else is mounted goes below it, and is detached with it.
+Other mounts are made below it and are detached with it.
 """
 
 import os
@@ -17,7 +17,7 @@ _NAME = re.compile(r"evictd-test-([0-9]+)")
 
 @contextmanager
 def tmpfs(point: Path, *, size: str = "4m") -> Iterator[Path]:
-    """Mount a tmpfs on a folder, which is made; everything below it goes when it goes."""
+    """Mount a tmpfs on a new directory; mounts below it are detached with it."""
     sweep()
     point.mkdir(exist_ok=True)
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", f"evictd-test-{os.getpid()}", str(point)], check=True)
@@ -28,7 +28,7 @@ def tmpfs(point: Path, *, size: str = "4m") -> Iterator[Path]:
 
 
 def sweep() -> None:
-    """Detach what is mounted by processes that are gone."""
+    """Detach mounts whose owners have ended."""
     for line in Path("/proc/self/mounts").read_text().splitlines():
         source, point, *_ = line.split(" ")
         owner = _NAME.fullmatch(source)

@@ -1,39 +1,52 @@
-"""A small language for stories of the core: what the node shows, what evictd must decide.
+"""Provides a small language for tests of the core: readings of the node and the expected decisions.
 
     book = Playbook(config(hard={"memory.available": "1Gi"}), pods=[...], usage={...})
     book.at("0s", memory="500Mi of 4Gi").conditions("MemoryPressure").evicts("a", grace=1)
     book.at("10s", memory="2Gi of 4Gi").does_nothing()
 
-Every decision of a step must be named, else the story fails; a failure shows all that was decided and said.
+Every decision of a step must be named, else the test fails; a failure shows all decisions and findings.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
-from evictd.core.config import EvictionConfig, Policy
-from evictd.core.decision import EvictPod, Finding, ReclaimNode, RecordEvent, ReportConditions, Silence, Silent, Wait
-from evictd.core.duration import parse_duration
-from evictd.core.observation import Filesystems, Observation, Outcomes, Reclaim, ReclaimOutcome
-from evictd.core.pod import Pod, PodSource
-from evictd.core.quantity import parse_quantity
-from evictd.core.resources import Container
-from evictd.core.signal import Signal
-from evictd.core.state import PhaseName, State, Step
-from evictd.core.stats import (
+from evictd.core.eviction.synchronize import synchronize
+from evictd.core.model.config import EvictionConfig, Policy
+from evictd.core.model.decision import (
+    EvictPod,
+    Finding,
+    NoAction,
+    NoActionReason,
+    ReclaimNode,
+    RecordEvent,
+    ReportConditions,
+    Wait,
+)
+from evictd.core.model.observation import EvictionAnswer, Filesystems, Observation, Outcomes, Reclaim, ReclaimOutcome
+from evictd.core.model.pod import Pod, PodSource
+from evictd.core.model.resources import Container
+from evictd.core.model.signal import Filesystem, Signal
+from evictd.core.model.state import PhaseName, State, Step
+from evictd.core.model.stats import (
     ContainerStats,
     DiskUsage,
     FsStats,
+    IOStats,
     MemoryStats,
     NodeStats,
     PodStats,
+    PressureStall,
+    PSIStats,
     RlimitStats,
+    SwapStats,
     VolumeStats,
 )
-from evictd.core.synchronize import synchronize
-from evictd.core.threshold import Threshold
-from evictd.core.threshold_config import parse_threshold_value
-from evictd.core.volume import Volume, VolumeKind
+from evictd.core.model.threshold import Threshold
+from evictd.core.model.threshold_config import parse_threshold_value
+from evictd.core.model.volume import Volume, VolumeKind
+from evictd.core.units.duration import parse_duration
+from evictd.core.units.quantity import parse_quantity
 
 SINGLE = Filesystems()
 DEDICATED = Filesystems(dedicated_image_fs=True)
@@ -46,7 +59,7 @@ def number(text: str) -> int:
 
 
 def threshold(signal: str, value: str, *, grace: str = "0s", min_reclaim: str | None = None) -> Threshold:
-    """One threshold as a configuration would make it."""
+    """One threshold, parsed as in a configuration."""
     known = Signal(signal)
     parsed = parse_threshold_value(known, value)
     assert parsed is not None
@@ -116,8 +129,11 @@ def usage(
     volumes: Mapping[str, str] | None = None,
     inodes: int | None = None,
     processes: int | None = None,
+    stall: float | None = None,
+    io: float | None = None,
+    swap: str | None = None,
 ) -> PodStats:
-    """What a pod uses; `inodes` stand on its writable layer."""
+    """A pod's usage; `inodes` are those of its writable layer, `stall` and `io` percentages of the time."""
     taken = volumes or {}
     parts = [text for text in (rootfs, logs, *taken.values()) if text is not None]
     container = ContainerStats(
@@ -132,10 +148,20 @@ def usage(
         uid=of.uid,
         containers=(container,),
         volumes=tuple(VolumeStats(name, number(text), 0) for name, text in taken.items()),
-        memory=None if memory is None else MemoryStats(working_set_bytes=number(memory)),
+        memory=None
+        if memory is None
+        else MemoryStats(
+            working_set_bytes=number(memory), psi=psi(stall), swap_bytes=None if swap is None else number(swap)
+        ),
+        io=None if io is None else IOStats(psi=psi(io)),
         ephemeral_storage=DiskUsage(sum(number(text) for text in parts), None) if parts else None,
         process_count=processes,
     )
+
+
+def psi(stall: float | None) -> PSIStats | None:
+    """A PSI file with this percentage everywhere."""
+    return None if stall is None else PSIStats(*(PressureStall(stall, stall, stall, 0),) * 2)
 
 
 def node(
@@ -147,17 +173,29 @@ def node(
     imagefs: str | None = None,
     imagefs_inodes: str | None = None,
     pids: str | None = None,
+    pids_rate: int | None = None,
     time: int | None = None,
+    fill_rate: int | None = None,
+    stop_time: int | None = None,
+    stall: float | None = None,
+    io: float | None = None,
+    swap: str | None = None,
     **others: FsStats,
 ) -> NodeStats:
-    """The node's numbers, each as `AVAILABLE of CAPACITY`; what is not named was not read."""
+    """The node's numbers, each as `AVAILABLE of CAPACITY`; a statistic that is not named is missing. The rate is memory's.
+
+    `stall` and `io` are percentages of the time that the pods stall.
+    """
     return NodeStats(
-        memory=_memory(memory, time),
-        pods_memory=_memory(allocatable, time),
+        memory=_memory(memory, time, fill_rate),
+        pods_memory=_memory(allocatable, time) if stall is None else MemoryStats(time=time, psi=psi(stall)),
+        pods_io=None if io is None else IOStats(time=time, psi=psi(io)),
         fs=_fs(nodefs, nodefs_inodes, time),
         image_fs=_fs(imagefs, imagefs_inodes, time),
         container_fs=others.get("container_fs"),
-        rlimit=None if pids is None else _rlimit(pids, time),
+        rlimit=None if pids is None else _rlimit(pids, time, pids_rate),
+        swap=None if swap is None else _swap(swap, time),
+        stop_time=stop_time,
     )
 
 
@@ -166,11 +204,18 @@ def _pair(text: str) -> tuple[int, int]:
     return number(available), number(capacity)
 
 
-def _memory(text: str | None, time: int | None) -> MemoryStats | None:
+def _memory(text: str | None, time: int | None, fill_rate: int | None = None) -> MemoryStats | None:
     if text is None:
         return None
     available, capacity = _pair(text)
-    return MemoryStats(time=time, available_bytes=available, working_set_bytes=capacity - available)
+    return MemoryStats(
+        time=time, available_bytes=available, working_set_bytes=capacity - available, fill_rate=fill_rate
+    )
+
+
+def _swap(text: str, time: int | None) -> SwapStats:
+    available, capacity = _pair(text)
+    return SwapStats(time=time, available_bytes=available, usage_bytes=capacity - available)
 
 
 def _fs(size: str | None, inodes: str | None, time: int | None) -> FsStats | None:
@@ -181,13 +226,13 @@ def _fs(size: str | None, inodes: str | None, time: int | None) -> FsStats | Non
     return FsStats(time=time, available_bytes=available, capacity_bytes=capacity, inodes_free=free, inodes=total)
 
 
-def _rlimit(text: str, time: int | None) -> RlimitStats:
+def _rlimit(text: str, time: int | None, fill_rate: int | None) -> RlimitStats:
     available, capacity = _pair(text)
-    return RlimitStats(time=time, max_pid=capacity, current=capacity - available)
+    return RlimitStats(time=time, max_pid=capacity, current=capacity - available, fill_rate=fill_rate)
 
 
 class Playbook:
-    """A story: readings in order, and what must come of each."""
+    """A sequence of readings, and the expected decisions of each."""
 
     def __init__(
         self,
@@ -214,19 +259,33 @@ class Playbook:
         reclaimed: Iterable[ReclaimOutcome] | None = None,
         failed: bool = False,
         gone: Iterable[str] | None = None,
+        answers: Iterable[EvictionAnswer] = (),
+        collecting: Iterable[Filesystem] | None = None,
+        dry_run: bool = False,
+        own: Iterable[str] = (),
         **numbers: Any,
     ) -> Self:
-        """Show the node at a time; victims of earlier steps are gone unless `gone` says which ones are."""
+        """Show the node at a time; victims of earlier steps are gone unless `gone` says which ones are.
+
+        Pods are measured at this time, unless their statistics say when.
+        """
         self.finish()
         now = parse_duration(time)
         cleaned_up = self.gone if gone is None else frozenset(gone)
-        outcomes = Outcomes(reclaimed=None if reclaimed is None else tuple(reclaimed), cleaned_up=cleaned_up)
+        outcomes = Outcomes(
+            reclaimed=None if reclaimed is None else tuple(reclaimed),
+            collecting=None if collecting is None else frozenset(collecting),
+            cleaned_up=cleaned_up,
+            answers=tuple(answers),
+            dry_run=dry_run,
+        )
         observation = Observation(
             node=None if failed else node(time=now + 1, **numbers),
             pods=tuple(pod for pod in self.pods if pod.uid not in cleaned_up),
-            pod_stats=self.usage,
+            pod_stats={uid: measured_at(stats, now) for uid, stats in self.usage.items()},
             filesystems=self.filesystems,
             outcomes=outcomes,
+            own_pods=frozenset(own),
         )
         self.step = synchronize(self.state, observation, self.config, now)
         self.state = self.step.state
@@ -235,50 +294,50 @@ class Playbook:
         return self
 
     def conditions(self, *names: str) -> Self:
-        """The conditions that this step reports."""
+        """Expect the conditions that this step reports."""
         decision = self._take(ReportConditions)
         assert tuple(condition.value for condition in decision.conditions) == names, self._shown()
         return self
 
     def evicts(self, name: str, *, grace: int | None = None, shortens: bool = False) -> Self:
-        """The pod that this step evicts (next)."""
+        """Expect the next pod that this step evicts."""
         decision = self._take(EvictPod)
         assert (decision.pod.name, decision.shortens) == (name, shortens), self._shown()
         assert grace is None or decision.grace_period_seconds == grace, self._shown()
         return self
 
     def reclaims(self, *actions: str, wanted: int | None = None) -> Self:
-        """What this step collects, in order."""
+        """Expect the reclaim actions of this step, in order."""
         decision = self._take(ReclaimNode)
         assert decision.actions == tuple(Reclaim(action) for action in actions), self._shown()
         assert decision.wanted_bytes == wanted, self._shown()
         return self
 
     def does_nothing(self) -> Self:
-        """No decision but to wait."""
+        """Expect no decision."""
         assert self.left == [], self._shown()
         return self
 
-    def stays_silent(self, why: Silence) -> Self:
-        """The reason that is given for not doing (more)."""
-        assert why in {f.why for f in self.step.findings if isinstance(f, Silent)}, self._shown()
+    def stays_silent(self, why: NoActionReason) -> Self:
+        """Expect the reason for no (further) action."""
+        assert why in {f.why for f in self.step.findings if isinstance(f, NoAction)}, self._shown()
         return self
 
     def in_phase(self, name: PhaseName) -> Self:
-        """The phase that the last step left."""
-        assert self.state.phase.name is name, self._shown()
+        """What the last step left the node busy with."""
+        assert self.state.activity is name, self._shown()
         return self
 
     def finish(self) -> None:
-        """Fail if a decision of the last step was not named."""
+        """Fail if a decision of the last step was not expected."""
         assert self.left == [], f"not named: {self._shown()}"
 
     def findings(self, kind: type[Finding]) -> list[Any]:
-        """The findings of one kind in the last step."""
+        """Give the findings of one kind in the last step."""
         return [finding for finding in self.step.findings if isinstance(finding, kind)]
 
     def eviction(self) -> EvictPod:
-        """The eviction of the last step."""
+        """Give the eviction of the last step."""
         return next(d for d in self.step.decisions if isinstance(d, EvictPod))
 
     def _take(self, kind: type[Any]) -> Any:
@@ -289,8 +348,15 @@ class Playbook:
 
     def _shown(self) -> str:
         lines = [f"  decided {decision}" for decision in self.step.decisions]
-        lines += [f"  found {finding}" for finding in self.step.findings if isinstance(finding, Silent)]
+        lines += [f"  found {finding}" for finding in self.step.findings if isinstance(finding, NoAction)]
         return "\n" + "\n".join(lines)
+
+
+def measured_at(stats: PodStats, now: int) -> PodStats:
+    """The same statistics, with all parts measured now where they do not say when."""
+    if stats.disk_time is not None or stats.layers_time is not None:
+        return stats
+    return replace(stats, time=now, disk_time=now, layers_time=now)
 
 
 def as_kubelet(settings: EvictionConfig) -> EvictionConfig:

@@ -1,4 +1,4 @@
-"""Real cgroups for tests and benches: made under a name that says who made them, so that what a killed run left can be found."""
+"""Creates real cgroups for tests and benches, named after their owner, so that leftovers of a killed run are found."""
 
 import os
 import re
@@ -15,7 +15,7 @@ _numbers = count()
 
 
 def reason_against() -> str:
-    """Why no cgroup can be made here; empty when one can."""
+    """Give the reason why no cgroup can be created here; empty if one can."""
     if os.geteuid() != 0:
         return "needs root"
     if not CGROUP_MOUNT.is_dir():
@@ -26,7 +26,7 @@ def reason_against() -> str:
 
 @contextmanager
 def branch() -> Iterator[str]:
-    """Give a branch of our own, `/evictd-test-<pid>-<n>`, in the memory and pids trees; it is removed afterwards."""
+    """Create the branch `/evictd-test-<pid>-<n>`, in the memory and pids trees; it is removed afterwards."""
     sweep()
     name = f"/{PREFIX}{os.getpid()}-{next(_numbers)}"
     make_group(name)
@@ -37,7 +37,7 @@ def branch() -> Iterator[str]:
 
 
 def sweep() -> None:
-    """Remove the branches whose makers are gone."""
+    """Remove the branches whose owners have ended."""
     names = {folder.name for tree in trees() for folder in tree.glob(f"{PREFIX}*")}
     for name in names:
         maker = _NAME.fullmatch(name)

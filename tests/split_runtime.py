@@ -1,7 +1,7 @@
-"""The split layout: a proxy before a real containerd that reports images and writable layers as filesystems of their own.
+"""Provides the split layout: a proxy before a real containerd that reports images and writable layers as separate filesystems.
 
-It passes every call on, byte for byte, but for ImageFsInfo: images are what lies on the node's `content_disk`,
-containers are the snapshots in containerd's root, as CRI-O would say it. Both are real: removing an image frees bytes
+It forwards every call unchanged except ImageFsInfo: images are the content of the node's `content_disk`, containers are the
+snapshots in containerd's root, as CRI-O reports it. Both are real: removing an image frees bytes
 on the one, a container's writing fills the other.
 """
 
@@ -23,7 +23,7 @@ SERVICES = ("RuntimeService", "ImageService")
 
 @contextmanager
 def split_runtime(node: DisposableNode) -> Iterator[str]:
-    """Stand before this node's containerd; gives the endpoint. Streams are not passed on."""
+    """Run the proxy before this node's containerd and give its endpoint. Streams are not forwarded."""
     socket = node.folder / "runtime/split.sock"
     server = grpc.server(ThreadPoolExecutor(8))
     with grpc.insecure_channel(node.endpoint) as channel:

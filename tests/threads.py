@@ -1,4 +1,4 @@
-"""A node that is out of PIDs: the kernel gives nobody another thread."""
+"""Simulates a node without free PIDs: no new thread can be started."""
 
 import threading
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ REFUSAL = "can't start new thread"
 
 @contextmanager
 def no_thread_to_give() -> Iterator[None]:
-    """Refuse every thread that the calling one wants to start; what stands for the rest of the world goes on."""
+    """Refuse every thread that the calling thread starts; threads of the doubles are not affected."""
     starved, start = threading.current_thread(), threading.Thread.start
 
     def start_for_others(thread: threading.Thread) -> None:

@@ -1,6 +1,6 @@
-"""Small trees in one expression: `plant(tmp_path, {"file": "text", "folder": {...}})`, and cgroups made of them.
+"""Creates small file trees in one expression: `plant(tmp_path, {"file": "text", "folder": {...}})`, and cgroup trees.
 
-Names may be no text (with surrogates for their bytes), and leaves may be what a hostile pod puts into its volume.
+Names may be invalid UTF-8 (as surrogates), and leaves may be anything that a hostile pod puts into its volume.
 """
 
 import os
@@ -20,20 +20,20 @@ class Link:
 
 @dataclass(frozen=True)
 class Hard:
-    """Another name for a file planted before, by its path from the top."""
+    """A hard link to a file planted before, by its path from the top."""
 
     of: str
 
 
 @dataclass(frozen=True)
 class Sparse:
-    """A file of this size with nothing in it."""
+    """A sparse file of this size."""
 
     size: int
 
 
 class Fifo:
-    """A named pipe: opening it would wait for ever."""
+    """A named pipe: opening it blocks."""
 
 
 class Socket:
@@ -55,7 +55,7 @@ HOSTILE_NAMES = (os.fsdecode(b"\xff\xfe"), "new\nline", "-rf", " ", "*", "\u202e
 
 
 def plant(base: Path, tree: Tree) -> Path:
-    """Make the tree below a folder, which is made too, and give the folder."""
+    """Create the tree below a directory, which is created too, and return the directory."""
     _plant(base, base, tree)
     return base
 

@@ -1,4 +1,4 @@
-"""Where the binaries come from, and that nothing is installed for them."""
+"""The sources of the binaries; nothing is installed for them."""
 
 import os
 from pathlib import Path
@@ -30,7 +30,7 @@ def test_everything_a_node_needs_is_there_and_runs(binaries: Binaries, mkfs_xfs:
 
 @pytest.mark.root
 @pytest.mark.containerd
-def test_a_second_look_finds_the_same_without_a_download(binaries: Binaries, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_search_finds_the_same_without_a_download(binaries: Binaries, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")  # no apt-get, no dpkg-deb
     assert find_binaries(default_cache()) == binaries
 

@@ -1,4 +1,4 @@
-"""A node's branch of the cgroup tree: made, limited, emptied, removed."""
+"""A node's cgroup is created, limited and removed."""
 
 import os
 import subprocess
@@ -48,6 +48,6 @@ def test_removal_is_bottom_up_and_of_what_is_not_there_no_error(parent: str) -> 
     cgroups.remove_group(parent)
 
 
-def test_the_root_is_not_ours() -> None:
+def test_the_root_cgroup_cannot_be_removed() -> None:
     with pytest.raises(NodeError, match="root cgroup"):
         cgroups.remove_group("/")

@@ -1,4 +1,4 @@
-"""`evictd demo`, from the outside."""
+"""Runs `evictd demo` as a process."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ def demo(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=200, env=environment, cwd=ROOT)
 
 
-def test_without_root_it_says_so_and_rehearses(tmp_path: Path) -> None:
+def test_the_simulated_demonstration_says_so_and_plots(tmp_path: Path) -> None:
     """The simulated node, drawn as well."""
     done = demo("--simulated", "--plot", str(tmp_path / "demo.svg"))
     assert done.returncode == 0, done.stderr
@@ -28,14 +28,14 @@ def test_without_root_it_says_so_and_rehearses(tmp_path: Path) -> None:
 
 @pytest.mark.root
 @pytest.mark.containerd
-def test_with_root_the_leftovers_go_first_and_then_the_right_pod(tmp_path: Path) -> None:
-    """The whole play, told line by line because there is no terminal."""
+def test_garbage_is_collected_before_exactly_the_right_pod_is_evicted(tmp_path: Path) -> None:
+    """The real demonstration, with its timeline line by line, because there is no terminal."""
     if reason := reason_against_nodes():
         pytest.skip(reason)
     done = demo("--plot", str(tmp_path / "demo.svg"))
     assert done.returncode == 0, done.stdout + done.stderr
-    told = done.stdout
-    assert told.index("collected 2 unused containers") < told.index("evict default/log-shipper")
-    assert told.index("collected 2 unused images") < told.index("evict default/log-shipper")
-    assert told.count(" evict default/") == 1
+    output = done.stdout
+    assert output.index("collected 2 unused containers") < output.index("evict default/log-shipper")
+    assert output.index("collected 2 unused images") < output.index("evict default/log-shipper")
+    assert output.count(" evict default/") == 1
     assert (tmp_path / "demo.svg").exists()

@@ -1,11 +1,11 @@
-"""A private containerd: alone, restartable, and gone when it is to be."""
+"""A private containerd is isolated, can be restarted, and leaves nothing behind."""
 
 from pathlib import Path
 
 import pytest
 
 from evictd.clients.cri import CriClient
-from evictd.clients.cri.values import ContainerState
+from evictd.core.gc.container_gc import ContainerState
 from evictd.demo.binaries import Binaries
 from evictd.demo.cgroups import pids_of
 from evictd.demo.containerd import PrivateContainerd
@@ -13,18 +13,18 @@ from evictd.demo.pods import PodRecipe
 from evictd.demo.tool import start_time, wait_for
 from evictd.errors import NodeError, RuntimeUnavailableError
 from tests.conftest import NodeFactory
+from tests.demo.test_sweep import shim_sockets
 
 pytestmark = [pytest.mark.root, pytest.mark.containerd]
 
 
 def test_in_private_mode_its_end_is_the_end_of_its_containers(make_node: NodeFactory) -> None:
     node = make_node()
-    shims_before = Path("/run/containerd").exists()
     pod = node.run_pod(PodRecipe(name="web"))
     assert pids_of(node.cgroup)
+    assert shim_sockets(node.folder) == [], "its shims' sockets are in its own mount namespace"
     node.containerd.kill()
     assert wait_for(lambda: not pids_of(node.cgroup))
-    assert Path("/run/containerd").exists() == shims_before
     with pytest.raises(RuntimeUnavailableError):
         node.client.container_status(pod.container_id)
 
@@ -44,11 +44,11 @@ def test_in_plain_mode_its_containers_outlive_it(make_node: NodeFactory, end: st
     assert node.client.container_status(pod.container_id).state is ContainerState.RUNNING
 
 
-def test_one_that_cannot_start_says_why(tmp_path: Path, binaries: Binaries) -> None:
+def test_a_failed_start_shows_the_end_of_the_log(tmp_path: Path, binaries: Binaries) -> None:
     broken = PrivateContainerd(binaries=binaries, folder=tmp_path / "run", root=tmp_path / "root")
     (tmp_path / "run/cri.sock").mkdir(parents=True)
     (tmp_path / "run/cri.sock/in").write_text("the way")
-    with pytest.raises(NodeError, match=r"does not answer; its last words: .*cri\.sock"):
+    with pytest.raises(NodeError, match=r"does not respond; the end of its log: .*cri\.sock"):
         broken.start()
 
 
@@ -57,7 +57,7 @@ def test_one_that_was_not_started_has_no_pid(tmp_path: Path, binaries: Binaries)
     idle.stop()
     with pytest.raises(NodeError, match="not started"):
         _ = idle.pid
-    assert idle.last_words() == ""
+    assert idle.log_tail() == ""
 
 
 def test_two_at_once_do_not_meet(make_node: NodeFactory) -> None:

@@ -1,4 +1,4 @@
-"""Small filesystems: their size, their inodes, and that nothing of them stays."""
+"""Small filesystems: size, inodes, and removal."""
 
 import os
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ def test_a_disk_of_a_size_and_a_number_of_inodes(folder: Path, kind: DiskKind) -
     assert len(loops_of(folder)) == (kind is DiskKind.EXT4)
 
 
-def test_the_inodes_of_xfs_move_with_its_free_space(folder: Path, mkfs_xfs: Tool) -> None:
+def test_the_inodes_of_xfs_depend_on_its_free_space(folder: Path, mkfs_xfs: Tool) -> None:
     recipe = DiskRecipe(kind=DiskKind.XFS, size_bytes=320 << 20)
     mount_disk(recipe, folder / "disk", image=folder / "disk.img", mkfs_xfs=mkfs_xfs)
     before = os.statvfs(folder / "disk").f_files
@@ -43,7 +43,7 @@ def test_the_inodes_of_xfs_move_with_its_free_space(folder: Path, mkfs_xfs: Tool
     assert os.statvfs(folder / "disk").f_files < before / 2
 
 
-def test_xfs_without_its_tool_says_so(folder: Path) -> None:
+def test_xfs_without_mkfs_is_an_error(folder: Path) -> None:
     with pytest.raises(NodeError, match=r"mkfs\.xfs"):
         mount_disk(DiskRecipe(kind=DiskKind.XFS), folder / "disk", image=folder / "disk.img")
 

@@ -8,7 +8,7 @@ from tempfile import gettempdir
 import pytest
 
 from evictd.clients.cri import CriClient
-from evictd.clients.cri.values import ContainerState
+from evictd.core.gc.container_gc import ContainerState
 from evictd.demo.cgroups import group, pids_of
 from evictd.demo.disks import DiskKind, DiskRecipe
 from evictd.demo.images import PAUSE, ImageRecipe
@@ -51,6 +51,14 @@ def test_a_pod_with_volumes_limits_logs_and_a_manifest(node: DisposableNode) -> 
     node.remove_pod(pod)
     assert list(node.manifests.iterdir()) == []
     assert node.client.list_containers() == ()
+
+
+def test_removing_all_pods_removes_their_volumes(node: DisposableNode) -> None:
+    pod = node.run_pod(PodRecipe(name="web", containers=(WRITER,), volumes=VOLUMES))
+    assert wait_for(lambda: "written" in pod.log())
+    node.remove_all_pods()
+    assert node.client.list_sandboxes() == ()
+    assert list((node.kubelet_folder / "pods").iterdir()) == []
 
 
 def test_a_container_started_again_has_a_higher_attempt_and_its_own_log(node: DisposableNode) -> None:

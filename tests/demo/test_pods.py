@@ -2,7 +2,7 @@
 
 import pytest
 
-from evictd.core.qos import QOSClass
+from evictd.core.model.qos import QOSClass
 from evictd.demo.pods import (
     ContainerRecipe,
     PodRecipe,
@@ -10,8 +10,8 @@ from evictd.demo.pods import (
     cgroup_parent,
     manifest,
     memory_bytes,
-    oom_score_adj,
     qos_class,
+    recipe_oom_score_adj,
 )
 from evictd.errors import InvalidValueError
 
@@ -76,10 +76,10 @@ def test_the_manifest_is_a_v1_pod() -> None:
 def test_limits_and_scores() -> None:
     assert memory_bytes(ContainerRecipe(limits={"memory": "1Ki"})) == 1024
     assert memory_bytes(ContainerRecipe()) == 0
-    assert oom_score_adj(ContainerRecipe(), QOSClass.BEST_EFFORT, None) == 1000
-    assert oom_score_adj(ContainerRecipe(), QOSClass.GUARANTEED, None) == -997
-    assert oom_score_adj(ContainerRecipe(), QOSClass.BEST_EFFORT, 2_000_000_000) == -997
-    assert oom_score_adj(ContainerRecipe(requests={"memory": "1"}), QOSClass.BURSTABLE, 0) == 900
+    assert recipe_oom_score_adj(ContainerRecipe(), QOSClass.BEST_EFFORT, None) == 1000
+    assert recipe_oom_score_adj(ContainerRecipe(), QOSClass.GUARANTEED, None) == -997
+    assert recipe_oom_score_adj(ContainerRecipe(), QOSClass.BEST_EFFORT, 2_000_000_000) == -997
+    assert recipe_oom_score_adj(ContainerRecipe(requests={"memory": "1"}), QOSClass.BURSTABLE, 0) == 900
 
 
 @pytest.mark.parametrize("name", ["a/b", "..", "."])

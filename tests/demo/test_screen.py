@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from evictd.demo.screen import WIDTH, Happening, PodRow, Screen, View, frame, plot, say
+from evictd.demo.screen import WIDTH, NodeView, PodRow, Screen, TimelineEvent, frame, plot, timeline_line
 
 MI = 1 << 20
 CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -15,8 +15,8 @@ def plain(lines: list[str]) -> list[str]:
     return [CODES.sub("", line) for line in lines]
 
 
-def view(available: int, happenings: tuple[Happening, ...] = ()) -> View:
-    return View(
+def view(available: int, events: tuple[TimelineEvent, ...] = ()) -> NodeView:
+    return NodeView(
         seconds=12.3,
         title="a node",
         available=available,
@@ -30,18 +30,18 @@ def view(available: int, happenings: tuple[Happening, ...] = ()) -> View:
         ],
         images=["localhost/busybox:1", "localhost/release:1"],
         dead_containers=["job-1"],
-        happenings=happenings,
+        events=events,
     )
 
 
 @pytest.mark.parametrize("available", [0, 59 * MI, 160 * MI])
 def test_no_line_is_wider_than_the_picture(available: int) -> None:
-    happening = Happening(at=3, text="x" * 300, loud=True)
-    assert max(map(len, plain(frame(view(available, (happening,) * 30))))) <= WIDTH
+    event = TimelineEvent(at=3, text="x" * 300, highlighted=True)
+    assert max(map(len, plain(frame(view(available, (event,) * 30))))) <= WIDTH
 
 
 def test_every_picture_has_the_same_height() -> None:
-    few, many = (Happening(at=1, text="a"),), (Happening(at=1, text="a"),) * 50
+    few, many = (TimelineEvent(at=1, text="a"),), (TimelineEvent(at=1, text="a"),) * 50
     assert len(frame(view(0, few))) == len(frame(view(0, many)))
 
 
@@ -49,7 +49,7 @@ def test_the_bar_shows_what_is_left_and_where_the_threshold_lies() -> None:
     bar = plain(frame(view(80 * MI)))[2]
     assert bar.count("█") + bar.count("░") == 43
     assert bar.count("┃") == 1
-    assert "80 MiB left of 160 MiB, threshold 60 MiB" in bar
+    assert "80Mi left of 160Mi, threshold 60Mi" in bar
 
 
 def test_pressure_and_evictions_show() -> None:
@@ -71,6 +71,6 @@ def test_without_a_terminal_nothing_is_drawn_and_what_is_written_has_no_codes() 
     out = io.StringIO()
     screen = Screen(out)
     screen.draw(frame(view(0)))
-    screen.write([say(Happening(at=1, text="hello", loud=True))])
+    screen.write([timeline_line(TimelineEvent(at=1, text="hello", highlighted=True))])
     screen.close()
     assert out.getvalue() == "     1.0 s  hello\n"

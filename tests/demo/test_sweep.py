@@ -14,7 +14,7 @@ from evictd.demo.cgroups import group, make_group, pids_of
 from evictd.demo.disks import mounts_below
 from evictd.demo.node import DisposableNode
 from evictd.demo.pods import PodRecipe
-from evictd.demo.sweep import PREFIX, leftovers, remove_node, sweep
+from evictd.demo.sweep import PREFIX, leftovers, note_missing_run_folders, remove_node, sweep
 from evictd.demo.tool import start_time, wait_for
 from evictd.errors import NodeError
 
@@ -77,6 +77,23 @@ def test_a_group_without_its_folder_is_swept_too() -> None:
     make_group(f"/{name}/inner")
     sweep()
     assert not group("memory", f"/{name}").exists()
+
+
+@pytest.mark.parametrize("made_by_it", [True, False])
+def test_the_folder_of_the_shims_sockets_goes_only_with_the_node_that_made_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made_by_it: bool
+) -> None:
+    """An empty `/run/containerd` may be another containerd's that starts just now."""
+    sockets = tmp_path / "containerd" / "s"
+    monkeypatch.setattr("evictd.demo.sweep._SHIM_SOCKETS", sockets)
+    folder = Path(gettempdir()) / f"{PREFIX}{os.getpid()}-0-shims"
+    folder.mkdir()
+    if made_by_it:
+        note_missing_run_folders(folder)
+    sockets.mkdir(parents=True)
+    remove_node(folder)
+    assert sockets.parent.exists() is not made_by_it
+    assert not folder.exists()
 
 
 def test_a_node_in_use_is_not_touched(node: DisposableNode) -> None:

@@ -15,18 +15,18 @@ from typing import Any
 
 sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[2] / "src")]
 
-from evictd.codec.kubelet_config import eviction_config
+from evictd.codec.config.kubelet_config import eviction_config
 from evictd.codec.pod import decode_pod
 from evictd.codec.scenario import decode_scenario
-from evictd.core.config import Policy
-from evictd.core.decision import EvictPod, ReclaimNode, RecordEvent
-from evictd.core.duration import format_duration, parse_duration
-from evictd.core.oom import oom_score_adj
-from evictd.core.pod import Pod
-from evictd.core.quantity import NANO, parse_quantity
-from evictd.core.threshold import Threshold, ThresholdValue
+from evictd.core.model.config import Policy
+from evictd.core.model.decision import EvictPod, ReclaimNode, RecordEvent
+from evictd.core.model.oom import oom_score_adj
+from evictd.core.model.pod import Pod
+from evictd.core.model.threshold import Threshold, ThresholdValue
+from evictd.core.units.duration import format_duration, parse_duration
+from evictd.core.units.quantity import NANO, parse_quantity
 from evictd.errors import EvictdError, InvalidValueError
-from evictd.offline.rehearse import Cycle, rehearse
+from evictd.simulation import SimulatedCycle, simulate
 from tests.parity import gc
 
 Document = dict[str, Any]
@@ -59,12 +59,12 @@ def _scenario(document: Document) -> Document:
     return {
         "outcome": [
             _cycle(step["at"], cycle, "admit" in document)
-            for step, cycle in zip(document["steps"], rehearse(scenario, config), strict=True)
+            for step, cycle in zip(document["steps"], simulate(scenario, config), strict=True)
         ]
     }
 
 
-def _cycle(at: str, cycle: Cycle, with_admissions: bool) -> Document:
+def _cycle(at: str, cycle: SimulatedCycle, with_admissions: bool) -> Document:
     decisions = [decision for turn in cycle.turns for decision in turn.step.decisions]
     outcome: Document = {
         "at": at,
@@ -151,11 +151,11 @@ def _pods(document: Document) -> Document:
 
 
 def _pod(pod: Pod, memory_capacity: int) -> Document:
-    limit = pod.accounts.storage_limit
+    limit = pod.resource_totals.storage_limit
     return {
         "qosClass": pod.qos_class.value,
-        "memoryRequest": -(-pod.accounts.memory_request // NANO),
-        "ephemeralStorageRequest": -(-pod.accounts.storage_request_as_kubelet // NANO),
+        "memoryRequest": -(-pod.resource_totals.memory_request // NANO),
+        "ephemeralStorageRequest": -(-pod.resource_totals.storage_request_as_kubelet // NANO),
         "ephemeralStorageLimit": "" if limit is None else str(limit),
         "priority": pod.priority,
         "critical": pod.critical,

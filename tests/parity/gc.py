@@ -7,12 +7,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from evictd.core import container_gc, image_gc
-from evictd.core.config import ContainerGCPolicy, ImageGCPolicy
-from evictd.core.container_gc import Container, ContainerState, PodFate, PodFates, Sandbox
-from evictd.core.duration import SECOND, parse_duration
-from evictd.core.image_gc import Image, ImageListing, ImageRecord, Sweep
-from evictd.core.stats import FsStats
+from evictd.core.gc import container_gc, image_gc
+from evictd.core.gc.container_gc import ContainerState, GCContainer, GCSandbox, PodLifecycle, PodLifecycles
+from evictd.core.gc.image_gc import Image, ImageListing, ImageRecord, Sweep
+from evictd.core.model.config import ContainerGCPolicy, ImageGCPolicy
+from evictd.core.model.stats import FsStats
+from evictd.core.units.duration import SECOND, parse_duration
 
 KINDS = ("image-gc", "container-gc")
 
@@ -102,8 +102,8 @@ def _container_story(document: Mapping[str, Any]) -> dict[str, list[str]]:
         max_per_pod_container=fields["maximumDeadContainersPerContainer"],
         max_containers=fields["maximumDeadContainers"],
     )
-    fates = PodFates(
-        by_uid={uid: PodFate(fate) for uid, fate in document["pods"].items()},
+    lifecycles = PodLifecycles(
+        by_uid={uid: PodLifecycle(fate) for uid, fate in document["pods"].items()},
         all_sources_ready=document["allPodSourcesReady"],
     )
     evict_terminated = document["deleteAllUnused"]
@@ -112,17 +112,17 @@ def _container_story(document: Mapping[str, Any]) -> dict[str, list[str]]:
     gone = {
         container.id
         for container in container_gc.evict_containers(
-            containers, fates, policy, evict_terminated=evict_terminated, now=now
+            containers, lifecycles, policy, evict_terminated=evict_terminated, now=now
         )
     }
     left = [container for container in containers if container.id not in gone]
     sandboxes = [_sandbox(entry) for entry in document.get("sandboxes") or ()]
-    emptied = container_gc.evict_sandboxes(sandboxes, left, fates, evict_terminated=evict_terminated)
+    emptied = container_gc.evict_sandboxes(sandboxes, left, lifecycles, evict_terminated=evict_terminated)
     return {"removedContainers": sorted(gone), "removedSandboxes": sorted(sandbox.id for sandbox in emptied)}
 
 
-def _container(entry: Mapping[str, Any]) -> Container:
-    return Container(
+def _container(entry: Mapping[str, Any]) -> GCContainer:
+    return GCContainer(
         id=entry["id"],
         pod_uid=entry["podUid"],
         name=entry["name"],
@@ -132,8 +132,8 @@ def _container(entry: Mapping[str, Any]) -> Container:
     )
 
 
-def _sandbox(entry: Mapping[str, Any]) -> Sandbox:
-    return Sandbox(
+def _sandbox(entry: Mapping[str, Any]) -> GCSandbox:
+    return GCSandbox(
         id=entry["id"],
         pod_uid=entry["podUid"],
         created_at=entry["createdAt"] * SECOND,

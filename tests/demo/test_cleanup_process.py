@@ -1,4 +1,4 @@
-"""What a killed run leaves behind goes without anybody's doing, and so does the watchman."""
+"""The cleanup process removes the node of a killed run, and then ends."""
 
 import os
 import signal
@@ -14,11 +14,11 @@ pytestmark = [pytest.mark.root, pytest.mark.containerd]
 
 OWNER = """
 import os, time
-from evictd.demo import watchman
+from evictd.demo import cleanup_process
 from evictd.demo.cgroups import make_group
 from evictd.demo.sweep import PREFIX
 from evictd.demo.tool import start_time
-watchman.post()
+cleanup_process.start_cleanup_process()
 name = f"{PREFIX}{os.getpid()}-{start_time(os.getpid())}-watched"
 make_group(f"/{name}/inner")
 print(name, flush=True)
@@ -26,20 +26,20 @@ time.sleep(1000)
 """
 
 
-def watchmen(owner: int) -> list[int]:
+def cleanup_processes(owner: int) -> list[int]:
     found = ((pid, command_line(pid)) for pid in process_ids())
-    return [pid for pid, argv in found if argv[1:4] == ["-m", "evictd.demo.watchman", str(owner)]]
+    return [pid for pid, argv in found if argv[1:4] == ["-m", "evictd.demo.cleanup_process", str(owner)]]
 
 
-def test_a_run_that_was_killed_with_all_its_group_is_cleaned_up_after() -> None:
+def test_the_node_of_a_run_killed_with_its_process_group_is_removed() -> None:
     with subprocess.Popen(
         [sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True, start_new_session=True
     ) as owner:
         assert owner.stdout is not None
         name = owner.stdout.readline().strip()
-        assert wait_for(lambda: len(watchmen(owner.pid)) == 1)
+        assert wait_for(lambda: len(cleanup_processes(owner.pid)) == 1)
         assert group("memory", f"/{name}").exists()
         os.killpg(owner.pid, signal.SIGKILL)
-        # Nobody has asked yet how it ended: to the kernel it is still there, and to us it is gone.
+        # The owner is a zombie until this test waits for it; `start_time` must count that as ended.
         assert wait_for(lambda: not group("memory", f"/{name}").exists(), seconds=60)
-        assert wait_for(lambda: not watchmen(owner.pid), seconds=60)
+        assert wait_for(lambda: not cleanup_processes(owner.pid), seconds=60)

@@ -1,0 +1,42 @@
+"""Every decision is made in the core: what the import contracts cannot say of single names (issue 10, A)."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "evictd"
+
+DECIDES = {"thresholds_met", "is_met", "rank", "choose_victim", "protected_culprit", "settle_answers", "skipped_pods"}
+"""Functions that compare an observation with a threshold, pick a pod, hold a decision back or protect a pod."""
+SEES_STEPS = {"codec.journal", "simulation", "daemon.housekeeping", "daemon.store.recorder", "render.replayed"}
+"""The loop that makes it, the journal, and what plays journals and scenarios again."""
+
+
+def imported(path: Path) -> dict[str, str]:
+    """The names that a module imports of the core, with the module that they are of."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return {
+        alias.name: node.module
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module is not None and node.module.startswith("evictd.core")
+        for alias in node.names
+    }
+
+
+SHELL = [path for path in sorted(SOURCE.rglob("*.py")) if path.relative_to(SOURCE).parts[0] != "core"]
+
+
+@pytest.mark.parametrize("path", SHELL, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_the_shell_decides_nothing(path: Path) -> None:
+    """It calls `synchronize` and `who_is_next`; only the journal, the loop and simulations see a `Step`."""
+    names = imported(path)
+    assert names.keys() & DECIDES == set()
+    module = ".".join(path.relative_to(SOURCE).with_suffix("").parts)
+    assert "Step" not in names or module in SEES_STEPS
+
+
+def test_one_call_decides() -> None:
+    """The loop, simulations, explain and replay share it; nothing else calls it."""
+    callers = {str(path.relative_to(SOURCE)) for path in SHELL if "synchronize" in imported(path)}
+    assert callers == {"commands/explain.py", "daemon/housekeeping.py", "commands/replay.py", "simulation.py"}
