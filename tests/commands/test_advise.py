@@ -94,6 +94,7 @@ def test_a_capture_tells_what_the_journal_of_it_would(tmp_path: Path) -> None:
     assert [(e.pod, e.used, e.took) for e in of_capture] == [(e.pod, e.used, e.took) for e in of_journal]
 
 
+@pytest.mark.slow
 def test_a_dask_cluster_finds_the_same(
     fleet: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -612,6 +612,7 @@ def test_what_is_forbidden_falls_back_to_what_is_not(rig: DoubleRig) -> None:
     assert not cluster.evictor.problems
 
 
+@pytest.mark.slow
 def test_a_burst_of_a_hundred_keeps_to_five_requests_a_second(rig: DoubleRig) -> None:
     """Every pod is stopped at once all the same; the API server hears of them in its own time."""
     cluster = rig.start()
