@@ -2,9 +2,21 @@
 
 import re
 import tomllib
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, metadata, version
+
+from packaging.specifiers import SpecifierSet
 
 from tools.supply_chain import CONSTRAINTS, REQUIREMENTS, ROOT, closure, pinned, requirements, sbom
+
+DEBIAN = "3.11.2"
+
+
+def python_of(name: str) -> str:
+    """Return the releases of Python that a package wants; any for one that is not installed on this platform."""
+    try:
+        return str(metadata(name).json.get("requires_python", ""))
+    except PackageNotFoundError:
+        return ""
 
 
 def test_each_pin_has_hashes_and_is_what_is_installed() -> None:
@@ -14,6 +26,12 @@ def test_each_pin_has_hashes_and_is_what_is_installed() -> None:
     wanted = closure("evictd") - {"evictd"}
     assert wanted <= set(pins)
     assert [name for name in wanted if version(name) != pins[name].split("==")[1].split()[0]] == []
+
+
+def test_each_pin_installs_on_the_python_of_debian_12() -> None:
+    """The machines that the pins are made on may have a later release of Python 3.11."""
+    refused = {name: python_of(name) for name in pinned() if not SpecifierSet(python_of(name)).contains(DEBIAN)}
+    assert refused == {}
 
 
 def test_the_requirements_to_run_are_current() -> None:
