@@ -78,6 +78,15 @@ def test_what_is_not_measured_is_said_to_be() -> None:
     assert "uses 0" not in text
 
 
+def test_what_is_too_long_for_a_line_goes_on_below_its_text() -> None:
+    """A problem that went on in the first column could not be told from the next one."""
+    lines = shown(busy(), 80).splitlines()
+    problem = next(i for i, line in enumerate(lines) if line.startswith("! part 0: is unavailable"))
+    decision = next(i for i, line in enumerate(lines) if line.startswith("  10:00:00  evict default/hog"))
+    assert lines[problem + 1].startswith("  unavailable is unavailable")
+    assert lines[decision + 1].startswith(" " * 12 + "left, threshold 25.6Mi")
+
+
 def test_nothing_is_wider_than_a_hundred_columns_or_cut_off() -> None:
     for available in (4 * GI, GI + 1, GI // 2):
         lines = page(available)

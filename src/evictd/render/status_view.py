@@ -23,6 +23,8 @@ NO_POD_MEASURED = "NoPodMeasured"
 _BAR, _LEAST_BAR = 24, 4
 _AMOUNT, _GAP = 6, 2
 """Columns of an amount, and between two columns of a table."""
+_MARK, _AT = 2, 12
+"""Columns of the mark before a problem, and of the time before a decision."""
 _SHOWN_DECISIONS = 8
 _SHOWN_LINES = 3
 """Lines of a list of pods or problems that a full page shows."""
@@ -41,7 +43,7 @@ def status_view(document: Document, *, width: int = 100, height: int | None = No
     sections = [section for section in sections if section]
     spaced = [part for section in sections for part in (*section, Text())]
     if height is None:
-        return Group(*spaced, *_decisions(document)[: _SHOWN_DECISIONS + 1])
+        return Group(*spaced, *_hanging(_decisions(document)[: _SHOWN_DECISIONS + 1], _AT))
     dense: list[RenderableType] = [part for section in sections for part in section]
     parts = spaced if height - _lines(spaced, width) > _SHOWN_LINES else dense
     left = max(2, height - _lines(parts, width) - 1)  # the terminal's last line stays free
@@ -54,13 +56,23 @@ def _lines(parts: Sequence[RenderableType], width: int) -> int:
 
 
 def _listed(lines: Iterable[Text], most: int | None, width: int) -> list[RenderableType]:
-    """Keep the first lines, each on one line, and the number of the others."""
+    """Keep the first lines, each on one line, and the number of the others; without `most` all, however long."""
     every = list(lines)
     if most is None:
-        return [*every]
+        return [*_hanging(every, _MARK)]
     kept = every if len(every) <= most else every[: most - 1]
     more = [Text(f"and {len(every) - len(kept)} more", style="dim")] if len(kept) < len(every) else []
     return [*_shortened(kept, width), *more]
+
+
+def _hanging(lines: Iterable[Text], indent: int) -> Iterator[Table]:
+    """Let a line that is too long go on `indent` columns from the left, so that the next one stands out."""
+    for line in lines:
+        grid = Table.grid()
+        grid.add_column(no_wrap=True)
+        grid.add_column(overflow="fold")
+        grid.add_row(*line.divide([indent]))
+        yield grid
 
 
 def _shortened(lines: Iterable[Text], width: int) -> Iterator[Text]:
