@@ -87,6 +87,30 @@ def test_an_unforeseen_error_is_reported_and_the_watch_lists_again(api: Api, tra
     assert [line.what for line in api.requests(watches=False)] == ["list pods"] * 2
 
 
+def test_only_a_change_that_evictd_reads_is_notified(api: ApiServer, transport: Transport) -> None:
+    """A kubelet writes readiness and restarts all the time; each notice would have the loop look at the whole node."""
+    api.store.create("pods", pod("a"))
+    key, versions = ("pods", "default", "a"), list[set[str]]()
+
+    def seen() -> set[str]:
+        return {entry.resource_version for entry in watch.snapshot.pods.values()}
+
+    watch = PodWatch(transport, "n1", clock=clock, random=lambda: 0.01, changed=lambda: versions.append(seen()))
+    watch.start()
+    try:
+        eventually(sees(watch, "a"))
+        versions.clear()
+        unready = api.store.update(key, lambda item: item["status"]["conditions"][2].update(status="False"))
+        eventually(lambda: seen() == {unready["metadata"]["resourceVersion"]})
+        labelled = api.store.update(key, lambda item: item["metadata"].update(labels={"tier": "front"}))
+        failed = api.store.update(key, lambda item: item["status"].update(phase="Failed"))
+        api.store.remove(key)
+        eventually(lambda: set() in versions)
+    finally:
+        watch.close()
+    assert versions == [{each["metadata"]["resourceVersion"]} for each in (labelled, failed)] + [set()]
+
+
 def test_nothing_is_known_before_the_first_list(api: ApiServer, transport: Transport) -> None:
     """An unreachable server is not an empty node."""
     api.fault(verb="list", status=500)

@@ -55,7 +55,8 @@ class PodSnapshot:
 class PodWatch:
     """Keeps `snapshot` up to date in one thread, from `start` to `close`.
 
-    `clock` is in nanoseconds, `random() -> [0, 1)`. `changed` is called from the thread after pods or `synced` have changed.
+    `clock` is in nanoseconds, `random() -> [0, 1)`. `changed` is called from the thread after pods or `synced` have changed, but
+    not after an event that changed nothing of its pod but the version: a kubelet writes readiness and restarts all the time.
     """
 
     def __init__(
@@ -213,12 +214,13 @@ class PodWatch:
             text = f"watch: {event.status} {event.message}"
             raise ApiRefusedError(text, status=_GONE) if event.status == _GONE else ApiUnavailableError(text)
         self._backoff.reset()
-        self._publish(applied(self._snapshot, event))
+        known = self._snapshot.pods
+        self._publish(applied(self._snapshot, event), unchanged=_only_version_differs(known, event))
 
-    def _publish(self, snapshot: PodSnapshot) -> None:
+    def _publish(self, snapshot: PodSnapshot, *, unchanged: bool = False) -> None:
         changed = snapshot.pods is not self._snapshot.pods or snapshot.synced is not self._snapshot.synced
         self._snapshot = snapshot
-        if changed:
+        if changed and not unchanged:
             self._changed()
 
     def _wait(self, nanoseconds: int) -> None:
@@ -236,3 +238,10 @@ def applied(snapshot: PodSnapshot, event: PodEvent) -> PodSnapshot:
     else:
         pods[event.pod.pod.uid] = event.pod
     return replace(snapshot, pods=pods, resource_version=version, problem="")
+
+
+def _only_version_differs(known: Mapping[str, SlimPod], event: PodEvent) -> bool:
+    """Whether an event leaves its pod as it is known, but for the object's version."""
+    pod = event.pod
+    before = None if pod is None or event.type is WatchType.DELETED else known.get(pod.pod.uid)
+    return before is not None and pod == replace(before, resource_version=event.resource_version)
