@@ -114,6 +114,10 @@ class JobQueue:
             self._report(source, "the disk is too slow: a record was dropped")
         return queued
 
+    def give_way(self, source: str, job: Job) -> bool:
+        """Queue the rest of a job behind those that wait; False, and no error, where it does not fit or the queue is closed."""
+        return self._queue.put((source, job))
+
     def close(self, timeout_seconds: float = 5.0) -> bool:
         """Run the queued jobs, within the time given; whether all of them ran."""
         return self._queue.close(timeout_seconds)

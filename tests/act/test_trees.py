@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from evictd.act import trees
-from evictd.act.trees import opened, remove_tree
+from evictd.act.trees import Budget, UnfinishedError, opened, remove_tree
 from tests.mounted import tmpfs
 
 
@@ -194,3 +194,38 @@ def test_a_race_of_symlinks_while_a_tree_is_removed_removes_nothing_outside(tmp_
         done.set()
         thread.join()
     assert swaps > 0
+
+
+def in_parts(folder: Path, entries: int) -> int:
+    """Remove a directory with a budget; returns the number of parts."""
+    for part in range(1, 1000):
+        try:
+            with opened(folder.parent) as parent:
+                remove_tree(parent, folder.name, Budget(entries))
+        except UnfinishedError:
+            continue
+        return part
+    raise AssertionError("it does not come to an end")
+
+
+def test_a_budget_removes_a_directory_in_parts(folder: Path, precious: Path) -> None:
+    for number in range(95):
+        os.mknod(folder / f"{number}")
+    (folder / "deep/linked").symlink_to(precious)
+    assert 5 <= in_parts(folder, 20) <= 7
+    assert list(folder.parent.iterdir()) == [precious]
+    assert (precious / "file").exists()
+
+
+def test_each_part_removes_something_whatever_the_tree(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a part moves as many directories as it holds before it enters the first."""
+    monkeypatch.setattr(trees, "_AT_ONCE", 8)
+    for top in (folder, folder / "deep"):
+        for number in range(40):
+            (top / f"{number}/a/b/c").mkdir(parents=True)
+            (top / f"{number}/a/file").write_text("x")
+    dig(folder, 100)
+    descriptors = len(list(Path("/proc/self/fd").iterdir()))
+    assert 1 < in_parts(folder, 2 * 8) < 300
+    assert len(list(Path("/proc/self/fd").iterdir())) == descriptors
+    assert not folder.exists()

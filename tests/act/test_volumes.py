@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evictd.act.trees import remove_tree
+from evictd.act.trees import Budget, UnfinishedError, remove_tree
 from evictd.act.volumes import remove_empty_dirs
 from evictd.errors import NodeError
 from tests.act.test_trees import dig
@@ -148,10 +148,10 @@ def test_a_volume_that_cannot_be_removed_does_not_stop_the_others(
     for name in ("a", "z", "stuck-1", "stuck-2"):
         (empty_dirs / name).mkdir()
 
-    def busy(parent: int, name: str) -> None:
+    def busy(parent: int, name: str, budget: Budget | None) -> None:
         if name.startswith("stuck"):
             raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
-        remove_tree(parent, name)
+        remove_tree(parent, name, budget)
 
     monkeypatch.setattr("evictd.act.volumes.remove_tree", busy)
     with pytest.raises(NodeError, match=r"uid-1: 2 of 5 volumes .*'stuck-[12]': Device or resource busy; 'stuck-"):
@@ -178,3 +178,16 @@ def test_a_tree_deeper_than_any_stack_is_removed(tmp_path: Path, volumes: Path) 
         assert remove_empty_dirs(tmp_path, "uid-1") == 1
     finally:  # pytest's own way to tidy up is no match for it
         subprocess.run(["rm", "-rf", volumes], check=True)
+
+
+def test_volumes_are_removed_in_parts_by_a_budget_of_all(tmp_path: Path, volumes: Path) -> None:
+    for name in ("data", "cache"):
+        (volumes / "kubernetes.io~empty-dir" / name).mkdir(exist_ok=True)
+        for number in range(10):
+            (volumes / "kubernetes.io~empty-dir" / name / f"{number}").touch()
+    with pytest.raises(UnfinishedError):
+        remove_empty_dirs(tmp_path, "uid-1", Budget(15))
+    left = [path for path in (volumes / "kubernetes.io~empty-dir").rglob("*") if path.is_file()]
+    assert 0 < len(left) < 10
+    assert remove_empty_dirs(tmp_path, "uid-1", Budget(15)) >= 1
+    assert list((volumes / "kubernetes.io~empty-dir").iterdir()) == []

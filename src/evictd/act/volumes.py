@@ -10,7 +10,7 @@ import contextlib
 import os
 from pathlib import Path
 
-from evictd.act.trees import empty_tree, mount_of, opened, remove_tree
+from evictd.act.trees import Budget, empty_tree, mount_of, opened, remove_tree
 from evictd.errors import NodeError
 
 _EMPTY_DIRS = ("volumes", "kubernetes.io~empty-dir")
@@ -18,8 +18,11 @@ _NAMED = 3
 """Number of volumes that an error names."""
 
 
-def remove_empty_dirs(kubelet_dir: Path, uid: str) -> int:
-    """Remove the emptyDir volumes of a stopped pod; returns their number. Raises `NodeError` if any remains."""
+def remove_empty_dirs(kubelet_dir: Path, uid: str, budget: Budget | None = None) -> int:
+    """Remove the emptyDir volumes of a stopped pod; returns their number. Raises `NodeError` if any remains.
+
+    With a budget it may raise `UnfinishedError`; the next call goes on.
+    """
     if not uid or uid in {".", ".."} or "/" in uid or "\0" in uid:
         raise NodeError(f"volumes of {uid!r}: is not a uid")
     try:
@@ -27,7 +30,7 @@ def remove_empty_dirs(kubelet_dir: Path, uid: str) -> int:
             folder = stack.enter_context(opened(kubelet_dir / "pods"))
             for step in (uid, *_EMPTY_DIRS):
                 folder = stack.enter_context(opened(step, folder))
-            return _remove_all(folder)
+            return _remove_all(folder, budget)
     except FileNotFoundError:
         return 0  # the pod has no emptyDir volume
     except OSError as error:
@@ -36,7 +39,7 @@ def remove_empty_dirs(kubelet_dir: Path, uid: str) -> int:
         raise NodeError(f"volumes of pod {uid}: {error}") from error
 
 
-def _remove_all(folder: int) -> int:
+def _remove_all(folder: int, budget: Budget | None) -> int:
     """Remove every volume that can be removed, then raise `NodeError` if any cannot."""
     device, removed, failed = os.fstat(folder).st_dev, 0, list[str]()
     with os.scandir(folder) as entries:
@@ -44,12 +47,12 @@ def _remove_all(folder: int) -> int:
     for name in names:
         try:
             if os.lstat(name, dir_fd=folder).st_dev == device:
-                remove_tree(folder, name)
+                remove_tree(folder, name, budget)
                 removed += 1
                 continue
             with opened(name, folder) as volume:
                 if _is_own_tmpfs(volume):
-                    empty_tree(volume)
+                    empty_tree(volume, budget)
         except FileNotFoundError:
             continue  # removed by another process
         except OSError as error:

@@ -20,6 +20,7 @@ from evictd.act.gc.containers import ContainerCollector, remove_dead_containers
 from evictd.act.gc.images import ImageCollector
 from evictd.act.logs import PodLogs
 from evictd.act.terminate import Terminator
+from evictd.act.trees import Budget, UnfinishedError
 from evictd.act.volumes import remove_empty_dirs
 from evictd.clients.cri import CriClient
 from evictd.clients.cri.image_use import ImageUse
@@ -243,15 +244,19 @@ class Assembly:
         return cleanup
 
     def _remove_leftovers(self, uid: str) -> None:
-        """Remove the volumes of a stopped pod, and in a cluster its containers.
+        """Remove a part of the volumes of a stopped pod (`UnfinishedError`), with the last part in a cluster its containers.
 
         A kubelet that returns shows what it finds of them in the place of the status that evictd wrote, and drops the reason
         where all of them ended with exit code 0.
         """
+        finished = True
         try:
-            remove_empty_dirs(self._settings.root_dir, uid)
+            remove_empty_dirs(self._settings.root_dir, uid, Budget())
+        except UnfinishedError:
+            finished = False
+            raise
         finally:
-            if not self._settings.cluster.standalone:
+            if finished and not self._settings.cluster.standalone:
                 remove_dead_containers(self._client, uid)
 
     def _standalone(self) -> NodeActuator:

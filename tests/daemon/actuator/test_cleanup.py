@@ -1,8 +1,12 @@
 """What a stopped pod leaves is removed once, on another thread; what cannot be removed is reported and tried again."""
 
 import threading
+from collections.abc import Callable
 from functools import partial
 
+import pytest
+
+from evictd.act.trees import UnfinishedError
 from evictd.core.model.observation import Problem
 from evictd.core.units.duration import SECOND
 from evictd.daemon.actuator.cleanup import FIRST_DELAY, MAX_FAILURES, Cleanup
@@ -160,4 +164,89 @@ def test_the_number_of_leftovers_that_are_retried_is_bounded() -> None:
         stuck.cleanup.begin(str(number))
         assert wait_for(partial(stuck.cleanup.done, str(number)), seconds=30)
     assert len(stuck.cleanup.problems()) == MAX_FAILURES
+    stuck.cleanup.close()
+
+
+class InParts:
+    """A remover that gives way after each part of pod `a`; the first part ends when the other pods have been begun."""
+
+    def __init__(self, parts: int) -> None:
+        self.parts = parts
+        self.calls: list[str] = []
+        self.go_on = threading.Event()
+        self.errors = RecordedErrors()
+        self.cleanup = Cleanup(self.remove, self.errors, lambda: None)
+
+    def remove(self, uid: str) -> None:
+        assert self.go_on.wait(30)
+        self.calls.append(uid)
+        if uid == "a" and self.calls.count("a") < self.parts:
+            raise UnfinishedError
+
+
+def test_a_pod_with_a_million_entries_does_not_delay_the_others() -> None:
+    """Its volume took forty seconds, and the next victim, dead for long, held up the eviction of the one after it (issue 14)."""
+    parts = InParts(3)
+    for uid in ("a", "b", "c"):
+        parts.cleanup.begin(uid)
+    parts.go_on.set()
+    assert wait_for(lambda: parts.cleanup.done("a"), seconds=30)
+    assert parts.calls == ["a", "b", "c", "a", "a"]
+    parts.cleanup.close()
+    assert parts.errors == []
+
+
+def test_a_removal_in_parts_goes_on_while_the_queue_is_closed() -> None:
+    """The parts are not put into the queue any more, and that is no error."""
+    parts = InParts(50)
+    parts.cleanup.begin("a")
+    parts.cleanup.begin("b")
+    closing = threading.Thread(target=parts.cleanup.close)
+    closing.start()
+    assert wait_for(lambda: parts.cleanup._worker._queue._closing, seconds=30)
+    parts.go_on.set()
+    closing.join(30)
+    assert parts.cleanup.done("a")
+    assert parts.cleanup.done("b")
+    assert parts.errors == []
+
+
+def test_what_is_tried_again_gives_way_too_and_is_a_problem_until_it_is_gone() -> None:
+    left = ["busy", "unfinished", "unfinished"]
+    steps: list[str] = []
+    cleanup: Cleanup
+
+    def remove(uid: str) -> None:
+        steps.append(uid)
+        assert (cleanup.problems() == ()) == (len(steps) == 1)
+        match left.pop(0) if left else "":
+            case "busy":
+                raise NodeError("busy")
+            case "unfinished":
+                raise UnfinishedError
+
+    cleanup = Cleanup(remove, RecordedErrors(), lambda: None)
+    cleanup.begin("a")
+    assert wait_for(lambda: cleanup.done("a"), seconds=30)
+    cleanup.retry(0, ())
+    cleanup.retry(FIRST_DELAY, ())
+    assert wait_for(lambda: cleanup.problems() == (), seconds=30)
+    assert steps == ["a"] * 4
+    cleanup.close()
+
+
+def test_an_attempt_that_fails_before_the_loop_goes_on_is_not_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread may be done with it before `submit` returns."""
+    stuck = Stuck(times=3)
+    stuck.cleanup.begin("a")
+    assert wait_for(lambda: stuck.cleanup.done("a"), seconds=30)
+
+    def at_once(source: str, job: Callable[[], None]) -> bool:
+        job()
+        return True
+
+    monkeypatch.setattr(stuck.cleanup._worker, "submit", at_once)
+    for now in (0, FIRST_DELAY, FIRST_DELAY + 1, 3 * FIRST_DELAY + 1):
+        stuck.cleanup.retry(now, ())
+    assert stuck.attempts == 3
     stuck.cleanup.close()

@@ -3,6 +3,9 @@
 A pod counts as cleaned up when nothing of it runs and its leftovers were gone through once (kubelet: the pod worker's finished
 flag, spec 8.6). What could not be removed then does not delay the next decision. It is a problem, and is tried again with
 growing delays, as the kubelet does with the volumes of orphaned pods, until it is gone or something of that pod runs again.
+
+The pods take turns, each with a part of its leftovers (`UnfinishedError`): a volume of a million entries takes ten seconds to a
+minute, and a pod evicted meanwhile would count as there for as long, so that no other would be evicted in its place.
 """
 
 import threading
@@ -10,6 +13,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 
+from evictd.act.trees import UnfinishedError
 from evictd.core.model.observation import Problem
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.errors import EvictdError
@@ -35,6 +39,8 @@ class _Failure:
 
 class Cleanup:
     """Removes the leftovers of each pod. `remove` blocks, and raises `EvictdError`; `wake` is called after each first attempt.
+
+    Where `remove` raises `UnfinishedError`, it is called again after those of the other pods.
 
     The loop calls all methods, and the thread that ends pods `begin` as well.
     """
@@ -75,7 +81,9 @@ class Cleanup:
                 failure.due_at = now + failure.delay
             elif now >= failure.due_at:
                 failure.due_at, failure.delay = None, min(2 * failure.delay, LAST_DELAY)
-                failure.under_way = self._worker.submit("volumes", partial(self._again, uid))
+                failure.under_way = True  # before the thread may say that it has ended
+                if not self._worker.submit("volumes", partial(self._again, uid)):
+                    failure.under_way = False
 
     def problems(self) -> tuple[Problem, ...]:
         """Name the pods whose leftovers could not be removed so far."""
@@ -96,16 +104,29 @@ class Cleanup:
         self._worker.close()
 
     def _clean(self, uid: str) -> None:
+        finished = True
         try:
-            self._remove(uid)
+            finished = self._remove_in_turn(uid, self._clean)
         except EvictdError as error:
             self._errors.report_error("volumes", str(error))
             self._failures[uid] = _Failure(detail=str(error))
             while len(self._failures) > MAX_FAILURES:
                 self._failures.pop(next(iter(self._failures)))
         finally:
-            self._finish(uid)
-            self._wake()
+            if finished:
+                self._finish(uid)
+                self._wake()
+
+    def _remove_in_turn(self, uid: str, go_on: Callable[[str], None]) -> bool:
+        """Remove a part of the leftovers; whether that was the last, else `go_on` is called when the others had their turn."""
+        while True:
+            try:
+                self._remove(uid)
+            except UnfinishedError:
+                if self._worker.give_way("volumes", partial(go_on, uid)):
+                    return False
+            else:
+                return True
 
     def _finish(self, uid: str) -> None:
         with self._lock:
@@ -116,11 +137,13 @@ class Cleanup:
         failure = self._failures.get(uid)
         if failure is None:
             return  # something of it runs again
+        finished = True
         try:
-            self._remove(uid)
+            finished = self._remove_in_turn(uid, self._again)
         except EvictdError as error:
             failure.detail = str(error)
         else:
-            self._failures.pop(uid, None)
+            if finished:
+                self._failures.pop(uid, None)
         finally:
-            failure.under_way = False
+            failure.under_way = not finished
