@@ -212,6 +212,22 @@ class Story:
         assert self._process is not None
         self._process.send_signal(signal.SIGHUP)
 
+    def resident_kib(self, *, peak: bool = False) -> int:
+        """The resident memory of evictd, or the most that it was."""
+        assert self._process is not None
+        key = "VmHWM:" if peak else "VmRSS:"
+        lines = Path(f"/proc/{self._process.pid}/status").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith(key))
+
+    def reads(self, folder: Path) -> bool:
+        """Whether evictd has a directory open."""
+        assert self._process is not None
+        for descriptor in Path(f"/proc/{self._process.pid}/fd").iterdir():
+            with suppress(FileNotFoundError):  # closed since it was listed
+                if descriptor.readlink() == folder:
+                    return True
+        return False
+
     def log(self) -> str:
         """The whole log of evictd."""
         path = self.node.folder / "evictd.log"
