@@ -14,11 +14,18 @@ from pathlib import Path
 import grpc
 from cri_api.v1 import api_pb2 as pb
 
+from evictd.core.model.oom import oom_score_adj
+from evictd.core.model.pod import Pod
+from evictd.core.model.resources import MEMORY as MEMORY_RESOURCE
+from evictd.core.model.resources import Container
+from evictd.core.units.quantity import of_bytes
 from tests.faults.cri_server import Answer
 from tests.trees import PROC, Tree, plant, v2
 
 MEMORY = "cgroup/memory.stat"
 UID_LABEL = "io.kubernetes.pod.uid"
+MACHINE = 16_000_000 << 10
+"""MemTotal of `PROC`, in bytes."""
 CALM, PRESSURE = 5_000_000_000, 16_000_000_000
 """Bytes of the node's anonymous memory; its capacity is 16.4 GB and the threshold 1 Gi."""
 
@@ -35,6 +42,8 @@ class FakePod:
     uid_suffix: str = ""
     obstinate: bool = False
     """Whether it goes on running when it is stopped."""
+    request: int = 0
+    """Bytes of memory; the pod is Burstable with any, and BestEffort without."""
 
     @property
     def key(self) -> str:
@@ -44,6 +53,19 @@ class FakePod:
     @property
     def uid(self) -> str:
         return f"uid-{self.key}"
+
+    @property
+    def cgroup(self) -> str:
+        """Its path below the root of the hierarchy, as the kubelet chooses it."""
+        return f"kubepods/{'burstable' if self.request else 'besteffort'}/pod{self.uid}"
+
+    @property
+    def oom_score_adj(self) -> int:
+        """That of its container, as the kubelet computes it."""
+        amounts = {MEMORY_RESOURCE: of_bytes(self.request)} if self.request else {}
+        container = Container(name="main", requests=amounts)
+        pod = Pod(name=self.name, namespace="ns", uid=self.uid, containers=(container,))
+        return oom_score_adj(pod, container, MACHINE)
 
 
 class FakeNode:
@@ -68,11 +90,13 @@ class FakeNode:
             self.add(pod)
 
     def _root(self) -> Tree:
-        pods = v2(7_000_000_000, limit="16000000000", pids=9, below={"besteffort": v2(7_000_000_000)})
+        pods = v2(
+            7_000_000_000, limit="16000000000", pids=9, below={"besteffort": v2(7_000_000_000), "burstable": v2(0)}
+        )
         return v2(anon=CALM, below={"kubepods": pods, "cgroup.procs": ""})
 
     def cgroup(self, key: str) -> Path:
-        return self.folder / f"cgroup/kubepods/besteffort/poduid-{key}"
+        return self.folder / "cgroup" / self.pods[key].cgroup
 
     def add(self, pod: FakePod) -> None:
         self.pods[pod.key] = pod
@@ -182,7 +206,7 @@ class FakeNode:
         pod = self._find(pb.PodSandboxStatusRequest.FromString(request).pod_sandbox_id, context)
         row = self._sandbox(pod)
         status = pb.PodSandboxStatus(id=row.id, metadata=row.metadata, state=row.state, created_at=1, labels=row.labels)
-        path = f"/kubepods/besteffort/pod{pod.uid}/{row.id}"
+        path = f"/{pod.cgroup}/{row.id}"
         detail = json.dumps({"runtimeSpec": {"linux": {"cgroupsPath": path}}})
         return pb.PodSandboxStatusResponse(status=status, info={"info": detail}).SerializeToString()
 
@@ -192,6 +216,7 @@ class FakeNode:
         status = pb.ContainerStatus(
             id=row.id, metadata=row.metadata, state=row.state, created_at=1, image=row.image, image_ref="app",
             labels=row.labels,
+            resources=pb.ContainerResources(linux=pb.LinuxContainerResources(oom_score_adj=pod.oom_score_adj)),
         )  # fmt: skip
         return pb.ContainerStatusResponse(status=status).SerializeToString()
 

@@ -56,7 +56,6 @@ MOST_DESCRIPTORS, DESCRIPTORS_A_POD = 200, 10
 class Life(FakePod):
     """A pod with a request, and with a time to live."""
 
-    request: int = 0
     priority: int = 0
     grows_to: int = 0
     ends: float = 0.0

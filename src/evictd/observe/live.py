@@ -105,7 +105,12 @@ class LiveNode:
             )
 
             manifests = self._manifests.read()
-            found = node_pods(view, manifests, node_name=self._settings.cluster.node_name)
+            found = node_pods(
+                view,
+                manifests,
+                node_name=self._settings.cluster.node_name,
+                memory_capacity=self._observer.memory_capacity,
+            )
             known = known_sandboxes(view)
             pods, problems = found.active, (*problems, *found.problems, *manifests.problems)
             of_api_server = found.of_api_server and self._settings.cluster.standalone

@@ -1,12 +1,16 @@
 """OOM scores and Memory QoS values against numbers computed by the kubelet's own code."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evictd.core.model.oom import (
+    LEAST_BURSTABLE_OOM_SCORE_ADJ,
     MemoryQoS,
     MemoryReservationPolicy,
     QOSMemory,
     container_memory_qos,
+    greatest_memory_request,
     oom_score_adj,
     pod_memory_qos,
     qos_memory,
@@ -87,6 +91,16 @@ GUARANTEED = Container(name="g", requests=amounts(cpu="1", memory="1Gi"), limits
 )  # fmt: skip
 def test_oom_score_adj(of: Pod, expected: list[int]) -> None:
     assert scores(of) == expected
+
+
+@given(st.integers(1, 64 << 30), st.integers(1 << 20, 64 << 30))
+def test_the_greatest_request_is_at_least_the_true_one_and_close_to_it(request_: int, capacity: int) -> None:
+    """A pod of which only the runtime is known is no worse off than with its true request, and no hog hides behind the rest."""
+    one = container(str(min(request_, capacity)))
+    score = oom_score_adj(pod(one), one, capacity)
+    greatest = greatest_memory_request(score, capacity)
+    assert greatest >= min(request_, capacity)
+    assert score == LEAST_BURSTABLE_OOM_SCORE_ADJ or greatest - request_ <= 2 * capacity // 1000
 
 
 def test_a_pod_level_cpu_request_alone_leaves_the_containers_own() -> None:

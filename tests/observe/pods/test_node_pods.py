@@ -1,5 +1,7 @@
 """Pods from sandboxes and manifests: active and static pods, lifecycles, and invalid identities."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +16,7 @@ from evictd.observe.pods.node_pods import NodePods, described_by, node_pods, qos
 from evictd.observe.runtime.runtime_view import RuntimeView
 
 READY, NOT_READY = SandboxState.READY, SandboxState.NOT_READY
+GI = 1 << 30
 RUNNING, EXITED, CREATED = ContainerState.RUNNING, ContainerState.EXITED, ContainerState.CREATED
 UNKNOWN = ContainerState.UNKNOWN
 
@@ -212,6 +215,40 @@ def test_the_runtimes_oom_score_protects_a_pod_that_only_the_runtime_knows(score
     )
     (pod,) = node_pods(seen, Manifests()).active
     assert (pod.critical, pod.spec_known) == (critical, False)
+
+
+@pytest.mark.parametrize(
+    ("qos", "score", "capacity", "request_"),
+    [
+        ("burstable/", 938, 16 * GI, 63 * 16 * GI // 1000),
+        ("burstable/", 3, 16 * GI, 16 * GI),
+        ("burstable/", 0, 16 * GI, None),
+        ("burstable/", 1000, 16 * GI, None),
+        ("burstable/", 938, None, None),
+        ("besteffort/", 938, 16 * GI, None),
+        ("", -997, 16 * GI, GI),
+    ],
+    ids=[
+        "burstable",
+        "all of the node",
+        "of another creator",
+        "best effort's",
+        "unknown node",
+        "best effort",
+        "guaranteed",
+    ],
+)
+def test_the_memory_request_of_a_pod_that_only_the_runtime_knows_is_deduced(
+    qos: str, score: int, capacity: int | None, request_: int | None
+) -> None:
+    """`make soak`: a pod within its request went before those that exceeded theirs, after a restart without the API server."""
+    row = container(RUNNING)
+    seen = replace(
+        view(sandbox(), row, cgroups={"u-web": f"/kubepods/{qos}podu-web"}), statuses={row.id: status(row, GI, score)}
+    )
+    (pod,) = node_pods(seen, Manifests(), memory_capacity=capacity).active
+    requests = pod.containers[0].requests
+    assert (requests["memory"].value() if requests else None) == request_
 
 
 def test_a_grace_period_that_is_no_number_is_unknown() -> None:

@@ -16,6 +16,7 @@ from evictd.core.units.quantity import NANO
 
 GUARANTEED_OOM_SCORE_ADJ = -997
 BEST_EFFORT_OOM_SCORE_ADJ = 1000
+LEAST_BURSTABLE_OOM_SCORE_ADJ = 1000 + GUARANTEED_OOM_SCORE_ADJ
 SYSTEM_NODE_CRITICAL = "system-node-critical"
 
 
@@ -91,9 +92,20 @@ def oom_score_adj(pod: Pod, container: Container, memory_capacity: int) -> int:
         # A sidecar must not be killed before the containers that it serves.
         smallest = min((_memory(main.requests) for main in pod.containers), default=0)
         score = min(score, _score(smallest + extra, memory_capacity))
-    if score < 1000 + GUARANTEED_OOM_SCORE_ADJ:
-        return 1000 + GUARANTEED_OOM_SCORE_ADJ
+    if score < LEAST_BURSTABLE_OOM_SCORE_ADJ:
+        return LEAST_BURSTABLE_OOM_SCORE_ADJ
     return BEST_EFFORT_OOM_SCORE_ADJ - 1 if score == BEST_EFFORT_OOM_SCORE_ADJ else score
+
+
+def greatest_memory_request(score: int, memory_capacity: int) -> int:
+    """Give the greatest memory request for which the kubelet gives a Burstable container this `oom_score_adj`.
+
+    The inverse of `oom_score_adj`, to a thousandth of the capacity. The least score stands for everything above it.
+    """
+    if score <= LEAST_BURSTABLE_OOM_SCORE_ADJ:
+        return memory_capacity
+    above = -((score - 1001) * memory_capacity // 1000)  # rounded up: the least request with the next lower score
+    return max(above - 1, 0)
 
 
 def container_memory_qos(

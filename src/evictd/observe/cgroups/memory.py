@@ -82,6 +82,10 @@ class NodeMemoryReader:
             meminfo=meminfo, capacity=capacity, usage=usage, working_set=working_set, of_root=not cgroup.strip("/")
         )
 
+    def total(self) -> int | None:
+        """Return the machine's memory (MemTotal) in bytes; `None` where it cannot be read."""
+        return self._meminfo(Problems()).get("MemTotal")
+
     def stats(self, reading: NodeReading, now: int, problems: Problems) -> MemoryStats | None:
         """Compute the stats of `memory.available` by the configured formula; `None` where a part is missing."""
         capacity, working_set = reading.capacity, reading.working_set

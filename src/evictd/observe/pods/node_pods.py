@@ -4,6 +4,10 @@ A pod is a group of sandboxes with one uid (spec 3.6). Its requests, priority an
 `staticPodPath`. Without a manifest, QoS class and limits are deduced from cgroup and containers, and the pod has
 `spec_known=False`.
 
+Of such a pod the memory requests are deduced as well, because a pod whose requests count as none goes before all that keep to
+theirs: those of a Guaranteed pod are its limits, and a Burstable container's follow from the `oom_score_adj` that the kubelet
+gave it, to a thousandth of the node's memory. They are at least the true ones.
+
 Which inputs are trusted: a sandbox's annotation `kubernetes.io/config.source` decides whether its pod is static, before the
 manifest does, because the kubelet overwrites any value of the pod's author. In pods of the API server all other annotations are
 the author's, so a mirror annotation or a config hash there is ignored, and their names match no manifest.
@@ -17,17 +21,22 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from evictd.clients.cri.values import ContainerStatus, CriSandbox, SandboxState
+from evictd.clients.cri.values import ContainerStatus, CriSandbox, LinuxResources, SandboxState
 from evictd.clients.cri.values import CriContainer as RuntimeContainer
 from evictd.codec.manifest import CONFIG_HASH, Manifest
 from evictd.codec.mirrors import KnownSandboxes
 from evictd.codec.pod import CONFIG_SOURCE
 from evictd.core.gc.container_gc import ContainerState, PodLifecycle, PodLifecycles
 from evictd.core.model.observation import Problem
+from evictd.core.model.oom import (
+    BEST_EFFORT_OOM_SCORE_ADJ,
+    LEAST_BURSTABLE_OOM_SCORE_ADJ,
+    greatest_memory_request,
+)
 from evictd.core.model.pod import SYSTEM_CRITICAL_PRIORITY, Pod, PodSource
 from evictd.core.model.qos import QOSClass
 from evictd.core.model.resources import MEMORY, Container
-from evictd.core.units.quantity import of_bytes
+from evictd.core.units.quantity import Quantity, of_bytes
 from evictd.errors import SourceKind
 from evictd.observe.pods.manifests import Manifests
 from evictd.observe.runtime.runtime_view import RuntimeView
@@ -62,16 +71,24 @@ class NodePods:
 
 
 def node_pods(
-    view: RuntimeView, manifests: Manifests, *, node_name: str = "", evicted: Collection[str] = ()
+    view: RuntimeView,
+    manifests: Manifests,
+    *,
+    node_name: str = "",
+    evicted: Collection[str] = (),
+    memory_capacity: int | None = None,
 ) -> NodePods:
-    """Derive the pods from one listing; `evicted` are the uids of pods that evictd has evicted."""
+    """Derive the pods from one listing.
+
+    `evicted` are the uids of pods that evictd has evicted, `memory_capacity` is MemTotal in bytes, `None` where it is not known.
+    """
     groups, problems = _group(view)
     lookup = _Lookup(manifests.found, node_name)
     active, lifecycles = [], dict.fromkeys(evicted, PodLifecycle.REMOVED)
     for group in groups:
         manifest = lookup.find(group.sandbox)
         if group.active(manifest):
-            active.append(_pod(group, manifest, view))
+            active.append(_pod(group, manifest, view, memory_capacity))
         # An evicted pod whose containers still or again run is active, and they are not collected.
         if group.lifecycle(manifest) is PodLifecycle.ACTIVE or group.uid not in lifecycles:
             lifecycles[group.uid] = group.lifecycle(manifest)
@@ -230,12 +247,12 @@ class _Lookup:
         )
 
 
-def _pod(group: _Group, manifest: Manifest | None, view: RuntimeView) -> Pod:
+def _pod(group: _Group, manifest: Manifest | None, view: RuntimeView, memory_capacity: int | None) -> Pod:
     sandbox = group.sandbox
     source = _source(sandbox.annotations, manifest)
     phase = "Running" if group.running else "Pending"
     if manifest is None:
-        return _deduced(group, source, phase, view)
+        return _deduced(group, source, phase, view, memory_capacity)
     return replace(
         manifest.pod, name=sandbox.name, namespace=sandbox.namespace, uid=sandbox.uid, source=source, phase=phase
     )
@@ -247,14 +264,15 @@ def _source(annotations: Mapping[str, str], manifest: Manifest | None) -> PodSou
     return PodSource.API if manifest is None else manifest.pod.source
 
 
-def _deduced(group: _Group, source: PodSource, phase: str, view: RuntimeView) -> Pod:
-    """Build a pod from the runtime's data alone; its requests, priority and volumes stay unknown.
+def _deduced(group: _Group, source: PodSource, phase: str, view: RuntimeView, memory_capacity: int | None) -> Pod:
+    """Build a pod from the runtime's data alone; its requests but for memory, its priority and volumes stay unknown.
 
     Of the priority only this can be deduced: the kubelet gives containers of critical pods an `oom_score_adj` of -997, and
     those of Guaranteed pods too. Since the two cannot be distinguished, both count as critical (issue 11, point 9).
     """
     alive = [container for container in group.containers if container.state is not ContainerState.EXITED]
     statuses = [view.statuses[container.id] for container in alive if container.id in view.statuses]
+    qos = qos_class_of(view.pod_cgroups.get(group.uid, ""))
     critical = any(s.resources is not None and s.resources.oom_score_adj <= _CRITICAL_OOM_SCORE_ADJ for s in statuses)
     return Pod(
         name=group.sandbox.name,
@@ -263,18 +281,33 @@ def _deduced(group: _Group, source: PodSource, phase: str, view: RuntimeView) ->
         priority=SYSTEM_CRITICAL_PRIORITY if critical else 0,
         source=source,
         phase=phase,
-        status_qos_class=qos_class_of(view.pod_cgroups.get(group.uid, "")),
+        status_qos_class=qos,
         termination_grace_period_seconds=_seconds(alive, GRACE_PERIOD_ANNOTATION),
         deletion_grace_period_seconds=_seconds(alive, DELETION_GRACE_PERIOD_ANNOTATION),
-        containers=tuple(_deduced_container(container, view.statuses.get(container.id)) for container in alive),
+        containers=tuple(
+            _deduced_container(container, view.statuses.get(container.id), qos, memory_capacity) for container in alive
+        ),
         labels=group.sandbox.labels,
         spec_known=False,
     )
 
 
-def _deduced_container(container: RuntimeContainer, status: ContainerStatus | None) -> Container:
-    limit = status.resources.memory_limit_bytes if status is not None and status.resources is not None else 0
-    return Container(name=container.name, limits={MEMORY: of_bytes(limit)} if limit > 0 else {})
+def _deduced_container(
+    container: RuntimeContainer, status: ContainerStatus | None, qos: str, memory_capacity: int | None
+) -> Container:
+    linux = (None if status is None else status.resources) or LinuxResources()
+    limits = {MEMORY: of_bytes(linux.memory_limit_bytes)} if linux.memory_limit_bytes > 0 else {}
+    requests: Mapping[str, Quantity] = {}
+    if qos == QOSClass.GUARANTEED.value:
+        requests = limits
+    elif qos == QOSClass.BURSTABLE.value and memory_capacity and _set_by_the_kubelet(linux.oom_score_adj):
+        requests = {MEMORY: of_bytes(greatest_memory_request(linux.oom_score_adj, memory_capacity))}
+    return Container(name=container.name, requests=requests, limits=limits)
+
+
+def _set_by_the_kubelet(score: int) -> bool:
+    """Whether the kubelet gives this score to a Burstable container; another creator leaves it at 0."""
+    return LEAST_BURSTABLE_OOM_SCORE_ADJ <= score < BEST_EFFORT_OOM_SCORE_ADJ
 
 
 def _seconds(containers: Iterable[RuntimeContainer], annotation: str) -> int | None:

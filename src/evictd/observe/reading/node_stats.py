@@ -94,6 +94,11 @@ class NodeStatsReader:
         """The node's name."""
         return self._options.node_name
 
+    @property
+    def memory_capacity(self) -> int | None:
+        """The machine's memory (MemTotal) in bytes; `None` where it cannot be read."""
+        return self._memory.total()
+
     def __enter__(self) -> Self:
         return self
 

@@ -197,7 +197,13 @@ class NodeObserver:
         return young and running <= found and not self._stats.any_containers(found - running)
 
     def _pods(self, view: RuntimeView, manifests: Manifests) -> NodePods:
-        found = node_pods(view, manifests, node_name=self._stats.node_name, evicted=self._evicted)
+        found = node_pods(
+            view,
+            manifests,
+            node_name=self._stats.node_name,
+            evicted=self._evicted,
+            memory_capacity=self._stats.memory_capacity,
+        )
         return replace(found, problems=(*found.problems, *manifests.problems))
 
 

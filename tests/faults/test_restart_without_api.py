@@ -1,0 +1,58 @@
+"""A restart while the API server does not answer: what the runtime knows of a pod decides as its object would."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.faults.cri_server import fake_runtime
+from tests.faults.harness import PATIENCE_SECONDS, Run
+from tests.faults.node_double import FakeNode, FakePod
+from tests.kube import objects
+from tests.kube.api_server import ApiServer
+from tests.kube.waiting import eventually
+
+MI = 1 << 20
+LEAKER = FakePod("leaker", 300 * MI, request=200 * MI)
+
+
+def of_api(pod: FakePod) -> dict[str, Any]:
+    made: dict[str, Any] = objects.pod(pod.name, namespace="ns", uid=pod.uid)
+    requests = {"memory": str(pod.request)} if pod.request else {}
+    made["spec"]["containers"][0]["resources"] = {"requests": requests}
+    return made
+
+
+@pytest.mark.parametrize(
+    ("newcomer", "victim"),
+    [
+        (FakePod("newcomer", 1024 * MI, request=2048 * MI), "leaker"),
+        (FakePod("newcomer", 3072 * MI, request=2048 * MI), "newcomer"),
+        (FakePod("newcomer", 1024 * MI), "newcomer"),
+    ],
+    ids=["within its request", "beyond its request", "without a request"],
+)
+def test_a_pod_that_began_meanwhile_goes_by_its_request(tmp_path: Path, newcomer: FakePod, victim: str) -> None:
+    """`make soak` found it: its request counted as none, so it went before a pod that exceeded its own."""
+    node = FakeNode(tmp_path)
+    for name in tuple(node.pods):
+        node.end(name)
+    node.add(LEAKER)
+    with ApiServer(tmp_path) as api, fake_runtime(tmp_path / "s", node.answers()) as endpoint:
+        api.store.create("nodes", objects.node("n1", kubelet=False))
+        api.store.create("pods", of_api(LEAKER))
+        with Run(node, endpoint, api) as run:
+            known = run.state / "pods.json"
+
+            def after_a_cycle(condition: bool) -> bool:
+                run.cycle()
+                return condition
+
+            eventually(lambda: after_a_cycle(known.exists() and b"leaker" in known.read_bytes()), PATIENCE_SECONDS)
+            run.crash()
+            api.down()
+            node.add(newcomer)
+            node.press()
+            run.start()
+            eventually(lambda: after_a_cycle(bool(node.stopped)), PATIENCE_SECONDS)
+    assert node.stopped == [victim]
