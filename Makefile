@@ -7,14 +7,14 @@ SUITE  ?= core
 ARGS   ?=
 JOBS   ?= auto
 SLOW_JOBS ?= 4
-NODE_JOBS ?= 2
+NODE_JOBS ?= 3
 CLUSTER_JOBS ?= 2
 
 # A test is in exactly one of these, test-cluster and test-vm, by its marks (pyproject.toml).
 ANYWHERE     := not (root or containerd or cluster or vm or slow)
 SLOW         := slow and not (root or containerd or cluster or vm)
 SLOW_FILES    = $(shell grep -rl --include='test_*.py' 'mark\.slow' tests)
-NEEDS_NODE   := (root or containerd) and not (cluster or vm)
+NEEDS_NODE   := (root or containerd) and not (cluster or vm or side_by_side)
 
 # Each of the many processes of the tests would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
@@ -61,7 +61,7 @@ test-node: setup
 test-cluster: setup
 	$(BIN)/pytest -n $(CLUSTER_JOBS) --dist loadfile --no-loadscope-reorder -m 'cluster and not side_by_side' $(ARGS)
 
-# Not part of test-all: some 15 minutes, and where two daemons look at the node at moments of their own, a scenario may be missed.
+# Not part of test-all: some 15 minutes, and what two daemons or a daemon and a pod do at the same time can miss its moment.
 side-by-side: setup
 	$(BIN)/pytest -m side_by_side $(ARGS)
 

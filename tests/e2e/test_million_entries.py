@@ -17,7 +17,8 @@ from evictd.demo.pods import VolumeRecipe
 from tests.conftest import NodeFactory
 from tests.e2e.story import Story, takes_memory
 
-pytestmark = [pytest.mark.root, pytest.mark.containerd]
+# It can miss its moments: on a busy machine a walk or a removal may end before a hog has taken its memory.
+pytestmark = [pytest.mark.root, pytest.mark.containerd, pytest.mark.side_by_side]
 
 ENTRIES, NAMES = 1_000_000, 10
 DISK = DiskRecipe(size_bytes=96 << 20, inodes=ENTRIES + 20_000)
@@ -26,6 +27,8 @@ DATA = (VolumeRecipe(name="data"),)
 NODE_MEMORY = 160 << 20
 HOG = f"while [ ! -e /data/go ]; do sleep 0.1; done; {takes_memory(64, pause=0)}"
 """Crosses `memory.available<120Mi` after the tenth of its sixteen steps, and rests below the limit of the node."""
+REST = 1000
+"""Inodes that the victims' containers still have, and evictd's own files; less than one in a thousand entries."""
 MOST_GROWTH_KIB = 24 << 10
 """What evictd may grow by. The walk remembers a bit for each of the 100,000 inodes, less than 1 MiB, and the removal at most
 4,096 names; the rest is for threads and garbage. A list of a million names would take 60 MiB, one of entries 200 MiB."""
@@ -66,7 +69,7 @@ def test_a_volume_of_a_million_entries_holds_up_no_eviction(make_node: NodeFacto
         assert story.evicted() == ["hog-0", "hostile", "hog-1", "hog-2"]
         assert story.running() == {"innocent"}
         assert [path for each in story.pods.values() for path in each.volumes.values() if path.exists()] == []
-        assert story.free_inodes() >= free
+        assert story.free_inodes() > free - REST
         grown = story.resident_kib(peak=True) - before
         print(f"\nmemory of evictd: {before} KiB, {grown} KiB more at its peak")
         assert grown < MOST_GROWTH_KIB
