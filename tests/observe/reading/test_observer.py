@@ -30,6 +30,7 @@ class Source:
     """Statistics, runtime and manifests in one."""
 
     node_name = "n"
+    memory_capacity = 16 * GI
 
     def __init__(self) -> None:
         self.asked: list[bool] = []
