@@ -1,9 +1,15 @@
 #!/bin/sh
 # Runs inside the machine, started by job.service: the checks of tests/vm/guest, their results into out/.
+# An argument EVICTD_NAME=VALUE sets a variable; the others are pytest's.
 export PYTHONPATH=/srv/job/site:/srv/job/src EVICTD_VM=1 PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 COLUMNS=120 HOME=/root LANG=C.UTF-8
 cut -d' ' -f1 /proc/uptime >out/boot-seconds
 set --
-while IFS= read -r argument; do set -- "$@" "$argument"; done <arguments
+while IFS= read -r argument; do
+    case $argument in
+    EVICTD_*=*) export "${argument?}" ;;
+    *) set -- "$@" "$argument" ;;
+    esac
+done <arguments
 python3 -m pytest -p no:cacheprovider --junitxml=out/junit.xml -v --no-header --color=no --confcutdir=tests/vm/guest "$@" tests/vm/guest
 journalctl --no-pager --boot >out/journal.txt
 sync

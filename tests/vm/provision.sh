@@ -11,7 +11,7 @@ export DEBIAN_FRONTEND=noninteractive LC_ALL=C
 
 # Debian 12 has systemd 252; Type=notify-reload came with 253, so systemd is taken from the backports.
 from_backports=""
-for package in systemd systemd-sysv systemd-dev udev libsystemd-shared libsystemd0 libudev1; do
+for package in systemd systemd-oomd systemd-sysv systemd-dev udev libsystemd-shared libsystemd0 libudev1; do
     from_backports="$from_backports $package/$suite-backports"
 done
 from_suite="busybox-static containerd dbus e2fsprogs initramfs-tools iproute2 kmod linux-image-cloud-amd64 procps python3 runc"
@@ -31,6 +31,8 @@ chroot "$root" systemctl enable job.service containerd.service
 # A getty would take the console from the job; the timers would wake up in the middle of it.
 chroot "$root" systemctl mask serial-getty@ttyS0.service getty@tty1.service apt-daily.timer apt-daily-upgrade.timer \
     dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service fstrim.timer systemd-tmpfiles-clean.timer
+# Its package has the root slice start it; only bench_oom.py wants it, and unmasks it.
+chroot "$root" systemctl mask systemd-oomd.service systemd-oomd.socket
 chroot "$root" apt-get clean
 umount "$root/proc"
 rm -rf "$root/usr/sbin/policy-rc.d" "$root"/var/lib/apt/lists/* "$root"/var/log/*.log "$root"/var/log/apt

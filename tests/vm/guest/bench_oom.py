@@ -1,36 +1,37 @@
-"""Counts OOM kills on this machine of 1 GiB beside evictd and beside earlyoom; `make bench SUITE=oom_vm` runs it, no test does.
+"""Counts OOM kills on this machine of 1 GiB beside evictd, earlyoom and systemd-oomd; `make bench SUITE=oom_vm` runs it, no test.
 
 A process in a pod's cgroup fills memory until it is killed: anonymous memory, the same beside a pod that keeps the page cache
 busy, or a volume in memory. A trial is lost if the kernel's count of OOM kills has risen. The threshold is one that can fire
-here: 300Mi of the lower of both formulas, and the same for earlyoom's MemAvailable.
+here: 300Mi of the lower of both formulas, and the same for earlyoom's MemAvailable. systemd-oomd has no threshold on available
+memory: it kills where the pods have stalled for a twentieth of the last ten seconds for a second, its shortest time.
 """
 
-import json
-import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pytest
 
-from evictd.demo.pods import IGNORE_TERM, ContainerRecipe, PodRecipe, RunningPod, VolumeRecipe
-from evictd.errors import EvictdError
-from tests.vm.guest import service
+from evictd.demo.pods import ContainerRecipe, PodRecipe, RunningPod, VolumeRecipe
+from tests.vm.guest import service, trials
 from tests.vm.guest.figures import FILE
-from tests.vm.guest.node import Node, pod_cgroup
+from tests.vm.guest.node import PODS_CGROUP, Node
 from tests.vm.guest.test_scenarios import oom_kills
+from tests.vm.guest.trials import EARLYOOM, RATE, THRESHOLD, evictd, remove, run_hog
 from tests.vm.guest.waiting import wait_for
 
 pytestmark = [pytest.mark.vm, pytest.mark.timeout(900)]
 
 TRIALS = 5
-THRESHOLD = 300
-RATE = 100
-"""MiB per second."""
-EARLYOOM = Path("/srv/job/earlyoom")
+OOMD_TRIALS = 2
+"""Each takes minutes: the machine thrashes until something is killed."""
+NAME = "oom.jsonl"
+PATIENCE = 150
+"""Seconds."""
 READER = "while :; do dd if=/dev/zero of=/data/file bs=1M count=150; cat /data/file >/dev/null; done"
 FILLER = f"""
 import mmap, os, signal, sys, time
@@ -49,13 +50,6 @@ while True:
 """
 
 
-def record(**values: object) -> None:
-    with FILE.with_name("oom.jsonl").open("a", encoding="utf-8") as out:
-        out.write(json.dumps(values) + "\n")
-        out.flush()
-        os.fsync(out.fileno())  # what was measured counts also where the time runs out
-
-
 @contextmanager
 def earlyoom() -> Iterator[None]:
     """Earlyoom with the same threshold; only the filler, whose score is the greatest, is worth a kill."""
@@ -69,75 +63,98 @@ def earlyoom() -> Iterator[None]:
 
 
 @contextmanager
-def evictd() -> Iterator[None]:
-    service.start()
-    service.wait_until_watching()
+def oomd() -> Iterator[None]:
+    """systemd-oomd for the slice of all pods, as quick as it can be set. It starts masked; nothing else here has it."""
+    units = ("systemd-oomd.socket", "systemd-oomd.service")
+    drop_in = Path("/etc/systemd/oomd.conf.d/zz-bench.conf")
+    drop_in.parent.mkdir(exist_ok=True)
+    drop_in.write_text("[OOM]\nDefaultMemoryPressureDurationSec=1s\n")
+    service.systemctl("unmask", *units)
+    kill = ("ManagedOOMMemoryPressure=kill", "ManagedOOMMemoryPressureLimit=5%")
+    service.systemctl("set-property", "--runtime", PODS_CGROUP.name, *kill)
+    service.systemctl("start", *units)
     try:
+        wait_for(lambda: PODS_CGROUP.name in monitored(), 60, "systemd-oomd to watch the pods")
         yield
     finally:
-        service.stop()
+        service.systemctl("set-property", "--runtime", PODS_CGROUP.name, "ManagedOOMMemoryPressure=auto")
+        service.systemctl("stop", *units)
 
 
-def trial(node: Node, number: int, kind: str) -> tuple[float, bool]:
-    """Fill until the filler is dead; gives the seconds that it lived, and whether the OOM killer was there."""
+def monitored() -> str:
+    """What systemd-oomd says of itself."""
+    return subprocess.run(["oomctl", "--no-pager"], check=True, capture_output=True, text=True).stdout
+
+
+MODES: dict[str, Callable[[], AbstractContextManager[None]]] = {
+    "evictd": evictd,
+    "earlyoom": earlyoom,
+    "systemd-oomd": oomd,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """How one filler ended."""
+
+    seconds: float
+    """How long it lived."""
+    lost: bool
+    """Whether the OOM killer was there."""
+    ended: bool
+    """False where nothing ended it within `PATIENCE` seconds: no victory, though the OOM killer did not come either."""
+
+
+def trial(node: Node, number: int, kind: str) -> Trial:
+    """Fill until the filler is dead."""
     in_memory = (VolumeRecipe(name="shm", medium="Memory"),) if kind == "tmpfs" else ()
-    recipe = PodRecipe(name=f"hog-{number}", containers=(ContainerRecipe(script=IGNORE_TERM),), volumes=in_memory)
-    pod = node.run_pod(recipe)
+    pod, scope = run_hog(node, number, *in_memory)
     if in_memory:
         subprocess.run(["mount", "-o", "remount,size=900m", pod.volumes["shm"]], check=True)
-    scope = pod_cgroup(pod) / f"cri-containerd-{pod.container_id}.scope"
     before, began = oom_kills(), time.monotonic()
     argv = [sys.executable, "-c", FILLER, str(scope), *map(str, pod.volumes.values())]
     filler = subprocess.Popen(argv, stderr=subprocess.DEVNULL)
+    ended = True
     try:
-        filler.wait(150)
+        filler.wait(PATIENCE)
     except subprocess.TimeoutExpired:
+        ended = False
         filler.kill()
         filler.wait(60)
     lived = time.monotonic() - began
     time.sleep(1)
     lost = oom_kills() > before
     remove(node, pod)
-    return lived, lost
+    return Trial(seconds=lived, lost=lost, ended=ended)
 
 
-def remove(node: Node, pod: RunningPod) -> None:
-    def removed() -> bool:
-        try:
-            node.client.stop_sandbox(pod.sandbox_id)
-            node.client.remove_sandbox(pod.sandbox_id)
-        except EvictdError:
-            return False  # its shim is ending
-        return True
-
-    wait_for(removed, 120, f"{pod.name} to be removed")
-    for volume in pod.volumes.values():
-        subprocess.run(["umount", "--lazy", volume], check=False)
+def run_reader(node: Node, number: int) -> RunningPod:
+    container = ContainerRecipe(script=READER, limits={"cpu": "1", "memory": "250Mi"})
+    return node.run_pod(
+        PodRecipe(name=f"reader-{number}", containers=(container,), volumes=(VolumeRecipe(name="data"),))
+    )
 
 
-@pytest.mark.parametrize("mode", ["evictd", "earlyoom"])
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", ["anonymous", "page cache beside it", "tmpfs"])
 def test_trials(node: Node, installed: None, mode: str, kind: str) -> None:
-    """Earlyoom has no volumes to empty: it would kill one process after another, so it takes no part in that."""
-    FILE.with_name("oom.jsonl").touch()
-    if mode == "earlyoom" and (kind == "tmpfs" or not EARLYOOM.exists()):
+    """Only evictd empties volumes: the others would kill one process after another, so they take no part in that."""
+    FILE.with_name(NAME).touch()
+    if (mode != "evictd" and kind == "tmpfs") or (mode == "earlyoom" and not EARLYOOM.exists()):
         return
     Path("/proc/self/oom_score_adj").write_text("-1000")
     service.configure(
         {"evictionHard": {"memory.available": f"{THRESHOLD}Mi"}, "evictionPressureTransitionPeriod": "1s"},
         {"memory": {"formula": "Lowest"}, "allowApiPodsStandalone": True},
     )
-    if kind == "page cache beside it":
-        limits = {"cpu": "1", "memory": "250Mi"}
-        node.run_pod(
-            PodRecipe(
-                name="reader",
-                containers=(ContainerRecipe(script=READER, limits=limits),),
-                volumes=(VolumeRecipe(name="data"),),
-            )
-        )
-    with evictd() if mode == "evictd" else earlyoom():
-        for number in range(int(os.environ.get("EVICTD_VM_TRIALS", str(TRIALS)))):
-            lived, lost = trial(node, number, kind)
-            record(mode=mode, kind=kind, seconds=lived, lost=lost)
-            wait_for(lambda: mode == "earlyoom" or service.conditions().get("MemoryPressure") == "False", 120, "calm")
+    reader: RunningPod | None = None
+    with MODES[mode]():
+        wanted = trials.count(TRIALS)
+        for number in range(min(wanted, OOMD_TRIALS) if mode == "systemd-oomd" else wanted):
+            if kind == "page cache beside it" and (
+                reader is None or not node.running(reader)
+            ):  # systemd-oomd may take it
+                reader = run_reader(node, number)
+            trials.record(NAME, mode=mode, kind=kind, **asdict(trial(node, number, kind)))
+            if mode == "evictd":
+                trials.wait_until_calm()
