@@ -2,6 +2,9 @@
 
     python -m bench.filler RATE_MIB STOP_MIB cgroup DIRECTORY NODE LIMIT THRESHOLD [BALLAST_MIB]    of a memory cgroup v1
     python -m bench.filler RATE_MIB STOP_MIB machine THRESHOLD                    below THRESHOLD bytes of MemAvailable
+    python -m bench.filler RATE_MIB STOP_MIB pod THRESHOLD CONTAINER [POD]        the same, from a pod's cgroups (v2)
+
+With POD it also sets that cgroup's `memory.high`, at the crossing, to what is used: beyond that it is throttled.
 
 It moves itself into the cgroup first and takes the ballast at once. It prints `crossed NANOSECONDS MIB_PER_SECOND` (boot clock)
 once when less than THRESHOLD bytes are left of LIMIT in the cgroup NODE, and holds its memory until its standard input is closed.
@@ -12,7 +15,8 @@ import mmap
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 STEP = 1 << 20
@@ -44,7 +48,20 @@ def taken(mib: int) -> list[mmap.mmap]:
     return [mmap.mmap(-1, STEP, flags=flags) for _ in range(mib)]
 
 
-def fill(rate_mib: int, stop_mib: int, left: Callable[[], int], threshold: int) -> None:
+def set_high(cgroups: Iterable[str]) -> None:
+    """Set `memory.high` to what is used, so that every page more is beyond it (cgroup v2)."""
+    for cgroup in map(Path, cgroups):
+        (cgroup / "memory.high").write_text((cgroup / "memory.current").read_text())
+
+
+def fill(
+    rate_mib: int,
+    stop_mib: int,
+    left: Callable[[], int],
+    threshold: int,
+    *,
+    at_crossing: Callable[[], object] = lambda: None,
+) -> None:
     """Fill until `stop_mib` beyond the crossing, so that a slow reaction does not end in an OOM kill."""
     held: list[mmap.mmap] = []
     crossed_at, begun = 0, time.monotonic_ns()
@@ -54,6 +71,7 @@ def fill(rate_mib: int, stop_mib: int, left: Callable[[], int], threshold: int) 
             crossed_at = len(held)
             rate = crossed_at * 10**9 // (time.monotonic_ns() - begun)
             print(f"crossed {time.clock_gettime_ns(time.CLOCK_BOOTTIME)} {rate}", flush=True)
+            at_crossing()
         ahead = len(held) * 10**9 // rate_mib - (time.monotonic_ns() - begun)
         if ahead > 0:
             time.sleep(ahead / 1e9)
@@ -66,6 +84,13 @@ def main(arguments: list[str]) -> None:
     if where == "machine":
         Path("/proc/self/oom_score_adj").write_text("1000")
         fill(int(rate), int(stop), left_on_machine, int(rest[0]))
+        return
+    if where == "pod":
+        threshold, container, *pod = rest
+        Path(container, "cgroup.procs").write_text("0")
+        Path("/proc/self/oom_score_adj").write_text("1000")  # as the other processes of the container have it
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        fill(int(rate), int(stop), left_on_machine, int(threshold), at_crossing=partial(set_high, pod))
         return
     directory = Path(rest[0])
     (directory / "cgroup.procs").write_text("0")

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.suite_reaction import Lines
+from bench.lines import Lines
 from evictd.demo.pods import RunningPod, manifest
 from tests.kube.api_server import ApiServer
 from tests.kube.kubelet import Kubelet

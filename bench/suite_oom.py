@@ -25,8 +25,9 @@ from pathlib import Path
 from statistics import median
 
 from bench.harness import Result, summarize
+from bench.lines import Lines
 from bench.report import bars, loads, write_section
-from bench.suite_reaction import Fields, Lines, daemon, find_earlyoom, is_running
+from bench.suite_reaction import Fields, daemon, find_earlyoom, is_running
 from evictd.demo.binaries import default_cache, find_binaries
 from evictd.demo.cgroups import group, pids_of
 from evictd.demo.node import DisposableNode, NodeRecipe

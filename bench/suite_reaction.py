@@ -15,16 +15,15 @@ import os
 import random
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from queue import Empty, Queue
 from statistics import median
 
 from bench.filler import left_on_machine
 from bench.harness import Result, summarize
+from bench.lines import Lines
 from bench.report import bars, loads, write_section
 from evictd.demo.binaries import default_cache, find_binaries
 from evictd.demo.cgroups import group
@@ -90,15 +89,23 @@ def run() -> list[Result]:
 
 def _section(samples: dict[str, list[float]]) -> str:
     what = f"{RATE_MIB} MiB/s past {THRESHOLD >> 20}Mi on a node of {NODE >> 20} MiB (cgroup v1), crossing to the call that stops"
-    rows = [
-        f"| {name} | {len(each)} | {median(each):.0f} ms | {sorted(each)[-(len(each) // 100) - 1]:.0f} ms | {max(each):.0f} ms |"
-        for name, each in samples.items()
-    ]
     lines = [
         "## Reaction",
         "",
         f"`make bench SUITE=reaction`: {what}; starved: {BUSY} busy processes and memory under reclaim. {loads()}",
         "",
+        *reaction_table(samples),
+    ]
+    return "\n".join(lines)
+
+
+def reaction_table(samples: Mapping[str, list[float]]) -> list[str]:
+    """Show samples in milliseconds as a table and the medians as bars, in lines of Markdown."""
+    rows = [
+        f"| {name} | {len(each)} | {median(each):.0f} ms | {sorted(each)[-(len(each) // 100) - 1]:.0f} ms | {max(each):.0f} ms |"
+        for name, each in samples.items()
+    ]
+    return [
         "| Mode | Runs | Median | 99th percentile | Longest |",
         "|---|---|---|---|---|",
         *rows,
@@ -107,35 +114,6 @@ def _section(samples: dict[str, list[float]]) -> str:
         "",
         *bars({name: median(each) for name, each in samples.items()}, "ms"),
     ]
-    return "\n".join(lines)
-
-
-class Lines:
-    """The lines that a process writes, with a time limit on each."""
-
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
-        self._queue: Queue[tuple[int, str]] = Queue()
-        self._stream = process.stdout
-        threading.Thread(target=self._read, daemon=True).start()
-
-    def _read(self) -> None:
-        for line in self._stream or ():
-            self._queue.put((time.clock_gettime_ns(time.CLOCK_BOOTTIME), line))
-
-    def next(self, word: str, seconds: float = 60) -> tuple[int, str]:
-        """Give the next line with this word, and when it was read."""
-        while True:
-            try:
-                at, line = self._queue.get(timeout=seconds)
-            except Empty:
-                raise AssertionError(f"no line with {word!r} in {seconds} s") from None
-            if word in line:
-                return at, line
-
-    def forget(self) -> None:
-        """Drop the lines read so far."""
-        while not self._queue.empty():
-            self._queue.get_nowait()
 
 
 @contextmanager

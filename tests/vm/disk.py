@@ -1,7 +1,7 @@
 """Transfers files to the machine and results from it on a second disk, without mounts or root (`mke2fs -d`, `debugfs`).
 
-In: this checkout's `src`, `tests` and `deploy`, the job, the Debian packages, and the installed packages that evictd and pytest
-need. The guest has the same Python as the host (checked), so the host's wheels run there.
+In: this checkout's `src`, `tests`, `bench` and `deploy`, the job, the Debian packages, and the installed packages that evictd and
+pytest need. The guest has the same Python as the host (checked), so the host's wheels run there.
 """
 
 import compileall
@@ -28,14 +28,14 @@ def pack(disk: Path, stage: Path, job_arguments: Sequence[str], more: Iterable[P
     if sys.version_info[:2] != GUEST_PYTHON:
         raise SystemExit(f"the test machine runs Python {GUEST_PYTHON}, and so must the host's venv")
     (stage / "out").mkdir(parents=True)
-    for name in ("src", "tests", "deploy"):
+    for name in ("src", "tests", "bench", "deploy"):
         shutil.copytree(REPOSITORY / name, stage / name, ignore=_NOT_WANTED)
     shutil.copy2(REPOSITORY / "pyproject.toml", stage)
     shutil.copy2(REPOSITORY / "tests" / "vm" / "job.sh", stage)
     for path in more:
         shutil.copy2(path, stage)
     earlyoom = REPOSITORY / "build/earlyoom/root/usr/bin/earlyoom"
-    if earlyoom.exists():  # for `bench_oom.py`
+    if earlyoom.exists():  # for `bench_oom.py` and `bench_reaction.py`
         shutil.copy2(earlyoom, stage)
     (stage / "arguments").write_text("".join(f"{argument}\n" for argument in job_arguments))
     for name in closure(["evictd", *TEST_TOOLS]):

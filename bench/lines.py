@@ -1,0 +1,34 @@
+"""Reads the lines that a process writes, with the time of each."""
+
+import subprocess
+import threading
+import time
+from queue import Empty, Queue
+
+
+class Lines:
+    """The lines that a process writes, with a time limit on each."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._queue: Queue[tuple[int, str]] = Queue()
+        self._stream = process.stdout
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        for line in self._stream or ():
+            self._queue.put((time.clock_gettime_ns(time.CLOCK_BOOTTIME), line))
+
+    def next(self, word: str, seconds: float = 60) -> tuple[int, str]:
+        """Give the next line with this word, and when it was read."""
+        while True:
+            try:
+                at, line = self._queue.get(timeout=seconds)
+            except Empty:
+                raise AssertionError(f"no line with {word!r} in {seconds} s") from None
+            if word in line:
+                return at, line
+
+    def forget(self) -> None:
+        """Drop the lines read so far."""
+        while not self._queue.empty():
+            self._queue.get_nowait()
