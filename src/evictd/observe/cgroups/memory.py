@@ -64,11 +64,13 @@ class NodeMemoryReader:
         self._files = files
         self._formula = formula
         self._zoneinfo: str | None = None
+        self._total: int | None = None
 
     def node(self, cgroup: str, problems: Problems) -> NodeReading:
         """Read the node's memory. `cgroup` is the root, or a cgroup whose memory limit is then the capacity (tests, `demo`)."""
         meminfo = self._meminfo(problems)
         capacity = meminfo.get("MemTotal")
+        self._total = capacity or self._total
         usage = working_set = None
         try:
             usage, working_set = self._cgroups.working_set(cgroup)
@@ -83,8 +85,10 @@ class NodeMemoryReader:
         )
 
     def total(self) -> int | None:
-        """Return the machine's memory (MemTotal) in bytes; `None` where it cannot be read."""
-        return self._meminfo(Problems()).get("MemTotal")
+        """Return the machine's memory (MemTotal) in bytes, as last read; `None` where it cannot be read."""
+        if self._total is None:
+            self._total = self._meminfo(Problems()).get("MemTotal")
+        return self._total
 
     def stats(self, reading: NodeReading, now: int, problems: Problems) -> MemoryStats | None:
         """Compute the stats of `memory.available` by the configured formula; `None` where a part is missing."""
