@@ -40,7 +40,7 @@ class PodEvents:
     lines: Lines
 
     def count(self) -> int:
-        """Ask how many changes have been made; raises `AssertionError` if nobody watches the pods."""
+        """Ask how many changes have been made; raises `AssertionError` if no client watches the pods."""
         assert self.process.stdin is not None
         print(file=self.process.stdin, flush=True)
         _, changes, watches = self.lines.next("changed")[1].split()

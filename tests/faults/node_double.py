@@ -20,6 +20,8 @@ from evictd.core.model.resources import MEMORY as MEMORY_RESOURCE
 from evictd.core.model.resources import Container
 from evictd.core.units.quantity import of_bytes
 from tests.faults.cri_server import Answer
+from tests.kube import objects
+from tests.kube.store import Json
 from tests.trees import PROC, Tree, plant, v2
 
 MEMORY = "cgroup/memory.stat"
@@ -53,6 +55,13 @@ class FakePod:
     @property
     def uid(self) -> str:
         return f"uid-{self.key}"
+
+    def api_object(self) -> Json:
+        """Give its object, as the API server has it."""
+        made = objects.pod(self.name, namespace="ns", uid=self.uid)
+        requests = {"memory": str(self.request)} if self.request else {}
+        made["spec"]["containers"][0]["resources"] = {"requests": requests}
+        return made
 
     @property
     def cgroup(self) -> str:

@@ -133,8 +133,7 @@ class ChurningNode(FakeNode):
         self.lives[life.key] = life
         self.add(life)
         if self.api is not None:
-            made = objects.pod(life.name, namespace="ns", uid=life.uid)
-            made["spec"]["containers"][0]["resources"] = {"requests": {"memory": str(life.request)}}
+            made = life.api_object()
             made["spec"]["priority"] = life.priority
             self.api.store.create("pods", made)
 

@@ -1,7 +1,6 @@
 """A restart while the API server does not answer: what the runtime knows of a pod decides as its object would."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,13 +13,6 @@ from tests.kube.waiting import eventually
 
 MI = 1 << 20
 LEAKER = FakePod("leaker", 300 * MI, request=200 * MI)
-
-
-def of_api(pod: FakePod) -> dict[str, Any]:
-    made: dict[str, Any] = objects.pod(pod.name, namespace="ns", uid=pod.uid)
-    requests = {"memory": str(pod.request)} if pod.request else {}
-    made["spec"]["containers"][0]["resources"] = {"requests": requests}
-    return made
 
 
 @pytest.mark.parametrize(
@@ -40,19 +32,23 @@ def test_a_pod_that_began_meanwhile_goes_by_its_request(tmp_path: Path, newcomer
     node.add(LEAKER)
     with ApiServer(tmp_path) as api, fake_runtime(tmp_path / "s", node.answers()) as endpoint:
         api.store.create("nodes", objects.node("n1", kubelet=False))
-        api.store.create("pods", of_api(LEAKER))
+        api.store.create("pods", LEAKER.api_object())
         with Run(node, endpoint, api) as run:
             known = run.state / "pods.json"
 
-            def after_a_cycle(condition: bool) -> bool:
+            def knows_the_leaker() -> bool:
                 run.cycle()
-                return condition
+                return known.exists() and b"leaker" in known.read_bytes()
 
-            eventually(lambda: after_a_cycle(known.exists() and b"leaker" in known.read_bytes()), PATIENCE_SECONDS)
+            def stops_a_pod() -> bool:
+                run.cycle()
+                return bool(node.stopped)
+
+            eventually(knows_the_leaker, PATIENCE_SECONDS)
             run.crash()
             api.down()
             node.add(newcomer)
             node.press()
             run.start()
-            eventually(lambda: after_a_cycle(bool(node.stopped)), PATIENCE_SECONDS)
+            eventually(stops_a_pod, PATIENCE_SECONDS)
     assert node.stopped == [victim]
