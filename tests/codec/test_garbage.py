@@ -32,7 +32,7 @@ from evictd.core.units.percentage import parse_percentage
 from evictd.core.units.quantity import parse_quantity
 from evictd.errors import EvictdError, InputError
 from tests.commands.test_replay import journal_of
-from tests.kube.objects import pod
+from tests.kube.objects import pod, pod_list
 
 JUNK = st.recursive(
     st.none()
@@ -75,7 +75,7 @@ TEXT: list[Callable[[str], object]] = [parse_quantity, parse_duration, parse_per
 DOCUMENTS: dict[str, Callable[[Any], object]] = {
     "pod": lambda document: json.dumps(encode_pod(decode_pod(document))),
     "pod text": lambda document: json.dumps(encode_pod(decode_pod(as_json(document)))),
-    "page": lambda document: decode_page(as_json({"items": [document, document]})),
+    "page": lambda document: decode_page(pod_list(document, document)),
     "event": lambda document: decode_event(as_json({"type": "ADDED", "object": document})),
     "manifest": decode_manifest,
     "summary": lambda document: encode_summary(*decode_summary(document)),

@@ -1,6 +1,5 @@
 """Mirrors of static pods and forged ones: an object takes part under a uid that no other object has."""
 
-import json
 from itertools import product
 
 from hypothesis import given
@@ -9,7 +8,7 @@ from hypothesis import strategies as st
 from evictd.codec.mirrors import NO_SANDBOXES, KnownSandboxes, bound_pod
 from evictd.codec.slim_pods import SlimPod, decode_page
 from evictd.core.model.pod import PodSource
-from tests.kube.objects import pod
+from tests.kube.objects import pod, pod_list
 
 NODE = {"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "node", "controller": True}
 RUNS = KnownSandboxes(uids={"hash", "web", "forged"}, static={"hash": "kube-system/etcd-n1"})
@@ -19,7 +18,7 @@ def claimed(name: str, mirror_of: str, *, uid: str = "own", namespace: str = "ku
     """An object that has every mark of a mirror."""
     made = pod(name, uid=uid, namespace=namespace, annotations={"kubernetes.io/config.mirror": mirror_of})
     made["metadata"]["ownerReferences"] = [NODE]
-    (entry,) = decode_page(json.dumps({"items": [made]}).encode()).pods
+    (entry,) = decode_page(pod_list(made)).pods
     return entry
 
 

@@ -11,12 +11,12 @@ from evictd.codec.slim_pods import PodEvent, PodPage, WatchType, decode_event, d
 from evictd.core.model.pod import PodSource
 from evictd.core.units.quantity import parse_quantity
 from evictd.errors import InputError
-from tests.kube.objects import padded, pod, sample
+from tests.kube.objects import padded, pod, pod_list, sample
 
 
 def test_the_recorded_list() -> None:
     """Names, phases and requests as the API server sent them."""
-    page = decode_page(json.dumps(sample("pods")).encode())
+    page = decode_page(pod_list(*sample("pods")["items"]))
     assert len(page.pods) == 13
     assert page.unreadable == ()
     first = page.pods[0]
@@ -71,13 +71,13 @@ def test_managed_fields_cost_no_objects() -> None:
     """A padded pod is read to the same value."""
     plain = pod("a", uid="u")
     fat = padded(pod("a", uid="u"), 8192)
-    read = [decode_page(json.dumps({"items": [item]}).encode()).pods[0] for item in (plain, fat)]
+    read = [decode_page(pod_list(item)).pods[0] for item in (plain, fat)]
     assert read[0] == read[1]
 
 
 def test_pages_bookmarks_and_errors() -> None:
     """The tokens and versions that a reflector needs."""
-    page = decode_page(b'{"metadata": {"resourceVersion": "7", "continue": "next"}, "items": null}')
+    page = decode_page(b'{"kind": "PodList", "metadata": {"resourceVersion": "7", "continue": "next"}, "items": null}')
     assert (page.resource_version, page.continue_token, page.pods) == ("7", "next", ())
     mark = decode_event(b'{"type": "BOOKMARK", "object": {"kind": "Pod", "metadata": {"resourceVersion": "9"}}}')
     assert (mark.type, mark.resource_version, mark.pod) == (WatchType.BOOKMARK, "9", None)
@@ -111,7 +111,7 @@ def test_a_pod_with_unreadable_parts_is_there_without_them(
     for key in where[:-1]:
         at = at[key]  # type: ignore[index]
     at[where[-1]] = value  # type: ignore[index]
-    page = decode_page(json.dumps({"items": [pod("a"), broken, pod("b")]}).encode())
+    page = decode_page(pod_list(pod("a"), broken, pod("b")))
     assert [entry.pod.name for entry in page.pods] == ["a", "broken", "b"]
     assert [entry.unread for entry in page.pods] == [(), (unread,), ()]
     assert page.unreadable == ()
@@ -125,7 +125,7 @@ def test_a_size_limit_of_any_size_is_one(limit: str | int) -> None:
     """As apimachinery reads it: `1e5000` left the whole pod out."""
     made = pod("web")
     made["spec"]["volumes"] = [{"name": "v", "emptyDir": {"sizeLimit": limit}}]
-    (entry,) = decode_page(json.dumps({"items": [made]}).encode()).pods
+    (entry,) = decode_page(pod_list(made)).pods
     size = entry.pod.volumes[0].size_limit
     assert size is not None
     assert parse_quantity("8Ei") < size
@@ -135,7 +135,7 @@ def test_a_pod_without_an_identity_is_left_out_and_named() -> None:
     """Such a pod cannot be evicted."""
     broken = pod("broken")
     broken["metadata"]["uid"] = 7
-    page = decode_page(json.dumps({"items": [pod("a"), broken, [], pod("b")]}).encode())
+    page = decode_page(pod_list(pod("a"), broken, [], pod("b")))
     assert [entry.pod.name for entry in page.pods] == ["a", "b"]
     assert "default/broken" in page.unreadable[0]
     assert len(page.unreadable) == 2
@@ -150,6 +150,22 @@ def test_garbage_is_an_input_error(data: bytes) -> None:
         except InputError as error:
             read = error
         assert isinstance(read, PodPage | PodEvent | InputError)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"{}",
+        b'{"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": []}',
+        b'{"metadata": {"resourceVersion": "7"}, "items": []}',
+        b'{"kind": "Status", "status": "Success", "metadata": {"resourceVersion": "7"}}',
+        b'{"kind": "Table", "metadata": {"resourceVersion": "7"}, "rows": []}',
+    ],
+)
+def test_lists_that_are_none(data: bytes) -> None:
+    """An object that is no list of pods does not say that there are none; a watch cannot begin without a version."""
+    with pytest.raises(InputError, match="pod list"):
+        decode_page(data)
 
 
 @pytest.mark.parametrize("line", [b'{"type":"NEW","object":{}}', b'{"type":"ADDED"}', b"[" * 100_000])

@@ -200,7 +200,7 @@ def soak(folder: Path, *, minutes: float, seed: int) -> int:
         run = stack.enter_context(Run(node, endpoint, api))
         course = Course(node, run)
         begin: tuple[int, int] | None = None
-        reported = time.monotonic()
+        reported, told = time.monotonic(), 0
         while time.monotonic() < until:
             course.go(node.random.uniform(*CALM_SECONDS))
             fault = node.random.choice(table)
@@ -213,6 +213,9 @@ def soak(folder: Path, *, minutes: float, seed: int) -> int:
                 course.faulty = True
                 course.go(node.random.uniform(*FAULT_SECONDS))
             course.faulty = False
+            for text in node.broken[told:]:
+                print(f"broken, at the latest during {fault.name!r}: {text}", flush=True)
+            told = len(node.broken)
             api.forget_requests()
             run.logged.clear()
             now = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10, len(list(Path("/proc/self/fd").iterdir())))

@@ -1,5 +1,7 @@
-"""A restart while the API server does not answer: what the runtime knows of a pod decides as its object would."""
+"""A restart while the API server gives no list: what the runtime knows of a pod decides as its object would."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,12 +11,23 @@ from tests.faults.harness import PATIENCE_SECONDS, Run
 from tests.faults.node_double import FakeNode, FakePod
 from tests.kube import objects
 from tests.kube.api_server import ApiServer
+from tests.kube.faults import Fault
 from tests.kube.waiting import eventually
 
 MI = 1 << 20
-LEAKER = FakePod("leaker", 300 * MI, request=200 * MI)
 
 
+def down(api: ApiServer) -> None:
+    api.down()
+
+
+def empty_objects(api: ApiServer) -> None:
+    """Every answer is 200 and `{}`. `make soak` found it: taken for a list without pods, it hid the leaker for a minute."""
+    api.faults.add(Fault(status=200, body=b"{}"))
+    api.cut_connections()
+
+
+@pytest.mark.parametrize("spoil", [down, empty_objects])
 @pytest.mark.parametrize(
     ("newcomer", "victim"),
     [
@@ -24,15 +37,18 @@ LEAKER = FakePod("leaker", 300 * MI, request=200 * MI)
     ],
     ids=["within its request", "beyond its request", "without a request"],
 )
-def test_a_pod_that_began_meanwhile_goes_by_its_request(tmp_path: Path, newcomer: FakePod, victim: str) -> None:
+def test_a_pod_that_began_meanwhile_goes_by_its_request(
+    tmp_path: Path, newcomer: FakePod, victim: str, spoil: Callable[[ApiServer], None]
+) -> None:
     """`make soak` found it: its request counted as none, so it went before a pod that exceeded its own."""
     node = FakeNode(tmp_path)
     for name in tuple(node.pods):
         node.end(name)
-    node.add(LEAKER)
+    leaker, newcomer = FakePod("leaker", 300 * MI, request=200 * MI), replace(newcomer)
+    node.add(leaker)
     with ApiServer(tmp_path) as api, fake_runtime(tmp_path / "s", node.answers()) as endpoint:
         api.store.create("nodes", objects.node("n1", kubelet=False))
-        api.store.create("pods", LEAKER.api_object())
+        api.store.create("pods", leaker.api_object())
         with Run(node, endpoint, api) as run:
             known = run.state / "pods.json"
 
@@ -46,7 +62,7 @@ def test_a_pod_that_began_meanwhile_goes_by_its_request(tmp_path: Path, newcomer
 
             eventually(knows_the_leaker, PATIENCE_SECONDS)
             run.crash()
-            api.down()
+            spoil(api)
             node.add(newcomer)
             node.press()
             run.start()

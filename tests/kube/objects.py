@@ -53,6 +53,12 @@ def pod(
     return made
 
 
+def pod_list(*items: object) -> bytes:
+    """The answer of the API server to a list of pods."""
+    made = {"kind": "PodList", "apiVersion": "v1", "metadata": {"resourceVersion": "7"}, "items": items}
+    return json.dumps(made).encode()
+
+
 def padded(made: Json, size: int) -> Json:
     """Pad the pod's managed fields, the large part of real pods, to `size` bytes of JSON."""
     fields: Json = {}

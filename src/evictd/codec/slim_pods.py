@@ -20,6 +20,7 @@ from evictd.core.model.pod import Pod, PodSource
 from evictd.core.model.problem import shown
 from evictd.errors import InputError
 
+POD_LIST = "PodList"
 FIELD_MANAGER = "evictd"
 """evictd's name in `metadata.managedFields`, by which it recognises its own writes after a restart."""
 
@@ -95,11 +96,13 @@ class _Pod(WirePod, frozen=True):
 
 
 class _PodList(WireStruct, frozen=True):
+    kind: str = ""
     metadata: WireListMeta = WireListMeta()
     items: tuple[msgspec.Raw, ...] | None = None
 
 
 class _PlainList(WireStruct, frozen=True):
+    kind: str = ""
     metadata: WireListMeta = WireListMeta()
     items: tuple[Any, ...] | None = None
 
@@ -121,11 +124,15 @@ _STATUS = msgspec.json.Decoder(_Status)
 
 
 def decode_page(data: bytes) -> PodPage:
-    """Read a v1.PodList; raises `InputError` if it is none."""
+    """Read a v1.PodList; raises `InputError` if it is none: any other object would say that the node has no pods."""
     try:
         wire, read = _page(data)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise InputError(f"pod list: {error}") from error
+    if wire.kind != POD_LIST:
+        raise InputError(f"pod list: the kind is {shown(wire.kind)} instead of {POD_LIST}")
+    if not wire.metadata.resource_version:
+        raise InputError("pod list: it has no resource version")
     pods, unreadable = [], []
     for item in wire.items or ():
         try:

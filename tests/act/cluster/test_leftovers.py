@@ -1,7 +1,5 @@
 """Only pods that evictd itself left as Failed are deleted, and only after their time to live."""
 
-import json
-
 from evictd.act.cluster.leftovers import Leftovers
 from evictd.act.cluster.request_queue import RequestQueue
 from evictd.clients.kube.eviction import EvictionClient
@@ -12,14 +10,14 @@ from evictd.core.units.duration import MINUTE
 from tests.kube.api import Api
 from tests.kube.api_server import ApiServer
 from tests.kube.driving import SILENT_BELL, Driver
-from tests.kube.objects import pod
+from tests.kube.objects import pod, pod_list
 
 OURS = [{"manager": "evictd", "subresource": "status", "operation": "Update"}]
 
 
 def snapshot(api: Api) -> PodSnapshot:
     items, _ = api.store.list("pods")
-    page = decode_page(json.dumps({"items": items}).encode())
+    page = decode_page(pod_list(*items))
     return PodSnapshot(pods={entry.pod.uid: entry for entry in page.pods}, synced=True)
 
 
