@@ -135,10 +135,10 @@ def test_a_pod_without_an_identity_is_left_out_and_named() -> None:
     """Such a pod cannot be evicted."""
     broken = pod("broken")
     broken["metadata"]["uid"] = 7
-    page = decode_page(pod_list(pod("a"), broken, [], pod("b")))
+    page = decode_page(pod_list(pod("a"), broken, [], {}, pod("b")))
     assert [entry.pod.name for entry in page.pods] == ["a", "b"]
     assert "default/broken" in page.unreadable[0]
-    assert len(page.unreadable) == 2
+    assert len(page.unreadable) == 3
 
 
 @given(st.binary(max_size=200))
@@ -168,8 +168,11 @@ def test_lists_that_are_none(data: bytes) -> None:
         decode_page(data)
 
 
-@pytest.mark.parametrize("line", [b'{"type":"NEW","object":{}}', b'{"type":"ADDED"}', b"[" * 100_000])
+@pytest.mark.parametrize(
+    "line",
+    [b'{"type":"NEW","object":{}}', b'{"type":"ADDED"}', b'{"type":"DELETED","object":{}}', b"[" * 100_000],
+)
 def test_events_that_are_none(line: bytes) -> None:
-    """Unknown type, no object, unbounded nesting."""
+    """Unknown type, no object, no pod, unbounded nesting."""
     with pytest.raises(InputError):
         decode_event(line)

@@ -185,16 +185,15 @@ def _pod(data: msgspec.Raw) -> SlimPod:
 
 def _partly(plain: object) -> SlimPod:
     kept, dropped = readable(_Pod, plain)
-    entry = _slim(msgspec.convert(kept, _Pod))
-    if not (entry.pod.uid and entry.pod.name):
-        raise InputError(f"pod {shown(entry.pod.full_name)}: its name or uid cannot be read")
-    return replace(entry, unread=dropped)
+    return replace(_slim(msgspec.convert(kept, _Pod)), unread=dropped)
 
 
 def _slim(wire: _Pod) -> SlimPod:
     mirror_of = _mirror_of(wire)
     # A pod's author can write the source annotation; the kubelet trusts only the ones it wrote (issue 11, point 10).
     pod = pod_of(wire, PodSource.MIRROR if mirror_of else PodSource.API)
+    if not (pod.uid and pod.name):
+        raise InputError(f"pod {shown(pod.full_name)}: its name or uid cannot be read")
     managers = wire.metadata.managed_fields or ()
     return SlimPod(
         pod=pod,
