@@ -41,6 +41,8 @@ class SlimPod:
 
     pod: Pod
     resource_version: str = ""
+    node_name: str = ""
+    """The node that it is bound to."""
     reason: str = ""
     """`status.reason`; `Evicted` if it was evicted by its status."""
     mirror_of: str = ""
@@ -198,6 +200,7 @@ def _slim(wire: _Pod) -> SlimPod:
     return SlimPod(
         pod=pod,
         resource_version=wire.metadata.resource_version or "",
+        node_name=wire.spec.node_name or "",
         reason=wire.status.reason or "",
         mirror_of=mirror_of,
         written_by_evictd=any(m.manager == FIELD_MANAGER and m.subresource == "status" for m in managers),

@@ -1,6 +1,7 @@
 """List, watch, resume and relist: the snapshot follows the API server through every failure."""
 
 import itertools
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
@@ -12,7 +13,7 @@ from evictd.core.units.duration import SECOND
 from tests.kube.api import Api
 from tests.kube.api_server import ApiServer
 from tests.kube.fixtures import clock
-from tests.kube.objects import pod, sample
+from tests.kube.objects import pod, pod_list, sample
 from tests.kube.waiting import eventually
 from tests.recorded_errors import RecordedErrors
 
@@ -151,6 +152,29 @@ def test_a_cut_watch_resumes_without_another_list(api: ApiServer, transport: Tra
             eventually(sees(watch, *(f"p{i}" for i in range(number + 1))))
     assert len(api.requests("list pods")) == 1
     assert len({line.query["resourceVersion"] for line in api.requests("watch pods")}) > 1
+
+
+@pytest.mark.parametrize("body", [b"{}", b"<html>under maintenance</html>", b""])
+def test_what_is_no_watch_hides_no_pod(api: ApiServer, transport: Transport, body: bytes) -> None:
+    """A proxy that answers 200 in the server's place: pods that began later were never seen, and the listed ones went."""
+    api.fault(verb="watch", status=200, body=body)
+    with watching(transport) as watch:
+        eventually(lambda: watch.snapshot.synced)
+        api.store.create("pods", pod("later"))
+        eventually(sees(watch, "later"))
+        if body:
+            eventually(lambda: "watch" in watch.snapshot.problem)
+
+
+def test_pods_of_another_node_are_left_out_and_named(api: ApiServer, transport: Transport) -> None:
+    """A cache that ignores the field selector."""
+    event = json.dumps({"type": "ADDED", "object": pod("there", node_name="n2")}).encode() + b"\n"
+    api.fault(verb="list", status=200, body=pod_list(pod("here"), pod("elsewhere", node_name="n2")), times=1)
+    api.fault(verb="watch", status=200, body=event)
+    with watching(transport) as watch:
+        eventually(lambda: "default/there" in watch.snapshot.problem)
+        assert names(watch) == {"here"}
+        assert "default/elsewhere" in "".join(watch.snapshot.unreadable)
 
 
 def test_a_bookmark_moves_the_version_on_an_idle_node(api: Api, transport: Transport) -> None:

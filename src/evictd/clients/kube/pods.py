@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from evictd.clients.kube.backoff import RetryBackoff
 from evictd.clients.kube.transport import LineStream, Transport
 from evictd.codec.slim_pods import PodEvent, SlimPod, WatchType, decode_event, decode_page
+from evictd.core.model.problem import shown
 from evictd.core.units.duration import SECOND
 from evictd.errors import ApiRefusedError, ApiUnavailableError, EvictdError, InputError
 from evictd.worker import STDERR, ErrorBackoff, ErrorReporter
@@ -73,7 +74,7 @@ class PodWatch:
     ) -> None:
         self._failures = ErrorBackoff("pod-watch", errors)
         self._transport = transport
-        self._selector = f"spec.nodeName={node_name}"
+        self._node_name = node_name
         self._clock = clock
         self._random = random
         self._changed = changed
@@ -150,15 +151,19 @@ class PodWatch:
         """Read all pages, then publish them as one snapshot."""
         pods: dict[str, SlimPod] = {}
         unreadable: list[str] = []
-        query = {"fieldSelector": self._selector}
+        query = {"fieldSelector": f"spec.nodeName={self._node_name}"}
         if version == _LATEST:
             query["limit"] = str(self._page)
         else:  # a limit would have the server read from etcd all the same
             query |= {"resourceVersion": version, "resourceVersionMatch": "NotOlderThan"}
         while True:
             page = decode_page(self._transport.request("GET", PODS, query=query).data)
-            pods.update((entry.pod.uid, entry) for entry in page.pods)
             unreadable += page.unreadable
+            for entry in page.pods:
+                if self._is_ours(entry):
+                    pods[entry.pod.uid] = entry
+                else:
+                    unreadable.append(_elsewhere(entry))
             if not page.continue_token:
                 break
             query["continue"] = page.continue_token
@@ -172,6 +177,10 @@ class PodWatch:
             )
         )
 
+    def _is_ours(self, entry: SlimPod) -> bool:
+        """Whether the pod is of this node, which the field selector asks for and not every proxy passes on."""
+        return entry.node_name in ("", self._node_name)
+
     @property
     def _known_version(self) -> str:
         return self._snapshot.resource_version or _ANY_VERSION
@@ -183,7 +192,7 @@ class PodWatch:
             PODS,
             query={
                 "watch": "1",
-                "fieldSelector": self._selector,
+                "fieldSelector": f"spec.nodeName={self._node_name}",
                 "resourceVersion": self._snapshot.resource_version,
                 "allowWatchBookmarks": "true",
                 "timeoutSeconds": str(seconds),
@@ -194,14 +203,20 @@ class PodWatch:
             self._stream = stream
             if self._stop.is_set():
                 stream.abort()
+        spoke = False
         try:
             self._publish(replace(self._snapshot, problem=""))
             for line in stream:
                 self._apply(line)
+                spoke = True
         finally:
             with self._lock:
                 self._stream = None
             stream.close()
+        if not spoke:
+            # Either nothing has happened, or this was not a watch: events would be missing for ever (client-go: "very short
+            # watch"). A list from the server's cache tells, at most one in `WATCH_SECONDS`.
+            self._list_from = self._known_version
 
     def _apply(self, line: bytes) -> None:
         try:
@@ -213,6 +228,8 @@ class PodWatch:
         if event.type is WatchType.ERROR:
             text = f"watch: {event.status} {event.message}"
             raise ApiRefusedError(text, status=_GONE) if event.status == _GONE else ApiUnavailableError(text)
+        if event.pod is not None and not self._is_ours(event.pod):
+            raise ApiUnavailableError(f"watch: {_elsewhere(event.pod)}")
         self._backoff.reset()
         known = self._snapshot.pods
         self._publish(applied(self._snapshot, event), unchanged=_only_version_differs(known, event))
@@ -245,3 +262,7 @@ def _only_version_differs(known: Mapping[str, SlimPod], event: PodEvent) -> bool
     pod = event.pod
     before = None if pod is None or event.type is WatchType.DELETED else known.get(pod.pod.uid)
     return before is not None and pod == replace(before, resource_version=event.resource_version)
+
+
+def _elsewhere(entry: SlimPod) -> str:
+    return f"pod {shown(entry.pod.full_name)}: it is bound to another node, {shown(entry.node_name)}"

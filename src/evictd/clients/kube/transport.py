@@ -55,6 +55,11 @@ class Reply:
             raise ApiUnavailableError(f"the API server sent invalid JSON: {error}") from error
 
     @property
+    def not_found(self) -> bool:
+        """Whether the API server says that the object does not exist; a 404 of a proxy or another server says nothing."""
+        return self.status == 404 and self.problem.get("reason") == "NotFound"
+
+    @property
     def problem(self) -> Mapping[str, Any]:
         """The JSON object of the body, such as the `Status` of a refusal; empty if there is none."""
         try:
@@ -232,6 +237,8 @@ class LineStream:
                 yield from (line for line in lines if line)
                 if len(rest) > MAX_WATCH_LINE:
                     raise ApiUnavailableError(f"watch: a line is longer than {MAX_WATCH_LINE} bytes")
+            if rest:  # a server ends each event with a newline: this one is cut, or no event at all
+                yield rest
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
             raise ApiUnavailableError(f"watch: {error}"[:_MESSAGE]) from error
         finally:
