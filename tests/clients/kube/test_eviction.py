@@ -1,6 +1,8 @@
 """Evict, delete and patch: the meaning of each response, and the UID precondition."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -161,6 +163,27 @@ def test_no_such_pod_is_gone(api: Api, transport: Transport, victim: Pod) -> Non
     client = EvictionClient(transport)
     outcomes = {client.evict(victim, 1).answer, client.delete(victim, 1).answer}
     assert outcomes == {Answer.GONE}
+
+
+@pytest.mark.parametrize(
+    "body", [b"{}", b"<html>", b'{"kind": "Status", "status": "Failure"}', b'{"kind": "Pod", "metadata": {}}']
+)
+@pytest.mark.parametrize("status", [200, 404])
+def test_an_answer_that_is_not_the_api_servers_is_none(
+    api: ApiServer, transport: Transport, victim: Pod, status: int, body: bytes
+) -> None:
+    """A load balancer's "404 default backend" meant that the pod was gone, and its eviction was never asked for again."""
+    client = EvictionClient(transport)
+    asked: list[tuple[str, str, Callable[[], Outcome]]] = [
+        ("create", "pods/eviction", partial(client.evict, victim, 1)),
+        ("delete", "pods", partial(client.delete, victim, 1)),
+        ("patch", "pods/status", partial(client.mark_evicted, victim, "low on memory", None, SINCE)),
+    ]
+    for verb, resource, ask in asked:
+        api.fault(verb=verb, resource=resource, status=status, body=body, times=1)
+        with pytest.raises(ApiUnavailableError):
+            ask()
+    assert client.delete(victim, 1).answer is Answer.DONE
 
 
 def test_forbidden_and_conflicts_of_other_kinds_are_refusals(api: ApiServer, transport: Transport, victim: Pod) -> None:

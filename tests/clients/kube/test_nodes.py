@@ -118,7 +118,24 @@ def test_a_missing_node_is_a_refusal(api: Api, transport: Transport) -> None:
         NodeClient(transport, "nobody").get()
 
 
-def test_an_invalid_node_is_unavailable(api: ApiServer, transport: Transport) -> None:
-    api.fault(verb="get", status=200, body=b'{"kind": "Status"}', times=1)
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"kind": "Status"}',
+        b'{"kind": "Pod", "metadata": {"name": "n1", "resourceVersion": "1"}}',
+        b'{"kind": "Node", "metadata": {"name": "n2", "resourceVersion": "1"}}',
+    ],
+)
+def test_an_invalid_node_is_unavailable(api: ApiServer, transport: Transport, body: bytes) -> None:
+    """Another object has no taints, which would be written back so."""
+    api.fault(verb="get", status=200, body=body, times=1)
     with pytest.raises(ApiUnavailableError, match="an invalid node"):
         NodeClient(transport, "n1").get()
+
+
+def test_a_404_of_another_server_does_not_say_that_there_is_no_lease(api: ApiServer, transport: Transport) -> None:
+    """Without one, a kubelet that runs counts as absent."""
+    api.fault(verb="get", resource="leases", status=404, body=b"default backend - 404", times=1)
+    with pytest.raises(ApiUnavailableError, match="404"):
+        NodeClient(transport, "n1").lease()
+    assert NodeClient(transport, "n1").lease() is None

@@ -15,7 +15,7 @@ from evictd.clients.kube.transport import JSON, STRATEGIC_PATCH, Reply, Transpor
 from evictd.codec.slim_pods import FIELD_MANAGER
 from evictd.core.model.decision import PodCondition
 from evictd.core.model.pod import Pod
-from evictd.errors import ApiRefusedError
+from evictd.errors import ApiRefusedError, ApiUnavailableError
 
 MINIMUM_GRACE_SECONDS = 1
 WRITES = 5
@@ -72,17 +72,17 @@ class EvictionClient:
         reply = self._transport.request("POST", _path(pod) + "/eviction", body=body, content_type=JSON, accept=accept)
         if budget_forbids(reply):
             return _blocked(reply)
-        return _outcome(reply, "evict")
+        return _outcome(reply, pod, "evict")
 
     def delete(self, pod: Pod, grace_period_seconds: int) -> Outcome:
         """Delete the pod; the grace period of a deletion under way can only become shorter."""
         body = {"apiVersion": "v1", "kind": "DeleteOptions", **_options(pod, grace_period_seconds)}
         reply = self._transport.request("DELETE", _path(pod), body=body, accept=frozenset({404, 409}))
-        return _outcome(reply, "delete")
+        return _outcome(reply, pod, "delete")
 
     def mark_disrupted(self, pod: Pod, condition: PodCondition, since: str) -> Outcome:
         """Set the DisruptionTarget condition, by which a Job's `podFailurePolicy` can ignore the failure."""
-        return _outcome(self._patch_status(pod, {"conditions": [_condition(condition, since)]}), "patch status of")
+        return _outcome(self._patch_status(pod, {"conditions": [_condition(condition, since)]}), pod, "patch status of")
 
     def mark_evicted(self, pod: Pod, message: str, condition: PodCondition | None, since: str) -> Outcome:
         """Write the status of an evicted pod: phase Failed, reason Evicted, the message and the condition; containers ended.
@@ -94,11 +94,11 @@ class EvictionClient:
         if condition is not None:
             status["conditions"] = [_condition(condition, since)]
         reply = self._patch_status(pod, status)
-        outcome = _outcome(reply, "patch status of")
+        outcome = _outcome(reply, pod, "patch status of")
         if outcome.answer is not Answer.DONE:
             return outcome
         try:
-            return _outcome(self._end_containers(pod, status, reply, since), "patch container states of")
+            return _outcome(self._end_containers(pod, status, reply, since), pod, "patch container states of")
         except ApiRefusedError as error:
             return replace(outcome, message=str(error))
 
@@ -211,14 +211,27 @@ def _blocked(reply: Reply) -> Outcome:
     return Outcome(answer=Answer.BLOCKED, retry_after_seconds=reply.retry_after, message=message)
 
 
-def _outcome(reply: Reply, what: str) -> Outcome:
+def _outcome(reply: Reply, pod: Pod, what: str) -> Outcome:
+    """Map a response; raises for one that is not the API server's: its "done" or "gone" would be believed for ever."""
     if reply.status < 300:
-        metadata = reply.problem.get("metadata")
-        version = str(metadata.get("resourceVersion") or "") if isinstance(metadata, dict) else ""
-        return Outcome(answer=Answer.DONE, version=int(version) if version.isascii() and version.isdigit() else 0)
-    if reply.status == 404:
+        return Outcome(answer=Answer.DONE, version=_version_of(reply, pod, what))
+    if reply.not_found:
         return Outcome(answer=Answer.GONE)
+    if reply.status == 404:
+        raise ApiUnavailableError(f"{what}: 404 without the reason NotFound")
     message = str(reply.problem.get("message") or "")
     if (reply.status == 409 and "UID" in message) or (reply.status == 422 and _is_another_pod(reply)):
         return Outcome(answer=Answer.GONE, message=message)
     raise error_of(reply, what)
+
+
+def _version_of(reply: Reply, pod: Pod, what: str) -> int:
+    """Give the version of the pod in a response, zero for a `Status`, which has none."""
+    answer = reply.problem
+    metadata = answer.get("metadata")
+    if answer.get("kind") == "Status" and answer.get("status") == "Success":
+        return 0
+    if answer.get("kind") != "Pod" or not isinstance(metadata, dict) or metadata.get("uid") != pod.uid:
+        raise ApiUnavailableError(f"{what}: {reply.status} without the pod and without a Status")
+    version = str(metadata.get("resourceVersion") or "")
+    return int(version) if version.isascii() and version.isdigit() else 0

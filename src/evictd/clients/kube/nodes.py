@@ -15,6 +15,7 @@ from evictd.clients.kube.transport import MERGE_PATCH, STRATEGIC_PATCH, Reply, T
 from evictd.codec.slim_pods import FIELD_MANAGER
 from evictd.codec.times import parse_time
 from evictd.codec.typed import check_types
+from evictd.core.model.problem import shown
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.errors import ApiUnavailableError, InputError, InvalidValueError
 
@@ -79,7 +80,7 @@ class NodeClient:
 
     def get(self) -> NodeObject:
         """Read the node; `ApiRefusedError` with status 404 if it does not exist."""
-        return _node(self._transport.request("GET", self._path))
+        return _node(self._transport.request("GET", self._path), self._name)
 
     def lease(self) -> Lease | None:
         """Read the node's lease; `None` if there is none or it was never renewed.
@@ -89,6 +90,8 @@ class NodeClient:
         path = f"{LEASES}/{quote(self._name, safe='')}"
         reply = self._transport.request("GET", path, accept=frozenset({404}))
         date = _date(reply)
+        if reply.status == 404 and not reply.not_found:
+            raise ApiUnavailableError("lease: 404 without the reason NotFound")
         if reply.status == 404 or date is None:
             return None
         return _lease(reply.json(), date)
@@ -108,7 +111,8 @@ class NodeClient:
 
     def _patch(self, path: str, body: Mapping[str, Any], content_type: str) -> NodeObject:
         query = {"fieldManager": FIELD_MANAGER}
-        return _node(self._transport.request("PATCH", path, query=query, body=body, content_type=content_type))
+        reply = self._transport.request("PATCH", path, query=query, body=body, content_type=content_type)
+        return _node(reply, self._name)
 
 
 def kubelet_reports(node: NodeObject, lease: Lease | None, wall: int) -> bool:
@@ -150,9 +154,11 @@ def _lease(raw: Any, date: int) -> Lease | None:
         raise ApiUnavailableError(f"the API server sent an invalid lease: {error!r}") from error
 
 
-def _node(reply: Reply) -> NodeObject:
+def _node(reply: Reply, name: str) -> NodeObject:
+    """Read the Node of this name; another object without taints would have those of other writers removed."""
     raw = reply.json()
     try:
+        kind = raw["kind"]
         conditions = (raw.get("status") or {}).get("conditions") or []
         taints = (raw.get("spec") or {}).get("taints") or []
         node = NodeObject(
@@ -166,6 +172,10 @@ def _node(reply: Reply) -> NodeObject:
         check_types(node, NodeObject, "node")
     except (KeyError, TypeError, AttributeError, InputError) as error:
         raise ApiUnavailableError(f"the API server sent an invalid node: {error!r}") from error
+    if (kind, node.name) != ("Node", name):
+        raise ApiUnavailableError(
+            f"the API server sent an invalid node: it is the {shown(str(kind))} {shown(node.name)}"
+        )
     return node
 
 
