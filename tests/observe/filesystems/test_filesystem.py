@@ -85,6 +85,20 @@ def test_an_invalid_mount_point_is_one_problem_each_time(path: str) -> None:
     reader.close()
 
 
+def test_a_filesystem_without_a_size_is_not_full() -> None:
+    """FUSE without statfs: pods were evicted one after the other for `imagefs.available<1Gi`."""
+    reader, problems = FilesystemReader(statvfs=lambda _: os.statvfs_result((0,) * 10)), Problems()
+    assert reader.read(Path("/x"), "imagefs", 7, problems) is None
+    assert [each.detail for each in problems.found()] == ["/x: this filesystem does not say how large it is"]
+
+
+@pytest.mark.parametrize("path", ["", "images", "."])
+def test_a_path_of_the_runtime_is_not_one_in_evictds_own_directory(path: str) -> None:
+    reader, problems = FilesystemReader(statvfs=lambda _: ANSWER), Problems()
+    assert reader.read(Path(path), "imagefs", 7, problems) is None
+    assert ["not an absolute path" in each.detail for each in problems.found()] == [True]
+
+
 def test_an_unforeseen_error_does_not_end_the_thread() -> None:
     answers: list[os.statvfs_result | KeyError] = [KeyError("x"), ANSWER]
 

@@ -53,16 +53,24 @@ class FilesystemReader:
     def read(self, path: Path, name: str, now: int, problems: Problems) -> FsStats | None:
         """Read the filesystem that holds `path`; on failure returns `None` and adds a problem with source `name`."""
         try:
-            caller = self._callers.get(str(path))
-            if caller is None:
-                caller = self._callers[str(path)] = _StatvfsThread(str(path), self._statvfs)
-            stats = fs_stats(caller.call(self._timeout), now)
+            stats = fs_stats(self._call(path), now)
         except NodeError as error:
             problems.add(name, error)
             return None
         if stats.inodes is None:
             problems.add(f"{name}: inodes", f"{path}: this filesystem does not count inodes")
         return stats
+
+    def _call(self, path: Path) -> os.statvfs_result:
+        if not path.is_absolute():  # it comes from the runtime; it would be read in evictd's own directory
+            raise NodeError(f"{str(path)!r}: not an absolute path")
+        caller = self._callers.get(str(path))
+        if caller is None:
+            caller = self._callers[str(path)] = _StatvfsThread(str(path), self._statvfs)
+        answer = caller.call(self._timeout)
+        if answer.f_blocks == 0:  # FUSE without statfs, an automount that was not triggered: it would count as full
+            raise NodeError(f"{path}: this filesystem does not say how large it is")
+        return answer
 
     def close(self) -> None:
         """Stop the threads; one that hangs in the kernel ends with the process."""
