@@ -12,7 +12,7 @@ from evictd.core.model.backoff import Backoff, BudgetRefusal, OwnerBackoff
 from evictd.core.model.decision import ReportConditions
 from evictd.core.model.signal import Filesystem
 from evictd.core.model.state import Collection, State
-from evictd.daemon.store.checkpoint import CheckpointSource, encode_checkpoint, load_checkpoint
+from evictd.daemon.store.checkpoint import ABSENCE, CheckpointSource, encode_checkpoint, load_checkpoint
 from evictd.daemon.store.state_file import StateFile
 from tests.daemon.world import GI, NOW, Images, step
 from tests.recorded_errors import NoErrors, RecordedErrors
@@ -45,6 +45,17 @@ def test_each_run_reports_its_conditions_at_the_start(file: StateFile) -> None:
     assert [each.conditions for each in again.decisions if isinstance(each, ReportConditions)] == [
         pressed.node_conditions
     ]
+
+
+@pytest.mark.parametrize(("absence", "kept"), [(ABSENCE, True), (ABSENCE + 1, False)])
+def test_a_grace_period_does_not_pass_while_evictd_is_away(file: StateFile, absence: int, *, kept: bool) -> None:
+    """It was stopped for three hours, and at the start a pod was evicted for a soft threshold met since a second."""
+    pressed = step(GI // 2).state
+    written(file, pressed)
+    found = load_checkpoint(file, NoErrors(), NOW + absence).state
+    assert pressed.thresholds_first_observed_at
+    assert found.thresholds_first_observed_at == (pressed.thresholds_first_observed_at if kept else {})
+    assert found.node_conditions == pressed.node_conditions
 
 
 def test_nothing_written_is_a_fresh_start(file: StateFile) -> None:

@@ -14,11 +14,13 @@ from evictd.codec.typed import check_types
 from evictd.core.eviction.ledger import victim_until
 from evictd.core.gc.image_gc import ImageRecord
 from evictd.core.model.state import State
-from evictd.core.units.duration import HOUR
+from evictd.core.units.duration import HOUR, MINUTE
 from evictd.daemon.store.state_file import StateFile
 from evictd.errors import InputError
 from evictd.worker import ErrorReporter, describe
 
+ABSENCE = 2 * MINUTE
+"""Nanoseconds; an update of the daemon takes less."""
 _LONGEST = 720 * HOUR
 """No deadline but a victim's is further away; most are seconds, and `evictionTimeout` and Retry-After may be set to more."""
 
@@ -96,7 +98,16 @@ def _decode_checkpoint(plain: Mapping[str, Any], now: int) -> Checkpoint:
         raise InputError(f"remembered: {type(error).__name__}: {error}; it is damaged or not ours") from error
     check_types(found, Checkpoint, "remembered")
     _check_times(found.state, now)
-    return found
+    return replace(found, state=_without_timers_of(found.state, now))
+
+
+def _without_timers_of(state: State, now: int) -> State:
+    """Begin the soft thresholds' grace periods anew where evictd has not looked for longer than `ABSENCE`.
+
+    A restart in between must not stretch a grace period. But what held this morning need not have held since.
+    """
+    last = max((seen.time for seen in state.last_seen.values() if seen.time is not None), default=now)
+    return state if now - last <= ABSENCE else replace(state, thresholds_first_observed_at={})
 
 
 def _check_times(state: State, now: int) -> None:
