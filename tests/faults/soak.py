@@ -122,7 +122,8 @@ class ChurningNode(FakeNode):
         chance, number = self.random.random(), self.counts["begun"]
         self.counts["begun"] += 1
         used = self.random.randrange(20 << 20, 60 << 20)
-        life = Life(f"p{number}", used, request=used * 2, ends=now + self.random.uniform(2, 8))
+        ends, of_api = now + self.random.uniform(2, 8), {"kubernetes.io/config.source": "api"}
+        life = Life(f"p{number}", used, request=used * 2, ends=ends, annotations=of_api)
         if chance < 0.015:
             life.grows_to, life.ends = self.random.randrange(2 << 30, 5 << 30), now + 40
         elif chance < 0.1:

@@ -1,4 +1,4 @@
-"""A restart while the API server gives no list: what the runtime knows of a pod decides as its object would."""
+"""A restart while the API server gives no list, or one that is not true: the runtime's knowledge decides."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,6 +15,8 @@ from tests.kube.faults import Fault
 from tests.kube.waiting import eventually
 
 MI = 1 << 20
+OF_API = {"kubernetes.io/config.source": "api"}
+"""What a kubelet writes on the sandboxes of the API server's pods."""
 
 
 def down(api: ApiServer) -> None:
@@ -68,3 +70,30 @@ def test_a_pod_that_began_meanwhile_goes_by_its_request(
             run.start()
             eventually(stops_a_pod, PATIENCE_SECONDS)
     assert node.stopped == [victim]
+
+
+def test_a_pod_that_runs_and_is_not_listed_goes_before_those_that_keep_to_their_requests(tmp_path: Path) -> None:
+    """The list of a stale cache, or a pod that was deleted by force and does not end: the listed pods went for it, one by one."""
+    node = FakeNode(tmp_path)
+    for name in tuple(node.pods):
+        node.end(name)
+    hog, listed = FakePod("hog", 3072 * MI, request=200 * MI, annotations=OF_API), FakePod("listed", MI, request=2 * MI)
+    node.add(hog)
+    node.add(listed)
+    with ApiServer(tmp_path) as api, fake_runtime(tmp_path / "s", node.answers()) as endpoint:
+        api.store.create("nodes", objects.node("n1", kubelet=False))
+        api.store.create("pods", listed.api_object())
+        with Run(node, endpoint, api) as run:
+
+            def names_the_hog() -> bool:
+                run.cycle()
+                return any("does not list pods that run here: ns/hog" in line for line in run.warnings())
+
+            def stops_a_pod() -> bool:
+                run.cycle()
+                return bool(node.stopped)
+
+            eventually(names_the_hog, PATIENCE_SECONDS)
+            node.press()
+            eventually(stops_a_pod, PATIENCE_SECONDS)
+    assert node.stopped == ["hog"]

@@ -371,10 +371,15 @@ class ApiPods:
     def bound_pods(self, view: RuntimeView | None) -> tuple[Pod, ...] | None:
         """Return the active pods, `None` before the API server's first list."""
         running = frozenset() if view is None else running_uids(view)
-        pods = self._cluster.active_pods(known_sandboxes(view), running)
-        if pods is not None and view is not None:  # without the runtime's answer no mirror is recognized
-            self._known.remember(pods)
-        return pods
+        return self._cluster.active_pods(known_sandboxes(view), running)
+
+    def unlisted(self, pods: tuple[Pod, ...]) -> tuple[Pod, ...]:
+        """Return those of the runtime's pods that the API server does not list, completed with what it listed before."""
+        return self._known.completed(self._cluster.unlisted(pods))
+
+    def remember(self, pods: tuple[Pod, ...]) -> None:
+        """Keep the pods whose objects are known, for a start while the API server does not answer."""
+        self._known.remember(tuple(pod for pod in pods if pod.spec_known))
 
     def completed(self, pods: tuple[Pod, ...]) -> tuple[Pod, ...]:
         """Complete the runtime's pods with what the API server listed last."""

@@ -43,6 +43,7 @@ class Source:
         self.described: Any = None
         self.uids: tuple[str, ...] = ()
         self.left_behind: frozenset[str] = frozenset()
+        self.remembered: list[Any] = []
 
     def pod_uids(self) -> tuple[str, ...]:
         return self.uids
@@ -78,6 +79,12 @@ class Source:
 
     def completed(self, pods: Any) -> Any:
         return tuple(replace(pod, priority=7) for pod in pods)
+
+    def unlisted(self, pods: Any) -> Any:
+        return self.completed(pod for pod in pods if pod.uid not in {each.uid for each in self.pods})
+
+    def remember(self, pods: Any) -> None:
+        self.remembered.append(pods)
 
 
 @pytest.fixture
@@ -240,6 +247,29 @@ def test_the_runtimes_pods_are_completed_until_the_api_server_has_listed_some(so
     first, second = (seen["pods"] for seen in source.seen)
     assert [(pod.uid, pod.priority) for pod in first] == [("u1", 7)]
     assert second == bound
+
+
+def test_a_kubelets_pod_that_runs_and_is_not_listed_is_one_all_the_same(source: Source) -> None:
+    """A list without the hog made innocent pods go for it; a pod that is new, or of another creator, is not expected there."""
+    both: Any = source
+    of_api = {"kubernetes.io/config.source": "api"}
+    rows = {
+        "old": replace(sandbox("old"), annotations=of_api),
+        "new": replace(sandbox("new"), annotations=of_api, created_at=WALL - SECOND),
+        "static": replace(sandbox("static"), annotations={"kubernetes.io/config.source": "file"}),
+        "crictl": sandbox("crictl"),
+        "hog": replace(sandbox(HOG.uid), annotations=of_api),
+    }
+    source.view = replace(VIEW, sandboxes=tuple(rows.values()))
+    observer = NodeObserver(both, both, both, evicted=(), bound_pods=both)
+    found = observer.observe(REQUEST).observation
+    (seen,) = source.seen
+    listed = [pod.uid for pod in source.pods]
+    assert [pod.uid for pod in seen["pods"]] == [*listed, "old"]
+    assert source.remembered == [seen["pods"]]
+    assert [(each.source, each.detail.rpartition(": ")[2]) for each in found.problems] == [("apiserver/pods", "ns/web")]
+    observer.observe(replace(REQUEST, config=replace(CONFIG, policy=Policy.KUBELET)))
+    assert [pod.uid for pod in source.seen[-1]["pods"]] == listed
 
 
 def test_policy_kubelet_asks_for_statistics_in_every_reading(source: Source) -> None:

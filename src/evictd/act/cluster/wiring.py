@@ -4,7 +4,7 @@
 """
 
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from evictd.act.cluster.clocks import Clocks
@@ -67,6 +67,17 @@ class Cluster:
         gone = {uid: uid in running for uid in self.evictor.cleaned_up()}
         active = [bound_pod(each, known) for each in snapshot.pods.values() if self._is_active(each, gone, leaving)]
         return tuple(sorted(active, key=lambda pod: (pod.namespace, pod.name, pod.uid)))
+
+    def unlisted(self, pods: Iterable[Pod]) -> tuple[Pod, ...]:
+        """Give those of the runtime's pods that the API server does not list, and of which evictd has not ended all containers.
+
+        One is deleted by force and does not end, the list is not true, or the watch has missed it.
+        """
+        entries = self.watch.snapshot.pods.values()
+        known = (
+            {entry.pod.uid for entry in entries} | {entry.mirror_of for entry in entries} | self.evictor.cleaned_up()
+        )
+        return tuple(pod for pod in pods if pod.uid not in known)
 
     def _is_active(self, entry: SlimPod, gone: Mapping[str, bool], leaving: Collection[str]) -> bool:
         """Say so of one pod; `gone` tells of those that have stopped whether they run again."""

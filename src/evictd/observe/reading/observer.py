@@ -20,6 +20,7 @@ from evictd.core.model.config import EvictionConfig, Policy, stall_signals
 from evictd.core.model.decision import Finding
 from evictd.core.model.observation import Observation, Outcomes, Problem, signal_observations
 from evictd.core.model.pod import Pod
+from evictd.core.model.problem import shown
 from evictd.core.model.signal import Filesystem
 from evictd.core.model.state import State
 from evictd.core.model.threshold import Operator, Threshold
@@ -27,12 +28,21 @@ from evictd.core.units.duration import SECOND
 from evictd.errors import EvictdError, SourceKind
 from evictd.observe.disk_usage.walk_age import DiskFill
 from evictd.observe.pods.manifests import ManifestReader, Manifests
-from evictd.observe.pods.node_pods import API_PODS_STANDALONE, NodePods, described_by, node_pods
+from evictd.observe.pods.node_pods import (
+    API_PODS_STANDALONE,
+    NodePods,
+    described_by,
+    node_pods,
+    uids_of_settled_pods,
+)
 from evictd.observe.reading.node_stats import NodeStatsReader
 from evictd.observe.reading.reading import Reading
 from evictd.observe.runtime.runtime_view import RuntimeReader, RuntimeView, uids_with_containers, with_known_layers
 
 RUNTIME = SourceKind.CONTAINER_RUNTIME.value
+
+_NAMED = 5
+"""Pods named in one problem."""
 
 LONGEST_UNLISTED = 15 * SECOND
 """Nanoseconds; an older listing is not decided on. One is made every `housekeepingInterval` of 10 s, later under load."""
@@ -69,6 +79,14 @@ class BoundPods(Protocol):
 
     def completed(self, pods: tuple[Pod, ...]) -> tuple[Pod, ...]:
         """Complete the runtime's pods with what the API server listed last, while it has listed nothing since the start."""
+        ...
+
+    def unlisted(self, pods: tuple[Pod, ...]) -> tuple[Pod, ...]:
+        """Return those of the runtime's pods that the API server does not list, completed with what it listed before."""
+        ...
+
+    def remember(self, pods: tuple[Pod, ...]) -> None:
+        """Keep the pods whose objects are known, for a start while the API server does not answer."""
         ...
 
 
@@ -109,7 +127,7 @@ class NodeObserver:
         near = filesystems_to_measure(request.state, request.findings, request.config)
         view, problem = self._view(request, manifests, near)
         pods = None if view is None else self._pods(view, manifests)
-        active = self._active_pods(pods, view)
+        active, unlisted = self._active_pods(pods, view, request)
         self._limits_storage = any(pod.resource_totals.local_limits for pod in active)
         observation = self._stats.observe(
             active,
@@ -125,6 +143,7 @@ class NodeObserver:
         problems = (
             *problem,
             *(() if pods is None else pods.problems),
+            *unlisted,
             *((API_PODS_STANDALONE,) if refused and not request.config.allow_api_pods_standalone else ()),
             *request.problems,
             *observation.problems,
@@ -148,13 +167,28 @@ class NodeObserver:
             self._of_api_server = pods.of_api_server
         return self._bound_pods is None and self._of_api_server
 
-    def _active_pods(self, pods: NodePods | None, view: RuntimeView | None) -> tuple[Pod, ...]:
-        """Give the API server's pods; before its first list those of the runtime, completed with what it listed last."""
+    def _active_pods(
+        self, pods: NodePods | None, view: RuntimeView | None, request: ObserveRequest
+    ) -> tuple[tuple[Pod, ...], tuple[Problem, ...]]:
+        """Give the API server's pods; before its first list those of the runtime, completed with what it listed last.
+
+        Under policy Standard a kubelet's pod that runs here is one of them although the list leaves it out: what it uses counts,
+        and the pods that are listed do not go for it. The kubelet ends such a pod (`HandlePodCleanups`), so it is the better
+        victim anyway. A new one may be ahead of the watch.
+        """
         found = () if pods is None else pods.active
         if self._bound_pods is None:
-            return found
+            return found, ()
         bound = self._bound_pods.bound_pods(view or self._last)
-        return self._bound_pods.completed(found) if bound is None else bound
+        if bound is None:
+            return self._bound_pods.completed(found), ()
+        if view is None:  # without the runtime's answer no mirror is recognized
+            return bound, ()
+        settled = uids_of_settled_pods(view) if request.config.policy is Policy.STANDARD else frozenset()
+        unlisted = self._bound_pods.unlisted(tuple(pod for pod in found if pod.uid in settled))
+        active = (*bound, *unlisted)
+        self._bound_pods.remember(active)
+        return active, _problem_of(unlisted)
 
     def _view(
         self, request: ObserveRequest, manifests: Manifests, near: Collection[Filesystem]
@@ -205,6 +239,15 @@ class NodeObserver:
             memory_capacity=self._stats.memory_capacity,
         )
         return replace(found, problems=(*found.problems, *manifests.problems))
+
+
+def _problem_of(unlisted: Sequence[Pod]) -> tuple[Problem, ...]:
+    if not unlisted:
+        return ()
+    names = ", ".join(shown(pod.full_name) for pod in unlisted[:_NAMED])
+    more = f" and {len(unlisted) - _NAMED} more" if len(unlisted) > _NAMED else ""
+    detail = f"the API server does not list pods that run here: {names}{more}"
+    return (Problem(source=f"{SourceKind.APISERVER.value}/pods", detail=detail),)
 
 
 def thresholds_never_met(thresholds: Sequence[Threshold], observation: Observation) -> tuple[Problem, ...]:
