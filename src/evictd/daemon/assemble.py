@@ -28,16 +28,16 @@ from evictd.config.file import load_yaml
 from evictd.config.settings import MemoryQoSMode, OomScoreAdj, Settings
 from evictd.core.eviction.evict import policy_minimum_grace_seconds
 from evictd.core.model.config import Policy
-from evictd.core.model.pod import Pod
 from evictd.core.model.stats import FsStats
 from evictd.core.units.duration import SECOND
 from evictd.daemon.actuator.cleanup import Cleanup
 from evictd.daemon.actuator.cluster import ClusterActuator
 from evictd.daemon.actuator.dry_run import Effects, NodeActuator
 from evictd.daemon.actuator.node import NodeActuation, OomScoreWriter
-from evictd.daemon.actuator.pod_stopper import PodStopper, running_uids
+from evictd.daemon.actuator.pod_stopper import PodStopper
 from evictd.daemon.actuator.standalone import StandaloneActuator
 from evictd.daemon.actuator.victim_tasks import VictimTasks
+from evictd.daemon.api_pods import ApiPods
 from evictd.daemon.clock import boot_clock, wall_clock
 from evictd.daemon.hooks import Hooks
 from evictd.daemon.host.liveness import Liveness
@@ -56,13 +56,12 @@ from evictd.observe.disk_usage.pod_disk import PodDiskMeter
 from evictd.observe.disk_usage.rate_limiter import BudgetedRateLimiter
 from evictd.observe.filesystems.filesystem import FilesystemReader
 from evictd.observe.pods.manifests import ManifestReader
-from evictd.observe.pods.node_pods import known_sandboxes
 from evictd.observe.pods.oom_score import containers_root
 from evictd.observe.reading.node_stats import NodeStatsReader, ObserveOptions
 from evictd.observe.reading.observer import NodeObserver
 from evictd.observe.reading.problems import Problems
 from evictd.observe.reading.roots import Roots
-from evictd.observe.runtime.runtime_view import RuntimeReader, RuntimeView
+from evictd.observe.runtime.runtime_view import RuntimeReader
 from evictd.observe.threshold_watch.watch import ThresholdWatch, build_threshold_watch
 from evictd.worker import JobQueue
 
@@ -354,36 +353,6 @@ class Assembly:
             decision_policy=eviction.policy,
             records=checkpoint.images,
         )
-
-
-class ApiPods:
-    """Gives the pods that the API server has bound to this node."""
-
-    def __init__(self, cluster: "Cluster", known: KnownPods) -> None:
-        self._cluster = cluster
-        self._known = known
-
-    @property
-    def own_pods(self) -> frozenset[str]:
-        """The uid of evictd's own pod, where it runs in one."""
-        return self._cluster.own_pod
-
-    def bound_pods(self, view: RuntimeView | None) -> tuple[Pod, ...] | None:
-        """Return the active pods, `None` before the API server's first list."""
-        running = frozenset() if view is None else running_uids(view)
-        return self._cluster.active_pods(known_sandboxes(view), running)
-
-    def unlisted(self, pods: tuple[Pod, ...]) -> tuple[Pod, ...]:
-        """Return those of the runtime's pods that the API server does not list, completed with what it listed before."""
-        return self._known.completed(self._cluster.unlisted(pods))
-
-    def remember(self, pods: tuple[Pod, ...]) -> None:
-        """Keep the pods whose objects are known, for a start while the API server does not answer."""
-        self._known.remember(tuple(pod for pod in pods if pod.spec_known))
-
-    def completed(self, pods: tuple[Pod, ...]) -> tuple[Pod, ...]:
-        """Complete the runtime's pods with what the API server listed last."""
-        return self._known.completed(pods)
 
 
 class ImageFs:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,9 @@ def test_a_life_from_start_to_clean_stop(api: Api) -> None:
             )
             eventually(lambda: victim.uid in cluster.evictor.cleaned_up())
             eventually(lambda: cluster.active_pods() == ())
+            # Listed, evicted by evictd, and unknown to the API server: a pod that runs is one of these.
+            other = replace(victim, uid="u-other")
+            assert cluster.unlisted((victim, other)) == (other,)
             eventually(lambda: status_of(api, "EvictdMemoryPressure") == "True")
             eventually(lambda: api.store.list("events")[0])
             assert cluster.problems() == ()
