@@ -5,7 +5,6 @@ with default settings are given for comparison.
 """
 
 import gc
-import json
 import tempfile
 import time
 import tracemalloc
@@ -23,7 +22,7 @@ from evictd.core.model.signal import NodeCondition
 from tests.kube.api_server import ApiServer
 from tests.kube.driving import SILENT_BELL, Driver
 from tests.kube.kubelet import Kubelet
-from tests.kube.objects import node, padded, pod
+from tests.kube.objects import node, padded, pod, pod_list
 
 PODS, POD_BYTES = 1000, 8192
 NODES, DAY = 5000, 24 * 3600
@@ -45,7 +44,7 @@ def run() -> list[Result]:
 def decoding() -> list[Result]:
     """A list of 1,000 pods of 8 KB: time, and memory above the bytes themselves."""
     items = [padded(pod(f"pod-{number}"), POD_BYTES) for number in range(PODS)]
-    data = json.dumps({"metadata": {"resourceVersion": "1"}, "items": items}).encode()
+    data = pod_list(*items)
     del items
     result = measure("kube/decode-1000-pods", lambda: decode_page(data), runs=30)
     gc.collect()
