@@ -14,6 +14,8 @@ from tests.kube.api_server import ApiServer
 from tests.kube.faults import Fault
 from tests.kube.waiting import eventually
 
+pytestmark = pytest.mark.slow
+
 MI = 1 << 20
 OF_API = {"kubernetes.io/config.source": "api"}
 """What a kubelet writes on the sandboxes of the API server's pods."""
