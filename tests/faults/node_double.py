@@ -32,6 +32,10 @@ CALM, PRESSURE = 5_000_000_000, 16_000_000_000
 """Bytes of the node's anonymous memory; its capacity is 16.4 GB and the threshold 1 Gi."""
 
 
+OF_API = {"kubernetes.io/config.source": "api"}
+"""What a kubelet writes on the sandboxes of the API server's pods."""
+
+
 @dataclass
 class FakePod:
     """A pod with one container."""

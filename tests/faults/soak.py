@@ -29,7 +29,7 @@ from cri_api.v1 import api_pb2 as pb
 from evictd.demo.tool import wait_for
 from tests.faults.cri_server import fake_runtime
 from tests.faults.harness import Fault, Run
-from tests.faults.node_double import MEMORY, FakeNode, FakePod
+from tests.faults.node_double import MEMORY, OF_API, FakeNode, FakePod
 from tests.faults.table import API, KERNEL, RUNTIME
 from tests.kube import objects
 from tests.kube.api_server import ApiServer
@@ -122,8 +122,8 @@ class ChurningNode(FakeNode):
         chance, number = self.random.random(), self.counts["begun"]
         self.counts["begun"] += 1
         used = self.random.randrange(20 << 20, 60 << 20)
-        ends, of_api = now + self.random.uniform(2, 8), {"kubernetes.io/config.source": "api"}
-        life = Life(f"p{number}", used, request=used * 2, ends=ends, annotations=of_api)
+        ends = now + self.random.uniform(2, 8)
+        life = Life(f"p{number}", used, request=used * 2, ends=ends, annotations=dict(OF_API))
         if chance < 0.015:
             life.grows_to, life.ends = self.random.randrange(2 << 30, 5 << 30), now + 40
         elif chance < 0.1:

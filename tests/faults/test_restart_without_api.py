@@ -8,7 +8,7 @@ import pytest
 
 from tests.faults.cri_server import fake_runtime
 from tests.faults.harness import PATIENCE_SECONDS, Run
-from tests.faults.node_double import FakeNode, FakePod
+from tests.faults.node_double import OF_API, FakeNode, FakePod
 from tests.kube import objects
 from tests.kube.api_server import ApiServer
 from tests.kube.faults import Fault
@@ -17,8 +17,26 @@ from tests.kube.waiting import eventually
 pytestmark = pytest.mark.slow
 
 MI = 1 << 20
-OF_API = {"kubernetes.io/config.source": "api"}
-"""What a kubelet writes on the sandboxes of the API server's pods."""
+
+
+def node_of(folder: Path, *pods: FakePod) -> FakeNode:
+    """A node that runs these pods only."""
+    node = FakeNode(folder)
+    for name in tuple(node.pods):
+        node.end(name)
+    for pod in pods:
+        node.add(pod)
+    return node
+
+
+def cycle_until(run: Run, condition: Callable[[], object]) -> None:
+    """Make cycles until the condition holds."""
+
+    def holds() -> bool:
+        run.cycle()
+        return bool(condition())
+
+    eventually(holds, PATIENCE_SECONDS)
 
 
 def down(api: ApiServer) -> None:
@@ -45,57 +63,34 @@ def test_a_pod_that_began_meanwhile_goes_by_its_request(
     tmp_path: Path, newcomer: FakePod, victim: str, spoil: Callable[[ApiServer], None]
 ) -> None:
     """`make soak` found it: its request counted as none, so it went before a pod that exceeded its own."""
-    node = FakeNode(tmp_path)
-    for name in tuple(node.pods):
-        node.end(name)
     leaker, newcomer = FakePod("leaker", 300 * MI, request=200 * MI), replace(newcomer)
-    node.add(leaker)
+    node = node_of(tmp_path, leaker)
     with ApiServer(tmp_path) as api, fake_runtime(tmp_path / "s", node.answers()) as endpoint:
         api.store.create("nodes", objects.node("n1", kubelet=False))
         api.store.create("pods", leaker.api_object())
         with Run(node, endpoint, api) as run:
             known = run.state / "pods.json"
-
-            def knows_the_leaker() -> bool:
-                run.cycle()
-                return known.exists() and b"leaker" in known.read_bytes()
-
-            def stops_a_pod() -> bool:
-                run.cycle()
-                return bool(node.stopped)
-
-            eventually(knows_the_leaker, PATIENCE_SECONDS)
+            cycle_until(run, lambda: known.exists() and b"leaker" in known.read_bytes())
             run.crash()
             spoil(api)
             node.add(newcomer)
             node.press()
             run.start()
-            eventually(stops_a_pod, PATIENCE_SECONDS)
+            cycle_until(run, lambda: node.stopped)
     assert node.stopped == [victim]
 
 
 def test_a_pod_that_runs_and_is_not_listed_goes_before_those_that_keep_to_their_requests(tmp_path: Path) -> None:
     """The list of a stale cache, or a pod that was deleted by force and does not end: the listed pods went for it, one by one."""
-    node = FakeNode(tmp_path)
-    for name in tuple(node.pods):
-        node.end(name)
-    hog, listed = FakePod("hog", 3072 * MI, request=200 * MI, annotations=OF_API), FakePod("listed", MI, request=2 * MI)
-    node.add(hog)
-    node.add(listed)
+    hog = FakePod("hog", 3072 * MI, request=200 * MI, annotations=dict(OF_API))
+    listed = FakePod("listed", MI, request=2 * MI)
+    node = node_of(tmp_path, hog, listed)
     with ApiServer(tmp_path) as api, fake_runtime(tmp_path / "s", node.answers()) as endpoint:
         api.store.create("nodes", objects.node("n1", kubelet=False))
         api.store.create("pods", listed.api_object())
         with Run(node, endpoint, api) as run:
-
-            def names_the_hog() -> bool:
-                run.cycle()
-                return any("does not list pods that run here: ns/hog" in line for line in run.warnings())
-
-            def stops_a_pod() -> bool:
-                run.cycle()
-                return bool(node.stopped)
-
-            eventually(names_the_hog, PATIENCE_SECONDS)
+            named = "does not list pods that run here: ns/hog"
+            cycle_until(run, lambda: any(named in line for line in run.warnings()))
             node.press()
-            eventually(stops_a_pod, PATIENCE_SECONDS)
+            cycle_until(run, lambda: node.stopped)
     assert node.stopped == ["hog"]

@@ -17,7 +17,7 @@ from evictd.core.units.quantity import of_bytes
 from evictd.errors import RuntimeUnavailableError
 from evictd.observe.disk_usage.walk_age import LONGEST
 from evictd.observe.pods.manifests import Manifests
-from evictd.observe.reading.observer import LONGEST_UNLISTED, RUNTIME, NodeObserver, ObserveRequest
+from evictd.observe.reading.observer import OLDEST_LISTING, RUNTIME, NodeObserver, ObserveRequest
 from evictd.observe.runtime.runtime_view import RuntimeView
 from tests.daemon.world import CONFIG, GI, HOG, NOW, WALL, observe, step
 from tests.observe.runtime_double import container, sandbox
@@ -295,7 +295,7 @@ def test_memory_that_was_crossed_is_decided_on_without_the_runtime(source: Sourc
     source.view, source.uids, source.left_behind = RUNNING, ("gone", "u"), frozenset({"gone"})
     observer = observer_of(source)
     observer.observe(CALM)
-    reading = observer.observe(replace(CALM, now=NOW + LONGEST_UNLISTED, urgent=True))
+    reading = observer.observe(replace(CALM, now=NOW + OLDEST_LISTING, urgent=True))
     assert source.asked == [True]
     assert [pod.uid for pod in source.seen[1]["pods"]] == ["u"]
     assert reading.view == replace(RUNNING, wall=WALL, current=False)
@@ -309,7 +309,7 @@ def test_memory_that_was_crossed_is_decided_on_without_the_runtime(source: Sourc
     ("uids", "change"),
     [
         pytest.param(("u",), {"urgent": False}, id="not urgent"),
-        pytest.param(("u",), {"now": NOW + LONGEST_UNLISTED + 1}, id="old"),
+        pytest.param(("u",), {"now": NOW + OLDEST_LISTING + 1}, id="old"),
         pytest.param(("u",), {"config": replace(CONFIG, policy=Policy.KUBELET)}, id="policy Kubelet"),
         pytest.param(("u",), {"findings": NEAR.findings}, id="a filesystem is near, and may have to be collected"),
         pytest.param(("u", "new"), {}, id="a new pod"),

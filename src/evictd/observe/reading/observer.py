@@ -44,8 +44,8 @@ RUNTIME = SourceKind.CONTAINER_RUNTIME.value
 _NAMED = 5
 """Pods named in one problem."""
 
-LONGEST_UNLISTED = 15 * SECOND
-"""Nanoseconds; an older listing is not decided on. One is made every `housekeepingInterval` of 10 s, later under load."""
+OLDEST_LISTING = 15 * SECOND
+"""Its age in nanoseconds; an older one is not decided on. One is made every `housekeepingInterval` of 10 s, later under load."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,7 +227,7 @@ class NodeObserver:
         if not request.urgent or request.config.policy is not Policy.STANDARD:
             return False
         found, running = set(self._stats.pod_uids()), uids_with_containers(last)
-        young = request.now - last.time <= LONGEST_UNLISTED
+        young = request.now - last.time <= OLDEST_LISTING
         return young and running <= found and not self._stats.any_containers(found - running)
 
     def _pods(self, view: RuntimeView, manifests: Manifests) -> NodePods:
