@@ -263,14 +263,18 @@ class Playbook:
         collecting: Iterable[Filesystem] | None = None,
         dry_run: bool = False,
         own: Iterable[str] = (),
+        absent: bool = False,
         **numbers: Any,
     ) -> Self:
         """Show the node at a time; victims of earlier steps are gone unless `gone` says which ones are.
 
-        Pods are measured at this time, unless their statistics say when.
+        Pods are measured at this time, unless their statistics say when. Unless evictd was `absent`, it has looked since the last
+        step and seen nothing new.
         """
         self.finish()
         now = parse_duration(time)
+        if not absent:
+            self.state = replace(self.state, last_cycle_at=now)
         cleaned_up = self.gone if gone is None else frozenset(gone)
         outcomes = Outcomes(
             reclaimed=None if reclaimed is None else tuple(reclaimed),

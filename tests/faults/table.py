@@ -255,7 +255,7 @@ CLOCKS = [
     Fault("the wall clock goes back ten years", "clocks", shifted(wall=-10 * YEAR), harmless="durations are of the boot clock"),
     Fault("the wall clock goes forward ten years", "clocks", shifted(wall=10 * YEAR), harmless="durations are of the boot clock"),
     Fault("the wall clock is before 1970", "clocks", shifted(wall=-80 * YEAR), harmless="durations are of the boot clock"),
-    Fault("the machine sleeps for an hour", "clocks", shifted(boot=HOUR), harmless="the next cycle decides on new numbers"),
+    Fault("the machine sleeps for an hour", "clocks", shifted(boot=HOUR), harmless="deadlines do not count time in which evictd did not look"),
     Fault("the boot clock stands still", "clocks", shifted(stands=True), harmless="a hard threshold waits for no time to pass"),
     Fault("SIGHUP before each cycle", "signals", configuration(None), harmless="the same configuration changes nothing"),
     Fault("SIGHUP with a file that is no YAML", "signals", configuration("{"), "reload|configuration|config.yaml"),

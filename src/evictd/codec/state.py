@@ -51,6 +51,8 @@ def encode_state(state: State) -> Plain:
         "lastSeen": {
             signal.value: encode_signal_observation(observation) for signal, observation in state.last_seen.items()
         },
+        "lastCycleAt": state.last_cycle_at,
+        "resumedAt": state.resumed_at,
         "reported": state.reported,
         "dryRun": state.dry_run,
     }
@@ -94,6 +96,8 @@ def _decode(plain: Mapping[str, Any]) -> State:
         last_seen={
             Signal(signal): decode_signal_observation(observation) for signal, observation in plain["lastSeen"].items()
         },
+        last_cycle_at=plain.get("lastCycleAt"),  # an earlier evictd wrote neither
+        resumed_at=plain.get("resumedAt"),
         reported=plain["reported"],
         dry_run=plain["dryRun"],
     )

@@ -123,7 +123,7 @@ def test_a_failed_reading_changes_nothing(policy: Policy) -> None:
     book.at("20s", memory="2Gi of 4Gi").does_nothing()
     before = book.state
     book.at("400s", failed=True).does_nothing().stays_silent(NoActionReason.NO_STATS)
-    assert book.state == before
+    assert book.state == replace(before, last_cycle_at=400 * SECOND)
 
 
 @BOTH
@@ -144,7 +144,7 @@ def test_nothing_configured_means_nothing_done(policy: Policy) -> None:
     settings = config(policy=policy, local_storage_capacity_isolation=False)
     book = Playbook(settings, pods=[A], usage=MEMORY)
     book.at("0s", memory="0 of 4Gi").does_nothing()
-    assert book.state == State()
+    assert book.state == State(last_cycle_at=0)
 
 
 @BOTH
@@ -210,7 +210,7 @@ def test_a_dry_run_without_thresholds_has_no_victims_either() -> None:
     left = replace(State(), in_flight=(Victim(uid="u"),), phase=CleaningUp(until=NOW))
     settings = replace(config(policy=Policy.KUBELET), local_storage_capacity_isolation=False)
     dry = replace(observe(4 * GI), outcomes=Outcomes(dry_run=True))
-    assert synchronize(left, dry, settings, NOW).state == State(dry_run=True)
+    assert synchronize(left, dry, settings, NOW).state == State(dry_run=True, last_cycle_at=NOW)
 
 
 def test_an_event_that_a_dry_run_only_decided_is_recorded_when_it_goes_live() -> None:

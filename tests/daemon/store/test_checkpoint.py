@@ -32,7 +32,7 @@ def test_everything_comes_back(file: StateFile) -> None:
     state = step(GI // 2).state
     written(file, state)
     found = load_checkpoint(file, NoErrors(), NOW)
-    assert found.state == replace(state, reported=False)
+    assert found.state == replace(state, reported=False, resumed_at=NOW)
     assert (found.images, found.evicted, found.running_since) == ({"a": ImageRecord(1, None)}, ("u",), 7)
 
 

@@ -59,7 +59,8 @@ def waiting_for_measurement(
     if device is None:
         return None
     since = _since(threshold, state, device, now)
-    if now - since >= MEASUREMENT_TIMEOUT:
+    until = max(since, state.resumed_at or since) + MEASUREMENT_TIMEOUT
+    if now >= until:
         return None
     parts = RANKED_PARTS[layout][SIGNAL_TO_FILESYSTEM[threshold.signal]]
     layers, walk = Part.ROOTFS in parts, bool(parts & {Part.LOGS, Part.VOLUMES})
@@ -77,9 +78,7 @@ def waiting_for_measurement(
         return None
     what = (_LAYERS,) * bool(old_layers) + (_WALK,) * bool(old_walks)
     pods = (*old_layers, *(pod for pod in old_walks if pod not in old_layers))
-    return WaitingForMeasurement(
-        threshold=threshold, what=what, pods=pods, since=since, until=since + MEASUREMENT_TIMEOUT
-    )
+    return WaitingForMeasurement(threshold=threshold, what=what, pods=pods, since=since, until=until)
 
 
 def _since(threshold: Threshold, state: State, device: Filesystem, now: int) -> int:

@@ -28,8 +28,9 @@ Why this order. A victim in flight comes before a collection because what it lea
 removes every collection from the ledger, so there are never more rounds than victims and one. What is owed comes after the
 collection because the layers of a victim's dead containers come back with it, not before. Each wait has a deadline of its own
 that nothing renews, so a threshold that stays due comes to `evict` within RECLAIM_TIMEOUT + COLLECTION_TIMEOUT +
-RELEASE_TIMEOUT + MEASUREMENT_TIMEOUT after the last victim, whatever the other thresholds do (law Progress). A victim over a
-limit of its own delays that only within OWN_LIMITS_TIMEOUT of the time at which the threshold became due.
+RELEASE_TIMEOUT + MEASUREMENT_TIMEOUT after the last victim, whatever the other thresholds do (law Progress). Only an absence of
+evictd itself moves deadlines (`absence`). A victim over a limit of its own delays that only within OWN_LIMITS_TIMEOUT of the
+time at which the threshold became due.
 
 A victim's amount is a lower bound: it may have grown since it was measured. So while it is leaving, no second pod goes for the
 supply that it was chosen for, whatever the amounts say. For other supplies the amount counts: one that suffices is waited for,

@@ -10,6 +10,7 @@ assessment, ranking and messages.
 
 from dataclasses import replace
 
+from evictd.core.eviction.absence import make_up_for_absence
 from evictd.core.eviction.backoff import settle_answers
 from evictd.core.eviction.draft import Draft
 from evictd.core.eviction.kubelet import kubelet_step
@@ -29,9 +30,10 @@ def synchronize(state: State, observation: Observation, config: EvictionConfig, 
 
     Pure: the same arguments always give the same step. Raises nothing but on a programmer's error.
     """
-    state = _after_dry_run(state, observation)
+    state = make_up_for_absence(_after_dry_run(state, observation), config, now)
     step = _step(state, observation, with_own_pods(config, observation), now)
-    return _of_dry_run(step) if state.dry_run else step
+    step = _of_dry_run(step) if state.dry_run else step
+    return replace(step, state=replace(step.state, last_cycle_at=now))
 
 
 def _step(state: State, observation: Observation, config: EvictionConfig, now: int) -> Step:

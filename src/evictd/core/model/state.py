@@ -132,6 +132,10 @@ class State:
     node_conditions_last_observed_at: Mapping[NodeCondition, int] = field(default_factory=dict)
     last_seen: Mapping[Signal, SignalObservation] = field(default_factory=dict)
     """The last observation of each signal (policy Kubelet: of the last cycle), to tell new numbers from repeated ones."""
+    last_cycle_at: int | None = None
+    """When the last cycle was; `None` before the first."""
+    resumed_at: int | None = None
+    """When evictd began to look again: at the start of this run of the daemon, or after an absence (`core.eviction.absence`)."""
     reported: bool = False
     """Whether the node's conditions were reported, and not only in a dry run."""
     dry_run: bool = False

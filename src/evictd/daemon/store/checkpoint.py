@@ -87,9 +87,10 @@ def load_checkpoint(file: StateFile, errors: ErrorReporter, now: int) -> Checkpo
 
 def _decode_checkpoint(plain: Mapping[str, Any], now: int) -> Checkpoint:
     # The reporters of conditions start without any, so each run reports at its start which conditions hold.
+    # Nor has it measured any pod yet.
     try:
         found = Checkpoint(
-            state=replace(decode_state(plain["state"]), reported=False),
+            state=replace(decode_state(plain["state"]), reported=False, resumed_at=now),
             images=records_from_plain(plain["images"]),
             evicted=tuple(plain["evicted"]),
             running_since=plain["runningSince"],
@@ -106,7 +107,7 @@ def _without_timers_of(state: State, now: int) -> State:
 
     A restart in between must not stretch a grace period. But what held this morning need not have held since.
     """
-    last = max((seen.time for seen in state.last_seen.values() if seen.time is not None), default=now)
+    last = now if state.last_cycle_at is None else state.last_cycle_at
     return state if now - last <= ABSENCE else replace(state, thresholds_first_observed_at={})
 
 
@@ -128,7 +129,7 @@ def _check_times(state: State, now: int) -> None:
     if (
         max(past, default=0) > now
         or max(deadlines, default=0) > now + _LONGEST
-        or any(each.until > victim_until(each.grace_period_seconds, each.since) for each in victims)
+        or any(each.until > victim_until(each.grace_period_seconds, now) for each in victims)
     ):
         raise InputError("remembered: a time is in the future; it is damaged or not ours")
 

@@ -137,7 +137,7 @@ class Recorder:
         if self._unwritten:
             self._jobs.submit("journal", self._write_journal)
         checkpoint = self._memory.checkpoint(state)
-        comparable = replace(checkpoint, state=replace(state, last_seen={}))
+        comparable = replace(checkpoint, state=replace(state, last_seen={}, last_cycle_at=None))
         if always or comparable != self._saved:
             self._saved = comparable
             self._jobs.submit("state", partial(self._write_state, checkpoint))

@@ -1,0 +1,99 @@
+"""Time in which evictd does not look brings no second victim, and no eviction in place of a collection."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from evictd.core.eviction.absence import LONGEST_COUNTED
+from evictd.core.eviction.freshness import MEASUREMENT_TIMEOUT
+from evictd.core.eviction.ledger import victim_until
+from evictd.core.model.config import ImageReclaim, Policy
+from evictd.core.model.decision import NoActionReason
+from evictd.core.model.observation import Reclaim, ReclaimOutcome
+from evictd.core.units.duration import HOUR, SECOND
+from tests.playbook import Playbook, config, pod, usage
+
+HOG, WEB = pod("hog"), pod("web", memory="1Gi")
+MEMORY = [usage(HOG, memory="3Gi"), usage(WEB, memory="900Mi")]
+DISK = [usage(HOG, logs="30Gi", rootfs="1Gi"), usage(WEB, logs="1Gi", rootfs="1Gi")]
+SHORT: dict[str, Any] = {"memory": "500Mi of 4Gi"}
+DISK_SHORT: dict[str, Any] = {"nodefs": "5Gi of 100Gi"}
+
+
+def chosen() -> Playbook:
+    """A node whose hog was chosen at 0 s."""
+    book = Playbook(config(hard={"memory.available": "1Gi"}), pods=[HOG, WEB], usage=MEMORY)
+    return book.at("0s", **SHORT).conditions("MemoryPressure").evicts("hog")
+
+
+@pytest.mark.parametrize("absence", ["41s", "1h", "720h"])
+def test_a_victim_is_waited_for_although_its_time_passed_meanwhile(absence: str) -> None:
+    """The stop call may not have been sent, or evictd, the runtime and the pod were all halted."""
+    book = chosen()
+    book.at(absence, absent=True, gone=[], **SHORT).does_nothing()
+    book.stays_silent(NoActionReason.WAITING_FOR_VICTIM)
+
+
+def test_what_was_left_of_its_time_is_left_but_for_what_counts() -> None:
+    """So a victim that does not end holds up no eviction for longer than it would have without the absence."""
+    book = chosen().at("10s", gone=[], **SHORT).does_nothing()
+    book.at("1h", absent=True, gone=[], **SHORT).does_nothing()
+    left = victim_until(0, 0) - 10 * SECOND - LONGEST_COUNTED
+    assert book.state.in_flight[0].until == HOUR + left
+    book.at(f"{(HOUR + left) // SECOND}s", gone=[], **SHORT).evicts("web")
+
+
+def test_each_start_uses_up_some_of_the_time() -> None:
+    """An evictd that is restarted again and again comes to the next pod."""
+    book = chosen()
+    for start in (1, 2):
+        book.at(f"{start}h", absent=True, gone=[], **SHORT)
+    book.evicts("web")
+
+
+def test_short_gaps_count() -> None:
+    """A cycle on a starved node, or in a simulation, may come late."""
+    book = chosen().at("20s", absent=True, gone=[], **SHORT).does_nothing()
+    book.at("40s", absent=True, gone=[], **SHORT).evicts("web")
+
+
+def test_policy_kubelet_counts_all_time() -> None:
+    """The kubelet's `podCleanupTimeout` is a time of the clock, and after it the kubelet may choose the same pod again."""
+    book = Playbook(config(hard={"memory.available": "1Gi"}, policy=Policy.KUBELET), pods=[HOG, WEB], usage=MEMORY)
+    book.at("0s", **SHORT).conditions("MemoryPressure").evicts("hog")
+    book.at("1h", absent=True, gone=[], **SHORT).evicts("hog")
+
+
+def test_a_collection_is_waited_for_as_well() -> None:
+    """Its collectors stood still with evictd; what they free may make an eviction needless."""
+    book = Playbook(config(hard={"nodefs.available": "10Gi"}), pods=[HOG, WEB], usage=DISK)
+    book.at("0s", **DISK_SHORT).conditions("DiskPressure").reclaims("containers", "images")
+    book.at("1h", absent=True, **DISK_SHORT).does_nothing().stays_silent(NoActionReason.WAITING_FOR_RELEASE)
+    done = [ReclaimOutcome(action=Reclaim.CONTAINERS), ReclaimOutcome(action=Reclaim.IMAGES)]
+    book.at("3601s", reclaimed=done, nodefs="20Gi of 100Gi").does_nothing()
+
+
+def test_measurements_are_waited_for_anew_after_an_absence() -> None:
+    """A start has measured no pod: the first one that is measured would go, whatever it uses."""
+    settings = config(hard={"nodefs.available": "10Gi"}, reclaim_containers=False, reclaim_images=ImageReclaim.OFF)
+    unmeasured = replace(usage(HOG), disk_time=-1, layers_time=-1)
+    book = Playbook(settings, pods=[HOG, WEB], usage=[unmeasured, DISK[1]])
+    book.at("0s", **DISK_SHORT).conditions("DiskPressure").does_nothing()
+    book.at("1h", absent=True, **DISK_SHORT).does_nothing()
+    book.usage = {each.uid: each for each in DISK}
+    book.at("3601s", **DISK_SHORT).evicts("hog")
+
+
+def test_the_wait_for_measurements_has_its_bound_after_a_restart() -> None:
+    """`resumed_at` is the start of this run of the daemon, however short the absence was."""
+    settings = config(hard={"nodefs.available": "10Gi"}, reclaim_containers=False, reclaim_images=ImageReclaim.OFF)
+    unmeasured = replace(usage(HOG), disk_time=-1, layers_time=-1)
+    book = Playbook(settings, pods=[HOG, WEB], usage=[unmeasured, DISK[1]])
+    book.at("0s", **DISK_SHORT).conditions("DiskPressure").does_nothing()
+    book.at("15s", **DISK_SHORT).does_nothing()
+    book.at("29s", **DISK_SHORT).does_nothing()
+    book.state = replace(book.state, resumed_at=29 * SECOND)
+    book.at("31s", **DISK_SHORT).does_nothing()
+    book.at("45s", **DISK_SHORT).does_nothing()
+    book.at(f"{(29 * SECOND + MEASUREMENT_TIMEOUT) // SECOND}s", **DISK_SHORT).evicts("web")
