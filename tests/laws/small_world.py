@@ -28,6 +28,7 @@ from evictd.core.model.observation import (
 from evictd.core.model.signal import Filesystem, Signal
 from evictd.core.model.state import State, Step
 from evictd.core.model.stats import NodeStats, PodStats
+from evictd.core.units.duration import HOUR
 from tests.playbook import measured_at, node, pod, usage
 
 LIMIT = 100
@@ -37,6 +38,7 @@ USES = {"hog": 60, "other": 30}
 AVAILABLE = 60
 PAST = RECLAIM_TIMEOUT + MEASUREMENT_TIMEOUT
 """A time before any crossing that still matters."""
+ABSENCE = HOUR
 EVERYWHERE = frozenset[str](PODS)
 NONE = frozenset[str]()
 
@@ -61,6 +63,8 @@ class Move:
     """The pod of which nothing is measured."""
     unwalked: bool = False
     """The measurements are all older than any crossing."""
+    absent: bool = False
+    """evictd has not looked for `ABSENCE`, and nothing that it waits for has happened meanwhile."""
 
 
 FAIR = Move(dies=EVERYWHERE, shows=True, ends=True)
@@ -78,8 +82,12 @@ _FAULTS: Mapping[str, tuple[dict[str, Any], ...]] = {
     "unwalked": ({"unwalked": True},),
 }
 FAULTS: Mapping[str, tuple[Move, ...]] = {
-    name: (*COURSES, *(replace(course, **change) for change in changes for course in COURSES))
-    for name, changes in (*_FAULTS.items(), ("all faults", tuple(each for some in _FAULTS.values() for each in some)))
+    name: tuple(dict.fromkeys((*COURSES, *(replace(course, **change) for change in changes for course in COURSES))))
+    for name, changes in (
+        *_FAULTS.items(),
+        ("all faults", tuple(each for some in _FAULTS.values() for each in some)),
+        ("absences", ({"absent": True}, {"unmeasured": "hog"})),  # the other pod goes first, which does not suffice
+    )
 }
 """What may happen in a cycle of a world: the course of things, with or without a fault."""
 
@@ -136,6 +144,7 @@ class Place:
             tuple((uid, b.first_at, b.last_at, b.until, b.held_until) for uid, b in state.backoff.budgets.items()),
             tuple((t.signal, t.grace_period, at) for t, at in state.thresholds_first_observed_at.items()),
             tuple((t.signal, t.grace_period) for t in state.thresholds_met),
+            state.resumed_at,
         )
 
 
@@ -152,6 +161,8 @@ class Passage:
     after: Place
     collected: frozenset[Filesystem]
     """The devices on which no collection may be begun."""
+    absent: bool
+    """Whether evictd had not looked for `ABSENCE`."""
 
     @property
     def chosen(self) -> tuple[EvictPod, ...]:
@@ -211,7 +222,8 @@ def passage(place: Place, move: Move, world: World, elapsed: int) -> Passage:
             answers=tuple(EvictionAnswer(uid=uid, kind=EvictionAnswerKind.REFUSED, at=0) for uid in sorted(refused)),
         ),
     )
-    step = synchronize(place.state, observation, world.config, 0)
+    state = absent(place.state) if move.absent else place.state
+    step = synchronize(state, observation, world.config, 0)
     begun = frozenset(d.device for d in step.decisions if isinstance(d, ReclaimNode) and d.device is not None)
     measured = world.fault not in {"unwalked", "all faults"}
     after = Place(
@@ -221,7 +233,9 @@ def passage(place: Place, move: Move, world: World, elapsed: int) -> Passage:
         working=working | begun,
         collected=collected | begun,
     )
-    return Passage(before=place, observation=observation, step=step, after=after, collected=collected)
+    return Passage(
+        before=place, observation=observation, step=step, after=after, collected=collected, absent=move.absent
+    )
 
 
 @lru_cache(maxsize=64)
@@ -294,4 +308,18 @@ def shifted(state: State, elapsed: int, *, measured: bool) -> State:
         },
         node_conditions_last_observed_at={},
         last_seen={},
+        last_cycle_at=-elapsed,
+        resumed_at=None if state.resumed_at is None else of(state.resumed_at, crossing),
+    )
+
+
+def absent(state: State) -> State:
+    """Give the state as `ABSENCE` later; deadlines are not cut off, because they may be moved."""
+    later = shifted(state, ABSENCE, measured=False)
+    assert state.last_cycle_at is not None or not (state.in_flight or state.collections)
+    return replace(
+        later,
+        in_flight=tuple(replace(v, until=v.until - ABSENCE) for v in state.in_flight),
+        collections={device: replace(c, until=c.until - ABSENCE) for device, c in state.collections.items()},
+        last_cycle_at=None if state.last_cycle_at is None else state.last_cycle_at - ABSENCE,
     )

@@ -416,6 +416,14 @@ NEVER_THERE = [
     ),
     Fault(
         point=0,
+        what="time that was not seen counts (law: thrift, in a small world)",
+        place=synchronize,
+        name="make_up_for_absence",
+        faulty=then(lambda _, state, *__: state),
+        law=lambda: walk("hard, single, 11s, absences", 4),
+    ),
+    Fault(
+        point=0,
         what="a finding gives another reason (law: fairness)",
         place=choose,
         name="_skip",
@@ -425,7 +433,7 @@ NEVER_THERE = [
         law=over_generated_nodes(fairness.check_fairness),
     ),
 ]
-"""Faults that evictd never had, to show that these laws are not true of everything."""
+"""Faults that issue 11 does not have, to show that these laws are not true of everything."""
 
 
 @pytest.mark.slow
