@@ -1,5 +1,6 @@
 """Readings of this machine without a daemon."""
 
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,8 +14,9 @@ from evictd.core.model.config import Policy
 from evictd.core.model.decision import NoActionReason
 from evictd.core.model.observation import Filesystems
 from evictd.core.model.signal import Signal
+from evictd.core.units.duration import SECOND
 from evictd.errors import NodeError
-from evictd.observe.live import RUNTIME, LiveNode, boot_time
+from evictd.observe.live import RUNTIME, LiveNode, boot_time, wall_time
 from tests.kube.waiting import eventually
 from tests.observe.runtime_double import container, sandbox, view
 
@@ -36,6 +38,14 @@ def test_an_uptime_that_makes_no_sense(text: str, tmp_path: Path) -> None:
     (tmp_path / "uptime").write_text(text, encoding="latin-1")
     with pytest.raises(NodeError, match="uptime"):
         boot_time(tmp_path)
+
+
+def test_the_wall_clock_comes_from_the_time_of_the_boot(tmp_path: Path) -> None:
+    assert abs((wall_time(Path("/proc"), boot_time(Path("/proc"))) or 0) - time.time_ns()) < 60 * SECOND
+    for text in ("cpu 1 2\nbtime 1700000000\n", "cpu 1 2\n", "btime\n", "btime x\n", "\xff"):
+        (tmp_path / "stat").write_text(text, encoding="latin-1")
+        assert wall_time(tmp_path, 5) == (1_700_000_000 * SECOND + 5 if "1700000000" in text else None)
+    assert wall_time(tmp_path / "none", 5) is None
 
 
 def test_a_second_reading_is_newer(tmp_path: Path) -> None:

@@ -6,14 +6,13 @@ server if one is configured; their disk usage is measured in the same call. An u
 
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from evictd.codec.mirrors import NO_SANDBOXES
 from evictd.config.file import load_yaml
 from evictd.config.settings import MemoryQoSMode, Settings
-from evictd.core.model.config import stall_signals
+from evictd.core.model.config import Policy, stall_signals
 from evictd.core.model.observation import Observation, Problem
 from evictd.core.model.oom import MemoryQoSDifference, OomScoreDifference
 from evictd.core.model.pod import Pod
@@ -56,6 +55,15 @@ def boot_time(proc: Path) -> int:
         raise NodeError(f"{path}: cannot be read: {error}") from error
 
 
+def wall_time(proc: Path, now: int) -> int | None:
+    """Give the wall-clock time of a time since boot, in nanoseconds, to a second; `None` where `stat` does not say it."""
+    try:
+        lines = (proc / "stat").read_text(encoding="ascii").splitlines()
+        return next(int(line.split()[1]) * SECOND + now for line in lines if line.startswith("btime "))
+    except (OSError, ValueError, IndexError, StopIteration):
+        return None
+
+
 class LiveNode:
     """Reads one machine repeatedly; a context manager. Raises `NodeError` if there is no cgroup hierarchy."""
 
@@ -96,11 +104,10 @@ class LiveNode:
         now = self.now()
         view, problems = self._view(now)
         pods: tuple[Pod, ...] = ()
-        known, of_api_server = NO_SANDBOXES, False
+        of_api_server = False
         if view is not None:
             from evictd.observe.pods.node_pods import (  # noqa: PLC0415 - brings the gRPC library along
                 API_PODS_STANDALONE,
-                known_sandboxes,
                 node_pods,
             )
 
@@ -111,14 +118,13 @@ class LiveNode:
                 node_name=self._settings.cluster.node_name,
                 memory_capacity=self._observer.memory_capacity,
             )
-            known = known_sandboxes(view)
             pods, problems = found.active, (*problems, *found.problems, *manifests.problems)
             of_api_server = found.of_api_server and self._settings.cluster.standalone
             if of_api_server and not self._settings.eviction.allow_api_pods_standalone:
                 problems = (*problems, API_PODS_STANDALONE)
         if self._settings.cluster.kubeconfig:
-            bound, more = self._cluster().active(known)
-            pods, problems = pods if bound is None else bound, (*problems, *more)
+            pods, more = self._of_api_server(pods, view)
+            problems = (*problems, *more)
         self._measure(pods)
         stalls = stall_signals(self._settings.eviction)
         reading = self._observer.observe(pods, view, has_runtime=view is not None, stalls=stalls)
@@ -137,6 +143,26 @@ class LiveNode:
             memory_qos=self._memory_qos(observation, view),
             sources=self._sources(view),
         )
+
+    def _of_api_server(
+        self, found: tuple[Pod, ...], view: "RuntimeView | None"
+    ) -> tuple[tuple[Pod, ...], tuple[Problem, ...]]:
+        """Give the API server's pods, and those of the runtime's that it does not list; the runtime's if it does not answer.
+
+        The same pods as the daemon's (`NodeObserver`).
+        """
+        if view is None:
+            bound, problems = self._cluster().active()
+            return found if bound is None else bound, problems
+        from evictd.observe.pods.node_pods import known_sandboxes  # noqa: PLC0415
+        from evictd.observe.pods.unlisted import settled_pods, unlisted_problems  # noqa: PLC0415
+
+        bound, problems = self._cluster().active(known_sandboxes(view))
+        if bound is None:
+            return found, problems
+        standard = self._settings.eviction.policy is Policy.STANDARD
+        unlisted = self._cluster().unlisted(settled_pods(found, view)) if standard else ()
+        return (*bound, *unlisted), (*problems, *unlisted_problems(unlisted))
 
     def read_node(self) -> NodeStats | None:
         """Read the node alone, without its pods and the runtime."""
@@ -166,7 +192,7 @@ class LiveNode:
 
     def _view(self, now: int) -> tuple["RuntimeView | None", tuple[Problem, ...]]:
         try:
-            return self._reader().read(now), ()
+            return replace(self._reader().read(now), wall=wall_time(self._roots.proc, now)), ()
         except EvictdError as error:
             detail = f"{self._settings.container_runtime_endpoint}: {' '.join(str(error).split())}"
             return None, (Problem(source=RUNTIME, detail=detail),)

@@ -73,10 +73,7 @@ class Cluster:
 
         One is deleted by force and does not end, the list is not true, or the watch has missed it.
         """
-        entries = self.watch.snapshot.pods.values()
-        known = (
-            {entry.pod.uid for entry in entries} | {entry.mirror_of for entry in entries} | self.evictor.cleaned_up()
-        )
+        known = self.watch.snapshot.pods.keys() | self.evictor.cleaned_up()
         return tuple(pod for pod in pods if pod.uid not in known)
 
     def _is_active(self, entry: SlimPod, gone: Mapping[str, bool], leaving: Collection[str]) -> bool:

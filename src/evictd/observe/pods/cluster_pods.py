@@ -7,7 +7,7 @@ the caller uses the runtime's pods instead.
 import os
 import platform
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Self
 
 from evictd.clients.kube.credentials import Credentials
@@ -58,6 +58,10 @@ class ClusterPods:
         problems = tuple(Problem(source=API_SERVER, detail=text) for text in (*left_out, *snapshot.unread_parts))
         pods = (bound_pod(each, known) for each in snapshot.pods.values() if not each.terminal)
         return tuple(sorted(pods, key=lambda pod: (pod.namespace, pod.name, pod.uid))), problems
+
+    def unlisted(self, pods: Iterable[Pod]) -> tuple[Pod, ...]:
+        """Return those of the runtime's pods that the last list has not."""
+        return tuple(pod for pod in pods if pod.uid not in self._watch.snapshot.pods)
 
 
 def _no_spread() -> float:

@@ -36,7 +36,6 @@ from evictd.core.model.oom import (
 from evictd.core.model.pod import SYSTEM_CRITICAL_PRIORITY, Pod, PodSource
 from evictd.core.model.qos import QOSClass
 from evictd.core.model.resources import MEMORY, Container
-from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import Quantity, of_bytes
 from evictd.errors import SourceKind
 from evictd.observe.pods.manifests import Manifests
@@ -49,9 +48,6 @@ _CRITICAL_OOM_SCORE_ADJ = -997
 """The score of containers of critical and Guaranteed pods; that of the pause container is -998 (kubelet `qos/policy.go`)."""
 FROM_API = "api"
 """The `kubernetes.io/config.source` of a pod that the API server bound to the node."""
-
-SETTLED = 30 * SECOND
-"""The age of a sandbox, in nanoseconds, from which on the API server's list must have its pod: the watch may be late."""
 
 API_PODS_STANDALONE = Problem(
     source=SourceKind.STANDALONE.value,
@@ -115,17 +111,6 @@ def node_pods(
         problems=(*problems, *lookup.problems),
         of_api_server=any(group.ready and group.sandbox.annotations.get(CONFIG_SOURCE) == FROM_API for group in groups),
     )
-
-
-def uids_of_settled_pods(view: RuntimeView) -> frozenset[str]:
-    """Return the uids of a kubelet's pods of the API server with a sandbox that is older than `SETTLED`.
-
-    Without the wall clock of the listing no pod is; sandboxes of another creator have no `config.source`.
-    """
-    if view.wall is None:
-        return frozenset()
-    of_kubelet = (row for row in view.sandboxes if row.annotations.get(CONFIG_SOURCE) == FROM_API)
-    return frozenset(row.uid for row in of_kubelet if view.wall - row.created_at > SETTLED)
 
 
 def known_sandboxes(view: RuntimeView | None) -> KnownSandboxes:

@@ -20,7 +20,6 @@ from evictd.core.model.config import EvictionConfig, Policy, stall_signals
 from evictd.core.model.decision import Finding
 from evictd.core.model.observation import Observation, Outcomes, Problem, signal_observations
 from evictd.core.model.pod import Pod
-from evictd.core.model.problem import shown
 from evictd.core.model.signal import Filesystem
 from evictd.core.model.state import State
 from evictd.core.model.threshold import Operator, Threshold
@@ -33,16 +32,13 @@ from evictd.observe.pods.node_pods import (
     NodePods,
     described_by,
     node_pods,
-    uids_of_settled_pods,
 )
+from evictd.observe.pods.unlisted import settled_pods, unlisted_problems
 from evictd.observe.reading.node_stats import NodeStatsReader
 from evictd.observe.reading.reading import Reading
 from evictd.observe.runtime.runtime_view import RuntimeReader, RuntimeView, uids_with_containers, with_known_layers
 
 RUNTIME = SourceKind.CONTAINER_RUNTIME.value
-
-_NAMED = 5
-"""Pods named in one problem."""
 
 OLDEST_LISTING = 15 * SECOND
 """Its age in nanoseconds; an older one is not decided on. One is made every `housekeepingInterval` of 10 s, later under load."""
@@ -184,11 +180,11 @@ class NodeObserver:
             return self._bound_pods.completed(found), ()
         if view is None:  # without the runtime's answer no mirror is recognized
             return bound, ()
-        settled = uids_of_settled_pods(view) if request.config.policy is Policy.STANDARD else frozenset()
-        unlisted = self._bound_pods.unlisted(tuple(pod for pod in found if pod.uid in settled))
+        settled = settled_pods(found, view) if request.config.policy is Policy.STANDARD else ()
+        unlisted = self._bound_pods.unlisted(settled)
         active = (*bound, *unlisted)
         self._bound_pods.remember(active)
-        return active, _problem_of(unlisted)
+        return active, unlisted_problems(unlisted)
 
     def _view(
         self, request: ObserveRequest, manifests: Manifests, near: Collection[Filesystem]
@@ -239,15 +235,6 @@ class NodeObserver:
             memory_capacity=self._stats.memory_capacity,
         )
         return replace(found, problems=(*found.problems, *manifests.problems))
-
-
-def _problem_of(unlisted: Sequence[Pod]) -> tuple[Problem, ...]:
-    if not unlisted:
-        return ()
-    names = ", ".join(shown(pod.full_name) for pod in unlisted[:_NAMED])
-    more = f" and {len(unlisted) - _NAMED} more" if len(unlisted) > _NAMED else ""
-    detail = f"the API server does not list pods that run here: {names}{more}"
-    return (Problem(source=f"{SourceKind.APISERVER.value}/pods", detail=detail),)
 
 
 def thresholds_never_met(thresholds: Sequence[Threshold], observation: Observation) -> tuple[Problem, ...]:
