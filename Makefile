@@ -5,7 +5,8 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SUITE  ?= core
 ARGS   ?=
-JOBS   ?= auto
+# Some tests wait more than they compute.
+JOBS   ?= $(shell expr $$(nproc) + 1)
 SLOW_JOBS ?= 4
 NODE_JOBS ?= 3
 CLUSTER_JOBS ?= 2

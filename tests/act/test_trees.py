@@ -126,6 +126,7 @@ def dig(folder: Path, levels: int) -> None:
     os.close(here)
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_number_of_files(folder: Path) -> None:
     """A pod can create millions of files in one directory."""
     for number in range(20_000):

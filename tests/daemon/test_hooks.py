@@ -100,6 +100,7 @@ def test_no_command_is_started_on_a_node_without_memory(tmp_path: Path) -> None:
     assert (tmp_path / "seen").exists()
 
 
+@pytest.mark.slow
 def test_a_command_is_killed_at_its_limit_with_what_it_started(tmp_path: Path) -> None:
     """Both hold the FIFO open; it ends when the last of them is dead."""
     os.mkfifo(fifo := tmp_path / "fifo")

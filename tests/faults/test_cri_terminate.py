@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import grpc
+import pytest
 from cri_api.v1 import api_pb2 as pb
 
 from evictd.act.terminate import Termination, Terminator
@@ -102,6 +103,7 @@ def test_a_refused_stop_is_retried_with_a_growing_delay(tmp_path: Path) -> None:
     assert all(timeout >= 28 for _, timeout in model.stops)  # what is left of the grace, each time
 
 
+@pytest.mark.slow
 def test_the_sandbox_is_stopped_after_the_grace_period_while_container_stops_fail(tmp_path: Path) -> None:
     model = Model(running={"c1"}, fail_stops=1000)
     model_ready_at_stop: list[bool] = []
@@ -132,6 +134,7 @@ def test_a_listing_that_fails_finishes_nothing(tmp_path: Path) -> None:
     assert model.stops == [("c1", 1)]
 
 
+@pytest.mark.slow
 def test_ids_that_change_during_a_termination(tmp_path: Path) -> None:
     """Each stopped container reappears once with another id."""
     model = Model(running={"c1"})

@@ -72,6 +72,7 @@ def test_colour_adds_nothing_that_words_do_not_say() -> None:
     assert plain == shown("memory-with-priorities", 80)
 
 
+@pytest.mark.slow
 def test_a_big_node_does_not_print_every_pod() -> None:
     names = [f"pod-{number:04}" for number in range(2000)]
     scenario = memory_story(
@@ -108,6 +109,7 @@ def test_everything_shows_calm_copies_too() -> None:
     assert "containerfs.available" in everything
 
 
+@pytest.mark.slow
 def test_every_recorded_story_can_be_told() -> None:
     """The kubelet's own unit suite, odd names and missing numbers included, under both policies."""
     for document in read_lines(VECTORS / "kubelet-1.36-unit-suite.jsonl.gz"):

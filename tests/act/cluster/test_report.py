@@ -118,6 +118,7 @@ def test_others_taints_are_written_back_as_they_were(own: DoubleRig) -> None:
     assert node["spec"]["unschedulable"] is True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("types", [ConditionTypes.AUTO, ConditionTypes.OWN])
 def test_at_rest_less_than_one_request_a_minute(api: Api, transport: Transport, types: ConditionTypes) -> None:
     """A calm simulated day: a look at the lease and a heartbeat every five minutes or so, and nothing else."""

@@ -163,6 +163,7 @@ def test_a_stopped_pod_that_runs_again_is_in_sight_as_long_as_the_server_is_away
         eventually(lambda: cluster.queue.problem == "")
 
 
+@pytest.mark.slow
 def test_closing_does_not_wait_for_a_server_that_is_gone(api: ApiServer) -> None:
     """A clean stop has its bound."""
     with living(api, Kubelet(api.store, "n1")) as cluster:

@@ -177,6 +177,7 @@ def test_pods_of_another_node_are_left_out_and_named(api: ApiServer, transport: 
         assert "default/elsewhere" in "".join(watch.snapshot.unreadable)
 
 
+@pytest.mark.slow
 def test_a_bookmark_moves_the_version_on_an_idle_node(api: Api, transport: Transport) -> None:
     """Only other nodes' objects change; after the bookmark, two seconds before the watch's end, it resumes from its version.
 

@@ -158,6 +158,7 @@ def test_the_problem_of_each_pod_has_a_source_of_its_own() -> None:
     assert {problem.detail for problem in cleanup.problems()} == {"Read-only file system"}
 
 
+@pytest.mark.slow
 def test_the_number_of_leftovers_that_are_retried_is_bounded() -> None:
     stuck = Stuck(times=10 * MAX_FAILURES)
     for number in range(MAX_FAILURES + 3):
