@@ -100,6 +100,19 @@ def test_the_cgroup_of_all_pods_is_found_under_either_driver(tmp_path: Path) -> 
         assert find_pods_cgroup(find_hierarchy(root, FileDescriptorCache(0)), "/elsewhere") is None
 
 
+def test_an_empty_cgroup_of_the_other_driver_does_not_hide_the_pods(tmp_path: Path) -> None:
+    """After a change of the kubelet's driver `/kubepods.slice` may stay behind until the next boot."""
+    empty = v2(0)
+    for systemd, name in ((True, "/kubepods.slice"), (False, "/kubepods")):
+        left = "kubepods" if systemd else "kubepods.slice"
+        root = plant(tmp_path / name[1:], v2_node(systemd=systemd) | {left: empty})
+        assert find_pods_cgroup(find_hierarchy(root, FileDescriptorCache(0))) == name
+    both = plant(
+        tmp_path / "both", v2(0, below={"kubepods": empty, "kubepods.slice": empty, "cgroup.controllers": "memory"})
+    )
+    assert find_pods_cgroup(find_hierarchy(both, FileDescriptorCache(0))) == "/kubepods.slice"
+
+
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "/", "a\0b"])
 def test_a_name_that_is_more_than_a_step_is_unsafe(name: str) -> None:
     assert not is_safe_name(name)

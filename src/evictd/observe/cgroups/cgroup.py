@@ -99,9 +99,14 @@ def pods_cgroup(driver: CgroupDriver, cgroup_root: str = "/") -> str:
 
 
 def find_pods_cgroup(reader: CgroupReader, cgroup_root: str = "/") -> str | None:
-    """Return the cgroup of all pods under either driver's name, systemd first; `None` if neither exists."""
-    names = (pods_cgroup(driver, cgroup_root) for driver in CgroupDriver)
-    return next((name for name in names if reader.exists(name)), None)
+    """Return the cgroup of all pods under either driver's name, systemd first; `None` if neither exists.
+
+    Where both exist, as after a change of the driver, it is the first one with a pod.
+    """
+    names = [name for driver in CgroupDriver if reader.exists(name := pods_cgroup(driver, cgroup_root))]
+    if len(names) > 1:
+        names.sort(key=lambda name: not pod_uids(reader, name))
+    return next(iter(names), None)
 
 
 def slice_path(name: str) -> str:
