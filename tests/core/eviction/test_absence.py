@@ -52,6 +52,14 @@ def test_each_start_uses_up_some_of_the_time() -> None:
     book.evicts("web")
 
 
+def test_no_deadline_is_further_away_than_at_its_beginning() -> None:
+    """Whatever a damaged state file says of the last cycle."""
+    book = chosen()
+    book.state = replace(book.state, last_cycle_at=-(10**30))
+    book.at("30s", absent=True, gone=[], **SHORT).does_nothing()
+    assert book.state.in_flight[0].until == victim_until(book.state.in_flight[0].grace_period_seconds, 30 * SECOND)
+
+
 def test_short_gaps_count() -> None:
     """A cycle on a starved node, or in a simulation, may come late."""
     book = chosen().at("20s", absent=True, gone=[], **SHORT).does_nothing()

@@ -105,7 +105,7 @@ def test_an_empty_cgroup_of_the_other_driver_does_not_hide_the_pods(tmp_path: Pa
     empty = v2(0)
     for systemd, name in ((True, "/kubepods.slice"), (False, "/kubepods")):
         left = "kubepods" if systemd else "kubepods.slice"
-        root = plant(tmp_path / name[1:], v2_node(systemd=systemd) | {left: empty})
+        root = plant(tmp_path / name[1:], {**v2_node(systemd=systemd), left: empty})
         assert find_pods_cgroup(find_hierarchy(root, FileDescriptorCache(0))) == name
     both = plant(
         tmp_path / "both", v2(0, below={"kubepods": empty, "kubepods.slice": empty, "cgroup.controllers": "memory"})

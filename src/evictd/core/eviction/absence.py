@@ -11,6 +11,7 @@ Soft grace periods count on: the threshold was met before and is met now. After 
 
 from dataclasses import replace
 
+from evictd.core.eviction.ledger import RECLAIM_TIMEOUT, victim_until
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.state import State
 from evictd.core.units.duration import SECOND
@@ -21,7 +22,10 @@ looks each second. What counts makes a daemon that ends again and again come to 
 
 
 def make_up_for_absence(state: State, config: EvictionConfig, now: int) -> State:
-    """Move the deadlines of victims and collections by the time that was not seen, if it is longer than `LONGEST_COUNTED`."""
+    """Move the deadlines of victims and collections by the time that was not seen, if it is longer than `LONGEST_COUNTED`.
+
+    None is then further away than it would be at its beginning, whatever a state file says of the last cycle.
+    """
     if state.last_cycle_at is None or config.policy is Policy.KUBELET:
         return state
     missed = now - state.last_cycle_at - LONGEST_COUNTED
@@ -29,7 +33,13 @@ def make_up_for_absence(state: State, config: EvictionConfig, now: int) -> State
         return state
     return replace(
         state,
-        in_flight=tuple(replace(each, until=each.until + missed) for each in state.in_flight),
-        collections={device: replace(each, until=each.until + missed) for device, each in state.collections.items()},
+        in_flight=tuple(
+            replace(each, until=min(each.until + missed, victim_until(each.grace_period_seconds, now)))
+            for each in state.in_flight
+        ),
+        collections={
+            device: replace(each, until=min(each.until + missed, now + RECLAIM_TIMEOUT))
+            for device, each in state.collections.items()
+        },
         resumed_at=now,
     )
