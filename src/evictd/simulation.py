@@ -105,7 +105,8 @@ def _answers(step: ScenarioStep) -> tuple[EvictionAnswer, ...]:
 def _turns(scene: _Scene, config: EvictionConfig, state: State) -> Iterator[Turn]:
     now, summary = scene.step.at, scene.step.summary
     observation = scene.observe(summary)
-    first = Turn(observation=observation, step=synchronize(state, observation, config, now))
+    seen = replace(state, last_cycle_at=None)  # however far apart the steps are, evictd is there between them
+    first = Turn(observation=observation, step=synchronize(seen, observation, config, now))
     yield first
     actions = [action for d in first.step.decisions if isinstance(d, ReclaimNode) for action in d.actions]
     if actions:

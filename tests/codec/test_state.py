@@ -50,7 +50,7 @@ ONE = threshold("memory.available", "10%", grace="1m", min_reclaim="1Gi")
             thresholds_first_observed_at={ONE: 5},
             thresholds_met=(ONE,),
             last_cycle_at=8,
-            resumed_at=6,
+            started_at=6,
             reported=True,
             dry_run=True,
         ),
@@ -87,7 +87,7 @@ def test_a_damaged_or_foreign_state_is_refused_in_one_line(damage: dict[str, Any
     assert "\n" not in str(caught.value)
 
 
-LATER = {"lastCycleAt", "resumedAt"}
+LATER = {"lastCycleAt", "startedAt"}
 """Fields that the first evictd with this version of the format did not write."""
 
 
@@ -101,6 +101,6 @@ def test_a_missing_field_is_refused() -> None:
 
 def test_a_state_of_an_earlier_evictd_is_read() -> None:
     """An update does not forget the victims in flight: fields that came later may be missing."""
-    plain = encode_state(State(last_cycle_at=1, resumed_at=2, dry_run=True))
+    plain = encode_state(State(last_cycle_at=1, started_at=2, dry_run=True))
     earlier = {key: value for key, value in plain.items() if key not in LATER}
     assert decode_state(earlier) == State(dry_run=True)

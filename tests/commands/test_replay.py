@@ -1,26 +1,31 @@
 """A journal, decided again."""
 
 import json
+from argparse import Namespace
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from evictd.cli import main
-from evictd.codec.journal import encode_entry
-from evictd.commands.replay import cycles_of, read_journals, replay
+from evictd.codec.journal import JournalEntry, encode_entry
+from evictd.commands.replay import cycles_of, read_journals, replay, replay_under
 from evictd.commands.source import own_config, read_scenario
 from evictd.core.eviction.synchronize import synchronize
-from evictd.core.model.config import Policy
+from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.decision import EvictPod
-from evictd.core.model.observation import Outcomes
-from evictd.core.model.state import State
+from evictd.core.model.observation import Observation, Outcomes
+from evictd.core.model.state import State, Step
 from evictd.core.units.duration import SECOND
 from evictd.daemon.store.recorder import Cycle
+from evictd.render.replayed import plain_decisions
 from evictd.simulation import simulate
+from tests import playbook
 from tests.daemon.double import LoopOnScript
 from tests.daemon.world import CONFIG, GI, HOG, NOW, WALL, WEB, observe
+from tests.playbook import Playbook, pod, usage
 from tests.stories import SCENARIOS
 
 
@@ -174,3 +179,28 @@ def test_the_kubelet_s_policy_goes_on_after_the_first_eviction(
     entries = json.loads(capsys.readouterr().out)["entries"]
     evicted = [d["pod"]["name"] for entry in entries for d in entry["decided"] if d["kind"] == "EvictPod"]
     assert evicted == ["hog", "web"]
+
+
+def test_cycles_that_were_not_journaled_are_no_absence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only cycles with a decision are; decided by the configuration that they were recorded with, they come to the same."""
+    entries: list[JournalEntry] = []
+
+    def recording(state: State, observation: Observation, config: EvictionConfig, now: int) -> Step:
+        step = synchronize(state, observation, config, now)
+        if len(step.decisions) > 1:
+            decided = tuple(dict(each) for each in plain_decisions(step))
+            entries.append(
+                JournalEntry(now=now, wall="", state=state, observation=observation, config=config, decisions=decided)
+            )
+        return step
+
+    monkeypatch.setattr(playbook, "synchronize", recording)
+    hog, web = pod("hog"), pod("web", memory="1Gi")
+    usages = [usage(hog, memory="3Gi"), usage(web, memory="900Mi")]
+    book = Playbook(playbook.config(hard={"memory.available": "1Gi"}), pods=[hog, web], usage=usages)
+    short: dict[str, Any] = {"memory": "500Mi of 4Gi"}
+    book.at("0s", **short).conditions("MemoryPressure").evicts("hog")
+    book.at("20s", gone=[], **short).does_nothing()
+    book.at("40s", gone=[], **short).evicts("web")
+    again = replay_under(entries, Namespace(config=None, policy=Policy.STANDARD.value))
+    assert [each.same for each in again] == [True, True]

@@ -321,7 +321,10 @@ class _Handler(BaseHTTPRequestHandler):
         kind, _, token = header.partition(" ")
         if kind.lower() == "bearer" and token in double.tokens:
             return double.tokens[token]
-        certificate = self.connection.getpeercert() if isinstance(self.connection, ssl.SSLSocket) else None
+        try:
+            certificate = self.connection.getpeercert() if isinstance(self.connection, ssl.SSLSocket) else None
+        except ValueError as error:  # the double has cut this connection meanwhile
+            raise ConnectionAbortedError from error
         if not header and certificate:
             subject: Any = certificate["subject"]
             return str(dict(entry[0] for entry in subject)["commonName"])

@@ -28,7 +28,7 @@ from evictd.core.model.observation import (
 from evictd.core.model.signal import Filesystem, Signal
 from evictd.core.model.state import State, Step
 from evictd.core.model.stats import NodeStats, PodStats
-from evictd.core.units.duration import HOUR
+from evictd.core.units.duration import SECOND
 from tests.playbook import measured_at, node, pod, usage
 
 LIMIT = 100
@@ -38,7 +38,7 @@ USES = {"hog": 60, "other": 30}
 AVAILABLE = 60
 PAST = RECLAIM_TIMEOUT + MEASUREMENT_TIMEOUT
 """A time before any crossing that still matters."""
-ABSENCE = HOUR
+ABSENCE = 90 * SECOND
 EVERYWHERE = frozenset[str](PODS)
 NONE = frozenset[str]()
 
@@ -144,7 +144,7 @@ class Place:
             tuple((uid, b.first_at, b.last_at, b.until, b.held_until) for uid, b in state.backoff.budgets.items()),
             tuple((t.signal, t.grace_period, at) for t, at in state.thresholds_first_observed_at.items()),
             tuple((t.signal, t.grace_period) for t in state.thresholds_met),
-            state.resumed_at,
+            state.started_at,
         )
 
 
@@ -309,17 +309,24 @@ def shifted(state: State, elapsed: int, *, measured: bool) -> State:
         node_conditions_last_observed_at={},
         last_seen={},
         last_cycle_at=-elapsed,
-        resumed_at=None if state.resumed_at is None else of(state.resumed_at, crossing),
+        started_at=None if state.started_at is None else of(state.started_at, crossing),
     )
 
 
 def absent(state: State) -> State:
-    """Give the state as `ABSENCE` later; deadlines are not cut off, because they may be moved."""
-    later = shifted(state, ABSENCE, measured=False)
+    """Give the state as `ABSENCE` later; times that the core may move are not cut off."""
+
+    def of(time: int | None) -> int | None:
+        return None if time is None else time - ABSENCE
+
     assert state.last_cycle_at is not None or not (state.in_flight or state.collections)
     return replace(
-        later,
-        in_flight=tuple(replace(v, until=v.until - ABSENCE) for v in state.in_flight),
-        collections={device: replace(c, until=c.until - ABSENCE) for device, c in state.collections.items()},
-        last_cycle_at=None if state.last_cycle_at is None else state.last_cycle_at - ABSENCE,
+        shifted(state, ABSENCE, measured=False),
+        in_flight=tuple(replace(v, until=v.until - ABSENCE, gone_at=of(v.gone_at)) for v in state.in_flight),
+        collections={
+            device: replace(c, begun=c.begun - ABSENCE, until=c.until - ABSENCE, ended_at=of(c.ended_at))
+            for device, c in state.collections.items()
+        },
+        thresholds_first_observed_at={t: at - ABSENCE for t, at in state.thresholds_first_observed_at.items()},
+        last_cycle_at=of(state.last_cycle_at),
     )

@@ -80,7 +80,7 @@ def check(one: Passage, layout: Filesystems) -> None:
         assert name in one.observation.pod_stats
         assert name not in {v.uid for v in before.in_flight if v.gone_at is None} or one.observation.outcomes.answers
         assert name in {v.uid for v in state.in_flight}
-        # Thrift: what evictd has not seen for an hour is no reason for a second pod.
+        # Thrift: time that evictd has not seen is no reason for a second pod.
         counted = LONGEST_COUNTED if one.absent else 0
         waited_for = [
             v for v in before.in_flight if v.gone_at is None and v.until > counted and v.uid in one.after.alive

@@ -52,7 +52,7 @@ def encode_state(state: State) -> Plain:
             signal.value: encode_signal_observation(observation) for signal, observation in state.last_seen.items()
         },
         "lastCycleAt": state.last_cycle_at,
-        "resumedAt": state.resumed_at,
+        "startedAt": state.started_at,
         "reported": state.reported,
         "dryRun": state.dry_run,
     }
@@ -97,7 +97,7 @@ def _decode(plain: Mapping[str, Any]) -> State:
             Signal(signal): decode_signal_observation(observation) for signal, observation in plain["lastSeen"].items()
         },
         last_cycle_at=plain.get("lastCycleAt"),  # an earlier evictd wrote neither
-        resumed_at=plain.get("resumedAt"),
+        started_at=plain.get("startedAt"),
         reported=plain["reported"],
         dry_run=plain["dryRun"],
     )

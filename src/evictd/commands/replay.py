@@ -133,7 +133,9 @@ def replay_under(entries: Iterable[JournalEntry], args: argparse.Namespace) -> I
         config = _other(entry.config, given, policy)
         if state is None or entry.now < last:  # the first entry, or the first one after a boot
             state = entry.state
-        step = synchronize(state, entry.observation, config, entry.now)
+        # Cycles without a decision are not in the journal; evictd was absent only where it was when the entry was made.
+        seen = replace(state, last_cycle_at=entry.state.last_cycle_at, started_at=entry.state.started_at)
+        step = synchronize(seen, entry.observation, config, entry.now)
         state, last = step.state, entry.now
         yield Replayed(
             entry=entry, step=step, same=without_wait(plain_decisions(step)) == without_wait(entry.decisions)

@@ -9,8 +9,9 @@ from evictd.core.eviction.absence import LONGEST_COUNTED
 from evictd.core.eviction.freshness import MEASUREMENT_TIMEOUT
 from evictd.core.eviction.ledger import victim_until
 from evictd.core.model.config import ImageReclaim, Policy
-from evictd.core.model.decision import NoActionReason
+from evictd.core.model.decision import EvictPod, NoActionReason
 from evictd.core.model.observation import Reclaim, ReclaimOutcome
+from evictd.core.model.pod import Pod
 from evictd.core.units.duration import HOUR, SECOND
 from tests.playbook import Playbook, config, pod, usage
 
@@ -82,26 +83,53 @@ def test_a_collection_is_waited_for_as_well() -> None:
     book.at("3601s", reclaimed=done, nodefs="20Gi of 100Gi").does_nothing()
 
 
-def test_measurements_are_waited_for_anew_after_an_absence() -> None:
-    """A start has measured no pod: the first one that is measured would go, whatever it uses."""
+def unmeasured(pods: list[Pod]) -> Playbook:
+    """A disk that is short, of whose hog nothing was measured since."""
     settings = config(hard={"nodefs.available": "10Gi"}, reclaim_containers=False, reclaim_images=ImageReclaim.OFF)
-    unmeasured = replace(usage(HOG), disk_time=-1, layers_time=-1)
-    book = Playbook(settings, pods=[HOG, WEB], usage=[unmeasured, DISK[1]])
-    book.at("0s", **DISK_SHORT).conditions("DiskPressure").does_nothing()
+    old = replace(usage(HOG), disk_time=-1, layers_time=-1)
+    return Playbook(settings, pods=pods, usage=[old, DISK[1]]).at("0s", **DISK_SHORT).conditions("DiskPressure")
+
+
+def test_measurements_are_waited_for_after_an_absence() -> None:
+    """The walks stood still with evictd: the first pod that was measured would go, whatever it uses."""
+    book = unmeasured([HOG, WEB]).does_nothing()
     book.at("1h", absent=True, **DISK_SHORT).does_nothing()
     book.usage = {each.uid: each for each in DISK}
     book.at("3601s", **DISK_SHORT).evicts("hog")
 
 
-def test_the_wait_for_measurements_has_its_bound_after_a_restart() -> None:
-    """`resumed_at` is the start of this run of the daemon, however short the absence was."""
-    settings = config(hard={"nodefs.available": "10Gi"}, reclaim_containers=False, reclaim_images=ImageReclaim.OFF)
-    unmeasured = replace(usage(HOG), disk_time=-1, layers_time=-1)
-    book = Playbook(settings, pods=[HOG, WEB], usage=[unmeasured, DISK[1]])
-    book.at("0s", **DISK_SHORT).conditions("DiskPressure").does_nothing()
-    book.at("15s", **DISK_SHORT).does_nothing()
+def test_slow_cycles_do_not_renew_the_wait_for_measurements() -> None:
+    """A runtime that needs its whole time limit for each call makes a cycle of more than `LONGEST_COUNTED`."""
+    book = unmeasured([HOG, WEB]).does_nothing()
+    book.at("21s", absent=True, **DISK_SHORT).does_nothing()
+    book.at("42s", absent=True, **DISK_SHORT).evicts("web")
+
+
+def test_the_wait_for_measurements_begins_with_the_run() -> None:
+    """A start has measured no pod, however short the absence was."""
+    book = unmeasured([HOG, WEB]).does_nothing()
     book.at("29s", **DISK_SHORT).does_nothing()
-    book.state = replace(book.state, resumed_at=29 * SECOND)
+    book.state = replace(book.state, started_at=29 * SECOND)
     book.at("31s", **DISK_SHORT).does_nothing()
     book.at("45s", **DISK_SHORT).does_nothing()
     book.at(f"{(29 * SECOND + MEASUREMENT_TIMEOUT) // SECOND}s", **DISK_SHORT).evicts("web")
+
+
+def test_a_grace_period_does_not_pass_during_an_absence() -> None:
+    """A halt of a minute counts for `LONGEST_COUNTED`; after a long one nothing is known of the time between."""
+    settings = config(soft={"memory.available": ("1Gi", "1m")}, hard={})
+    for absence, due in (("1m", "100s"), ("1h", "3660s")):
+        book = Playbook(settings, pods=[HOG, WEB], usage=MEMORY).at("0s", **SHORT).conditions("MemoryPressure")
+        book.at(absence, absent=True, **SHORT)
+        assert not [each for each in book.left if isinstance(each, EvictPod)]
+        book.left = []
+        book.at(f"{int(due.removesuffix('s')) - 1}s", **SHORT).does_nothing()
+        book.at(due, **SHORT).evicts("hog")
+
+
+def test_a_victim_over_its_own_limit_holds_up_a_threshold_that_was_crossed_before() -> None:
+    """It was chosen within `OWN_LIMITS_TIMEOUT` of the crossing, as far as evictd has seen."""
+    over = pod("hog", storage_limit="20Gi")
+    book = unmeasured([over, WEB]).does_nothing()
+    book.usage = {each.uid: each for each in DISK}
+    book.at("1h", absent=True, **DISK_SHORT).evicts("hog").does_nothing()

@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 
 from evictd.codec.state import encode_state
+from evictd.core.eviction.absence import LONG_ABSENCE
 from evictd.core.gc.image_gc import ImageRecord
 from evictd.core.model.backoff import Backoff, BudgetRefusal, OwnerBackoff
 from evictd.core.model.decision import ReportConditions
 from evictd.core.model.signal import Filesystem
 from evictd.core.model.state import Collection, State
-from evictd.daemon.store.checkpoint import ABSENCE, CheckpointSource, encode_checkpoint, load_checkpoint
+from evictd.core.units.duration import SECOND
+from evictd.daemon.store.checkpoint import RESTARTS_TOGETHER, CheckpointSource, encode_checkpoint, load_checkpoint
 from evictd.daemon.store.state_file import StateFile
 from tests.daemon.world import GI, NOW, Images, step
 from tests.recorded_errors import NoErrors, RecordedErrors
@@ -32,7 +34,7 @@ def test_everything_comes_back(file: StateFile) -> None:
     state = step(GI // 2).state
     written(file, state)
     found = load_checkpoint(file, NoErrors(), NOW)
-    assert found.state == replace(state, reported=False, resumed_at=NOW)
+    assert found.state == replace(state, reported=False, started_at=NOW)
     assert (found.images, found.evicted, found.running_since) == ({"a": ImageRecord(1, None)}, ("u",), 7)
 
 
@@ -47,7 +49,7 @@ def test_each_run_reports_its_conditions_at_the_start(file: StateFile) -> None:
     ]
 
 
-@pytest.mark.parametrize(("absence", "kept"), [(ABSENCE, True), (ABSENCE + 1, False)])
+@pytest.mark.parametrize(("absence", "kept"), [(LONG_ABSENCE, True), (LONG_ABSENCE + 1, False)])
 def test_a_grace_period_does_not_pass_while_evictd_is_away(file: StateFile, absence: int, *, kept: bool) -> None:
     """It was stopped for three hours, and at the start a pod was evicted for a soft threshold met since a second."""
     pressed = step(GI // 2).state
@@ -56,6 +58,30 @@ def test_a_grace_period_does_not_pass_while_evictd_is_away(file: StateFile, abse
     assert pressed.thresholds_first_observed_at
     assert found.thresholds_first_observed_at == (pressed.thresholds_first_observed_at if kept else {})
     assert found.node_conditions == pressed.node_conditions
+
+
+def test_a_run_measures_pods_anew_but_not_one_that_follows_soon_after_another(file: StateFile) -> None:
+    """A daemon that ends every few seconds would wait for measurements for ever."""
+    state = step(GI // 2).state
+    for began, now, expected in (
+        (None, NOW, NOW),
+        (NOW - RESTARTS_TOGETHER + 1, NOW, NOW - RESTARTS_TOGETHER + 1),
+        (NOW - RESTARTS_TOGETHER, NOW, NOW),
+        (NOW + 1, NOW, NOW),
+    ):
+        written(file, replace(state, started_at=began))
+        assert load_checkpoint(file, NoErrors(), now).state.started_at == expected
+
+
+def test_the_last_reading_tells_the_last_cycle_where_an_earlier_evictd_wrote_none(file: StateFile) -> None:
+    """Else the first start after an update counts the whole time since then against a victim."""
+    pressed = step(GI // 2).state
+    written(file, replace(pressed, last_cycle_at=None))
+    found = load_checkpoint(file, NoErrors(), NOW + LONG_ABSENCE + SECOND).state
+    assert found.last_cycle_at == max(seen.time or 0 for seen in pressed.last_seen.values())
+    assert found.thresholds_first_observed_at == {}
+    written(file, State())
+    assert load_checkpoint(file, NoErrors(), NOW).state.last_cycle_at is None
 
 
 def test_nothing_written_is_a_fresh_start(file: StateFile) -> None:

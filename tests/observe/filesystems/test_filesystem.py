@@ -116,16 +116,18 @@ def test_an_unforeseen_error_does_not_end_the_thread() -> None:
 
 
 def test_a_hanging_mount_is_waited_for_once_and_is_a_problem_until_it_responds() -> None:
-    free, asked = threading.Event(), []
+    free, entered, asked = threading.Event(), threading.Event(), []
 
     def hang(path: str) -> os.statvfs_result:
         asked.append(path)
+        entered.set()
         free.wait(30)
         return ANSWER
 
     reader, problems = FilesystemReader(statvfs=hang, timeout=20 * MILLISECOND), Problems()
     assert reader.read(Path("/x"), "nodefs", 1, problems) is None
     assert "this filesystem does not respond within 0.02 s" in problems.found()[0].detail
+    assert entered.wait(30)
     for cycle in range(3):
         problems = Problems()
         assert reader.read(Path("/x"), "nodefs", cycle, problems) is None

@@ -59,7 +59,7 @@ def waiting_for_measurement(
     if device is None:
         return None
     since = _since(threshold, state, device, now)
-    until = max(since, state.resumed_at or since) + MEASUREMENT_TIMEOUT
+    until = max(since, state.started_at or since) + MEASUREMENT_TIMEOUT
     if now >= until:
         return None
     parts = RANKED_PARTS[layout][SIGNAL_TO_FILESYSTEM[threshold.signal]]

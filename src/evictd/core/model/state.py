@@ -134,8 +134,8 @@ class State:
     """The last observation of each signal (policy Kubelet: of the last cycle), to tell new numbers from repeated ones."""
     last_cycle_at: int | None = None
     """When the last cycle was; `None` before the first."""
-    resumed_at: int | None = None
-    """When evictd began to look again: at the start of this run of the daemon, or after an absence (`core.eviction.absence`)."""
+    started_at: int | None = None
+    """When this run of the daemon began, or one a few minutes before it: pods are measured anew since then."""
     reported: bool = False
     """Whether the node's conditions were reported, and not only in a dry run."""
     dry_run: bool = False

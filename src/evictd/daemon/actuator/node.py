@@ -12,6 +12,7 @@ from evictd.act.gc.collector import Collector, NodeMoment
 from evictd.act.memory_qos import enforce_memory_qos
 from evictd.act.oom_score import enforce_oom_scores
 from evictd.act.termination import Termination
+from evictd.core.eviction.ledger import victim_until
 from evictd.core.gc.container_gc import PodLifecycles
 from evictd.core.model.decision import Decision, ReclaimNode, RecordEvent
 from evictd.core.model.observation import Problem, ReclaimOutcome
@@ -149,8 +150,8 @@ def victims_of(state: State) -> frozenset[str]:
 
 
 def grace_left(victim: Victim, now: int) -> int:
-    """Give the seconds of grace that a victim still has."""
-    elapsed = max(now - victim.since, 0) // SECOND
+    """Give the seconds of grace that a victim still has; its deadline says how much was seen to pass (`absence`)."""
+    elapsed = max(victim_until(victim.grace_period_seconds, now) - victim.until, 0) // SECOND
     return max(victim.grace_period_seconds - elapsed, 0)
 
 

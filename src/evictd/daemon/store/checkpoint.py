@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from evictd.codec.state import decode_state, encode_state
 from evictd.codec.typed import check_types
+from evictd.core.eviction.absence import LONG_ABSENCE
 from evictd.core.eviction.ledger import victim_until
 from evictd.core.gc.image_gc import ImageRecord
 from evictd.core.model.state import State
@@ -19,8 +20,8 @@ from evictd.daemon.store.state_file import StateFile
 from evictd.errors import InputError
 from evictd.worker import ErrorReporter, describe
 
-ABSENCE = 2 * MINUTE
-"""Nanoseconds; an update of the daemon takes less."""
+RESTARTS_TOGETHER = 10 * MINUTE
+"""Starts within so many nanoseconds count as one."""
 _LONGEST = 720 * HOUR
 """No deadline but a victim's is further away; most are seconds, and `evictionTimeout` and Retry-After may be set to more."""
 
@@ -86,11 +87,9 @@ def load_checkpoint(file: StateFile, errors: ErrorReporter, now: int) -> Checkpo
 
 
 def _decode_checkpoint(plain: Mapping[str, Any], now: int) -> Checkpoint:
-    # The reporters of conditions start without any, so each run reports at its start which conditions hold.
-    # Nor has it measured any pod yet.
     try:
         found = Checkpoint(
-            state=replace(decode_state(plain["state"]), reported=False, resumed_at=now),
+            state=_of_this_run(decode_state(plain["state"]), now),
             images=records_from_plain(plain["images"]),
             evicted=tuple(plain["evicted"]),
             running_since=plain["runningSince"],
@@ -102,13 +101,27 @@ def _decode_checkpoint(plain: Mapping[str, Any], now: int) -> Checkpoint:
     return replace(found, state=_without_timers_of(found.state, now))
 
 
+def _of_this_run(state: State, now: int) -> State:
+    """Note what is true of a run at its start.
+
+    The reporters of conditions start without any, so each run reports at its start which conditions hold. Nor has it measured any
+    pod, and a decision about a disk waits for that; but of a daemon that ends again and again only the first run does.
+    """
+    before = state.started_at
+    started = now if before is None or not 0 <= now - before < RESTARTS_TOGETHER else before
+    last = state.last_cycle_at
+    if last is None:  # written by an earlier evictd
+        last = max((seen.time for seen in state.last_seen.values() if seen.time is not None), default=None)
+    return replace(state, reported=False, started_at=started, last_cycle_at=last)
+
+
 def _without_timers_of(state: State, now: int) -> State:
-    """Begin the soft thresholds' grace periods anew where evictd has not looked for longer than `ABSENCE`.
+    """Begin the soft thresholds' grace periods anew after a long absence, under both policies.
 
     A restart in between must not stretch a grace period. But what held this morning need not have held since.
     """
     last = now if state.last_cycle_at is None else state.last_cycle_at
-    return state if now - last <= ABSENCE else replace(state, thresholds_first_observed_at={})
+    return state if now - last <= LONG_ABSENCE else replace(state, thresholds_first_observed_at={})
 
 
 def _check_times(state: State, now: int) -> None:
