@@ -288,19 +288,9 @@ def test_a_malformed_cgroup_file_is_absent_and_a_problem(tmp_path: Path, text: s
     assert problems == ["memory of ns/web"]
 
 
-def test_an_unknown_pod_without_a_cgroup_has_no_entry(tmp_path: Path) -> None:
-    assert read(tmp_path, view(uid="other"), pods_cgroup="/none") == (None, [])
-    assert read(tmp_path / "2", view(RUNNING, uid="other"), pods_cgroup="/none") == (None, [])
-
-
-def test_a_pod_that_the_runtime_does_not_list_is_measured_by_its_cgroup(tmp_path: Path) -> None:
-    """A runtime that has lost its state lists nothing, and its pods run on; the kubelet has no statistics of them."""
-    found, problems = read(tmp_path, view(uid="other"))
-    assert found is not None
-    assert (found.memory, found.process_count, found.containers, problems) == (
-        MemoryStats(time=7, usage_bytes=100, working_set_bytes=80), 4, (), []
-    )  # fmt: skip
-    assert read(tmp_path / "2", view(uid="other"), policy=Policy.KUBELET) == (None, [])
+def test_an_unknown_pod_has_no_entry(tmp_path: Path) -> None:
+    assert read(tmp_path, view(uid="other")) == (None, [])
+    assert read(tmp_path / "2", view(RUNNING, uid="other")) == (None, [])
 
 
 def test_containers_belong_to_the_pod_of_their_sandbox_and_not_of_their_labels(tmp_path: Path) -> None:

@@ -4,9 +4,8 @@ Memory and tasks are read from the pods' cgroups; writable layers come from the 
 last walk, with its time (spec 3.6). With policy Standard the layers of exited containers count for their pod, which the kubelet
 omits (kubernetes issue 115201), and a pod whose containers have all exited has an entry too.
 
-Policy Standard loses no measurement when the runtime does not answer, or lists nothing of a pod: the pod's cgroup is read at its
-last known path, or at the path that the kubelet would give it. A pod without a cgroup then has an entry only if its disk was
-measured.
+Policy Standard loses no measurement when the runtime does not answer: the pod's cgroup is read at its last known path, or at the
+path that the kubelet would give it. A pod without a cgroup then has an entry only if its disk was measured.
 """
 
 from collections.abc import Iterable, Mapping
@@ -77,12 +76,12 @@ class PodUsageReader:
         found = {}
         for pod in pods:
             containers = self._counted(members.get(pod.uid, ()), sources)
-            if not containers and self._policy is Policy.KUBELET:
-                continue
-            stats = self._pod(pod, containers, sources)
-            measured = stats.memory is not None or stats.process_count is not None or pod.uid in sources.disks
-            if measured or (containers and (sources.listed or self._policy is Policy.KUBELET)):
-                found[pod.uid] = stats
+            if self._policy is Policy.STANDARD and not sources.listed:
+                stats = self._pod(pod, containers, sources)
+                if stats.memory is not None or stats.process_count is not None or pod.uid in sources.disks:
+                    found[pod.uid] = stats
+            elif containers or (self._policy is Policy.STANDARD and pod.uid in sources.disks):
+                found[pod.uid] = self._pod(pod, containers, sources)
         self._forget(members)
         return found
 
