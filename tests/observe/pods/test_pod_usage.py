@@ -293,6 +293,13 @@ def test_an_unknown_pod_has_no_entry(tmp_path: Path) -> None:
     assert read(tmp_path / "2", view(RUNNING, uid="other")) == (None, [])
 
 
+def test_a_pod_that_the_runtime_does_not_list_has_no_entry_though_its_disk_was_measured(tmp_path: Path) -> None:
+    """It could not be stopped; a listed sandbox alone can be, and what the pod's volumes hold counts."""
+    disk = PodDisk(time=5, logs={}, volumes={})
+    assert read(tmp_path, view(uid="other"), disk=disk) == (None, [])
+    assert read(tmp_path / "2", view(), disk=disk)[0] is not None
+
+
 def test_containers_belong_to_the_pod_of_their_sandbox_and_not_of_their_labels(tmp_path: Path) -> None:
     runtime = view(RUNNING)
     lost = container("c9", "main", sandbox_id="elsewhere")

@@ -4,6 +4,9 @@ Memory and tasks are read from the pods' cgroups; writable layers come from the 
 last walk, with its time (spec 3.6). With policy Standard the layers of exited containers count for their pod, which the kubelet
 omits (kubernetes issue 115201), and a pod whose containers have all exited has an entry too.
 
+A pod of which the runtime lists nothing has none, although its cgroup may be there: it could not be stopped, and would count as
+stopped.
+
 Policy Standard loses no measurement when the runtime does not answer: the pod's cgroup is read at its last known path, or at the
 path that the kubelet would give it. A pod without a cgroup then has an entry only if its disk was measured.
 """
@@ -52,6 +55,10 @@ class UsageSources:
         """Whether the runtime listed its containers in this cycle."""
         return self.runtime is not None and self.runtime.current
 
+    def lists(self, pod: Pod) -> bool:
+        """Whether the runtime has a sandbox of this pod: without one nothing of the pod could be stopped."""
+        return self.runtime is not None and any(sandbox.uid == pod.uid for sandbox in self.runtime.sandboxes)
+
     def reported_cgroup(self, pod: Pod) -> str | None:
         """Return the pod's cgroup as the runtime reported it, or `None`."""
         return self.runtime.pod_cgroups.get(pod.uid) if self.runtime is not None else None
@@ -80,7 +87,7 @@ class PodUsageReader:
                 stats = self._pod(pod, containers, sources)
                 if stats.memory is not None or stats.process_count is not None or pod.uid in sources.disks:
                     found[pod.uid] = stats
-            elif containers or (self._policy is Policy.STANDARD and pod.uid in sources.disks):
+            elif containers or (self._policy is Policy.STANDARD and pod.uid in sources.disks and sources.lists(pod)):
                 found[pod.uid] = self._pod(pod, containers, sources)
         self._forget(members)
         return found
