@@ -101,8 +101,9 @@ def test_a_budget_makes_a_soft_threshold_take_another_pod(small: DisposableNode,
         api.verbs.budgets.append(Budget(name="keep", labels={"app": "kept"}, disruptions_allowed=0))
         story.until_reported()
         story.pod("innocent", requests={"ephemeral-storage": "5Mi"})
+        rest = story.leaves(52)  # of what is free before the other pod writes: with both, 36 MiB are left
         story.pod("other", writes("/data", 16, pause=0.01), volumes=DATA)
-        story.pod("kept", writes("/data", story.leaves(52), pause=0.01), volumes=DATA, labels={"app": "kept"})
+        story.pod("kept", writes("/data", rest, pause=0.01), volumes=DATA, labels={"app": "kept"})
         story.until(lambda: not api.pod("other"), "the next candidate goes")
         story.until_calm("DiskPressure")
         assert story.running() == {"innocent", "kept"}
