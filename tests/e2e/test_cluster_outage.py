@@ -193,9 +193,8 @@ def test_a_restart_takes_over_what_a_crash_left_and_clears_it_in_its_time(
         story.until_settled()
         assert api.said_of(OWN, since=before) == ["True", "False"]
         cleared = next(w for w in api.writes()[before:] if w.status_of(OWN) == "False")
-        assert (
-            cleared.line.at - killed_at >= 10
-        )  # of 15: the last reading that was written before the crash may be some cycles old
+        # Of 15: the last reading that was written before the crash may be some cycles old.
+        assert cleared.line.at - killed_at >= 10
         assert api.reported()[OWN]["reason"] == "EvictdHasNoDiskPressure"
         assert known_stale(api, datetime.now().astimezone() + timedelta(days=1)) == ()
 

@@ -36,6 +36,7 @@ from evictd.observe.reading.roots import Roots
 from tests.faults.node_double import FakeNode
 from tests.kube import objects
 from tests.kube.api_server import ApiServer
+from tests.kube.waiting import eventually
 
 CYCLES_OF_FAULT = 2
 MOST_CYCLES = 60
@@ -169,6 +170,15 @@ class Run:
         self._pass(Point.WAIT)
         select.select([self.wake.fd], [], [], WAKE_SECONDS)
         self.wake.take()
+
+    def cycle_until(self, condition: Callable[[], object]) -> None:
+        """Make cycles until the condition holds."""
+
+        def holds() -> bool:
+            self.cycle()
+            return bool(condition())
+
+        eventually(holds, PATIENCE_SECONDS)
 
     def stop(self) -> None:
         """End the daemon as SIGTERM does."""

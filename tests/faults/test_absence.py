@@ -35,12 +35,7 @@ def test_no_second_pod_goes_for_one_that_was_not_asked(tmp_path: Path, restarts:
             run.start()
         run.cycle()
         node.faults.clear()
-
-        def gone() -> bool:
-            run.cycle()
-            return run.recovered(may_spare=False)
-
-        eventually(gone, PATIENCE_SECONDS)
+        run.cycle_until(lambda: run.recovered(may_spare=False))
         for _ in range(AFTERWARDS):
             run.cycle()
     assert node.stopped == ["hog"]

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.faults.cri_server import fake_runtime
-from tests.faults.harness import PATIENCE_SECONDS, Run, joined
+from tests.faults.harness import Run, joined
 from tests.faults.node_double import FakeNode, FakePod
-from tests.kube.waiting import eventually
 
 pytestmark = pytest.mark.slow
 CYCLES = 20
@@ -20,22 +19,17 @@ def test_no_pod_counts_as_evicted_while_the_runtime_lists_none(tmp_path: Path) -
     Its status said so, it ran on out of sight, and innocent pods went for it.
     """
     node = FakeNode(tmp_path)
-    for name, used in (("leaker", 5_000_000_000), ("db", 1_000_000_000)):
-        node.add(
-            FakePod(name, used, request=2_000_000_000)
-        )  # below `burstable`, where a pod of the API server is looked for
+    # Below `burstable`, where a pod of the API server is looked for.
+    for pod in (
+        FakePod("leaker", 5_000_000_000, request=2_000_000_000),
+        FakePod("db", 1_000_000_000, request=2_000_000_000),
+    ):
+        node.add(pod)
     with ExitStack() as stack:
         endpoint = stack.enter_context(fake_runtime(tmp_path / "s", node.answers()))
         api = joined(node, tmp_path, stack)
         run = stack.enter_context(Run(node, endpoint, api))
-
-        def cycle() -> bool:
-            run.cycle()
-            return True
-
-        eventually(
-            lambda: cycle() and api.requests("watch pods") and api.requests("patch nodes/status"), PATIENCE_SECONDS
-        )
+        run.cycle_until(lambda: api.requests("watch pods") and api.requests("patch nodes/status"))
         node.faults["ListPodSandbox"] = node.faults["ListContainers"] = lambda *_: b""
         node.press()
         for _ in range(CYCLES):
@@ -43,5 +37,5 @@ def test_no_pod_counts_as_evicted_while_the_runtime_lists_none(tmp_path: Path) -
         assert run.loop.state.in_flight == ()
         assert node.stopped == []
         node.faults.clear()
-        eventually(lambda: cycle() and run.recovered(may_spare=False), PATIENCE_SECONDS)
+        run.cycle_until(lambda: run.recovered(may_spare=False))
     assert node.stopped == ["hog"]

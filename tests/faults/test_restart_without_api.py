@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.faults.cri_server import fake_runtime
-from tests.faults.harness import PATIENCE_SECONDS, Run
+from tests.faults.harness import Run
 from tests.faults.node_double import OF_API, FakeNode, FakePod
 from tests.kube import objects
 from tests.kube.api_server import ApiServer
 from tests.kube.faults import Fault
-from tests.kube.waiting import eventually
 
 pytestmark = pytest.mark.slow
 
@@ -27,16 +26,6 @@ def node_of(folder: Path, *pods: FakePod) -> FakeNode:
     for pod in pods:
         node.add(pod)
     return node
-
-
-def cycle_until(run: Run, condition: Callable[[], object]) -> None:
-    """Make cycles until the condition holds."""
-
-    def holds() -> bool:
-        run.cycle()
-        return bool(condition())
-
-    eventually(holds, PATIENCE_SECONDS)
 
 
 def down(api: ApiServer) -> None:
@@ -70,13 +59,13 @@ def test_a_pod_that_began_meanwhile_goes_by_its_request(
         api.store.create("pods", leaker.api_object())
         with Run(node, endpoint, api) as run:
             known = run.state / "pods.json"
-            cycle_until(run, lambda: known.exists() and b"leaker" in known.read_bytes())
+            run.cycle_until(lambda: known.exists() and b"leaker" in known.read_bytes())
             run.crash()
             spoil(api)
             node.add(newcomer)
             node.press()
             run.start()
-            cycle_until(run, lambda: node.stopped)
+            run.cycle_until(lambda: node.stopped)
     assert node.stopped == [victim]
 
 
@@ -90,7 +79,7 @@ def test_a_pod_that_runs_and_is_not_listed_goes_before_those_that_keep_to_their_
         api.store.create("pods", listed.api_object())
         with Run(node, endpoint, api) as run:
             named = "does not list pods that run here: ns/hog"
-            cycle_until(run, lambda: any(named in line for line in run.warnings()))
+            run.cycle_until(lambda: any(named in line for line in run.warnings()))
             node.press()
-            cycle_until(run, lambda: node.stopped)
+            run.cycle_until(lambda: node.stopped)
     assert node.stopped == ["hog"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 
 from evictd.config.file import load_yaml
 from evictd.config.settings import MemoryQoSMode, Settings
-from evictd.core.model.config import Policy, stall_signals
+from evictd.core.model.config import stall_signals
 from evictd.core.model.observation import Observation, Problem
 from evictd.core.model.oom import MemoryQoSDifference, OomScoreDifference
 from evictd.core.model.pod import Pod
@@ -151,18 +151,15 @@ class LiveNode:
 
         The same pods as the daemon's (`NodeObserver`).
         """
-        if view is None:
-            bound, problems = self._cluster().active()
-            return found if bound is None else bound, problems
         from evictd.observe.pods.node_pods import known_sandboxes  # noqa: PLC0415
-        from evictd.observe.pods.unlisted import settled_pods, unlisted_problems  # noqa: PLC0415
+        from evictd.observe.pods.unlisted import with_unlisted  # noqa: PLC0415
 
-        bound, problems = self._cluster().active(known_sandboxes(view))
+        cluster, policy = self._cluster(), self._settings.eviction.policy
+        bound, problems = cluster.active(known_sandboxes(view))
         if bound is None:
             return found, problems
-        standard = self._settings.eviction.policy is Policy.STANDARD
-        unlisted = self._cluster().unlisted(settled_pods(found, view)) if standard else ()
-        return (*bound, *unlisted), (*problems, *unlisted_problems(unlisted))
+        active, more = with_unlisted(bound, found, view, policy, unlisted=cluster.unlisted)
+        return active, (*problems, *more)
 
     def read_node(self) -> NodeStats | None:
         """Read the node alone, without its pods and the runtime."""

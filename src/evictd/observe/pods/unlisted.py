@@ -4,9 +4,10 @@ Such a pod was deleted by force and does not end, the list is not true, or a wat
 watch, so only a pod whose sandbox is older than `SETTLED` counts. The runtime's knowledge decides, as before the first list.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from evictd.codec.pod import CONFIG_SOURCE
+from evictd.core.model.config import Policy
 from evictd.core.model.observation import Problem
 from evictd.core.model.pod import Pod
 from evictd.core.model.problem import shown
@@ -19,6 +20,24 @@ SETTLED = 30 * SECOND
 """The age of a sandbox, in nanoseconds, from which on the API server's list must have its pod: the watch may be late."""
 _NAMED = 5
 """Pods named in one problem."""
+
+
+def with_unlisted(
+    bound: tuple[Pod, ...],
+    found: tuple[Pod, ...],
+    view: RuntimeView | None,
+    policy: Policy,
+    *,
+    unlisted: Callable[[tuple[Pod, ...]], tuple[Pod, ...]],
+) -> tuple[tuple[Pod, ...], tuple[Problem, ...]]:
+    """Add to the pods that the API server has bound those `found` in the runtime that it does not list, and name these.
+
+    `unlisted` picks from pods those that are not listed. Policy Kubelet adds none; without the runtime's answer none is known.
+    """
+    if view is None or policy is Policy.KUBELET:
+        return bound, ()
+    added = unlisted(settled_pods(found, view))
+    return (*bound, *added), unlisted_problems(added)
 
 
 def settled_pods(pods: Iterable[Pod], view: RuntimeView) -> tuple[Pod, ...]:

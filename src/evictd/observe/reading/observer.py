@@ -27,13 +27,8 @@ from evictd.core.units.duration import SECOND
 from evictd.errors import EvictdError, SourceKind
 from evictd.observe.disk_usage.walk_age import DiskFill
 from evictd.observe.pods.manifests import ManifestReader, Manifests
-from evictd.observe.pods.node_pods import (
-    API_PODS_STANDALONE,
-    NodePods,
-    described_by,
-    node_pods,
-)
-from evictd.observe.pods.unlisted import settled_pods, unlisted_problems
+from evictd.observe.pods.node_pods import API_PODS_STANDALONE, NodePods, described_by, node_pods
+from evictd.observe.pods.unlisted import with_unlisted
 from evictd.observe.reading.node_stats import NodeStatsReader
 from evictd.observe.reading.reading import Reading
 from evictd.observe.runtime.runtime_view import RuntimeReader, RuntimeView, uids_with_containers, with_known_layers
@@ -170,7 +165,7 @@ class NodeObserver:
 
         Under policy Standard a kubelet's pod that runs here is one of them although the list leaves it out: what it uses counts,
         and the pods that are listed do not go for it. The kubelet ends such a pod (`HandlePodCleanups`), so it is the better
-        victim anyway. A new one may be ahead of the watch.
+        victim anyway.
         """
         found = () if pods is None else pods.active
         if self._bound_pods is None:
@@ -178,13 +173,10 @@ class NodeObserver:
         bound = self._bound_pods.bound_pods(view or self._last)
         if bound is None:
             return self._bound_pods.completed(found), ()
-        if view is None:  # without the runtime's answer no mirror is recognized
-            return bound, ()
-        settled = settled_pods(found, view) if request.config.policy is Policy.STANDARD else ()
-        unlisted = self._bound_pods.unlisted(settled)
-        active = (*bound, *unlisted)
-        self._bound_pods.remember(active)
-        return active, unlisted_problems(unlisted)
+        active, problems = with_unlisted(bound, found, view, request.config.policy, unlisted=self._bound_pods.unlisted)
+        if view is not None:  # without the runtime's answer no mirror is recognized
+            self._bound_pods.remember(active)
+        return active, problems
 
     def _view(
         self, request: ObserveRequest, manifests: Manifests, near: Collection[Filesystem]
