@@ -1,8 +1,11 @@
-"""Reads the lines that a process writes, with the time of each."""
+"""Starts a process and reads the lines that it writes, with the time of each."""
 
 import subprocess
 import threading
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from queue import Empty, Queue
 
 
@@ -19,7 +22,7 @@ class Lines:
             self._queue.put((time.clock_gettime_ns(time.CLOCK_BOOTTIME), line))
 
     def next(self, word: str, seconds: float = 60) -> tuple[int, str]:
-        """Give the next line with this word, and when it was read."""
+        """Return the next line with this word, and when it was read."""
         while True:
             try:
                 at, line = self._queue.get(timeout=seconds)
@@ -32,3 +35,16 @@ class Lines:
         """Drop the lines read so far."""
         while not self._queue.empty():
             self._queue.get_nowait()
+
+
+@contextmanager
+def started(argv: Sequence[str], *, cgroups: Sequence[Path] = ()) -> Iterator[tuple["subprocess.Popen[str]", Lines]]:
+    """Start a process, moved into these cgroups; it is killed at the end."""
+    process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    for folder in cgroups:
+        (folder / "cgroup.procs").write_text(str(process.pid))
+    try:
+        yield process, Lines(process)
+    finally:
+        process.kill()
+        process.wait(60)

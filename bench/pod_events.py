@@ -65,7 +65,7 @@ def served(folder: Path, running: Iterable[RunningPod], rate: int, kind: str = "
 
 
 def as_object(running: RunningPod) -> Json:
-    """Give the object of a pod that runs, of the size of real ones, with the containers and volumes of its recipe."""
+    """Return the object of a pod that runs, of the size of real ones, with the containers and volumes of its recipe."""
     made = pod(running.name, node_name=NODE_NAME, namespace=running.namespace, uid=running.uid)
     spec: Any = manifest(running.recipe, running.uid)["spec"]
     made["spec"] |= spec

@@ -8,7 +8,8 @@ import time
 from typing import Any
 
 from evictd.cli import main
-from evictd.clients.cri import CriClient, Pending
+from evictd.clients.cri.channel import Pending
+from evictd.clients.cri.client import CriClient
 
 _begin = CriClient.begin_stop_container
 

@@ -91,7 +91,7 @@ class Row:
         return f"| {' | '.join(cells)} |"
 
     def results(self) -> list[Result]:
-        """Give the figures to keep."""
+        """Return the figures to keep."""
         figures = {
             "evictd": self.cost.evictd,
             "runtime_alone": self.cost.runtime_alone,

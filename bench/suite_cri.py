@@ -1,15 +1,15 @@
 """Measures the runtime's calls through the CRI client, and what a termination adds to them.
 
 Ten pods of one container on a real containerd in the dedicated layout. `cri/<call>` is one call; `terminate/ours` is a whole
-termination through `act.terminate`, `terminate/runtime` only the same calls in sequence.
+termination through `act.stop.stopper`, `terminate/runtime` only the same calls in sequence.
 """
 
 import time
 from collections.abc import Callable
 
 from bench.harness import Result, measure, summarize
-from evictd.act.terminate import Terminator
-from evictd.clients.cri import CriClient
+from evictd.act.stop.stopper import PodStopper
+from evictd.clients.cri.client import CriClient
 from evictd.demo.binaries import default_cache, find_binaries
 from evictd.demo.disks import DiskRecipe
 from evictd.demo.node import DisposableNode, NodeRecipe
@@ -52,7 +52,7 @@ def _calls(client: CriClient, pod: RunningPod) -> list[Result]:
 
 def _terminations(node: DisposableNode) -> list[Result]:
     ours, bare = [], []
-    with Terminator(node.client, clock=lambda: time.clock_gettime_ns(time.CLOCK_BOOTTIME)) as terminator:
+    with PodStopper(node.client, clock=lambda: time.clock_gettime_ns(time.CLOCK_BOOTTIME)) as terminator:
         for number in range(TERMINATIONS):  # by turns, so that both meet the same machine
             ours.append(_timed(_ours, node, f"ours-{number}", terminator))
             bare.append(_timed(_bare, node, f"bare-{number}", None))
@@ -60,10 +60,10 @@ def _terminations(node: DisposableNode) -> list[Result]:
 
 
 def _timed(
-    end: Callable[[DisposableNode, RunningPod, Terminator | None], None],
+    end: Callable[[DisposableNode, RunningPod, PodStopper | None], None],
     node: DisposableNode,
     name: str,
-    terminator: Terminator | None,
+    terminator: PodStopper | None,
 ) -> float:
     pod = node.run_pod(PodRecipe(name=name))
     started = time.perf_counter_ns()
@@ -73,13 +73,13 @@ def _timed(
     return elapsed
 
 
-def _ours(_: DisposableNode, pod: RunningPod, terminator: Terminator | None) -> None:
+def _ours(_: DisposableNode, pod: RunningPod, terminator: PodStopper | None) -> None:
     assert terminator is not None
     terminator.begin(pod.uid, containers=[pod.container_id], sandboxes=[pod.sandbox_id], grace_seconds=10)
     assert wait_for(lambda: not terminator.in_flight(), step_seconds=0.001)
 
 
-def _bare(node: DisposableNode, pod: RunningPod, _: Terminator | None) -> None:
+def _bare(node: DisposableNode, pod: RunningPod, _: PodStopper | None) -> None:
     node.client.stop_container(pod.container_id, 10)
     node.client.stop_sandbox(pod.sandbox_id)
     node.client.list_sandboxes()

@@ -18,7 +18,9 @@ from bench.suite_observe import Node, clock, node, nothing
 from evictd.daemon.run import freeze_gc
 from evictd.observe.disk_usage.cache import DiskUsageCache
 from evictd.observe.disk_usage.rate_limiter import RateLimiter
-from evictd.observe.disk_usage.walk import OPEN_DIRECTORY, measure
+from evictd.observe.disk_usage.tree_walk import OPEN_DIRECTORY
+from evictd.observe.disk_usage.walk import measure
+from tests.measured import at_once
 
 FILES = 1_000_000
 RUNS = 5
@@ -101,7 +103,7 @@ def timed(function: Callable[[], object]) -> float:
 
 
 def memory(top: Path) -> Result:
-    """Give the growth of the peak of resident memory over a walk, in MiB."""
+    """Return the growth of the peak of resident memory over a walk, in MiB."""
     walk(top)
     Path("/proc/self/clear_refs").write_text("5")  # the peak starts over
     before = status("VmRSS")
@@ -112,7 +114,7 @@ def memory(top: Path) -> Result:
 
 
 def status(key: str) -> int:
-    """Give a line of /proc/self/status in KiB."""
+    """Return a line of /proc/self/status in KiB."""
     return next(
         int(line.split()[1]) for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(key)
     )
@@ -120,7 +122,7 @@ def status(key: str) -> int:
 
 def meanwhile(top: Path) -> list[Result]:
     """Observe 110 pods repeatedly, alone and while a thread walks the million files without a rate limit."""
-    cache, stop = DiskUsageCache(nothing, clock=clock), threading.Event()
+    cache, stop = DiskUsageCache(at_once(nothing), clock=clock), threading.Event()
 
     def keep_walking() -> None:
         while not stop.is_set():

@@ -20,6 +20,7 @@ from evictd.observe.reading.node_stats import NodeStatsReader, ObserveOptions
 from evictd.observe.reading.roots import Roots
 from evictd.observe.runtime.runtime_view import RuntimeView
 from tests import real_cgroups
+from tests.measured import at_once
 from tests.observe.runtime_double import container, sandbox, stats
 
 SIZES = (110, 500)
@@ -67,7 +68,7 @@ class Node:
 def node(size: int, cache: DiskUsageCache | None = None) -> Iterator[Node]:
     """Create such a node; its cgroups are removed afterwards."""
     with tempfile.TemporaryDirectory(prefix="evictd-bench-") as folder, real_cgroups.branch() as branch:
-        made = Node(branch, Path(folder), size, cache or DiskUsageCache(nothing, clock=clock))
+        made = Node(branch, Path(folder), size, cache or DiskUsageCache(at_once(nothing), clock=clock))
         try:
             yield made
         finally:

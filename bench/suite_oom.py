@@ -25,9 +25,9 @@ from pathlib import Path
 from statistics import median
 
 from bench.harness import Result, summarize
-from bench.lines import Lines
+from bench.lines import Lines, started
 from bench.report import bars, loads, write_section
-from bench.suite_reaction import Fields, daemon, find_earlyoom, is_running
+from bench.suite_reaction import Fields, daemon, find_earlyoom, first_process, is_running
 from evictd.demo.binaries import default_cache, find_binaries
 from evictd.demo.cgroups import group, pids_of
 from evictd.demo.node import DisposableNode, NodeRecipe
@@ -173,20 +173,22 @@ def _filler(
     left = NODE - int((group("memory", node.cgroup) / "memory.usage_in_bytes").read_text()) - THRESHOLD
     ballast = max((left >> 20) - FILL_SECONDS * rate, 1) if at_once else 1
     argv = [
-        *("nsenter", "-t", str(_first(pod)), "-p", sys.executable, "-m", "bench.filler", str(rate), str(NODE >> 19)),
+        *(
+            "nsenter",
+            "-t",
+            str(first_process(pod)),
+            "-p",
+            sys.executable,
+            "-m",
+            "bench.filler",
+            str(rate),
+            str(NODE >> 19),
+        ),
         *("cgroup", str(group("memory", f"{pod.cgroup_parent}/{pod.container_id}")), str(group("memory", node.cgroup))),
         *(str(NODE), str(THRESHOLD), str(ballast)),
     ]
-    process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    try:
-        yield process, Lines(process)
-    finally:
-        process.kill()
-        process.wait(60)
-
-
-def _first(pod: RunningPod) -> int:
-    return min(pids_of(f"{pod.cgroup_parent}/{pod.container_id}"))
+    with started(argv) as filling:
+        yield filling
 
 
 @contextmanager
@@ -198,7 +200,7 @@ def _earlyoom(node: DisposableNode, pod: RunningPod) -> Iterator[None]:
     paths = shlex.quote(str(meminfo)), shlex.quote(str(program))
     script = f"mount -t proc proc /proc && mount --bind {paths[0]} /proc/meminfo && exec {paths[1]} -r 0"
     script += f" -M {THRESHOLD >> 10},{THRESHOLD >> 11}"
-    argv = ["nsenter", "-t", str(_first(pod)), "-p", "unshare", "--mount", "sh", "-c", script]
+    argv = ["nsenter", "-t", str(first_process(pod)), "-p", "unshare", "--mount", "sh", "-c", script]
     process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     thread = threading.Thread(target=lambda: _renew(node, meminfo, ended))
     thread.start()

@@ -115,7 +115,7 @@ def _explode(count: Path, pod: Path) -> tuple[int, float, float]:
 
 
 def _tasks(pod: Path) -> int:
-    """Give the number of a pod's tasks, its sandbox's left out; none once the runtime has removed its cgroup."""
+    """Return the number of a pod's tasks, its sandbox's left out; none once the runtime has removed its cgroup."""
     try:
         return max(int((pod / "pids.current").read_text()) - 1, 0)
     except OSError:

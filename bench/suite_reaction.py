@@ -23,10 +23,10 @@ from statistics import median
 
 from bench.filler import left_on_machine
 from bench.harness import Result, summarize
-from bench.lines import Lines
+from bench.lines import Lines, started
 from bench.report import bars, loads, write_section
 from evictd.demo.binaries import default_cache, find_binaries
-from evictd.demo.cgroups import group
+from evictd.demo.cgroups import group, pids_of
 from evictd.demo.node import DisposableNode, NodeRecipe
 from evictd.demo.pods import PodRecipe, RunningPod
 from evictd.demo.tool import run_tool, wait_for
@@ -219,14 +219,8 @@ def daemon(
 @contextmanager
 def _filler(*arguments: str, cgroups: tuple[Path, ...] = ()) -> Iterator[Lines]:
     argv = [sys.executable, "-m", "bench.filler", str(RATE_MIB), str(BEYOND_MIB), *arguments]
-    process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    for folder in cgroups:  # it would not get to the crossing
-        (folder / "cgroup.procs").write_text(str(process.pid))
-    try:
-        yield Lines(process)
-    finally:
-        process.kill()
-        process.wait(60)
+    with started(argv, cgroups=cgroups) as (_, lines):  # outside of them it would not get to the crossing
+        yield lines
 
 
 def _until_calm(node: DisposableNode, pod: RunningPod, number: int) -> None:
@@ -237,6 +231,11 @@ def _until_calm(node: DisposableNode, pod: RunningPod, number: int) -> None:
     if not wait_for(lambda: not is_running(node, pod), seconds=60):
         raise AssertionError(f"{pod.name} runs on")
     node.remove_pod(pod)
+
+
+def first_process(pod: RunningPod) -> int:
+    """Return the id of process 1 of a pod's container, as the machine sees it."""
+    return min(pids_of(f"{pod.cgroup_parent}/{pod.container_id}"))
 
 
 def is_running(node: DisposableNode, pod: RunningPod) -> bool:

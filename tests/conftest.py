@@ -6,11 +6,12 @@ killed, and each session starts by removing those of earlier ones.
 """
 
 import os
+import random
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 from hypothesis import settings
@@ -24,8 +25,10 @@ if TYPE_CHECKING:
 # A shared machine stalls now and then: time is measured by `make bench`, never by a deadline in a test.
 settings.register_profile("quick", deadline=None, max_examples=25)
 settings.register_profile("thorough", deadline=None, max_examples=150)  # `make test-slow`: `--hypothesis-profile`
+settings.register_profile("many", deadline=None, max_examples=1500)  # `make laws`
 settings.load_profile("quick")
 
+T = TypeVar("T")
 NodeFactory = Callable[..., "DisposableNode"]
 """Takes the fields of `NodeRecipe`; `binaries` and `mkfs_xfs` have defaults."""
 
@@ -34,9 +37,31 @@ NODE_FIXTURES = frozenset({"binaries", "make_node", "make_module_node"})
 """A test that uses one of these, directly or through another fixture, runs a containerd."""
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option of `make flaky`."""
+    parser.addoption(
+        "--random-order-seed", type=int, help="run the files, and the tests of each file, in a random order"
+    )
+
+
+def in_random_order(tests: Iterable[T], file_of: Callable[[T], object], chance: random.Random) -> list[T]:
+    """Return the tests in another order; those of a file stay together, because they share the fixtures of their module."""
+    by_file: dict[object, list[T]] = {}
+    for test in tests:
+        by_file.setdefault(file_of(test), []).append(test)
+    files = list(by_file.values())
+    chance.shuffle(files)
+    for each in files:
+        chance.shuffle(each)
+    return [test for each in files for test in each]
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what runs a containerd, skip what needs root for a user without it; `-m` chooses among the marks afterwards."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Order and mark the tests; skip what needs root for a user without it; `-m` chooses among the marks afterwards."""
+    seed = config.getoption("--random-order-seed")
+    if seed is not None:
+        items[:] = in_random_order(items, lambda item: item.path, random.Random(seed))
     for item in items:
         if NODE_FIXTURES.intersection(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.root)
@@ -73,6 +98,27 @@ def reason_against_nodes() -> str:
         return "needs writable memory and pids cgroups"
     probe = subprocess.run(["unshare", "--mount", "--pid", "--fork", "true"], check=False, capture_output=True)
     return "" if probe.returncode == 0 else "needs mount and pid namespaces"
+
+
+@pytest.fixture
+def memory_cgroups(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have this machine's cgroups be a planted tree where it has none with the memory controller."""
+    from evictd.errors import NodeError
+    from evictd.observe.cgroups.cgroup import find_hierarchy
+    from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache
+    from evictd.observe.live import LiveNode
+    from evictd.observe.reading.roots import Roots
+    from tests.trees import plant, v2_node
+
+    files = FileDescriptorCache()
+    try:
+        find_hierarchy(Roots().cgroup, files)
+    except NodeError:
+        tree = plant(tmp_path_factory.mktemp("cgroup"), v2_node(systemd=False))
+        for kind in (Roots, LiveNode):
+            monkeypatch.setitem(vars(kind)["__init__"].__kwdefaults__, "cgroup", tree)
+    finally:
+        files.close()
 
 
 @pytest.fixture(scope="session")

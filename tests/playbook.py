@@ -132,6 +132,7 @@ def usage(
     stall: float | None = None,
     io: float | None = None,
     swap: str | None = None,
+    file_pages: str | None = None,
 ) -> PodStats:
     """A pod's usage; `inodes` are those of its writable layer, `stall` and `io` percentages of the time."""
     taken = volumes or {}
@@ -151,7 +152,10 @@ def usage(
         memory=None
         if memory is None
         else MemoryStats(
-            working_set_bytes=number(memory), psi=psi(stall), swap_bytes=None if swap is None else number(swap)
+            working_set_bytes=number(memory),
+            psi=psi(stall),
+            swap_bytes=None if swap is None else number(swap),
+            clean_file_bytes=None if file_pages is None else number(file_pages),
         ),
         io=None if io is None else IOStats(psi=psi(io)),
         ephemeral_storage=DiskUsage(sum(number(text) for text in parts), None) if parts else None,
@@ -176,26 +180,31 @@ def node(
     pids_rate: int | None = None,
     time: int | None = None,
     fill_rate: int | None = None,
+    nodefs_rate: int | None = None,
     stop_time: int | None = None,
+    collect_time: int | None = None,
     stall: float | None = None,
     io: float | None = None,
     swap: str | None = None,
+    file_pages: tuple[str, str, float] | None = None,
     **others: FsStats,
 ) -> NodeStats:
-    """The node's numbers, each as `AVAILABLE of CAPACITY`; a statistic that is not named is missing. The rate is memory's.
+    """The node's numbers, each as `AVAILABLE of CAPACITY`; a statistic that is not named is missing. The `fill_rate` is memory's.
 
-    `stall` and `io` are percentages of the time that the pods stall.
+    `stall` and `io` are percentages of the time that the pods stall. `file_pages` are the node's clean file pages,
+    `MemAvailable`, and the percentage of the time that a task of the node stalls for memory.
     """
     return NodeStats(
-        memory=_memory(memory, time, fill_rate),
+        memory=_with_file_pages(_memory(memory, time, fill_rate), file_pages),
         pods_memory=_memory(allocatable, time) if stall is None else MemoryStats(time=time, psi=psi(stall)),
         pods_io=None if io is None else IOStats(time=time, psi=psi(io)),
-        fs=_fs(nodefs, nodefs_inodes, time),
+        fs=_fs(nodefs, nodefs_inodes, time, nodefs_rate),
         image_fs=_fs(imagefs, imagefs_inodes, time),
         container_fs=others.get("container_fs"),
         rlimit=None if pids is None else _rlimit(pids, time, pids_rate),
         swap=None if swap is None else _swap(swap, time),
         stop_time=stop_time,
+        collect_time=collect_time,
     )
 
 
@@ -213,17 +222,36 @@ def _memory(text: str | None, time: int | None, fill_rate: int | None = None) ->
     )
 
 
+def _with_file_pages(memory: MemoryStats | None, file_pages: tuple[str, str, float] | None) -> MemoryStats | None:
+    if memory is None or file_pages is None:
+        return memory
+    pages, available, stalled = file_pages
+    return replace(
+        memory,
+        clean_file_bytes=number(pages),
+        mem_available_bytes=number(available),
+        stalled=round(stalled * 100),
+    )
+
+
 def _swap(text: str, time: int | None) -> SwapStats:
     available, capacity = _pair(text)
     return SwapStats(time=time, available_bytes=available, usage_bytes=capacity - available)
 
 
-def _fs(size: str | None, inodes: str | None, time: int | None) -> FsStats | None:
+def _fs(size: str | None, inodes: str | None, time: int | None, fill_rate: int | None = None) -> FsStats | None:
     if size is None and inodes is None:
         return None
     available, capacity = (None, None) if size is None else _pair(size)
     free, total = (None, None) if inodes is None else _pair(inodes)
-    return FsStats(time=time, available_bytes=available, capacity_bytes=capacity, inodes_free=free, inodes=total)
+    return FsStats(
+        time=time,
+        available_bytes=available,
+        capacity_bytes=capacity,
+        inodes_free=free,
+        inodes=total,
+        fill_rate=fill_rate,
+    )
 
 
 def _rlimit(text: str, time: int | None, fill_rate: int | None) -> RlimitStats:
@@ -337,11 +365,11 @@ class Playbook:
         assert self.left == [], f"not named: {self._shown()}"
 
     def findings(self, kind: type[Finding]) -> list[Any]:
-        """Give the findings of one kind in the last step."""
+        """Return the findings of one kind in the last step."""
         return [finding for finding in self.step.findings if isinstance(finding, kind)]
 
     def eviction(self) -> EvictPod:
-        """Give the eviction of the last step."""
+        """Return the eviction of the last step."""
         return next(d for d in self.step.decisions if isinstance(d, EvictPod))
 
     def _take(self, kind: type[Any]) -> Any:

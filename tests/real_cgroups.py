@@ -15,7 +15,7 @@ _numbers = count()
 
 
 def reason_against() -> str:
-    """Give the reason why no cgroup can be created here; empty if one can."""
+    """Return the reason why no cgroup can be created here; empty if one can."""
     if os.geteuid() != 0:
         return "needs root"
     if not CGROUP_MOUNT.is_dir():

@@ -8,7 +8,7 @@ from evictd.core.model.config import EvictionConfig, ImageReclaim, Policy
 from evictd.core.model.observation import Filesystems, Observation
 from evictd.core.model.pod import Pod, PodSource
 from evictd.core.model.resources import Container
-from evictd.core.model.signal import OWN_SIGNALS, Signal
+from evictd.core.model.signal import SIGNALS, Signal
 from evictd.core.model.stats import (
     ContainerStats,
     DiskUsage,
@@ -76,7 +76,7 @@ def thresholds(draw: st.DrawFn) -> tuple[Threshold, ...]:
             value=draw(values),
             grace_period=0 if hard else draw(soft_seconds) * SECOND,
             min_reclaim=draw(maybe_values),
-            hard_after_grace=signal in OWN_SIGNALS and draw(flags),
+            hard_after_grace=SIGNALS[signal].own and draw(flags),
         )
         for signal, hard in draw(identities)
     )

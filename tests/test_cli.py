@@ -60,6 +60,11 @@ def test_no_command_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert "COMMAND" in capsys.readouterr().err
 
 
+def test_a_misspelt_command_gets_the_one_that_was_meant(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulte", "x.yaml"]) == ExitCode.USAGE
+    assert capsys.readouterr().err == "evictd: simulte: is no command; did you mean simulate?\n"
+
+
 @pytest.mark.parametrize("arguments", [["bogus"], ["check", "--bogus"], ["--bogus"], ["check", "--outp=json"]])
 def test_an_unknown_argument_is_bad_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
@@ -218,9 +223,9 @@ def test_a_hyphen_reads_standard_input(
     _pipe(b"apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n", monkeypatch)
     assert main(["check", "-", "--output", "json"]) in {0, 1}
     assert '"signal": "memory.available"' in capsys.readouterr().out
-    _pipe(b"apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nx: 1\n", monkeypatch)
+    _pipe(b"apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nmaxPods: x\n", monkeypatch)
     assert main(["check", "-"]) == 2
-    assert capsys.readouterr().err == "evictd: standard input: x: unknown field; remove it\n"
+    assert capsys.readouterr().err.startswith("evictd: standard input: maxPods: ")
     _pipe(journal_of("memory-with-priorities", tmp_path / "journal.jsonl").read_bytes(), monkeypatch)
     assert main(["replay", "-"]) == 0
 

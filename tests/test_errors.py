@@ -14,6 +14,7 @@ from evictd.errors import (
     RuntimeNotFoundError,
     RuntimeRefusedError,
     RuntimeUnavailableError,
+    StateTakenError,
 )
 
 ALL = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
@@ -33,6 +34,7 @@ def test_every_error_has_the_root_a_reason_and_an_exit_status(kind: type[EvictdE
         (InputError, ExitCode.USAGE),
         (InvalidValueError, ExitCode.USAGE),
         (NodeError, ExitCode.UNREACHABLE),
+        (StateTakenError, ExitCode.TAKEN),
         (RuntimeUnavailableError, ExitCode.UNREACHABLE),
         (ApiUnavailableError, ExitCode.UNREACHABLE),
         (RuntimeRefusedError, ExitCode.NO),

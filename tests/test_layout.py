@@ -1,6 +1,7 @@
 """Checks the layout of the repository: mirrored tests, the sizes of files and functions, docstrings, no mocks in `tests/core`."""
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -32,12 +33,12 @@ def _functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
 
 
 def _only_returns(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Tell a method that has one statement at most beside its docstring."""
+    """Whether a method has one statement at most beside its docstring."""
     return len(function.body) - (ast.get_docstring(function) is not None) <= 1
 
 
 def _has_behaviour(path: Path) -> bool:
-    """Tell a module with a function, or with a method of more than one statement, from one of values.
+    """Whether a module has a function, or a method of more than one statement.
 
     A module of values (constants, enums, dataclasses, protocols) has nothing of its own to test: its users' tests cover it.
     """
@@ -47,7 +48,7 @@ def _has_behaviour(path: Path) -> bool:
 
 
 def _mirrors(path: Path) -> list[Path]:
-    """Give where the tests of a module may lie: in the mirror of its package, or of a package around it below `evictd`."""
+    """Return where the tests of a module may lie: in the mirror of its package, or of a package around it below `evictd`."""
     name = path.relative_to(ROOT / "src" / "evictd")
     folders = [name.parent, *name.parent.parents]
     return [
@@ -77,6 +78,33 @@ def test_files_and_functions_stay_small(path: Path) -> None:
 def test_every_module_states_what_it_does(path: Path) -> None:
     """Each file begins with a docstring."""
     assert ast.get_docstring(_parsed(path))
+
+
+def _docstrings(path: Path) -> Iterator[str]:
+    for node in ast.walk(_parsed(path)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield ast.get_docstring(node) or ""
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=_names(SOURCES))
+def test_a_docstring_says_return_of_what_is_returned(path: Path) -> None:
+    """Not "Give", "Tell" or "Name"."""
+    assert [text for text in _docstrings(path) if re.match(r"(Give|Gives|Tell|Name) ", text)] == []
+
+
+UNREADABLE = re.compile(r"\bissues? \d|\bspec (section )?\d", re.IGNORECASE)
+"""What names a document outside the repository by its number; a public issue is written repository#number."""
+WRITTEN = [
+    path
+    for folder in ("src", "tests", "bench", "tools", "docs", "config", "deploy")
+    for path in sorted((ROOT / folder).rglob("*"))
+    if path.suffix in {".py", ".md", ".yaml", ".sh"} and "data" not in path.parts and path != Path(__file__).resolve()
+]
+
+
+def test_no_text_refers_to_what_its_reader_cannot_open() -> None:
+    found = {str(path.relative_to(ROOT)): UNREADABLE.findall(path.read_text(encoding="utf-8")) for path in WRITTEN}
+    assert {path: texts for path, texts in found.items() if texts} == {}
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=_names(SOURCES))
@@ -142,7 +170,7 @@ def _asks_for_a_dry_run(node: ast.AST) -> bool:
 
 def test_no_code_but_the_core_and_the_dry_run_s_actuator_branches_on_a_dry_run() -> None:
     """What a dry run does differently is in one place; `render` words what a journal says of one."""
-    own = {"core", "render", "daemon/actuator/dry_run.py"}
+    own = {"core", "render", "daemon/effects.py"}
     others = [path for name, path in zip(_names(SOURCES), SOURCES, strict=True) if not {name, name.split("/")[0]} & own]
     found = [str(path) for path in others if any(map(_asks_for_a_dry_run, ast.walk(_parsed(path))))]
     assert found == []

@@ -11,11 +11,11 @@ from evictd.config.file import load
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 
 
 def _blocks(text: str) -> list[str]:
-    """Give the indented blocks, without their indentation."""
+    """Return the indented blocks, without their indentation."""
     return [
         re.sub(r"^    ", "", block, flags=re.MULTILINE)
         for block in re.findall(r"(?:^    .*\n|^\n(?=    ))+", text, re.MULTILINE)
@@ -32,18 +32,18 @@ def test_the_configuration_is_valid(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(sample)
     settings = load(path)
-    assert settings.dry_run
+    assert settings.evictd.dry_run
     assert len(settings.eviction.thresholds) == 6
     assert settings.warnings == ()
 
 
-def test_the_phases_are_those_of_the_core() -> None:
-    drawn = README.partition("<!-- phases: from src/evictd/core/model/state.py -->\n")[2].partition("<!-- /phases -->")[
-        0
-    ]
-    source = (ROOT / "src" / "evictd" / "core" / "model" / "state.py").read_text(encoding="utf-8")
-    assert drawn.strip("\n") in (ast.get_docstring(ast.parse(source), clean=False) or "")
-    assert "Watching" in drawn
+def test_the_rules_are_those_of_policy_standard() -> None:
+    shown = README.partition("<!-- rules: from src/evictd/core/eviction/standard.py -->\n")[2].partition(
+        "<!-- /rules -->"
+    )[0]
+    source = (ROOT / "src" / "evictd" / "core" / "eviction" / "standard.py").read_text(encoding="utf-8")
+    assert shown.strip("\n") in (ast.get_docstring(ast.parse(source), clean=False) or "")
+    assert re.findall(r"^    (\S+(?: \S+)*)  ", shown, re.MULTILINE)[-1] == "evict"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])

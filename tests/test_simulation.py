@@ -34,6 +34,20 @@ def test_reclaim_is_followed_by_a_second_reading() -> None:
     assert first.observation.node != second.observation.node
 
 
+def test_a_request_that_was_not_granted_shields_no_pod() -> None:
+    """The node allocated 1 GiB; the resize to 64 GiB is deferred or infeasible, and the kubelet ranks by what it allocated."""
+    greedy, honest = pod("greedy", memory="64Gi"), pod("honest", memory="1Gi")
+    granted = {"memory": "1Gi"}
+    statuses = [{"name": "main", "allocatedResources": granted, "resources": {"requests": granted}}]
+    greedy["status"] = {"phase": "Running", "containerStatuses": statuses}
+    step = memory_step("0s", 100 * MI, {"greedy": 5400 * MI, "honest": GI + 100 * MI})
+    for policy in Policy:
+        scenario = memory_story([step], [greedy, honest])
+        cycles = simulate(scenario, own_config(scenario, policy))
+        decisions = [each for cycle in cycles for turn in cycle.turns for each in turn.step.decisions]
+        assert [each.pod.name for each in decisions if isinstance(each, EvictPod)] == ["greedy"]
+
+
 def test_absent_pods_are_not_active() -> None:
     step = memory_step("0s", 100 * MI, {"a": 3 * GI, "b": 2 * GI})
     assert _victims([{**step, "absent": ["a"]}]) == ["b"]
@@ -52,7 +66,7 @@ def test_pods_are_admitted_or_rejected_after_each_step() -> None:
 
 
 def test_pods_that_have_ended_or_are_bound_elsewhere_are_no_candidates() -> None:
-    """Issue 11.16: `simulate` evicted a pod that had succeeded a week before, and one of another node."""
+    """docs/laws.md, fault 16: `simulate` evicted a pod that had succeeded a week before, and one of another node."""
     step = memory_step("0s", 100 * MI, {"a": 3 * GI, "b": 2 * GI, "c": 2 * GI, "d": GI})
     step["summary"]["node"]["nodeName"] = "n1"
     pods = [pod(name) for name in "abcd"]

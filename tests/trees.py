@@ -93,6 +93,10 @@ def _leaf(top: Path, path: Path, leaf: Leaf) -> None:
 # --- cgroups ----------------------------------------------------------------------------------------------------------
 
 
+FILE_PAGES = 30
+"""Bytes of clean active file pages in each cgroup."""
+
+
 def v2(
     current: int | None = None,
     *,
@@ -106,7 +110,8 @@ def v2(
     """Make a cgroup of version 2; without `current` it is a root."""
     files: dict[str, Leaf | Tree] = {
         "cgroup.controllers": "cpuset cpu io memory pids\n",
-        "memory.stat": f"anon {anon}\nfile {file}\nkernel 5\ninactive_anon 7\ninactive_file {inactive}\nactive_file 1\n",
+        "memory.stat": f"anon {anon}\nfile {file}\nkernel 5\ninactive_anon 7\ninactive_file {inactive}\n"
+        f"active_file {FILE_PAGES + 1}\nfile_dirty 1\nfile_writeback 0\n",
         "memory.pressure": PSI,
         **(below or {}),
     }
@@ -120,7 +125,8 @@ def v1_memory(usage: int, *, inactive: int = 0, limit: int = 9223372036854771712
     return {
         "memory.usage_in_bytes": f"{usage}\n",
         "memory.limit_in_bytes": f"{limit}\n",
-        "memory.stat": f"cache 1\nrss 2\ninactive_file 999\ntotal_cache 5\ntotal_inactive_file {inactive}\ntotal_active_file 3\n",
+        "memory.stat": f"cache 1\nrss 2\ninactive_file 999\ntotal_cache 5\ntotal_inactive_file {inactive}\n"
+        f"total_active_file {FILE_PAGES + 1}\ntotal_dirty 1\ntotal_writeback 0\n",
         **(below or {}),
     }
 

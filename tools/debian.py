@@ -42,11 +42,19 @@ def install_environment(folder: Path, requirements: Path = ROOT / "requirements.
     _run(*pip, "uninstall", "--quiet", "--yes", "setuptools")  # it has built evictd
     for path in folder.rglob("direct_url.json"):
         path.unlink()  # names the directory of the checkout
+    for path in folder.rglob("RECORD"):
+        # The sums of console scripts, and of the file that names the checkout, are those of the place of the build.
+        lines = path.read_text().splitlines(keepends=True)
+        path.write_text(
+            "".join(line for line in lines if "/direct_url.json," not in line and not line.startswith("../"))
+        )
     for path in [*(folder / "bin").iterdir(), folder / "pyvenv.cfg"]:
         if path.is_file() and not path.is_symlink():
             path.write_bytes(path.read_bytes().replace(bytes(folder), b"/" + bytes(HOME)))
     base = folder.parents[2]
-    _run(str(PYTHON), "-m", "compileall", "-q", "-s", str(base), "-p", "/", str(folder / "lib"))
+    # By content and not by time, so that the same sources give the same files; anew what an import has compiled meanwhile.
+    mode = ("-f", "--invalidation-mode", "unchecked-hash")
+    _run(str(PYTHON), "-m", "compileall", "-q", *mode, "-s", str(base), "-p", "/", str(folder / "lib"))
 
 
 def stage(root: Path, install: Install = install_environment) -> None:
@@ -83,7 +91,7 @@ def build(folder: Path, install: Install = install_environment, *, level: int = 
 
 
 def _dry(sample: str) -> str:
-    """Give the sample with a dry run, which is how a package starts."""
+    """Return the sample with a dry run, which is how a package starts."""
     lines = sample.splitlines()
     (place,) = (number for number, line in enumerate(lines) if line.startswith("dryRun:"))
     lines[place] = "dryRun: true # decide and report, change nothing; set to false to enable evictions"

@@ -20,7 +20,7 @@ COMPLETIONS = {
 
 
 def pages() -> dict[str, str]:
-    """Give the man pages by file name: evictd.1, and one for each command."""
+    """Return the man pages by file name: evictd.1, and one for each command."""
     parser = full_parser()
     found = {"evictd.1": _page(parser)}
     for name, command in _commands(parser).items():
@@ -29,7 +29,7 @@ def pages() -> dict[str, str]:
 
 
 def completions() -> dict[str, str]:
-    """Give the completion scripts by their path below `share`."""
+    """Return the completion scripts by their path below `share`."""
     return {path: shtab.complete(full_parser(), shell) for shell, path in COMPLETIONS.items()}
 
 
@@ -50,7 +50,7 @@ def _commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentPar
 
 
 def _page(parser: argparse.ArgumentParser) -> str:
-    """Give one page; its name has a hyphen, as that of the file, and is followed by what the command does."""
+    """Return one page; its name has a hyphen, as that of the file, and is followed by what the command does."""
     page = str(Manpage(parser, format="pretty", _data={"project_name": "evictd", "version": __version__}))
     name = parser.prog.replace(" ", "\\-")
     about = (parser.description or "").rstrip(".")

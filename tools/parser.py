@@ -8,7 +8,7 @@ from evictd.cli import COMMANDS
 
 
 def full_parser() -> argparse.ArgumentParser:
-    """Give the parser of the whole command line."""
+    """Return the parser of the whole command line."""
     parser = argparse.ArgumentParser(
         prog="evictd",
         description="Evict pods from a node that runs short of memory, disk space, inodes or process IDs.",

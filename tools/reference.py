@@ -10,16 +10,20 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, get_args
 
+from msgspec import Struct
+
 from evictd.act.cluster.conditions import TAINTS, ConditionReport, condition_type, node_transition_events
+from evictd.act.repeated import REPEATED_EVICTION
 from evictd.cli import COMMANDS
 from evictd.codec.config.evictd_config import EvictdConfiguration
+from evictd.codec.config.fields import settings_of
 from evictd.codec.config.kubelet_fields import IGNORED_FIELDS, WITHOUT_EFFECT, KubeletConfiguration
 from evictd.config.flags import CLUSTER, CONTAINER_GC, EVICTD, FLAGS, KUBELET
 from evictd.config.lint_model import Lint
-from evictd.config.schema import json_schema
+from evictd.config.schema import json_schema, world_schema
 from evictd.config.settings import ConditionTypes
 from evictd.core.model.decision import Decision, EvictionReason, Finding, NoActionReason
-from evictd.core.model.signal import SIGNAL_TO_CONDITION, SIGNAL_TO_RESOURCE, NodeCondition, Signal
+from evictd.core.model.signal import SIGNALS, NodeCondition
 from evictd.errors import ExitCode
 from tools.source import event_reasons, first_paragraph, member_texts, metrics, one_line
 
@@ -47,7 +51,7 @@ def _code(text: str) -> str:
 
 
 def commands() -> str:
-    """Give the page of the commands: each with its own arguments, then the configuration flags that they share."""
+    """Return the page of the commands: each with its own arguments, then the configuration flags that they share."""
     shared = {f"--{flag.name}" for flag in FLAGS} | {"--config"}
     parts = []
     for name, (module, about) in COMMANDS.items():
@@ -77,7 +81,7 @@ def _argument(action: argparse.Action) -> tuple[str, ...]:
 
 
 def flags() -> str:
-    """Give the page of the configuration flags, with the field that each one sets."""
+    """Return the page of the configuration flags, with the field that each one sets."""
     names = _camel_names()
     of = {KUBELET: "KubeletConfiguration", EVICTD: "EvictdConfiguration", CLUSTER: "EvictdConfiguration"}
     rows = []
@@ -107,18 +111,19 @@ def _camel_names() -> dict[str, str]:
 
 
 def configuration() -> str:
-    """Give the page of the fields of both documents."""
+    """Return the page of the fields of both documents."""
     kinds = json_schema()["$defs"]
     kubelet, evictd = kinds["KubeletConfiguration"]["properties"], kinds["EvictdConfiguration"]["properties"]
-    head = ("Field", "Type", "Default", "Description")
+    head = ("Field", "Type", "Default", "Reload", "Description")
     read = {name: field for name, field in kubelet.items() if name not in IGNORED_FIELDS}
     return _page(
         "Configuration fields",
-        "Files, drop-ins, precedence and values: [Configuration](../configuration.md).",
+        "Files, drop-ins, precedence and values: [Configuration](../configuration.md). Reload: whether a changed value takes "
+        "effect at SIGHUP (now) or at the next start.",
         "## EvictdConfiguration (evictd.io/v1alpha1)",
-        _table(head, _fields(evictd)),
+        _table(head, _fields(evictd, _reloads(EvictdConfiguration))),
         "## KubeletConfiguration (kubelet.config.k8s.io/v1beta1)",
-        _table(head, _fields(read)),
+        _table(head, _fields(read, _reloads(KubeletConfiguration))),
         "### Accepted and ignored",
         "These fields of Kubernetes 1.36 do not concern eviction. evictd accepts them and does not read them. "
         "Any other field is an error.",
@@ -127,7 +132,7 @@ def configuration() -> str:
 
 
 def kubelet() -> str:
-    """Give the page that takes a kubelet's configuration field by field: obeyed, without effect, or ignored."""
+    """Return the page that takes a kubelet's configuration field by field: obeyed, without effect, or ignored."""
     names = dict(
         zip(KubeletConfiguration.__struct_fields__, KubeletConfiguration.__struct_encode_fields__, strict=True)
     )
@@ -153,15 +158,31 @@ def kubelet() -> str:
     )
 
 
-def _fields(properties: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, ...]]:
+def _reloads(document: type[Struct]) -> dict[str, str]:
+    """Say by the name of each setting that has an effect when a reload puts it into effect."""
+    return {
+        each.name: "now" if each.rule.live else "next start" for each in settings_of(document) if each.rule.has_effect
+    }
+
+
+def _fields(
+    properties: dict[str, Any], reloads: dict[str, str] | None = None, prefix: str = ""
+) -> Iterator[tuple[str, ...]]:
+    """List the fields by their paths; with `reloads` also when a reload puts each into effect."""
     for name, field in properties.items():
         if "const" in field:
             continue
+        path = f"{prefix}{name}"
         if "properties" in field:
-            yield from _fields(field["properties"], f"{prefix}{name}.")
+            # The parts of a setting that is a map, such as ranking, are reloaded together.
+            whole = (reloads or {}).get(path)
+            below = {} if whole is None else {f"{path}.{part}": whole for part in field["properties"]}
+            yield from _fields(field["properties"], None if reloads is None else reloads | below, f"{path}.")
         else:
-            yield f"`{prefix}{name}`", one_line(_type(field)), _default(field), one_line(field.get("description", ""))
-            yield from _fields(field.get("items", {}).get("properties", {}), f"{prefix}{name}[].")
+            reload = () if reloads is None else (reloads.get(path, ""),)
+            text = one_line(field.get("description", ""))
+            yield f"`{path}`", one_line(_type(field)), _default(field), *reload, text
+            yield from _fields(field.get("items", {}).get("properties", {}), reloads, f"{path}[].")
 
 
 def _type(field: dict[str, Any]) -> str:
@@ -171,6 +192,8 @@ def _type(field: dict[str, Any]) -> str:
         return "map"
     if field.get("type") == "array":
         return "list"
+    if isinstance(field.get("type"), list):
+        return "amount"
     return "duration" if "pattern" in field else str(field.get("type", ""))
 
 
@@ -189,7 +212,7 @@ def _default(field: dict[str, Any]) -> str:
 
 
 def metric_page() -> str:
-    """Give the page of the metrics."""
+    """Return the page of the metrics."""
     rows = (
         (f"`{each.name}`", each.type, ", ".join(f"`{name}`" for name in each.labels), each.help) for each in metrics()
     )
@@ -198,17 +221,18 @@ def metric_page() -> str:
 
 
 def conditions() -> str:
-    """Give the page of the signals, node conditions, taints and events."""
+    """Return the page of the signals, node conditions, taints and events."""
     signals = (
-        (f"`{each.value}`", SIGNAL_TO_RESOURCE[each].value, f"`{SIGNAL_TO_CONDITION[each].value}`") for each in Signal
+        (f"`{each.value}`", spec.text, spec.resource.value, f"`{spec.condition.value}`")
+        for each, spec in SIGNALS.items()
     )
     return _page(
         "Signals, conditions and events",
         "## Signals",
-        _table(("Signal", "Resource", "Condition"), signals),
+        _table(("Signal", "Measures", "Resource", "Condition"), signals),
         "## Node conditions",
         "`conditionTypes` selects the column ([In a cluster](../cluster.md)). A taint is set with `Own` only; its effect "
-        "is NoSchedule.",
+        "is `cluster.taintEffect`.",
         _table(("BuiltIn", "Own", "Taint with Own"), _conditions()),
         "## Events",
         _table(("Reason", "Type", "Recorded on"), _events()),
@@ -228,6 +252,7 @@ def _events() -> Iterator[tuple[str, ...]]:
     reasons = {
         reason: (kind, "the pod" if reason == "Evicted" else "the node") for reason, kind in event_reasons().items()
     }
+    reasons[REPEATED_EVICTION] = ("Warning", "the pod's owner")
     for types in (ConditionTypes.BUILT_IN, ConditionTypes.OWN):
         for active in (frozenset(NodeCondition), frozenset[NodeCondition]()):
             report = ConditionReport(types=types, active=active)
@@ -238,7 +263,7 @@ def _events() -> Iterator[tuple[str, ...]]:
 
 
 def findings() -> str:
-    """Give the page of decisions, findings and reasons for no action."""
+    """Return the page of decisions, findings and reasons for no action."""
 
     def kinds(union: object) -> Rows:
         return ((f"`{each.__name__}`", first_paragraph(each.__doc__)) for each in get_args(union))
@@ -260,8 +285,20 @@ def findings() -> str:
     )
 
 
+def worlds() -> str:
+    """Return the page of the fields of a world file."""
+    properties = world_schema()["properties"]
+    properties["host"]["items"]["properties"]["behaviours"].pop("items")  # those of a pod
+    return _page(
+        "World fields",
+        "[Worlds](../worlds.md) explains the format. Amounts are numbers or quantities such as `1Gi`; rates are amounts a "
+        "second, or in a time as in `1Gi/10m`.",
+        _table(("Field", "Type", "Default", "Description"), _fields(properties)),
+    )
+
+
 def exit_status() -> str:
-    """Give the page of the exit statuses."""
+    """Return the page of the exit statuses."""
     texts = {ExitCode.DONE.value: "Done, or stopped as requested."}
     texts |= {int(value): text for value, text in member_texts(ExitCode).items() if text}
     rows = [(str(value), texts[value]) for value in sorted(texts)]
@@ -276,6 +313,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "metrics.md": metric_page,
     "conditions.md": conditions,
     "findings.md": findings,
+    "worlds.md": worlds,
     "exit-status.md": exit_status,
 }
 

@@ -16,12 +16,12 @@ SOURCE = Path(__file__).parents[1] / "src" / "evictd"
 
 
 def one_line(text: str) -> str:
-    """Give a text for a cell of a Markdown table: one line, no column separators."""
+    """Return a text for a cell of a Markdown table: one line, no column separators."""
     return " ".join(text.split()).replace("|", "\\|")
 
 
 def first_paragraph(text: str | None) -> str:
-    """Give the first paragraph of a docstring as one line."""
+    """Return the first paragraph of a docstring as one line."""
     return one_line((text or "").strip().partition("\n\n")[0])
 
 
@@ -57,7 +57,7 @@ def metrics() -> list[Metric]:
 
 
 def _registered() -> Iterator[Metric]:
-    """Give the counters and histograms of a registry as the daemon makes it."""
+    """Return the counters and histograms of a registry as the daemon makes it."""
     for each in Metrics(LatestSnapshot())._registry._collector_to_names:
         if isinstance(each, MetricWrapperBase):
             suffix = "_total" if each._type == "counter" else ""
@@ -95,7 +95,7 @@ def _metric(call: ast.Call, name: str, known: Mapping[str, ast.expr]) -> Metric:
 
 
 def event_reasons() -> dict[str, str]:
-    """Give the type of each event whose reason stands in the source, by reason."""
+    """Return the type of each event whose reason stands in the source, by reason."""
     trees = [ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SOURCE.rglob("*.py"))]
     constants: dict[str, ast.expr] = {}
     for tree in trees:

@@ -24,7 +24,7 @@ _HEADER = """\
 
 
 def canonical(name: str) -> str:
-    """Give a package's name as indexes compare it."""
+    """Return a package's name as indexes compare it."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
@@ -34,7 +34,7 @@ def pinned() -> dict[str, str]:
 
 
 def closure(name: str) -> set[str]:
-    """Give what a package needs on this platform, itself included; extras of it are left out."""
+    """Return what a package needs on this platform, itself included; extras of it are left out."""
     found: set[str] = set()
     left = [canonical(name)]
     while left:

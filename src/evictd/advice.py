@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from evictd.codec.reading_record import Chosen, RecordedCycle
-from evictd.core.model.signal import OWN_SIGNALS, SIGNAL_TO_RESOURCE, STALLS, Resource, Signal
+from evictd.core.model.signal import SIGNALS, STALLS, Resource, Signal
 from evictd.core.units.duration import MINUTE, SECOND
 
 RESERVE = {
@@ -64,7 +64,7 @@ class Episode:
     @property
     def needed(self) -> int:
         """The hard threshold that would have left the reserve."""
-        return self.used + RESERVE[SIGNAL_TO_RESOURCE[self.signal]]
+        return self.used + RESERVE[SIGNALS[self.signal].resource]
 
     @property
     def too_late(self) -> bool:
@@ -74,7 +74,7 @@ class Episode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutsidePods:
-    """What was in use and belonged to no pod, in one reading of a node."""
+    """The use that belonged to no pod in one reading of a node."""
 
     node: str
     wall: str
@@ -83,7 +83,7 @@ class OutsidePods:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeEvidence:
-    """What one node recorded."""
+    """The recorded evidence of one node."""
 
     node: str
     readings: int = 0
@@ -101,7 +101,7 @@ class NodeEvidence:
 
 
 def node_evidence(node: str, readings: Sequence[RecordedCycle], problems: Iterable[str] = ()) -> NodeEvidence:
-    """Go through the readings of one node, oldest first."""
+    """Collect the evidence of one node from its readings, oldest first."""
     episodes: list[Episode] = []
     came_back: dict[Signal, int] = {}
     ends: dict[Signal, RecordedCycle] = {}
@@ -109,7 +109,7 @@ def node_evidence(node: str, readings: Sequence[RecordedCycle], problems: Iterab
     for index, reading in enumerate(readings):
         for chosen in reading.chosen:
             stalls += chosen.signal in STALLS
-            if chosen.signal not in reading.levels or chosen.signal in OWN_SIGNALS:
+            if chosen.signal not in reading.levels or SIGNALS[chosen.signal].own:
                 continue
             before = ends.get(chosen.signal)
             if (
@@ -151,7 +151,7 @@ def _episode(node: str, readings: Sequence[RecordedCycle], index: int, chosen: C
     first = end = readings[index]
     signal, at_first = chosen.signal, readings[index].levels[chosen.signal].available
     lowest, ended = at_first, False
-    # Where the pod stays, what is used up from here on says nothing of an eviction.
+    # A dry run stops no pod, so later usage says nothing about eviction time.
     for later in () if chosen.stays else readings[index + 1 :]:
         if later.at < end.at or later.at - first.at > _AGAIN:  # another boot, or its end was not recorded
             break
@@ -234,11 +234,11 @@ class Advice:
 
 
 def advise(nodes: Sequence[NodeEvidence], cover: int) -> Advice:
-    """Put the evidence of all nodes together."""
+    """Merge the evidence of all nodes."""
     episodes = [episode for node in nodes for episode in node.episodes]
     soft = [episode.took for episode in episodes if episode.ended and not episode.hard]
     grace = -(-_quantile(soft, cover) // (5 * SECOND)) * 5 if soft else None
-    memory = [e for e in episodes if SIGNAL_TO_RESOURCE[e.signal] is Resource.MEMORY]
+    memory = [e for e in episodes if SIGNALS[e.signal].resource is Resource.MEMORY]
     return Advice(
         nodes=len(nodes),
         readings=sum(node.readings for node in nodes),
@@ -298,7 +298,7 @@ def _reservation(resource: Resource, found: Sequence[OutsidePods], cover: int) -
 
 
 def _quantile(values: Iterable[int], percent: int) -> int:
-    """Give the least value that is enough for so many percent of them; 0 for none."""
+    """Return the least value that at least this percentage of the values does not exceed; 0 without values."""
     ordered = sorted(values)
     return ordered[max(0, -(-len(ordered) * percent // 100) - 1)] if ordered else 0
 

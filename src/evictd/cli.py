@@ -6,6 +6,7 @@ does not load the daemon's dependencies. Errors of `evictd.errors` are written t
 
 import argparse
 import contextlib
+import difflib
 import gc
 import importlib
 import io
@@ -16,6 +17,7 @@ from types import ModuleType
 
 from evictd import __version__
 from evictd.core.model.problem import printable, shown
+from evictd.daemon.host.limits import require_limits
 from evictd.errors import EvictdError, ExitCode, InputError, NodeError
 
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -32,11 +34,12 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "why": ("evictd.commands.why", "show what happened to a pod, or why it stays and what would have to change"),
     "advise": ("evictd.commands.advise", "derive thresholds and reservations from the journals of one node or many"),
     "capture": ("evictd.commands.capture", "record this node as a scenario file"),
+    "cleanup": ("evictd.commands.cleanup", "remove the conditions and taints that a removed evictd left on nodes"),
     "demo": ("evictd.demo.command", "run evictd on a disposable node under disk pressure"),
 }
 """By name: the module, which is imported on demand, and what the command does."""
 
-_WITHOUT_CONFIGURATION = frozenset({"status"})
+_WITHOUT_CONFIGURATION = frozenset({"status", "cleanup"})
 """Commands that take none of the configuration's flags, and do not wait for its import."""
 _INTERRUPTED = 130
 
@@ -55,6 +58,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _discard_output()  # that a reader has closed the pipe is no error
         return ExitCode.DONE
+    except MemoryError:
+        fault = NodeError("out of memory; see the limits of this process and its cgroup")
+        _report_error(fault)
+        return fault.exit_code
     except OSError as error:  # the disk behind standard output is full, or a name is too long
         fault = NodeError(f"{shown(str(error.filename or 'standard output'))}: {error.strerror or error}")
         _report_error(fault)
@@ -80,11 +87,15 @@ def _report_error(error: EvictdError) -> None:
 
 def _run(arguments: list[str]) -> int:
     name = next((one for one in arguments if not one.startswith("-")), "")
+    if name == "run" and "--help" not in arguments:
+        require_limits()  # before its libraries are loaded, which abort where they run out
     module = _load(name) if name in COMMANDS else None
     if name not in _WITHOUT_CONFIGURATION:
         from evictd.config.flags import explicit_booleans  # noqa: PLC0415
 
         arguments = explicit_booleans(arguments)
+    if name and module is None and (close := difflib.get_close_matches(name, COMMANDS, n=1)):
+        raise InputError(f"{name}: is no command; did you mean {close[0]}?")
     args = _parser(name, module).parse_args(arguments)
     if module is None:  # argparse has already refused everything but a missing command
         _parser("", None).print_help(sys.stderr)

@@ -17,6 +17,8 @@ class ExitCode(IntEnum):
     """Invalid usage, or an unusable configuration or input file."""
     UNREACHABLE = 3
     """The node or a server could not be reached."""
+    TAKEN = 4
+    """Another daemon has the state directory; trying again does not help while it runs."""
 
 
 class EvictdError(Exception):
@@ -47,6 +49,12 @@ class NodeError(EvictdError):
     exit_code = ExitCode.UNREACHABLE
 
 
+class StateTakenError(NodeError):
+    """Another daemon uses the state directory."""
+
+    exit_code = ExitCode.TAKEN
+
+
 class RuntimeUnavailableError(EvictdError):
     """The container runtime did not respond, or not in time; the call may be retried."""
 
@@ -70,13 +78,18 @@ class RuntimeResponseTooLargeError(RuntimeRefusedError):
 
 
 class ApiUnavailableError(EvictdError):
-    """The API server did not respond, or temporarily refused (`retry_after_seconds`); the request may be retried."""
+    """The API server did not respond, or temporarily refused (`retry_after_seconds`); the request may be retried.
+
+    `reached`: the server answered this request with a temporary error, or took it and did not answer in time. Other requests may
+    succeed: a webhook that is down concerns only what it is called for.
+    """
 
     exit_code = ExitCode.UNREACHABLE
 
-    def __init__(self, message: str, *, retry_after_seconds: int | None = None) -> None:
+    def __init__(self, message: str, *, retry_after_seconds: int | None = None, reached: bool = False) -> None:
         super().__init__(message)
         self.retry_after_seconds = retry_after_seconds
+        self.reached = reached
 
 
 class ApiRefusedError(EvictdError):
@@ -88,12 +101,17 @@ class ApiRefusedError(EvictdError):
         self.reason = reason
 
 
+CREDENTIALS_SOURCE = "apiserver/credentials"
+"""Names the problem that the API server rejects the credentials, which makes the daemon unready."""
+
+
 class SourceKind(StrEnum):
     """The kinds of sources of errors and problems: the values of the label of `evictd_errors_total`.
 
     A source is a kind, or a kind followed by a blank, a colon or a slash and the name of one object.
     """
 
+    ALLOCATED_RESOURCES = "allocated resources"
     API_REQUESTS = "api-requests"
     APISERVER = "apiserver"
     CGROUP_OF = "cgroup of"
@@ -105,6 +123,7 @@ class SourceKind(StrEnum):
     CYCLE = "cycle"
     DISK_USAGE = "disk usage"
     DISK_USAGE_THREAD = "disk-usage"
+    EMERGENCY_FILE = "emergency file"
     FILESYSTEM_LAYOUT = "filesystem layout"
     HOOK = "hook"
     HOSTS_FILE = "hosts file"
@@ -113,6 +132,7 @@ class SourceKind(StrEnum):
     IMAGEFS = "imagefs"
     IO_PRESSURE = "io pressure"
     JOURNAL = "journal"
+    KILLING_POD = "killing pod"
     LISTEN = "listen"
     LOCK = "lock"
     LOCK_MEMORY = "lock memory"

@@ -20,7 +20,7 @@ from evictd.core.model.stats import PodStats
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One call of the core: what it saw and what it came to."""
+    """One call of `synchronize`: its input and its result."""
 
     observation: Observation
     step: Step
@@ -63,7 +63,7 @@ def _active(scenario: Scenario, step: ScenarioStep, evicted: frozenset[str]) -> 
 
 @dataclass(frozen=True, slots=True)
 class _Scene:
-    """What the world shows in one step."""
+    """The observation of one step of the scenario."""
 
     scenario: Scenario
     step: ScenarioStep
@@ -71,7 +71,7 @@ class _Scene:
     evicted: frozenset[str]
 
     def observe(self, summary: Summary | None, reclaimed: tuple[ReclaimOutcome, ...] | None = None) -> Observation:
-        """Give one reading; earlier victims are gone by now."""
+        """Return one reading; earlier victims are gone by now."""
         node, stats = (None, {}) if summary is None else summary
         return Observation(
             node=node,
@@ -83,7 +83,7 @@ class _Scene:
 
 
 def _measured(stats: PodStats, step: ScenarioStep) -> PodStats:
-    """Give a pod's statistics with the times at which the scenario says that they were measured."""
+    """Return a pod's statistics with the times at which the scenario says that they were measured."""
     ages = step.ages.get(stats.uid, MeasurementAges())
     stats_time, walk, layers = (None if age is None else step.at - age for age in (ages.stats, ages.walk, ages.layers))
     return replace(stats, time=stats_time, disk_time=walk, layers_time=layers)

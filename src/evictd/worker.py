@@ -118,6 +118,11 @@ class JobQueue:
         """Queue the rest of a job behind those that wait; False, and no error, where it does not fit or the queue is closed."""
         return self._queue.put((source, job))
 
+    @property
+    def failing(self) -> dict[str, str]:
+        """The sources whose last job failed, each with what happened; a copy."""
+        return dict(self._failing)
+
     def close(self, timeout_seconds: float = 5.0) -> bool:
         """Run the queued jobs, within the time given; whether all of them ran."""
         return self._queue.close(timeout_seconds)

@@ -19,9 +19,13 @@ def write(path: Path, content: bytes) -> None:
     path.write_bytes(content)
 
 
+def read(path: Path, most_bytes: int) -> bytes:
+    return path.read_bytes()[:most_bytes]
+
+
 @pytest.fixture
 def file(tmp_path: Path) -> ConditionsFile:
-    return ConditionsFile(tmp_path / "conditions.json", node="node-1", replace_file=write)
+    return ConditionsFile(tmp_path / "conditions.json", node="node-1", replace_file=write, read_file=read)
 
 
 def entries(tmp_path: Path) -> dict[str, dict[str, str]]:
@@ -67,7 +71,7 @@ def test_each_transition_is_one_event_of_the_node(file: ConditionsFile) -> None:
 
 def test_a_restart_is_no_transition(file: ConditionsFile, tmp_path: Path) -> None:
     file.report([DISK], AT)
-    again = ConditionsFile(tmp_path / "conditions.json", node="node-1", replace_file=write)
+    again = ConditionsFile(tmp_path / "conditions.json", node="node-1", replace_file=write, read_file=read)
     assert again.report([DISK], LATER) == ()
     assert entries(tmp_path)["DiskPressure"]["lastTransitionTime"] == rfc3339(AT)
 
@@ -75,5 +79,5 @@ def test_a_restart_is_no_transition(file: ConditionsFile, tmp_path: Path) -> Non
 @pytest.mark.parametrize("content", [b"", b"{}", b"[]", b'{"conditions": [{}]}', b'{"conditions": 3}', b"\xff"])
 def test_a_damaged_file_counts_as_none(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "conditions.json").write_bytes(content)
-    file = ConditionsFile(tmp_path / "conditions.json", node="node-1", replace_file=write)
+    file = ConditionsFile(tmp_path / "conditions.json", node="node-1", replace_file=write, read_file=read)
     assert len(file.report([], AT)) == 3

@@ -142,3 +142,65 @@ def test_only_dangling_links_are_removed(root: Path, outside: Path, tmp_path: Pa
     assert sorted(path.name for path in links.iterdir()) == ["dangling.txt", "good.log"]
     assert PodLogs(root, tmp_path / "missing").remove_dangling_links() == 0
     assert PodLogs(root).remove_dangling_links() == 0
+
+
+ROTATED = ("0.log.20240101-000000", "0.log.20240101-000000.gz", "12.log.20240101-000000")
+KEPT = (
+    "0.log",
+    "12.log",
+    "0.log.tmp",
+    "0.log.20240101-000000.tmp",
+    "0.log.20240101",
+    "other.20240101-000000",
+    "0.log.x",
+)
+
+
+def rotate(root: Path, *names: str) -> Path:
+    folder = root / "ns_web_u" / "main"
+    for name in names:
+        write(folder / name)
+    return folder
+
+
+def a_minute_later(path: Path) -> int:
+    return path.stat().st_ctime_ns + SETTLED
+
+
+def test_rotated_logs_are_removed_and_never_the_one_that_is_written(root: Path) -> None:
+    folder = rotate(root, *ROTATED, *KEPT)
+    wall = max(a_minute_later(folder / name) for name in ROTATED)
+    size = sum((folder / name).stat().st_blocks * 512 for name in ROTATED)
+    assert PodLogs(root).rotated(wall, remove=False) == (3, size)
+    assert PodLogs(root).rotated(wall, remove=True) == (3, size)
+    assert sorted(path.name for path in folder.iterdir()) == sorted(KEPT)
+    assert PodLogs(root).rotated(wall, remove=True) == (0, 0)
+
+
+def test_a_log_that_was_rotated_a_moment_ago_stays(root: Path) -> None:
+    """Until the kubelet has told the runtime to open the log anew, the runtime writes to the renamed file."""
+    folder = rotate(root, ROTATED[0])
+    assert PodLogs(root).rotated(a_minute_later(folder / ROTATED[0]) - 1, remove=True) == (0, 0)
+    assert (folder / ROTATED[0]).exists()
+
+
+def test_no_link_or_folder_counts_as_a_rotated_log(root: Path, outside: Path) -> None:
+    """Neither a link in the place of a log, nor one in the place of a folder, nor a file with a second name."""
+    folder = rotate(root, ROTATED[0], "0.log")
+    os.link(folder / ROTATED[0], outside / "second-name")
+    (folder / ROTATED[1]).symlink_to(outside / "0.log")
+    (folder / ROTATED[2]).mkdir()
+    write(outside / ROTATED[0])
+    (root / "ns_web_u" / "linked").symlink_to(outside)
+    (root / "linked").symlink_to(outside.parent)
+    wall = a_minute_later(outside / ROTATED[0])
+    before = sorted(str(path) for path in root.parent.rglob("*"))
+    assert PodLogs(root).rotated(wall, remove=True) == (0, 0)
+    assert sorted(str(path) for path in root.parent.rglob("*")) == before
+
+
+def test_nothing_is_rotated_where_there_are_no_logs(tmp_path: Path) -> None:
+    assert PodLogs(tmp_path / "missing").rotated(NOW, remove=True) == (0, 0)
+    (tmp_path / "linked").symlink_to(tmp_path)
+    with pytest.raises(NodeError, match="linked"):
+        PodLogs(tmp_path / "linked").rotated(NOW, remove=True)

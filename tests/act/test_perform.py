@@ -1,13 +1,23 @@
 """Decisions are announced and performed in order, whatever fails."""
 
 from evictd.act.perform import Performed, perform
-from evictd.core.model.decision import Decision, EvictPod, ReclaimNode, RecordEvent, ReportConditions, Wait
+from evictd.core.model.decision import (
+    Decision,
+    EvictPod,
+    ReclaimNode,
+    RecordEvent,
+    ReportConditions,
+    Wait,
+    WithdrawEviction,
+)
 from evictd.core.model.observation import Reclaim
+from evictd.core.model.pod import Pod
 from evictd.core.model.signal import NodeCondition
 from evictd.errors import NodeError
-from tests.daemon.world import DISK, GI, step
+from evictd.observe.reading.reading import Reading
+from tests.daemon.world import DISK, GI, NOW, WALL, observe, step
 
-READING = "what was read"
+READING = Reading(now=NOW, wall=WALL, observation=observe(GI))
 
 
 class Recording:
@@ -25,23 +35,26 @@ class Recording:
         self.announced.append(decision)
         return isinstance(decision, EvictPod)
 
-    def _record(self, what: str, kind: type, reading: str) -> None:
+    def _record(self, what: str, kind: type, reading: Reading) -> None:
         assert reading == READING
         if kind is self._refuses:
             raise NodeError("no")
         self.done.append(what)
 
-    def report_conditions(self, conditions: tuple[NodeCondition, ...], reading: str) -> None:
+    def report_conditions(self, conditions: tuple[NodeCondition, ...], reading: Reading) -> None:
         self._record(f"report {len(conditions)}", ReportConditions, reading)
 
-    def record_event(self, event: RecordEvent, reading: str) -> None:
+    def record_event(self, event: RecordEvent, reading: Reading) -> None:
         self._record(f"event {event.reason}", RecordEvent, reading)
 
-    def begin_reclaim(self, decision: ReclaimNode, reading: str) -> None:
+    def begin_reclaim(self, decision: ReclaimNode, reading: Reading) -> None:
         self._record("reclaim", ReclaimNode, reading)
 
-    def begin_eviction(self, decision: EvictPod, reading: str) -> None:
+    def begin_eviction(self, decision: EvictPod, reading: Reading) -> None:
         self._record(f"evict {decision.pod.name}", EvictPod, reading)
+
+    def withdraw_eviction(self, decision: WithdrawEviction, reading: Reading) -> None:
+        self._record(f"withdraw {decision.pod.name}", WithdrawEviction, reading)
 
 
 PRESSED = step(GI // 2)
@@ -60,6 +73,13 @@ def test_a_reclaim_is_begun() -> None:
     actuator = Recording()
     assert not perform([ReclaimNode(actions=(Reclaim.IMAGES,), threshold=DISK)], actuator, READING).news
     assert actuator.done == ["reclaim"]
+
+
+def test_an_eviction_is_withdrawn() -> None:
+    actuator = Recording()
+    pod = Pod(name="hog", namespace="default", uid="u")
+    perform([WithdrawEviction(pod=pod, reason="pressure has ended")], actuator, READING)
+    assert actuator.done == ["withdraw hog"]
 
 
 def test_a_decision_that_fails_is_reported_and_the_rest_is_done() -> None:

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import threading
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -113,6 +113,102 @@ def test_a_tree_deeper_than_any_stack_is_removed(folder: Path) -> None:
         assert not folder.exists()
     finally:  # pytest's own way to tidy up is no match for it
         subprocess.run(["rm", "-rf", folder], check=True)
+
+
+@pytest.fixture
+def immutable(own_disk: Path) -> Iterator[Callable[[Path], None]]:
+    """Set the immutable attribute, which CAP_LINUX_IMMUTABLE allows a pod to do; it is taken back afterwards."""
+    made: list[Path] = []
+
+    def set_attribute(path: Path) -> None:
+        if subprocess.run(["chattr", "+i", path], check=False, capture_output=True).returncode:
+            pytest.skip("needs a filesystem with attributes")
+        made.append(path)
+
+    (own_disk / "probe").write_text("")
+    yield set_attribute
+    for path in made:
+        if path.exists():
+            subprocess.run(["chattr", "-i", path], check=True)
+    for path in own_disk.rglob("*"):
+        subprocess.run(["chattr", "-i", path], check=False, capture_output=True)
+
+
+def files_in(folder: Path) -> list[str]:
+    return sorted(each.name for each in folder.rglob("*") if each.is_file())
+
+
+@pytest.mark.root
+def test_one_immutable_file_does_not_keep_the_others(own_disk: Path, immutable: Callable[[Path], None]) -> None:
+    """As Go's RemoveAll, by which the kubelet removes volumes; what is left is named."""
+    folder = own_disk / "folder"
+    for place in (folder, folder / "a", folder / "b/c"):
+        place.mkdir(parents=True)
+        for number in range(20):
+            (place / f"file-{number}").write_text("x")
+    immutable(folder / "a/file-7")
+    with pytest.raises(OSError, match=r"Operation not permitted: 'file-7' \(2 entries stay\)") as refused:
+        remove(folder)
+    assert refused.value.errno == errno.EPERM
+    assert files_in(folder) == ["file-7"]
+    with pytest.raises(OSError, match="file-7"):
+        remove(folder)
+
+
+@pytest.mark.root
+def test_what_lies_below_an_immutable_directory_is_removed_as_far_as_it_allows(
+    own_disk: Path, immutable: Callable[[Path], None], precious: Path
+) -> None:
+    folder = own_disk / "folder"
+    (folder / "fixed/free/deep").mkdir(parents=True)
+    for place in ("fixed/kept", "fixed/free/gone", "fixed/free/deep/gone"):
+        (folder / place).write_text("x")
+    (folder / "fixed/way-out").symlink_to(precious)
+    immutable(folder / "fixed")
+    with pytest.raises(OSError, match="Operation not permitted"):
+        remove(folder)
+    assert files_in(folder) == ["kept"]
+    assert (precious / "file").exists()
+
+
+@pytest.mark.root
+def test_a_mount_below_an_immutable_directory_is_not_entered(own_disk: Path, immutable: Callable[[Path], None]) -> None:
+    kept = own_disk / "precious"
+    kept.mkdir()
+    (kept / "file").write_text("x")
+    (own_disk / "folder/fixed/bound").mkdir(parents=True)
+    if subprocess.run(
+        ["mount", "--bind", kept, own_disk / "folder/fixed/bound"], check=False, capture_output=True
+    ).returncode:
+        pytest.skip("needs the right to mount")
+    immutable(own_disk / "folder/fixed")
+    with pytest.raises(OSError, match="entries stay"):
+        remove(own_disk / "folder")
+    assert (kept / "file").exists()
+
+
+@pytest.mark.parametrize("stubborn", [5, 100])
+def test_a_removal_in_parts_ends_also_where_entries_stay(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, stubborn: int
+) -> None:
+    """Else a pod with many of them would keep the thread that removes volumes busy for ever."""
+    unlink = os.unlink
+
+    def refusing(name: str, *, dir_fd: int) -> None:
+        if name.startswith("fixed"):
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+        unlink(name, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "unlink", refusing)
+    monkeypatch.setattr(trees, "_MOST_LEFT", 50)
+    monkeypatch.setattr(trees, "_AT_ONCE", 8)
+    for number in range(stubborn):
+        (folder / f"{number}").mkdir()
+        (folder / f"{number}/fixed").write_text("x")
+        (folder / f"{number}/free").write_text("x")
+    with pytest.raises(OSError, match="entries stay"):
+        in_parts(folder, 16)
+    assert stubborn > 10 or files_in(folder) == ["fixed"] * stubborn
 
 
 def dig(folder: Path, levels: int) -> None:

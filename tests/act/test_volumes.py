@@ -73,7 +73,7 @@ def in_memory(volumes: Path) -> Iterator[Path]:
 
 @pytest.mark.root
 def test_a_volume_in_memory_is_emptied_and_stays_mounted(tmp_path: Path, in_memory: Path) -> None:
-    """Its memory comes back only so (issue 13, A2)."""
+    """Its memory comes back only so."""
     (in_memory / "deep/er").mkdir(parents=True)
     (in_memory / "deep/er/file").write_bytes(bytes(32 << 10))
     assert remove_empty_dirs(tmp_path, "uid-1") == 1

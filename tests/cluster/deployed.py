@@ -14,15 +14,15 @@ from typing import Any
 import yaml
 
 from tests.cluster.control_plane import free_ports
-from tests.cluster.node import RealNode
-from tests.cluster.objects import PATHS
+from tests.cluster.node import NAME, RealNode
+from tests.cluster.objects import NODES, PATHS
 from tests.deploy.kustomize import merge
 from tests.kube.waiting import eventually
 
 Json = dict[str, Any]
 PODS = "/api/v1/namespaces/evictd/pods"
-PORT, HEALTH_PORT = free_ports(2)
-"""Pods use the host's network: the usual ports may be taken."""
+(PORT,) = free_ports(1)
+"""Pods use the host's network: the usual port may be taken."""
 ADDRESS = f"127.0.0.1:{PORT}"
 START_SECONDS = 120.0
 _APPLY = "application/apply-patch+yaml"
@@ -32,15 +32,14 @@ def for_node(node: RealNode, items: Iterable[Json], **settings: Any) -> list[Jso
     """Copy manifests for the test's node; `settings` are fields of the EvictdConfiguration."""
     made = copy.deepcopy(list(items))
     for item in made:
-        if item["kind"] == "DaemonSet":
+        if item["kind"] in {"DaemonSet", "Job"}:
             spec = item["spec"]["template"]["spec"]
             port = str(node.plane.port)
             env = [
                 {"name": "KUBERNETES_SERVICE_HOST", "value": "127.0.0.1"},
                 {"name": "KUBERNETES_SERVICE_PORT", "value": port},
             ]
-            merge(spec, {"hostNetwork": True, "containers": [{"name": "evictd", "env": env}]})
-            _listen_on_loopback(spec["containers"][0])
+            merge(spec, {"hostNetwork": True, "containers": [{"name": spec["containers"][0]["name"], "env": env}]})
         elif item["kind"] == "ConfigMap":
             kubelet, evictd = yaml.safe_load_all(item["data"]["config.yaml"])
             kubelet |= {"cgroupDriver": "cgroupfs", "cgroupRoot": node.cgroup, **settings.pop("kubelet", {})}
@@ -48,14 +47,6 @@ def for_node(node: RealNode, items: Iterable[Json], **settings: Any) -> list[Jso
                 [kubelet, {**evictd, "listenAddress": ADDRESS, **settings}]
             )
     return made
-
-
-def _listen_on_loopback(container: Json) -> None:
-    own = f"127.0.0.1:{HEALTH_PORT}"
-    container["args"] = [arg.replace("$(POD_IP):10276", own) for arg in container["args"]]
-    container["ports"][0]["containerPort"] = HEALTH_PORT
-    for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
-        container[probe]["httpGet"]["host"] = "127.0.0.1"
 
 
 def apply(node: RealNode, items: Iterable[Json]) -> None:
@@ -94,7 +85,7 @@ def applied(node: RealNode, items: list[Json]) -> Iterator["Daemon"]:
 
 
 def path_of(item: Json) -> str:
-    """Give the object's path on the server."""
+    """Return the object's path on the server."""
     return f"{PATHS[item['kind']].format(item['metadata'].get('namespace', ''))}/{item['metadata']['name']}"
 
 
@@ -113,7 +104,18 @@ class Daemon:
 
     def wait_until_ready(self) -> None:
         """Wait for the pod's Ready condition."""
-        eventually(lambda: condition(self.pod, "Ready") == "True", START_SECONDS)
+        try:
+            eventually(lambda: condition(self.pod, "Ready") == "True", START_SECONDS)
+        except AssertionError as error:
+            error.add_note(self._describe())
+            raise
+
+    def _describe(self) -> str:
+        found = self._node.plane.admin.must("GET", PODS)["items"]
+        events = self._node.plane.admin.must("GET", "/api/v1/namespaces/evictd/events")["items"]
+        taints = self._node.plane.admin.must("GET", f"{NODES}/{NAME}")["spec"].get("taints", [])
+        texts = [json.dumps(pod["status"]) for pod in found] + [event["message"] for event in events[-10:]]
+        return "\n".join([*texts, f"taints: {taints}"])
 
     @property
     def cgroup(self) -> str:
@@ -121,7 +123,7 @@ class Daemon:
         return f"{self._node.cgroup}/kubepods/pod{self.pod['metadata']['uid']}"
 
     def container_id(self, name: str = "evictd") -> str:
-        """Give containerd's id of a container of the pod."""
+        """Return containerd's id of a container of the pod."""
         statuses = self.pod["status"]["containerStatuses"]
         return next(str(each["containerID"]).partition("//")[2] for each in statuses if each["name"] == name)
 
@@ -130,7 +132,7 @@ class Daemon:
         return self._node.ctr("task", "exec", "--exec-id", f"test-{abs(hash(command))}", self.container_id(), *command)
 
     def log(self) -> list[Json]:
-        """Give the lines of the log so far, of the container that runs, with the runtime's time in `at`."""
+        """Return the lines of the log so far, of the container that runs, with the runtime's time in `at`."""
         pod = self.pod["metadata"]
         folder = self._node.path(f"/var/log/pods/evictd_{pod['name']}_{pod['uid']}/evictd")
         newest = max(folder.glob("*.log"), key=lambda path: int(path.stem))
@@ -138,7 +140,7 @@ class Daemon:
         return [{"at": at, **json.loads(text)} for at, _, _, text in lines if text.startswith("{")]
 
     def events(self) -> list[str]:
-        """Give the events of the log."""
+        """Return the events of the log."""
         return [line["event"] for line in self.log()]
 
     def metrics(self) -> dict[str, float]:
@@ -149,6 +151,6 @@ class Daemon:
 
 
 def condition(item: Json, kind: str) -> str:
-    """Give the status of a condition; empty without one."""
+    """Return the status of a condition; empty without one."""
     found = item.get("status", {}).get("conditions", ())
     return next((str(each["status"]) for each in found if each["type"] == kind), "")

@@ -8,11 +8,11 @@ from evictd.clients.kube.credentials import Credentials
 from evictd.clients.kube.transport import Transport
 from evictd.demo.binaries import default_cache
 from tests.cluster.control_plane import ControlPlane
-from tests.cluster.daemon_image import write_image
 from tests.cluster.deployed import condition
 from tests.cluster.node import NAME, RealNode
 from tests.cluster.objects import NODES
 from tests.kube.waiting import eventually
+from tools.image import write_image
 
 
 @pytest.fixture

@@ -23,11 +23,11 @@ from evictd.act.cluster.wiring import Cluster, build
 from evictd.clients.kube.credentials import Credentials
 from evictd.clients.kube.pods import PodWatch
 from evictd.clients.kube.transport import MERGE_PATCH, Transport
+from evictd.clock import boot_clock, wall_clock
 from evictd.config.settings import ClusterSettings
 from evictd.core.model.decision import EvictionCause, EvictionReason, EvictPod, PodCondition
 from evictd.core.model.pod import Pod
 from evictd.core.model.signal import NodeCondition
-from evictd.daemon.clock import boot_clock, wall_clock
 from tests.cluster import objects
 from tests.cluster.control_plane import ControlPlane
 from tests.deploy.manifests import USER, base
@@ -56,9 +56,6 @@ class Stopped:
 
     def stopped(self, uid: str) -> bool:
         return uid in self._uids
-
-    def again(self, pod: Pod, grace_seconds: int) -> None:
-        self.stop(pod, grace_seconds)
 
     def forget(self, uid: str) -> None:
         self._uids.discard(uid)
@@ -128,7 +125,7 @@ class Fleet:
         """Report memory pressure on every node and evict one pod of each; waits until the last has its status."""
         for name, each in self.clusters.items():
             each.reporter.report((NodeCondition.MEMORY_PRESSURE,), boot_clock())
-            pod = next(pod for pod in each.active_pods() or () if pod.name == f"{name}-0")
+            pod = next(pod for pod in each.pods.bound() or () if pod.name == f"{name}-0")
             each.evictor.begin(_decision(pod), boot_clock())
         eventually(lambda: all(any(_terminal(each)) for each in self.clusters.values()), SOON)
 
@@ -143,7 +140,7 @@ class Fleet:
         self._stop.set()
         if self._loop.is_alive():
             self._loop.join()
-        _everywhere(lambda each: each.close(clear=False), self.clusters.values())
+        _everywhere(lambda each: each.close(report=False), self.clusters.values())
 
     def _run(self) -> None:
         """What the loop of each daemon calls, once a second."""

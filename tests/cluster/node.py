@@ -162,7 +162,7 @@ class RealNode:
         return f"/{self.folder.name}"
 
     def path(self, inside: str) -> Path:
-        """Give a way to one of the node's own files from outside its namespace."""
+        """Return a way to one of the node's own files from outside its namespace."""
         return Path(f"/proc/{self._first_process()}/root{inside}")
 
     def ready(self) -> bool:

@@ -40,6 +40,7 @@ PATHS = {
     "Service": "/api/v1/namespaces/{}/services",
     "ConfigMap": "/api/v1/namespaces/{}/configmaps",
     "DaemonSet": "/apis/apps/v1/namespaces/{}/daemonsets",
+    "Job": "/apis/batch/v1/namespaces/{}/jobs",
     "ReplicaSet": "/apis/apps/v1/namespaces/{}/replicasets",
     "NetworkPolicy": "/apis/networking.k8s.io/v1/namespaces/{}/networkpolicies",
     "ResourceQuota": "/api/v1/namespaces/{}/resourcequotas",

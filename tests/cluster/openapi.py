@@ -19,7 +19,7 @@ Json = dict[str, Any]
 
 
 def relevant(document: Json) -> Json:
-    """Give `{type: {field: {"type": ..., merge keys}}}` of everything below `KINDS`; scalar fields are left out."""
+    """Return `{type: {field: {"type": ..., merge keys}}}` of everything below `KINDS`; scalar fields are left out."""
     found: Json = {}
     waiting = list(KINDS.values())
     while waiting:

@@ -126,7 +126,7 @@ class RealApi:
         return [line for line in found if what in ("", line.what) and (watches or line.attributes.verb != "watch")]
 
     def _marked(self) -> list[str]:
-        """Give the complete lines of the log, up to a request sent now."""
+        """Return the complete lines of the log, up to a request sent now."""
         mark = uuid.uuid4().hex
         self._plane.admin.request("GET", f"/version?mark={mark}")
         eventually(lambda: mark in self._text())

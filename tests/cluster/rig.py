@@ -1,5 +1,7 @@
 """A reporter of node n1 with its queue on a simulated clock; the server is real."""
 
+from typing import Any
+
 from evictd.act.cluster.report import ClusterReporter, ReportSettings
 from evictd.act.cluster.request_queue import RequestQueue
 from evictd.clients.kube.nodes import NodeClient
@@ -10,17 +12,15 @@ from tests.kube.driving import SILENT_BELL, Driver
 
 
 class Rig:
-    """`types` is `None` for Auto."""
+    """`settings` are fields of `ReportSettings`."""
 
-    def __init__(
-        self, transport: Transport, types: ConditionTypes = ConditionTypes.OWN, *, taints: bool = True
-    ) -> None:
+    def __init__(self, transport: Transport, types: ConditionTypes = ConditionTypes.OWN, **settings: Any) -> None:
         self.driver = Driver()
         self.reporter = ClusterReporter(
             NodeClient(transport, "n1"),
             self.driver.clocks,
             SILENT_BELL,
-            ReportSettings(node_name="n1", types=types, taints=taints),
+            ReportSettings(**{"node_name": "n1", "types": types, "taints": True, **settings}),
         )
         self.queue = RequestQueue([self.reporter], self.driver.clocks)
 

@@ -9,20 +9,23 @@ import ssl
 import sys
 import time
 import urllib.request
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from evictd.core.units.quantity import parse_quantity
 from evictd.demo.images import BUSYBOX
 from tests.cluster import objects
+from tests.cluster.control_plane import ControlPlane
 from tests.cluster.node import NAME, RealNode
 from tests.cluster.processes import Process
 from tests.kube.waiting import eventually
 
 Json = dict[str, Any]
+NEARLY_ALL = "nearly all of the node"
 MI = 1 << 20
 WATCHED = {"limits": {"ephemeral-storage": "3Gi"}, "requests": {"ephemeral-storage": "0"}}
 EVENTS = "/api/v1/namespaces/default/events"
@@ -153,7 +156,7 @@ def daemon(node: RealNode, evictd: Json, *flags: str, **config: Any) -> Iterator
     process = node.process(folder.name, arguments)
     process.start()
     try:
-        eventually(lambda: "evictd begins" in process.last_words() or not process.running(), 60)
+        eventually(lambda: "starting" in process.last_words() or not process.running(), 60)
         assert process.running(), process.last_words()
         yield Recorded(Path(own["stateDirectory"]), process)
     finally:
@@ -175,12 +178,36 @@ def pods(node: RealNode, loads: Iterable[Load], *, running: bool = True) -> Iter
             objects.remove(admin, f"{objects.PODS}/{load.name}")
 
 
+def resize(node: RealNode, requests: Mapping[str, str]) -> None:
+    """Ask for another memory request of pods in place, by name, and wait until the kubelet has granted or deferred each.
+
+    `NEARLY_ALL` of the node's memory is deferred; more than all of it is refused by the API server.
+    """
+    for name, amount in requests.items():
+        wanted = _nearly_all(node) if amount == NEARLY_ALL else amount
+        containers = [{"name": "main", "resources": {"requests": {"memory": wanted}}}]
+        path, kind = f"{objects.PODS}/{name}/resize", "application/strategic-merge-patch+json"
+        node.plane.admin.must("PATCH", path, {"spec": {"containers": containers}}, kind)
+        eventually(partial(_resized, node, name, wanted), 60)
+
+
+def _nearly_all(node: RealNode) -> str:
+    allocatable = node.plane.admin.must("GET", f"{objects.NODES}/{NAME}")["status"]["allocatable"]["memory"]
+    return f"{parse_quantity(allocatable).value() // MI - 16}Mi"
+
+
+def _resized(node: RealNode, name: str, wanted: str) -> bool:
+    status = status_of(node, name)
+    deferred = any(each["type"] == "PodResizePending" for each in status["conditions"])
+    return deferred or status["containerStatuses"][0]["allocatedResources"]["memory"] == wanted
+
+
 def _begun(node: RealNode, pod: str) -> bool:
     return status_of(node, pod).get("phase") in {"Running", "Failed"}
 
 
 def status_of(node: RealNode, pod: str) -> Json:
-    """Give the pod's status."""
+    """Return the pod's status."""
     found: Json = node.plane.admin.must("GET", f"{objects.PODS}/{pod}")["status"]
     return found
 
@@ -193,7 +220,7 @@ class Recorded:
         self.process = process
 
     def records(self) -> list[Json]:
-        """Give the journal's complete records."""
+        """Return the journal's complete records."""
         files = sorted(self._state.glob("journal.jsonl*"), key=lambda path: path.stat().st_mtime)
         texts = [path.read_text() for path in files]
         return [json.loads(line) for text in texts for line in text[: text.rfind("\n") + 1].splitlines()]
@@ -222,12 +249,33 @@ def _measured(pod: Json, load: Load) -> bool:
     return bool(layers) and all(layers) and pod.get(outer, {}).get(inner, 0) >= load.least
 
 
+def disruption_targets(plane: ControlPlane, uid: str) -> list[Json]:
+    """Return the DisruptionTarget conditions that were written for a pod.
+
+    From the audit log: the pod's object may be gone before a busy machine looks at it again.
+    """
+    lines = plane.audit_log.read_text().rpartition("\n")[0].splitlines()
+    patches = [json.loads(line) for line in lines if uid in line and "DisruptionTarget" in line]
+    bodies = [
+        each["requestObject"]
+        for each in patches
+        if each["verb"] == "patch" and each["stage"] == "ResponseComplete" and each["responseStatus"]["code"] == 200
+    ]
+    return [
+        condition
+        for body in bodies
+        if body["metadata"].get("uid") == uid
+        for condition in body["status"]["conditions"]
+        if condition["type"] == "DisruptionTarget"
+    ]
+
+
 def events(node: RealNode, pod: str) -> list[Json]:
-    """Give the Evicted events of a pod, by the kubelet."""
+    """Return the Evicted events of a pod, by the kubelet."""
     return [each for each in evicted_events(node) if each["involvedObject"]["name"] == pod]
 
 
 def evicted_events(node: RealNode) -> list[Json]:
-    """Give all Evicted events in the order of their writing."""
+    """Return all Evicted events in the order of their writing."""
     items = [each for each in node.plane.admin.must("GET", EVENTS)["items"] if each["reason"] == "Evicted"]
     return sorted(items, key=lambda each: int(each["metadata"]["resourceVersion"]))

@@ -91,6 +91,32 @@ def patches(path: str, kind: str, *rows: tuple[str, Json, bool]) -> tuple[Row, .
     return tuple(Row(what, "PATCH", path, body, allowed, kind) for what, body, allowed in rows)
 
 
+NODE_EVENTS = POD_EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
+MICRO = "2026-11-21T02:00:00.000001Z"
+ABOUT_NODE = {"apiVersion": "v1", "kind": "Node", "name": "n1"}
+ABOUT_POD = {**ABOUT_NODE, "kind": "Pod", "name": "mine", "namespace": "default", "uid": OWNER[0]["uid"]}
+NAMED_BY_POD = {"name": "e.1", "annotations": {"starved_resource": "memory"}}
+BIG = {"starved_resource": "x" * 100_000}
+
+
+def event(**fields: Json) -> Json:
+    """An event as evictd writes it, with some fields changed."""
+    return {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": "e.1"},
+        "eventTime": MICRO,
+        "reportingController": "evictd.io/evictd",
+        "reportingInstance": "evictd-n1",
+        "action": "Reporting",
+        "reason": "R",
+        "regarding": ABOUT_NODE,
+        "note": "n",
+        "type": "Normal",
+        **fields,
+    }
+
+
 ROWS = (
     # --- the node's status
     *patches(
@@ -125,6 +151,7 @@ ROWS = (
         NODE,
         MERGE_PATCH,
         ("own taint on its node", taints(FOREIGN, OWN), True),
+        ("own taint with PreferNoSchedule", taints(FOREIGN, {**OWN, "effect": "PreferNoSchedule"}), True),
         ("remove own taint", taints(FOREIGN), True),
         ("remove a foreign taint", taints(), False),
         ("another value for a foreign taint", taints({**FOREIGN, "value": "x"}), False),
@@ -198,6 +225,80 @@ ROWS = (
     Row("delete all pods of a namespace", "DELETE", objects.PODS),
     Row("evict another node's pod (not covered)", "POST", f"{OTHER_POD}/eviction", eviction("theirs"), allowed=True),
     Row("delete a pod of its node", "DELETE", POD, allowed=True),
+    # --- events
+    *(
+        Row(what, "POST", path, event(**fields), allowed)
+        for what, path, fields, allowed in (
+            ("event about its node", NODE_EVENTS, {}, True),
+            (
+                "event about a pod",
+                POD_EVENTS,
+                {"regarding": ABOUT_POD, "metadata": NAMED_BY_POD},
+                True,
+            ),
+            (
+                "event about the owner of a pod",
+                POD_EVENTS,
+                {"regarding": {**ABOUT_POD, "apiVersion": "apps/v1", "kind": "ReplicaSet"}},
+                True,
+            ),
+            (
+                "event about an owner in another namespace",
+                POD_EVENTS,
+                {"regarding": {**ABOUT_POD, "kind": "ReplicaSet", "namespace": "kube-system"}},
+                False,
+            ),
+            ("event in another component's name", NODE_EVENTS, {"reportingController": "kubelet"}, False),
+            ("event in the name of another node's evictd", NODE_EVENTS, {"reportingInstance": "evictd-n2"}, False),
+            ("event about another node", NODE_EVENTS, {"regarding": {**ABOUT_NODE, "name": "n2"}}, False),
+            ("event about a secret", NODE_EVENTS, {"regarding": {**ABOUT_POD, "kind": "Secret"}}, False),
+            (
+                "event about its node in another namespace",
+                "/apis/events.k8s.io/v1/namespaces/kube-system/events",
+                {},
+                False,
+            ),
+            ("event with a label", NODE_EVENTS, {"metadata": {"name": "e.1", "labels": {"a": "b"}}}, False),
+            (
+                "event with a finalizer",
+                NODE_EVENTS,
+                {"metadata": {"name": "e.1", "finalizers": ["evictd.io/stay"]}},
+                False,
+            ),
+            (
+                "event with another annotation",
+                NODE_EVENTS,
+                {"metadata": {"name": "e.1", "annotations": {"a": "b"}}},
+                False,
+            ),
+            (
+                "event with an annotation of 100 KiB",
+                NODE_EVENTS,
+                {"metadata": {"name": "e.1", "annotations": BIG}},
+                False,
+            ),
+            ("event with a related object", NODE_EVENTS, {"related": ABOUT_POD}, False),
+            (
+                "event with a path of 100 KiB",
+                NODE_EVENTS,
+                {"regarding": {**ABOUT_NODE, "fieldPath": "x" * 100_000}},
+                False,
+            ),
+        )
+    ),
+    *patches(
+        f"{NODE_EVENTS}/own",
+        MERGE_PATCH,
+        ("count its own event", {"series": {"count": 2, "lastObservedTime": MICRO}}, True),
+        ("finalizer on its own event", meta(finalizers=["evictd.io/stay"]), False),
+        ("labels of its own event", meta(labels={"a": "b"}), False),
+    ),
+    *patches(
+        f"{NODE_EVENTS}/foreign",
+        MERGE_PATCH,
+        ("count another component's event", {"series": {"count": 2, "lastObservedTime": MICRO}}, False),
+        ("finalizer on another component's event", meta(finalizers=["evictd.io/stay"]), False),
+    ),
     # --- anything else
     Row("secrets", "GET", "/api/v1/secrets"),
     Row("config maps", "GET", "/api/v1/configmaps"),
@@ -246,6 +347,8 @@ def stage(plane: ControlPlane) -> Iterator[Stage]:
             ]
             for client, path, body in probes:
                 eventually(lambda: client.request("PATCH", f"{path}?dryRun=All", body).status in {403, 422})  # noqa: B023
+            forged = event(reportingInstance="x")
+            eventually(lambda: made.token.request("POST", f"{NODE_EVENTS}?dryRun=All", forged).status == 403)
         yield made
 
 
@@ -267,6 +370,9 @@ def targets(admin: Admin) -> Iterator[None]:
             admin.must("PATCH", path, taints(FOREIGN, OWN))
             ready = {"conditions": [condition("Ready", "False")], "phase": "Running"}
             admin.must("PATCH", f"{path}/status", {"status": ready})
+        for name, fields in (("own", {}), ("foreign", {"reportingController": "kubelet", "reportingInstance": "n1"})):
+            admin.request("POST", NODE_EVENTS, event(metadata={"name": name}, **fields))
+            stack.callback(admin.request, "DELETE", f"{NODE_EVENTS}/{name}")
         yield
 
 

@@ -18,7 +18,6 @@ import urllib3
 
 from tests.cluster import metrics_proxy
 from tests.cluster.control_plane import free_ports
-from tests.cluster.daemon_image import REFERENCE
 from tests.cluster.deployed import ADDRESS, Json, applied, for_node
 from tests.cluster.node import NAME, RealNode
 from tests.cluster.objects import PATHS
@@ -27,6 +26,7 @@ from tests.deploy.kustomize import rendered
 from tests.deploy.manifests import DEPLOY
 from tests.kube.waiting import eventually
 from tests.prometheus import program
+from tools.image import REFERENCE
 
 pytestmark = [pytest.mark.cluster, pytest.mark.root]
 

@@ -5,8 +5,8 @@ the same figures: the kubelet measures volumes only once in `volumeStatsAggPerio
 """
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -22,6 +22,7 @@ from tests.cluster.pressure import PRESSURES, written
 from tests.cluster.side_by_side import (
     HIGH,
     MI,
+    NEARLY_ALL,
     OFF,
     Json,
     Load,
@@ -35,6 +36,7 @@ from tests.cluster.side_by_side import (
     kubelet_with,
     memory,
     pods,
+    resize,
     sleepers,
     status_of,
 )
@@ -64,6 +66,8 @@ class Scenario:
     short: int = 0
     soft: bool = False
     image_disk: bool = False
+    resizes: Mapping[str, str] = field(default_factory=dict)
+    """Memory requests by pod that are asked for in place before the signal is short."""
     usage_apart: int = BLOCK
     """By how much the usage of the victim may differ."""
 
@@ -124,6 +128,19 @@ SCENARIOS = (
         ),
         victims=("large", "small"),
         short=750 * MI,
+        usage_apart=64 << 10,
+    ),
+    Scenario(
+        name="memory: allocated requests, after resizes that are granted and deferred",
+        signal="memory.available",
+        loads=(
+            memory("granted", 650, resources=requests("memory", "64Mi")),
+            memory("greedy", 500, resources=requests("memory", "64Mi")),
+            memory("honest", 300, resources=requests("memory", "100Mi")),
+        ),
+        resizes={"granted": "800Mi", "greedy": NEARLY_ALL},
+        victims=("greedy",),
+        short=200 * MI,
         usage_apart=64 << 10,
     ),
     Scenario(
@@ -195,6 +212,7 @@ def compared(node: RealNode, scenario: Scenario) -> list[str] | None:
             return _differences(node, scenario, recorded)
     with kubelet_with(node, **config), pods(node, scenario.loads):
         eventually(lambda: all_measured(node, scenario.loads), 90)
+        resize(node, scenario.resizes)
         with daemon(node, DRY_RUN, OFTEN, **config) as recorded:
             eventually(recorded.records, 60)  # it has looked once, and measures the pods
             with pressure.taken(node, pressure.margin + scenario.short):

@@ -28,7 +28,7 @@ def test_what_a_stolen_token_may_do(stage: Stage, row: Row) -> None:
 
 @pytest.mark.parametrize(
     "row",
-    [row for row in ROWS if row.allowed and row.method in {"PATCH", "DELETE"}],
+    [row for row in ROWS if row.allowed and row.method != "GET" and "not covered" not in row.what],
     ids=lambda row: row.what,
 )
 def test_a_token_that_is_bound_to_no_node_may_write_nothing(stage: Stage, row: Row) -> None:
@@ -54,7 +54,7 @@ def test_the_expressions_fit_the_types_of_their_objects(control_plane: ControlPl
     manager = control_plane.controller_manager(programs["kube-controller-manager"], name)
     manager.start()
     try:
-        for policy in ("evictd-own-node", "evictd-own-pods"):
+        for policy in ("evictd-own-node", "evictd-own-pods", "evictd-own-events"):
             path = f"{ADMISSION}/validatingadmissionpolicies/{policy}"
             eventually(lambda: "typeChecking" in stage.admin.must("GET", path).get("status", {}))  # noqa: B023
             assert stage.admin.must("GET", path)["status"]["typeChecking"] == {}

@@ -6,9 +6,9 @@ from typing import get_args
 
 from hypothesis import given
 
-from evictd.codec.decision import encode_decision, encode_finding
+from evictd.codec.decision import decode_decision, encode_decision, encode_finding
 from evictd.core.model.config import EvictionConfig
-from evictd.core.model.decision import Decision, Finding, NoAction, NoActionReason, Ranking
+from evictd.core.model.decision import Decision, Finding, NoAction, NoActionReason, Ranking, WithdrawEviction
 from evictd.core.model.observation import Observation
 from evictd.core.units.quantity import parse_quantity
 from tests.laws.test_synchronize import play
@@ -71,3 +71,16 @@ def test_a_silence_brings_its_evidence() -> None:
     )
     plain = encode_finding(silent)
     assert (plain["why"], plain["needed"], plain["reachable"]) == ("ProtectedCulprit", "1Gi", "1Mi")
+
+
+def test_a_withdrawn_eviction_is_read_back() -> None:
+    made = WithdrawEviction(pod=A, reason="pressure has ended")
+    plain = json.loads(json.dumps(encode_decision(made)))
+    assert plain == {
+        "kind": "WithdrawEviction",
+        "pod": {"namespace": "default", "name": "a", "uid": "a"},
+        "reason": "pressure has ended",
+    }
+    read = decode_decision(plain)
+    assert isinstance(read, WithdrawEviction)
+    assert (read.pod.full_name, read.reason) == (A.full_name, made.reason)

@@ -1,6 +1,6 @@
 """Every decoder answers garbage with an error of the project's own, or with a value that can be used and written.
 
-Issue 14: some fifteen inputs gave a traceback. The inputs are plain noise, plain values of any shape, and valid documents of
+Once some fifteen inputs gave a traceback. The inputs are plain noise, plain values of any shape, and valid documents of
 which one part was replaced; these reach furthest.
 """
 
@@ -128,7 +128,7 @@ def places(document: object, path: tuple[str | int, ...] = ()) -> list[tuple[str
 
 
 def replaced(document: object, path: tuple[str | int, ...], value: object) -> Any:
-    """Give the document with another value at this path."""
+    """Return the document with another value at this path."""
     made: Any = copy.deepcopy(document)
     at = made
     for key in path[:-1]:

@@ -1,6 +1,8 @@
 """Journal lines; tests/laws decides every one of them again."""
 
+import json
 import os
+from pathlib import Path
 
 import pytest
 
@@ -11,8 +13,10 @@ from evictd.core.model.observation import Observation
 from evictd.core.model.pod import Pod
 from evictd.core.model.state import State
 from evictd.errors import InputError
+from tests.codec.plain_values import assert_holds
 from tests.playbook import node
 
+DATA = Path(__file__).parents[1] / "data" / "earlier"
 SEEN = Observation(node=node(memory="1Gi of 4Gi"))
 LINE = encode_entry(
     now=5,
@@ -59,6 +63,20 @@ def test_a_name_that_is_not_utf_8_does_not_cost_the_record() -> None:
     entry = decode_entry(line)
     assert entry.observation == SEEN
     assert entry.extra == {"lastWords": {"a?": "\u202e"}}
+
+
+def test_a_line_written_before_the_form_followed_the_types_is_read() -> None:
+    """It is decided as it was, and written again it has every key of it, and the same values."""
+    line = (DATA / "journal.jsonl").read_bytes()
+    entry = decode_entry(line)
+    step = synchronize(entry.state, entry.observation, entry.config, entry.now)
+    again = encode_entry(
+        now=entry.now, wall=entry.wall, state=entry.state, observation=entry.observation, config=entry.config,
+        step=step, extra=entry.extra,
+    )  # fmt: skip
+    written = json.loads(again)
+    written["findings"] = [each for each in written["findings"] if each["kind"] != "Attribution"]  # added later
+    assert_holds(written, json.loads(line))
 
 
 @pytest.mark.parametrize("line", [b"", b"{}", LINE[:-20], b"\xff", b"[]", LINE.replace(b'"now":5', b'"now":{}')])

@@ -4,12 +4,7 @@ import json
 
 from hypothesis import given
 
-from evictd.codec.observation import (
-    decode_filesystems,
-    decode_observation,
-    encode_filesystems,
-    encode_observation,
-)
+from evictd.codec.observation import decode_observation, encode_observation
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.observation import (
     EvictionAnswer,
@@ -22,7 +17,7 @@ from evictd.core.model.observation import (
     ReclaimOutcome,
 )
 from evictd.core.model.signal import Filesystem
-from evictd.core.model.stats import MemoryStats, NodeGauges, NodeStats, PodStats, RlimitStats
+from evictd.core.model.stats import DiskUsage, FsStats, MemoryStats, NodeGauges, NodeStats, PodStats, RlimitStats
 from tests.strategies import stories
 
 
@@ -58,7 +53,9 @@ def test_answers_ages_and_own_pods_survive() -> None:
         observation = Observation(
             node=NodeStats(),
             pod_stats={"u": stats},
-            outcomes=Outcomes(reclaimed=(outcome,), collecting=collecting, answers=answers, dry_run=True),
+            outcomes=Outcomes(
+                reclaimed=(outcome,), collecting=collecting, answers=answers, dry_run=True, unkillable=frozenset({"u"})
+            ),
             own_pods=frozenset({"me"}),
         )
         assert decode_observation(json.loads(json.dumps(encode_observation(observation)))) == observation
@@ -72,13 +69,35 @@ def test_gauges_are_left_out() -> None:
 
 def test_a_layout_not_found_out_is_kept_as_such() -> None:
     """Unknown is not false."""
-    unknown = Filesystems(dedicated_image_fs=None, split_container_fs=None)
-    assert decode_filesystems(encode_filesystems(unknown)) == unknown
+    unknown = Observation(node=None, filesystems=Filesystems(dedicated_image_fs=None, split_container_fs=None))
+    assert decode_observation(encode_observation(unknown)) == unknown
+
+
+def test_deleted_files_and_lower_bounds_survive() -> None:
+    hidden = PodStats(
+        name="a",
+        namespace="ns",
+        uid="u",
+        deleted_layer=DiskUsage(70, 1),
+        deleted_local=DiskUsage(5),
+        disk_at_least=True,
+    )
+    seen = Observation(node=NodeStats(), pod_stats={"u": hidden, "v": PodStats(name="b", namespace="ns", uid="v")})
+    assert decode_observation(json.loads(json.dumps(encode_observation(seen)))).pod_stats == seen.pod_stats
+    assert "hidden" not in encode_observation(Observation(node=NodeStats()))
 
 
 def test_fill_rates_survive() -> None:
     for memory, pods in ((None, None), (MemoryStats(fill_rate=5), None), (MemoryStats(), MemoryStats(fill_rate=-7))):
         observation = Observation(
-            node=NodeStats(memory=memory, pods_memory=pods, stop_time=7, rlimit=RlimitStats(fill_rate=9))
+            node=NodeStats(
+                memory=memory,
+                pods_memory=pods,
+                fs=FsStats(fill_rate=3, inodes_fill_rate=-4),
+                container_fs=FsStats(inodes_fill_rate=0),
+                stop_time=7,
+                collect_time=8,
+                rlimit=RlimitStats(fill_rate=9),
+            )
         )
         assert decode_observation(json.loads(json.dumps(encode_observation(observation)))) == observation

@@ -57,7 +57,7 @@ def test_our_own_leftovers_are_known_by_the_field_manager() -> None:
 def test_no_annotation_alone_makes_a_pod_static_or_a_mirror(
     annotations: dict[str, str], owner: tuple[str, str, str, bool] | None, source: PodSource
 ) -> None:
-    """Issue 11.10: any pod's author writes annotations. The uid is always the object's own."""
+    """docs/laws.md, fault 10: any pod's author writes annotations. The uid is always the object's own."""
     made = pod("web", uid="own", annotations={f"kubernetes.io/config.{k}": v for k, v in annotations.items()})
     keys = ("apiVersion", "kind", "name", "controller")
     made["metadata"]["ownerReferences"] = [] if owner is None else [dict(zip(keys, owner, strict=True))]
@@ -65,6 +65,14 @@ def test_no_annotation_alone_makes_a_pod_static_or_a_mirror(
     assert entry is not None
     assert (entry.pod.uid, entry.pod.source) == ("own", source)
     assert entry.mirror_of == ("hash-1" if source is PodSource.MIRROR else "")
+
+
+def test_no_annotation_makes_a_pod_one_of_which_something_is_unknown() -> None:
+    """A pod without known volumes is not chosen for a disk: its author must not make it one."""
+    made = pod("web", uid="own", annotations={"evictd.io/spec-known": "false", "evictd.io/volumes-known": "false"})
+    found = decode_event(json.dumps({"type": "ADDED", "object": made}).encode()).pod
+    assert found is not None
+    assert (found.pod.spec_known, found.pod.volumes_known) == (True, True)
 
 
 def test_managed_fields_cost_no_objects() -> None:
@@ -89,8 +97,10 @@ def test_pages_bookmarks_and_errors() -> None:
     ("where", "value", "unread"),
     [
         (("spec", "volumes"), [{"name": "v", "emptyDir": {"sizeLimit": "lots"}}], "spec.volumes[0].emptyDir.sizeLimit"),
-        (("spec", "containers", 0, "resources", "requests", "memory"), "12 potatoes",
-         "spec.containers[0].resources.requests.memory"),
+        (("spec", "containers", 0, "resources", "requests", "ephemeral-storage"), "12 potatoes",
+         "spec.containers[0].resources.requests.ephemeral-storage"),
+        (("status", "containerStatuses"), [{"name": "c", "allocatedResources": {"memory": "12 potatoes"}}],
+         "status.containerStatuses[0].allocatedResources.memory"),
         (("spec", "containers", 0, "resources", "limits"), ["1Gi"], "spec.containers[0].resources.limits"),
         (("spec", "tolerations"), [{"key": 7}], "spec.tolerations[0].key"),
         (("spec", "priority"), "high", "spec.priority"),
@@ -105,7 +115,7 @@ def test_pages_bookmarks_and_errors() -> None:
 def test_a_pod_with_unreadable_parts_is_there_without_them(
     where: tuple[str | int, ...], value: object, unread: str
 ) -> None:
-    """Issue 11.11: left out it was no candidate, and another pod was evicted."""
+    """docs/laws.md, fault 11: left out it was no candidate, and another pod was evicted."""
     broken = pod("broken", uid="u")
     at = broken
     for key in where[:-1]:

@@ -1,6 +1,7 @@
 """The state written down; tests/laws holds it to every step of every story."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +12,11 @@ from evictd.core.model.observation import Observation
 from evictd.core.model.signal import Filesystem, Signal
 from evictd.core.model.state import CleaningUp, Collection, Reclaiming, State, Victim
 from evictd.errors import InputError
+from tests.codec.plain_values import assert_holds
 from tests.playbook import DEDICATED, node, pod, threshold
 
+DATA = Path(__file__).parents[1] / "data" / "earlier"
+"""A state and a journal line, written by the last evictd whose form was written out field by field."""
 ONE = threshold("memory.available", "10%", grace="1m", min_reclaim="1Gi")
 
 
@@ -74,7 +78,7 @@ def test_states_survive(state: State) -> None:
         {"inFlight": [{}]},
         {"collections": {"tmpfs": {}}},
         {"collections": {"nodefs": {"begun": 1}}},
-        {"backoff": {"owners": {}}},
+        {"backoff": {"owners": []}},
         {"backoff": {"owners": {"o": {"level": 1}}, "budgets": {}}},
         {"thresholdsFirstObservedAt": [[1]]},
     ],
@@ -87,20 +91,25 @@ def test_a_damaged_or_foreign_state_is_refused_in_one_line(damage: dict[str, Any
     assert "\n" not in str(caught.value)
 
 
-LATER = {"lastCycleAt", "startedAt"}
-"""Fields that the first evictd with this version of the format did not write."""
-
-
-def test_a_missing_field_is_refused() -> None:
-    """Cut short is damaged."""
-    plain = encode_state(State())
-    for name in plain.keys() - LATER:
-        with pytest.raises(InputError):
-            decode_state({key: value for key, value in plain.items() if key != name})
-
-
 def test_a_state_of_an_earlier_evictd_is_read() -> None:
     """An update does not forget the victims in flight: fields that came later may be missing."""
     plain = encode_state(State(last_cycle_at=1, started_at=2, dry_run=True))
-    earlier = {key: value for key, value in plain.items() if key not in LATER}
+    earlier = {key: value for key, value in plain.items() if key not in {"lastCycleAt", "startedAt"}}
     assert decode_state(earlier) == State(dry_run=True)
+
+
+def test_a_state_of_a_later_evictd_is_read() -> None:
+    """A return to the version before keeps the victims in flight: fields that it does not know are left out."""
+    assert decode_state({**encode_state(State(dry_run=True)), "ofTomorrow": [1]}) == State(dry_run=True)
+
+
+def test_a_file_written_before_the_form_followed_the_types_is_read() -> None:
+    """With every part in it; what is written now has every key of it, and the same values."""
+    earlier = json.loads((DATA / "state.json").read_text())
+    state = decode_state(earlier)
+    assert [(each.full_name, each.cause, each.owed) for each in state.in_flight] == [
+        ("default/web-1", Signal.PID_AVAILABLE, {Signal.PID_AVAILABLE: 3}),
+        ("", None, {}),
+    ]
+    assert list(state.thresholds_first_observed_at.values()) == [5]
+    assert_holds(json.loads(json.dumps(encode_state(state))), earlier)

@@ -55,7 +55,7 @@ def test_read_only_is_kept_and_a_writable_filesystem_is_encoded_as_the_kubelets(
 
 @given(st.integers(-(2**62), 2**62))
 def test_an_available_below_zero_is_unwrapped(available: int) -> None:
-    """Unsigned on the wire, negative in meaning (spec 3.1)."""
+    """Unsigned on the wire, negative in meaning."""
     node = NodeStats(memory=MemoryStats(available_bytes=available, working_set_bytes=1))
     plain = encode_summary(node, {})
     assert plain["node"]["memory"]["availableBytes"] >= 0
@@ -97,4 +97,11 @@ def test_a_pods_swap_survives() -> None:
     row = {"podRef": {"name": "a", "namespace": "b", "uid": "u"}, "memory": {}, "swap": {"swapUsageBytes": 5}}
     node, pods = decode_summary({"node": {}, "pods": [row]})
     assert pods["u"].memory == MemoryStats(swap_bytes=5)
+    assert decode_summary(encode_summary(node, pods)) == (node, pods)
+
+
+def test_file_pages_the_kernels_estimate_and_stalls_survive() -> None:
+    memory = {"workingSetBytes": 9, "cleanFileBytes": 5, "memAvailableBytes": 7, "stalled": 150}
+    node, pods = decode_summary({"node": {"memory": memory}})
+    assert node.memory == MemoryStats(working_set_bytes=9, clean_file_bytes=5, mem_available_bytes=7, stalled=150)
     assert decode_summary(encode_summary(node, pods)) == (node, pods)

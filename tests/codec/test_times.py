@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evictd.codec.times import format_time, parse_time, rfc3339
+from evictd.codec.times import format_time, parse_stamp, parse_time, rfc3339
 from evictd.errors import InvalidValueError
 
 
@@ -41,3 +41,10 @@ def test_what_is_written_can_be_read_again(nanoseconds: int) -> None:
 def test_the_api_s_times_have_whole_seconds_and_those_of_events_microseconds() -> None:
     assert rfc3339(1_795_000_000 * 10**9 + 5_000) == "2026-11-18T11:06:40Z"
     assert rfc3339(1_795_000_000 * 10**9 + 5_000, micro=True) == "2026-11-18T11:06:40.000005Z"
+
+
+def test_a_stamp_has_no_more_than_64_bits() -> None:
+    assert parse_stamp("2262-01-01T00:00:00Z") == parse_time("2262-01-01T00:00:00Z")
+    for text in ("2263-01-01T00:00:00Z", "1600-01-01T00:00:00Z", "9999-12-31T23:59:59Z"):
+        with pytest.raises(InvalidValueError, match="years"):
+            parse_stamp(text)

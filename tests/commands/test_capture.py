@@ -16,8 +16,18 @@ from evictd.codec.scenario import decode_scenario, encode_scenario
 from evictd.commands.capture import CapturedReading, config_fields, exact_value_text, scenario_of, scenario_of_journal
 from evictd.commands.source import own_config
 from evictd.config.file import read_documents
-from evictd.core.model.config import EvictionConfig, ImageReclaim, Policy
+from evictd.core.model.config import (
+    EvictionConfig,
+    ImageGCPolicy,
+    ImageReclaim,
+    MemoryLead,
+    PodGroup,
+    Policy,
+    Preferences,
+)
+from evictd.core.model.observation import Observation
 from evictd.core.model.threshold import ThresholdValue
+from evictd.core.units.duration import SECOND
 from evictd.core.units.percentage import parse_percentage
 from evictd.simulation import SimulatedCycle, simulate
 from tests.commands.test_replay import journal_of
@@ -26,6 +36,7 @@ from tests.parity.evaluate import read_lines
 from tests.stories import SCENARIOS, played
 
 
+@pytest.mark.usefixtures("memory_cgroups")
 def test_this_machine_becomes_a_scenario(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What was captured can be simulated and explained."""
     path = tmp_path / "node.yaml"
@@ -40,6 +51,7 @@ def test_this_machine_becomes_a_scenario(tmp_path: Path, capsys: pytest.CaptureF
     assert "memory.available" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("memory_cgroups")
 def test_one_look_on_standard_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["capture", "--container-runtime-endpoint", f"unix://{tmp_path}/none.sock"]) == 0
     document = json.loads(capsys.readouterr().out)
@@ -53,6 +65,7 @@ def test_bad_durations(flag: str, value: str, capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().err.startswith(f"evictd: {flag}: {value}: ")
 
 
+@pytest.mark.usefixtures("memory_cgroups")
 def test_an_output_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = str(tmp_path / "no" / "x.json")
     assert main(["capture", "-o", out, "--container-runtime-endpoint", f"unix://{tmp_path}/none.sock"]) == 2
@@ -130,9 +143,24 @@ def test_a_configuration_can_be_written_back(fields: dict[str, object], policy: 
     assert again.pressure_transition_period == config.pressure_transition_period
 
 
+def test_every_option_of_the_core_is_written_back() -> None:
+    """What was left out made the scenario decide by the default of it."""
+    config = EvictionConfig(
+        allow_api_pods_standalone=True,
+        eviction_timeout=7 * SECOND,
+        memory_lead=MemoryLead.AUTO,
+        monitoring_period=3 * SECOND,
+        preferences=Preferences(avoid=(PodGroup(namespaces=frozenset({"a", "b"}), labels={"x": "y"}),)),
+        image_gc=ImageGCPolicy(min_age=SECOND, max_age=2 * SECOND, high_threshold_percent=9, keep=("a/*",)),
+        local_storage_capacity_isolation=False,
+    )
+    scenario = scenario_of("x", config, [CapturedReading(now=0, observation=Observation(node=None))])
+    assert own_config(decode_scenario(json.loads(json.dumps(encode_scenario(scenario))))) == config
+
+
 def test_options_of_evictd_are_written_back() -> None:
     _, evictd = config_fields(EvictionConfig(reclaim_images=ImageReclaim.OFF, reclaim_containers=False))
-    assert evictd["reclaim"] == {"containers": False, "images": "Off"}
+    assert evictd["reclaim"] == {"containers": False, "images": "Off", "keepImages": [], "rotatedLogs": False}
 
 
 @given(st.floats(min_value=0, max_value=100, allow_nan=False, width=32))

@@ -3,17 +3,18 @@
 import argparse
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from evictd.codec.config.evictd_config import Memory
 from evictd.commands.check import add_arguments, check, run
 from evictd.config.file import load
 from evictd.core.model.config import MemoryFormula
 from evictd.core.model.signal import Signal
 from evictd.core.units.quantity import of_bytes, parse_quantity
 from evictd.errors import ExitCode, InputError, NodeError
+from tests.settings import settings_with
 
 HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 EVICTD = "apiVersion: evictd.io/v1alpha1\nkind: EvictdConfiguration\nrootDir: {}\n"
@@ -96,8 +97,8 @@ def test_soft_thresholds_without_a_grace_period_are_warned_of(tmp_path: Path, no
 
 
 def test_a_wrong_configuration_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="unknown field"):
-        outcome(str(write(tmp_path, HEAD + "x: 1\n")))
+    with pytest.raises(InputError, match="maxPods"):
+        outcome(str(write(tmp_path, HEAD + "maxPods: x\n")))
 
 
 def test_a_root_that_is_not_there_is_a_node_that_is_not_reached(tmp_path: Path) -> None:
@@ -163,7 +164,17 @@ def test_memory_that_no_process_can_have_is_compared_with(tmp_path: Path, node: 
     (node / "proc/zoneinfo").write_text("Node 0, zone DMA\n  min 10\n  managed 100\n")
     path = write(tmp_path, COMPLETE)
     assert [one.lint.value for one in check(load(path), node).findings] == ["MemoryThresholdNeverMet"]
-    lowest = replace(load(path), memory_formula=MemoryFormula.LOWEST)
+    lowest = settings_with(base=load(path), memory=Memory(formula=MemoryFormula.LOWEST))
     assert check(lowest, node).findings == ()
     larger = {Signal.MEMORY_AVAILABLE: of_bytes(64 << 30)}
     assert check(load(path), node, larger).findings == (), "another machine's kernel memory is not known"
+
+
+def test_before_a_reload_only_what_the_daemon_would_refuse_counts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A threshold that is met on the node is an error of the lint, and no reason against a reload."""
+    assert outcome("--syntax", str(write(tmp_path, HEAD + "evictionHard: {memory.available: 100%}\n"))) is ExitCode.DONE
+    assert capsys.readouterr().out == ""
+    with pytest.raises(InputError):
+        outcome("--syntax", str(write(tmp_path, HEAD + "maxPods: x\n")))

@@ -2,18 +2,25 @@
 
 import json
 import os
+from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evictd.cli import main
+from evictd.codec.config.eviction_config import encode_eviction_config
+from evictd.commands import explain
 from evictd.commands.explain import this_machine
-from evictd.config.settings import Settings
 from evictd.core.model.oom import OomScoreDifference
+from evictd.core.model.threshold import Origin
+from evictd.daemon.telemetry.http import HttpServer, json_page
 from evictd.render.console import make_console
 from evictd.render.explanation import explanation, explanation_document
 from evictd.render.tables import TableView, print_explanation
+from tests.daemon.world import CONFIG
+from tests.recorded_errors import NoErrors
+from tests.settings import settings_with
 from tests.stories import SCENARIOS, check_golden, played
 
 PATH = str(SCENARIOS / "disk-reclaim-then-evict.yaml")
@@ -30,8 +37,8 @@ def test_who_would_go_next_and_why(capsys: pytest.CaptureFixture[str]) -> None:
     (queue,) = document["queues"]
     assert queue["signals"] == ["nodefs.available", "containerfs.available"], "one filesystem, one order"
     assert [(row["name"], row["why"]) for row in queue["rows"]] == [
-        ("etl", "usage - request 31.4Gi, the next 307Mi"),
-        ("logger", "exceeds its request, the next does not"),
+        ("etl", "exceeds its request by 31.4Gi, default/logger by only 307Mi"),
+        ("logger", "exceeds its request by 307Mi, default/web does not exceed its own"),
         ("web", "512Mi within its request"),
     ]
 
@@ -59,6 +66,7 @@ def test_a_time_that_is_none(at: str, capsys: pytest.CaptureFixture[str]) -> Non
     assert f"--at: {at}: time:" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("memory_cgroups")
 def test_this_machine_without_a_runtime(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The node's own signals are shown, with their sources, and it says that nobody told of pods."""
     endpoint = f"unix://{tmp_path}/none.sock"
@@ -75,6 +83,7 @@ def test_this_machine_without_a_runtime(tmp_path: Path, capsys: pytest.CaptureFi
     assert any(problem["source"] == "container runtime" for problem in document["problems"])
 
 
+@pytest.mark.usefixtures("memory_cgroups")
 def test_a_configuration_is_obeyed_on_this_machine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     document = _explained(
         ["--container-runtime-endpoint", f"unix://{tmp_path}/no.sock", "--eviction-hard", "pid.available<10"], capsys
@@ -82,8 +91,9 @@ def test_a_configuration_is_obeyed_on_this_machine(tmp_path: Path, capsys: pytes
     assert [finding["threshold"]["signal"] for finding in document["thresholds"]] == ["pid.available"]
 
 
+@pytest.mark.usefixtures("memory_cgroups")
 def test_settings_alone_are_enough(tmp_path: Path) -> None:
-    explained = this_machine(Settings(root_dir=tmp_path, container_runtime_endpoint=f"unix://{tmp_path}/no.sock"))
+    explained = this_machine(settings_with(root_dir=tmp_path, container_runtime_endpoint=f"unix://{tmp_path}/no.sock"))
     assert explained.thresholds == ()
     assert explanation_document(explained)["policy"] == "Standard"
 
@@ -108,3 +118,27 @@ def test_oom_score_differences_are_told(capsys: pytest.CaptureFixture[str]) -> N
     out = io.StringIO()
     print_explanation(explained, TableView(config=config), make_console(out, 100))
     assert "oom_score_adj of default/report main is 0, documented is 970" in out.getvalue()
+
+
+def test_without_a_configuration_the_running_daemon_s_is_taken(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It said "100Mi, ok" beside a daemon that reported MemoryPressure at a threshold of 1.32Gi."""
+    config = settings_with(eviction=CONFIG).eviction
+    page = {"evictionconfig": encode_eviction_config(config)}
+    server = HttpServer("127.0.0.1:0", {"/configz": lambda: json_page(page)}, NoErrors())
+    monkeypatch.setattr(explain, "DEFAULT_ADDRESS", f"127.0.0.1:{server.port}")
+    parser = ArgumentParser()
+    explain.add_arguments(parser)
+    try:
+        assert explain.settings_for_node(parser.parse_args([])).eviction == config
+        assert "with the configuration of the evictd at 127.0.0.1:" in capsys.readouterr().err
+        asked = explain.settings_for_node(parser.parse_args(["--eviction-hard=memory.available<7Mi"]))
+    finally:
+        server.close()
+    assert [str(each.value.quantity) for each in asked.eviction.thresholds if each.origin is Origin.SET] == ["7Mi"]
+    alone = explain.settings_for_node(
+        parser.parse_args([])
+    ).eviction  # no evictd answers any more: the kubelet's defaults
+    assert "100Mi" in {str(each.value.quantity) for each in alone.thresholds}
+    assert capsys.readouterr().err == ""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evictd.codec.journal import encode_entry
-from evictd.commands import history
+from evictd.commands import history, journals
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.state import State
 from evictd.core.units.duration import MINUTE
@@ -40,7 +40,7 @@ def test_the_files_are_read_oldest_first_and_a_cut_line_is_skipped(
     directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (directory / "journal.10.jsonl").write_bytes(b"")
-    assert [path.name for path in history.journal_files(directory)] == [
+    assert [path.name for path in journals.journal_files(directory)] == [
         "journal.10.jsonl", "journal.1.jsonl", "journal.jsonl"
     ]  # fmt: skip
     assert history.run(command("--directory", str(directory))) is ExitCode.DONE
@@ -73,4 +73,4 @@ def test_a_missing_journal_and_a_bad_duration_are_clear_errors(directory: Path, 
 def test_the_default_directory_is_the_settings_own() -> None:
     from evictd.config.settings import Settings
 
-    assert Settings().state_directory == history.DEFAULT_STATE_DIRECTORY
+    assert Settings().evictd.state_directory == journals.DEFAULT_STATE_DIRECTORY

@@ -11,7 +11,8 @@ import pytest
 
 from evictd.cli import main
 from evictd.codec.journal import JournalEntry, encode_entry
-from evictd.commands.replay import cycles_of, read_journals, replay, replay_under
+from evictd.commands.journals import read_journals
+from evictd.commands.replay import cycles_of, replay, replay_under
 from evictd.commands.source import own_config, read_scenario
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import EvictionConfig, Policy

@@ -18,7 +18,7 @@ from evictd.commands import status
 from evictd.daemon.telemetry.http import HttpServer, Page, json_page
 from evictd.daemon.telemetry.snapshot import LatestSnapshot
 from evictd.daemon.telemetry.status_page import explain_snapshot, status_document
-from evictd.errors import ExitCode, NodeError
+from evictd.errors import ExitCode, InputError, NodeError
 from evictd.render.explanation import explanation_document
 from tests.daemon.world import GI, NOW, snapshot
 from tests.recorded_errors import NoErrors
@@ -67,7 +67,7 @@ def test_nobody_there_is_one_clear_error() -> None:
 
 @pytest.mark.parametrize("address", ["nonsense", "127.0.0.1:x", "127.0.0.1"])
 def test_a_malformed_address_is_one_clear_error(address: str) -> None:
-    with pytest.raises(NodeError, match="is no host:port"):
+    with pytest.raises(InputError, match="is no host:port"):
         status.fetch(address)
 
 
@@ -78,7 +78,7 @@ def test_somebody_else_s_answer_is_one_clear_error(address: str, path: str) -> N
 
 
 def damaged(document: dict[str, Any], seed: int) -> dict[str, Any]:
-    """Give the document with one of its values replaced by another one."""
+    """Return the document with one of its values replaced by another one."""
     chosen = random.Random(seed)
     made: dict[str, Any] = json.loads(json.dumps(document))
     part: Any = made
@@ -136,7 +136,7 @@ def test_the_default_port_is_no_component_s_of_kubernetes() -> None:
 def test_the_default_address_is_the_settings_own() -> None:
     from evictd.config.settings import Settings
 
-    assert Settings().listen_address == status.DEFAULT_ADDRESS
+    assert Settings().evictd.listen_address == status.DEFAULT_ADDRESS
 
 
 def loaded_by(code: str) -> set[str]:
@@ -160,6 +160,9 @@ def test_status_imports_what_it_needs() -> None:
         "evictd.core",
         "evictd.core.model",
         "evictd.core.model.problem",
+        "evictd.daemon",
+        "evictd.daemon.host",
+        "evictd.daemon.host.limits",
         "evictd.errors",
         "evictd.render",
         "evictd.render.console",

@@ -60,5 +60,15 @@ def test_an_unknown_pod_is_a_no(address: str, tmp_path: Path) -> None:
 def test_with_neither_it_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(NodeError):
         why.run(command("a/b", "--address", "127.0.0.1:1", "--directory", str(tmp_path)))
+
+
+@pytest.mark.parametrize("pod", ["web", "a/b/c", "/b", "a/"])
+def test_what_is_no_pod_is_bad_usage(pod: str) -> None:
     with pytest.raises(InputError, match="NAMESPACE/POD"):
-        why.run(command("web"))
+        why.run(command(pod))
+
+
+def test_what_is_no_address_is_bad_usage(tmp_path: Path) -> None:
+    for address in ("foo", "foo:", ":1", "foo:70000"):
+        with pytest.raises(InputError, match="is no host:port"):
+            why.run(command("a/b", "--address", address, "--directory", str(tmp_path)))

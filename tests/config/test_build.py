@@ -1,12 +1,12 @@
 """Flags override files, and every field reaches the settings."""
 
 import argparse
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from evictd.codec.config.fields import changed_settings
 from evictd.codec.config.kubelet_fields import WITHOUT_EFFECT, KubeletConfiguration
 from evictd.codec.strict import Duration
 from evictd.config.build import settings
@@ -83,7 +83,7 @@ def test_evictds_own_options_reach_the_core() -> None:
         },
     )
     assert made.eviction.policy is Policy.KUBELET
-    assert made.eviction.monitoring_period == made.housekeeping_interval == 3 * SECOND
+    assert made.eviction.monitoring_period == made.evictd.housekeeping_interval == 3 * SECOND
     assert made.eviction.reclaim_containers is False
     assert made.eviction.allow_api_pods_standalone
     assert made.eviction.reclaim_images is ImageReclaim.ENOUGH
@@ -92,9 +92,13 @@ def test_evictds_own_options_reach_the_core() -> None:
 
 def test_flags_override_evictds_document_and_keep_its_other_fields() -> None:
     made = build(None, {"cluster": {"kubeconfig": "/k", "taints": False}}, "--node-name=n", "--dry-run")
-    assert (made.cluster.kubeconfig, made.cluster.node_name, made.cluster.taints) == ("/k", "n", False)
-    assert not made.cluster.standalone
-    assert made.dry_run
+    assert (made.evictd.cluster.kubeconfig, made.evictd.cluster.node_name, made.evictd.cluster.taints) == (
+        "/k",
+        "n",
+        False,
+    )
+    assert not made.evictd.cluster.standalone
+    assert made.evictd.dry_run
 
 
 def test_the_shells_settings_come_from_the_kubelets_document() -> None:
@@ -109,12 +113,12 @@ def test_the_shells_settings_come_from_the_kubelets_document() -> None:
             "eventBurst": 2,
         }
     )
-    assert made.image_service_endpoint == made.container_runtime_endpoint == "unix:///run/x.sock"
-    assert made.static_pod_path == Path("/m")
-    assert made.cgroup_root == "/"
-    assert made.kube_reserved == {"memory": parse_quantity("1Gi")}
-    assert made.node_status_report_frequency == made.node_status_update_frequency == 3 * SECOND
-    assert (made.cluster.event_record_qps, made.cluster.event_burst) == (1, 2)
+    assert made.kubelet.image_endpoint == made.kubelet.container_runtime_endpoint == "unix:///run/x.sock"
+    assert made.kubelet.static_pods == Path("/m")
+    assert made.kubelet.parent_cgroup == "/"
+    assert made.kubelet.reserved_memory == (parse_quantity("1Gi"),)
+    assert made.node_status_report_frequency == made.kubelet.node_status_update_frequency == 3 * SECOND
+    assert (made.kubelet.event_record_qps, made.kubelet.event_burst) == (1, 2)
 
 
 def test_fields_that_evictd_does_not_obey_are_listed_if_they_are_set() -> None:
@@ -148,7 +152,7 @@ OTHER_VALUES: dict[str, object] = {
 
 @pytest.mark.parametrize("field", msgspec.structs.fields(KubeletConfiguration), ids=lambda one: one.encode_name)
 def test_every_field_is_obeyed_or_listed_as_without_effect(field: msgspec.structs.FieldInfo) -> None:
-    """A value other than the default changes the settings exactly for the fields that are not in `WITHOUT_EFFECT`."""
+    """A value other than the default of a field in `WITHOUT_EFFECT` is listed, and changes nothing that is obeyed."""
     needed: dict[str, object] = {
         "evictionHard": {"memory.available": "1Gi"},
         "enforceNodeAllocatable": [],
@@ -157,13 +161,14 @@ def test_every_field_is_obeyed_or_listed_as_without_effect(field: msgspec.struct
         "featureGates": {"MemoryQoS": True, "Other": True},
         "cgroupRoot": "/root",
     }
-    changed = {**needed, field.encode_name: _other_value(field)}
-    before, after = build(needed), build(changed)
-    same = replace(after, without_effect=()) == replace(before, without_effect=())
-    if field.name != "merge_default_eviction_settings":  # read with the file, before the settings are built
-        assert same == (field.name in WITHOUT_EFFECT)
+    before, after = build(needed), build({**needed, field.encode_name: _other_value(field)})
+    changed = {each.name for each, _, _ in changed_settings(before.kubelet, after.kubelet)}
+    without_effect = set(after.without_effect) - set(before.without_effect)
     if field.name in WITHOUT_EFFECT:
-        assert field.encode_name in after.without_effect
+        assert (changed, without_effect or {field.encode_name}) == (set(), {field.encode_name})
+        assert after.eviction == before.eviction
+    else:
+        assert (changed, without_effect) == ({field.encode_name}, set())
 
 
 def _other_value(field: msgspec.structs.FieldInfo) -> object:

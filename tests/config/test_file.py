@@ -11,6 +11,7 @@ from evictd.codec.strict import Word
 from evictd.config.file import MAX_BYTES, dump_yaml, load, load_yaml, parse_documents, read_documents
 from evictd.config.flags import Flags
 from evictd.core.model.config import EvictionConfig, ImageReclaim
+from evictd.core.model.oom import MemoryReservationPolicy
 from evictd.core.model.threshold import Origin
 from evictd.errors import ExitCode, InputError
 
@@ -43,14 +44,50 @@ def test_two_documents_give_the_same_in_either_order(tmp_path: Path) -> None:
     first = load(write(tmp_path, f"{kubelet}---\n{evictd}"))
     second = load(write(tmp_path, f"---\n{evictd}---\n{kubelet}---\n"))
     assert first == second
-    assert (first.cluster.event_burst, first.dry_run) == (5, True)
+    assert (first.kubelet.event_burst, first.evictd.dry_run) == (5, True)
 
 
-@pytest.mark.parametrize("text", [KUBELET, EVICTD, ""])
-def test_one_document_or_none_is_enough_for_the_default_thresholds(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize("text", [KUBELET, EVICTD])
+def test_one_document_is_enough_for_the_default_thresholds(tmp_path: Path, text: str) -> None:
     settings = load(write(tmp_path, text))
     assert len(settings.eviction.thresholds) == 6
     assert {one.origin for one in settings.eviction.thresholds} == {Origin.DEFAULT, Origin.DERIVED}
+
+
+@pytest.mark.parametrize("text", ["", "\n", "# dryRun: true\n", "---\n", "null\n", "\ufeff"])
+def test_a_file_without_a_document_is_refused(tmp_path: Path, text: str) -> None:
+    path = write(tmp_path, text)
+    assert refusal(path) == (f"{path}: the file: is empty; write a document, or start without --config",)
+
+
+def test_fields_of_newer_kubelets_are_accepted_with_a_warning(tmp_path: Path) -> None:
+    text = (
+        "defaultPodSysctls: {net.ipv4.ip_forward: '1'}\nmemoryReservationPolicy: TieredReservation\n"
+        "evictionHarf: {}\nmemorySwap: {swapLimit: 1Gi}\nreadAheadLimit: 5\n"
+    )
+    path = write(tmp_path, KUBELET + text)
+    ignored = "unknown field of KubeletConfiguration, which has no effect"
+    settings = load(path)
+    assert settings.warnings == (
+        f"{path}: evictionHarf: {ignored}; did you mean evictionHard?",
+        f"{path}: memorySwap.swapLimit: {ignored}; a newer kubelet may know it",
+        f"{path}: readAheadLimit: {ignored}; a newer kubelet may know it",
+    )
+    assert settings.memory_qos_rules.policy is MemoryReservationPolicy.TIERED_RESERVATION
+
+
+@pytest.mark.parametrize("policy", ["Soft", "Hard"])
+def test_a_reservation_policy_of_a_newer_kubelet_counts_as_none(tmp_path: Path, policy: str) -> None:
+    settings = load(write(tmp_path, KUBELET + f"memoryReservationPolicy: {policy}\n"))
+    assert settings.memory_qos_rules.policy is MemoryReservationPolicy.NONE
+    assert settings.warnings == (
+        f'memoryReservationPolicy "{policy}" counts as None: known are None, TieredReservation',
+    )
+
+
+def test_a_last_line_without_an_end_is_a_warning(tmp_path: Path) -> None:
+    path = write(tmp_path, KUBELET + "eventBurst: 5")
+    assert load(path).warnings == (f"{path}: the last line has no end; a reload refuses such a file",)
 
 
 def test_without_any_file_there_are_no_thresholds_and_a_warning() -> None:
@@ -69,12 +106,12 @@ def test_json_is_read_too(tmp_path: Path) -> None:
 def test_what_a_running_kubelet_reports_loads_unchanged() -> None:
     settings = load(CONFIGZ)
     assert settings.eviction.thresholds == ()
-    assert settings.cgroup_root == "/evictd-kc"
+    assert settings.kubelet.parent_cgroup == "/evictd-kc"
     assert settings.source == CONFIGZ
 
 
 def test_a_byte_order_mark_does_no_harm(tmp_path: Path) -> None:
-    assert load(write(tmp_path, b"\xef\xbb\xbf" + KUBELET.encode())).cluster.event_burst == 100
+    assert load(write(tmp_path, b"\xef\xbb\xbf" + KUBELET.encode())).kubelet.event_burst == 100
 
 
 def test_unquoted_yaml_words_and_dates_stay_texts() -> None:
@@ -112,8 +149,12 @@ def test_unquoted_yaml_words_and_dates_stay_texts() -> None:
         (KUBELET + "---\n" + KUBELET, "document 2: KubeletConfiguration: appears twice; keep one of them"),
         (KUBELET + "5: a\n", "the document: 5: is not the name of a field; put it in quotes"),
         (
-            KUBELET + "evictionHarf: {}\n",
-            "evictionHarf: unknown field; did you mean evictionHard?",
+            EVICTD + "dryRum: true\n",
+            "dryRum: unknown field; did you mean dryRun?",
+        ),
+        (
+            KUBELET + "dryRun: true\n",
+            "dryRun: is a field of EvictdConfiguration; move it to the document of kind EvictdConfiguration",
         ),
         (
             KUBELET + "evictionHard:\n\tpid.available: '5'\n",
@@ -208,7 +249,7 @@ def test_all_faults_of_both_documents_are_reported_at_once(tmp_path: Path) -> No
 
 
 def outcome(path: Path) -> tuple[str, ...] | None:
-    """Give the faults, or `None` if there is none; any other exception fails the test."""
+    """Return the faults, or `None` if there is none; any other exception fails the test."""
     try:
         load(path)
     except InputError as error:
@@ -286,7 +327,7 @@ def test_drop_ins_apply_in_lexical_order_sub_folders_included(tmp_path: Path) ->
     write(flags.config_dir / "b", KUBELET + "eventBurst: 2\neventRecordQPS: 2\n", "z.conf")
     write(flags.config_dir, "not: read", "d.yaml")
     settings = load(None, flags)
-    assert (settings.cluster.event_burst, settings.cluster.event_record_qps) == (3, 2)
+    assert (settings.kubelet.event_burst, settings.kubelet.event_record_qps) == (3, 2)
 
 
 def test_a_fault_names_the_drop_in_it_came_from(tmp_path: Path) -> None:

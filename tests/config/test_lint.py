@@ -2,7 +2,7 @@
 
 import pytest
 
-from evictd.config.lint import lint, low_watermark_pages, without_effect
+from evictd.config.lint import lint, without_effect
 from evictd.config.lint_model import Lint, Surroundings
 from evictd.core.model.signal import Filesystem, Signal
 from evictd.core.model.threshold import Operator, Origin, Threshold, ThresholdValue, stall_threshold
@@ -42,7 +42,7 @@ def test_a_complete_configuration_has_no_findings() -> None:
 
 def test_every_finding_has_a_remedy() -> None:
     findings = lint((), Surroundings())
-    assert len(findings) == 5
+    assert len(findings) == 6
     assert all(finding.message and finding.remedy for finding in findings)
 
 
@@ -56,6 +56,14 @@ def test_a_filesystem_without_a_threshold_is_found(signal: str) -> None:
 def test_a_filesystem_that_the_node_does_not_have_needs_none() -> None:
     rest = {key: value for key, value in COMPLETE.items() if not key.startswith("imagefs")}
     assert found(rest, around=Surroundings(filesystems=[Filesystem.NODEFS])) == []
+
+
+def test_no_memory_threshold_is_found() -> None:
+    """As with k3s, whose defaults are `imagefs.available<5%,nodefs.available<5%`."""
+    rest = {key: value for key, value in COMPLETE.items() if key != "memory.available"}
+    assert found(rest) == [(Lint.NO_MEMORY_THRESHOLD, "memory.available")]
+    assert found(rest, {"memory.available": "1Gi"}) == []
+    assert found({**rest, "allocatableMemory.available": "1Gi"}) == []
 
 
 def test_no_pid_threshold_is_found() -> None:
@@ -110,23 +118,7 @@ def test_inert_and_derived_thresholds_are_no_findings() -> None:
         origin=Origin.DERIVED,
     )
     lints = [one.lint for one in lint((inert, derived), Surroundings(low_watermark_bytes=GIB, filesystems=()))]
-    assert lints == [Lint.NO_PID_THRESHOLD]
-
-
-ZONEINFO = """\
-Node 0, zone      DMA
-  pages free     2816
-        boost    0
-        min      33
-        low      41
-        high     49
-Node 0, zone   Normal
-  pages free     123
-        min      16000
-        low      20000
-        high     24000
-        nr_free_pages 5
-"""
+    assert lints == [Lint.NO_MEMORY_THRESHOLD, Lint.NO_PID_THRESHOLD]
 
 
 @pytest.mark.parametrize(("value", "met"), [("200", False), ("201", True), ("0.5%", False), ("5%", True)])
@@ -138,12 +130,6 @@ def test_a_pid_threshold_within_the_kernels_reserve_is_found(value: str, met: bo
 
 def test_without_a_reserve_every_pid_threshold_can_be_met() -> None:
     assert found({**COMPLETE, "pid.available": "1"}, around=Surroundings()) == []
-
-
-def test_the_low_watermarks_of_all_zones_are_summed() -> None:
-    assert low_watermark_pages(ZONEINFO) == 20041
-    assert low_watermark_pages("") is None
-    assert low_watermark_pages("  low  x\nlow 5") is None
 
 
 def test_each_field_without_effect_is_a_warning() -> None:

@@ -13,10 +13,10 @@ from evictd.codec.config.evictd_config import EvictdConfiguration
 from evictd.codec.config.kubelet_fields import KubeletConfiguration
 from evictd.codec.strict import Duration
 from evictd.commands.check import check
-from evictd.config.file import load, read_documents
+from evictd.config.file import load, load_yaml, read_documents
 from evictd.config.flags import FLAGS
 from evictd.config.lint_model import Severity
-from evictd.config.schema import dump_schema, json_schema
+from evictd.config.schema import dump_schema, json_schema, world_schema
 from evictd.core.units.duration import MINUTE
 from evictd.core.units.quantity import parse_quantity
 
@@ -33,6 +33,15 @@ def errors(document: object) -> list[str]:
 def test_the_schema_that_is_checked_in_is_current() -> None:
     """To renew it: python -m evictd.config.schema > config/evictd.schema.json"""
     assert (ROOT / "config/evictd.schema.json").read_text(encoding="utf-8") == dump_schema()
+
+
+def test_the_schema_of_worlds_is_current_and_takes_every_incident() -> None:
+    """To renew it: python -m evictd.config.schema --world > config/world.schema.json"""
+    assert (ROOT / "config/world.schema.json").read_text(encoding="utf-8") == dump_schema(world_schema())
+    validator = jsonschema.Draft202012Validator(world_schema())
+    for path in (ROOT / "config/incidents").glob("*.yaml"):
+        assert list(validator.iter_errors(load_yaml(path.read_text(encoding="utf-8")))) == [], path.name
+    assert list(validator.iter_errors({"kind": "World", "speed": 1}))
 
 
 def test_the_schema_is_a_schema() -> None:
@@ -94,7 +103,6 @@ HEAD = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfigura
         {"kind": "KubeletConfiguration"},
         {**HEAD, "apiVersion": "v1"},
         {**HEAD, "kind": "Some"},
-        {**HEAD, "evictionHarf": {}},
         {**HEAD, "evictionHard": {"bogus": "1Gi"}},
         {**HEAD, "evictionHard": {"pid.available": 5}},
         {**HEAD, "evictionPressureTransitionPeriod": "5"},

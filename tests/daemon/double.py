@@ -1,6 +1,6 @@
 """A loop to run in tests: a script of observations, a recording actuator, and the loop's other parts for real."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,17 +8,17 @@ from typing import Any
 import structlog
 
 from evictd.act.actuator import Progress
+from evictd.act.node_actuation import ActuatorLog
+from evictd.clock import boot_clock
 from evictd.config.settings import Settings
 from evictd.core.model.config import EvictionConfig
-from evictd.core.model.decision import Decision, EvictPod, ReclaimNode, RecordEvent, Wait
+from evictd.core.model.decision import Decision, EvictPod, Finding, ReclaimNode, RecordEvent, Wait, WithdrawEviction
 from evictd.core.model.observation import Observation, Outcomes, Problem
 from evictd.core.model.oom import MemoryQoSDifference, OomScoreDifference
 from evictd.core.model.signal import NodeCondition
 from evictd.core.model.state import State
-from evictd.daemon.actuator.dry_run import Effects
-from evictd.daemon.actuator.node import ActuatorLog
-from evictd.daemon.clock import boot_clock
 from evictd.daemon.configuration import Configuration
+from evictd.daemon.effects import Effects
 from evictd.daemon.host.liveness import Liveness
 from evictd.daemon.host.sd_notify import SdNotifier
 from evictd.daemon.host.signals import WakeUp
@@ -41,6 +41,7 @@ from evictd.observe.threshold_watch.memory_watch import MemoryWatch
 from evictd.observe.threshold_watch.watch import ThresholdWatch
 from evictd.worker import JobQueue
 from tests.daemon.world import CONFIG, MEMORY_OF_NOTHING, WALL
+from tests.settings import settings_with
 
 
 class RecordingActuator:
@@ -74,6 +75,9 @@ class RecordingActuator:
         self.done.append(f"evict {decision.pod.name}")
         self.gone.add(decision.pod.uid)
 
+    def withdraw_eviction(self, decision: WithdrawEviction, reading: Reading) -> None:
+        self.done.append(f"withdraw {decision.pod.name}")
+
     def advance(self, state: State, reading: Reading) -> Progress:
         self.done.append("advance")
         return Progress()
@@ -91,12 +95,15 @@ class RecordingActuator:
 
 
 class ScriptedObserver:
-    """Gives a list of observations; the last one stays. `view` is the runtime's listing."""
+    """Returns a list of observations one by one, then the last one again. `view` is the runtime's listing."""
 
     def __init__(self, observations: Iterable[Observation], view: RuntimeView | None = None) -> None:
         self.requests: list[ObserveRequest] = []
         self._observations = list(observations)
         self._view = view
+
+    def measure(self, findings: Collection[Finding], state: State) -> None:
+        """Measure nothing."""
 
     def observe(self, request: ObserveRequest) -> Reading:
         self.requests.append(request)
@@ -128,7 +135,7 @@ class LoopOnScript:
         hooks: Callable[[Cycle], None] | None = None,
         read: Callable[[], Settings] | None = None,
     ) -> None:
-        settings = Settings(eviction=CONFIG, dry_run=dry_run, listen_address="")
+        settings = settings_with(eviction=CONFIG, dry_run=dry_run, listen_address="")
         self.wake = WakeUp()
         self.board = LatestSnapshot()
         self.logged: list[dict[str, Any]] = []
@@ -175,6 +182,6 @@ class LoopOnScript:
         self.recorder.close()
         self.wake.close()
 
-    def _keep(self, _logger: object, _name: str, event: Any) -> Any:
-        self.logged.append(dict(event))
+    def _keep(self, _logger: object, level: str, event: Any) -> Any:
+        self.logged.append({"level": level, **event})
         raise structlog.DropEvent

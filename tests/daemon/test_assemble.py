@@ -2,20 +2,21 @@
 
 import threading
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from evictd.config.settings import MemoryFormula, Settings
+from evictd.act.dry_run import DryRunActuator
+from evictd.codec.config.evictd_config import Memory
+from evictd.config.settings import MemoryFormula
 from evictd.core.model.signal import Signal
-from evictd.daemon.actuator.dry_run import DryRunActuator
 from evictd.daemon.assemble import Assembly
 from evictd.daemon.host.liveness import Liveness
 from evictd.daemon.host.sd_notify import SdNotifier
 from evictd.daemon.run import roots_of
 from evictd.daemon.telemetry.snapshot import LatestSnapshot
+from tests.settings import settings_with
 
 
 class Quiet:
@@ -32,19 +33,20 @@ class Quiet:
 
 
 def assembly(folder: Path, stack: ExitStack, **fields: Any) -> Assembly:
-    settings = Settings(
+    settings = settings_with(
         state_directory=folder,
         root_dir=folder,
-        pod_logs_dir=folder,
+        pod_logs_dir=str(folder),
         container_runtime_endpoint=f"unix://{folder}/absent.sock",
         image_service_endpoint=f"unix://{folder}/absent.sock",
     )
     quiet: Any = Quiet()
-    settings = replace(settings, **fields)
+    settings = settings_with(base=settings, **fields)
     return Assembly(settings, roots_of(settings), quiet, stack, Liveness(SdNotifier(), LatestSnapshot()))
 
 
 @pytest.mark.parametrize("images", ["absent", "other"])
+@pytest.mark.usefixtures("memory_cgroups")
 def test_everything_that_was_opened_is_closed(tmp_path: Path, images: str) -> None:
     """Also with another endpoint for images than for containers."""
     before = set(threading.enumerate())  # a thread that another test has left may end meanwhile
@@ -58,16 +60,18 @@ def test_everything_that_was_opened_is_closed(tmp_path: Path, images: str) -> No
     assert not {each.name for each in left if each.name.startswith(("evictd", "terminate", "disk-usage"))}
 
 
+@pytest.mark.usefixtures("memory_cgroups")
 def test_without_the_watch_nothing_is_read_between_two_cycles(tmp_path: Path) -> None:
     with ExitStack() as stack:
-        watch = assembly(tmp_path, stack, memory_watch=False).watch
+        watch = assembly(tmp_path, stack, memory=Memory(watch=False)).watch
         assert not watch._sources
         assert not watch.memory._others
 
 
+@pytest.mark.usefixtures("memory_cgroups")
 def test_the_other_formula_is_read_from_meminfo(tmp_path: Path) -> None:
     with ExitStack() as stack:
-        parts = assembly(tmp_path, stack, memory_formula=MemoryFormula.MEM_AVAILABLE)
+        parts = assembly(tmp_path, stack, memory=Memory(formula=MemoryFormula.MEM_AVAILABLE))
         source = parts.watch._sources[Signal.MEMORY_AVAILABLE]
         source.capacity = 1 << 40
         read = source.read()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from evictd.codec.strict import Duration
 from evictd.config.settings import HookSettings
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import Policy
@@ -149,7 +150,8 @@ def test_nothing_waits_for_a_command(tmp_path: Path) -> None:
     """It runs on until it is told to end, while `run` has returned."""
     os.mkfifo(fifo := tmp_path / "fifo")
     hooks = Hooks(
-        HookSettings(before=(script(tmp_path, f"read x < {fifo}"),), time_limit=60 * SECOND), errors := Errors()
+        HookSettings(before=(script(tmp_path, f"read x < {fifo}"),), time_limit=Duration(60 * SECOND)),
+        errors := Errors(),
     )
     hooks.run(evicting(starved=False))
     with fifo.open("w") as file:

@@ -10,12 +10,14 @@ from typing import ClassVar
 
 import pytest
 
+from evictd.act.dry_run import DryRunActuator
 from evictd.codec.journal import decode_entry
 from evictd.core.model.config import Policy
-from evictd.core.model.observation import EvictionAnswer, EvictionAnswerKind, Outcomes
+from evictd.core.model.observation import EvictionAnswer, EvictionAnswerKind, Outcomes, Reclaim, ReclaimOutcome
+from evictd.core.model.signal import Filesystem
 from evictd.core.model.state import PhaseName, State, Victim, Watching
 from evictd.core.units.duration import SECOND
-from evictd.daemon.actuator.dry_run import DryRunActuator, OomScoreSetter
+from evictd.daemon.effects import OomScoreSetter
 from evictd.daemon.host.sd_notify import SdNotifier
 from evictd.daemon.oom_scores import OomScores
 from evictd.daemon.waiter import SIGNALS, WaitResult
@@ -26,6 +28,7 @@ from evictd.observe.threshold_watch.memory_watch import Woken
 from tests.daemon.conftest import Make
 from tests.daemon.double import LoopOnScript
 from tests.daemon.world import CONFIG, GI, HOG, NOW, STATIC, WEB, observe
+from tests.kube.waiting import eventually
 
 
 def test_a_cycle_does_what_was_decided_in_order(tmp_path: Path, make: Make) -> None:
@@ -80,6 +83,24 @@ def test_the_cycle_that_sees_the_victim_gone_is_in_the_journal_once(tmp_path: Pa
     assert len(entries) == 2
     assert len(gone) == 1
     assert not any(decision["kind"] == "EvictPod" for decision in gone[0].decisions)
+
+
+def test_after_a_collection_and_beside_a_victim_the_journal_is_calm(tmp_path: Path, make: Make) -> None:
+    """What the collectors came to last stays in the outcomes: it was journaled in every cycle from then on, 9 KB each."""
+    came_to = Outcomes(
+        reclaimed=(ReclaimOutcome(action=Reclaim.IMAGES, device=Filesystem.NODEFS),), collecting=frozenset()
+    )
+    begun = [observe(4 * GI, disk=10), replace(observe(4 * GI, NOW + SECOND, disk=10), outcomes=came_to)]
+    short = [replace(observe(GI // 2, NOW + i * SECOND, disk=10), outcomes=came_to) for i in range(10, 30)]
+    ours = make([*begun, *[begun[-1]] * 8, *short])
+    for _ in range(30):
+        ours.loop.cycle(WaitResult())
+    ours.recorder.close()
+    entries = [decode_entry(line + b"\n") for line in (tmp_path / "journal.jsonl").read_bytes().splitlines()]
+    kinds = [[decision["kind"] for decision in entry.decisions] for entry in entries]
+    decided = [each for each in kinds if each != ["Wait"]]
+    assert [each[-2] for each in decided] == ["ReclaimNode", "EvictPod"]
+    assert len(kinds) == len(decided) + 1, "and the cycle that saw the collection's end"
 
 
 def test_a_refusal_is_in_the_journal_also_when_nothing_else_is_decided(tmp_path: Path, make: Make) -> None:
@@ -176,6 +197,23 @@ def test_oom_scores_are_compared_in_every_cycle_also_in_a_dry_run(tmp_path: Path
         ours.loop.cycle(WaitResult())
         ours.loop.cycle(WaitResult())
     assert Comparing.asked == [False, False, True, True]
+
+
+def test_a_state_directory_that_cannot_be_written_is_a_problem_and_in_the_status_line(
+    tmp_path: Path, make: Make
+) -> None:
+    """It was in the log only: a start after a crash would have known nothing of the victims under way."""
+    ours = make([observe(4 * GI)])
+    eventually((tmp_path / ".state.json.spare").exists)
+    (tmp_path / ".state.json.spare").unlink(missing_ok=True)
+    (tmp_path / ".state.json.spare").mkdir()
+    ours.loop.cycle(WaitResult())
+    eventually(ours.recorder.problems)
+    ours.loop.cycle(WaitResult())
+    (problem,) = ours.observer.requests[-1].problems
+    assert problem.source == "state"
+    assert problem.detail == f"not written: {tmp_path}/.state.json.spare: Is a directory"
+    assert ours.loop._status().endswith(f"no pressure; state: {problem.detail}")
 
 
 def test_it_runs_until_sigterm_and_saves_its_state(tmp_path: Path, make: Make) -> None:

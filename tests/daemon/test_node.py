@@ -1,18 +1,18 @@
 """Which actuator the node is changed by, and when heartbeats are due."""
 
-from evictd.config.settings import Settings
 from evictd.core.units.duration import SECOND
 from evictd.daemon.waiter import WaitResult
 from evictd.observe.reading.reading import Reading
 from tests.daemon.conftest import Make
 from tests.daemon.world import CONFIG, GI, NOW, observe
+from tests.settings import settings_with
 
 
 def test_a_reload_changes_the_actuator_between_two_cycles(make: Make) -> None:
     ours = make([observe(GI // 2), observe(GI // 2, NOW + 1)], dry_run=True)
     ours.loop.cycle(WaitResult())
     assert "evict hog" not in ours.live.done
-    ours.node.configure(Settings(eviction=CONFIG, listen_address=""))
+    ours.node.configure(settings_with(eviction=CONFIG, listen_address=""))
     ours.loop.cycle(WaitResult())
     assert "evict hog" in ours.live.done
 
@@ -20,7 +20,7 @@ def test_a_reload_changes_the_actuator_between_two_cycles(make: Make) -> None:
 def test_the_same_setting_keeps_what_the_dry_run_has_logged(make: Make) -> None:
     ours = make([observe(GI // 2)], dry_run=True)
     before = ours.node.effects
-    ours.node.configure(Settings(eviction=CONFIG, dry_run=True, listen_address=""))
+    ours.node.configure(settings_with(eviction=CONFIG, dry_run=True, listen_address=""))
     assert ours.node.effects is before
 
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
+from evictd.act.dry_run import DryRunActuator
+from evictd.act.node_actuation import OomScoreWriter
 from evictd.core.model.decision import Decision, RecordEvent
 from evictd.core.model.observation import Observation
 from evictd.core.model.oom import MemoryQoSDifference, MemoryQoSRules, OomScoreDifference
 from evictd.core.model.pod import Pod
 from evictd.core.model.stats import NodeGauges, NodeStats
 from evictd.daemon import oom_scores
-from evictd.daemon.actuator.dry_run import DryRunActuator
-from evictd.daemon.actuator.node import OomScoreWriter
 from evictd.daemon.oom_scores import PERIOD, OomScores
 from evictd.observe.reading.reading import Reading
 from evictd.observe.runtime.runtime_view import RuntimeView

@@ -138,7 +138,7 @@ def test_a_second_daemon_on_the_same_state_is_refused(tmp_path: Path) -> None:
         wait_for_page(port, "/healthz")
         second = evictd_run("--config", str(path))
         _, said = second.communicate(timeout=60)
-        assert second.returncode == ExitCode.UNREACHABLE
+        assert second.returncode == ExitCode.TAKEN
         assert "another evictd" in said
     finally:
         first.send_signal(signal.SIGTERM)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from evictd.clock import boot_clock
 from evictd.core.model.stats import MemoryStats
 from evictd.core.units.duration import MILLISECOND, SECOND
-from evictd.daemon.clock import boot_clock
 from evictd.daemon.host.liveness import Liveness
 from evictd.daemon.host.sd_notify import SdNotifier
 from evictd.daemon.host.signals import WakeUp

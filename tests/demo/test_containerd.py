@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from evictd.clients.cri import CriClient
+from evictd.clients.cri.client import CriClient
 from evictd.core.gc.container_gc import ContainerState
 from evictd.demo.binaries import Binaries
 from evictd.demo.cgroups import pids_of

@@ -7,7 +7,7 @@ from tempfile import gettempdir
 
 import pytest
 
-from evictd.clients.cri import CriClient
+from evictd.clients.cri.client import CriClient
 from evictd.core.gc.container_gc import ContainerState
 from evictd.demo.cgroups import group, pids_of
 from evictd.demo.disks import DiskKind, DiskRecipe

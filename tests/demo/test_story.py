@@ -27,7 +27,7 @@ def test_an_eviction_is_highlighted_and_a_collection_is_in_the_timeline() -> Non
 @pytest.mark.parametrize(
     "line",
     [
-        {"event": "evictd begins"},
+        {"event": "starting"},
         {"event": "collected", "what": "images", "removed": 0, "freed_bytes": 0},
         {"event": "threshold met", "signal": "containerfs.available", "available": "1", "threshold": "2"},
         {},

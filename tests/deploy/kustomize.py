@@ -13,7 +13,7 @@ Json = dict[str, Any]
 
 
 def rendered(folder: Path, components: tuple[Path, ...] = ()) -> list[Json]:
-    """Give the objects of a kustomization, then of the components."""
+    """Return the objects of a kustomization, then of the components."""
     (spec,) = _documents(folder / "kustomization.yaml")
     items: list[Json] = []
     for name in spec.get("resources", ()):

@@ -26,6 +26,12 @@ def base() -> list[Json]:
     return [item for name in kustomization["resources"] for item in documents(DEPLOY / "base" / name)]
 
 
+def cleanup() -> list[Json]:
+    """The objects of the removal."""
+    (kustomization,) = documents(DEPLOY / "cleanup" / "kustomization.yaml")
+    return [item for name in kustomization["resources"] for item in documents(DEPLOY / "cleanup" / name)]
+
+
 def kustomized(folder: Path) -> list[Json] | None:
     """What kustomize makes of a folder; `None` where there is neither `kustomize` nor `kubectl`."""
     if shutil.which("kubectl"):

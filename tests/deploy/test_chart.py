@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from evictd.config.file import load
-from tests.deploy.manifests import CHART, DEPLOY, Json, base, documents
+from tests.deploy.manifests import CHART, DEPLOY, Json, base, cleanup, documents
 from tests.kube import models
 
 helm_python = pytest.importorskip("helm_python", reason="has no wheel for this machine")
@@ -43,6 +43,7 @@ ALL: Json = {
     "extraContainers": [{"name": "more", "image": "more:1", "volumeMounts": []}],
     "podsCgroup": "/kubepods.slice",
     "hostPID": False,
+    "hostNetwork": True,
     "appArmorProfile": {"type": "RuntimeDefault"},
     "metrics": {"enabled": True, "podMonitor": {"enabled": True}, "serviceMonitor": {"enabled": True}},
     "prometheusRule": {
@@ -149,17 +150,22 @@ def test_with_the_default_values_it_is_the_base(tmp_path: Path) -> None:
     daemon = made[("DaemonSet", "evictd")]
     del daemon["spec"]["template"]["metadata"]["annotations"]
     config = made.pop(("ConfigMap", "evictd"))
-    expected = {(item["kind"], item["metadata"]["name"]): item for item in base() if item["kind"] != "Namespace"}
+    for item in made.values():
+        if item["metadata"].get("annotations", {}).get("helm.sh/hook") == "pre-delete":
+            del item["metadata"]["annotations"]
+    items = [*base(), *cleanup()]
+    expected = {(item["kind"], item["metadata"]["name"]): item for item in items if item["kind"] != "Namespace"}
     assert made == expected
     (tmp_path / "config.yaml").write_text(config["data"]["config.yaml"])
     settings = load(tmp_path / "config.yaml")
-    assert (settings.cluster.kubeconfig, settings.warnings) == ("in-cluster", ())
+    assert (settings.evictd.cluster.kubeconfig, settings.warnings) == ("in-cluster", ())
 
 
 LESS = {
     "rbac": {"create": False},
     "serviceAccount": {"create": False, "name": "other"},
     "admissionPolicy": False,
+    "networkPolicy": {"ingress": False},
     "evictionAPI": False,
     "evictd": {"cluster": {"podTermination": "Delete"}},
 }
@@ -171,6 +177,21 @@ def test_every_rendered_object_fits_the_types_of_the_api(over: Json) -> None:
     assert [fault for item in made.values() if item["kind"] not in FOREIGN for fault in models.faults(item)] == []
     for (kind, name), item in made.items():
         assert item["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "Helm", (kind, name)
+
+
+def test_uninstalling_cleans_the_nodes_before_anything_else_goes() -> None:
+    """The account and its rights come first, the Job that uses them after them; each is removed at the end."""
+    made = rendered(VALUES)
+    hooks = {key: item["metadata"]["annotations"] for key, item in made.items() if key[1] == "evictd-cleanup"}
+    assert {kind for kind, _ in hooks} == {
+        *("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "Job"),
+        *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
+    }
+    assert {each["helm.sh/hook"] for each in hooks.values()} == {"pre-delete"}
+    weights = {kind: int(each["helm.sh/hook-weight"]) for (kind, _), each in hooks.items()}
+    assert weights.pop("Job") > max(weights.values())
+    off = rendered(merged(VALUES, {"cleanup": {"enabled": False}}))
+    assert not [name for _, name in off if name.endswith("-cleanup")]
 
 
 def test_parts_can_be_taken_away() -> None:
@@ -198,9 +219,9 @@ def test_every_value_reaches_the_pod() -> None:
     assert "--log-level=debug" in evictd["args"]
     assert evictd["env"][-1] == {"name": "TZ", "value": "UTC"}
     assert spec["volumes"][-1]["name"] == evictd["volumeMounts"][-1]["name"] == "extra"
-    assert evictd["startupProbe"]["httpGet"] == {"port": "health", "path": "/startz"}
-    assert evictd["livenessProbe"]["httpGet"] == {"port": "health", "path": "/healthz"}
-    assert evictd["readinessProbe"]["httpGet"] == {"port": "health", "path": "/readyz"}
+    assert evictd["startupProbe"]["exec"] == {"command": ["evictd-probe", "/startz"]}
+    assert evictd["livenessProbe"]["exec"] == {"command": ["evictd-probe", "/healthz"]}
+    assert evictd["readinessProbe"]["exec"] == {"command": ["evictd-probe", "/readyz"]}
     assert "--upstream=http://127.0.0.1:4711/" in metrics["args"]
     policy = made[("ValidatingAdmissionPolicy", "evictd-agent-own-node")]
     assert "system:serviceaccount:evictd:evictor" in policy["spec"]["matchConditions"][0]["expression"]

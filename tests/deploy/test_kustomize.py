@@ -21,7 +21,7 @@ def without_suffix(items: list[Json]) -> dict[tuple[str, str], Json]:
     return {(item["kind"], item["metadata"]["name"]): item for item in made}
 
 
-@pytest.mark.parametrize("folder", ["base", *(f"overlays/{name}" for name in OVERLAYS)])
+@pytest.mark.parametrize("folder", ["base", "cleanup", *(f"overlays/{name}" for name in OVERLAYS)])
 def test_it_renders_what_kustomize_renders(folder: str) -> None:
     """Object by object."""
     expected = kustomized(DEPLOY / folder)

@@ -17,9 +17,10 @@ from evictd.clients.kube.eviction import EvictionClient
 from evictd.clients.kube.nodes import Condition, NodeClient, NodeObject
 from evictd.clients.kube.transport import Transport
 from evictd.codec.pod import decode_pod
+from evictd.commands.cleanup import NodeCleanup
 from evictd.core.model.decision import PodCondition
-from evictd.errors import ApiRefusedError
-from tests.deploy.manifests import USER, base
+from evictd.errors import ApiRefusedError, ExitCode
+from tests.deploy.manifests import USER, base, cleanup
 from tests.kube.api_server import ApiServer
 from tests.kube.kubelet import Kubelet
 from tests.kube.objects import node, pod
@@ -100,6 +101,39 @@ def works(api: ApiServer) -> set[str]:
             allowed.add(what)
     transport.close()
     return allowed
+
+
+CLEANUP_USER = "system:serviceaccount:evictd:evictd-cleanup"
+CLEANUP_VERBS = ("nodes:list", "nodes:get", "nodes:patch", "nodes/status:patch", "daemonsets:get", "daemonsets:delete")
+
+
+def cleans(folder: Path, rbac: Rbac) -> bool:
+    """Whether `evictd cleanup` with these rules ends the DaemonSet and removes a node's marks, with a conflict in between."""
+    with ApiServer(folder, rbac=rbac, user=CLEANUP_USER) as server:
+        item = node()
+        item["status"]["conditions"].append({"type": "EvictdMemoryPressure", "status": "True", "message": "m"})
+        item["spec"]["taints"] = [{"key": "evictd.io/memory-pressure", "effect": "NoSchedule"}]
+        server.store.create("nodes", item)
+        meta = {"name": "evictd", "namespace": "evictd"}
+        server.store.create("daemonsets", {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": meta})
+        server.fault(verb="patch", resource="nodes", status=409, times=1)
+        transport = Transport(Credentials(str(server.kubeconfig())))
+        try:
+            cleanup_ = NodeCleanup(transport, lambda _: None, expired=False)
+            return cleanup_.run(None, daemon_set="evictd/evictd", timeout=1) is ExitCode.DONE
+        except ApiRefusedError:
+            return False
+        finally:
+            transport.close()
+
+
+def test_the_rules_of_the_cleanup_are_enough_and_not_one_verb_too_much(tmp_path: Path) -> None:
+    rbac = Rbac.of_manifests(cleanup())
+    assert granted(rbac) == set(CLEANUP_VERBS)
+    assert {grant.user for grant in rbac.grants} == {CLEANUP_USER}
+    assert cleans(tmp_path, rbac)
+    for verb in CLEANUP_VERBS:
+        assert not cleans(tmp_path, without(rbac, verb)), verb
 
 
 def without(rbac: Rbac, verb: str) -> Rbac:

@@ -37,12 +37,22 @@ def test_the_exposure_is_low() -> None:
 
 def test_systemd_learns_of_start_reload_and_hangs() -> None:
     unit, newer = settings(UNIT), settings(DEPLOY / "notify-reload.conf")
-    assert (unit["Type"], unit["ExecReload"]) == (["notify"], ["/bin/kill -HUP $MAINPID"])
-    assert (newer["Type"], newer["ExecReload"]) == (["notify-reload"], [""])  # systemd sends the signal itself
+    check = "/usr/bin/evictd check --syntax --config /etc/evictd/config.yaml"  # a bad file makes the reload fail
+    assert (unit["Type"], unit["ExecReload"]) == (["notify"], [check, "/bin/kill -HUP $MAINPID"])
+    assert (newer["Type"], newer["ExecReload"]) == (["notify-reload"], ["", check])  # systemd sends the signal itself
     assert int(unit["WatchdogSec"][0]) > 0
     assert unit["Restart"] == ["always"]
     assert unit["StartLimitIntervalSec"] == ["0"]
-    assert unit["RestartPreventExitStatus"] == ["2 203"]  # a configuration or a program that is not there
+    assert unit["RestartPreventExitStatus"] == [
+        "2 4 203"
+    ]  # a configuration or program that is not there, a second daemon
+
+
+def test_starts_that_fail_again_and_again_come_later_and_later() -> None:
+    """It took every second a start that read the program from the disk of a node under pressure."""
+    newer = settings(DEPLOY / "notify-reload.conf")
+    assert newer["RestartSteps"] == ["4"]
+    assert int(settings(UNIT)["RestartSec"][0]) < int(newer["RestartMaxDelaySec"][0]) <= 10
 
 
 def test_the_kernel_kills_almost_anything_else_first() -> None:
@@ -59,7 +69,7 @@ def test_the_slice_grants_the_memory_that_the_service_asks_for(protection: str) 
 def test_every_capability_kept_is_explained() -> None:
     text = UNIT.read_text()
     kept = settings(UNIT)["CapabilityBoundingSet"][0].split()
-    assert kept == ["CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_SYS_RESOURCE"]
+    assert kept == ["CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_SYS_PTRACE", "CAP_SYS_RESOURCE"]
     for capability in kept:
         assert f"{capability}: " in text
 

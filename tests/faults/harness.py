@@ -8,9 +8,9 @@ import json
 import re
 import select
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Any, Self
@@ -65,7 +65,10 @@ class Point(Enum):
 class Run:
     """One daemon after another on one node and one state directory."""
 
-    def __init__(self, node: FakeNode, endpoint: str, api: ApiServer | None = None) -> None:
+    def __init__(
+        self, node: FakeNode, endpoint: str, api: ApiServer | None = None, *, kubelet: Mapping[str, Any] | None = None
+    ) -> None:
+        """`kubelet`: more fields of the KubeletConfiguration."""
         self.node = node
         self.api = api
         self.logged: list[dict[str, Any]] = []
@@ -74,7 +77,7 @@ class Run:
         """Whether a SIGHUP comes before each cycle."""
         self.running = False
         self._hooks: dict[Point, Callable[[], None]] = {}
-        self._configured(endpoint)
+        self._configured(endpoint, kubelet or {})
         self._stack = ExitStack()
         self.restore = ExitStack()
         """What a fault leaves to be undone at the end of the test."""
@@ -84,9 +87,10 @@ class Run:
     def state(self) -> Path:
         return self.node.folder / "state"
 
-    def _configured(self, endpoint: str) -> None:
+    def _configured(self, endpoint: str, more: Mapping[str, Any]) -> None:
         folder = self.node.folder
         kubelet = {
+            **more,
             "apiVersion": "kubelet.config.k8s.io/v1beta1",
             "kind": "KubeletConfiguration",
             "containerRuntimeEndpoint": endpoint,
@@ -117,12 +121,12 @@ class Run:
             wrapper_class=structlog.make_filtering_bound_logger(0),
         )
         telemetry = Telemetry(log, Metrics(board), board, lambda: 0)
-        lock_directory(settings.state_directory, folder / "run", stack, telemetry)
+        lock_directory(settings.evictd.state_directory, folder / "run", stack, telemetry)
         roots = Roots(
             proc=folder / "proc",
             cgroup=folder / "cgroup",
-            kubelet_dir=settings.root_dir,
-            pod_logs_dir=settings.pod_logs_dir,
+            kubelet_dir=settings.evictd.root_dir,
+            pod_logs_dir=settings.kubelet.logs_dir,
         )
         liveness = Liveness(SdNotifier(), board)
         parts = Assembly(settings, roots, telemetry, stack, liveness)
@@ -205,7 +209,7 @@ class Run:
         return not self.node.pressed and gone and stopped and (may_spare or bool(self.node.stopped))
 
     def _phase(self, name: str) -> str:
-        """Give a pod's phase on the API server."""
+        """Return a pod's phase on the API server."""
         found = self.api.store.get(("pods", "ns", name)) if self.api is not None else None
         return "" if found is None else str(found["status"]["phase"])
 
@@ -268,10 +272,12 @@ class Fault:
     cluster: bool = False
     """Whether the node belongs to an API server."""
     points: tuple[Point, ...] = tuple(Point)
+    kubelet: Mapping[str, Any] = field(default_factory=dict)
+    """More fields of the KubeletConfiguration, such as a shorter `runtimeRequestTimeout`."""
 
 
 def joined(node: FakeNode, folder: Path, stack: ExitStack) -> ApiServer:
-    """Give the node an API server that has bound the node's pods to it."""
+    """Start an API server that has bound the node's pods to it."""
     api = stack.enter_context(ApiServer(folder))
     api.store.create("nodes", objects.node("n1", kubelet=False))
     for each in node.pods.values():
@@ -291,7 +297,10 @@ def run_cell(fault: Fault, point: Point, node: FakeNode, endpoint: str) -> Resul
     """Run one cell of the table; raises `BrokenLawError`."""
     with ExitStack() as stack:
         api = joined(node, node.folder, stack) if fault.cluster else None
-        run, active = stack.enter_context(Run(node, endpoint, api)), stack.enter_context(ExitStack())
+        run, active = (
+            stack.enter_context(Run(node, endpoint, api, kubelet=fault.kubelet)),
+            stack.enter_context(ExitStack()),
+        )
         run.cycle()
         while api is not None and not (api.requests("watch pods") and api.requests("patch nodes/status")):
             run.cycle()
@@ -330,7 +339,7 @@ def unnamed(fault: Fault, point: Point, run: Run) -> bool:
 
 
 def naming(fault: Fault, run: Run) -> list[str]:
-    """Give the log lines that name the fault."""
+    """Return the log lines that name the fault."""
     warnings = run.warnings()
     named = [line for line in warnings if fault.finding and re.search(fault.finding, line)]
     return named or [line for line in warnings if fault.finding and fault.cluster and CUT_REQUEST.search(line)]
@@ -375,5 +384,5 @@ def check(fault: Fault, point: Point, run: Run) -> Result:
 
 
 def _shown(line: dict[str, str]) -> str:
-    """Give a log line as it is read: its source and detail, or its event."""
+    """Return a log line as it is read: its source and detail, or its event."""
     return f"{line['source']}: {line['detail']}" if "detail" in line else line["event"]

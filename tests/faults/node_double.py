@@ -7,6 +7,7 @@ node has two pods: `hog` uses 6 GB and requests nothing, `web` uses 1 GB. `hog` 
 import json
 import os
 import shutil
+import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -61,7 +62,7 @@ class FakePod:
         return f"uid-{self.key}"
 
     def api_object(self) -> Json:
-        """Give its object, as the API server has it."""
+        """Return its object, as the API server has it."""
         made = objects.pod(self.name, namespace="ns", uid=self.uid)
         requests = {"memory": str(self.request)} if self.request else {}
         made["spec"]["containers"][0]["resources"] = {"requests": requests}
@@ -91,6 +92,10 @@ class FakeNode:
         self.removed: set[str] = set()
         """The ids of containers and sandboxes that the runtime has removed."""
         self.faults: dict[str, Answer] = {}
+        self.delay = 0.0
+        """Seconds by which the runtime answers late."""
+        self.more_containers = b""
+        """Appended to the listing of all containers, as it is on the wire."""
         self.pressed = False
         self.kept: set[str] = set()
         """Files whose content is a fault's."""
@@ -172,6 +177,8 @@ class FakeNode:
 
     def _with_faults(self, name: str, answer: Answer) -> Answer:
         def respond(request: bytes, context: grpc.ServicerContext) -> bytes:
+            if self.delay:
+                time.sleep(self.delay)
             return self.faults.get(name, self.faults.get("*", answer))(request, context)
 
         return respond
@@ -208,7 +215,8 @@ class FakeNode:
         uid = pb.ListContainersRequest.FromString(request).filter.label_selector.get(UID_LABEL)
         rows = [self._container(pod) for pod in tuple(self.pods.values()) if uid in {None, pod.uid}]
         rows = [row for row in rows if row.id not in self.removed]
-        return pb.ListContainersResponse(containers=rows).SerializeToString()
+        more = b"" if uid else self.more_containers
+        return pb.ListContainersResponse(containers=rows).SerializeToString() + more
 
     def _find(self, identity: str, context: grpc.ServicerContext) -> FakePod:
         if identity[2:] not in self.pods or identity in self.removed:

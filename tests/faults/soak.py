@@ -9,6 +9,8 @@ of a pod and each moment is checked from outside, by what the node knows and not
 * protection: no critical pod is stopped;
 * progress: no pressure lasts longer than `BOUND` seconds without a fault while a pod exceeds its request;
 * the descriptors and the memory of the process do not grow.
+
+Beside them one pod of each kind of `HOSTILE` runs at any time and is replaced when it ends: no law may break for their sake.
 """
 
 import argparse
@@ -48,6 +50,10 @@ LATE = SETTLED + FAULT_SECONDS[1]
 CRITICAL = 2_000_000_000
 MOST_GROWTH = 300 << 20
 """Bytes by which the process may grow after the first minute: the doubles of the servers live in it as well."""
+HOSTILE = ("deep", "wide", "stuck", "annotated", "static")
+"""Kinds of hostile pods: a cgroup tree of `DEPTH` levels, `WIDTH` child cgroups, processes that outlive the stop by `STUCK`
+seconds (state D), annotations of 200 KB, the claim to be a static pod. Each exceeds its request and grows."""
+DEPTH, WIDTH, STUCK = 200, 500, 6.0
 MOST_DESCRIPTORS, DESCRIPTORS_A_POD = 200, 10
 """Descriptors of the process: the files of the cgroups of each pod stay open."""
 
@@ -59,6 +65,8 @@ class Life(FakePod):
     priority: int = 0
     grows_to: int = 0
     ends: float = 0.0
+    hostile: str = ""
+    """One of `HOSTILE`; empty for the other pods."""
     exceeds_since: float | None = None
     ending: float | None = None
     """When the last process of a stopped pod will have ended. Its memory is back by then: the kernel frees it before it drops the
@@ -111,6 +119,7 @@ class ChurningNode(FakeNode):
             while self._next < now:
                 self._next += 1 / PODS_A_SECOND
                 self._begin(now)
+            self._begin_hostile(now)
             for life in tuple(self.lives.values()):
                 self._live(life, now)
             if self.available(owed=True) < THRESHOLD:
@@ -131,6 +140,31 @@ class ChurningNode(FakeNode):
         elif chance < 0.13:
             life.priority = CRITICAL + 1
             life.request = used // 2
+        self._enter(life)
+
+    def _begin_hostile(self, now: float) -> None:
+        """Keep one pod of each kind; it begins small and takes a hog's share in its life."""
+        for kind in set(HOSTILE) - {life.hostile for life in self.lives.values()}:
+            self.counts[f"hostile {kind}"] += 1
+            name = f"{kind}-{self.counts[f'hostile {kind}']}"
+            life = Life(name, 40 << 20, request=30 << 20, ends=now + 60, annotations=dict(OF_API), hostile=kind)
+            life.grows_to = self.random.randrange(200 << 20, 1 << 30)
+            if kind == "annotated":
+                life.annotations |= {"\x1b[2J": "\u202e", "a" * 300: "x" * 200_000}
+            elif kind == "static":
+                life.annotations["kubernetes.io/config.source"] = "file"
+            self._enter(life)
+            if kind in {"deep", "wide"}:
+                self._plant_cgroups(self.cgroup(life.key), kind)
+
+    def _plant_cgroups(self, cgroup: Path, kind: str) -> None:
+        path = cgroup
+        for number in range(DEPTH if kind == "deep" else WIDTH):
+            path = path / "d" if kind == "deep" else cgroup / f"w{number}"
+            path.mkdir()
+            (path / "cgroup.procs").touch()
+
+    def _enter(self, life: Life) -> None:
         self.lives[life.key] = life
         self.add(life)
         if self.api is not None:
@@ -172,7 +206,7 @@ class ChurningNode(FakeNode):
             if not self._short:
                 self.broken.append(f"thrift: {life}; available {self.available(owed=False)}, with what is owed "
                                    f"{self.available(owed=True)}")  # fmt: skip
-            life.ending = now + self.random.uniform(0, 0.8)
+            life.ending = now + (STUCK if life.hostile == "stuck" else self.random.uniform(0, 0.8))
 
     def _stop_container(self, request: bytes, context: grpc.ServicerContext) -> bytes:
         """Answer when the container has ended, as a runtime does."""
@@ -203,6 +237,7 @@ def soak(folder: Path, *, minutes: float, seed: int) -> int:
         begin: tuple[int, int] | None = None
         reported, told = time.monotonic(), 0
         while time.monotonic() < until:
+            pods = len(node.lives)  # many may end between two cycles, and their files close with the next one
             course.go(node.random.uniform(*CALM_SECONDS))
             fault = node.random.choice(table)
             counts[fault.area] += 1
@@ -220,8 +255,9 @@ def soak(folder: Path, *, minutes: float, seed: int) -> int:
             api.forget_requests()
             run.logged.clear()
             now = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10, len(list(Path("/proc/self/fd").iterdir())))
-            if now[1] > MOST_DESCRIPTORS + DESCRIPTORS_A_POD * len(node.lives):
-                node.broken.append(f"descriptors: {now[1]} with {len(node.lives)} pods")
+            pods = max(pods, len(node.lives))
+            if now[1] > MOST_DESCRIPTORS + DESCRIPTORS_A_POD * pods:
+                node.broken.append(f"descriptors: {now[1]} with {pods} pods")
             if time.monotonic() - reported > min(60.0, minutes * 20):
                 reported = time.monotonic()
                 api.store.compact()  # the double's history, not a part of the daemon

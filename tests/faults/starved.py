@@ -9,8 +9,8 @@ import sys
 import threading
 import time
 
-from evictd.act.terminate import Terminator
-from evictd.clients.cri import CriClient
+from evictd.act.stop.stopper import PodStopper
+from evictd.clients.cri.client import CriClient
 from evictd.demo.tool import wait_for
 from evictd.errors import EvictdError
 from evictd.observe.runtime.runtime_view import RuntimeReader
@@ -29,7 +29,7 @@ def main(endpoint: str) -> None:
     """Connect, run out of PIDs, list, stop the one pod and list again."""
     print("made", flush=True)
     sys.stdin.readline()
-    with CriClient(endpoint) as client, Terminator(client, clock=time.monotonic_ns) as terminator:
+    with CriClient(endpoint) as client, PodStopper(client, clock=time.monotonic_ns) as terminator:
         client.reserve_threads()
         client.version()
         print("connected", flush=True)

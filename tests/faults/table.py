@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from types import SimpleNamespace
 
 import grpc
 from cri_api.v1 import api_pb2 as pb
 
-from evictd.daemon import clock
+from evictd import clock
 from tests.faults.cri_server import Answer, failing
 from tests.faults.harness import Fault, Point, Run
 from tests.faults.node_double import MEMORY, FakePod
@@ -23,7 +24,8 @@ from tests.threads import no_thread_to_give
 Context = Callable[[Run], AbstractContextManager[None]]
 BEFORE = frozenset({Point.OBSERVE})
 """For a fault that matters only until the eviction was decided."""
-HOUR = 3_600_000_000_000
+MINUTE = 60_000_000_000
+HOUR = 60 * MINUTE
 YEAR = 365 * 24 * HOUR
 
 
@@ -63,6 +65,73 @@ def hostile_rows(_: bytes, __: grpc.ServicerContext) -> bytes:
     return pb.ListPodSandboxResponse(items=rows).SerializeToString()
 
 
+def hanging(method: str) -> Context:
+    """Answer one call only when the fault is over, and then with an error; a deadline of the client ends it earlier."""
+
+    @contextmanager
+    def fault(run: Run) -> Iterator[None]:
+        over = Event()
+
+        def hang(_: bytes, context: grpc.ServicerContext) -> bytes:
+            ended = Event()
+            context.add_callback(ended.set)  # the client gave up: free the server's thread
+            while not (over.is_set() or ended.wait(0.01)):
+                pass
+            context.abort(grpc.StatusCode.UNAVAILABLE, "hung until now")
+            raise AssertionError
+
+        with responses(**{method: hang})(run):
+            yield
+            over.set()
+
+    return fault
+
+
+@contextmanager
+def slow(run: Run) -> Iterator[None]:
+    """Let each call take three fifths of the client's time limit of a second."""
+    run.node.delay = 0.6
+    yield
+    run.node.delay = 0.0
+
+
+@contextmanager
+def many_containers(run: Run) -> Iterator[None]:
+    """List 10,000 containers that have ended, of 1,000 sandboxes that nothing runs in."""
+    dead = [
+        pb.Container(
+            id=f"dead-{number}",
+            pod_sandbox_id=f"s-dead-{number % 1000}",
+            metadata=pb.ContainerMetadata(name="main"),
+            image=pb.ImageSpec(image="app"),
+            image_ref="app",
+            state=pb.CONTAINER_EXITED,
+            created_at=1,
+            labels={"io.kubernetes.pod.uid": f"dead-{number % 1000}", "io.kubernetes.container.name": "main"},
+        )
+        for number in range(10_000)
+    ]
+    listed = pb.ListContainersResponse(containers=dead).SerializeToString()
+    run.node.more_containers = listed
+    yield
+    run.node.more_containers = b""
+
+
+LATE = (Point.PERFORM, Point.RESTART)
+SECOND_FOR_A_CALL = {"runtimeRequestTimeout": "1s"}
+"""Instead of 10 s for a read and two minutes for a change: a call that hangs ends at its deadline."""
+HANGS = [
+    ("ListPodSandbox", "ListPodSandbox.*DEADLINE", frozenset(LATE), ""),
+    ("ListContainers", "ListContainers.*DEADLINE", frozenset(LATE), ""),
+    ("PodSandboxStatus", "PodSandboxStatus.*DEADLINE", frozenset({Point.RESTART}), ""),
+    ("ContainerStatus", "ContainerStatus.*DEADLINE", frozenset({Point.RESTART}), ""),
+    ("ListContainerStats", "ListContainerStats.*DEADLINE", frozenset({Point.RESTART}), ""),
+    ("ImageFsInfo", "ImageFsInfo.*DEADLINE", frozenset({Point.RESTART}), ""),
+    ("ListImages", "", frozenset(), "no collection is asked for"),
+    ("StopContainer", "", frozenset(), "the sandbox is stopped when the answer is overdue"),
+    ("StopPodSandbox", "", frozenset(), "the containers have been stopped by then, and the call is repeated"),
+    ("RemoveContainer", "", frozenset(), "the removal waits for nothing and is repeated"),
+]
 UNAVAILABLE, UNKNOWN = grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.UNKNOWN
 RUNTIME = [
     Fault("the runtime is down", "runtime", responses(every=refused(UNAVAILABLE)), "container runtime.*UNAVAILABLE"),
@@ -81,6 +150,9 @@ RUNTIME = [
     Fault("the filesystem of images is unknown", "runtime", responses(ImageFsInfo=refused(UNKNOWN)), "image filesystem"),
     Fault("stopping containers is refused", "runtime", responses(StopContainer=refused(UNKNOWN)), "stopping pod|StopContainer", frozenset()),
     Fault("stopping sandboxes is refused", "runtime", responses(StopPodSandbox=refused(UNKNOWN)), "stopping pod|StopPodSandbox", frozenset()),
+    *(Fault(f"{method} hangs", "runtime", hanging(method), finding, noticed, harmless=harmless, points=LATE, kubelet=SECOND_FOR_A_CALL) for method, finding, noticed, harmless in HANGS),
+    Fault("each call of the runtime takes three fifths of its time limit", "runtime", slow, points=LATE, kubelet=SECOND_FOR_A_CALL, harmless="each call is within its time limit"),
+    Fault("the runtime lists 10,000 containers that have ended", "runtime", many_containers, points=LATE[:1], harmless="containers without a pod that runs are no candidates"),
     Fault("the container to stop is not found", "runtime", responses(StopContainer=refused(grpc.StatusCode.NOT_FOUND)), harmless="a container that does not exist has stopped"),
 ]  # fmt: skip
 
@@ -89,7 +161,7 @@ RUNTIME = [
 
 
 def content(path: str, text: str) -> Context:
-    """Give a file of the kernel another content."""
+    """Replace the content of a file of the kernel."""
 
     @contextmanager
     def fault(run: Run) -> Iterator[None]:
@@ -172,7 +244,7 @@ def instead(name: str, make: Callable[[Path], None]) -> Context:
 
 
 def replaced(name: str, text: bytes) -> Context:
-    """Give a file of the state directory another content, for good."""
+    """Replace the content of a file of the state directory for good."""
 
     @contextmanager
     def fault(run: Run) -> Iterator[None]:
@@ -206,6 +278,8 @@ DISKS = [
     Fault("state.json is of another boot", "disks", replaced("state.json", b'{"apiVersion": "evictd.io/v1alpha1", "kind": "EvictdState", "bootID": "x"}'), "set aside", frozenset({Point.RESTART})),
     Fault("state.json has wrong types", "disks", replaced("state.json", b'{"apiVersion": "evictd.io/v1alpha1", "kind": "EvictdState", "remembered": 5}'), "set aside", frozenset({Point.RESTART})),
     Fault("conditions.json is a directory", "disks", instead("conditions.json", os.mkdir), "conditions.json", frozenset()),
+    Fault("conditions.json is a FIFO", "disks", instead("conditions.json", os.mkfifo), harmless="nothing is read of it, and the next write replaces it"),
+    Fault("conditions.json is a link to /dev/zero", "disks", instead("conditions.json", lambda path: path.symlink_to("/dev/zero")), harmless="nothing is read of it, and the next write replaces it"),
     Fault("no thread can be started", "threads", no_threads, "can't start new thread", frozenset({Point.RESTART})),
 ]  # fmt: skip
 
@@ -256,6 +330,9 @@ CLOCKS = [
     Fault("the wall clock goes forward ten years", "clocks", shifted(wall=10 * YEAR), harmless="durations are of the boot clock"),
     Fault("the wall clock is before 1970", "clocks", shifted(wall=-80 * YEAR), harmless="durations are of the boot clock"),
     Fault("the machine sleeps for an hour", "clocks", shifted(boot=HOUR), harmless="deadlines do not count time in which evictd did not look"),
+    Fault("the wall clock goes back an hour", "clocks", shifted(wall=-HOUR), points=LATE, harmless="durations are of the boot clock"),
+    Fault("the wall clock goes forward an hour", "clocks", shifted(wall=HOUR), points=LATE, harmless="durations are of the boot clock"),
+    Fault("evictd is halted for a minute (SIGSTOP)", "clocks", shifted(boot=MINUTE), points=LATE, harmless="deadlines do not count time in which evictd did not look"),
     Fault("the boot clock stands still", "clocks", shifted(stands=True), harmless="a hard threshold waits for no time to pass"),
     Fault("SIGHUP before each cycle", "signals", configuration(None), harmless="the same configuration changes nothing"),
     Fault("SIGHUP with a file that is no YAML", "signals", configuration("{"), "reload|configuration|config.yaml"),

@@ -10,7 +10,8 @@ import pytest
 from evictd.act.gc.containers import ContainerCollector
 from evictd.act.gc.images import ImageCollector
 from evictd.act.logs import PodLogs
-from evictd.clients.cri import CriClient, values
+from evictd.clients.cri import values
+from evictd.clients.cri.client import CriClient
 from evictd.clients.cri.image_use import ImageUse
 from evictd.core.gc.container_gc import ContainerState, PodLifecycle, PodLifecycles
 from evictd.core.model.config import ContainerGCPolicy, ImageGCPolicy, Policy

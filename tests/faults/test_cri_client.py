@@ -8,7 +8,7 @@ import grpc
 import pytest
 from cri_api.v1 import api_pb2 as pb
 
-from evictd.clients.cri import CriClient
+from evictd.clients.cri.client import CriClient
 from evictd.demo.tool import wait_for
 from evictd.errors import (
     EvictdError,

@@ -9,8 +9,9 @@ import grpc
 import pytest
 from cri_api.v1 import api_pb2 as pb
 
-from evictd.act.terminate import Termination, Terminator
-from evictd.clients.cri import CriClient
+from evictd.act.stop.stopper import PodStopper
+from evictd.act.stop.termination import Termination
+from evictd.clients.cri.client import CriClient
 from evictd.demo.tool import wait_for
 from tests.faults.cri_server import Answer, failing, fake_runtime
 
@@ -83,7 +84,7 @@ def terminate(tmp_path: Path, model: Model, containers: list[str], *, grace_seco
     with (
         fake_runtime(tmp_path / "s", model.answers()) as endpoint,
         CriClient(endpoint) as client,
-        Terminator(client, clock=clock) as terminator,
+        PodStopper(client, clock=clock) as terminator,
     ):
         terminator.begin("u1", containers=containers, sandboxes=["s1"], grace_seconds=grace_seconds)
         assert wait_for(lambda: not terminator.in_flight(), seconds=60), terminator.progress("u1")
@@ -117,7 +118,7 @@ def test_the_sandbox_is_stopped_after_the_grace_period_while_container_stops_fai
     with (
         fake_runtime(tmp_path / "s", answers) as endpoint,
         CriClient(endpoint) as client,
-        Terminator(client, clock=clock) as terminator,
+        PodStopper(client, clock=clock) as terminator,
     ):
         begun = terminator.begin("u1", containers=["c1"], sandboxes=["s1"], grace_seconds=2)
         assert wait_for(lambda: not terminator.in_flight(), seconds=60)
@@ -157,7 +158,7 @@ def test_a_container_that_is_listed_but_not_found_is_not_waited_for(tmp_path: Pa
 def test_a_termination_waits_for_an_unavailable_runtime(tmp_path: Path) -> None:
     model = Model(running={"c1"})
     path = tmp_path / "s"
-    with CriClient(f"unix://{path}") as client, Terminator(client, clock=clock) as terminator:
+    with CriClient(f"unix://{path}") as client, PodStopper(client, clock=clock) as terminator:
         terminator.begin("u1", containers=["c1"], sandboxes=["s1"], grace_seconds=1)
 
         def errors() -> int:
@@ -179,7 +180,7 @@ def test_other_terminations_continue_while_one_hangs(tmp_path: Path) -> None:
     with (
         fake_runtime(tmp_path / "s", model.answers()) as endpoint,
         CriClient(endpoint) as client,
-        Terminator(client, clock=clock) as terminator,
+        PodStopper(client, clock=clock) as terminator,
     ):
         terminator.begin("u1", containers=["c1"], sandboxes=["s1"], grace_seconds=600)
         terminator.begin("u2", containers=[], sandboxes=[], grace_seconds=1)

@@ -1,4 +1,4 @@
-"""Pods whose annotations make a listing larger than one response may be (issue 14, point 4)."""
+"""Pods whose annotations make a listing larger than one response may be."""
 
 import threading
 from collections.abc import Callable, Iterable
@@ -9,9 +9,9 @@ import grpc
 import pytest
 from cri_api.v1 import api_pb2 as pb
 
-from evictd.act.termination import RunningIds, RuntimeTermination, Termination
-from evictd.clients.cri import CriClient
+from evictd.act.stop.termination import RunningIds, RuntimeTermination, Termination
 from evictd.clients.cri.channel import MAX_RECEIVE_BYTES
+from evictd.clients.cri.client import CriClient
 from evictd.demo.tool import wait_for
 from evictd.errors import RuntimeResponseTooLargeError
 from evictd.observe.runtime.listing import SOURCE

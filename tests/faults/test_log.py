@@ -1,6 +1,6 @@
 """Faults of the log, end to end: `evictd run` continues its cycles and ends on request with every kind of standard error.
 
-Each of these ended or stopped the daemon while the loop wrote its log itself (issue 14, point 1).
+Each of these ended or stopped the daemon while the loop wrote its log itself.
 """
 
 import fcntl

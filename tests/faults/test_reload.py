@@ -1,4 +1,4 @@
-"""A refused reload, end to end: systemd status, /statusz and /metrics report it until the next good one (issue 14, point 8)."""
+"""A refused reload, end to end: systemd status, /statusz and /metrics report it until the next good one."""
 
 import json
 import signal

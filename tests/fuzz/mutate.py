@@ -48,7 +48,7 @@ _HOSTILE = [
 
 
 class Mutator:
-    """Gives inputs without end; the same seed gives the same ones."""
+    """Makes inputs without end; the same seed makes the same ones."""
 
     def __init__(self, inputs: list[bytes], seed: int, longest: int) -> None:
         self._random = random.Random(seed)

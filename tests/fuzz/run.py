@@ -1,4 +1,4 @@
-"""Gives inputs to a target and finds faults: an error other than `EvictdError`, or a time that grows faster than the input."""
+"""Runs a target on inputs and finds faults: an error other than `EvictdError`, or a time that grows faster than the input."""
 
 import signal
 import time
@@ -37,7 +37,7 @@ class Fault:
 
 
 def attempt(name: str, data: bytes) -> Fault | None:
-    """Give one input to a target."""
+    """Run a target on one input."""
     target, limit = TARGETS[name], BASE_SECONDS + SECONDS_PER_BYTE * len(data)
     try:
         if _seconds(target, data) > limit and min(_seconds(target, data) for _ in range(_REPEATS)) > limit:
@@ -73,7 +73,7 @@ def interrupted_if_endless() -> Iterator[None]:
 
 
 def faults(name: str, *, seconds: float, seed: int, counts: dict[str, int]) -> Iterator[Fault]:
-    """Give the kept inputs and then made ones, until the time is over; `counts` is kept current."""
+    """Run the target on the kept inputs and then on made ones until the time is over; `counts` is kept current."""
     inputs = kept_inputs(name)
     mutator = Mutator(inputs, seed, LONGEST)
     until = time.monotonic() + seconds

@@ -36,7 +36,6 @@ from evictd.config.build import settings
 from evictd.config.file import load_yaml, parse_documents
 from evictd.config.flags import NO_FLAGS
 from evictd.config.layers import main_layers
-from evictd.config.lint import low_watermark_pages
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.pod import Pod
 from evictd.core.units.duration import format_duration, parse_duration
@@ -49,13 +48,15 @@ from evictd.daemon.telemetry.http import _Handler, json_page
 from evictd.errors import EvictdError, RuntimeRefusedError
 from evictd.observe.cgroups.kernel_text import parse_count, parse_limit, parse_pressure, parse_stat
 from evictd.observe.cgroups.memory import parse_meminfo
-from evictd.observe.cgroups.unallocatable import unallocatable_bytes
+from evictd.observe.cgroups.unallocatable import low_watermark_pages, unallocatable_bytes
 from evictd.observe.filesystems.mounts import parse_mountinfo
 from evictd.render.advice import advice_document, print_advice
 from evictd.render.console import make_console
 from evictd.render.history import condition_spans, history, history_document, print_history
 from evictd.render.history_page import history_page
 from evictd.simulation import simulate
+from tests.fuzz.trees import tree
+from tests.kube.raw import fed_transport
 
 Target = Callable[[bytes], object]
 
@@ -169,7 +170,7 @@ class Chunks:
         self._data = data
 
     def stream(self, _size: int, *, decode_content: bool) -> Iterator[bytes]:
-        """Give the body, 97 bytes at a time."""
+        """Return the body, 97 bytes at a time."""
         assert not decode_content
         yield from (self._data[at : at + 97] for at in range(0, len(self._data), 97))
 
@@ -299,6 +300,15 @@ def api(data: bytes) -> None:
     )
 
 
+def reply(data: bytes) -> None:
+    """The bytes of an HTTP response: head, chunks, Retry-After; to a request and to a watch."""
+    transport = fed_transport(data)
+    attempts(
+        lambda: transport.request("GET", "/api/v1/nodes/n").json(),
+        lambda: list(transport.stream("/api/v1/pods", query={}, idle_seconds=1)),
+    )
+
+
 _CRI: list[tuple[type[Message], Callable[[Any], object]]] = [
     (pb.ListPodSandboxResponse, cri.sandboxes),
     (pb.PodSandboxStatusResponse, cri.sandbox_status),
@@ -353,6 +363,8 @@ TARGETS: dict[str, Target] = {
     "raw": raw,
     "state": state,
     "api": api,
+    "reply": reply,
     "cri": cri_message,
     "http": http,
+    "tree": tree,
 }

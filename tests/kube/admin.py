@@ -55,7 +55,7 @@ class Admin:
         return answer.body
 
     def printed(self, path: str) -> Json:
-        """Give the columns of `kubectl get` for one object, which the server fills."""
+        """Return the columns of `kubectl get` for one object, which the server fills."""
         table = "application/json;as=Table;v=v1;g=meta.k8s.io"
         reply = self._pool.request("GET", self._url + path, headers={**self._headers, "Accept": table})
         found = json.loads(reply.data)

@@ -264,7 +264,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             request = self._attributes(verb, url.path, query)
             resource = request.resource + ("/" + request.subresource if request.subresource else "")
-            fault = double.faults.take(request.verb, resource)
+            fault = double.faults.take(request.verb, resource, request.name)
             if fault is not None and fault.delay:
                 double.stopping.wait(fault.delay)
             if fault is not None and (fault.status or fault.refuse or fault.drip):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from evictd.act.cluster.clocks import Clocks
-from evictd.act.cluster.request_queue import RequestQueue
+from evictd.act.cluster.request_queue import RequestLanes, RequestQueue
 from evictd.act.cluster.wiring import Cluster, build
 from evictd.clients.kube.pods import PodSnapshot
 from evictd.config.settings import ClusterSettings
@@ -44,9 +44,6 @@ class FakeStopper:
     def forget(self, uid: str) -> None:
         self.forgotten.append(uid)
 
-    def again(self, pod: Pod, grace_seconds: int) -> None:
-        self.stop(pod, grace_seconds)
-
 
 class SilentBell:
     """A bell of a queue that is driven by hand."""
@@ -76,18 +73,20 @@ class Driver:
         """The same clock, for what is built by hand."""
         return Clocks(now=self.clock, wall=self.wall, random=lambda: 0.5)
 
-    def run(self, queue: RequestQueue, seconds: float) -> None:
+    def run(self, queue: RequestQueue | RequestLanes, seconds: float) -> None:
         """Advance simulated time as fast as the requests allow."""
         ends = self.now + int(seconds * SECOND)
         while self.now < ends:
             wait = self._step(queue)
             self.now = min(ends, self.now + (wait if wait is not None else ends - self.now))
 
-    def settle(self, queue: RequestQueue) -> None:
+    def settle(self, queue: RequestQueue | RequestLanes) -> None:
         """Send the requests that are due within the next seconds."""
         self.run(queue, 3)
 
-    def until(self, queue: RequestQueue, condition: Callable[[], object], seconds: float = 120.0) -> None:
+    def until(
+        self, queue: RequestQueue | RequestLanes, condition: Callable[[], object], seconds: float = 120.0
+    ) -> None:
         """Advance simulated time at about 25 times the real one, so that other threads keep up."""
         ends = self.now + int(seconds * SECOND)
         while not condition():
@@ -96,12 +95,15 @@ class Driver:
             self.now += 25 * MILLISECOND
             time.sleep(0.001)
 
-    def _step(self, queue: RequestQueue) -> int | None:
-        before = len(queue._sent), queue._sent[-1] if queue._sent else None
-        wait = queue.step(self.now)
-        if (len(queue._sent), queue._sent[-1] if queue._sent else None) != before or wait == 0:
-            self.sent.append(self.now)
-        return wait
+    def _step(self, queue: RequestQueue | RequestLanes) -> int | None:
+        waits = []
+        for lane in queue.lanes if isinstance(queue, RequestLanes) else (queue,):
+            before = len(lane._sent), lane._sent[-1] if lane._sent else None
+            wait = lane.step(self.now)
+            if (len(lane._sent), lane._sent[-1] if lane._sent else None) != before or wait == 0:
+                self.sent.append(self.now)
+            waits.append(wait)
+        return min((wait for wait in waits if wait is not None), default=None)
 
     def most_in_a_second(self) -> int:
         """The most requests in any window of one second."""

@@ -24,9 +24,14 @@ class Fault:
     drip: str = ""
     """Send the `headers` or the `body` of an endless answer byte by byte, until the client disconnects or the server stops."""
     times: int = -1
+    name: str = ""
+    """Match the object of this name only."""
+    taken: int = 0
+    """How many requests it was applied to so far."""
 
-    def matches(self, verb: str, resource: str) -> bool:
-        return self.times != 0 and self.verb in ("", verb) and self.resource in ("", resource)
+    def matches(self, verb: str, resource: str, name: str) -> bool:
+        asked = self.verb in ("", verb) and self.resource in ("", resource) and self.name in ("", name)
+        return self.times != 0 and asked
 
 
 @dataclass
@@ -45,10 +50,11 @@ class Faults:
         with self._lock:
             self.rules.clear()
 
-    def take(self, verb: str, resource: str) -> Fault | None:
+    def take(self, verb: str, resource: str, name: str) -> Fault | None:
         with self._lock:
             for fault in self.rules:
-                if fault.matches(verb, resource):
+                if fault.matches(verb, resource, name):
                     fault.times -= fault.times > 0
+                    fault.taken += 1
                     return fault
             return None

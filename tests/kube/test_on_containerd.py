@@ -4,16 +4,15 @@ import time
 
 import pytest
 
-from evictd.act.cluster import build
 from evictd.act.cluster.clocks import Clocks
-from evictd.act.terminate import Terminator
+from evictd.act.cluster.wiring import build
+from evictd.act.stop.stopper import PodStopper
 from evictd.codec.pod import decode_pod
 from evictd.config.settings import ClusterSettings
 from evictd.core.eviction.eviction_method import EvictionMethod
 from evictd.core.gc.container_gc import ContainerState
 from evictd.core.model.decision import EvictionCause, EvictionReason, EvictPod, PodCondition
 from evictd.core.model.signal import NodeCondition
-from evictd.daemon.actuator.pod_stopper import PodStopper
 from evictd.demo.node import DisposableNode
 from evictd.demo.pods import IGNORE_TERM, ContainerRecipe, PodRecipe, RunningPod
 from evictd.observe.runtime.runtime_view import RuntimeReader
@@ -45,8 +44,7 @@ def test_a_pod_that_ignores_sigterm_is_evicted_and_the_other_stays(
         listed = each_node.client.list_containers()
         return any(c.sandbox_id == sandbox and c.state is ContainerState.RUNNING for c in listed)
 
-    with Terminator(each_node.client, clock=clock) as terminator:
-        stopper = PodStopper(terminator)
+    with PodStopper(each_node.client, clock=clock) as stopper:
         stopper.update(RuntimeReader(each_node.client).read(clock()))
         cluster = build(
             ClusterSettings(kubeconfig=str(api.kubeconfig()), pod_termination=way),
@@ -57,7 +55,7 @@ def test_a_pod_that_ignores_sigterm_is_evicted_and_the_other_stays(
         )
         cluster.start()
         try:
-            victim = next(each for each in eventually(lambda: cluster.active_pods() or ()) if each.name == "hog")
+            victim = next(each for each in eventually(lambda: cluster.pods.bound() or ()) if each.name == "hog")
             assert victim == decode_pod(api.store.get(("pods", "default", "hog")) or {})
             target = PodCondition(type="DisruptionTarget", status="True", reason="TerminationByKubelet", message="low")
             because = EvictionCause(reason=EvictionReason.PRESSURE)

@@ -41,6 +41,8 @@ class Moment:
     observation: Observation
     config: EvictionConfig
     step: Step
+    measured: tuple[tuple[int, str, Resource, int], ...] = ()
+    """What was measured within the minute before: when, of which pod, of what, and how much."""
 
     @property
     def victims(self) -> tuple[EvictPod, ...]:
@@ -124,7 +126,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
 # --- how it is played -------------------------------------------------------------------------------------------------
 
 
-def by_simulate(scenario: Scenario, settings: EvictionConfig) -> Iterator[Moment]:
+def _by_simulate(scenario: Scenario, settings: EvictionConfig) -> Iterator[Moment]:
     """As a file would be: victims are gone by the next step, collections end at once."""
     state = State()
     for cycle in simulate(decode_scenario(encode_scenario(scenario)), settings):
@@ -133,7 +135,7 @@ def by_simulate(scenario: Scenario, settings: EvictionConfig) -> Iterator[Moment
             state = turn.step.state
 
 
-def by_the_core(scenario: Scenario, settings: EvictionConfig) -> Iterator[Moment]:
+def _by_the_core(scenario: Scenario, settings: EvictionConfig) -> Iterator[Moment]:
     """By the core alone, with a restart after each cycle: a victim leaves one reading late, as does a collection's end."""
     state, leaving, gone, collecting = State(), frozenset[str](), frozenset[str](), False
     for each in scenario.steps:
@@ -163,10 +165,43 @@ def by_the_core(scenario: Scenario, settings: EvictionConfig) -> Iterator[Moment
         state = decode_state(encode_state(step.state))
 
 
+def by_simulate(scenario: Scenario, settings: EvictionConfig) -> Iterator[Moment]:
+    """As a file would be: victims are gone by the next step, collections end at once."""
+    return remembering(_by_simulate(scenario, settings))
+
+
+def by_the_core(scenario: Scenario, settings: EvictionConfig) -> Iterator[Moment]:
+    """By the core alone, with a restart after each cycle: a victim leaves one reading late, as does a collection's end."""
+    return remembering(_by_the_core(scenario, settings))
+
+
 PLAYERS: tuple[Player, ...] = (by_the_core, by_simulate)
 
 
 # --- what is true of a pod --------------------------------------------------------------------------------------------
+
+
+def known_use(of: Pod, moment: Moment, resource: Resource) -> int | None:
+    """What a pod uses as measured in this cycle, else as measured within the last minute (law Memory of readings)."""
+    now = used(of, moment.observation, resource)
+    earlier = next(
+        (amount for at, uid, what, amount in reversed(moment.measured) if (uid, what) == (of.uid, resource)), None
+    )
+    return earlier if now is None else now
+
+
+def remembering(moments: Iterator[Moment]) -> Iterator[Moment]:
+    """Note in each moment what was measured of each pod within the minute before it."""
+    known: list[tuple[int, str, Resource, int]] = []
+    for moment in moments:
+        recent = tuple(each for each in known if moment.now - each[0] < 60 * SECOND)
+        yield replace(moment, measured=recent)
+        known += [
+            (moment.now, of.uid, resource, amount)
+            for of in moment.observation.pods
+            for resource in (Resource.MEMORY, Resource.EPHEMERAL_STORAGE, Resource.PIDS)
+            if (amount := used(of, moment.observation, resource)) is not None
+        ]
 
 
 def used(of: Pod, observation: Observation, resource: Resource) -> int | None:

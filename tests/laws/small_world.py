@@ -259,10 +259,11 @@ def _stats(measured: frozenset[str], at: int) -> Mapping[str, PodStats]:
 
 
 def shifted(state: State, elapsed: int, *, measured: bool) -> State:
-    """Give the state with its times as of a later present; times that are over for good are all the same.
+    """Return the state with its times as of a later present; times that are over for good are all the same.
 
     `measured`: every pod is measured in every cycle, so that it does not matter when a threshold was crossed. No collector frees
-    anything here, so nothing is waited for once a collection has ended. Conditions decide nothing.
+    anything here, so nothing is waited for once a collection has ended. Conditions decide nothing. What is remembered of
+    measurements and effects is left out: the laws about outcomes are held over whole worlds (`test_outcomes`).
     """
     crossing = 1 if measured else MEASUREMENT_TIMEOUT
 
@@ -308,13 +309,20 @@ def shifted(state: State, elapsed: int, *, measured: bool) -> State:
         },
         node_conditions_last_observed_at={},
         last_seen={},
+        holdings={},
+        crossings={},
+        noticed={},
+        effects={},
+        pauses={},
+        clear_since={},
+        once_clear=(),
         last_cycle_at=-elapsed,
         started_at=None if state.started_at is None else of(state.started_at, crossing),
     )
 
 
 def absent(state: State) -> State:
-    """Give the state as `ABSENCE` later; times that the core may move are not cut off."""
+    """Return the state as `ABSENCE` later; times that the core may move are not cut off."""
 
     def of(time: int | None) -> int | None:
         return None if time is None else time - ABSENCE

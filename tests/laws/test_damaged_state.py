@@ -17,7 +17,7 @@ from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.state import CleaningUp, State
 from evictd.daemon.store.checkpoint import load_checkpoint
 from evictd.daemon.store.state_file import StateFile
-from tests.codec.test_typed import FULL
+from tests.codec.plain_values import FULL
 from tests.daemon.world import CONFIG, GI, NOW, observe, step
 from tests.recorded_errors import RecordedErrors
 

@@ -1,7 +1,8 @@
 """The law of fairness of policy Standard: who goes first, and that each exception is a finding that is true.
 
 A pod within its request never goes while an evictable measured pod exceeds its own; among equals a pod of lower priority never
-stays for one of higher priority. A pod that is passed over all the same has a finding that names it, and the reason holds.
+stays for one of higher priority. A pod that is passed over all the same has a finding that names it, and the reason holds: law
+Need passes over pods that another one, which holds at least as much, makes unnecessary.
 """
 
 import pytest
@@ -12,14 +13,14 @@ from evictd.core.eviction.backoff import owner_of
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import PodSkipped, ProtectedPodSkipped, SkipReason
 from evictd.core.model.pod import Pod
-from evictd.core.model.signal import SIGNAL_TO_RESOURCE, Resource
-from tests.laws.generated import PLAYERS, Moment, Player, configs, exceeds, scenarios, used
+from evictd.core.model.signal import SIGNALS, Resource
+from tests.laws.generated import PLAYERS, Moment, Player, configs, exceeds, known_use, scenarios, used
 
 
 def should_go_before(one: Pod, victim: Pod, moment: Moment, resource: Resource) -> bool:
     """Whether a pod that was measured has to go before the victim."""
-    its, victims = (used(each, moment.observation, resource) for each in (one, victim))
-    assert victims is not None, "a pod that is not measured never goes"
+    its, victims = (known_use(each, moment, resource) for each in (one, victim))
+    assert victims is not None, "a pod that was not measured within a minute never goes"
     if its is None:
         return False
     classes = exceeds(one, its, resource), exceeds(victim, victims, resource)
@@ -31,12 +32,16 @@ def is_true(finding: ProtectedPodSkipped | PodSkipped, moment: Moment, resource:
     pod, state = finding.pod, moment.step.state
     if isinstance(finding, ProtectedPodSkipped):
         return pod.critical
+    held = known_use(pod, moment, resource)
+    instead = None if finding.instead is None else known_use(finding.instead, moment, resource)
     lasts = finding.until is not None and moment.now < finding.until
     owner = state.backoff.owners.get(owner_of(pod))
     return {
         SkipReason.IN_FLIGHT: any(v.uid == pod.uid and v.gone_at is None for v in state.in_flight),
         SkipReason.NOT_MEASURED: used(pod, moment.observation, resource) is None,
-        SkipReason.USES_NOTHING: used(pod, moment.observation, resource) == 0,
+        SkipReason.USES_NOTHING: held == 0,
+        SkipReason.UNNECESSARY: held is not None and instead is not None and held <= instead,
+        SkipReason.EVICTIONS_PAUSED: lasts and held is not None and instead is not None and held <= instead,
         SkipReason.BUDGET: lasts and pod.uid in state.backoff.budgets,
         SkipReason.OWNER: lasts and owner is not None and pod.uid not in owner.siblings,
     }[finding.reason]
@@ -47,7 +52,7 @@ def check_fairness(moment: Moment) -> None:
     for eviction in moment.victims:
         assert eviction.because.threshold is not None
         assert not eviction.pod.critical
-        resource = SIGNAL_TO_RESOURCE[eviction.because.threshold.signal]
+        resource = SIGNALS[eviction.because.threshold.signal].resource
         passed_over = {
             finding.pod.uid: finding
             for finding in moment.step.findings

@@ -1,4 +1,4 @@
-"""The laws of policy Standard in every reachable state of small worlds (DESIGN section 7), by an exhaustive walk.
+"""The laws of policy Standard in every reachable state of small worlds (docs/laws.md), by an exhaustive walk.
 
 Two pods and two thresholds; in each cycle some victims die, their bytes show or not, collectors end or not, and a fault happens
 or not. `make laws` walks every world of `DEEP` to a depth of `DEPTH` cycles and prints the number of states; as tests, some

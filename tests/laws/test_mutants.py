@@ -1,4 +1,4 @@
-"""Each old fault of the core that issue 11 lists makes a law fail: the laws bite.
+"""Each old fault of the core that docs/laws.md lists makes a law fail: the laws bite.
 
 A fault is brought back in memory, by replacing one function where the core calls it, and the law or story that its repair was
 written with must then fail, by an assertion of its own. `docs/laws.md` names the tests of all points, also of those that lie
@@ -14,8 +14,9 @@ import pytest
 from hypothesis import Phase, given, settings
 
 from evictd.codec.scenario import Scenario
-from evictd.core.eviction import assess, backoff, choose, freshness, rank, standard, synchronize
+from evictd.core.eviction import assess, backoff, choose, chooser, collecting, freshness, rank, standard, synchronize
 from evictd.core.eviction.assess import NothingKnown
+from evictd.core.eviction.chooser import StandardChooser
 from evictd.core.eviction.freshness import MEASUREMENT_TIMEOUT
 from evictd.core.eviction.ledger import is_leaving, is_overdue, supply_of
 from evictd.core.model.config import EvictionConfig, Policy
@@ -38,7 +39,7 @@ Faulty = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """An old fault: its point in issue 11, where it is brought back, and a law or story that must fail."""
+    """An old fault: its number in docs/laws.md, where it is brought back, and a law or story that must fail."""
 
     point: int
     what: str
@@ -47,6 +48,8 @@ class Fault:
     name: str
     faulty: Faulty
     law: Callable[[], Any]
+    also: tuple[tuple[Any, str, Faulty], ...] = ()
+    """What has to be replaced besides, so that the fault reaches the decision."""
 
     def __str__(self) -> str:
         return f"{self.point}: {self.what}"
@@ -98,9 +101,9 @@ def beforehand(change: Callable[[Any], Any]) -> Faulty:
     """The state of a cycle is changed before a method runs."""
 
     def faulty(right: Any) -> Any:
-        def method(cycle: Any, *arguments: Any) -> Any:
+        def method(cycle: Any, *arguments: Any, **named: Any) -> Any:
             cycle.state = change(cycle)
-            return right(cycle, *arguments)
+            return right(cycle, *arguments, **named)
 
         return method
 
@@ -110,6 +113,10 @@ def beforehand(change: Callable[[Any], Any]) -> Faulty:
 def passes(reason: SkipReason) -> Faulty:
     """Pods are not skipped for a reason."""
     return then(lambda skip, *_: None if isinstance(skip, PodSkipped) and skip.reason is reason else skip)
+
+
+FIRST_GOES = ((chooser, "needed", lambda _: lambda candidates, _shortage: (candidates[0], ())),)
+"""Law Need relies on candidates that were measured and hold something."""
 
 
 def without_siblings(known: Any, *rest: Any) -> tuple[Any, ...]:
@@ -177,7 +184,7 @@ FAULTS = [
     Fault(
         point=2,
         what="endless collecting (law: thrift, in a small world)",
-        place=standard,
+        place=collecting,
         name="follow_collections",
         faulty=forgets_what_has_ended,
         law=lambda: walk("hard, single, 11s, refusals", 4),
@@ -185,7 +192,7 @@ FAULTS = [
     Fault(
         point=2,
         what="endless collecting",
-        place=standard,
+        place=collecting,
         name="follow_collections",
         faulty=forgets_what_has_ended,
         law=progress.test_a_dead_container_every_few_seconds_does_not_replace_an_eviction,
@@ -209,18 +216,20 @@ FAULTS = [
     Fault(
         point=5,
         what="a pod is chosen for a resource for which none is measured",
-        place=choose,
+        place=StandardChooser,
         name="_skip",
         faulty=passes(SkipReason.NOT_MEASURED),
         law=lambda: progress.test_no_pod_is_chosen_while_none_that_may_go_is_measured(None),
+        also=FIRST_GOES,
     ),
     Fault(
         point=5,
         what="a pod that is not measured goes (law: ignorance)",
-        place=choose,
+        place=StandardChooser,
         name="_skip",
         faulty=passes(SkipReason.NOT_MEASURED),
         law=over_generated_nodes(blind_to_a),
+        also=FIRST_GOES,
     ),
     Fault(
         point=7,
@@ -276,9 +285,11 @@ FAULTS = [
         point=19,
         what="what a victim owes to other supplies is not waited for",
         place=standard,
-        name="still_owed",
-        faulty=lambda right: (
-            lambda victim, supply, *rest: right(victim, supply, *rest) if victim.cause is supply else 0
+        name="amounts_owed",
+        faulty=then(
+            lambda owed, victims, supply, *_: {
+                victim.uid: owed[victim.uid] if victim.cause is supply else 0 for victim in victims
+            }
         ),
         law=stories.test_what_a_victim_for_memory_owes_to_the_disk_is_waited_for,
     ),
@@ -383,10 +394,11 @@ FAULTS = [
     Fault(
         point=29,
         what="a pod that uses nothing goes",
-        place=choose,
+        place=StandardChooser,
         name="_skip",
         faulty=passes(SkipReason.USES_NOTHING),
         law=stories.test_a_pod_measured_to_use_nothing_is_never_a_victim,
+        also=FIRST_GOES,
     ),
     Fault(
         point=30,
@@ -425,15 +437,15 @@ NEVER_THERE = [
     Fault(
         point=0,
         what="a finding gives another reason (law: fairness)",
-        place=choose,
-        name="_skip",
+        place=chooser,
+        name="needed",
         faulty=then(
-            lambda skip, *_: replace(skip, reason=SkipReason.IN_FLIGHT) if isinstance(skip, PodSkipped) else skip
+            lambda found, *_: (found[0], tuple(replace(each, reason=SkipReason.IN_FLIGHT) for each in found[1]))
         ),
         law=over_generated_nodes(fairness.check_fairness),
     ),
 ]
-"""Faults that issue 11 does not have, to show that these laws are not true of everything."""
+"""Faults that docs/laws.md does not have, to show that these laws are not true of everything."""
 
 
 @pytest.mark.slow
@@ -441,6 +453,8 @@ NEVER_THERE = [
 def test_an_old_fault_makes_its_law_fail(fault: Fault, monkeypatch: pytest.MonkeyPatch) -> None:
     faulty = fault.faulty(getattr(fault.place, fault.name))
     monkeypatch.setattr(fault.place, fault.name, faulty)
+    for place, name, other in fault.also:
+        monkeypatch.setattr(place, name, other(getattr(place, name)))
     with pytest.raises(AssertionError) as failure:
         fault.law()
     assert Path(failure.traceback[-1].path).is_relative_to(TESTS), "the law's own failure, and no exception of the core"

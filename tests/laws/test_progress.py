@@ -1,4 +1,4 @@
-"""The laws of progress and thrift of policy Standard (issue 11), as stories that broke them and over generated worlds."""
+"""The laws of progress and thrift of policy Standard, as stories that broke them and over generated worlds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ def freed(containers: int = 0, images: int = 0, on: Filesystem | None = None) ->
     )
 
 
-# --- point 1: every threshold due is looked at ---------------------------------------------------------------------------
+# --- fault 1: every threshold due is looked at ---------------------------------------------------------------------------
 
 
 def test_a_protected_culprit_of_memory_does_not_keep_the_disk_from_being_relieved() -> None:
@@ -97,7 +97,7 @@ def test_what_is_due_on_a_device_is_due_for_all_its_signals() -> None:
     assert [f.threshold.signal.value for f in book.findings(NoAction)] == ["nodefs.available", "imagefs.available"]
 
 
-# --- point 2: one round of collection an episode and device ----------------------------------------------------------------
+# --- fault 2: one round of collection an episode and device ----------------------------------------------------------------
 
 
 def test_a_dead_container_every_few_seconds_does_not_replace_an_eviction() -> None:
@@ -145,7 +145,7 @@ def test_a_signal_that_is_unread_once_does_not_begin_a_new_episode() -> None:
     book.at("3s", nodefs="5Gi of 100Gi").evicts("hog")
 
 
-# --- points 5, 25 and 30: what is not known, and what cannot help --------------------------------------------------------
+# --- faults 5, 25 and 30: what is not known, and what cannot help --------------------------------------------------------
 
 
 @pytest.mark.parametrize("measured", [None, STATIC], ids=["none", "only a protected one"])

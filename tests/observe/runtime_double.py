@@ -73,7 +73,7 @@ def view(
     stats: Mapping[str, CriContainerStats] | None = None,
     image_fs: ImageFsInfo | None = None,
 ) -> RuntimeView:
-    """Give one pod's containers; those without a sandbox of their own are put into its."""
+    """Return one pod's containers; those without a sandbox of their own are put into its."""
     home = sandbox(uid)
     return RuntimeView(
         time=1,

@@ -10,16 +10,17 @@ import pytest
 from evictd.config.settings import Settings
 from evictd.core.model.observation import Filesystems
 from evictd.core.model.signal import Signal
-from evictd.core.units.quantity import of_bytes, of_count, parse_quantity
+from evictd.core.units.quantity import of_bytes, of_count
 from evictd.observe.node_capacity import (
     below,
     container_fs_capacities,
     dedicated_image_fs,
     image_store,
-    read_capacities,
+    read_amounts,
     read_low_watermark,
     read_unusable_pids,
 )
+from tests.settings import settings_with
 
 
 def tree(root: Path, **files: str) -> Path:
@@ -37,7 +38,7 @@ def test_memory_and_pids_come_from_proc(tmp_path: Path) -> None:
         proc__sys__kernel__pid_max="4194304\n",
     )
     (root / "proc/sys/kernel/threads-max").write_text("1000\n")
-    capacities = read_capacities(Settings(), root)
+    capacities = read_amounts(Settings(), root).capacities
     assert capacities[Signal.MEMORY_AVAILABLE] == of_bytes(2**20)
     assert capacities[Signal.SWAP_AVAILABLE] == of_bytes(2**21)
     assert capacities[Signal.PID_AVAILABLE] == of_count(1000)
@@ -45,22 +46,22 @@ def test_memory_and_pids_come_from_proc(tmp_path: Path) -> None:
 
 def test_the_pods_have_what_is_not_reserved(tmp_path: Path) -> None:
     root = tree(tmp_path, proc__meminfo="MemTotal:        1024 kB\n")
-    half = {"memory": parse_quantity("512Ki")}
-    capacities = read_capacities(Settings(kube_reserved=half), root)
+    half = {"memory": "512Ki"}
+    capacities = read_amounts(settings_with(kube_reserved=half), root).capacities
     assert capacities[Signal.ALLOCATABLE_MEMORY_AVAILABLE] == of_bytes(2**19)
-    too_much = read_capacities(Settings(kube_reserved=half, system_reserved={"memory": parse_quantity("1Gi")}), root)
+    too_much = read_amounts(settings_with(kube_reserved=half, system_reserved={"memory": "1Gi"}), root).capacities
     assert too_much[Signal.ALLOCATABLE_MEMORY_AVAILABLE] == of_bytes(0)
 
 
 def test_filesystems_are_asked_where_they_would_lie(tmp_path: Path) -> None:
     stat = os.statvfs(tmp_path)
-    capacities = read_capacities(Settings(), tmp_path)
+    capacities = read_amounts(Settings(), tmp_path).capacities
     assert capacities[Signal.NODEFS_AVAILABLE] == of_bytes(stat.f_frsize * stat.f_blocks)
     assert capacities[Signal.IMAGEFS_AVAILABLE] == capacities[Signal.NODEFS_AVAILABLE]
 
 
 def test_an_unreadable_node_has_no_memory_and_no_pids(tmp_path: Path) -> None:
-    capacities = read_capacities(Settings(), tree(tmp_path, proc__meminfo="MemTotal: much\n"))
+    capacities = read_amounts(Settings(), tree(tmp_path, proc__meminfo="MemTotal: much\n")).capacities
     assert Signal.MEMORY_AVAILABLE not in capacities
     assert Signal.SWAP_AVAILABLE not in capacities
     assert Signal.PID_AVAILABLE not in capacities
@@ -68,7 +69,7 @@ def test_an_unreadable_node_has_no_memory_and_no_pids(tmp_path: Path) -> None:
 
 
 def test_nothing_above_the_root_is_ever_asked(tmp_path: Path) -> None:
-    assert read_capacities(Settings(), tmp_path / "none") == {}
+    assert read_amounts(Settings(), tmp_path / "none").capacities == {}
 
 
 def test_the_low_watermark_is_in_bytes(tmp_path: Path) -> None:
@@ -81,8 +82,18 @@ def test_the_image_store_follows_the_runtime(tmp_path: Path) -> None:
     for store in ("var/lib/containerd", "var/lib/containers/storage"):
         (tmp_path / store).mkdir(parents=True)
     assert image_store(Settings(), tmp_path) == tmp_path / "var/lib/containerd"
-    crio = Settings(image_service_endpoint="unix:///var/run/crio/crio.sock")
+    crio = settings_with(image_service_endpoint="unix:///var/run/crio/crio.sock")
     assert image_store(crio, tmp_path) == tmp_path / "var/lib/containers/storage"
+
+
+def test_an_image_store_that_may_not_be_looked_for_counts_as_absent(tmp_path: Path) -> None:
+    """Where CRI-O or podman is installed it is root's alone: `evictd check` of another user ended with exit status 3."""
+    (tmp_path / "var/lib/containers/storage").mkdir(parents=True)
+    (tmp_path / "var/lib/containers").chmod(0)
+    may_look = os.geteuid() == 0
+    assert (image_store(Settings(), tmp_path) is not None) is may_look
+    assert image_store(Settings(), tmp_path / ("a" * 300)) is None  # cannot be looked for by root either
+    (tmp_path / "var/lib/containers").chmod(0o700)
 
 
 def test_one_device_is_no_dedicated_filesystem(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from evictd.core.model.stats import DiskUsage
 from evictd.demo.node import DisposableNode
 from evictd.demo.pods import WAIT_FOR_TERM, ContainerRecipe, PodRecipe, VolumeRecipe
 from evictd.observe.disk_usage.cache import DiskUsageCache
-from evictd.observe.disk_usage.pod_disk import PodDiskMeter
+from evictd.observe.disk_usage.pod_meter import PodDiskMeter
 from evictd.observe.disk_usage.walk_age import WalkAge
 from evictd.observe.pods.manifests import ManifestReader
 from evictd.observe.pods.node_pods import node_pods
@@ -56,7 +56,7 @@ def test_a_pods_usage_equals_that_of_the_kernel_and_du(node: DisposableNode) -> 
     busy = ContainerRecipe(name="busy", script=BUSY, requests={"memory": "1Mi"})
     pod = node.run_pod(PodRecipe(name="web", containers=(busy, quick), volumes=(VolumeRecipe(name="data"),)))
     roots = Roots(kubelet_dir=node.kubelet_folder, pod_logs_dir=node.log_folder)
-    cache = DiskUsageCache(PodDiskMeter(roots, clock).measure, clock=clock)
+    cache = DiskUsageCache(PodDiskMeter(roots, clock).begin, clock=clock, at_once=True)
     runtime = RuntimeReader(node.client)
     options = ObserveOptions(pods_cgroup=f"{node.cgroup}/kubepods")
     manifests = ManifestReader(node.manifests, lambda text: [json.loads(text)])
@@ -68,8 +68,6 @@ def test_a_pods_usage_equals_that_of_the_kernel_and_du(node: DisposableNode) -> 
             return observer.observe(node_pods(view, manifests.read()).active, view, walk_age=WalkAge(longest=0))
 
         def settled() -> bool:
-            observe()
-            cache.renew_one()
             found = observe()
             stats = found.pod_stats.get(pod.uid)
             states = {row.name: row.state for row in node.client.list_containers()}

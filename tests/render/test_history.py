@@ -59,6 +59,17 @@ def test_conditions_have_their_begin_and_end() -> None:
     assert (span.type, span.since, span.until) == ("MemoryPressure", "2026-01-01T00:16:00Z", "2026-01-01T00:26:00Z")
 
 
+def test_a_withdrawn_eviction_is_an_event() -> None:
+    import msgspec
+
+    pod = {"namespace": "default", "name": "hog", "uid": "u"}
+    decided = {"kind": "WithdrawEviction", "pod": pod, "reason": "pressure has ended"}
+    record = msgspec.structs.replace(journal()[0], decisions=(decided,))
+    (event,) = history([record])
+    assert (event.kind, event.pod, event.uid) == (EventKind.WITHDRAWN, "default/hog", "u")
+    assert event.text == "withdraw the eviction of default/hog: pressure has ended"
+
+
 def test_a_dry_run_says_would() -> None:
     event = next(each for each in history(journal(dry_run=True)) if each.kind is EventKind.EVICTED)
     assert event_line(event).startswith("would evict")

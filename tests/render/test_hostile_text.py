@@ -30,12 +30,12 @@ HOSTILE = st.sampled_from([ACTIVE, "\u202eexe.txt", "a\nb", "\x1b[31m", "\x7f", 
 
 
 def acted_upon(text: str) -> list[str]:
-    """Give the characters on which a terminal or a browser would act."""
+    """Return the characters on which a terminal or a browser would act."""
     return [each for each in text if each != "\n" and unicodedata.category(each) in {"Cc", "Cf", "Zl", "Zp"}]
 
 
 def renamed(value: Any, names: dict[str, str]) -> Any:
-    """Give the document with these texts replaced wherever they stand."""
+    """Return the document with these texts replaced wherever they stand."""
     if isinstance(value, dict):
         return {key: renamed(each, names) for key, each in value.items()}
     if isinstance(value, list):

@@ -155,3 +155,25 @@ def test_a_grace_period_and_a_transition_period_are_told_apart() -> None:
     assert "memory.available: the soft threshold acts in 1m30s" in tuple(why_nothing(status, {"notes": ()}))
     over = play([6 * GI, int(1.5 * GI), 6 * GI])
     assert "No threshold is met; MemoryPressure is reported for 4m" in headline(status_document(over, over.at)).text
+
+
+def test_a_threshold_that_is_near_is_no_calm() -> None:
+    from evictd.daemon.telemetry.status_page import status_document
+
+    falling = play([5 * GI, 9 * GI // 2, 4 * GI])
+    near = headline(status_document(falling, falling.at))
+    assert near.level == "soft"
+    assert near.text == (
+        "memory.available reaches its soft threshold 2Gi in 2m0s at the present rate. default/hog would be evicted first."
+    )
+    slow = play([6 * GI, 6 * GI - GI // 64, 6 * GI - GI // 32])
+    assert headline(status_document(slow, slow.at)).level == "calm"
+
+
+def test_a_rate_of_a_count_says_what_is_counted() -> None:
+    from evictd.core.model.signal import Signal
+    from evictd.render.node_page import _rate
+
+    assert _rate(274, Signal.NODEFS_INODES_FREE) == "falls by 274 inodes a second"
+    assert _rate(-3, Signal.PID_AVAILABLE) == "rises by 3 processes a second"
+    assert _rate(GI, Signal.MEMORY_AVAILABLE) == "falls by 1Gi a second"

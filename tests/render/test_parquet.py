@@ -30,7 +30,7 @@ def test_each_event_is_a_row(written: Path) -> None:
 
 
 def test_duckdb_counts_evictions_by_signal(written: Path) -> None:
-    duckdb = pytest.importorskip("duckdb")
+    duckdb = pytest.importorskip("duckdb", reason="needs DuckDB, which `make setup` does not install")
     query = f"SELECT evidence->>'$.because.signal' AS signal, count(*) FROM '{written}' WHERE kind = 'Evicted' GROUP BY signal"
     assert duckdb.sql(query).fetchall() == [("memory.available", 1)]
 

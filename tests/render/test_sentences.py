@@ -13,13 +13,16 @@ from evictd.core.model.decision import (
     ProtectedPodSkipped,
     RankedPod,
     Ranking,
+    RankPlace,
     ReclaimNode,
     RecordEvent,
     ReportConditions,
     SignalUnobserved,
+    Standing,
     StatsMissing,
     ThresholdFinding,
     Wait,
+    WithdrawEviction,
 )
 from evictd.core.model.observation import Reclaim
 from evictd.core.model.pod import Pod, PodSource
@@ -48,21 +51,42 @@ def _finding(**more: object) -> ThresholdFinding:
 
 
 def _row(
-    name: str, *, first: int = 1, priority: int = 0, second: int = 0, excess: int = 0, usage: int | None = 0
+    name: str,
+    *,
+    standing: Standing = Standing.EXCEEDS,
+    priority: int = 0,
+    place: RankPlace = RankPlace.MEASURED,
+    excess: int = 0,
+    usage: int | None = 0,
 ) -> RankedPod:
-    pod = Pod(name=name, namespace="default", uid=name, priority=priority)
-    return RankedPod(first, 0, priority, second, -excess * NANO, "default", name, name, usage, 0, pod)
+    return RankedPod(
+        standing=standing,
+        preference=0,
+        priority=priority,
+        place=place,
+        deficit=-excess * NANO,
+        namespace="default",
+        name=name,
+        uid=name,
+        usage=usage,
+        request=0,
+        pod=Pod(name=name, namespace="default", uid=name, priority=priority),
+    )
 
 
 @pytest.mark.parametrize(
     ("row", "following", "text"),
     [
-        (_row("a", first=1), _row("b", first=2), "exceeds its request, the next does not"),
-        (_row("a", first=0, usage=None), _row("b"), "no stats, the next has"),
-        (_row("a"), _row("b", priority=7), "priority below the next (7)"),
-        (_row("a", excess=2048), _row("b", excess=1024), "usage - request 2Ki, the next 1Ki"),
-        (_row("a"), _row("b", second=1, usage=None), "the next has no stats"),
-        (_row("a"), _row("b"), "equal to the next, by name"),
+        (_row("a"), _row("b", standing=Standing.WITHIN), "exceeds its request by 0, default/b does not exceed its own"),
+        (_row("a", standing=Standing.UNMEASURED_FIRST, usage=None), _row("b"), "is not measured, default/b is"),
+        (_row("a"), _row("b", priority=7), "priority 0 is below 7 of default/b"),
+        (
+            _row("a", excess=2048, usage=2048),
+            _row("b", excess=1024, usage=1024),
+            "exceeds its request by 2Ki, default/b by only 1Ki",
+        ),
+        (_row("a"), _row("b", place=RankPlace.LAST, usage=None), "default/b is not measured"),
+        (_row("a"), _row("b"), "is equal to default/b, so the name decides"),
     ],
 )
 def test_what_puts_a_pod_before_the_next(row: RankedPod, following: RankedPod, text: str) -> None:
@@ -71,7 +95,7 @@ def test_what_puts_a_pod_before_the_next(row: RankedPod, following: RankedPod, t
 
 def test_pids_are_processes() -> None:
     row, following = _row("a", excess=9, usage=9), _row("b", excess=4, usage=4)
-    assert sentences.goes_before(row, following, Resource.PIDS) == "processes 9, the next 4"
+    assert sentences.goes_before(row, following, Resource.PIDS) == "uses 9 processes, default/b 4 processes"
     assert sentences.place_text(row, Resource.PIDS) == "9 processes"
 
 
@@ -98,6 +122,8 @@ def test_every_decision_has_its_sentence() -> None:
     assert sentences.decision_text(replace(shortened, because=in_time)).endswith("to 1s")
     assert sentences.decision_text(fitted) == "shorten the grace period of default/report to 0s" + words
     assert sentences.decision_text(replace(fitted, shortens=False)).endswith("requests 256Mi" + words)
+    withdrawn = WithdrawEviction(pod=evictions[0].pod, reason="pressure has ended")
+    assert sentences.decision_text(withdrawn) == "withdraw the eviction of default/report: pressure has ended"
     assert sentences.decision_text(Wait(nanoseconds=SECOND)) == "look again within 1s"
     assert sentences.decision_text(ReportConditions(conditions=())) == "report node conditions: none"
     assert (
@@ -143,5 +169,5 @@ def test_every_silence_has_its_sentence(why: NoActionReason) -> None:
     assert "\n" not in text
     if why is NoActionReason.PROTECTED_CULPRIT:
         assert text.startswith(
-            "memory.available: ProtectedCulprit: n/c is the largest user and protected; all others together use 1Ki"
+            "memory.available: ProtectedCulprit: n/c holds or grows most and may not be evicted now; all others together use 1Ki"
         )

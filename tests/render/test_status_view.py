@@ -51,7 +51,7 @@ def test_a_full_page_crops_neither_conditions_nor_decisions(width: int, height: 
     assert max(map(len, lines)) <= width
     text = "\n".join(lines)
     for condition in ("MemoryPressure", "DiskPressure", "PIDPressure"):
-        assert f"● {condition} for 4m59s more" in text
+        assert f"● {condition} for at least 4m59s more" in text
     assert "last decisions" in text
     assert "10:00:00  evict default/hog (grace period 1s) for memory.available" in text
 
@@ -105,7 +105,7 @@ def test_a_calm_node_shows_what_is_left_and_which_pod_is_next() -> None:
 def test_a_soft_threshold_counts_down() -> None:
     text = page(GI + 1)
     assert "soft 2Gi in 1m30s" in text
-    assert "● MemoryPressure for 5m0s more" in text
+    assert "● MemoryPressure for at least 5m0s more" in text
 
 
 def test_a_signal_that_cannot_be_read_says_so() -> None:

@@ -80,6 +80,17 @@ def test_how_a_threshold_stands(finding: ThresholdFinding, text: str) -> None:
     assert words.distance(finding) == -100
 
 
-@pytest.mark.parametrize(("seconds", "text"), [(0.0, "0.0s"), (9.5, "9.5s"), (90.2, "1m30s")])
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.0, "0.0s"),
+        (9.5, "9.5s"),
+        (90.2, "1m30s"),
+        (3661, "1h1m1s"),
+        (7199.7, "2h0m0s"),
+        (8000, "2h13m"),
+        (595_580, "7 days"),
+    ],
+)
 def test_seconds_are_short(seconds: float, text: str) -> None:
     assert words.seconds_text(seconds) == text

@@ -24,7 +24,8 @@ def test_a_pod_that_stays_says_how_far_it_is_from_an_eviction_and_what_would_mov
     assert "memory.available: place 3 of 3" in said
     assert "memory.available would have to fall by 2Gi to its soft threshold 2Gi" in said
     assert "default/hog would have to go first" in said
-    assert "a request of at least 5Gi (it requests 1Gi)" in said
+    assert "to move back in the order: request at least 5Gi (it requests 1Gi), or a priority above 0" in said
+    assert "the next" not in said
 
 
 def test_the_next_pod_needs_no_other_to_go_first() -> None:
@@ -40,6 +41,7 @@ def test_a_victim_is_being_evicted_and_its_events_are_shown() -> None:
     said = text(ask("default/hog", GI // 2))
     assert "it is being evicted for memory.available" in said
     assert "evict default/hog (grace period 1s) for memory.available" in said
+    assert "\n  Evicted default/hog (6Gi): both it and default/web (" in said
 
 
 def test_an_unknown_pod_is_unknown() -> None:

@@ -1,4 +1,4 @@
-"""Measures which share of small faults in the core the tests notice: `make mutate` (issue 11, Laws).
+"""Measures which share of small faults in the core the tests notice: `make mutate`.
 
     python -m tests.tools.mutate [--package evictd.core.eviction] [--sample 60] [--seed 1] [--jobs 2] [--list]
 

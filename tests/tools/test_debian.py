@@ -57,7 +57,7 @@ def test_it_brings_unit_samples_and_scenarios(content: Path) -> None:
 
 def test_it_starts_as_a_dry_run(content: Path) -> None:
     settings = load(content / debian.CONFFILE)
-    assert settings.dry_run
+    assert settings.evictd.dry_run
     assert (content / "DEBIAN/conffiles").read_text() == f"/{debian.CONFFILE}\n"
 
 

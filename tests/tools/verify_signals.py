@@ -17,7 +17,8 @@ from pathlib import Path
 from evictd.core.model.observation import signal_observations
 from evictd.core.model.signal import Signal
 from evictd.core.model.stats import DiskUsage, FsStats
-from evictd.observe.disk_usage.walk import OPEN_DIRECTORY, measure
+from evictd.observe.disk_usage.tree_walk import OPEN_DIRECTORY
+from evictd.observe.disk_usage.walk import measure
 from evictd.observe.reading.node_stats import NodeStatsReader, ObserveOptions
 from evictd.observe.reading.roots import Roots
 from tests.trees import HOSTILE_NAMES, Fifo, Hard, Link, Sparse, Tree, plant
@@ -72,7 +73,7 @@ def documented_memory_available() -> int:
 
 
 def df(path: Path) -> list[int]:
-    """Give available and total bytes, then free and total inodes."""
+    """Return available and total bytes, then free and total inodes."""
     options = ("--output=avail,size", "--block-size=1"), ("--output=iavail,itotal",)
     return [int(word) for option in options for word in ask("df", *option, str(path)).splitlines()[1].split()]
 

@@ -35,7 +35,7 @@ class Image:
 
 
 def recipe_key(here: Path = HERE) -> str:
-    """Name the recipe: a hash over the contents and names of its files."""
+    """Return the name of the recipe: a hash over the contents and names of its files."""
     digest = hashlib.sha256()
     for path in (here / "provision.sh", *sorted((here / "rootfs").rglob("*"))):
         if path.is_file():
@@ -58,7 +58,7 @@ def ensure_programs() -> None:
 
 
 def ensure_image() -> Image:
-    """Give the image of the present recipe, building it first if it is not there (about 100 s)."""
+    """Return the image of the present recipe, building it first if it is not there (about 100 s)."""
     root = cache.cache_root()
     finished = root / f"image-{recipe_key()}"
     with cache.exclusive(root, "build.lock"):

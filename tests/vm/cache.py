@@ -17,7 +17,7 @@ _LOCK = ".lock"
 
 
 def cache_root() -> Path:
-    """Give the folder of the test machine, made if need be."""
+    """Return the folder of the test machine, made if need be."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     root = Path(base) / "evictd" / "vm"
     root.mkdir(parents=True, exist_ok=True)

@@ -56,7 +56,7 @@ def unpack_results(disk: Path, to: Path) -> None:
 
 
 def closure(roots: Iterable[str]) -> list[str]:
-    """Name the installed distributions that the roots need, extras left out; sorted."""
+    """Return the names of the installed distributions that the roots need, extras left out; sorted."""
     found: set[str] = set()
     waiting = [canonicalize_name(name) for name in roots]
     while waiting:

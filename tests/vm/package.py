@@ -21,7 +21,7 @@ _SOURCES = ("src", "config", "deploy", "tools", "pyproject.toml", "requirements.
 
 
 def ensure() -> tuple[Path, Path]:
-    """Give both packages, building them first if they are not in the cache (about half a minute)."""
+    """Return both packages, building them first if they are not in the cache (about half a minute)."""
     root = cache.cache_root()
     finished = root / f"package-{_key()}"
     with cache.exclusive(root, "package.lock"):

@@ -1,7 +1,7 @@
 """Writes the node's pressure conditions to a JSON file, for nodes without an API server.
 
 The three pressure conditions in Kubernetes' own form, with the kubelet's reasons and messages (kubelet
-`nodestatus/setters.go`, spec 6.6), in one JSON file that is replaced atomically. `lastTransitionTime` moves only when
+`nodestatus/setters.go`), in one JSON file that is replaced atomically. `lastTransitionTime` moves only when
 a status changes; the heartbeat moves with every report. The file is read at start, so that a restart is
 no transition.
 """
@@ -16,6 +16,10 @@ from evictd.codec.times import rfc3339
 from evictd.core.model.condition_text import condition_text, transition_events
 from evictd.core.model.decision import RecordEvent
 from evictd.core.model.signal import NodeCondition
+from evictd.errors import InputError
+
+_MOST_BYTES = 1 << 20
+"""The file has less than a thousand."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,10 +58,20 @@ def transitions(
 
 
 class ConditionsFile:
-    """Reports the conditions of a standalone node; `replace_file` replaces the file's content, immediately or later."""
+    """Reports the conditions of a standalone node; `replace_file` replaces the file's content, immediately or later.
 
-    def __init__(self, path: Path, *, node: str, replace_file: Callable[[Path, bytes], object]) -> None:
-        self.reported: dict[NodeCondition, ReportedCondition] = _read(path)
+    `read_file` reads a file of at most that many bytes; it raises OSError or `InputError`.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        node: str,
+        replace_file: Callable[[Path, bytes], object],
+        read_file: Callable[[Path, int], bytes],
+    ) -> None:
+        self.reported: dict[NodeCondition, ReportedCondition] = _read(path, read_file)
         self._path = path
         self._node = node
         self._replace_file = replace_file
@@ -89,10 +103,10 @@ def encode_conditions(conditions: Iterable[ReportedCondition]) -> bytes:
     return json.dumps({"conditions": entries}, indent=2).encode() + b"\n"
 
 
-def _read(path: Path) -> dict[NodeCondition, ReportedCondition]:
+def _read(path: Path, read_file: Callable[[Path, int], bytes]) -> dict[NodeCondition, ReportedCondition]:
     """Read what the previous run reported; a missing or damaged file counts as none."""
     try:
-        entries: Sequence[Mapping[str, Any]] = json.loads(path.read_bytes())["conditions"]
+        entries: Sequence[Mapping[str, Any]] = json.loads(read_file(path, _MOST_BYTES))["conditions"]
         found = [
             ReportedCondition(
                 type=NodeCondition(entry["type"]),
@@ -104,6 +118,6 @@ def _read(path: Path) -> dict[NodeCondition, ReportedCondition]:
             )
             for entry in entries
         ]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, InputError, ValueError, KeyError, TypeError, RecursionError):
         return {}
     return {condition.type: condition for condition in found}

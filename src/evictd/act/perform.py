@@ -6,12 +6,19 @@ that cannot be written must not prevent an eviction.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeVar, assert_never
+from typing import assert_never
 
 from evictd.act.actuator import Actuator
-from evictd.core.model.decision import Decision, EvictPod, ReclaimNode, RecordEvent, ReportConditions, Wait
-
-Reading = TypeVar("Reading")
+from evictd.core.model.decision import (
+    Decision,
+    EvictPod,
+    ReclaimNode,
+    RecordEvent,
+    ReportConditions,
+    Wait,
+    WithdrawEviction,
+)
+from evictd.observe.reading.reading import Reading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,14 +31,14 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Performed:
-    """What performing a step came to."""
+    """The result of performing a step."""
 
     failures: tuple[Failure, ...]
     news: bool
     """Whether a decision was announced for the first time, or could not be announced."""
 
 
-def perform(decisions: Iterable[Decision], actuator: Actuator[Reading], reading: Reading) -> Performed:
+def perform(decisions: Iterable[Decision], actuator: Actuator, reading: Reading) -> Performed:
     """Perform and announce every decision."""
     failures, news = [], False
     for decision in decisions:
@@ -47,7 +54,7 @@ def perform(decisions: Iterable[Decision], actuator: Actuator[Reading], reading:
     return Performed(failures=tuple(failures), news=news)
 
 
-def _perform_one(actuator: Actuator[Reading], reading: Reading, decision: Decision) -> None:
+def _perform_one(actuator: Actuator, reading: Reading, decision: Decision) -> None:
     match decision:
         case ReportConditions():
             actuator.report_conditions(decision.conditions, reading)
@@ -57,6 +64,8 @@ def _perform_one(actuator: Actuator[Reading], reading: Reading, decision: Decisi
             actuator.begin_reclaim(decision, reading)
         case EvictPod():
             actuator.begin_eviction(decision, reading)
+        case WithdrawEviction():
+            actuator.withdraw_eviction(decision, reading)
         case Wait():
             pass
         case _:

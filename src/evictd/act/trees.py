@@ -2,6 +2,9 @@
 
 Every directory is opened relative to a descriptor, no symbolic link is followed and no mount is crossed. There is no recursion,
 because a pod can create a tree deeper than any stack. Used for emptyDir volumes (`act.volumes`) and logs (`act.logs`).
+
+An entry that cannot be removed, such as a file with the immutable attribute, does not keep the others, as with Go's `RemoveAll`,
+which the kubelet uses; what is left is an error at the end.
 """
 
 import contextlib
@@ -14,15 +17,20 @@ from pathlib import Path
 _AT_ONCE = 4096
 """Number of directory names held in memory."""
 _ROUNDS = 100_000
-"""Bound of every loop: after so many rounds the tree is being filled faster than it can be emptied."""
+"""Bound of every loop: after this many rounds the tree is being filled faster than it can be emptied."""
 ENTRIES_AT_ONCE = 2 * _AT_ONCE
 """Number of entries after which a removal in parts ends its part: a tenth of a second to a second. More than `_AT_ONCE`, so that
 each part removes something after it has moved as many directories as it holds."""
+_MOST_LEFT = 8192
+"""Number of entries that cannot be removed after which a removal gives up."""
+_MOST_NAME = 100
+_IN_PLACE = 16
+"""How deep directories that cannot be moved may be nested; what is deeper is left."""
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class UnfinishedError(Exception):
-    """As many entries were removed as were allowed, and there are more: the removal is to be begun again, and goes on so."""
+    """The budget of entries is used up and some remain: call the removal again to continue."""
 
 
 class Budget:
@@ -34,10 +42,66 @@ class Budget:
         self._left = entries
 
     def spend(self) -> None:
-        """Count one entry that is gone through next; raises `UnfinishedError` if none is left."""
+        """Count one entry that was removed or moved; raises `UnfinishedError` if no more is allowed."""
+        self._left -= 1
         if self._left <= 0:
             raise UnfinishedError
-        self._left -= 1
+
+
+class _LeftError(OSError):
+    """Something could not be removed."""
+
+
+class _Removal:
+    """The state of one removal: directories to empty, entries that stay, and how much may still be removed."""
+
+    __slots__ = ("_budget", "_error", "_left", "_removed", "pending", "top")
+
+    def __init__(self, top: int, budget: Budget | None) -> None:
+        self.top = top
+        self.pending: list[str] = []
+        """Names of directories that were moved to the top and are not emptied yet."""
+        self._budget = budget
+        self._left: set[tuple[int, str]] = set()
+        self._error: OSError | None = None
+        """Of the first entry that stays."""
+        self._removed = False
+
+    def stays(self, inode: int, name: str) -> bool:
+        """Whether this entry could not be removed before."""
+        return not self._left.isdisjoint({(inode, name), (0, name)})
+
+    def leave(self, inode: int, name: str, error: OSError) -> None:
+        """Note an entry that cannot be removed; raises `OSError` if there are too many. The inode of a moved directory is 0."""
+        if isinstance(error, FileNotFoundError):
+            return  # removed by another process
+        self._left.add((inode, name))
+        self._error = self._error or OSError(error.errno, f"{error.strerror}: {name[:_MOST_NAME]!r}")
+        if len(self._left) >= _MOST_LEFT:
+            self.end()
+
+    def moved(self) -> None:
+        """Count a directory that was moved; raises `UnfinishedError` if no more is allowed now.
+
+        Where this part only moved what cannot be removed, no later one would do better: then it raises `OSError`.
+        """
+        try:
+            if self._budget is not None:
+                self._budget.spend()
+        except UnfinishedError:
+            if not self._removed:
+                self.end()
+            raise
+
+    def removed(self) -> None:
+        """Count an entry that was removed; raises as `moved` does."""
+        self._removed = True
+        self.moved()
+
+    def end(self) -> None:
+        """Raise `OSError` if anything stays."""
+        if self._error is not None:
+            raise _LeftError(self._error.errno, f"{self._error.strerror} ({len(self._left)} entries stay)")
 
 
 @contextlib.contextmanager
@@ -68,58 +132,95 @@ def remove_tree(parent: int, name: str, budget: Budget | None = None) -> None:
 
 def empty_tree(top: int, budget: Budget | None = None) -> None:
     """Remove the content of an open directory as `remove_tree` does; it stays, and may be a mount."""
-    pending: list[str] = []
+    removal = _Removal(top, budget)
     for _ in range(_ROUNDS):
-        _empty_out(top, top, pending, budget)
-        if not pending:
+        _empty_out(top, removal)
+        if not removal.pending:
             break
-        while pending:
-            each = pending.pop()
-            with opened(each, top) as folder:
-                _empty_out(folder, top, pending, budget)
-            os.rmdir(each, dir_fd=top)
+        while removal.pending:
+            _remove_moved(removal.pending.pop(), removal)
+    removal.end()
 
 
-def _empty_out(folder: int, top: int, pending: list[str], budget: Budget | None) -> None:
-    """Unlink the files of a directory and move its subdirectories to the top; adds their new names to `pending`.
+def _remove_moved(name: str, removal: _Removal) -> None:
+    """Empty a directory that was moved to the top, and remove it."""
+    try:
+        with opened(name, removal.top) as folder:
+            _empty_out(folder, removal)
+        os.rmdir(name, dir_fd=removal.top)
+    except _LeftError:
+        raise
+    except OSError as error:
+        removal.leave(0, name, error)
+    else:
+        removal.removed()
+
+
+def _empty_out(folder: int, removal: _Removal, depth: int = 0) -> None:
+    """Unlink the files of a directory and move its subdirectories to the top; their new names are pending.
 
     At most `_AT_ONCE` names are kept. Further directories stay in the top and are found again in the next round.
     """
     for _ in range(_ROUNDS):
-        found, directories = _unlink_files(folder, budget)
-        for name in directories:
+        found, directories = _unlink_files(folder, removal)
+        for inode, name in directories:
             moved = f".removed-{secrets.token_hex(16)}"  # unpredictable, so the pod cannot have created it
-            with contextlib.suppress(FileNotFoundError):  # removed by another process
-                os.rename(name, moved, src_dir_fd=folder, dst_dir_fd=top)
-                if len(pending) < _AT_ONCE:
-                    pending.append(moved)
-        if not found or (folder == top and directories):
+            try:
+                os.rename(name, moved, src_dir_fd=folder, dst_dir_fd=removal.top)
+            except OSError as error:
+                removal.leave(inode, name, error)
+                if error.errno == errno.EPERM and depth < _IN_PLACE:
+                    _empty_in_place(folder, name, removal, depth + 1)
+                continue
+            if len(removal.pending) < _AT_ONCE:
+                removal.pending.append(moved)
+            removal.moved()
+        if not found or (folder == removal.top and directories):
             return
 
 
-def _unlink_files(folder: int, budget: Budget | None) -> tuple[bool, list[str]]:
-    """Unlink the files of a directory; returns whether there was any entry, and the first subdirectories.
+def _empty_in_place(folder: int, name: str, removal: _Removal, depth: int) -> None:
+    """Empty a directory that may not be moved, as far as it allows; no mount, of which its descriptor has the id."""
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError), opened(name, folder) as below:
+        if mount_of(below) == mount_of(removal.top):
+            _empty_out(below, removal, depth)
 
-    Reads entry by entry, because a pod can create millions. A scan may miss entries of a changing directory; the next one finds
-    them.
+
+def _unlink_files(folder: int, removal: _Removal) -> tuple[bool, list[tuple[int, str]]]:
+    """Unlink the files of a directory; returns whether there was any entry, and inode and name of the first subdirectories.
+
+    Entries that stay count as none. Reads entry by entry, because a pod can create millions. A scan may miss entries of a
+    changing directory; the next one finds them.
     """
-    found, directories = False, []
+    found, directories = False, list[tuple[int, str]]()
     with os.scandir(folder) as entries:
         for entry in entries:
-            if budget is not None:
-                budget.spend()
-            with contextlib.suppress(FileNotFoundError):  # removed by another process
-                if entry.is_dir(follow_symlinks=False):
-                    directories.append(entry.name)
-                else:
-                    os.unlink(entry.name, dir_fd=folder)
+            if removal.stays(entry.inode(), entry.name):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                directories.append((entry.inode(), entry.name))
                 found = True
+            else:
+                found = _unlink(folder, entry, removal) or found
             if len(directories) >= _AT_ONCE:
                 break
     return found, directories
 
 
+def _unlink(folder: int, entry: "os.DirEntry[str]", removal: _Removal) -> bool:
+    """Unlink a file; whether it is gone."""
+    try:
+        os.unlink(entry.name, dir_fd=folder)
+    except FileNotFoundError:
+        return True  # removed by another process
+    except OSError as error:
+        removal.leave(entry.inode(), entry.name, error)
+        return False
+    removal.removed()
+    return True
+
+
 def mount_of(descriptor: int) -> str:
-    """Give the id of a descriptor's mount (`mnt_id`), the only thing in which a bind mount of the same device differs."""
+    """Return the id of a descriptor's mount (`mnt_id`), the only thing in which a bind mount of the same device differs."""
     lines = Path(f"/proc/self/fdinfo/{descriptor}").read_text(encoding="ascii").splitlines()
     return next((line.split()[1] for line in lines if line.startswith("mnt_id:")), "")

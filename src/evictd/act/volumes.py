@@ -1,9 +1,9 @@
 """Removes an evicted pod's emptyDir volumes on a node without a kubelet.
 
 The data that filled the disk is often in them. They are removed after the pod's last container; otherwise the eviction would
-free nothing and another pod would be evicted (kubelet: unmount by the volume manager and `cleanupOrphanedPodDirs`; spec 8.2,
-step 10). Removes only `kubernetes.io~empty-dir` of that uid, follows no symlink and crosses no mount but one: a volume in memory
-is a tmpfs of its own, whose memory comes back only when it is emptied. It is emptied, and stays mounted.
+free nothing and another pod would be evicted (kubelet: unmount by the volume manager and `cleanupOrphanedPodDirs`). Removes only
+`kubernetes.io~empty-dir` of that uid, follows no symlink and crosses no mount but one: a volume in memory is a tmpfs of its own,
+whose memory comes back only when it is emptied. It is emptied, and stays mounted.
 """
 
 import contextlib

@@ -15,8 +15,9 @@ import msgspec
 from evictd.codec.config.eviction_config import decode_eviction_config, encode_eviction_config
 from evictd.codec.decision import encode_decision, encode_finding
 from evictd.codec.observation import decode_observation, encode_observation
+from evictd.codec.plain import Form, View
+from evictd.codec.scalars import Plain
 from evictd.codec.state import decode_state, encode_state
-from evictd.codec.typed import check_types
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.observation import Observation
 from evictd.core.model.state import State, Step
@@ -25,21 +26,6 @@ from evictd.errors import InputError
 KIND = "evictd.io/journal/v1"
 _RANKING_ROWS = 20
 _NOT_ASCII = re.compile(r"[^\x00-\x7e]+")
-
-Plain = dict[str, Any]
-
-_DAMAGE = (msgspec.DecodeError, KeyError, ValueError, TypeError, AttributeError, OverflowError, RecursionError)
-"""Exceptions that decoding plain values of another shape can raise."""
-_KINDS: Mapping[str, Any] = {
-    "now": int,
-    "wall": str,
-    "observation": Observation,
-    "config": EvictionConfig,
-    "decisions": tuple[dict[str, object], ...],
-    "findings": tuple[dict[str, object], ...],
-    "extra": dict[str, object],
-}
-"""Declared types of the entry's parts; the state is checked by its own decoder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +41,15 @@ class JournalEntry:
     findings: tuple[dict[str, object], ...] = ()
     extra: Mapping[str, Any] | None = None
     """Fields that the shell adds, such as dry run and the end of a victim's logs."""
+
+
+_FORM = Form(
+    {
+        State: View(encode=encode_state, decode=decode_state),
+        Observation: View(encode=encode_observation, decode=decode_observation),
+        EvictionConfig: View(encode=encode_eviction_config, decode=decode_eviction_config),
+    }
+)
 
 
 def encode_entry(
@@ -99,23 +94,12 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def decode_entry(line: bytes) -> JournalEntry:
-    """Decode one line; raises `InputError` if it is cut short, damaged, or no journal line."""
+    """Decode one line; raises `InputError` with the first part that is damaged, or if it is cut short or no journal line."""
     try:
         plain = msgspec.json.decode(line)
-        if not isinstance(plain, dict) or plain.get("kind") != KIND:
-            raise InputError(f'journal: not a journal line; one has "kind": "{KIND}"')
-        entry = JournalEntry(
-            now=plain["now"],
-            wall=plain["wall"],
-            state=decode_state(plain["state"]),
-            observation=decode_observation(plain["observation"]),
-            config=decode_eviction_config(plain["config"]),
-            decisions=tuple(plain["decisions"]),
-            findings=tuple(plain["findings"]),
-            extra=plain["extra"],
-        )
-    except _DAMAGE as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"journal: {error}; the line is cut short or damaged") from error
-    for name, kind in _KINDS.items():
-        check_types(getattr(entry, name), kind, f"journal: {name}")
+    if not isinstance(plain, dict) or plain.get("kind") != KIND:
+        raise InputError(f'journal: not a journal line; one has "kind": "{KIND}"')
+    entry: JournalEntry = _FORM.decode(JournalEntry, plain, "journal")
     return entry

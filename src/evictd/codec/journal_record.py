@@ -38,7 +38,7 @@ class RecordedPhase(_Part, frozen=True):
 
 
 class RecordedState(_Part, frozen=True):
-    """What was remembered before the cycle."""
+    """The state before the cycle."""
 
     phase: RecordedPhase = RecordedPhase()
     in_flight: tuple[RecordedVictim, ...] = ()
@@ -54,10 +54,11 @@ class RecordedOutcome(_Part, frozen=True):
     removed: int = 0
     error: str = ""
     device: str | None = None
+    unused_bytes: int | None = None
 
 
 class RecordedObservation(_Part, frozen=True):
-    """What became of earlier decisions."""
+    """The outcomes of earlier decisions."""
 
     reclaimed: tuple[RecordedOutcome, ...] = ()
     cleaned_up: tuple[str, ...] = ()
@@ -72,7 +73,7 @@ class RecordedRefusal(_Part, frozen=True):
 
 
 class RecordedExtra(_Part, frozen=True):
-    """What the shell added."""
+    """The fields that the shell added."""
 
     dry_run: bool = False
     refused: tuple[RecordedRefusal, ...] = ()

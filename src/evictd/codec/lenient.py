@@ -1,7 +1,7 @@
 """Removes the unreadable parts of a document, so that the rest can be decoded.
 
 A pod with a malformed size limit or toleration still runs, uses memory and can be evicted. If the whole pod were left out, it
-would be no candidate, and another pod would be evicted in its place (issue 11, point 11).
+would be no candidate, and another pod would be evicted in its place.
 """
 
 import json
@@ -26,7 +26,7 @@ def plain_values(data: bytes) -> object:
 
 
 def readable(kind: Any, document: object) -> tuple[object, tuple[str, ...]]:
-    """Give the part of a document that converts to the type `kind`, and the paths of the parts removed."""
+    """Return the part of a document that converts to the type `kind`, and the paths of the parts removed."""
     dropped: list[str] = []
     kept = _prune(kind, document, "", dropped)
     return ({} if kept is _ABSENT else kept), tuple(dropped)
@@ -59,7 +59,7 @@ def _entries(values: dict[str, Any], kind_of: Any, path: str, dropped: list[str]
 
 
 def _without_none(kind: Any) -> Any:
-    """Give the type of a field without its `None`; a union of more than one other type stays one."""
+    """Return the type of a field without its `None`; a union of more than one other type stays one."""
     if get_origin(kind) not in {Union, UnionType}:
         return kind
     return Union[tuple(one for one in get_args(kind) if one is not NoneType)]  # noqa: UP007 - built from a tuple

@@ -5,8 +5,8 @@ annotation `kubernetes.io/config.mirror`, and the node as its controlling owner 
 cgroups and statistics know only the static pod's uid, so the mirror is treated under that uid.
 
 Each of these marks can be written by a pod's author, who could thereby exempt the pod from eviction or replace the entry of
-another pod (issue 11, point 10). What cannot be forged is what the runtime runs: a mirror has no sandbox, and its static pod
-has one of the same namespace and name whose `kubernetes.io/config.source`, which the kubelet writes, is not `api`.
+another pod (docs/security.md). What cannot be forged is what the runtime runs: a mirror has no sandbox, and its static pod has
+one of the same namespace and name whose `kubernetes.io/config.source`, which the kubelet writes, is not `api`.
 """
 
 from collections.abc import Collection, Mapping
@@ -18,7 +18,7 @@ from evictd.core.model.pod import Pod, PodSource
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownSandboxes:
-    """What is known from the runtime about the pods of this node, as far as mirrors need it."""
+    """The runtime's knowledge of this node's pods that telling mirrors needs."""
 
     uids: Collection[str] = frozenset()
     """The uids of all pods that have a sandbox."""
@@ -31,7 +31,7 @@ NO_SANDBOXES = KnownSandboxes()
 
 
 def bound_pod(entry: SlimPod, known: KnownSandboxes) -> Pod:
-    """Give the pod that this object represents; no two objects of one list give the same uid.
+    """Return the pod that this object represents; no two objects of one list have the same uid.
 
     A mirror of a static pod with a sandbox here gets that pod's uid. A claimed mirror that has a sandbox itself is an ordinary
     pod. Any other claimed mirror runs nothing and keeps its own uid: it is not evicted, and no statistic belongs to it.

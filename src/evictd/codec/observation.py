@@ -1,159 +1,146 @@
 """Encodes and decodes observations as plain values: pods as v1.Pod, statistics as a stats summary, the rest beside them.
 
-The times of a pod's statistics, disk walk and writable layers are stored beside the summary, which lacks fields for two of them.
+A summary has no field for some of what is measured; that stands beside it. The outcomes of earlier decisions stand beside the
+other fields of the observation.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from evictd.codec.plain import Form, View
 from evictd.codec.pod import decode_pod, encode_pod
+from evictd.codec.scalars import Plain, check_texts
 from evictd.codec.summary import decode_summary, encode_summary
-from evictd.core.model.observation import (
-    EvictionAnswer,
-    EvictionAnswerKind,
-    Filesystems,
-    Observation,
-    Outcomes,
-    Problem,
-    Reclaim,
-    ReclaimOutcome,
+from evictd.core.model.observation import Observation, Outcomes
+from evictd.core.model.pod import Pod
+from evictd.core.model.signal import Signal
+from evictd.core.model.stats import DiskUsage, NodeStats, PodStats
+
+_FILLED = (
+    (Signal.MEMORY_AVAILABLE, "memory", "fill_rate"),
+    (Signal.ALLOCATABLE_MEMORY_AVAILABLE, "pods_memory", "fill_rate"),
+    (Signal.PID_AVAILABLE, "rlimit", "fill_rate"),
+    (Signal.NODEFS_AVAILABLE, "fs", "fill_rate"),
+    (Signal.NODEFS_INODES_FREE, "fs", "inodes_fill_rate"),
+    (Signal.IMAGEFS_AVAILABLE, "image_fs", "fill_rate"),
+    (Signal.IMAGEFS_INODES_FREE, "image_fs", "inodes_fill_rate"),
+    (Signal.CONTAINERFS_AVAILABLE, "container_fs", "fill_rate"),
+    (Signal.CONTAINERFS_INODES_FREE, "container_fs", "inodes_fill_rate"),
 )
-from evictd.core.model.signal import Filesystem, Signal
-from evictd.core.model.stats import NodeStats, PodStats
+"""Signal, field of `NodeStats`, and the field of that with its rate."""
 
-Plain = dict[str, Any]
 
-_FILLED = (Signal.MEMORY_AVAILABLE, Signal.ALLOCATABLE_MEMORY_AVAILABLE, Signal.PID_AVAILABLE)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Hidden:
+    """A pod's disk usage for which a summary has no field."""
+
+    deleted_layer: DiskUsage | None = None
+    deleted_local: DiskUsage | None = None
+    disk_at_least: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Statistics:
+    """The node's and the pods' statistics as they stand in the plain form."""
+
+    summary: Mapping[str, object]
+    summary_failed: bool
+    measured_at: Mapping[str, tuple[int | None, ...]] = field(default_factory=dict)
+    """By pod uid: when memory, disk and writable layers were read."""
+    fill_rates: Mapping[Signal, int] = field(default_factory=dict)
+    """Units per second, of the signals whose rate was measured."""
+    stop_time: int | None = None
+    collect_time: int | None = None
+    hidden: Mapping[str, _Hidden] | None = None
+    """By uid of the pods with such."""
+
+
+_FORM = Form(
+    {
+        Pod: View(encode=encode_pod, decode=decode_pod),
+        Observation: View(apart=frozenset({"node", "pod_stats", "outcomes"})),
+        _Statistics: View(brief=frozenset({"hidden", "collect_time"})),
+        Outcomes: View(brief=frozenset({"reclaimed"})),
+    }
+)
 
 
 def encode_observation(observation: Observation) -> Plain:
     """Encode everything that decisions depend on; gauges are left out, because no decision uses them."""
-    outcomes = observation.outcomes
-    plain: Plain = {
-        "summary": encode_summary(observation.node or NodeStats(), observation.pod_stats),
-        "summaryFailed": observation.node is None,
-        "pods": [encode_pod(pod) for pod in observation.pods],
-        "filesystems": encode_filesystems(observation.filesystems),
-        "measuredAt": {
-            uid: [stats.time, stats.disk_time, stats.layers_time] for uid, stats in observation.pod_stats.items()
-        },
-        "fillRates": _fill_rates(observation.node),
-        "stopTime": None if observation.node is None else observation.node.stop_time,
-        "cleanedUp": sorted(outcomes.cleaned_up),
-        "collecting": None if outcomes.collecting is None else sorted(d.value for d in outcomes.collecting),
-        "answers": [_encode_answer(answer) for answer in outcomes.answers],
-        "dryRun": outcomes.dry_run,
-        "apiPodsStandalone": observation.api_pods_standalone,
-        "ownPods": sorted(observation.own_pods),
-        "problems": [{"source": problem.source, "detail": problem.detail} for problem in observation.problems],
-    }
-    if outcomes.reclaimed is not None:
-        plain["reclaimed"] = [_encode_outcome(outcome) for outcome in outcomes.reclaimed]
-    return plain
-
-
-def decode_observation(plain: Mapping[str, Any]) -> Observation:
-    """Decode an observation; raises `InputError` for its Kubernetes parts, `KeyError` and `ValueError` for the others."""
-    node, pod_stats = decode_summary(plain["summary"])
-    return Observation(
-        node=None if plain["summaryFailed"] else _with_measured(node, plain),
-        pods=tuple(decode_pod(pod) for pod in plain["pods"]),
-        pod_stats=_with_times(pod_stats, plain.get("measuredAt", {})),
-        filesystems=decode_filesystems(plain["filesystems"]),
-        outcomes=_outcomes(plain),
-        own_pods=frozenset(plain.get("ownPods", ())),
-        api_pods_standalone=plain.get("apiPodsStandalone", False),
-        problems=tuple(Problem(source=p["source"], detail=p["detail"]) for p in plain["problems"]),
+    node, pod_stats = observation.node, observation.pod_stats
+    statistics = _Statistics(
+        summary=encode_summary(node or NodeStats(), pod_stats),
+        summary_failed=node is None,
+        measured_at={uid: (each.time, each.disk_time, each.layers_time) for uid, each in pod_stats.items()},
+        fill_rates=_fill_rates(node),
+        stop_time=None if node is None else node.stop_time,
+        collect_time=None if node is None else node.collect_time,
+        hidden={uid: each for uid, stats in pod_stats.items() if (each := _hidden(stats)) != _Hidden()} or None,
     )
+    return {
+        **_FORM.encode(_Statistics, statistics),
+        **_FORM.encode(Outcomes, observation.outcomes),
+        **_FORM.encode(Observation, observation),
+    }
 
 
-def _with_times(pod_stats: Mapping[str, PodStats], times: Mapping[str, Any]) -> dict[str, PodStats]:
-    result = {}
+def decode_observation(plain: Any) -> Observation:
+    """Decode an observation; raises `InputError` for anything that no `encode_observation` would have written."""
+    check_texts(plain, "observation")
+    statistics: _Statistics = _FORM.decode(_Statistics, plain, "observation")
+    node, pod_stats = decode_summary(statistics.summary)
+    observation: Observation = _FORM.decode(
+        Observation,
+        plain,
+        "observation",
+        node=None if statistics.summary_failed else _with_measured(node, statistics),
+        pod_stats=_with_hidden(_with_times(pod_stats, statistics.measured_at), statistics.hidden or {}),
+        outcomes=_FORM.decode(Outcomes, plain, "observation"),
+    )
+    return observation
+
+
+def _with_times(pod_stats: Mapping[str, PodStats], times: Mapping[str, tuple[int | None, ...]]) -> dict[str, PodStats]:
+    result = dict(pod_stats)
     for uid, stats in pod_stats.items():
-        time, disk_time, layers_time = times.get(uid, (stats.time, stats.disk_time, stats.layers_time))
-        result[uid] = replace(stats, time=time, disk_time=disk_time, layers_time=layers_time)
+        if len(found := times.get(uid, ())) == 3:
+            result[uid] = replace(stats, time=found[0], disk_time=found[1], layers_time=found[2])
     return result
 
 
-def _fill_rates(node: NodeStats | None) -> Plain:
-    """Encode the fill rates that were measured, in bytes per second, by signal; a stats summary has no field for them."""
-    parts = () if node is None else zip(_FILLED, (node.memory, node.pods_memory, node.rlimit), strict=True)
-    return {signal.value: part.fill_rate for signal, part in parts if part is not None and part.fill_rate is not None}
-
-
-def _with_measured(node: NodeStats, plain: Mapping[str, Any]) -> NodeStats:
-    rates: Mapping[str, int] = plain.get("fillRates", {})
-    memory, pods, pids = (rates.get(signal.value) for signal in _FILLED)
-    return replace(
-        node,
-        memory=node.memory and replace(node.memory, fill_rate=memory),
-        pods_memory=node.pods_memory and replace(node.pods_memory, fill_rate=pods),
-        rlimit=node.rlimit and replace(node.rlimit, fill_rate=pids),
-        stop_time=plain.get("stopTime"),
+def _hidden(stats: PodStats) -> _Hidden:
+    return _Hidden(
+        deleted_layer=stats.deleted_layer, deleted_local=stats.deleted_local, disk_at_least=stats.disk_at_least
     )
 
 
-def _outcomes(plain: Mapping[str, Any]) -> Outcomes:
-    reclaimed, collecting = plain.get("reclaimed"), plain.get("collecting")
-    return Outcomes(
-        reclaimed=None if reclaimed is None else tuple(_outcome(outcome) for outcome in reclaimed),
-        collecting=None if collecting is None else frozenset(Filesystem(device) for device in collecting),
-        cleaned_up=frozenset(plain["cleanedUp"]),
-        answers=tuple(_answer(answer) for answer in plain.get("answers", ())),
-        dry_run=plain.get("dryRun", False),
-    )
+def _with_hidden(pod_stats: Mapping[str, PodStats], hidden: Mapping[str, _Hidden]) -> dict[str, PodStats]:
+    result = dict(pod_stats)
+    for uid in hidden.keys() & result.keys():
+        found = hidden[uid]
+        result[uid] = replace(
+            result[uid],
+            deleted_layer=found.deleted_layer,
+            deleted_local=found.deleted_local,
+            disk_at_least=found.disk_at_least,
+        )
+    return result
 
 
-def _encode_outcome(outcome: ReclaimOutcome) -> Plain:
-    return {
-        "action": outcome.action.value,
-        "freedBytes": outcome.freed_bytes,
-        "removed": outcome.removed,
-        "error": outcome.error,
-        "device": None if outcome.device is None else outcome.device.value,
-    }
+def _fill_rates(node: NodeStats | None) -> dict[Signal, int]:
+    found = {}
+    for signal, statistic, rate in _FILLED:
+        part = None if node is None else getattr(node, statistic)
+        if part is not None and (measured := getattr(part, rate)) is not None:
+            found[signal] = measured
+    return found
 
 
-def _outcome(plain: Mapping[str, Any]) -> ReclaimOutcome:
-    device = plain.get("device")
-    return ReclaimOutcome(
-        action=Reclaim(plain["action"]),
-        freed_bytes=plain["freedBytes"],
-        removed=plain["removed"],
-        error=plain["error"],
-        device=None if device is None else Filesystem(device),
-    )
-
-
-def _encode_answer(answer: EvictionAnswer) -> Plain:
-    return {
-        "uid": answer.uid,
-        "kind": answer.kind.value,
-        "at": answer.at,
-        "retryAfter": answer.retry_after,
-        "detail": answer.detail,
-    }
-
-
-def _answer(plain: Mapping[str, Any]) -> EvictionAnswer:
-    return EvictionAnswer(
-        uid=plain["uid"],
-        kind=EvictionAnswerKind(plain["kind"]),
-        at=plain["at"],
-        retry_after=plain["retryAfter"],
-        detail=plain["detail"],
-    )
-
-
-def encode_filesystems(filesystems: Filesystems) -> Plain:
-    """Encode the filesystem layout."""
-    return {
-        "dedicatedImageFs": filesystems.dedicated_image_fs,
-        "splitContainerFs": filesystems.split_container_fs,
-    }
-
-
-def decode_filesystems(plain: Mapping[str, Any]) -> Filesystems:
-    """Decode the filesystem layout."""
-    return Filesystems(dedicated_image_fs=plain["dedicatedImageFs"], split_container_fs=plain["splitContainerFs"])
+def _with_measured(node: NodeStats, statistics: _Statistics) -> NodeStats:
+    parts: dict[str, Any] = {}
+    for signal, statistic, rate in _FILLED:
+        part = parts.get(statistic, getattr(node, statistic))
+        if part is not None:
+            parts[statistic] = replace(part, **{rate: statistics.fill_rates.get(signal)})
+    return replace(node, **parts, stop_time=statistics.stop_time, collect_time=statistics.collect_time)

@@ -5,33 +5,47 @@ pods in this form.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
 
+from evictd.codec.allocated import allocated_to_pod, with_allocated
 from evictd.codec.pod_wire import (
+    WireAllocations,
+    WireCheckpoint,
     WireContainer,
     WireOwner,
     WirePod,
-    WireQuantity,
     WireRequirements,
-    WireResources,
     WireToleration,
     WireVolume,
 )
+from evictd.codec.quantities import quantity_of, resources_of
 from evictd.core.model.pod import Pod, PodSource, Toleration
 from evictd.core.model.resources import Container, PodLevelResources, Resources
 from evictd.core.model.volume import Volume, VolumeKind
-from evictd.core.units.quantity import Quantity, parse_quantity
 from evictd.errors import InputError, InvalidValueError
 
 CONFIG_SOURCE = "kubernetes.io/config.source"
 CONFIG_MIRROR = "kubernetes.io/config.mirror"
 SPEC_KNOWN = "evictd.io/spec-known"
 """Annotation that is `false` on pods known from the runtime only."""
+VOLUMES_KNOWN = "evictd.io/volumes-known"
+"""Annotation that is `false` on pods whose volumes could not be found out."""
 
 _POD = msgspec.json.Decoder(WirePod)
+_CHECKPOINT = msgspec.json.Decoder(WireCheckpoint)
+_ENTRIES = msgspec.json.Decoder(WireAllocations)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allocation:
+    """What the kubelet has allocated to one pod."""
+
+    containers: Mapping[str, Container]
+    """Containers and init containers by name."""
+    pod: PodLevelResources | None = None
 
 
 def decode_pod(data: bytes | str | Mapping[str, Any]) -> Pod:
@@ -46,10 +60,12 @@ def decode_pod(data: bytes | str | Mapping[str, Any]) -> Pod:
 def pod_of(wire: WirePod, source: PodSource | None = None) -> Pod:
     """Convert a decoded pod to the core's; raises `InvalidValueError` for a malformed quantity, naming the pod.
 
-    Without a `source` the annotations decide. Only files and journals may do so, because a pod's author writes them.
+    Without a `source` the annotations decide. Only files and journals may do so, because a pod's author writes them. Requests and
+    limits are the allocated ones (`codec.allocated`).
     """
     metadata, spec, status = wire.metadata, wire.spec, wire.status
-    annotations = metadata.annotations or {}
+    annotations = (metadata.annotations or {}) if source is None else {}
+    owner = _owner(metadata.owner_references or ())
     try:
         return Pod(
             name=metadata.name,
@@ -63,15 +79,19 @@ def pod_of(wire: WirePod, source: PodSource | None = None) -> Pod:
             generation=metadata.generation or 0,
             termination_grace_period_seconds=spec.termination_grace_period_seconds,
             deletion_grace_period_seconds=metadata.deletion_grace_period_seconds,
-            containers=tuple(_container(c) for c in spec.containers or ()),
-            init_containers=tuple(_init_container(c) for c in spec.init_containers or ()),
-            resources=None if spec.resources is None else _pod_level(spec.resources),
-            overhead=_resources(spec.overhead),
+            containers=tuple(with_allocated(map(_container, spec.containers or ()), status.container_statuses)),
+            init_containers=tuple(
+                with_allocated(map(_init_container, spec.init_containers or ()), status.init_container_statuses)
+            ),
+            resources=None if spec.resources is None else allocated_to_pod(_pod_level(spec.resources), status),
+            overhead=resources_of(spec.overhead),
             volumes=tuple(_volume(v) for v in spec.volumes or ()),
             tolerations=tuple(_toleration(t) for t in spec.tolerations or ()),
             labels=metadata.labels or {},
-            owner=_owner(metadata.owner_references or ()),
+            owner=f"{owner.kind}/{owner.name}" if owner.controller else "",
+            owner_uid=owner.uid,
             spec_known=annotations.get(SPEC_KNOWN) != "false",
+            volumes_known=annotations.get(VOLUMES_KNOWN) != "false",
         )
     except InvalidValueError as error:
         raise InvalidValueError(f"{metadata.namespace}/{metadata.name}: {error}") from error
@@ -83,19 +103,29 @@ def _source(annotations: Mapping[str, str]) -> PodSource:
     return PodSource.API if annotations.get(CONFIG_SOURCE, "api") == "api" else PodSource.STATIC
 
 
-def _owner(owners: tuple[WireOwner, ...]) -> str:
-    return next((f"{owner.kind}/{owner.name}" for owner in owners if owner.controller), "")
+def _owner(owners: tuple[WireOwner, ...]) -> WireOwner:
+    """Return the controlling owner; an empty reference where there is none."""
+    return next((owner for owner in owners if owner.controller), WireOwner())
 
 
-def _quantity(value: WireQuantity | None) -> Quantity:
-    """Read a quantity as the API does: a string or a bare number, blanks around it trimmed, null for zero."""
-    if value is None:
-        return parse_quantity("0")
-    return parse_quantity(value.strip(" ") if isinstance(value, str) else str(value))
+def decode_allocations(data: bytes) -> dict[str, Allocation]:
+    """Decode the kubelet's checkpoint `allocated_pods_state` by pod uid (kubelet `pkg/kubelet/allocation/state`).
 
-
-def _resources(wire: WireResources | None) -> Resources:
-    return {name: _quantity(value) for name, value in (wire or {}).items()}
+    Raises `InputError` for a file of another form.
+    """
+    try:
+        entries = _ENTRIES.decode(_CHECKPOINT.decode(data).data).entries
+        return {
+            uid: Allocation(
+                containers={
+                    name: _container(WireContainer(name=name, resources=w)) for name, w in row.containers.items()
+                },
+                pod=None if row.pod is None else _pod_level(row.pod),
+            )
+            for uid, row in (entries or {}).items()
+        }
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise InputError(f"checkpoint of allocated resources: {error}") from error
 
 
 def _container(wire: WireContainer) -> Container:
@@ -103,8 +133,8 @@ def _container(wire: WireContainer) -> Container:
         return Container(name=wire.name)
     return Container(
         name=wire.name,
-        requests=_resources(wire.resources.requests),
-        limits=_resources(wire.resources.limits),
+        requests=resources_of(wire.resources.requests),
+        limits=resources_of(wire.resources.limits),
     )
 
 
@@ -114,7 +144,7 @@ def _init_container(wire: WireContainer) -> Container:
 
 
 def _pod_level(wire: WireRequirements) -> PodLevelResources:
-    return PodLevelResources(requests=_resources(wire.requests), limits=_resources(wire.limits))
+    return PodLevelResources(requests=resources_of(wire.requests), limits=resources_of(wire.limits))
 
 
 def _volume(wire: WireVolume) -> Volume:
@@ -124,7 +154,7 @@ def _volume(wire: WireVolume) -> Volume:
             name=wire.name,
             kind=VolumeKind.EMPTY_DIR,
             medium=wire.empty_dir.medium or "",
-            size_limit=None if limit is None else _quantity(limit),
+            size_limit=None if limit is None else quantity_of(limit),
         )
     present = (
         (wire.host_path, VolumeKind.HOST_PATH),
@@ -149,6 +179,7 @@ def encode_pod(pod: Pod) -> dict[str, Any]:
         **({CONFIG_SOURCE: "file"} if pod.source is PodSource.STATIC else {}),
         **({CONFIG_MIRROR: "mirror"} if pod.source is PodSource.MIRROR else {}),
         **({} if pod.spec_known else {SPEC_KNOWN: "false"}),
+        **({} if pod.volumes_known else {VOLUMES_KNOWN: "false"}),
     }
     kind, _, owner = pod.owner.partition("/")
     metadata = {
@@ -157,7 +188,9 @@ def encode_pod(pod: Pod) -> dict[str, Any]:
         "uid": pod.uid,
         "labels": dict(pod.labels) or None,
         "annotations": annotations,
-        "ownerReferences": [{"kind": kind, "name": owner, "controller": True}] if pod.owner else [],
+        "ownerReferences": [_present({"kind": kind, "name": owner, "controller": True, "uid": pod.owner_uid or None})]
+        if pod.owner
+        else [],
         "generation": pod.generation,
         "deletionGracePeriodSeconds": pod.deletion_grace_period_seconds,
     }

@@ -87,6 +87,7 @@ class WireOwner(WireStruct, frozen=True):
     api_version: str = ""
     kind: str = ""
     name: str = ""
+    uid: str = ""
     controller: bool | None = None
 
 
@@ -104,12 +105,43 @@ class WireMetadata(WireStruct, frozen=True):
     resource_version: str | None = None
 
 
+class WireContainerStatus(WireStruct, frozen=True):
+    """The status of a container: what the kubelet allocated to it (in-place resize), not what its spec asks for."""
+
+    name: str = ""
+    allocated_resources: WireResources | None = None
+    resources: WireRequirements | None = None
+
+
 class WirePodStatus(WireStruct, frozen=True):
     """`status`."""
 
+    container_statuses: tuple[WireContainerStatus, ...] | None = None
+    init_container_statuses: tuple[WireContainerStatus, ...] | None = None
+    allocated_resources: WireResources | None = None
+    resources: WireRequirements | None = None
     phase: str | None = None
     qos_class: Literal["Guaranteed", "Burstable", "BestEffort", ""] | None = None
     reason: str | None = None
+
+
+class WireAllocation(msgspec.Struct, frozen=True):
+    """What the kubelet has allocated to a pod, as in its checkpoint."""
+
+    containers: dict[str, WireRequirements] = msgspec.field(name="ContainerResources", default_factory=dict)
+    pod: WireRequirements | None = msgspec.field(name="PodLevelResources", default=None)
+
+
+class WireAllocations(WireStruct, frozen=True):
+    """The `data` of the checkpoint, by pod uid."""
+
+    entries: dict[str, WireAllocation] | None = None
+
+
+class WireCheckpoint(WireStruct, frozen=True):
+    """The kubelet's checkpoint `allocated_pods_state`; its data is JSON again."""
+
+    data: str = ""
 
 
 class WirePod(WireStruct, frozen=True):

@@ -1,7 +1,7 @@
 """Decodes what a journal line says of the node's signals and of the evictions for them, for `evictd advise`.
 
 A day of a thousand nodes is read for it, so everything else of a line is skipped by the parser. The amounts are those of the
-cycle's own findings: what was available of each signal, and what its thresholds came to on that node.
+cycle's own findings: what was available of each signal, and its thresholds as absolute amounts on that node.
 """
 
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ class SignalLevel:
     available: int
     capacity: int
     hard: int | None = None
-    """What the hard threshold came to; `None` where there is none."""
+    """The hard threshold as an absolute amount; `None` if there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,7 +213,7 @@ def _outside_pods(summary: _Summary) -> dict[Resource, int]:
 
 
 def _disk_used(node: _Node) -> int | None:
-    """Give the used bytes of nodefs; `None` where images have a disk of their own, on which the pods' layers are as well."""
+    """Return the used bytes of nodefs; `None` where images and writable layers have a disk of their own."""
     fs, image_fs = node.fs, node.runtime.image_fs
     if fs is None or fs.capacity_bytes is None or fs.available_bytes is None:
         return None
@@ -222,5 +222,5 @@ def _disk_used(node: _Node) -> int | None:
 
 
 def _disk_used_by(storage: _Fs | None) -> int | None:
-    """Give a pod's bytes; `None` where its folders were not walked, because the disk was calm."""
+    """Return a pod's bytes; `None` where its folders were not walked, because the disk was calm."""
     return None if storage is None or storage.time is None else storage.used_bytes

@@ -165,7 +165,7 @@ def _pods(path: str, documents: tuple[dict[str, Any], ...]) -> tuple[Pod, ...]:
 
 
 def _node_names(steps: tuple[_WireStep, ...]) -> frozenset[str]:
-    """Give the node names of the summaries; more than one if they describe several nodes."""
+    """Return the node names of the summaries; more than one if they describe several nodes."""
     nodes = (step.summary.get("node") for step in steps if step.summary is not None)
     names = (node.get("nodeName") for node in nodes if isinstance(node, Mapping))
     return frozenset(name for name in names if isinstance(name, str) and name)

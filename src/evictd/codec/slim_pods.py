@@ -192,7 +192,7 @@ def _partly(plain: object) -> SlimPod:
 
 def _slim(wire: _Pod) -> SlimPod:
     mirror_of = _mirror_of(wire)
-    # A pod's author can write the source annotation; the kubelet trusts only the ones it wrote (issue 11, point 10).
+    # A pod's author can write the source annotation; the kubelet trusts only the ones it wrote itself.
     pod = pod_of(wire, PodSource.MIRROR if mirror_of else PodSource.API)
     if not (pod.uid and pod.name):
         raise InputError(f"pod {shown(pod.full_name)}: its name or uid cannot be read")
@@ -208,7 +208,7 @@ def _slim(wire: _Pod) -> SlimPod:
 
 
 def _mirror_of(wire: _Pod) -> str:
-    """Give the static pod's uid that the object claims, if its controlling owner is its node; else an empty text."""
+    """Return the static pod's uid that the object claims, if its controlling owner is its node; else an empty text."""
     owned = any(
         owner.controller and (owner.api_version, owner.kind, owner.name) == ("v1", "Node", wire.spec.node_name)
         for owner in wire.metadata.owner_references or ()

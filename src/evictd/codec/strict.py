@@ -8,17 +8,20 @@ import difflib
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 from msgspec import inspect
 
 from evictd.core.model.problem import ConfigProblem, quoted, shown
-from evictd.core.units.duration import duration_remedy, parse_duration
+from evictd.core.units.duration import SECOND, duration_remedy, parse_duration
+from evictd.core.units.quantity import parse_quantity
 from evictd.errors import InvalidValueError
 
 S = TypeVar("S", bound=msgspec.Struct)
 
+UNKNOWN_FIELD = "unknown field"
 _MISSING = object()
 _SUGGESTIONS_FROM = 0.6
 _INDEX = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*", re.ASCII)
@@ -26,6 +29,22 @@ _INDEX = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*", re.ASCII)
 
 class Duration(int):
     """Nanoseconds, written as a Go duration such as `1m30s`."""
+
+
+class Size(int):
+    """Bytes, written as a quantity such as `16Mi`."""
+
+
+class Span(int):
+    """Nanoseconds, written as a Go duration; none is negative."""
+
+
+class Amount(int):
+    """A count, written as a number or as a quantity such as `1Gi`; none is negative."""
+
+
+class Rate(int):
+    """A count per second, written as an amount per second, or for a time as in `1Gi/10m`; none is negative."""
 
 
 class Word(str):
@@ -50,7 +69,7 @@ def unknown(name: str, known: Collection[str], path: str) -> ConfigProblem:
     """Make the problem of an unknown field, with the most similar known name as the remedy."""
     near = difflib.get_close_matches(name[:64], known, n=1, cutoff=_SUGGESTIONS_FROM)
     remedy = f"did you mean {near[0]}?" if near else "remove it"
-    return ConfigProblem(path=path, wrong="unknown field", remedy=remedy)
+    return ConfigProblem(path=path, wrong=UNKNOWN_FIELD, remedy=remedy)
 
 
 def unwrap(kind: inspect.Type) -> inspect.Type:
@@ -63,7 +82,7 @@ def unwrap(kind: inspect.Type) -> inspect.Type:
 
 
 def at(path: str, key: str) -> str:
-    """Give the path of the field `key` below `path`."""
+    """Return the path of the field `key` below `path`."""
     name = shown(key)
     if not _INDEX.fullmatch(name):
         return f"{path}[{name}]"
@@ -173,11 +192,66 @@ def _read_enum(kind: Any, value: object) -> Any:
 
 
 def _read_custom(kind: Any, value: object) -> Any:
-    if kind.cls is not Duration:
+    if kind.cls not in _CUSTOM:
         return value  # an object of a field that is not read
+    return _CUSTOM[kind.cls][0](value)
+
+
+def _read_duration(value: object) -> Duration:
     if not isinstance(value, str):
         raise _kind_error(value, "a duration")
     return Duration(parse_duration(value))
+
+
+def _read_size(value: object) -> Size:
+    return Size(parse_quantity(_read_text(None, value)).value())
+
+
+def _read_path(value: object) -> Path:
+    return Path(_read_text(None, value))
+
+
+def _read_span(value: object) -> Span:
+    return Span(_not_negative(_read_duration(value)))
+
+
+def _read_amount(value: object) -> Amount:
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise _kind_error(value, "an amount")
+    return Amount(_not_negative(parse_quantity(str(value)).value()))
+
+
+def _read_rate(value: object) -> Rate:
+    text, _, over = str(value).partition("/")
+    each = _read_amount(value if isinstance(value, int) else text)
+    span = parse_duration(over) if over else SECOND
+    if span <= 0:
+        raise InvalidValueError("is an amount for no time")
+    rate = each * SECOND // span
+    if each and not rate:
+        raise InvalidValueError("is less than one in a second")
+    return Rate(rate)
+
+
+def _not_negative(number: int) -> int:
+    if number < 0:
+        raise InvalidValueError("is negative")
+    return number
+
+
+_CUSTOM: Mapping[type, tuple[Callable[[object], Any], Callable[[str], str]]] = {
+    Duration: (_read_duration, duration_remedy),
+    Size: (_read_size, lambda _: "give an amount such as 16Mi"),
+    Path: (_read_path, lambda _: "give an absolute path"),
+    Span: (_read_span, lambda text: duration_remedy(text.removeprefix("-"))),
+    Amount: (_read_amount, lambda _: "give an amount such as 500Mi"),
+    Rate: (_read_rate, lambda _: "give an amount per second, such as 50Mi, or for a time, such as 1Gi/10m"),
+}
+"""The scalars of our own: how each is read, and what a faulty one should look like."""
+
+
+def _custom_remedy(kind: Any, value: object) -> str:
+    return _CUSTOM[kind.cls][1](str(value)) if kind.cls in _CUSTOM else ""
 
 
 def _read_any(_kind: Any, value: object) -> object:
@@ -217,7 +291,7 @@ _SCALARS: Mapping[type[inspect.Type], _Read] = {
     inspect.FloatType: (_read_float, lambda *_: "give a number such as 0.9"),
     inspect.StrType: (_read_text, _text_remedy),
     inspect.EnumType: (_read_enum, lambda kind, _: "give one of " + ", ".join(m.value for m in kind.cls)),
-    inspect.CustomType: (_read_custom, lambda _, value: duration_remedy(str(value))),
+    inspect.CustomType: (_read_custom, _custom_remedy),
     inspect.AnyType: (_read_any, lambda *_: ""),
 }
 

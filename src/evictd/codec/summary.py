@@ -1,7 +1,7 @@
 """Converts between the kubelet's stats summary (stats/summary v1alpha1) and the core's statistics.
 
 Only the numbers that decisions use are decoded. Numbers are unsigned 64-bit on the wire, so a negative "available" is wrapped
-around; it is unwrapped here, as the kubelet does when it makes quantities (spec 3.1).
+around; it is unwrapped here, as the kubelet does (`makeSignalObservations`).
 """
 
 from collections.abc import Mapping
@@ -10,17 +10,26 @@ from typing import Any
 
 import msgspec
 
-from evictd.codec.times import format_time, parse_time
+from evictd.codec.pod_wire import WireInt
+from evictd.codec.scalars import signed_64
+from evictd.codec.stalls import (
+    SummaryStruct,
+    WireIO,
+    WirePSI,
+    decode_io,
+    decode_psi,
+    decode_stamp,
+    encode_io,
+    encode_psi,
+    encode_stamp,
+)
 from evictd.core.model.stats import (
     ContainerStats,
     DiskUsage,
     FsStats,
-    IOStats,
     MemoryStats,
     NodeStats,
     PodStats,
-    PressureStall,
-    PSIStats,
     RlimitStats,
     SwapStats,
     VolumeStats,
@@ -31,27 +40,7 @@ PODS_CONTAINER = "pods"
 """The name of the system container that holds all pods."""
 
 
-class _Struct(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
-    """A part of the summary: camelCase on the wire, unknown fields skipped."""
-
-
-class WirePressure(_Struct, frozen=True):
-    """One line of a PSI file; `total` is in nanoseconds, the kernel's in microseconds."""
-
-    total: int = 0
-    avg10: float = 0.0
-    avg60: float = 0.0
-    avg300: float = 0.0
-
-
-class WirePSI(_Struct, frozen=True):
-    """`psi`."""
-
-    full: WirePressure | None = None
-    some: WirePressure | None = None
-
-
-class WireMemory(_Struct, frozen=True):
+class WireMemory(SummaryStruct, frozen=True):
     """`memory`."""
 
     time: str | None = None
@@ -59,24 +48,21 @@ class WireMemory(_Struct, frozen=True):
     usage_bytes: int | None = None
     working_set_bytes: int | None = None
     psi: WirePSI | None = None
+    clean_file_bytes: WireInt | None = None
+    """This and what follows is evictd's own, not in the kubelet's summary; absent where it was not read."""
+    mem_available_bytes: WireInt | None = None
+    stalled: WireInt | None = None
 
 
-class WireIO(_Struct, frozen=True):
-    """`io`; the kubelet reports it since Kubernetes 1.34."""
-
-    time: str | None = None
-    psi: WirePSI | None = None
-
-
-class WireSwap(_Struct, frozen=True):
+class WireSwap(SummaryStruct, frozen=True):
     """`swap` of the node, or of a pod."""
 
     time: str | None = None
-    swap_available_bytes: int | None = None
-    swap_usage_bytes: int | None = None
+    swap_available_bytes: WireInt | None = None
+    swap_usage_bytes: WireInt | None = None
 
 
-class WireFs(_Struct, frozen=True):
+class WireFs(SummaryStruct, frozen=True):
     """A filesystem, or the usage of a part of one."""
 
     name: str = ""
@@ -91,7 +77,7 @@ class WireFs(_Struct, frozen=True):
     """evictd's own field, not in the kubelet's summary; absent if false."""
 
 
-class SummaryContainer(_Struct, frozen=True):
+class SummaryContainer(SummaryStruct, frozen=True):
     """A container, or a system container."""
 
     name: str = ""
@@ -101,22 +87,22 @@ class SummaryContainer(_Struct, frozen=True):
     logs: WireFs | None = None
 
 
-class WireRlimit(_Struct, frozen=True):
+class WireRlimit(SummaryStruct, frozen=True):
     """`rlimit`."""
 
     time: str | None = None
-    max_pid: int | None = msgspec.field(name="maxpid", default=None)
-    current: int | None = msgspec.field(name="curproc", default=None)
+    max_pid: WireInt | None = msgspec.field(name="maxpid", default=None)
+    current: WireInt | None = msgspec.field(name="curproc", default=None)
 
 
-class WireRuntime(_Struct, frozen=True):
+class WireRuntime(SummaryStruct, frozen=True):
     """`runtime`."""
 
     image_fs: WireFs | None = None
     container_fs: WireFs | None = None
 
 
-class WireNode(_Struct, frozen=True):
+class WireNode(SummaryStruct, frozen=True):
     """`node`."""
 
     node_name: str = ""
@@ -129,7 +115,7 @@ class WireNode(_Struct, frozen=True):
     swap: WireSwap | None = None
 
 
-class WirePodRef(_Struct, frozen=True):
+class WirePodRef(SummaryStruct, frozen=True):
     """`podRef`."""
 
     name: str = ""
@@ -140,10 +126,10 @@ class WirePodRef(_Struct, frozen=True):
 class WireProcesses(msgspec.Struct, frozen=True, omit_defaults=True):
     """`process_stats`, which is not camelCase."""
 
-    process_count: int | None = None
+    process_count: WireInt | None = None
 
 
-class WirePodStats(_Struct, frozen=True):
+class WirePodStats(SummaryStruct, frozen=True):
     """One entry of `pods`."""
 
     pod_ref: WirePodRef = WirePodRef()
@@ -156,7 +142,7 @@ class WirePodStats(_Struct, frozen=True):
     process_stats: WireProcesses | None = msgspec.field(name="process_stats", default=None)
 
 
-class WireSummary(_Struct, frozen=True):
+class WireSummary(SummaryStruct, frozen=True):
     """The summary."""
 
     node: WireNode
@@ -175,59 +161,38 @@ def decode_summary(data: bytes | str | Mapping[str, Any]) -> tuple[NodeStats, di
         raise InputError(f"summary: {error}") from error
 
 
-def _signed(value: int | None) -> int | None:
-    return value - 2**64 if value is not None and value >= 2**63 else value
-
-
-def _time(text: str | None) -> int | None:
-    return None if text is None else parse_time(text)
-
-
 def _memory(wire: WireMemory | None) -> MemoryStats | None:
     if wire is None:
         return None
     return MemoryStats(
-        time=_time(wire.time),
-        available_bytes=_signed(wire.available_bytes),
-        usage_bytes=_signed(wire.usage_bytes),
-        working_set_bytes=_signed(wire.working_set_bytes),
-        psi=_psi(wire.psi),
+        time=decode_stamp(wire.time),
+        available_bytes=signed_64(wire.available_bytes),
+        usage_bytes=signed_64(wire.usage_bytes),
+        working_set_bytes=signed_64(wire.working_set_bytes),
+        psi=decode_psi(wire.psi),
+        clean_file_bytes=wire.clean_file_bytes,
+        mem_available_bytes=wire.mem_available_bytes,
+        stalled=wire.stalled,
     )
-
-
-def _psi(wire: WirePSI | None) -> PSIStats | None:
-    return None if wire is None else PSIStats(_pressure(wire.full), _pressure(wire.some))
-
-
-def _pressure(wire: WirePressure | None) -> PressureStall | None:
-    if wire is None:
-        return None
-    if not all(0 <= average <= 100 for average in (wire.avg10, wire.avg60, wire.avg300)):
-        raise ValueError(f"psi: {wire} has averages that are no percentages")
-    return PressureStall(wire.avg10, wire.avg60, wire.avg300, wire.total // 1000)
-
-
-def _io(wire: WireIO | None) -> IOStats | None:
-    return None if wire is None else IOStats(time=_time(wire.time), psi=_psi(wire.psi))
 
 
 def _fs(wire: WireFs | None) -> FsStats | None:
     if wire is None:
         return None
     return FsStats(
-        time=_time(wire.time),
-        available_bytes=_signed(wire.available_bytes),
-        capacity_bytes=_signed(wire.capacity_bytes),
-        used_bytes=_signed(wire.used_bytes),
-        inodes_free=_signed(wire.inodes_free),
-        inodes=_signed(wire.inodes),
-        inodes_used=_signed(wire.inodes_used),
+        time=decode_stamp(wire.time),
+        available_bytes=signed_64(wire.available_bytes),
+        capacity_bytes=signed_64(wire.capacity_bytes),
+        used_bytes=signed_64(wire.used_bytes),
+        inodes_free=signed_64(wire.inodes_free),
+        inodes=signed_64(wire.inodes),
+        inodes_used=signed_64(wire.inodes_used),
         read_only=wire.read_only,
     )
 
 
 def _usage(wire: WireFs | None) -> DiskUsage | None:
-    return None if wire is None else DiskUsage(_signed(wire.used_bytes), _signed(wire.inodes_used))
+    return None if wire is None else DiskUsage(signed_64(wire.used_bytes), signed_64(wire.inodes_used))
 
 
 def _node(wire: WireNode) -> NodeStats:
@@ -238,14 +203,14 @@ def _node(wire: WireNode) -> NodeStats:
         name=wire.node_name,
         memory=_memory(wire.memory),
         pods_memory=None if pods is None else _memory(pods.memory),
-        io=_io(wire.io),
-        pods_io=None if pods is None else _io(pods.io),
+        io=decode_io(wire.io),
+        pods_io=None if pods is None else decode_io(pods.io),
         fs=_fs(wire.fs),
         image_fs=_fs(runtime.image_fs),
         container_fs=_fs(runtime.container_fs),
         rlimit=None
         if rlimit is None
-        else RlimitStats(time=_time(rlimit.time), max_pid=rlimit.max_pid, current=rlimit.current),
+        else RlimitStats(time=decode_stamp(rlimit.time), max_pid=rlimit.max_pid, current=rlimit.current),
         swap=_swap(wire.swap),
     )
 
@@ -254,7 +219,7 @@ def _swap(wire: WireSwap | None) -> SwapStats | None:
     if wire is None or (not wire.swap_available_bytes and not wire.swap_usage_bytes):
         return None
     return SwapStats(
-        time=_time(wire.time), available_bytes=wire.swap_available_bytes, usage_bytes=wire.swap_usage_bytes
+        time=decode_stamp(wire.time), available_bytes=wire.swap_available_bytes, usage_bytes=wire.swap_usage_bytes
     )
 
 
@@ -264,13 +229,15 @@ def _pod(wire: WirePodStats) -> PodStats:
         namespace=wire.pod_ref.namespace,
         uid=wire.pod_ref.uid,
         containers=tuple(_container(container) for container in wire.containers or ()),
-        volumes=tuple(VolumeStats(v.name, _signed(v.used_bytes), _signed(v.inodes_used)) for v in wire.volume or ()),
+        volumes=tuple(
+            VolumeStats(v.name, signed_64(v.used_bytes), signed_64(v.inodes_used)) for v in wire.volume or ()
+        ),
         memory=_pod_memory(wire),
-        io=_io(wire.io),
+        io=decode_io(wire.io),
         ephemeral_storage=_usage(wire.ephemeral_storage),
         process_count=None if wire.process_stats is None else wire.process_stats.process_count,
-        time=None if wire.memory is None else _time(wire.memory.time),
-        disk_time=None if wire.ephemeral_storage is None else _time(wire.ephemeral_storage.time),
+        time=None if wire.memory is None else decode_stamp(wire.memory.time),
+        disk_time=None if wire.ephemeral_storage is None else decode_stamp(wire.ephemeral_storage.time),
     )
 
 
@@ -280,7 +247,7 @@ def _pod_memory(wire: WirePodStats) -> MemoryStats | None:
 
 
 def _container(wire: SummaryContainer) -> ContainerStats:
-    working_set = None if wire.memory is None else _signed(wire.memory.working_set_bytes)
+    working_set = None if wire.memory is None else signed_64(wire.memory.working_set_bytes)
     return ContainerStats(wire.name, working_set, _usage(wire.rootfs), _usage(wire.logs))
 
 
@@ -298,41 +265,26 @@ def _unsigned(value: int | None) -> int | None:
     return value + 2**64 if value is not None and value < 0 else value
 
 
-def _stamp(time: int | None) -> str | None:
-    return None if time is None else format_time(time)
-
-
 def _memory_wire(memory: MemoryStats | None, time: int | None = None) -> WireMemory | None:
     if memory is None:
-        return None if time is None else WireMemory(time=_stamp(time))
+        return None if time is None else WireMemory(time=encode_stamp(time))
     return WireMemory(
-        time=_stamp(memory.time if memory.time is not None else time),
+        time=encode_stamp(memory.time if memory.time is not None else time),
         available_bytes=_unsigned(memory.available_bytes),
         usage_bytes=_unsigned(memory.usage_bytes),
         working_set_bytes=_unsigned(memory.working_set_bytes),
-        psi=_psi_wire(memory.psi),
+        psi=encode_psi(memory.psi),
+        clean_file_bytes=memory.clean_file_bytes,
+        mem_available_bytes=memory.mem_available_bytes,
+        stalled=memory.stalled,
     )
-
-
-def _psi_wire(psi: PSIStats | None) -> WirePSI | None:
-    return None if psi is None else WirePSI(full=_pressure_wire(psi.full), some=_pressure_wire(psi.some))
-
-
-def _pressure_wire(line: PressureStall | None) -> WirePressure | None:
-    if line is None:
-        return None
-    return WirePressure(total=line.total_us * 1000, avg10=line.avg10, avg60=line.avg60, avg300=line.avg300)
-
-
-def _io_wire(io: IOStats | None) -> WireIO | None:
-    return None if io is None else WireIO(time=_stamp(io.time), psi=_psi_wire(io.psi))
 
 
 def _fs_wire(fs: FsStats | None) -> WireFs | None:
     if fs is None:
         return None
     return WireFs(
-        time=_stamp(fs.time),
+        time=encode_stamp(fs.time),
         available_bytes=_unsigned(fs.available_bytes),
         capacity_bytes=fs.capacity_bytes,
         used_bytes=fs.used_bytes,
@@ -346,28 +298,28 @@ def _fs_wire(fs: FsStats | None) -> WireFs | None:
 def _usage_wire(usage: DiskUsage | None, time: int | None = None) -> WireFs | None:
     if usage is None:
         return None
-    return WireFs(time=_stamp(time), used_bytes=usage.used_bytes, inodes_used=usage.inodes_used)
+    return WireFs(time=encode_stamp(time), used_bytes=usage.used_bytes, inodes_used=usage.inodes_used)
 
 
 def _node_wire(node: NodeStats) -> WireNode:
     rlimit = node.rlimit
-    pods = SummaryContainer(name=PODS_CONTAINER, memory=_memory_wire(node.pods_memory), io=_io_wire(node.pods_io))
+    pods = SummaryContainer(name=PODS_CONTAINER, memory=_memory_wire(node.pods_memory), io=encode_io(node.pods_io))
     return WireNode(
         node_name=node.name,
         system_containers=None if node.pods_memory is None and node.pods_io is None else (pods,),
         memory=_memory_wire(node.memory),
-        io=_io_wire(node.io),
+        io=encode_io(node.io),
         fs=_fs_wire(node.fs),
         runtime=None
         if node.image_fs is None and node.container_fs is None
         else WireRuntime(image_fs=_fs_wire(node.image_fs), container_fs=_fs_wire(node.container_fs)),
         rlimit=None
         if rlimit is None
-        else WireRlimit(time=_stamp(rlimit.time), max_pid=rlimit.max_pid, current=rlimit.current),
+        else WireRlimit(time=encode_stamp(rlimit.time), max_pid=rlimit.max_pid, current=rlimit.current),
         swap=None
         if (swap := node.swap) is None
         else WireSwap(
-            time=_stamp(swap.time), swap_available_bytes=swap.available_bytes, swap_usage_bytes=swap.usage_bytes
+            time=encode_stamp(swap.time), swap_available_bytes=swap.available_bytes, swap_usage_bytes=swap.usage_bytes
         ),
     )
 
@@ -387,7 +339,7 @@ def _pod_wire(pod: PodStats) -> WirePodStats:
             for container in pod.containers
         ),
         memory=_memory_wire(pod.memory),
-        io=_io_wire(pod.io),
+        io=encode_io(pod.io),
         swap=None
         if pod.memory is None or pod.memory.swap_bytes is None
         else WireSwap(swap_usage_bytes=pod.memory.swap_bytes),

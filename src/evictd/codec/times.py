@@ -8,6 +8,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
+from evictd.core.units.quantity import MAX_INT64
 from evictd.errors import InvalidValueError
 
 _SHAPE = re.compile(r"(\d{4}-\d{2}-\d{2})[Tt](\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?(Z|z|[+-]\d{2}:\d{2})", re.ASCII)
@@ -30,6 +31,14 @@ def parse_time(text: str) -> int:
     except OverflowError as error:
         raise InvalidValueError(f"{text!r} is not a time: in UTC it is beyond the years 1 to 9999") from error
     return (since.days * 86_400 + since.seconds) * 10**9 + int((shape[3] or "0").ljust(9, "0"))
+
+
+def parse_stamp(text: str) -> int:
+    """Read an RFC 3339 time as `parse_time`; raises `InvalidValueError` also where the nanoseconds have more than 64 bits."""
+    time = parse_time(text)
+    if abs(time) > MAX_INT64:
+        raise InvalidValueError(f"{text!r} is not a time of the years 1678 to 2262")
+    return time
 
 
 def format_time(nanoseconds: int) -> str:

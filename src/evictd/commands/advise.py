@@ -17,8 +17,7 @@ from typing import Any
 from evictd.advice import NodeEvidence, advise, node_evidence
 from evictd.codec.journal import encode_entry
 from evictd.codec.reading_record import RecordedCycle, decode_reading
-from evictd.commands.history import journal_files
-from evictd.commands.replay import read_lines
+from evictd.commands.journals import journal_files, read_lines
 from evictd.commands.source import add_plot_argument, check_plot, own_config, read_scenario
 from evictd.config.file import shown_path
 from evictd.core.model.state import State

@@ -14,7 +14,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from evictd.codec.config.eviction_config import encode_preferences
+from evictd.clock import boot_clock
+from evictd.codec.config.fields import fields_of
 from evictd.codec.scenario import (
     BudgetAnswer,
     MeasurementAges,
@@ -24,14 +25,15 @@ from evictd.codec.scenario import (
     encode_scenario,
 )
 from evictd.commands.explain import settings_for_node
-from evictd.commands.replay import read_journals
+from evictd.commands.journals import expanded, read_journals
 from evictd.commands.source import add_policy_argument
 from evictd.config.file import dump_yaml
 from evictd.config.flags import add_arguments as add_config_flags
+from evictd.config.settings import EvictdConfiguration, KubeletConfiguration
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.observation import EvictionAnswerKind, Filesystems, Observation
 from evictd.core.model.pod import Pod
-from evictd.core.model.signal import OWN_SIGNALS, STALLS, Signal
+from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.core.model.threshold import Origin, Threshold, ThresholdValue
 from evictd.core.units.duration import SECOND, format_duration, parse_duration
 from evictd.core.units.percentage import parse_percentage
@@ -72,7 +74,7 @@ def run(args: argparse.Namespace) -> ExitCode:
         settings = settings_for_node(args)
         with LiveNode(settings) as node:
             readings = tuple(_looks(node, length, max(every, SECOND // 10)))
-        name = settings.cluster.node_name or "captured"
+        name = settings.evictd.cluster.node_name or "captured"
         scenario = scenario_of(name, settings.eviction, readings)
     _write(encode_scenario(scenario), args.out)
     return ExitCode.DONE
@@ -89,13 +91,13 @@ def _duration(flag: str, text: str) -> int:
 
 
 def _looks(node: LiveNode, length: int, every: int) -> Iterator[CapturedReading]:
-    """Look until the time is over; Ctrl-C ends it early, with what there is."""
-    start = node.now()
+    """Read the node until the time is over; Ctrl-C ends it early and keeps the readings so far."""
+    start = boot_clock()
     nothing_to_wait_for = threading.Event()
     while True:
         look = node.read()
         yield CapturedReading(now=look.now, observation=look.observation)
-        left = min(look.now + every, start + length) - node.now()
+        left = min(look.now + every, start + length) - boot_clock()
         if start + length <= look.now:
             return
         try:
@@ -141,7 +143,7 @@ def _summary(observation: Observation) -> Summary | None:
 
 
 def _ages(reading: CapturedReading) -> dict[str, MeasurementAges]:
-    """Give the ages of the pods' statistics; pods that were measured at the time of the reading are left out."""
+    """Return the ages of the pods' statistics; pods that were measured at the time of the reading are left out."""
 
     def age(measured_at: int | None) -> int | None:
         return None if measured_at is None else max(0, reading.now - measured_at)
@@ -160,7 +162,7 @@ def _refusals(observation: Observation) -> tuple[BudgetAnswer, ...]:
 
 def scenario_of_journal(paths: Sequence[Path]) -> Scenario:
     """Make a scenario of the entries of one boot, the last one in the files; raises `InputError`."""
-    entries, problems = read_journals(paths)
+    entries, problems = read_journals(expanded(paths))
     for problem in problems:
         sys.stderr.write(f"evictd: {clean(problem)}; skipped\n")
     if not entries:
@@ -187,7 +189,7 @@ def scenario_of_journal(paths: Sequence[Path]) -> Scenario:
 def config_fields(config: EvictionConfig) -> tuple[dict[str, Any], dict[str, Any]]:
     """Write what the core obeys as fields of KubeletConfiguration and EvictdConfiguration."""
     stalls = [threshold for threshold in config.thresholds if threshold.signal in STALLS]
-    own = [each for each in config.thresholds if each.origin is not Origin.DERIVED and each.signal not in OWN_SIGNALS]
+    own = [each for each in config.thresholds if each.origin is not Origin.DERIVED and not SIGNALS[each.signal].own]
     hard, soft = _maps(own)
     copied = any(t.signal is Signal.ALLOCATABLE_MEMORY_AVAILABLE for t in config.thresholds if t not in own)
     kubelet = {
@@ -197,19 +199,13 @@ def config_fields(config: EvictionConfig) -> tuple[dict[str, Any], dict[str, Any
         "evictionMinimumReclaim": {
             t.signal.value: exact_value_text(t.min_reclaim) for t in own if t.min_reclaim is not None
         },
-        "evictionMaxPodGracePeriod": config.max_pod_grace_period_seconds,
-        "evictionPressureTransitionPeriod": format_duration(config.pressure_transition_period),
         "enforceNodeAllocatable": ["pods"] if copied else ["none"],
-        "localStorageCapacityIsolation": config.local_storage_capacity_isolation,
+        **fields_of(config, KubeletConfiguration),
     }
     evictd = {
-        "decisionPolicy": config.policy.value,
-        "housekeepingInterval": format_duration(config.monitoring_period),
-        "memory": {"lead": config.memory_lead.value},
         "pressure": [_pressure_fields(threshold) for threshold in stalls],
         "swap": [_swap_fields(each) for each in config.thresholds if each.signal is Signal.SWAP_AVAILABLE],
-        "reclaim": {"containers": config.reclaim_containers, "images": config.reclaim_images.value},
-        "ranking": encode_preferences(config.preferences),
+        **fields_of(config, EvictdConfiguration),
     }
     return kubelet, evictd
 

@@ -25,8 +25,7 @@ from evictd.observe.node_capacity import (
     below,
     container_fs_capacities,
     dedicated_image_fs,
-    read_available,
-    read_capacities,
+    read_amounts,
     read_low_watermark,
     read_unallocatable,
     read_unusable_pids,
@@ -57,6 +56,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "file", nargs="?", type=Path, metavar="FILE", help="the configuration (or --config); - is standard input"
     )
     add_output_argument(parser)
+    parser.add_argument(
+        "--syntax",
+        action="store_true",
+        help="only tell whether the daemon accepts the file: exit status 0, or 2 with each fault",
+    )
     parser.add_argument("--kubelet-config", type=Path, metavar="PATH", help="the kubelet's own file, or its configz")
     parser.add_argument("--root", type=Path, default=Path("/"), metavar="PATH", help="where the node's / is mounted")
     parser.add_argument("--layout", choices=list(_LAYOUTS), help="how images and layers lie; default: as on this node")
@@ -71,6 +75,8 @@ def run(args: argparse.Namespace) -> ExitCode:
     if not args.root.is_dir():
         raise NodeError(f"--root {args.root}: is no directory; give the one that the node's / is mounted on")
     settings = load(args.file or (Path(args.config) if args.config else None), from_args(args))
+    if args.syntax:
+        return ExitCode.DONE
     report = check(settings, args.root, overrides, layout=args.layout, kubelet_config=args.kubelet_config)
     write_report(report, args.output)
     return ExitCode.NO if any(one.severity is Severity.ERROR for one in report.findings) else ExitCode.DONE
@@ -84,12 +90,12 @@ def check(
     layout: str | None = None,
     kubelet_config: Path | None = None,
 ) -> CheckReport:
-    """Put thresholds, amounts and findings together for the node below `root`."""
+    """Return the report on the thresholds, amounts and findings for the node below `root`."""
     filesystems = _LAYOUTS[layout] if layout else Filesystems(dedicated_image_fs=dedicated_image_fs(settings, root))
-    capacities = {**read_capacities(settings, root), **(overrides or {})}
+    amounts = read_amounts(settings, root)
+    capacities = {**amounts.capacities, **(overrides or {})}
     thresholds = _effective(settings.eviction.thresholds, filesystems)
-    available = read_available(settings, root)
-    available = {signal: left for signal, left in available.items() if signal not in (overrides or {})}
+    available = {signal: left for signal, left in amounts.available.items() if signal not in (overrides or {})}
     capacities |= container_fs_capacities(capacities, filesystems)
     available |= container_fs_capacities(available, filesystems)
     surroundings = Surroundings(
@@ -112,8 +118,8 @@ def check(
 
 
 def _unallocatable(settings: Settings, root: Path, overrides: Mapping[Signal, Quantity]) -> int | None:
-    """Give what the kubelet's formula counts as available although no process can have it; another machine's is not known."""
-    if settings.memory_formula is not MemoryFormula.WORKING_SET or Signal.MEMORY_AVAILABLE in overrides:
+    """Return what the kubelet's formula counts as available although no process can have it; another machine's is not known."""
+    if settings.evictd.memory.formula is not MemoryFormula.WORKING_SET or Signal.MEMORY_AVAILABLE in overrides:
         return None
     return read_unallocatable(root)
 
@@ -125,7 +131,7 @@ def _effective(thresholds: tuple[Threshold, ...], filesystems: Filesystems) -> t
 
 
 def _kubelet_thresholds(settings: Settings, root: Path, given: Path | None) -> Sequence[Threshold] | None:
-    """Give the thresholds of the kubelet on this node, unless its file is the very one that is checked."""
+    """Return the thresholds of the kubelet on this node, unless its file is the very one that is checked."""
     path = given or below(root, _KUBELET_CONFIG)
     if given is None and (
         not path.is_file() or (settings.source and settings.source.exists() and path.samefile(settings.source))

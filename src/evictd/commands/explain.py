@@ -1,7 +1,8 @@
 """`evictd explain [FILE]`: shows which pod would be evicted next for each signal, and why.
 
-Without a file it reads this machine: each signal with its source, value, threshold and distance, and the pods in the order of
-eviction. With a scenario file it does so for its last step, or the one at `--at`. It changes nothing.
+Without a file it reads this machine, with the running daemon's configuration unless one is given: each signal with its source,
+value, threshold and distance, and the pods in the order of eviction. With a scenario file it does so for its last step, or the
+one at `--at`. It changes nothing.
 """
 
 import argparse
@@ -9,17 +10,19 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from evictd.codec.config.eviction_config import decode_eviction_config
 from evictd.codec.config.kubelet_config import eviction_config
 from evictd.commands.source import add_policy_argument, read_scenario, scenario_config
+from evictd.commands.status import DEFAULT_ADDRESS, fetch
 from evictd.config.file import load
+from evictd.config.flags import NO_FLAGS, from_args
 from evictd.config.flags import add_arguments as add_config_flags
-from evictd.config.flags import from_args
 from evictd.config.settings import Settings
 from evictd.core.eviction.synchronize import synchronize
-from evictd.core.model.config import Policy
+from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.state import State
 from evictd.core.units.duration import parse_duration
-from evictd.errors import ExitCode, InputError, InvalidValueError
+from evictd.errors import ExitCode, InputError, InvalidValueError, NodeError
 from evictd.observe.live import LiveNode
 from evictd.render.console import make_console
 from evictd.render.documents import TOP_ROWS
@@ -60,10 +63,12 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 
 def settings_for_node(args: argparse.Namespace) -> Settings:
-    """Read the configuration; with none at all, take the thresholds that the kubelet has by default."""
-    settings = load(Path(args.config) if args.config else None, from_args(args))
-    eviction = settings.eviction
-    if not eviction.thresholds and not args.config:
+    """Read the configuration; with none at all take that of the daemon that runs, else the kubelet's default thresholds."""
+    flags = from_args(args)
+    settings = load(Path(args.config) if args.config else None, flags)
+    daemons = None if args.config or flags != NO_FLAGS else daemon_config()
+    eviction = settings.eviction if daemons is None else daemons
+    if not eviction.thresholds and not args.config and daemons is None:
         default = eviction_config({}, policy=eviction.policy, default_hard=True)
         eviction = replace(eviction, thresholds=default.thresholds)
     if args.policy is not None:
@@ -71,13 +76,24 @@ def settings_for_node(args: argparse.Namespace) -> Settings:
     return replace(settings, eviction=eviction)
 
 
+def daemon_config() -> EvictionConfig | None:
+    """Ask the daemon at its default address for the configuration in effect; `None` if no evictd answers there."""
+    try:
+        document = fetch(DEFAULT_ADDRESS, "/configz")
+        config = decode_eviction_config(document.get("evictionconfig"))
+    except (NodeError, InputError):
+        return None
+    sys.stderr.write(f"evictd: with the configuration of the evictd at {DEFAULT_ADDRESS}; --config takes another one\n")
+    return config
+
+
 def this_machine(settings: Settings) -> Explanation:
-    """Look at this machine once."""
+    """Explain one reading of this machine."""
     with LiveNode(settings) as node:
         look = node.read()
     step = synchronize(State(), look.observation, settings.eviction, look.now)
     state = replace(step.state, in_flight=())  # one reading performs nothing, so no pod is being evicted
-    title = f"this machine{f' ({settings.cluster.node_name})' if settings.cluster.node_name else ''}"
+    title = f"this machine{f' ({settings.evictd.cluster.node_name})' if settings.evictd.cluster.node_name else ''}"
     return explanation(
         title,
         settings.eviction,

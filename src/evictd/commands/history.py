@@ -11,7 +11,7 @@ from pathlib import Path
 
 from evictd.codec.journal_record import decode_record
 from evictd.codec.times import parse_time
-from evictd.commands.replay import read_lines
+from evictd.commands.journals import add_directory_argument, add_journal_argument, journals_of, read_lines
 from evictd.core.units.duration import parse_duration
 from evictd.errors import ExitCode, InputError, InvalidValueError
 from evictd.render.console import make_console
@@ -22,35 +22,20 @@ from evictd.render.parquet import write_parquet
 from evictd.render.text import clean
 
 HTML, PARQUET = "html", "parquet"
-DEFAULT_STATE_DIRECTORY = Path("/var/lib/evictd")
-"""The default of `stateDirectory`."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument(
-        "journal", nargs="*", type=Path, metavar="JOURNAL", help="journal files, oldest first; default: this node's"
-    )
+    add_journal_argument(parser)
     add_directory_argument(parser)
     parser.add_argument("--pod", metavar="NAMESPACE/POD", default="", help="only the events of this pod")
     parser.add_argument("--since", metavar="DURATION", help="only the last part of the journal, such as 24h")
     add_output_argument(parser, HTML, PARQUET)
 
 
-def add_directory_argument(parser: argparse.ArgumentParser) -> None:
-    """Add `--directory`."""
-    parser.add_argument(
-        "--directory",
-        type=Path,
-        default=DEFAULT_STATE_DIRECTORY,
-        metavar="DIRECTORY",
-        help="where this node's daemon keeps its journal (its stateDirectory; default %(default)s)",
-    )
-
-
 def run(args: argparse.Namespace) -> ExitCode:
     """Read the journal and show its events."""
-    events = read_history(args.journal or journal_files(args.directory))
+    events = read_history(journals_of(args))
     spans = condition_spans(events)
     if args.pod:
         events = [event for event in events if event.pod == clean(args.pod)]
@@ -69,21 +54,6 @@ def run(args: argparse.Namespace) -> ExitCode:
     return ExitCode.DONE
 
 
-def journal_files(directory: Path) -> list[Path]:
-    """Find the journal of a state directory, oldest file first; raises `InputError` if there is none."""
-    newest = directory / "journal.jsonl"
-    older = sorted(directory.glob("journal.[0-9]*.jsonl"), key=_number, reverse=True)
-    found = [path for path in (*older, newest) if path.exists()]
-    if not found:
-        raise InputError(f"{directory}: there is no journal; name the files, or the stateDirectory with --directory")
-    return found
-
-
-def _number(path: Path) -> int:
-    middle = path.name.split(".")[1]
-    return int(middle) if middle.isdecimal() else 0
-
-
 def read_history(paths: Sequence[Path]) -> list[HistoryEvent]:
     """Read the events of journal files; a damaged line is reported on standard error and skipped."""
     records, problems = read_lines(paths, decode_record)
@@ -93,7 +63,7 @@ def read_history(paths: Sequence[Path]) -> list[HistoryEvent]:
 
 
 def _since(events: list[HistoryEvent], text: str) -> list[HistoryEvent]:
-    """Keep the events of so long before the last one."""
+    """Return the events of the last `text`, a duration, before the last event."""
     try:
         length = parse_duration(text)
     except InvalidValueError as error:

@@ -20,7 +20,7 @@ _FILESYSTEMS = {"nodefs": "fs", "imagefs": "imageFs", "containerfs": "containerF
 
 
 class _Moment:
-    """What the series say of one time."""
+    """The values of the series at one time."""
 
     def __init__(self) -> None:
         self.available: dict[str, int] = {}
@@ -106,7 +106,7 @@ def prometheus_summaries(documents: Sequence[Plain], pods: Sequence[Any], name: 
 
 
 def _samples(document: Plain, name: str) -> Iterator[tuple[Plain, int, int]]:
-    """Give labels, time in nanoseconds and value of every sample that is a number."""
+    """Return labels, time in nanoseconds and value of every sample that is a number."""
     try:
         for series in document["data"]["result"]:
             for time, text in series["values"] if "values" in series else [series["value"]]:
@@ -118,7 +118,7 @@ def _samples(document: Plain, name: str) -> Iterator[tuple[Plain, int, int]]:
 
 
 def _uids(pods: Sequence[Any]) -> tuple[dict[tuple[str, str], str], str]:
-    """Give the pods' uids, and the name of the node of the first one."""
+    """Return the pods' uids, and the name of the node of the first one."""
     uids, nodes = {}, []
     for pod in pods:
         metadata = pod.get("metadata") if isinstance(pod, Mapping) else None

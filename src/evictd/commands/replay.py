@@ -1,4 +1,4 @@
-"""`evictd replay JOURNAL`: decides a journal again and compares.
+"""`evictd replay [JOURNAL ...]`: decides a journal again and compares.
 
 A journal line holds all arguments of the core, so every entry is decided again and compared with what was decided then. Under
 another configuration or policy it shows what would have been different; the state is then carried on from entry to entry,
@@ -7,16 +7,15 @@ because timers that started then would not have started now. What the node did a
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 
-from evictd.codec.journal import JournalEntry, decode_entry
+from evictd.codec.journal import JournalEntry
 from evictd.codec.times import parse_time
+from evictd.commands.journals import add_directory_argument, add_journal_argument, journals_of, read_journals
 from evictd.commands.source import add_config_arguments, add_plot_argument, check_plot
-from evictd.config.file import STANDARD_INPUT, load, shown_path
+from evictd.config.file import load
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.state import State
@@ -28,20 +27,11 @@ from evictd.render.replayed import Replayed, plain_decisions, print_replayed, re
 from evictd.render.text import clean
 from evictd.simulation import SimulatedCycle, Turn
 
-_MAX_LINE = 64 << 20
-
-Line = TypeVar("Line")
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument(
-        "journal",
-        nargs="+",
-        type=Path,
-        metavar="JOURNAL",
-        help="journal files, oldest first; - for standard input",
-    )
+    add_journal_argument(parser)
+    add_directory_argument(parser)
     add_config_arguments(parser)
     add_output_argument(parser)
     add_plot_argument(parser)
@@ -50,15 +40,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Decide every entry again, and show which came out differently."""
     check_plot(args.plot)
-    entries, problems = read_journals(args.journal)
+    paths = journals_of(args)
+    entries, problems = read_journals(paths)
     for problem in problems:
         sys.stderr.write(f"evictd: {clean(problem)}; skipped\n")
     if not entries:
-        raise InputError(f"{args.journal[0]}: there is no journal entry in it")
+        raise InputError(f"{paths[0]}: there is no journal entry in it")
     other = args.config is not None or args.policy is not None
     replayed = tuple(replay_under(entries, args) if other else replay(entries))
     if args.plot is not None:
-        draw(args.journal[-1].name, cycles_of(replayed), args.plot, subtitle="replayed", begin=_begin(entries))
+        draw(paths[-1].name, cycles_of(replayed), args.plot, subtitle="replayed", begin=_begin(entries))
     if args.output == TABLE:
         print_replayed(replayed, make_console(sys.stdout), other=other)
     else:
@@ -67,50 +58,11 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 
 def _begin(entries: Sequence[JournalEntry]) -> int | None:
-    """Give the wall clock of the first entry, in nanoseconds; `None` where it cannot be read."""
+    """Return the wall clock of the first entry, in nanoseconds; `None` where it cannot be read."""
     try:
         return parse_time(entries[0].wall) if entries else None
     except InvalidValueError:
         return None
-
-
-# --- reading ----------------------------------------------------------------------------------------------------------
-
-
-def read_journals(paths: Sequence[Path]) -> tuple[list[JournalEntry], list[str]]:
-    """Read journal files in this order; a damaged line (a full disk cuts one short) is a problem, not the end."""
-    return read_lines(paths, decode_entry)
-
-
-def read_lines(paths: Sequence[Path], decode: Callable[[bytes], Line]) -> tuple[list[Line], list[str]]:
-    """Decode each line of journal files in this order, with the problems of damaged ones; raises `InputError` if all are."""
-    entries: list[Line] = []
-    problems: list[str] = []
-    for path in paths:
-        for number, line in _numbered_lines(path):
-            try:
-                entries.append(decode(line))
-            except InputError as error:
-                problems.append(f"{shown_path(path)}: line {number}: {error.problems[0]}")
-    if not entries and problems:
-        raise InputError(problems[0])
-    return entries, problems
-
-
-def _numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    try:
-        with nullcontext(sys.stdin.buffer) if path == STANDARD_INPUT else path.open("rb") as file:
-            number = 0
-            while line := file.readline(_MAX_LINE + 1):
-                number += 1
-                if len(line) > _MAX_LINE:
-                    raise InputError(
-                        f"{shown_path(path)}: line {number}: is longer than {_MAX_LINE} bytes; it is no journal"
-                    )
-                if line.strip():
-                    yield number, line
-    except OSError as error:
-        raise InputError(f"{shown_path(path)}: {error.strerror or error}") from error
 
 
 # --- deciding ---------------------------------------------------------------------------------------------------------

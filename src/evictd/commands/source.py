@@ -9,15 +9,18 @@ import importlib.util
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, Protocol
 
 from evictd.codec.config.evictd_config import decode_evictd, validate_evictd
 from evictd.codec.config.kubelet_config import eviction_config
 from evictd.codec.journal import KIND
 from evictd.codec.scenario import Scenario, decode_scenario
+from evictd.codec.world_fields import KIND as WORLD
 from evictd.config.build import with_options
 from evictd.config.file import documents_of, load, read_text, shown_path
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.errors import InputError
+from evictd.world.file import WorldFile, decode_world
 
 MAX_BYTES = 32 << 20
 MAX_VALUES = 2_000_000
@@ -63,6 +66,14 @@ def check_plot(path: Path | None) -> None:
 
 def read_scenario(path: Path) -> Scenario:
     """Read one scenario; raises `InputError` with every fault, each with the file and the path in it."""
+    found = read_story(path)
+    if isinstance(found, WorldFile):
+        raise InputError(f"{shown_path(path)}: kind: {WORLD}: not a scenario; `evictd simulate` plays it")
+    return found
+
+
+def read_story(path: Path) -> Scenario | WorldFile:
+    """Read one scenario or world by its `kind`; raises `InputError` with every fault."""
     text = read_text(path, max_bytes=MAX_BYTES)
     if KIND in text[:_HEAD]:
         raise InputError(
@@ -76,13 +87,13 @@ def read_scenario(path: Path) -> Scenario:
     if len(documents) != 1 or not isinstance(documents[0], Mapping):
         raise InputError(f"{shown_path(path)}: is no scenario; a file holds one, a map with `steps`")
     try:
-        return decode_scenario(documents[0])
+        return decode_world(documents[0]) if kind == WORLD else decode_scenario(documents[0])
     except InputError as error:
         raise _in_file(path, error) from error
 
 
-def scenario_config(scenario: Scenario, path: Path, args: argparse.Namespace) -> EvictionConfig:
-    """Make the configuration of the decisions; raises `InputError`."""
+def scenario_config(scenario: "Configured", path: Path, args: argparse.Namespace) -> EvictionConfig:
+    """Make the configuration of the decisions over a scenario or a world; raises `InputError`."""
     policy = None if args.policy is None else Policy(args.policy)
     if args.config is not None:
         config = load(Path(args.config)).eviction
@@ -93,16 +104,31 @@ def scenario_config(scenario: Scenario, path: Path, args: argparse.Namespace) ->
         raise _in_file(path, error) from error
 
 
-def own_config(scenario: Scenario, policy: Policy | None = None) -> EvictionConfig:
-    """Make the scenario's own configuration, under another policy if one is given; raises `InputError`."""
+class Configured(Protocol):
+    """A file that has a configuration of its own: a scenario or a world."""
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """KubeletConfiguration fields by their YAML names."""
+        ...
+
+    @property
+    def evictd(self) -> Mapping[str, Any]:
+        """EvictdConfiguration fields by their YAML names."""
+        ...
+
+
+def own_config(scenario: Configured, policy: Policy | None = None) -> EvictionConfig:
+    """Make the file's own configuration, under another policy if one is given; raises `InputError`."""
     options, problems = decode_evictd(scenario.evictd)
     if problems := [*problems, *validate_evictd(options)]:
         raise InputError(tuple(f"evictd.{problem}" for problem in problems))
+    policy = policy or options.decision_policy
     try:
-        eviction = eviction_config(scenario.config, policy=policy or options.decision_policy, default_hard=True)
+        eviction = eviction_config(scenario.config, policy=policy, default_hard=True)
     except InputError as error:
         raise InputError(tuple(f"config.{problem}" for problem in error.problems)) from error
-    return with_options(eviction, options)
+    return replace(with_options(eviction, options), policy=policy)  # the file's own policy is one of its options
 
 
 def _in_file(path: Path, error: InputError) -> InputError:

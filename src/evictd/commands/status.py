@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPException
 from typing import Any
 
-from evictd.errors import ExitCode, NodeError
+from evictd.errors import ExitCode, InputError, NodeError
 from evictd.render.console import make_console, whole_screen
 from evictd.render.output import TABLE, add_output_argument, write_document
 
@@ -21,6 +21,7 @@ DEFAULT_ADDRESS = "127.0.0.1:10277"
 """The default of `listenAddress`; a literal, because importing the settings takes half of the time of `status`."""
 
 _TIMEOUT_SECONDS = 10
+_PORTS = 1 << 16
 _MOST_BYTES = 32 << 20
 """Of an answer; that of a node with 500 pods has one. Any program of the node can listen where no evictd does."""
 
@@ -35,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> ExitCode:
-    """Ask once, or again and again."""
+    """Show the status once, or repeatedly with `--watch`."""
     if args.watch and args.output == TABLE:
         _watch(args.address)
     while True:
@@ -55,12 +56,15 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 
 def fetch(address: str, path: str = "/statusz") -> Mapping[str, Any]:
-    """Get a JSON document of the daemon; raises `NodeError` if it is not there or answers nonsense."""
+    """Get a JSON document of the daemon; raises `NodeError` if it is not there or answers nonsense.
+
+    An address that is no host and port is an `InputError`.
+    """
     host, _, port = address.rpartition(":")
     try:
-        connection = HTTPConnection(host.strip("[]"), int(port), timeout=_TIMEOUT_SECONDS)
+        connection = HTTPConnection(host.strip("[]"), _port(host, port), timeout=_TIMEOUT_SECONDS)
     except (ValueError, HTTPException) as error:
-        raise NodeError(f"--address {address}: is no host:port; give {DEFAULT_ADDRESS}") from error
+        raise InputError(f"--address {address}: is no host:port; give {DEFAULT_ADDRESS}") from error
     try:
         connection.request("GET", path)
         with connection.getresponse() as answer:
@@ -73,6 +77,13 @@ def fetch(address: str, path: str = "/statusz") -> Mapping[str, Any]:
     if answer.status != 200 or not isinstance(document, dict):
         raise NodeError(f"{address}{path}: answered {answer.status}: {document}")
     return document
+
+
+def _port(host: str, port: str) -> int:
+    number = int(port)
+    if not host or not 0 < number < _PORTS:
+        raise ValueError(port)
+    return number
 
 
 @contextmanager

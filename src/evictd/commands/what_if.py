@@ -1,8 +1,8 @@
-"""What if: a pod that grows, and victims that give back what they used.
+"""Plays a node on from its last reading: a pod grows, and victims give back what they used.
 
-A scenario's summaries are what a node really showed, so in a plain `simulate` an eviction frees nothing. Here every later step is
-changed as if the victim were gone: its working set and its local storage are available again. What a pod that its owner creates
-instead would use is not known.
+With `--grow` the last reading becomes a world that goes on from there (`evictd.world`). Without it a scenario's summaries are
+what a node really showed, so an eviction would free nothing: every later step is changed as if the victim were gone, its
+working set and its local storage available again. What a pod that its owner creates instead would use is not known.
 """
 
 from dataclasses import dataclass, replace
@@ -15,14 +15,16 @@ from evictd.core.units.duration import SECOND, parse_duration
 from evictd.core.units.quantity import parse_quantity
 from evictd.errors import InputError, InvalidValueError
 from evictd.simulation import SimulatedCycle, simulate
+from evictd.world.behaviours import Grow, Usage
+from evictd.world.continuation import world_of
+from evictd.world.loop import Run, play
 
-_STEP = 10 * SECOND
-_MOST_STEPS = 2000
+_LONGEST = 20_000 * SECOND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Growth:
-    """A pod whose working set grows by so many bytes, evenly over a time in nanoseconds."""
+    """A pod whose working set grows evenly: by how many bytes, and in how many nanoseconds."""
 
     pod: str
     amount: int
@@ -37,60 +39,37 @@ def parse_growth(text: str) -> Growth:
         growth = Growth(pod=pod, amount=parse_quantity(amount).value(), over=parse_duration(over))
     except InvalidValueError as error:
         raise InputError(f"--grow: {text}: {error}; it looks like NAMESPACE/POD+2Gi/5m") from error
-    if "/" not in pod or growth.amount <= 0 or not 0 < growth.over <= _MOST_STEPS * _STEP:
-        raise InputError(f"--grow: {text}: it looks like NAMESPACE/POD+2Gi/5m, for at most {_MOST_STEPS * 10} s")
+    if "/" not in pod or growth.amount <= 0 or not 0 < growth.over <= _LONGEST:
+        raise InputError(f"--grow: {text}: it looks like NAMESPACE/POD+2Gi/5m, for at most {_LONGEST // SECOND} s")
     return growth
 
 
-def grown(scenario: Scenario, growth: Growth) -> Scenario:
-    """Add steps every ten seconds in which the pod grows; raises `InputError` if the last summary does not have it."""
+def grown(scenario: Scenario, config: EvictionConfig, growth: Growth) -> tuple[tuple[SimulatedCycle, ...], Run]:
+    """Decide all readings but the last one, then play on from that; raises `InputError` if it does not have the pod."""
     last = scenario.steps[-1]
     uid = next((pod.uid for pod in scenario.pods if pod.full_name == growth.pod), None)
     stats = None if last.summary is None or uid is None else last.summary[1].get(uid)
-    if stats is None or stats.memory is None or stats.memory.working_set_bytes is None:
+    if last.summary is None or stats is None or stats.memory is None or stats.memory.working_set_bytes is None:
         raise InputError(f"--grow: {growth.pod}: the last summary has no memory of such a pod")
-    times = [*range(_STEP, growth.over, _STEP), growth.over]
-    added = tuple(_grown_step(last, stats.uid, growth.amount * time // growth.over, time) for time in times)
-    return replace(scenario, steps=(*scenario.steps, *added))
-
-
-def _grown_step(last: ScenarioStep, uid: str, amount: int, later: int) -> ScenarioStep:
-    assert last.summary is not None  # noqa: S101 - `grown` has looked
-    node, stats = last.summary
-    pod = stats[uid]
-    taken = replace(
+    before = tuple(simulate(replace(scenario, steps=scenario.steps[:-1]), config))
+    node, known = last.summary
+    rate = max(growth.amount * SECOND // growth.over, 1)
+    world = world_of(
         node,
-        memory=_moved(node.memory, -amount, later),
-        pods_memory=_moved(node.pods_memory, -amount, later),
-        fs=_later(node.fs, later),
-        image_fs=_later(node.image_fs, later),
-        container_fs=_later(node.container_fs, later),
+        scenario.pods,
+        known,
+        name=scenario.name,
+        filesystems=scenario.filesystems,
+        behaviours={stats.uid: (Grow(of=Usage.MEMORY, rate=rate, start=last.at, bound=growth.amount),)},
+        gone=last.absent | {pod for cycle in before for pod in _evicted(cycle)},
+        begin=last.at,
+        duration=last.at + growth.over + config.pressure_transition_period,
     )
-    memory = None if pod.memory is None else replace(
-        pod.memory, working_set_bytes=(pod.memory.working_set_bytes or 0) + amount
-    )  # fmt: skip
-    return replace(last, at=last.at + later, summary=(taken, {**stats, uid: replace(pod, memory=memory)}))
-
-
-def _moved(memory: MemoryStats | None, amount: int, later: int = 0) -> MemoryStats | None:
-    """Give memory of which so much more is available, read so much later."""
-    if memory is None or memory.available_bytes is None or memory.working_set_bytes is None:
-        return memory
-    # More than there is cannot be taken: the kernel would end a process first.
-    amount = max(amount, -memory.available_bytes)
-    return replace(
-        memory,
-        time=None if memory.time is None else memory.time + later,
-        available_bytes=memory.available_bytes + amount,
-        working_set_bytes=max(memory.working_set_bytes - amount, 0),
-    )
-
-
-def _later(fs: FsStats | None, later: int, freed: int = 0) -> FsStats | None:
-    if fs is None:
-        return None
-    available = None if fs.available_bytes is None else fs.available_bytes + freed
-    return replace(fs, time=None if fs.time is None else fs.time + later, available_bytes=available)
+    if not before:
+        return (), play(world, config)
+    # The victims are gone, and the world's times are not those of the summaries.
+    state = replace(before[-1].state, in_flight=(), collections={}, last_seen={})
+    return before, play(world, config, state)
 
 
 # --- victims that are gone --------------------------------------------------------------------------------------------
@@ -115,9 +94,12 @@ def simulate_relieved(scenario: Scenario, config: EvictionConfig) -> tuple[Simul
 
 
 def _victims(cycles: tuple[SimulatedCycle, ...]) -> list[tuple[int, str]]:
+    return [(number, uid) for number, cycle in enumerate(cycles) for uid in _evicted(cycle)]
+
+
+def _evicted(cycle: SimulatedCycle) -> list[str]:
     return [
-        (number, decision.pod.uid)
-        for number, cycle in enumerate(cycles)
+        decision.pod.uid
         for turn in cycle.turns
         for decision in turn.step.decisions
         if isinstance(decision, EvictPod) and not decision.shortens
@@ -125,7 +107,7 @@ def _victims(cycles: tuple[SimulatedCycle, ...]) -> list[tuple[int, str]]:
 
 
 def _without(step: ScenarioStep, uid: str, scenario: Scenario) -> ScenarioStep:
-    """Give a step in which a victim is gone and what it used is available."""
+    """Return a step in which a victim is gone and what it used is available."""
     if step.summary is None or uid not in step.summary[1]:
         return step
     node, stats = step.summary
@@ -138,10 +120,27 @@ def _relieved(node: NodeStats, pod: PodStats, scenario: Scenario) -> NodeStats:
     disk = 0 if pod.ephemeral_storage is None else pod.ephemeral_storage.used_bytes or 0
     node = replace(
         node,
-        memory=_moved(node.memory, memory),
-        pods_memory=_moved(node.pods_memory, memory),
-        fs=_later(node.fs, 0, disk),
+        memory=_with_more(node.memory, memory),
+        pods_memory=_with_more(node.pods_memory, memory),
+        fs=_emptied(node.fs, disk),
     )
     if scenario.filesystems.dedicated_image_fs:
         return node
-    return replace(node, image_fs=_later(node.image_fs, 0, disk), container_fs=_later(node.container_fs, 0, disk))
+    return replace(node, image_fs=_emptied(node.image_fs, disk), container_fs=_emptied(node.container_fs, disk))
+
+
+def _with_more(memory: MemoryStats | None, amount: int) -> MemoryStats | None:
+    """Return memory of which so much more is available."""
+    if memory is None or memory.available_bytes is None or memory.working_set_bytes is None:
+        return memory
+    return replace(
+        memory,
+        available_bytes=memory.available_bytes + amount,
+        working_set_bytes=max(memory.working_set_bytes - amount, 0),
+    )
+
+
+def _emptied(fs: FsStats | None, freed: int) -> FsStats | None:
+    if fs is None or fs.available_bytes is None:
+        return fs
+    return replace(fs, available_bytes=fs.available_bytes + freed)

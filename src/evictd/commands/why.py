@@ -8,7 +8,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from evictd.commands.history import add_directory_argument, journal_files, read_history
+from evictd.commands.history import read_history
+from evictd.commands.journals import add_directory_argument, journals_of
 from evictd.commands.status import DEFAULT_ADDRESS, fetch, understood
 from evictd.errors import ExitCode, InputError, NodeError
 from evictd.render.console import make_console, print_line
@@ -32,8 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> ExitCode:
-    """Ask the journal and the daemon, and show what they say."""
-    if "/" not in args.pod:
+    """Read the journal, query the daemon and show both answers."""
+    if len(parts := args.pod.split("/")) != 2 or not all(parts):
         raise InputError(f"{args.pod}: is no pod; give NAMESPACE/POD")
     why = _ask(args)
     with understood(args.address):
@@ -70,7 +71,7 @@ def _ask(args: argparse.Namespace) -> PodWhy:
 def _events(args: argparse.Namespace) -> list[HistoryEvent] | None:
     """Read the journal; `None` if there is none and none was named."""
     try:
-        return read_history(args.journal or journal_files(args.directory))
+        return read_history(journals_of(args))
     except InputError:
         if args.journal:
             raise

@@ -11,13 +11,12 @@ from typing import Any
 
 import msgspec
 
-from evictd.codec.config import evictd_config
 from evictd.codec.config.evictd_config import (
     EvictdConfiguration,
     decode_evictd,
-    journal_file_bytes,
     validate_evictd,
 )
+from evictd.codec.config.fields import with_documents
 from evictd.codec.config.kubelet_config import (
     build_eviction_config,
     containerfs_warnings,
@@ -28,15 +27,12 @@ from evictd.codec.config.kubelet_config import (
 from evictd.codec.config.kubelet_fields import WITHOUT_EFFECT, KubeletConfiguration
 from evictd.codec.config.kubelet_validation import validate
 from evictd.codec.config.pressure_fields import stall_thresholds, swap_thresholds
+from evictd.codec.strict import UNKNOWN_FIELD
 from evictd.config.flags import Flags
 from evictd.config.layers import Layers
-from evictd.config.settings import ClusterSettings, HookSettings, JournalSettings, Settings
+from evictd.config.settings import MEMORY_POLICIES, Settings
 from evictd.core.model.config import EvictionConfig, Policy, Preferences
-from evictd.core.model.oom import MemoryQoSRules, MemoryReservationPolicy
-from evictd.core.model.problem import ConfigProblem, shown
-from evictd.core.model.resources import MEMORY
-from evictd.core.model.threshold import Threshold
-from evictd.core.units.quantity import parse_quantity
+from evictd.core.model.problem import ConfigProblem, quoted, shown
 from evictd.errors import InputError
 
 
@@ -53,6 +49,8 @@ def settings(layers: Layers, flags: Flags) -> Settings:
         hard_origins={} if "eviction_hard" in flags.kubelet else layers.hard_origins,
         ignore_allocatable=flags.ignore_allocatable,
     )
+    newer = [problem for problem in kubelet_problems if is_unknown_to_us(problem)]
+    kubelet_problems = [problem for problem in kubelet_problems if problem not in newer]
     problems = [*kubelet_problems, *threshold_problems, *validate(kubelet), *evictd_problems, *validate_evictd(evictd)]
     _refuse(problems, layers, flags)
     update_was_set = read.node_status_update_frequency != 0 and "nodeStatusUpdateFrequency" in layers.kubelet
@@ -60,14 +58,34 @@ def settings(layers: Layers, flags: Flags) -> Settings:
     container_gc: Any = flags.container_gc
     eviction = with_options(eviction, evictd)
     eviction = replace(eviction, container_gc=replace(eviction.container_gc, **container_gc))
-    made = _settings(kubelet, evictd, eviction)
-    return replace(
-        made,
+    return Settings(
+        eviction=eviction,
+        evictd=evictd,
+        kubelet=kubelet,
         node_status_report_frequency=report,
         source=Path(layers.name) if layers.name else None,
-        warnings=(*_warnings(kubelet, made.eviction, layers), *_pressure_warnings(evictd, made.eviction)),
+        warnings=(
+            *(_newer_field(problem, layers, flags) for problem in newer),
+            *_warnings(kubelet, eviction, layers),
+            *_pressure_warnings(evictd, eviction),
+        ),
         without_effect=_without_effect(kubelet),
     )
+
+
+def is_unknown_to_us(problem: ConfigProblem) -> bool:
+    """Whether a problem of the kubelet's document is a field that this version does not know: a newer kubelet may.
+
+    It may be misspelt as well, so it is a warning. A field of evictd's own document stays an error: a `dryRun` that stands in the
+    wrong document would not count.
+    """
+    return problem.wrong == UNKNOWN_FIELD and _KINDS.get(problem.path) != EvictdConfiguration.__name__
+
+
+def _newer_field(problem: ConfigProblem, layers: Layers, flags: Flags) -> str:
+    source = _sources(layers, flags).get(_top(problem.path), layers.name)
+    hint = problem.remedy if problem.remedy.endswith("?") else "a newer kubelet may know it"
+    return f"{source}: {problem.path}: unknown field of {KubeletConfiguration.__name__}, which has no effect; {hint}"
 
 
 def _refuse(problems: Sequence[ConfigProblem], layers: Layers, flags: Flags) -> None:
@@ -80,9 +98,9 @@ def _refuse(problems: Sequence[ConfigProblem], layers: Layers, flags: Flags) -> 
 
 
 def _placed(problem: ConfigProblem) -> ConfigProblem:
-    """Name the right document for a field that stands in the wrong one."""
+    """Return the right document for a field that stands in the wrong one."""
     kind = _KINDS.get(problem.path)
-    if problem.wrong != "unknown field" or kind is None:
+    if problem.wrong != UNKNOWN_FIELD or kind is None:
         return problem
     return replace(problem, wrong=f"is a field of {kind}", remedy=f"move it to the document of kind {kind}")
 
@@ -103,78 +121,11 @@ _KINDS = {one.encode_name: kind.__name__ for kind in _TYPES for one in msgspec.s
 """The document by the name of each of its fields."""
 
 
-def _settings(kubelet: KubeletConfiguration, evictd: EvictdConfiguration, eviction: EvictionConfig) -> Settings:
-    return Settings(
-        eviction=eviction,
-        dry_run=evictd.dry_run,
-        housekeeping_interval=int(evictd.housekeeping_interval),
-        memory_formula=evictd.memory.formula,
-        memory_watch=evictd.memory.watch,
-        oom_score_adj=evictd.oom_score_adj,
-        memory_qos=evictd.memory_qos,
-        memory_qos_rules=_memory_qos_rules(kubelet),
-        cluster=_cluster(evictd.cluster, kubelet),
-        hooks=HookSettings(
-            before=evictd.hooks.before, after=evictd.hooks.after, time_limit=int(evictd.hooks.time_limit)
-        ),
-        journal=JournalSettings(
-            max_file_bytes=journal_file_bytes(evictd.journal),
-            max_files=evictd.journal.max_files,
-            log_tails=evictd.journal.log_tails,
-        ),
-        state_directory=Path(evictd.state_directory),
-        listen_address=evictd.listen_address,
-        container_runtime_endpoint=kubelet.container_runtime_endpoint,
-        image_service_endpoint=kubelet.image_service_endpoint or kubelet.container_runtime_endpoint,
-        runtime_request_timeout=int(kubelet.runtime_request_timeout),
-        root_dir=Path(evictd.root_dir),
-        pod_logs_dir=Path(kubelet.pod_logs_dir),
-        static_pod_path=Path(kubelet.static_pod_path) if kubelet.static_pod_path else None,
-        kernel_memcg_notification=kubelet.kernel_memcg_notification,
-        cgroup_root=kubelet.cgroup_root or "/",
-        kube_reserved={name: parse_quantity(text) for name, text in kubelet.kube_reserved.items()},
-        system_reserved={name: parse_quantity(text) for name, text in kubelet.system_reserved.items()},
-        node_status_update_frequency=int(kubelet.node_status_update_frequency),
-    )
-
-
-def _memory_qos_rules(kubelet: KubeletConfiguration) -> MemoryQoSRules:
-    reserved = (kubelet.kube_reserved.get(MEMORY), kubelet.system_reserved.get(MEMORY))
-    return MemoryQoSRules(
-        policy=MemoryReservationPolicy(kubelet.memory_reservation_policy),
-        throttling_factor=kubelet.memory_throttling_factor,
-        reserved=sum(parse_quantity(text).value() for text in reserved if text is not None),
-    )
-
-
 def with_options(eviction: EvictionConfig, evictd: EvictdConfiguration) -> EvictionConfig:
     """Add what the core obeys beside the kubelet's own fields; `validate_evictd` has found no fault in it."""
-    return replace(
-        eviction,
-        thresholds=(*eviction.thresholds, *_own_thresholds(evictd)),
-        monitoring_period=int(evictd.housekeeping_interval),
-        reclaim_containers=evictd.reclaim.containers,
-        reclaim_images=evictd.reclaim.images,
-        eviction_timeout=int(evictd.cluster.eviction_timeout),
-        allow_api_pods_standalone=evictd.allow_api_pods_standalone,
-        memory_lead=evictd.memory.lead,
-        preferences=evictd_config.preferences(evictd.ranking),
-        image_gc=replace(eviction.image_gc, keep=evictd.reclaim.keep_images),
-    )
-
-
-def _cluster(cluster: evictd_config.ClusterFields, kubelet: KubeletConfiguration) -> ClusterSettings:
-    return ClusterSettings(
-        kubeconfig=cluster.kubeconfig,
-        node_name=cluster.node_name,
-        pod_termination=cluster.pod_termination,
-        condition_types=cluster.condition_types,
-        taints=cluster.taints,
-        eviction_timeout=int(cluster.eviction_timeout),
-        evicted_pod_ttl=int(cluster.evicted_pod_ttl),
-        event_record_qps=kubelet.event_record_qps,
-        event_burst=kubelet.event_burst,
-    )
+    own = (*stall_thresholds(evictd.pressure), *swap_thresholds(evictd.swap))
+    made = with_documents(replace(eviction, thresholds=(*eviction.thresholds, *own)), evictd)
+    return replace(made, policy=eviction.policy)  # which a command line may name in place of the file
 
 
 def _without_effect(kubelet: KubeletConfiguration) -> tuple[str, ...]:
@@ -182,10 +133,6 @@ def _without_effect(kubelet: KubeletConfiguration) -> tuple[str, ...]:
     default = KubeletConfiguration()
     names = {field.name: field.encode_name for field in msgspec.structs.fields(KubeletConfiguration)}
     return tuple(names[one] for one in WITHOUT_EFFECT if getattr(kubelet, one) != getattr(default, one))
-
-
-def _own_thresholds(evictd: EvictdConfiguration) -> tuple[Threshold, ...]:
-    return (*stall_thresholds(evictd.pressure), *swap_thresholds(evictd.swap))
 
 
 def _pressure_warnings(evictd: EvictdConfiguration, eviction: EvictionConfig) -> Iterator[str]:
@@ -205,6 +152,9 @@ def _pressure_warnings(evictd: EvictdConfiguration, eviction: EvictionConfig) ->
 
 def _warnings(kubelet: KubeletConfiguration, eviction: EvictionConfig, layers: Layers) -> Iterator[str]:
     yield from containerfs_warnings(kubelet)
+    if kubelet.memory_reservation_policy not in MEMORY_POLICIES:
+        known = ", ".join(MEMORY_POLICIES)
+        yield f"memoryReservationPolicy {quoted(kubelet.memory_reservation_policy)} counts as None: known are {known}"
     if not layers.name and not any(threshold.hard for threshold in eviction.thresholds):
         yield "no configuration file was given, so there are no hard thresholds; give --config or --eviction-hard"
     elif not eviction.thresholds:
@@ -217,5 +167,7 @@ def _warnings(kubelet: KubeletConfiguration, eviction: EvictionConfig, layers: L
         yield "evictionPressureTransitionPeriod is 0s: no node condition is ever reported"
     if eviction.preferences != Preferences() and eviction.policy is Policy.KUBELET:
         yield "ranking has no effect under decisionPolicy Kubelet"
+    if eviction.eviction_limit.pods and eviction.policy is Policy.KUBELET:
+        yield "evictionLimit has no effect under decisionPolicy Kubelet"
     if eviction.max_pod_grace_period_seconds < 0:
         yield "evictionMaxPodGracePeriod is negative: the policy Kubelet then ends pods at once, Standard keeps their own grace"

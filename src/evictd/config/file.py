@@ -9,7 +9,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from evictd.config.build import settings
 from evictd.config.flags import NO_FLAGS, Flags
 from evictd.config.layers import Layers, drop_in, main_layers
 from evictd.config.settings import Settings
+from evictd.config.written import Written, ends_early
 from evictd.core.model.problem import ConfigProblem, shown
 from evictd.errors import InputError
 
@@ -42,7 +43,7 @@ STANDARD_INPUT = Path("-")
 
 
 def shown_path(path: Path) -> str:
-    """Give a path as messages name it."""
+    """Return a path as messages name it."""
     return "standard input" if path == STANDARD_INPUT else str(path)
 
 
@@ -82,7 +83,7 @@ def _read_standard_input(max_bytes: int) -> tuple[int, bytes]:
 
 
 def _read_file(path: Path, max_bytes: int) -> tuple[int, bytes]:
-    """Give the size of a file and its content, of a file that is too large only the size."""
+    """Return the size and the content of a file; only the size of one that is too large."""
     try:
         # Without O_NONBLOCK, opening a pipe without a writer would block forever.
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
@@ -259,18 +260,25 @@ def _is_unicode(text: str) -> bool:
 
 def load(path: Path | None, flags: Flags = NO_FLAGS) -> Settings:
     """Read the configuration from the file, the drop-ins and the flags. Raises `InputError` with every fault."""
-    layers = Layers()
+    layers, texts = Layers(), {}
     if path is not None:
         name = shown_path(path)
-        layers = main_layers(*parse_documents(read_text(path), name), name)
+        texts[name] = read_text(path)
+        layers = main_layers(*parse_documents(texts[name], name), name)
     for drop_in_path in _drop_ins(flags.config_dir) if flags.config_dir is not None else []:
         name = str(drop_in_path)
-        layers = drop_in(layers, *parse_documents(read_text(drop_in_path), name), name)
-    return settings(layers, flags)
+        texts[name] = read_text(drop_in_path)
+        layers = drop_in(layers, *parse_documents(texts[name], name), name)
+    written = Written(texts=texts, kinds=layers.kinds, fields=frozenset(layers.evictd))
+    made = settings(layers, flags)
+    cut = tuple(
+        f"{name}: the last line has no end; a reload refuses such a file" for name in texts if ends_early(texts[name])
+    )
+    return replace(made, written=written, warnings=(*made.warnings, *cut))
 
 
 def _drop_ins(directory: Path) -> list[Path]:
-    """Give every `*.conf` below the directory, in lexical order."""
+    """Return every `*.conf` below the directory, in lexical order."""
     if not directory.is_dir():
         raise InputError(f"{directory}: is no directory; give one with *.conf files")
     try:

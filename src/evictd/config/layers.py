@@ -31,22 +31,31 @@ class Layers:
     """The drop-in by the top-level field that it sets; every other field is the main file's."""
     name: str = ""
     """The main file; empty if there is none."""
+    kinds: frozenset[str] = frozenset()
+    """Kinds of the main file's documents."""
     problems: tuple[str, ...] = ()
     """Faults of the documents themselves, each with its file."""
 
 
 def main_layers(documents: Sequence[object], problems: Sequence[ConfigProblem], name: str) -> Layers:
-    """Sort the documents of the main file by kind, and add the default thresholds."""
+    """Sort the documents of the main file by kind, and add the default thresholds.
+
+    A file without a document is a fault, as in the kubelet ("kubelet config file was empty"): it was truncated.
+    """
     by_kind, more = _by_kind(documents)
+    if not documents and not problems:
+        remedy = "write a document, or start without --config"
+        more = [ConfigProblem(path="the file", wrong="is empty", remedy=remedy)]
+    kinds = frozenset(kubelet_fields.KIND if kind == _CONFIGZ else kind for kind in by_kind)
     all_problems = tuple(f"{name}: {problem}" for problem in (*problems, *more))
     evictd = by_kind.get(evictd_config.KIND, {})
     if _CONFIGZ in by_kind:  # /configz is the effective configuration: no map means no thresholds
-        return Layers(kubelet=by_kind[_CONFIGZ], evictd=evictd, name=name, problems=all_problems)
+        return Layers(kubelet=by_kind[_CONFIGZ], evictd=evictd, name=name, kinds=kinds, problems=all_problems)
     kubelet = by_kind.get(kubelet_fields.KIND, {})
     hard, origins = default_eviction_hard(kubelet)
     if isinstance(kubelet.get("evictionHard"), Mapping | None):
         kubelet = {**kubelet, "evictionHard": hard}
-    return Layers(kubelet=kubelet, evictd=evictd, hard_origins=origins, name=name, problems=all_problems)
+    return Layers(kubelet=kubelet, evictd=evictd, hard_origins=origins, name=name, kinds=kinds, problems=all_problems)
 
 
 def drop_in(layers: Layers, documents: Sequence[object], problems: Sequence[ConfigProblem], name: str) -> Layers:

@@ -6,7 +6,7 @@ The kubelet accepts each of them and evicts pod after pod.
 from collections.abc import Iterator, Sequence
 
 from evictd.config.lint_model import Lint, LintFinding, Surroundings, amount_on, limit_on
-from evictd.core.model.signal import CONTAINERFS_SIGNALS, STALLS
+from evictd.core.model.signal import SIGNALS, Filesystem
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.quantity import Quantity
 
@@ -15,11 +15,12 @@ _HALF = 2
 
 
 def lethal(thresholds: Sequence[Threshold], around: Surroundings) -> Iterator[LintFinding]:
-    """Give at most one finding for the limit of each threshold, and one for its minimum reclaim."""
+    """Return at most one finding for the limit of each threshold, and one for its minimum reclaim."""
     for threshold in thresholds:
+        spec = SIGNALS[threshold.signal]
         limit, capacity = limit_on(threshold, around.capacities), around.capacities.get(threshold.signal)
         # The thresholds of containerfs repeat those of the filesystem that it follows.
-        if limit is None or threshold.signal in CONTAINERFS_SIGNALS or threshold.signal in STALLS:
+        if limit is None or spec.filesystem is Filesystem.CONTAINERFS or spec.stall is not None:
             continue
         yield from _limit(threshold, limit, capacity, around.available.get(threshold.signal))
         if capacity is not None:

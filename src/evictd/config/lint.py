@@ -5,21 +5,12 @@ one, a memory threshold below the kernel's own reserve, no PID threshold or one 
 met, and evictd and the kubelet acting on the same amount. Those of `lethal` find thresholds that evict pods of a healthy node.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 
 from evictd.config.lethal import lethal
 from evictd.config.lint_model import Lint, LintFinding, Surroundings, at_most, limit_on
 from evictd.config.never_met import memory_never_met
-from evictd.core.model.signal import (
-    IN_BYTES,
-    MEMORY_SIGNALS,
-    SIGNAL_TO_FILESYSTEM,
-    SIGNAL_TO_RESOURCE,
-    STALLS,
-    Signal,
-    StallScope,
-)
+from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, STALLS, Resource, Signal, StallScope, Unit
 from evictd.core.model.threshold import Operator, Origin, Threshold
 from evictd.core.units.quantity import of_bytes, of_count
 
@@ -28,13 +19,14 @@ _LEAST = of_bytes(2**20)
 
 
 def lint(thresholds: Sequence[Threshold], surroundings: Surroundings) -> tuple[LintFinding, ...]:
-    """Give every finding, in the order of the signals."""
+    """Return every finding, in the order of the signals."""
     active = [threshold for threshold in thresholds if threshold.operator is Operator.LESS_THAN]
     findings = [
         *_filesystems_without_threshold(active, surroundings),
         *_soft_never_first(active, surroundings),
         *_below_low_watermark(active, surroundings),
         *memory_never_met(active, surroundings),
+        *_no_memory_threshold(active),
         *_no_pid_threshold(active),
         *_pid_threshold_never_met(active, surroundings),
         *_stall_not_observed(active, surroundings),
@@ -45,12 +37,6 @@ def lint(thresholds: Sequence[Threshold], surroundings: Surroundings) -> tuple[L
     ]
     order = list(Signal)
     return tuple(sorted(findings, key=lambda finding: order.index(finding.signal)))
-
-
-def low_watermark_pages(zoneinfo: str) -> int | None:
-    """Sum the low watermarks of all zones, in pages, from /proc/zoneinfo; `None` if there are none."""
-    lows = [int(low) for low in re.findall(r"^\s+low\s+([0-9]{1,18})$", zoneinfo, re.MULTILINE | re.ASCII)]
-    return sum(lows) if lows else None
 
 
 def without_effect(fields: Sequence[str]) -> tuple[str, ...]:
@@ -66,9 +52,10 @@ def without_effect(fields: Sequence[str]) -> tuple[str, ...]:
 
 def _filesystems_without_threshold(thresholds: Sequence[Threshold], around: Surroundings) -> Iterator[LintFinding]:
     have = {threshold.signal for threshold in thresholds}
-    for signal, filesystem in SIGNAL_TO_FILESYSTEM.items():
-        if filesystem in around.filesystems and signal not in have:
-            what = "inodes" if signal.value.endswith("inodesFree") else "space"
+    for signal, spec in SIGNALS.items():
+        filesystem = spec.filesystem
+        if filesystem is not None and filesystem in around.filesystems and signal not in have:
+            what = "inodes" if spec.resource is Resource.INODES else "space"
             yield LintFinding(
                 lint=Lint.FILESYSTEM_WITHOUT_THRESHOLD,
                 signal=signal,
@@ -115,6 +102,17 @@ def _below_low_watermark(thresholds: Sequence[Threshold], around: Surroundings) 
                 ),
                 remedy="raise the threshold, or lower vm.min_free_kbytes",
             )
+
+
+def _no_memory_threshold(thresholds: Sequence[Threshold]) -> Iterator[LintFinding]:
+    """Find that memory has none: one entry in `evictionHard` removes all defaults, as k3s's for the disks does."""
+    if not any(each.signal in MEMORY_SIGNALS and each.origin is not Origin.DERIVED for each in thresholds):
+        yield LintFinding(
+            lint=Lint.NO_MEMORY_THRESHOLD,
+            signal=Signal.MEMORY_AVAILABLE,
+            message="has no threshold, so evictd does not act on memory and the OOM killer chooses",
+            remedy="set one, or mergeDefaultEvictionSettings: true for the default",
+        )
 
 
 def _no_pid_threshold(thresholds: Sequence[Threshold]) -> Iterator[LintFinding]:
@@ -187,11 +185,9 @@ def _kubelet_acts_first(thresholds: Sequence[Threshold], around: Surroundings) -
 def _without_unit(thresholds: Sequence[Threshold]) -> Iterator[LintFinding]:
     """`10` is ten bytes, and a node that has less left of memory or disk no longer runs."""
     for threshold in thresholds:
-        in_bytes = SIGNAL_TO_RESOURCE[threshold.signal] in IN_BYTES
         quantity = threshold.value.quantity
         if (
-            in_bytes
-            and threshold.signal not in STALLS
+            SIGNALS[threshold.signal].unit is Unit.BYTES
             and quantity is not None
             and quantity < _LEAST
             and threshold.origin is not Origin.DERIVED

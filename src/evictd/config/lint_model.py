@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from evictd.core.model.signal import SIGNAL_TO_RESOURCE, Filesystem, Resource, Signal
+from evictd.core.model.signal import SIGNALS, Filesystem, Resource, Signal
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.approximate import bytes_text, count_text
 from evictd.core.units.quantity import Quantity
@@ -19,6 +19,8 @@ class Lint(Enum):
     """A soft threshold is not above the hard one of its signal, so it never acts first."""
     BELOW_LOW_WATERMARK = "BelowLowWatermark"
     """A memory threshold is not above the kernel's low watermark (/proc/zoneinfo): the kernel stalls or kills first."""
+    NO_MEMORY_THRESHOLD = "NoMemoryThreshold"
+    """There is no threshold on memory: the OOM killer chooses when it ends."""
     NO_PID_THRESHOLD = "NoPIDThreshold"
     """There is no threshold on PIDs, and no default either."""
     PID_THRESHOLD_NEVER_MET = "PIDThresholdNeverMet"
@@ -71,7 +73,7 @@ class LintFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What is known of the node; every field may be unknown."""
+    """The node's amounts that checks compare thresholds with; every field may be unknown."""
 
     capacities: Mapping[Signal, Quantity] = field(default_factory=dict)
     available: Mapping[Signal, Quantity] = field(default_factory=dict)
@@ -89,7 +91,7 @@ class Surroundings:
 
 
 def limit_on(threshold: Threshold, capacities: Mapping[Signal, Quantity]) -> Quantity | None:
-    """Give a threshold's amount on this node; `None` for a percentage of an unknown capacity."""
+    """Return a threshold's amount on this node; `None` for a percentage of an unknown capacity."""
     if threshold.value.quantity is not None:
         return threshold.value.quantity
     capacity = capacities.get(threshold.signal)
@@ -106,5 +108,5 @@ def at_most(one: Threshold, other: Threshold, around: Surroundings) -> bool:
 
 def amount_on(quantity: Quantity, signal: Signal) -> str:
     """Write an amount of what this signal measures."""
-    counted = SIGNAL_TO_RESOURCE[signal] in {Resource.INODES, Resource.PIDS}
+    counted = SIGNALS[signal].resource in {Resource.INODES, Resource.PIDS}
     return (count_text if counted else bytes_text)(quantity.value())

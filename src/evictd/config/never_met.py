@@ -18,7 +18,7 @@ _ROUND = 10 * _MI
 
 
 def memory_never_met(thresholds: Sequence[Threshold], around: Surroundings) -> Iterator[LintFinding]:
-    """Give a finding for each threshold of `memory.available` that cannot be met on this node, with the value that can."""
+    """Return a finding for each threshold of `memory.available` that cannot be met on this node, with the value that can."""
     unallocatable = around.unallocatable_bytes
     for threshold in thresholds:
         limit = limit_on(threshold, around.capacities)

@@ -1,23 +1,27 @@
 """Generates the JSON Schema of both documents from their types, for editors and CI checks.
 
-`python -m evictd.config.schema` prints the content of config/evictd.schema.json. `kind` selects the document, so that one schema
-serves both documents of a file.
+`python -m evictd.config.schema` prints the content of config/evictd.schema.json, with `--world` that of config/world.schema.json.
+`kind` selects the document, so that one schema serves both documents of a file.
 """
 
 import json
 import sys
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import inspect
 
+from evictd.codec import world_fields
 from evictd.codec.config import evictd_config, kubelet_fields
 from evictd.codec.config.evictd_config import EvictdConfiguration
 from evictd.codec.config.kubelet_fields import IGNORED_FIELDS, KubeletConfiguration
-from evictd.codec.strict import Duration, unwrap
-from evictd.core.model.signal import OWN_SIGNALS, Signal
+from evictd.codec.strict import Amount, Duration, Rate, Size, Span, unwrap
+from evictd.codec.world_fields import WorldFields
+from evictd.core.model.signal import SIGNALS, Signal
 from evictd.core.units.duration import format_duration
+from evictd.core.units.quantity import of_bytes
 
 Schema = dict[str, Any]
 
@@ -45,6 +49,18 @@ def json_schema() -> Schema:
     }
 
 
+def world_schema() -> Schema:
+    """Build the schema of a world file."""
+    schema = _struct(WorldFields)
+    schema["properties"]["kind"] = {"const": world_fields.KIND}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "evictd world",
+        **schema,
+        "required": ["kind"],
+    }
+
+
 def _document(cls: type[msgspec.Struct], api_version: str, kind: str) -> Schema:
     schema = _struct(cls)
     schema["required"] = ["apiVersion", "kind"]
@@ -59,7 +75,7 @@ def _struct(cls: type[msgspec.Struct]) -> Schema:
     for field in info.fields:
         schema = _type(field.type) | _description(field.type)
         if field.encode_name in _THRESHOLDS:
-            schema["propertyNames"] = {"enum": [signal.value for signal in Signal if signal not in OWN_SIGNALS]}
+            schema["propertyNames"] = {"enum": [signal.value for signal in Signal if not SIGNALS[signal].own]}
         default = _default(field)
         if default is not None:
             schema["default"] = default
@@ -74,8 +90,12 @@ def _struct(cls: type[msgspec.Struct]) -> Schema:
 
 def _default(field: inspect.Field) -> Any:
     default = field.default
-    if isinstance(default, Duration):
+    if isinstance(default, Duration | Span):
         return format_duration(default)
+    if isinstance(default, Size):
+        return str(of_bytes(default))
+    if isinstance(default, Path):
+        return str(default)
     if isinstance(default, Enum):
         return default.value
     if isinstance(default, tuple):
@@ -97,21 +117,32 @@ def _type(kind: inspect.Type) -> Schema:
     if isinstance(kind, inspect.VarTupleType):
         return {"type": "array", "items": _type(kind.item_type)}
     if isinstance(kind, inspect.IntType):
-        return {"type": "integer", "minimum": kind.ge, "maximum": kind.le}
+        bounds = {"minimum": kind.ge, "maximum": kind.le}
+        return {"type": "integer", **{name: bound for name, bound in bounds.items() if bound is not None}}
     if isinstance(kind, inspect.EnumType):
         return {"enum": [member.value for member in kind.cls]}
     if isinstance(kind, inspect.CustomType):
-        return {"type": "string", "pattern": _DURATION}
+        return _CUSTOM[kind.cls]
+    if isinstance(kind, inspect.AnyType):
+        return {}
     return {"type": _NAMES[type(kind)]}
 
 
+_CUSTOM: dict[type, Schema] = {
+    Duration: {"type": "string", "pattern": _DURATION},
+    Span: {"type": "string", "pattern": _DURATION.replace("[+-]?", "")},
+    Size: {"type": "string"},
+    Path: {"type": "string"},
+    Amount: {"type": ["string", "integer"], "minimum": 0},
+    Rate: {"type": ["string", "integer"], "minimum": 0},
+}
 _NAMES = {inspect.BoolType: "boolean", inspect.FloatType: "number", inspect.StrType: "string"}
 
 
-def dump_schema() -> str:
-    """Format the schema as config/evictd.schema.json."""
-    return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
+def dump_schema(schema: Schema | None = None) -> str:
+    """Format the schema of the configuration as config/evictd.schema.json, or another one."""
+    return json.dumps(json_schema() if schema is None else schema, indent=2, ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":
-    sys.stdout.write(dump_schema())
+    sys.stdout.write(dump_schema(world_schema() if "--world" in sys.argv else None))

@@ -1,1 +1,1 @@
-"""The daemon: the loop, what it is built of, and what it records and publishes."""
+"""The daemon: the loop, its parts, and the records and pages that it writes."""

@@ -13,32 +13,31 @@ from socket import gethostname
 from threading import Event
 from typing import TYPE_CHECKING
 
-from evictd.act.cgroup_kill import CgroupKiller
+from evictd.act.actuator import NodeActuator
+from evictd.act.cluster.actuator import ClusterActuator
 from evictd.act.conditions_file import ConditionsFile
 from evictd.act.gc.collector import Collector
 from evictd.act.gc.containers import ContainerCollector, remove_dead_containers
 from evictd.act.gc.images import ImageCollector
 from evictd.act.logs import PodLogs
-from evictd.act.terminate import Terminator
+from evictd.act.node_actuation import NodeActuation, OomScoreWriter
+from evictd.act.standalone import StandaloneActuator
+from evictd.act.stop.cgroup_kill import CgroupKiller
+from evictd.act.stop.cleanup import Cleanup
+from evictd.act.stop.stopper import PodStopper
+from evictd.act.stop.victim_tasks import VictimTasks
 from evictd.act.trees import Budget, UnfinishedError
 from evictd.act.volumes import remove_empty_dirs
-from evictd.clients.cri import CriClient
+from evictd.clients.cri.client import CriClient
 from evictd.clients.cri.image_use import ImageUse
+from evictd.clock import boot_clock, wall_clock
 from evictd.config.file import load_yaml
 from evictd.config.settings import MemoryQoSMode, OomScoreAdj, Settings
 from evictd.core.eviction.evict import policy_minimum_grace_seconds
 from evictd.core.model.config import Policy
 from evictd.core.model.stats import FsStats
 from evictd.core.units.duration import SECOND
-from evictd.daemon.actuator.cleanup import Cleanup
-from evictd.daemon.actuator.cluster import ClusterActuator
-from evictd.daemon.actuator.dry_run import Effects, NodeActuator
-from evictd.daemon.actuator.node import NodeActuation, OomScoreWriter
-from evictd.daemon.actuator.pod_stopper import PodStopper
-from evictd.daemon.actuator.standalone import StandaloneActuator
-from evictd.daemon.actuator.victim_tasks import VictimTasks
-from evictd.daemon.api_pods import ApiPods
-from evictd.daemon.clock import boot_clock, wall_clock
+from evictd.daemon.effects import Effects
 from evictd.daemon.hooks import Hooks
 from evictd.daemon.host.liveness import Liveness
 from evictd.daemon.host.signals import WakeUp
@@ -47,17 +46,19 @@ from evictd.daemon.oom_scores import OomScores
 from evictd.daemon.store.checkpoint import Checkpoint, CheckpointSource, load_checkpoint
 from evictd.daemon.store.journal import JournalFile
 from evictd.daemon.store.known_pods import KnownPods
+from evictd.daemon.store.own_file import read_own
 from evictd.daemon.store.recorder import Cycle, Recorder
 from evictd.daemon.store.state_file import StateFile, boot_id
 from evictd.daemon.telemetry.telemetry import Telemetry
 from evictd.observe.cgroups.cgroup import find_pods_cgroup, pod_cgroups
 from evictd.observe.disk_usage.cache import DiskUsageCache
-from evictd.observe.disk_usage.pod_disk import PodDiskMeter
+from evictd.observe.disk_usage.pod_meter import PodDiskMeter
 from evictd.observe.disk_usage.rate_limiter import BudgetedRateLimiter
 from evictd.observe.filesystems.filesystem import FilesystemReader
+from evictd.observe.pods.active_pods import StandalonePods
 from evictd.observe.pods.manifests import ManifestReader
 from evictd.observe.pods.oom_score import containers_root
-from evictd.observe.reading.node_stats import NodeStatsReader, ObserveOptions
+from evictd.observe.reading.node_stats import NodeStatsReader, observe_options
 from evictd.observe.reading.observer import NodeObserver
 from evictd.observe.reading.problems import Problems
 from evictd.observe.reading.roots import Roots
@@ -84,8 +85,8 @@ class Assembly:
         self._telemetry = telemetry
         self._stack = stack
         self._liveness = liveness
-        self._node_name = settings.cluster.node_name or gethostname().lower()
-        self._state_file = StateFile(settings.state_directory / "state.json", boot_id())
+        self._node_name = settings.evictd.cluster.node_name or gethostname().lower()
+        self._state_file = StateFile(settings.evictd.state_directory / "state.json", boot_id())
         self.checkpoint: Checkpoint = load_checkpoint(self._state_file, telemetry, boot_clock())
         self._evicted = set(self.checkpoint.evicted)
         self.wake = stack.enter_context(WakeUp())
@@ -94,13 +95,13 @@ class Assembly:
 
     @cached_property
     def node(self) -> Node:
-        """What observes the node and acts on it."""
+        """The node: its observer and its effects."""
         settings, roots = self._settings, self._roots
         stats = self._stats
         runtime = RuntimeReader(self._client, pods=stats, alive=self._liveness)
         live = Effects(
             actuator=self._standalone()
-            if settings.cluster.standalone
+            if settings.evictd.cluster.standalone
             else ClusterActuator(self._actuation, self._cluster),
             oom_scores=OomScoreWriter(self._telemetry, cgroup=roots.cgroup, proc=roots.proc),
             checkpoints=self.recorder,
@@ -110,20 +111,20 @@ class Assembly:
         observer = NodeObserver(
             stats,
             runtime,
-            ManifestReader(settings.static_pod_path, load_yaml),
+            ManifestReader(settings.kubelet.static_pods, load_yaml),
+            StandalonePods() if settings.evictd.cluster.standalone else self._cluster.pods,
             evicted=self._evicted,
-            bound_pods=None if settings.cluster.standalone else ApiPods(self._cluster, self._known_pods),
         )
-        enforce = settings.oom_score_adj is OomScoreAdj.ENFORCE
-        memory_qos = settings.memory_qos_rules if settings.memory_qos is MemoryQoSMode.ENFORCE else None
+        enforce = settings.evictd.oom_score_adj is OomScoreAdj.ENFORCE
+        memory_qos = settings.memory_qos_rules if settings.evictd.memory_qos is MemoryQoSMode.ENFORCE else None
         oom_scores = OomScores(enforce=enforce, cgroup=roots.cgroup, proc=roots.proc, memory_qos=memory_qos)
         node = Node(observer, live, log=self._telemetry, collector=self._collector, oom_scores=oom_scores)
         node.configure(settings)
         return node
 
     def _hooks(self) -> Callable[[Cycle], None] | None:
-        """Give what starts the commands around evictions; `None` where none is configured."""
-        settings = self._settings.hooks
+        """Return the function that starts the commands around evictions; `None` if none is configured."""
+        settings = self._settings.evictd.hooks
         if not settings.before and not settings.after:
             return None
         hooks = Hooks(settings, self._telemetry)
@@ -132,18 +133,18 @@ class Assembly:
 
     @cached_property
     def recorder(self) -> Recorder:
-        """What writes the journal and the state file."""
+        """The writer of the journal and the state file."""
         settings, checkpoint = self._settings, self.checkpoint
         journal = JournalFile(
-            settings.state_directory / "journal.jsonl",
-            max_bytes=settings.journal.max_file_bytes,
-            kept=settings.journal.max_files,
+            settings.evictd.state_directory / "journal.jsonl",
+            max_bytes=settings.evictd.journal.max_file_size,
+            kept=settings.evictd.journal.max_files,
         )
         recorder = Recorder(
             self._jobs,
             state_file=self._state_file,
             journal=journal,
-            logs_dir=settings.pod_logs_dir if settings.journal.log_tails else None,
+            logs_dir=settings.kubelet.logs_dir if settings.evictd.journal.log_tails else None,
             memory=CheckpointSource(
                 images=self._collector, evicted=self._evicted, running_since=checkpoint.running_since
             ),
@@ -153,16 +154,16 @@ class Assembly:
 
     @cached_property
     def _jobs(self) -> JobQueue:
-        """What writes files; the recorder closes it."""
+        """The queue of the writing thread; the recorder closes it."""
         return JobQueue(self._telemetry)
 
     @cached_property
     def _known_pods(self) -> KnownPods:
-        return KnownPods(self._settings.state_directory, self._jobs, self._telemetry)
+        return KnownPods(self._settings.evictd.state_directory, self._jobs, self._telemetry)
 
     @cached_property
     def watch(self) -> ThresholdWatch:
-        """What ends the wait between two cycles when memory is crossed."""
+        """The watch that ends the wait between two cycles when a threshold is crossed."""
         watch = build_threshold_watch(
             self._settings,
             self._roots,
@@ -170,6 +171,7 @@ class Assembly:
             boot_clock,
             self._telemetry,
             recent=self._stats.recent_fill,
+            disk_paths=lambda: self._stats.disk_paths,
         )
         self._stack.callback(watch.memory.close)
         return watch
@@ -178,20 +180,14 @@ class Assembly:
 
     @cached_property
     def _stats(self) -> NodeStatsReader:
-        settings = self._settings
-        options = ObserveOptions(
-            node_name=self._node_name,
-            policy=settings.eviction.policy,
-            formula=settings.memory_formula,
-            cgroup_root=settings.cgroup_root,
-        )
         disk_usage, stopped = self._disk_usage()
         stats = NodeStatsReader(
             self._roots,
-            options,
+            observe_options(self._settings, self._node_name),
             clock=boot_clock,
             disk_usage=disk_usage,
             stop_time=self._longest_stop,
+            collect_time=lambda: self._collector.longest_collection,  # which is built after the reader
         )
         self._stack.callback(stats.close)
         disk_usage.start()
@@ -200,28 +196,29 @@ class Assembly:
         return stats
 
     def _longest_stop(self) -> int | None:
-        return self._terminator.stop_times.longest()  # which is built after the reader
+        return self._stopper.stop_times.longest()  # which is built after the reader
 
     def _disk_usage(self) -> tuple[DiskUsageCache, Event]:
         """Build the cache and the event that ends a measurement under way."""
         stopped = Event()
         limiter = BudgetedRateLimiter(entries_per_second=_ENTRIES_PER_SECOND, clock=boot_clock, stopped=stopped)
         cache = DiskUsageCache(
-            PodDiskMeter(self._roots, boot_clock, limiter).measure,
+            PodDiskMeter(self._roots, boot_clock, limiter).begin,
             clock=boot_clock,
             limiter=limiter,
+            wake=self.wake.wake,
             errors=self._telemetry,
         )
         return cache, stopped
 
     @cached_property
     def _client(self) -> CriClient:
-        client = self._connect(self._settings.container_runtime_endpoint)
+        client = self._connect(self._settings.kubelet.container_runtime_endpoint)
         client.reserve_threads()  # a node out of PIDs gives none to stop pods with
         return client
 
     def _connect(self, endpoint: str) -> CriClient:
-        seconds = max(1, self._settings.runtime_request_timeout // SECOND)
+        seconds = max(1, self._settings.kubelet.runtime_request_timeout // SECOND)
         return self._stack.enter_context(CriClient(endpoint, timeout_seconds=seconds))
 
     # --- acting -----------------------------------------------------------------------------------------------------
@@ -250,19 +247,20 @@ class Assembly:
         """
         finished = True
         try:
-            remove_empty_dirs(self._settings.root_dir, uid, Budget())
+            remove_empty_dirs(self._settings.evictd.root_dir, uid, Budget())
         except UnfinishedError:
             finished = False
             raise
         finally:
-            if finished and not self._settings.cluster.standalone:
+            if finished and not self._settings.evictd.cluster.standalone:
                 remove_dead_containers(self._client, uid)
 
     def _standalone(self) -> NodeActuator:
         conditions = ConditionsFile(
-            self._settings.state_directory / "conditions.json",
+            self._settings.evictd.state_directory / "conditions.json",
             node=self._node_name,
             replace_file=self.recorder.replace_file,
+            read_file=read_own,
         )
         tasks = VictimTasks(self._stats.cgroups)
         return StandaloneActuator(self._actuation, conditions=conditions, tasks=tasks, evicted=self._evicted)
@@ -271,7 +269,7 @@ class Assembly:
         """Build what kills pods without the runtime; under policy Kubelet only the runtime kills."""
         if self._settings.eviction.policy is Policy.KUBELET:
             return None
-        cgroups, above = self._stats.cgroups, self._settings.cgroup_root
+        cgroups, above = self._stats.cgroups, self._settings.kubelet.parent_cgroup
         root, pids = containers_root(self._roots.cgroup), self._roots.cgroup / "pids"
         if root != self._roots.cgroup and pids.is_dir():  # v1: the hierarchy in which forks can be stopped
             root = pids
@@ -280,14 +278,21 @@ class Assembly:
             pods = find_pods_cgroup(cgroups, above)
             return () if pods is None else [root / path.lstrip("/") for path in pod_cgroups(pods, uid)]
 
-        if not self._settings.cluster.standalone:
-            return CgroupKiller(directories, self._telemetry)  # volumes may be the kubelet's
-        return CgroupKiller(directories, self._telemetry, self._cleanup.begin)
+        def freezer_of(directory: Path) -> Path:
+            return (
+                directory
+                if root == self._roots.cgroup
+                else self._roots.cgroup / "freezer" / directory.relative_to(root)
+            )
+
+        # In a cluster volumes may be the kubelet's.
+        emptied = self._cleanup.begin if self._settings.evictd.cluster.standalone else lambda _: None
+        return CgroupKiller(directories, self._telemetry, emptied, freezer_of)
 
     @cached_property
-    def _terminator(self) -> Terminator:
+    def _stopper(self) -> PodStopper:
         least = policy_minimum_grace_seconds(self._settings.eviction.policy)
-        terminator = Terminator(
+        stopper = PodStopper(
             self._client,
             clock=boot_clock,
             minimum_grace_seconds=least,
@@ -295,27 +300,28 @@ class Assembly:
             wake=self.wake.wake,
             errors=self._telemetry,
         )
-        return self._stack.enter_context(terminator)
-
-    @cached_property
-    def _stopper(self) -> PodStopper:
-        return PodStopper(self._terminator)
+        return self._stack.enter_context(stopper)
 
     @cached_property
     def _cluster(self) -> "Cluster":
         """Build and start what speaks to the API server; in a dry run it only reads."""
         from evictd.act.cluster.clocks import Clocks  # noqa: PLC0415
+        from evictd.act.cluster.events import EventRate  # noqa: PLC0415
         from evictd.act.cluster.report import Rhythm  # noqa: PLC0415 - these bring the API's client along
         from evictd.act.cluster.wiring import build  # noqa: PLC0415
 
         settings = self._settings
         cluster = build(
-            settings.cluster,
+            settings.evictd.cluster,
             node_name=self._node_name,
             stopper=self._stopper,
             clocks=Clocks(now=boot_clock, wall=wall_clock, random=SystemRandom().random),
             wake=self.wake.pods_changed,
-            rhythm=Rhythm(update=settings.node_status_update_frequency, report=settings.node_status_report_frequency),
+            rate=EventRate(qps=settings.kubelet.event_record_qps, burst=settings.kubelet.event_burst),
+            rhythm=Rhythm(
+                update=settings.kubelet.node_status_update_frequency, report=settings.node_status_report_frequency
+            ),
+            remembered=self._known_pods,
             errors=self._telemetry,
         )
         self._stack.callback(cluster.close)
@@ -327,19 +333,24 @@ class Assembly:
     @cached_property
     def _collector(self) -> Collector:
         settings, eviction = self._settings, self._settings.eviction
-        logs = PodLogs(settings.pod_logs_dir, _LEGACY_LINKS.get(settings.pod_logs_dir))
+        logs = PodLogs(settings.kubelet.logs_dir, _LEGACY_LINKS.get(settings.kubelet.logs_dir))
         containers = ContainerCollector(self._client, eviction.container_gc, logs)
         collector = Collector(
-            containers, self._image_collector(), eviction, wake=self.wake.wake, errors=self._telemetry
+            containers,
+            self._image_collector(),
+            eviction,
+            clock=boot_clock,
+            wake=self.wake.wake,
+            errors=self._telemetry,
         )
         self._stack.callback(collector.close)
         return collector
 
     def _image_collector(self) -> ImageCollector:
         settings, eviction, checkpoint = self._settings, self._settings.eviction, self.checkpoint
-        same = settings.image_service_endpoint == settings.container_runtime_endpoint
-        image_client = self._client if same else self._connect(settings.image_service_endpoint)
-        use = ImageUse(settings.container_runtime_endpoint)
+        same = settings.kubelet.image_endpoint == settings.kubelet.container_runtime_endpoint
+        image_client = self._client if same else self._connect(settings.kubelet.image_endpoint)
+        use = ImageUse(settings.kubelet.container_runtime_endpoint)
         self._stack.callback(use.close)
         image_fs = ImageFs(image_client)
         self._stack.callback(image_fs.close)

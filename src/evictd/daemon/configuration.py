@@ -1,80 +1,85 @@
 """Holds the settings in effect, reads the configuration again, and finds what differs.
 
-The files are read again with the command line of the start. What decisions obey changes at once; what the loop is built on
-(sockets, directories, the runtime) changes at the next start, and the log says so. A configuration with an error changes nothing.
+The files are read again with the command line of the start. `about` says beside each setting whether it changes at once, as those
+that decisions obey do; what the loop is built on (sockets, directories, the runtime) changes at the next start, and the log says
+so. A configuration with an error changes nothing.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from enum import Enum
 
-from evictd.config.settings import Settings
+from evictd.codec.config.fields import THRESHOLDS, after_reload, changed_settings, with_kept
+from evictd.codec.strict import Duration
+from evictd.config.settings import EvictdConfiguration, KubeletConfiguration, Settings
+from evictd.config.written import faults
 from evictd.core.model.signal import STALLS
 from evictd.core.model.threshold import Threshold, ThresholdValue
 from evictd.core.units.duration import format_duration
-
-LIVE = ("eviction", "dry_run", "housekeeping_interval")
-"""Fields of the settings that take effect at once, with all fields in them ..."""
-NOT_LIVE = ("eviction.image_gc", "eviction.container_gc", "eviction.memory_lead")
-"""... except these, with which the collectors and the threshold watch were built."""
-_NOT_COMPARED = {"source", "warnings"}
+from evictd.errors import InputError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """One field that differs; `live` if it takes effect at once."""
+    """One setting that differs, by its name in the file; `live` if it takes effect at once."""
 
     field: str
     old: str
     new: str
     live: bool
+    explicit: bool = False
+    """It is the end of a setting that must not end by an omission."""
 
 
 class Configuration:
-    """The settings in effect. `read` reads the files again; it raises for files with errors."""
+    """The settings in effect. `read` reads the files again; it raises `InputError` for files with errors."""
 
     def __init__(self, settings: Settings, read: Callable[[], Settings]) -> None:
         self.settings = settings
         self._read = read
 
     def reload(self) -> tuple[Difference, ...]:
-        """Read the files again and put into effect what can change now; raises what `read` raises, and then nothing changes."""
-        fresh = self._read()
-        found = differences(self.settings, fresh)
-        self.settings = live_settings(self.settings, fresh)
+        """Read the files again and put into effect what can change now.
+
+        Raises what `read` raises, and `InputError` for files that change something and look cut; then nothing changes.
+        """
+        old, fresh = self.settings, self._read()
+        found = differences(old, fresh)
+        off = [each.field for each in found if each.explicit]
+        if found and (refused := tuple(faults(old.written, fresh.written, switched_off=off))):
+            raise InputError(refused)
+        self.settings = live_settings(old, fresh)
         return found
 
 
 def differences(old: Settings, new: Settings) -> tuple[Difference, ...]:
-    """List the fields that differ."""
-    return tuple(_differences("", old, new))
+    """List the settings that differ; those that make up the thresholds as the thresholds that they make."""
+    return tuple(_differences(old, new))
 
 
 def live_settings(old: Settings, new: Settings) -> Settings:
     """Return the settings to continue with: new values of live fields, old values of the others."""
-    kept = old.eviction
-    eviction = replace(
-        new.eviction, image_gc=kept.image_gc, container_gc=kept.container_gc, memory_lead=kept.memory_lead
+    eviction = with_kept(old.eviction, new.eviction, EvictdConfiguration, KubeletConfiguration)
+    return replace(
+        old,
+        eviction=replace(eviction, container_gc=old.eviction.container_gc),
+        evictd=after_reload(old.evictd, new.evictd),
+        kubelet=after_reload(old.kubelet, new.kubelet),
+        written=new.written,
+        warnings=new.warnings,
     )
-    return replace(old, eviction=eviction, dry_run=new.dry_run, housekeeping_interval=new.housekeeping_interval)
 
 
-def _differences(prefix: str, old: object, new: object) -> Iterator[Difference]:
-    if not is_dataclass(old) or not is_dataclass(new):
-        return
-    for each in fields(old):
-        name = f"{prefix}{each.name}"
-        before, after = getattr(old, each.name), getattr(new, each.name)
-        if name in _NOT_COMPARED or (before == after and _text(before) == _text(after)):
-            continue
-        if is_dataclass(before) and not isinstance(before, Threshold):
-            yield from _differences(f"{name}.", before, after)
-        else:
-            yield Difference(field=name, old=_text(before), new=_text(after), live=_is_live(name))
-
-
-def _is_live(name: str) -> bool:
-    return name.partition(".")[0] in LIVE and not any(f"{name}.".startswith(f"{each}.") for each in NOT_LIVE)
+def _differences(old: Settings, new: Settings) -> Iterator[Difference]:
+    before, after = _text(old.eviction.thresholds), _text(new.eviction.thresholds)
+    if old.eviction.thresholds != new.eviction.thresholds or before != after:
+        yield Difference(field=THRESHOLDS, old=before, new=after, live=True)
+    for documents in ((old.evictd, new.evictd), (old.kubelet, new.kubelet)):
+        for each, was, now in changed_settings(*documents):
+            if each.rule.sets != THRESHOLDS:
+                explicit = each.rule.explicit and was is True
+                live = each.rule.live
+                yield Difference(field=each.name, old=_text(was), new=_text(now), live=live, explicit=explicit)
 
 
 def _text(value: object) -> str:
@@ -82,6 +87,10 @@ def _text(value: object) -> str:
         return _threshold(value)
     if isinstance(value, tuple):
         return ", ".join(map(_text, value)) or "none"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Duration):
+        return format_duration(value)
     if isinstance(value, Enum):
         return str(value.value)
     return str(value)

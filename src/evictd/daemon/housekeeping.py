@@ -10,13 +10,13 @@ decisions were performed: a later error in the cycle must not make the next one 
 
 from collections.abc import Callable
 
+from evictd.act.node_actuation import victims_of
 from evictd.act.perform import Failure, perform
+from evictd.clock import boot_clock, wall_clock
 from evictd.core.eviction.backoff import refusals
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.decision import Finding, Wait
 from evictd.core.model.state import State
-from evictd.daemon.actuator.node import victims_of
-from evictd.daemon.clock import boot_clock, wall_clock
 from evictd.daemon.node import Node
 from evictd.daemon.reload import Reloader
 from evictd.daemon.store.recorder import Cycle, Recorder
@@ -80,7 +80,7 @@ class Housekeeping:
             state=self.state,
             config=self._reloader.eviction,
             outcomes=self._node.effects.actuator.outcomes(self.state),
-            problems=self._node.problems(),
+            problems=(*self._node.problems(), *self._recorder.problems()),
             findings=self._findings,
             urgent=waited.cause is Woken.MEMORY,
         )
@@ -105,6 +105,7 @@ class Housekeeping:
         """Do what follows the decisions, each part guarded: thresholds to watch, telemetry, duties, checkpoint."""
         acted, node, effects, telemetry = boot_clock(), self._node, self._node.effects, self._telemetry
         actuator = effects.actuator
+        self._guarded("walks", lambda: node.observer.measure(cycle.step.findings, cycle.step.state))
         self._guarded("watch", lambda: self._waiter.set_thresholds(cycle.observation, cycle.step.findings))
         self._guarded("log", lambda: self._report(waited, cycle, failures, acted))
         self._guarded("snapshot", lambda: self._publish(waited, cycle))
@@ -122,6 +123,8 @@ class Housekeeping:
 
     def _report(self, waited: WaitResult, cycle: Cycle, failures: tuple[Failure, ...], acted: int) -> None:
         self._telemetry.findings(cycle.step.findings, cycle.observation.problems)
+        step = cycle.step
+        self._telemetry.reasons(step.decisions, step.findings, dry_run=cycle.observation.outcomes.dry_run)
         self._telemetry.failures(failures)
         since = cycle.now if waited.crossed_at is None else waited.crossed_at
         self._node.effects.reactions.performed(cycle, failures, since=since, acted=acted)
@@ -144,5 +147,6 @@ class Housekeeping:
             self._node.effects.label,
             self._telemetry.board.reload_fault,
             self._guard.failure("cycle") or self._telemetry.board.blind,
+            *(f"{problem.source}: {problem.detail}" for problem in self._recorder.problems()[:1]),
         )
         return "; ".join(filter(None, parts))

@@ -3,13 +3,16 @@
 A reload may make a dry run of it, or end one, between two cycles.
 """
 
+from collections.abc import Collection
 from typing import Protocol
 
 from evictd.act.gc.collector import Collector
+from evictd.act.node_actuation import ActuatorLog
 from evictd.config.settings import Settings
+from evictd.core.model.decision import Finding
 from evictd.core.model.observation import Problem
-from evictd.daemon.actuator.dry_run import Effects, effects_of
-from evictd.daemon.actuator.node import ActuatorLog
+from evictd.core.model.state import State
+from evictd.daemon.effects import Effects, effects_of
 from evictd.daemon.oom_scores import OomScores
 from evictd.observe.reading.observer import ObserveRequest
 from evictd.observe.reading.reading import Reading
@@ -20,6 +23,10 @@ class Observer(Protocol):
 
     def observe(self, request: ObserveRequest) -> Reading:
         """Take one reading."""
+        ...
+
+    def measure(self, findings: Collection[Finding], state: State) -> None:
+        """Begin the measurements that the next cycle may wait for, after a crossing of a disk."""
         ...
 
 
@@ -39,13 +46,13 @@ class Node:
         self._heartbeat_due = 0
 
     def configure(self, settings: Settings) -> None:
-        """Put settings into effect; called before the first cycle and after each reload."""
-        self.effects = effects_of(self._live, self.effects, self._log, dry_run=settings.dry_run)
+        """Apply settings; called before the first cycle and after each reload."""
+        self.effects = effects_of(self._live, self.effects, self._log, dry_run=settings.evictd.dry_run)
         self._collector.reconfigure(settings.eviction)
-        self._heartbeat_period = settings.node_status_update_frequency
+        self._heartbeat_period = settings.kubelet.node_status_update_frequency
 
     def problems(self) -> tuple[Problem, ...]:
-        """Name what could not be carried out so far."""
+        """Return a problem for each decision that could not be carried out so far."""
         return (*self.effects.actuator.problems(), *self._oom_scores.problems())
 
     def set_oom_scores(self, reading: Reading) -> None:

@@ -10,7 +10,7 @@ from evictd.core.gc.container_gc import ContainerState
 from evictd.core.model.observation import Observation, Problem
 from evictd.core.model.oom import MemoryQoSDifference, MemoryQoSRules, OomScoreDifference
 from evictd.core.units.duration import MINUTE
-from evictd.daemon.actuator.dry_run import OomScoreSetter
+from evictd.daemon.effects import OomScoreSetter
 from evictd.observe.pods.memory_qos import memory_qos_differences
 from evictd.observe.pods.oom_score import containers_root, oom_score_differences
 from evictd.observe.reading.reading import Reading
@@ -21,7 +21,7 @@ PERIOD = 5 * MINUTE
 
 
 class OomScores:
-    """Finds what differs on one node from what is documented, and has it set; `memory_qos` of `None`: scores alone."""
+    """Corrects OOM scores and, unless `memory_qos` is `None`, Memory QoS values that differ from the documented ones."""
 
     def __init__(self, *, enforce: bool, cgroup: Path, proc: Path, memory_qos: MemoryQoSRules | None = None) -> None:
         self._enforce = enforce
@@ -33,11 +33,11 @@ class OomScores:
         self._problems: tuple[Problem, ...] = ()
 
     def problems(self) -> tuple[Problem, ...]:
-        """Name what could not be set the last time."""
+        """Return a problem for each value that could not be set the last time."""
         return self._problems
 
     def compare(self, reading: Reading, setter: OomScoreSetter) -> None:
-        """Have the differences set if a comparison is due; called once a cycle."""
+        """Correct the differences if a comparison is due; called once a cycle."""
         memory = _capacity(reading.observation)
         nothing = not self._enforce and self._memory_qos is None
         if nothing or reading.view is None or not reading.view.current or not memory:

@@ -19,7 +19,7 @@ class Reloader:
 
     @property
     def eviction(self) -> EvictionConfig:
-        """What decisions obey now."""
+        """The configuration in effect."""
         return self._configuration.settings.eviction
 
     def reload(self) -> None:
@@ -29,6 +29,6 @@ class Reloader:
         except Exception as error:  # whatever it is: a file that cannot be read must not end the daemon
             self._telemetry.reload_failed(describe(error))
             return
-        self._telemetry.reloaded(found)
+        self._telemetry.reloaded(found, self._configuration.settings.warnings)
         self._node.configure(self._configuration.settings)
         self._server.listen()

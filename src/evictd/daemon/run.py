@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from evictd import __version__
+from evictd.clock import boot_clock, wall_clock
 from evictd.config import flags
 from evictd.config.file import load
 from evictd.config.settings import Settings
 from evictd.daemon.assemble import Assembly
-from evictd.daemon.clock import boot_clock, wall_clock
 from evictd.daemon.configuration import Configuration
 from evictd.daemon.host.liveness import Liveness
 from evictd.daemon.host.sd_notify import SdNotifier
@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--health-address",
         default="",
         metavar="ADDRESS",
-        help="serve /healthz and /readyz, and nothing else, here too; for a kubelet's probes: $(POD_IP):10276",
+        help="serve /startz, /healthz and /readyz, and nothing else, here too, for probes: unix:PATH or HOST:PORT",
     )
     machine = parser.add_argument_group("machine", "where the node is; for a container with host mounts, and for tests")
     machine.add_argument("--proc", type=Path, default=Path("/proc"), metavar="PATH", help="the host's /proc")
@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 def roots_of(settings: Settings) -> Roots:
     """Return the directories that the settings name, on this machine."""
-    return Roots(kubelet_dir=settings.root_dir, pod_logs_dir=settings.pod_logs_dir)
+    return Roots(kubelet_dir=settings.evictd.root_dir, pod_logs_dir=settings.kubelet.logs_dir)
 
 
 def keep_standard_descriptors() -> None:
@@ -107,10 +107,10 @@ class Daemon:
         board = LatestSnapshot()
         self.metrics = Metrics(board)
         self.telemetry = Telemetry(self._log, self.metrics, board, wall_clock)
-        lock_directory(settings.state_directory, runtime_directory(os.environ), stack, self.telemetry)
+        lock_directory(settings.evictd.state_directory, runtime_directory(os.environ), stack, self.telemetry)
         self._stack = stack
         self._pages = Pages(board, self.metrics, configuration, boot_clock)
-        server = StatusServer(settings.listen_address, self._pages.by_path(), self.telemetry)
+        server = StatusServer(settings.evictd.listen_address, self._pages.by_path(), self.telemetry)
         stack.callback(server.close)
         server.listen()
         notifier = SdNotifier.from_environment(os.environ)
@@ -141,16 +141,16 @@ class Daemon:
         """Run the loop until SIGTERM or SIGINT."""
         eviction = self._settings.eviction
         self._log.info(
-            "evictd begins",
+            "starting",
             version=__version__,
             thresholds=len(eviction.thresholds),
             policy=eviction.policy.value,
-            dry_run=self._settings.dry_run,
+            dry_run=self._settings.evictd.dry_run,
         )
         for warning in self._settings.warnings:
             self._log.warning(warning, source="configuration")
         self.loop.run()
-        self._log.info("evictd ends")
+        self._log.info("stopped")
 
 
 _MCL_CURRENT, _MCL_FUTURE, _MCL_ONFAULT = 1, 2, 4

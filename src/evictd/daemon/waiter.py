@@ -7,13 +7,13 @@ once.
 
 import select
 import signal
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 
+from evictd.clock import boot_clock
 from evictd.core.model.decision import Finding
 from evictd.core.model.observation import Observation
 from evictd.core.units.duration import SECOND
-from evictd.daemon.clock import boot_clock
 from evictd.daemon.host.liveness import Liveness
 from evictd.daemon.host.signals import WakeUp
 from evictd.observe.threshold_watch.memory_watch import Woken
@@ -60,8 +60,8 @@ class Waiter:
         self._wake = wake
         self._errors = errors
 
-    def set_thresholds(self, observation: Observation, findings: Iterable[Finding]) -> None:
-        """Watch for the memory limits that this cycle found not crossed."""
+    def set_thresholds(self, observation: Observation, findings: Collection[Finding]) -> None:
+        """Watch for the limits of memory and disks that this cycle found not crossed."""
         self._watch.set_thresholds(observation, findings)
 
     def wait(self, until: int, *, awaits_victim: bool = False) -> WaitResult:
@@ -85,5 +85,7 @@ class Waiter:
                 until = min(until, pods_due)
             if cause is Woken.MEMORY:
                 return WaitResult(cause=cause, crossed_at=self._watch.memory.crossed_at)
+            if cause is Woken.DISK:
+                return WaitResult(cause=cause)
             if boot_clock() >= until:
                 return WaitResult(cause=ended)

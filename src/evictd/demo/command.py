@@ -79,7 +79,7 @@ def _simulate(plot_file: Path) -> ExitCode:
 
 
 def _scenario() -> Path:
-    """Give the scenario's file: of this checkout, else of the installation."""
+    """Return the scenario's file: of this checkout, else of the installation."""
     checkout = Path(__file__).parents[3] / "config" / "scenarios" / SCENARIO
     return checkout if checkout.exists() else Path(sys.prefix, "share/evictd/scenarios", SCENARIO)
 

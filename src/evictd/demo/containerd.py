@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from evictd.clients.cri import CriClient
+from evictd.clients.cri.client import CriClient
 from evictd.demo.binaries import Binaries
 from evictd.demo.images import PAUSE
 from evictd.demo.tool import run_tool, wait_for
@@ -104,6 +104,20 @@ class PrivateContainerd:
 
     def start(self) -> None:
         """Start or restart it; returns when it responds, raises `NodeError` with the end of its log if it does not."""
+        argv, environment = self._command()
+        self._log = (self.folder / "containerd.log").open("ab")
+        self._process = subprocess.Popen(  # noqa: S603 - a fixed argument list, no shell
+            [*(_PRIVATE if self.private else ()), *argv],
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=self._log,
+            env=environment,
+            start_new_session=True,
+        )
+        self._wait_until_ready(self._process)
+
+    def _command(self) -> tuple[list[str], dict[str, str]]:
+        """Write the configuration; return the arguments and the environment of the program."""
         for path in (self.root, self.state, self.folder / "cni/bin", self.folder / "cni/conf"):
             path.mkdir(parents=True, exist_ok=True)
         config = self.folder / "config.toml"
@@ -118,14 +132,9 @@ class PrivateContainerd:
             ),
             encoding="utf-8",
         )
-        argv = [*(_PRIVATE if self.private else ()), str(self.binaries.containerd), "--config", str(config)]
         # containerd searches its shim in PATH; the matching one is in containerd's directory.
         environment = {"PATH": f"{self.binaries.containerd.parent}:{SYSTEM_PATH}", "HOME": str(self.folder)}
-        self._log = (self.folder / "containerd.log").open("ab")
-        self._process = subprocess.Popen(  # noqa: S603 - a fixed argument list, no shell
-            argv, stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log, env=environment, start_new_session=True
-        )
-        self._wait_until_ready(self._process)
+        return [str(self.binaries.containerd), "--config", str(config)], environment
 
     def _wait_until_ready(self, process: "subprocess.Popen[bytes]") -> None:
         with CriClient(self.endpoint, timeout_seconds=1) as client:

@@ -8,7 +8,7 @@
     /sys/fs/cgroup/*/NAME   kubepods below it, as the kubelet's cgroupfs driver lays them out
 
 The name identifies the owner: `demo.sweep` removes the nodes of processes that have ended. containerd does not support the split
-layout (writable layers on another filesystem than images); the tests use a proxy in front of it that reports one.
+layout (writable layers on another filesystem than images); the tests have a proxy in front of it that reports one, and a CRI-O.
 """
 
 import json
@@ -22,7 +22,7 @@ from tempfile import gettempdir, mkdtemp
 from types import TracebackType
 from typing import Self
 
-from evictd.clients.cri import CriClient
+from evictd.clients.cri.client import CriClient
 from evictd.clients.cri.create import ContainerRequest, PodStarter, SandboxRequest
 from evictd.clients.cri.values import CriMount, LinuxResources
 from evictd.core.gc.container_gc import ContainerState
@@ -54,6 +54,8 @@ class NodeRecipe:
     images: tuple[ImageRecipe, ...] = ()
     private: bool = True
     stats_collect_period_seconds: int = 1
+    runtime: type[PrivateContainerd] = PrivateContainerd
+    """What starts the runtime; the tests have one for CRI-O."""
 
 
 class DisposableNode:
@@ -69,7 +71,7 @@ class DisposableNode:
         self.log_folder = self.node_folder / "log/pods"
         self.manifests = self.folder / "manifests"
         image_folder = self.folder / "images" if recipe.image_disk else self.node_folder
-        self.containerd = PrivateContainerd(
+        self.containerd = recipe.runtime(
             binaries=recipe.binaries,
             folder=self.folder / "runtime",
             root=image_folder / "containerd",

@@ -16,8 +16,13 @@ _TOOL_TIMEOUT_SECONDS = 300
 _START_TIME_FIELD = 19  # of /proc/PID/stat, counted from the field after the command's name
 
 
-def run_tool(*arguments: str | Path, environment: Mapping[str, str] | None = None, folder: Path | None = None) -> str:
-    """Run a tool and return its standard output; raises `NodeError` if it fails or does not exist."""
+def run_tool(
+    *arguments: str | Path,
+    environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+    seconds: float = _TOOL_TIMEOUT_SECONDS,
+) -> str:
+    """Run a tool and return its standard output; raises `NodeError` if it fails, does not end in time or does not exist."""
     argv = [str(argument) for argument in arguments]
     try:
         done = subprocess.run(  # noqa: S603 - a fixed argument list, no shell
@@ -27,7 +32,7 @@ def run_tool(*arguments: str | Path, environment: Mapping[str, str] | None = Non
             capture_output=True,
             text=True,
             check=False,
-            timeout=_TOOL_TIMEOUT_SECONDS,
+            timeout=seconds,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise NodeError(f"{argv[0]}: {error}") from error

@@ -1,62 +1,87 @@
-"""Reads capacity and availability behind each signal without a daemon, to turn percentages into amounts (`check`, `explain`).
+"""Reads capacity and availability behind each signal without a daemon, to turn percentages into amounts (`check`).
 
-All paths are below a `root` parameter, so that a container can read its host's mounts. Capacities that cannot be read are absent.
+The daemon's readers read it, but for its pods and the runtime. All paths are below a `root` parameter, so that a container can
+read its host's mounts. Capacities that cannot be read are absent.
 """
 
 import os
-import re
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from evictd.config.lint import low_watermark_pages
+from evictd.clock import boot_clock
 from evictd.config.settings import Settings
 from evictd.core.eviction.reclaim import Layout, layout_of
+from evictd.core.model.config import stall_signals
 from evictd.core.model.observation import Filesystems, signal_observations
-from evictd.core.model.signal import OWN_SIGNALS, Signal
+from evictd.core.model.signal import Signal
+from evictd.core.model.stats import FsStats, NodeStats
 from evictd.core.units.quantity import Quantity, of_bytes, of_count
 from evictd.errors import EvictdError
+from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache
 from evictd.observe.cgroups.memory import parse_meminfo
-from evictd.observe.cgroups.unallocatable import unallocatable_bytes
-from evictd.observe.live import LiveNode
+from evictd.observe.cgroups.process import rlimit
+from evictd.observe.cgroups.unallocatable import low_watermark_pages, unallocatable_bytes
+from evictd.observe.filesystems.filesystem import FilesystemReader
+from evictd.observe.reading.node_stats import NodeStatsReader, observe_options
+from evictd.observe.reading.problems import Problems
+from evictd.observe.reading.roots import Roots, existing
 
-_NUMBER = re.compile(r"[0-9]{1,20}")
-"""Digits of a number of 64 bits; `int()` raises `ValueError` above 4,300 digits."""
 _STORES = ("var/lib/containerd", "var/lib/containers/storage", "var/lib/rancher/k3s/agent/containerd")
 
 _RESERVED_PIDS = 300
 
 
-def read_capacities(settings: Settings, root: Path) -> dict[Signal, Quantity]:
-    """Return the capacity of each signal that can be read (spec 3.1), in bytes or counts."""
-    capacities = _memory(settings, root) | _pids(root)
-    kubelet_dir = below(root, settings.root_dir)
-    capacities |= _filesystem(kubelet_dir, root, Signal.NODEFS_AVAILABLE, Signal.NODEFS_INODES_FREE)
-    store = image_store(settings, root) or kubelet_dir
-    return capacities | _filesystem(store, root, Signal.IMAGEFS_AVAILABLE, Signal.IMAGEFS_INODES_FREE)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeAmounts:
+    """The capacity of each signal, and what is available of it now, in bytes or counts; unreadable ones are absent."""
+
+    capacities: dict[Signal, Quantity]
+    available: dict[Signal, Quantity]
 
 
-def read_available(settings: Settings, root: Path) -> dict[Signal, Quantity]:
-    """Return what is available of each signal now, as the daemon reads it; filesystems from `statfs`, without the runtime."""
-    kubelet_dir = below(root, settings.root_dir)
-    store = image_store(settings, root) or kubelet_dir
-    available = _available(kubelet_dir, root, Signal.NODEFS_AVAILABLE, Signal.NODEFS_INODES_FREE)
-    available |= _available(store, root, Signal.IMAGEFS_AVAILABLE, Signal.IMAGEFS_INODES_FREE)
+def read_amounts(settings: Settings, root: Path) -> NodeAmounts:
+    """Read the node's signals as the daemon does, without its pods and the runtime; where images are is a guess."""
+    kubelet_dir = existing(below(root, settings.evictd.root_dir), root).absolute()
+    roots = Roots(proc=root / "proc", cgroup=root / "sys/fs/cgroup", kubelet_dir=kubelet_dir)
+    store = image_store(settings, root)
+    fs = _filesystem(kubelet_dir)
+    image_fs = fs if store is None else _filesystem(store.absolute())
+    node = replace(_node(settings, roots), fs=fs, image_fs=image_fs)
+    seen = signal_observations(node)
+    pids = {} if node.rlimit is None or node.rlimit.max_pid is None else {Signal.PID_AVAILABLE: node.rlimit.max_pid}
+    return NodeAmounts(
+        capacities={
+            **{signal: each.capacity for signal, each in seen.items()},
+            **{signal: of_count(most) for signal, most in pids.items()},
+            **_memory(settings, root),
+        },
+        available={signal: each.available for signal, each in seen.items()},
+    )
+
+
+def _node(settings: Settings, roots: Roots) -> NodeStats:
+    """Read the node; of one without a cgroup hierarchy the limit of PIDs alone, as of a directory with some files of it."""
     try:
-        with LiveNode(settings, proc=root / "proc", cgroup=root / "sys/fs/cgroup") as node:
-            stats = node.read_node()
-    except EvictdError:  # without a cgroup hierarchy
-        return available
-    read = {} if stats is None else signal_observations(stats)
-    kept = (Signal.MEMORY_AVAILABLE, Signal.ALLOCATABLE_MEMORY_AVAILABLE, Signal.PID_AVAILABLE, *OWN_SIGNALS)
-    return available | {signal: read[signal].available for signal in kept if signal in read}
+        with NodeStatsReader(roots, observe_options(settings, ""), clock=boot_clock) as reader:
+            node = reader.observe(has_runtime=False, stalls=stall_signals(settings.eviction)).node
+    except EvictdError:
+        node = None
+    if node is not None:
+        return node
+    files = FileDescriptorCache()
+    try:
+        return NodeStats(rlimit=rlimit(roots, files, boot_clock(), Problems()))
+    finally:
+        files.close()
 
 
-def _available(path: Path, root: Path, space: Signal, inodes: Signal) -> dict[Signal, Quantity]:
-    stat = _statvfs(path, root)
-    if stat is None:
-        return {}
-    available = {space: of_bytes(stat.f_frsize * stat.f_bavail)} if stat.f_blocks else {}
-    return available | ({inodes: of_count(stat.f_ffree)} if stat.f_files else {})
+def _filesystem(path: Path) -> FsStats | None:
+    reader = FilesystemReader()
+    try:
+        return reader.read(path, "filesystem", boot_clock(), Problems())
+    finally:
+        reader.close()
 
 
 def container_fs_capacities(capacities: Mapping[Signal, Quantity], filesystems: Filesystems) -> dict[Signal, Quantity]:
@@ -105,11 +130,21 @@ def _names(folder: Path) -> list[str]:
 
 
 def image_store(settings: Settings, root: Path) -> Path | None:
-    """Return the existing default image store of containerd, CRI-O or k3s; a guess, since the runtime is not called."""
-    stores = [root / store for store in _STORES if (root / store).is_dir()]
-    if "crio" in settings.image_service_endpoint:
+    """Return the existing default image store of containerd, CRI-O or k3s; a guess, since the runtime is not called.
+
+    One that this user may not look for counts as absent.
+    """
+    stores = [root / store for store in _STORES if _is_directory(root / store)]
+    if "crio" in settings.kubelet.image_endpoint:
         stores.reverse()
     return stores[0] if stores else None
+
+
+def _is_directory(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
 
 
 def dedicated_image_fs(settings: Settings, root: Path) -> bool:
@@ -117,7 +152,8 @@ def dedicated_image_fs(settings: Settings, root: Path) -> bool:
     store = image_store(settings, root)
     try:
         return (
-            store is not None and _existing(below(root, settings.root_dir), root).stat().st_dev != store.stat().st_dev
+            store is not None
+            and existing(below(root, settings.evictd.root_dir), root).stat().st_dev != store.stat().st_dev
         )
     except OSError:
         return False
@@ -133,38 +169,10 @@ def _memory(settings: Settings, root: Path) -> dict[Signal, Quantity]:
     total, swap = meminfo.get("MemTotal"), meminfo.get("SwapTotal")
     found = {Signal.SWAP_AVAILABLE: of_bytes(swap)} if swap else {}
     if total is not None:
-        reserved = [amounts.get("memory") for amounts in (settings.kube_reserved, settings.system_reserved)]
-        allocatable = total - sum(amount.value() for amount in reserved if amount is not None)
+        allocatable = total - sum(amount.value() for amount in settings.kubelet.reserved_memory)
         found[Signal.MEMORY_AVAILABLE] = of_bytes(total)
         found[Signal.ALLOCATABLE_MEMORY_AVAILABLE] = of_bytes(max(allocatable, 0))
     return found
-
-
-def _pids(root: Path) -> dict[Signal, Quantity]:
-    texts = (_text(root / "proc/sys/kernel" / name).strip() for name in ("pid_max", "threads-max"))
-    limits = [int(text) for text in texts if _NUMBER.fullmatch(text)]
-    return {Signal.PID_AVAILABLE: of_count(min(limits))} if limits else {}
-
-
-def _filesystem(path: Path, root: Path, space: Signal, inodes: Signal) -> dict[Signal, Quantity]:
-    stat = _statvfs(path, root)
-    if stat is None:
-        return {}
-    capacities = {space: of_bytes(stat.f_frsize * stat.f_blocks)} if stat.f_blocks else {}
-    return capacities | ({inodes: of_count(stat.f_files)} if stat.f_files else {})
-
-
-def _statvfs(path: Path, root: Path) -> os.statvfs_result | None:
-    try:
-        return os.statvfs(_existing(path, root))
-    except OSError:
-        return None
-
-
-def _existing(path: Path, root: Path) -> Path:
-    """Return the nearest existing path at or above `path`, not above `root`: it is on the same filesystem."""
-    within = (one for one in (path, *path.parents) if one.is_relative_to(root))
-    return next((one for one in within if one.exists()), root)
 
 
 def _text(path: Path) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evictd.advice import RESERVE, SOFT_GRACE, Advice, Episode, Reservation, SignalAdvice
-from evictd.core.model.signal import IN_BYTES, SIGNAL_TO_RESOURCE, Resource
+from evictd.core.model.signal import RESOURCES, SIGNALS, Resource, Unit
 from evictd.core.units.duration import format_duration
 from evictd.core.units.quantity import NANO, Format, Quantity
 from evictd.errors import InputError
@@ -25,16 +25,16 @@ _SHOWN = 5
 
 
 def configuration(advice: Advice) -> Document:
-    """Give the fields of KubeletConfiguration and EvictdConfiguration that are advised."""
+    """Return the fields of KubeletConfiguration and EvictdConfiguration that are advised."""
     soft = {each.signal: each.soft for each in advice.signals if each.soft is not None}
     kubelet: Document = {
         "evictionHard": {
-            each.signal.value: _exact(each.hard, SIGNAL_TO_RESOURCE[each.signal]) for each in advice.signals
+            each.signal.value: _exact(each.hard, SIGNALS[each.signal].resource) for each in advice.signals
         },
-        "evictionSoft": {signal.value: _exact(amount, SIGNAL_TO_RESOURCE[signal]) for signal, amount in soft.items()},
+        "evictionSoft": {signal.value: _exact(amount, SIGNALS[signal].resource) for signal, amount in soft.items()},
         "evictionSoftGracePeriod": {signal.value: format_duration(SOFT_GRACE) for signal in soft},
         "evictionMinimumReclaim": {
-            each.signal.value: _exact(each.min_reclaim, SIGNAL_TO_RESOURCE[each.signal])
+            each.signal.value: _exact(each.min_reclaim, SIGNALS[each.signal].resource)
             for each in advice.signals
             if each.min_reclaim
         },
@@ -49,7 +49,9 @@ def configuration(advice: Advice) -> Document:
 
 
 def _exact(amount: int, resource: Resource) -> str:
-    return str(Quantity(amount * NANO, Format.BINARY_SI if resource in IN_BYTES else Format.DECIMAL_SI))
+    return str(
+        Quantity(amount * NANO, Format.BINARY_SI if RESOURCES[resource].unit is Unit.BYTES else Format.DECIMAL_SI)
+    )
 
 
 def advice_document(advice: Advice) -> Document:
@@ -78,7 +80,7 @@ def _signal(each: SignalAdvice) -> Document:
         "hardNow": None if each.now is None else list(each.now),
         "soft": each.soft,
         "minimumReclaim": each.min_reclaim,
-        "reserve": RESERVE[SIGNAL_TO_RESOURCE[each.signal]],
+        "reserve": RESERVE[SIGNALS[each.signal].resource],
         "worst": {
             "node": each.worst.node, "at": each.worst.wall, "pod": each.worst.pod, "used": each.worst.used,
             "tookSeconds": round(each.worst.took / 1e9, 3), "fillRate": each.worst.rate,
@@ -217,7 +219,7 @@ def _signal_panel(each: SignalAdvice) -> _Panel:
     return _Panel(
         title=f"{each.signal.value}: {found}",
         axis="hard threshold that would have been early enough",
-        resource=SIGNAL_TO_RESOURCE[each.signal],
+        resource=SIGNALS[each.signal].resource,
         needs=each.needs,
         advised=each.hard,
         others=(*now, *soft),

@@ -15,14 +15,14 @@ from evictd.core.model.decision import (
     ThresholdFinding,
 )
 from evictd.core.model.observation import signal_observations
-from evictd.core.model.signal import SIGNAL_TO_CONDITION, NodeCondition, Signal
+from evictd.core.model.signal import SIGNALS, NodeCondition, Signal
 from evictd.core.model.threshold import Operator, Origin
 from evictd.render.text import pod_name
 from evictd.simulation import SimulatedCycle, Turn
 
 
 class MarkKind(Enum):
-    """What was done."""
+    """The kind of action."""
 
     RECLAIM = "reclaim"
     EVICTION = "eviction"
@@ -160,7 +160,7 @@ def _bands(cycles: Sequence[SimulatedCycle]) -> tuple[Band, ...]:
     running: dict[NodeCondition, tuple[bool, int]] = {}
     for cycle in cycles:
         pressed = {
-            SIGNAL_TO_CONDITION[finding.threshold.signal]
+            SIGNALS[finding.threshold.signal].condition
             for finding in _threshold_findings([cycle])
             if finding.met or finding.kept_by_min_reclaim
         }
@@ -177,10 +177,15 @@ def _bands(cycles: Sequence[SimulatedCycle]) -> tuple[Band, ...]:
 
 _TOLD = {
     NoActionReason.PROTECTED_CULPRIT: "protected culprit",
+    NoActionReason.UNMEASURED_CULPRIT: "unmeasured culprit",
+    NoActionReason.EVICTIONS_DO_NOT_HELP: "evictions do not help",
+    NoActionReason.THRESHOLD_NEVER_CLEAR: "threshold never clear",
+    NoActionReason.EVICTION_LIMIT_REACHED: "eviction limit reached",
     NoActionReason.NOTHING_HELPS: "no eviction helps",
     NoActionReason.NOTHING_EVICTABLE: "no pod evictable",
     NoActionReason.HELD_BACK: "held back",
     NoActionReason.NO_POD_MEASURED: "no pod measured",
+    NoActionReason.NOT_SHORT_OF_MEMORY: "not short of memory",
 }
 """Reasons that are the point of a picture; what is only waited for is not."""
 

@@ -17,7 +17,7 @@ from evictd.render.text import signal_amount
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckReport:
-    """What a check came to; the thresholds include those derived for containerfs."""
+    """The result of `evictd check`; the thresholds include those derived for containerfs."""
 
     source: Path | None
     thresholds: tuple[Threshold, ...]
@@ -37,7 +37,7 @@ def write_report(report: CheckReport, output: str) -> None:
 
 
 def as_data(report: CheckReport) -> dict[str, object]:
-    """Give the report as plain data: amounts in bytes or counts, `null` where the node could not be read."""
+    """Return the report as plain data: amounts in bytes or counts, `null` where the node could not be read."""
     return {
         "file": str(report.source) if report.source else None,
         "thresholds": [_row_data(threshold, report) for threshold in report.thresholds],
@@ -75,7 +75,7 @@ def _row_data(threshold: Threshold, report: CheckReport) -> dict[str, object]:
 _HEADINGS = ("SIGNAL", "KIND", "BELOW", "ON THIS\nNODE", "AVAILABLE\nNOW", "GRACE", "RECLAIM", "FROM")
 _TO_THE_RIGHT = {"BELOW", "ON THIS\nNODE", "AVAILABLE\nNOW"}
 _WIDE = 90
-"""From so many columns on the table's columns stand two apart."""
+"""Terminal width from which columns are separated by two spaces."""
 
 
 def _print_table(report: CheckReport) -> None:

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 
 from evictd.codec.decision import encode_finding, encode_row
 from evictd.core.eviction.next_up import NextUp, who_is_next
+from evictd.core.model.attribution import Attribution
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import Finding, NoAction, RankedPod, Ranking, SignalUnobserved, ThresholdFinding
 from evictd.core.model.observation import Observation
 from evictd.core.model.oom import MemoryQoSDifference, OomScoreDifference
 from evictd.core.model.signal import Resource, Signal
 from evictd.core.model.state import State
+from evictd.render.attribution import attribution_document
 from evictd.render.documents import API_VERSION, TOP_ROWS, Document
 from evictd.render.sentences import finding_text, goes_before, place_text
 from evictd.render.text import protection
@@ -32,6 +34,8 @@ class Queue:
     """Used bytes that belong to no pod; `None` where that is not known, or the resource is another."""
     stop: NoAction | None = None
     """Why no pod would go."""
+    held: Attribution | None = None
+    """Who holds what the signals observe, and who took it since it became short; `None` where that is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +54,8 @@ class Explanation:
     sources: Mapping[Signal, str] = field(default_factory=dict)
     oom_scores: tuple[OomScoreDifference, ...] = ()
     memory_qos: tuple[MemoryQoSDifference, ...] = ()
+    wall: int | None = None
+    """When it was read, in nanoseconds since 1970; `None` in a scenario."""
 
 
 def explanation(
@@ -63,8 +69,9 @@ def explanation(
     sources: Mapping[Signal, str] | None = None,
     oom_scores: tuple[OomScoreDifference, ...] = (),
     memory_qos: tuple[MemoryQoSDifference, ...] = (),
+    wall: int | None = None,
 ) -> Explanation:
-    """Put one reading together; `state` and `findings` are what the core left of it at `now`, in nanoseconds."""
+    """Return the view of one reading; `state` and `findings` are the core's result at `now`, in nanoseconds."""
     found = tuple(findings)
     thresholds = tuple(finding for finding in found if isinstance(finding, ThresholdFinding))
     return Explanation(
@@ -76,16 +83,23 @@ def explanation(
         unobserved=tuple(dict.fromkeys(finding.signal for finding in found if isinstance(finding, SignalUnobserved))),
         queues=_queues(who_is_next(state, observation, config, now), state),
         notes=tuple(
-            finding for finding in found if not isinstance(finding, ThresholdFinding | SignalUnobserved | Ranking)
+            finding
+            for finding in found
+            if not isinstance(finding, ThresholdFinding | SignalUnobserved | Ranking | Attribution)
         ),
         sources=sources or {},
         oom_scores=oom_scores,
         memory_qos=memory_qos,
+        wall=wall,
     )
 
 
+_POD = RankedPod._fields.index("pod")
+"""The place in a row after the keys of a ranking."""
+
+
 def _queues(answers: Iterable[NextUp], state: State) -> tuple[Queue, ...]:
-    """Put the signals with the same ranking together."""
+    """Group the signals that have the same ranking."""
     leaving = {release.uid for release in state.in_flight if release.gone_at is None}
     queues: dict[tuple[object, ...], Queue] = {}
     for answer in answers:
@@ -94,7 +108,7 @@ def _queues(answers: Iterable[NextUp], state: State) -> tuple[Queue, ...]:
             answer.resource,
             why,
             answer.victim and answer.victim.uid,
-            *((*row[:-2], row.stall) for row in answer.rows),
+            *((*row[:_POD], row.stall) for row in answer.rows),
         )
         same = queues.get(key)
         queues[key] = Queue(
@@ -104,6 +118,7 @@ def _queues(answers: Iterable[NextUp], state: State) -> tuple[Queue, ...]:
             victim=answer.victim,
             not_of_pods=answer.not_of_pods if same is None else same.not_of_pods,
             stop=answer.stop if same is None else same.stop,
+            held=answer.held if same is None else same.held,
         )
     return tuple(queues.values())
 
@@ -150,6 +165,7 @@ def _queue(queue: Queue, explained: Explanation, rows: int | None) -> Document:
         "next": None if queue.victim is None else queue.victim.pod.full_name,
         "stop": None if queue.stop is None else finding_text(queue.stop, explained.config),
         "notOfPods": queue.not_of_pods,
+        "attribution": attribution_document(queue.held, explained.wall),
         "pods": len(queue.rows),
         "rows": [
             {

@@ -5,12 +5,18 @@ goes on over restarts and boots, so the history does as well. Damaged parts of a
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from evictd.codec.decision import DECISION_FORM
 from evictd.codec.journal_record import JournalRecord, RecordedOutcome
+from evictd.codec.times import parse_time, rfc3339
+from evictd.core.model.attribution import Attribution, growth_text
 from evictd.core.units.approximate import bytes_text
+from evictd.errors import InputError, InvalidValueError
+from evictd.render.attribution import clock_text
+from evictd.render.deciding import evicted_because
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.replayed import recorded_text
 from evictd.render.text import clean, counted
@@ -22,7 +28,7 @@ Plain = Mapping[str, Any]
 
 
 class EventKind(Enum):
-    """What happened."""
+    """The kind of event."""
 
     EVICTED = "Evicted"
     """A pod was chosen and asked to go."""
@@ -30,6 +36,8 @@ class EventKind(Enum):
     """The grace period of a victim became shorter."""
     REFUSED = "Refused"
     """A disruption budget refused an eviction; the pod stayed."""
+    WITHDRAWN = "Withdrawn"
+    """An eviction was not wanted any more before it was agreed to; the pod stayed."""
     GONE = "Gone"
     """A victim has ended."""
     RECLAIM = "Reclaim"
@@ -53,13 +61,17 @@ class HistoryEvent:
     """`namespace/name`; empty where the event is the node's."""
     uid: str = ""
     dry_run: bool = False
+    why: str = ""
+    """An eviction for pressure: why this pod and not another."""
+    filled: str = ""
+    """An eviction for pressure: who took what was short."""
     evidence: Plain = field(default_factory=dict)
     """Numbers behind it, as the journal has them."""
 
 
 @dataclass(slots=True)
 class _Reader:
-    """What is carried from record to record."""
+    """The state carried from record to record."""
 
     conditions: tuple[str, ...] | None = None
     now: int = 0
@@ -96,6 +108,11 @@ class _Reader:
         match decision.get("kind"):
             case "EvictPod":
                 return self._eviction(record, decision)
+            case "WithdrawEviction":
+                pod = decision["pod"]
+                name = clean(f"{pod['namespace']}/{pod['name']}")
+                text = recorded_text(decision)
+                return _event(record, EventKind.WITHDRAWN, text, pod=name, uid=pod["uid"], evidence=decision)
             case "ReclaimNode":
                 return _event(record, EventKind.RECLAIM, recorded_text(decision), evidence=decision)
             case "ReportConditions":
@@ -110,7 +127,9 @@ class _Reader:
         kind = EventKind.SHORTENED if decision["shortens"] else EventKind.EVICTED
         last_words = record.extra.last_words.get(pod["uid"], {})
         evidence = {**decision, **({"lastWords": last_words} if last_words else {})}
-        return _event(record, kind, recorded_text(decision), pod=name, uid=pod["uid"], evidence=evidence)
+        event = _event(record, kind, recorded_text(decision), pod=name, uid=pod["uid"], evidence=evidence)
+        why = evicted_because(decision, record.findings, dry_run=record.extra.dry_run)
+        return replace(event, why=why, filled=_filled(record) if why else "")
 
     def _conditions(self, record: JournalRecord, decision: Plain) -> HistoryEvent | None:
         before, after = self.conditions or (), tuple(str(each) for each in decision["conditions"])
@@ -120,6 +139,21 @@ class _Reader:
         begun = [f"{each} begins" for each in after if each not in before]
         ended = [f"{each} ends" for each in before if each not in after]
         return _event(record, EventKind.CONDITIONS, clean(", ".join([*begun, *ended])), evidence=decision)
+
+
+def _filled(record: JournalRecord) -> str:
+    """Say who took what was short, of the cycle's attribution."""
+    for finding in reversed(record.findings):
+        if finding.get("kind") != Attribution.__name__:
+            continue
+        try:
+            held: Attribution = DECISION_FORM.decode(Attribution, finding, "finding")
+            since = "" if held.over is None else clock_text(rfc3339(parse_time(record.wall) - held.over))
+            text = growth_text(held, since=since)
+        except (InputError, InvalidValueError, ArithmeticError, ValueError):  # a damaged record is no error
+            continue
+        return f"{text[:1].upper()}{text[1:]}." if text else ""
+    return ""
 
 
 def _event(
@@ -137,10 +171,12 @@ def _refused(record: JournalRecord) -> Iterator[HistoryEvent]:
 
 
 def _reclaimed(record: JournalRecord) -> Iterator[HistoryEvent]:
-    """Give the outcomes of the collections that were under way before the cycle, so that each is given once."""
+    """Return the outcomes of the collections that were under way before the cycle, so that each is returned once."""
     state = record.state
     waited = {device for device, each in state.collections.items() if each.ended_at is None}
     for outcome in record.observation.reclaimed:
+        if outcome.unused_bytes is not None:
+            continue  # nothing was collected
         if state.phase.name == "Reclaiming" or (waited and outcome.device in {*waited, None}):
             text = _outcome_text(outcome)
             evidence = {"action": outcome.action, "freedBytes": outcome.freed_bytes, "removed": outcome.removed}
@@ -155,7 +191,7 @@ def _outcome_text(outcome: RecordedOutcome) -> str:
 
 
 def history(records: Iterable[JournalRecord]) -> Iterator[HistoryEvent]:
-    """Give every event of the records, which come oldest first."""
+    """Return every event of the records, which come oldest first."""
     reader = _Reader()
     for record in records:
         yield from reader.events(record)
@@ -171,7 +207,7 @@ class ConditionSpan:
 
 
 def condition_spans(events: Iterable[HistoryEvent]) -> tuple[ConditionSpan, ...]:
-    """Give how long each condition was reported, in the order of the begin."""
+    """Return how long each condition was reported, by the time at which it began."""
     spans: list[ConditionSpan] = []
     for event in events:
         if event.kind is not EventKind.CONDITIONS:
@@ -201,6 +237,8 @@ def history_document(events: Sequence[HistoryEvent], spans: Sequence[ConditionSp
                 "uid": event.uid,
                 "dryRun": event.dry_run,
                 "text": event.text,
+                "why": event.why,
+                "filled": event.filled,
                 "evidence": dict(event.evidence),
             }
             for event in events
@@ -225,7 +263,12 @@ def print_history(events: Sequence[HistoryEvent], spans: Sequence[ConditionSpan]
     for heading in ("TIME", "WHAT", "DETAIL"):
         table.add_column(heading, no_wrap=heading != "DETAIL")
     for event in events:
-        table.add_row(clean(event.at), event.kind.value, event_line(event), style=_STYLES.get(event.kind, ""))
+        table.add_row(
+            clean(event.at),
+            event.kind.value,
+            "\n".join(filter(None, (event_line(event), event.why, event.filled))),
+            style=_STYLES.get(event.kind, ""),
+        )
     to.print(table)
     for span in spans:
         if span.until is None:

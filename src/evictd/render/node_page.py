@@ -11,8 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evictd.core.model.signal import STALLS, Resource, Signal
+from evictd.core.model.signal import SIGNALS, STALLS, Resource, Signal
 from evictd.render.text import amount_text, clean, gap_text, not_of_pods_text, seconds_text, signal_amount
+from evictd.render.timing import approaches
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -85,7 +86,7 @@ class Headline:
 
 
 def headline(status: Document, faults: Sequence[str] = ()) -> Headline:
-    """Say in one sentence how the node stands."""
+    """Return the state of the node in one sentence."""
     if faults:
         return Headline(text=f"evictd does not see this node: {faults[0]}", level="blind")
     met = [(entry, threshold) for entry in status["signals"] for threshold in entry["thresholds"] if threshold["met"]]
@@ -103,6 +104,8 @@ def headline(status: Document, faults: Sequence[str] = ()) -> Headline:
         left = min((threshold["graceLeftSeconds"] or 0 for _, threshold in met), default=0)
         when = f"; a pod is evicted in {seconds_text(left)} unless it recovers" if left else ""
         return Headline(text=f"{prefix}{_names(met)} is below its soft threshold{when}.", level="soft")
+    if near := approaches(status):
+        return Headline(text=f"{prefix}{near[0].text}.{_would_go(near[0].entry)}", level="soft")
     pressed = [entry for entry in status["conditions"] if entry["status"] == "True"]
     if pressed:
         more = f" for {seconds_text(pressed[0]['staysSeconds'])} more" if pressed[0]["staysSeconds"] else ""
@@ -110,12 +113,16 @@ def headline(status: Document, faults: Sequence[str] = ()) -> Headline:
     return Headline(text=f"{prefix}This node is calm: no threshold is met and no pod is being evicted.", level="calm")
 
 
+def _would_go(entry: Document) -> str:
+    return "" if entry["next"] is None else f" {entry['next']['pod']} would be evicted first."
+
+
 def _names(met: Sequence[tuple[Document, Document]]) -> str:
     return ", ".join(dict.fromkeys(str(entry["signal"]) for entry, _ in met))
 
 
 def why_nothing(status: Document, explained: Document) -> Iterator[str]:
-    """Say why no pod is being evicted, when none is."""
+    """Return why no pod is being evicted, when none is."""
     if any(not row["gone"] for row in status["leaving"]):
         return
     met = False
@@ -136,7 +143,7 @@ def why_nothing(status: Document, explained: Document) -> Iterator[str]:
 
 
 def _nearest(status: Document) -> str:
-    """Name the threshold that the least part of the capacity is left to."""
+    """Return the threshold that is nearest in parts of its capacity."""
     distances = [
         ((entry["available"] - threshold["limit"]) / max(entry["capacity"], 1), entry, threshold)
         for entry in status["signals"]
@@ -155,7 +162,7 @@ def _nearest(status: Document) -> str:
 
 
 def _is_calm_copy(entry: Document) -> bool:
-    """Tell a derived containerfs signal whose thresholds are not met: it repeats the signal that it follows."""
+    """Whether this is a derived containerfs signal whose thresholds are not met; it only repeats its source."""
     thresholds = entry["thresholds"]
     return bool(thresholds) and all(
         each["origin"] == "derived" and not each["met"] and not each["keptByMinReclaim"] for each in thresholds
@@ -189,7 +196,12 @@ def _rate(rate: int | None, signal: Signal) -> str:
     """Write how fast what is left changes; empty where that is not known or too slow to show."""
     if not rate:
         return ""
-    return f"{'falls' if rate > 0 else 'rises'} by {gap_text(abs(rate), signal)} a second"
+    what = _COUNTED.get(SIGNALS[signal].resource, "")
+    return f"{'falls' if rate > 0 else 'rises'} by {gap_text(abs(rate), signal)}{what} a second"
+
+
+_COUNTED = {Resource.PIDS: " processes", Resource.INODES: " inodes"}
+"""What is counted, where an amount has no unit of its own."""
 
 
 def _threshold(threshold: Document, signal: Signal, capacity: int) -> dict[str, Any]:
@@ -211,7 +223,7 @@ def _threshold(threshold: Document, signal: Signal, capacity: int) -> dict[str, 
 
 
 def _chart(trend: Trend, capacity: int) -> str:
-    """Give the points of the hour's line, in the coordinates of the chart: the present is at its right."""
+    """Return the points of the hour's line, in the coordinates of the chart: the present is at its right."""
     if len(trend) < 2:
         return ""
     points = (
@@ -252,6 +264,7 @@ def _queue(queue: Document) -> dict[str, Any]:
         "next": queue["next"],
         "stop": queue["stop"],
         "not_of_pods": "" if queue["notOfPods"] is None else not_of_pods_text(queue["notOfPods"]),
+        "held": (queue.get("attribution") or {"text": ()})["text"],
         "rows": [_row(number, row, resource) for number, row in enumerate(queue["rows"], start=1)],
     }
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape
 
 from evictd.codec.times import rfc3339
-from evictd.core.model.signal import IN_BYTES, SIGNAL_TO_CONDITION, SIGNAL_TO_RESOURCE, STALLS, NodeCondition, Signal
+from evictd.core.model.signal import SIGNALS, NodeCondition, Signal, Unit
 from evictd.core.units.duration import HOUR, MINUTE, SECOND, format_duration
 from evictd.errors import InputError
 from evictd.render.chart import Band, Chart, Level, Mark, MarkKind, Panel, chart_of
@@ -67,7 +67,7 @@ _LONGEST_TITLE = 90
 _HEADROOM = 1.27
 """The names of the bands stand above the line."""
 _DOTTED = 60
-"""Up to so many readings each has a dot."""
+"""Most readings for which each one gets a marker."""
 _LETTER = 0.074
 """Width of a letter of the marks' labels, in inches; names are mostly narrow letters, so this is generous."""
 _SMALL_LETTER = 0.058
@@ -100,7 +100,7 @@ def draw(
 
 
 def _described(svg: bytes, title: str, chart: Chart) -> bytes:
-    """Give the picture a title and a description for those who do not see it, and turn its colours where dark is preferred."""
+    """Add a title and a description to the picture for screen readers, and dark colours for readers who prefer them."""
     signals = ", ".join(panel.signal.value for panel in chart.panels if panel.signal is not None)
     marks = "; ".join(f"{_clock(mark.at // SECOND)} {mark.text}" for mark in chart.marks) or "nothing was decided"
     head = (
@@ -177,7 +177,7 @@ def _draw_panel(axes: "Axes", panel: Panel, chart: Chart, time: _Time, *, last: 
     background = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}
     axes.set_title(panel.signal.value, loc="left", fontsize=9.5, fontweight="bold", pad=5, bbox=background)
     _draw_amount_axis(axes, panel, panel.signal)
-    condition = SIGNAL_TO_CONDITION[panel.signal]
+    condition = SIGNALS[panel.signal].condition
     bands = [band for band in chart.bands if band.condition is condition]
     free = time.start
     for band, following in zip(bands, [*bands[1:], None], strict=False):
@@ -236,7 +236,7 @@ def _draw_amount_axis(axes: "Axes", panel: Panel, signal: Signal) -> None:
     values = [value for _, value in panel.points if value is not None]
     highest = max([*values, *(level.limit for level in panel.levels)])
     lowest = min([0, *values])
-    in_bytes = SIGNAL_TO_RESOURCE[signal] in IN_BYTES and signal not in STALLS
+    in_bytes = SIGNALS[signal].unit is Unit.BYTES
     step = _nice_step(max(highest, 1), binary=in_bytes)
     ticks = list(range(0, int(highest * _HEADROOM) + 1, step))
     axes.set_ylim(lowest * 1.1, max(highest, 1) * _HEADROOM)
@@ -245,7 +245,7 @@ def _draw_amount_axis(axes: "Axes", panel: Panel, signal: Signal) -> None:
 
 
 def _nice_step(highest: float, *, binary: bool) -> int:
-    """Give the distance between two ticks: at most four of them, in round numbers of the unit that fits."""
+    """Return the distance between two ticks: at most four of them, in round numbers of the unit that fits."""
     base = 1
     while binary and base * 1024 <= highest:
         base *= 1024
@@ -331,7 +331,7 @@ def _draw_mark(axes: "Axes", panel: Panel, mark: Mark) -> None:
 
 
 def _assign_lanes(marks: Sequence[Mark], time: _Time) -> list[int]:
-    """Give each mark a lane in which its label touches no other and no later mark's line; -1 where every lane is taken.
+    """Return a lane for each mark in which its label touches no other and no later mark's line; -1 where every lane is taken.
 
     From the last to the first: a mark's line goes down from its lane, so a label is above the lanes of the marks that it spans.
     """
@@ -351,7 +351,7 @@ def _assign_lanes(marks: Sequence[Mark], time: _Time) -> list[int]:
 
 
 def _extent(mark: Mark, time: _Time) -> tuple[float, float]:
-    """Give what mark and label take of the lane, in seconds; the label stands left of a mark near the right edge."""
+    """Return begin and end of mark and label on their lane, in seconds; the label stands left of a mark near the right edge."""
     at, wide = mark.at / SECOND, (len(mark.text) * _LETTER + 0.22) / time.inches
     return (at - wide, at + 0.1 / time.inches) if at + wide > time.end + _RIGHT / time.inches else (at, at + wide)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from evictd.codec.decision import decode_decision, encode_decision
 from evictd.codec.journal import JournalEntry
 from evictd.core.model.state import Step
-from evictd.errors import InvalidValueError
+from evictd.errors import InputError
 from evictd.render.console import print_line
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.sentences import decision_text
@@ -30,7 +30,7 @@ class Replayed:
 
 
 def plain_decisions(step: Step) -> list[Plain]:
-    """Give the decisions as a journal line has them."""
+    """Return the decisions as a journal line has them."""
     plain: list[Plain] = json.loads(json.dumps([encode_decision(decision) for decision in step.decisions]))
     return plain
 
@@ -44,7 +44,7 @@ def recorded_text(decision: Plain) -> str:
     """Write a recorded decision on one line; of a damaged one only its kind."""
     try:
         return decision_text(decode_decision(decision))
-    except (KeyError, TypeError, AttributeError, ValueError, InvalidValueError):
+    except InputError:
         return clean(str(decision.get("kind")))
 
 

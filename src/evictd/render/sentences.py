@@ -6,10 +6,12 @@ rank, node-level reclaim. A finding about a signal names the signal, since thres
 
 from typing import assert_never
 
+from evictd.core.model.attribution import Attribution, growth_text, holders_text
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import (
     ContainerFsIgnored,
     Decision,
+    EvictionCause,
     EvictionReason,
     EvictPod,
     Finding,
@@ -21,19 +23,21 @@ from evictd.core.model.decision import (
     RankedPod,
     Ranking,
     ReclaimNode,
+    ReclaimWouldHelp,
     RecordEvent,
     ReportConditions,
     SignalUnobserved,
-    SkipReason,
     StatsMissing,
     ThresholdFinding,
     Wait,
     WaitingForMeasurement,
+    WithdrawEviction,
 )
-from evictd.core.model.signal import RESOURCE_TO_FORMAT, SIGNAL_TO_RESOURCE, Resource, Signal
+from evictd.core.model.signal import RESOURCES, SIGNALS, Resource, Signal
 from evictd.core.units.approximate import bytes_text
 from evictd.core.units.duration import MILLISECOND
 from evictd.core.units.quantity import NANO, Quantity
+from evictd.render.deciding import PASSED_OVER, contender, deciding_key
 from evictd.render.text import (
     amount_text,
     clean,
@@ -54,7 +58,7 @@ from evictd.render.text import (
 
 
 def excess(row: RankedPod) -> int | None:
-    """Give usage minus request in the signal's own unit; `None` without stats."""
+    """Return usage minus request in the signal's own unit; `None` without stats."""
     return None if row.usage is None else -row.deficit // NANO
 
 
@@ -76,28 +80,22 @@ def place_text(row: RankedPod, resource: Resource) -> str:
 
 def _over_text(row: RankedPod, used: str, resource: Resource) -> str:
     over = amount_text(abs(excess(row) or 0), resource)
+    pages = f" ({pages} of it clean file pages)" if (pages := file_pages_text(row.file_pages, row.usage)) else ""
     if not row.request:
-        return f"uses {used}, requests none"
-    return f"exceeds its request by {over}" if row.deficit < 0 else f"{over} within its request"
+        return f"uses {used}{pages}, requests none"
+    return (f"exceeds its request by {over}" if row.deficit < 0 else f"{over} within its request") + (
+        f"; uses {used}{pages}" if pages else ""
+    )
+
+
+def file_pages_text(pages: int | None, usage: int | None) -> str:
+    """Write how much of a usage of memory is clean file pages; empty for less than a tenth of it, or where it is not known."""
+    return bytes_text(pages) if pages is not None and usage and pages * 10 >= usage else ""
 
 
 def goes_before(row: RankedPod, following: RankedPod, resource: Resource) -> str:
-    """Name the key of the ranking that puts a pod before the next one."""
-    if row.first != following.first:
-        return "no stats, the next has" if row.usage is None else "exceeds its request, the next does not"
-    if row.preference != following.preference:
-        return "the configuration avoids the next" if following.preference > 0 else "preferred by the configuration"
-    if row.priority != following.priority:
-        return f"priority below the next ({following.priority})"
-    if row.second != following.second:
-        if row.usage is not None and following.usage is not None:
-            return f"stalls {share_text(row.stall or 0)} of the time, the next {share_text(following.stall or 0)}"
-        return "the next has no stats" if following.usage is None else "no stats, the next has"
-    if row.deficit == following.deficit:
-        return "equal to the next, by name"
-    mine, theirs = amount_text(excess(row), resource), amount_text(excess(following), resource)
-    what = _COUNTED.get(resource, "usage - request")
-    return f"{what} {mine}, the next {theirs}"
+    """Return the ranking key that puts a pod before the next one, with the numbers of both."""
+    return deciding_key(contender(row), contender(following), resource).removeprefix("it ").removeprefix("its ")
 
 
 _COUNTED = {Resource.PIDS: "processes", Resource.IO: "stalls", Resource.SWAP: "swap"}
@@ -108,7 +106,7 @@ _COUNTED = {Resource.PIDS: "processes", Resource.IO: "stalls", Resource.SWAP: "s
 
 
 def kind_of(decision: Decision) -> str:
-    """Name the kind of a decision, as the journal does."""
+    """Return the kind of a decision as the journal names it."""
     return type(decision).__name__
 
 
@@ -125,6 +123,8 @@ def decision_text(decision: Decision) -> str:
             return f"delete unused {what} for {decision.threshold.signal.value}{wanted}"
         case EvictPod():
             return _eviction_text(decision)
+        case WithdrawEviction():
+            return f"withdraw the eviction of {pod_name(decision.pod)}: {clean(decision.reason)}"
         case Wait():
             return f"look again within {duration_text(decision.nanoseconds)}"
         case _:
@@ -138,11 +138,12 @@ def _eviction_text(decision: EvictPod) -> str:
         return f"shorten the grace period of {pod} to {seconds}s" + _fill_text(decision)
     if because.reason is not EvictionReason.PRESSURE or because.threshold is None:
         return f"evict {pod} (grace period {seconds}s): {clean(decision.message.strip())}"
-    resource = SIGNAL_TO_RESOURCE[because.threshold.signal]
+    resource = SIGNALS[because.threshold.signal].resource
     request = (
         "none" if because.request is None or not because.request.nano else quantity_text(because.request, resource)
     )
     used = "its usage is unknown" if because.usage is None else f"it uses {quantity_text(because.usage, resource)}"
+    used += _pages_text(because)
     return (
         f"evict {pod} (grace period {seconds}s) for {because.signal_label}: "
         f"{left_text(because.available, because.threshold.signal)}, threshold {limit_text(because.limit, because.threshold)}; "
@@ -152,13 +153,21 @@ def _eviction_text(decision: EvictPod) -> str:
     )
 
 
+def _pages_text(because: EvictionCause) -> str:
+    """Return which part of the memory of pod and node the kernel can give back by itself."""
+    if because.usage is None or not (pages := file_pages_text(because.file_pages, because.usage.value())):
+        return ""
+    of_node = "" if because.node_file_pages is None else f"; {bytes_text(because.node_file_pages)} of the node's"
+    return f" ({pages} of it clean file pages{of_node})"
+
+
 def _fill_text(decision: EvictPod) -> str:
-    """Say how long what is left lasts at the measured rate, where that has shortened the grace period."""
+    """Return how long what is left lasts at the measured rate, where that has shortened the grace period."""
     because = decision.because
     if not because.fitted or because.time_left is None or because.threshold is None:
         return ""
-    resource = SIGNAL_TO_RESOURCE[because.threshold.signal]
-    rate = quantity_text(Quantity((because.fill_rate or 0) * NANO, RESOURCE_TO_FORMAT[resource]), resource)
+    resource = SIGNALS[because.threshold.signal].resource
+    rate = quantity_text(Quantity((because.fill_rate or 0) * NANO, RESOURCES[resource].format), resource)
     early = because.available is not None and because.limit is not None and because.available >= because.limit
     what = "acts before the threshold is crossed" if early else "killed without grace"
     return f"; {what}: {rate}/s are taken, so what is left lasts {because.time_left // MILLISECOND}ms"
@@ -174,7 +183,8 @@ def finding_text(finding: Finding, config: EvictionConfig) -> str:
             left = left_text(finding.available, finding.threshold.signal)
             return f"{threshold_text(finding.threshold)}: {left}, {standing(finding)}"
         case SignalUnobserved():
-            return f"{finding.signal.value}: no observation, so its thresholds are not tested"
+            why = "this node has none" if finding.absent else "no observation"
+            return f"{finding.signal.value}: {why}, so its thresholds are not tested"
         case Ranking():
             return (
                 f"{finding.signal.value}: rank for {finding.resource.value}: {names(row.pod for row in finding.rows)}"
@@ -187,7 +197,8 @@ def finding_text(finding: Finding, config: EvictionConfig) -> str:
             pod, reason = pod_name(finding.pod), protection(finding.pod, config)
             return f"{_for(finding.signal)}{pod} ranks before the victim but is protected: {reason}"
         case PodSkipped():
-            return f"{_for(finding.signal)}{pod_name(finding.pod)} is skipped: {_SKIPPED[finding.reason]}"
+            instead = "" if finding.instead is None else f" ({pod_name(finding.instead)} goes instead)"
+            return f"{_for(finding.signal)}{pod_name(finding.pod)} is skipped: {PASSED_OVER[finding.reason]}{instead}"
         case PreferenceApplied():
             return f"{pod_name(finding.pod)} goes before {pod_name(finding.instead_of)}, because of ranking in the configuration"
         case WaitingForMeasurement():
@@ -196,24 +207,28 @@ def finding_text(finding: Finding, config: EvictionConfig) -> str:
                 f"{finding.threshold.signal.value}: waiting until the {what} of {names(finding.pods)} are measured, "
                 f"for {duration_text(finding.until - finding.since)} at most"
             )
-        case ContainerFsIgnored():
-            return f"{threshold_text(finding.threshold)} is ignored: containerfs follows nodefs or imagefs"
+        case ReclaimWouldHelp() | ContainerFsIgnored():
+            return _of_configuration(finding)
+        case Attribution():
+            return f"{finding.signal.value}: {growth_text(finding) or holders_text(finding)}"
         case _:
             assert_never(finding)
+
+
+def _of_configuration(finding: ReclaimWouldHelp | ContainerFsIgnored) -> str:
+    if isinstance(finding, ContainerFsIgnored):
+        return f"{threshold_text(finding.threshold)} is ignored: containerfs follows nodefs or imagefs"
+    size, missing = bytes_text(finding.size), bytes_text(finding.missing)
+    return (
+        f"{finding.threshold.signal.value}: reclaim.{finding.action.value} is off and would have freed {size} of the "
+        f"{missing} missing before a pod had to go"
+    )
 
 
 def _for(*signals: Signal | None) -> str:
     found = ", ".join(signal.value for signal in signals if signal is not None)
     return f"{found}: " if found else ""
 
-
-_SKIPPED = {
-    SkipReason.IN_FLIGHT: "it is being evicted already",
-    SkipReason.NOT_MEASURED: "its usage of what is short is not known",
-    SkipReason.USES_NOTHING: "it uses nothing of what is short",
-    SkipReason.BUDGET: "a disruption budget refused its eviction",
-    SkipReason.OWNER: "its owner recreates it here after each eviction",
-}
 
 _NO_ACTION = {
     NoActionReason.NO_STATS: "the stats could not be read, so nothing is decided",
@@ -226,6 +241,10 @@ _NO_ACTION = {
     NoActionReason.FILESYSTEM_READ_ONLY: "the filesystem is read-only; an eviction would free nothing of it",
     NoActionReason.NOTHING_HELPS: "no evictable pod uses what is short, so no eviction would free any of it",
     NoActionReason.HELD_BACK: "each pod whose eviction would help is skipped for now",
+    NoActionReason.THRESHOLD_NEVER_CLEAR: (
+        "ThresholdNeverClear: the threshold has been met since it was configured, and three pods were evicted for it within "
+        "ten minutes; check its value"
+    ),
     NoActionReason.LAYOUT_UNKNOWN: "the filesystem layout is unknown; the cycle waits for it",
 }
 
@@ -238,10 +257,33 @@ def no_action_text(finding: NoAction) -> str:
     if finding.why is NoActionReason.WAITING_FOR_RELEASE:
         return f"waiting for what {detail} should free"
     if finding.why is NoActionReason.PROTECTED_CULPRIT and finding.pod is not None and finding.threshold is not None:
-        resource = SIGNAL_TO_RESOURCE[finding.threshold.signal]
+        resource = SIGNALS[finding.threshold.signal].resource
         needed, reachable = quantity_text(finding.needed, resource), quantity_text(finding.reachable, resource)
         return (
-            f"ProtectedCulprit: {pod_name(finding.pod)} is the largest user and protected; all others together use "
+            f"ProtectedCulprit: {pod_name(finding.pod)} holds or grows most and may not be evicted now; all others together use "
             f"{reachable}, but {needed} is needed, so evicting them would not help"
         )
+    if finding.why is NoActionReason.EVICTION_LIMIT_REACHED and finding.threshold is not None:
+        missing = quantity_text(finding.needed, SIGNALS[finding.threshold.signal].resource)
+        return f"EvictionLimitReached: evictionLimit allows no more than {detail}; {missing} is missing"
+    if finding.why in _WITH_AMOUNTS and finding.threshold is not None:
+        resource = SIGNALS[finding.threshold.signal].resource
+        needed, reachable = quantity_text(finding.needed, resource), quantity_text(finding.reachable, resource)
+        return _WITH_AMOUNTS[finding.why].format(needed=needed, reachable=reachable, detail=clean(finding.detail))
     return _NO_ACTION[finding.why]
+
+
+_WITH_AMOUNTS = {
+    NoActionReason.UNMEASURED_CULPRIT: (
+        "UnmeasuredCulprit: pods that were not measured hold or grow more than all others, which hold {reachable} together; "
+        "{needed} is needed, so no pod within its request is evicted in their place"
+    ),
+    NoActionReason.EVICTIONS_DO_NOT_HELP: (
+        "EvictionsDoNotHelp: {needed} is missing, and the last two evictions gave back {reachable} or what grows is no pod; "
+        "evictions pause"
+    ),
+    NoActionReason.NOT_SHORT_OF_MEMORY: (
+        "NotShortOfMemory: MemAvailable is {reachable}, above the {needed} wanted; only page cache holds the threshold met "
+        "({detail}), so no pod is evicted"
+    ),
+}

@@ -12,8 +12,9 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from evictd.core.model.signal import SIGNAL_TO_RESOURCE, STALLS, Signal
+from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.render.text import amount_text, clean, not_of_pods_text, seconds_text, signal_amount
+from evictd.render.timing import time_lines
 
 Document = Mapping[str, Any]
 
@@ -32,11 +33,12 @@ _TICK = {"hard": "┃", "soft": "╎"}
 
 
 def status_view(document: Document, *, width: int = 100, height: int | None = None) -> RenderableType:
-    """Lay the page out for so many columns; with a height, lists and decisions are cut so that nothing is cropped."""
+    """Lay the page out for `width` columns; with a height, lists and decisions are cut so that nothing is cropped."""
     listed = None if height is None else _SHOWN_LINES
     sections: list[list[RenderableType]] = [
         [*_head(document), *_conditions(document, width)],
         [_signals(document, width)],
+        _listed(list(_times(document))[: None if height is None else 1], listed, width),
         _listed(_next_to_go(document), listed, width),
         _listed([*_leaving(document), *_problems(document)], listed, width),
     ]
@@ -48,6 +50,11 @@ def status_view(document: Document, *, width: int = 100, height: int | None = No
     parts = spaced if height - _lines(spaced, width) > _SHOWN_LINES else dense
     left = max(2, height - _lines(parts, width) - 1)  # the terminal's last line stays free
     return Group(*parts, *_shortened(_decisions(document)[:left], width))
+
+
+def _times(document: Document) -> Iterator[Text]:
+    for line in time_lines(document):
+        yield Text(line, style="yellow")
 
 
 def _lines(parts: Sequence[RenderableType], width: int) -> int:
@@ -66,7 +73,7 @@ def _listed(lines: Iterable[Text], most: int | None, width: int) -> list[Rendera
 
 
 def _hanging(lines: Iterable[Text], indent: int) -> Iterator[Table]:
-    """Let a line that is too long go on `indent` columns from the left, so that the next one stands out."""
+    """Wrap long lines with a hanging indent of `indent` columns."""
     for line in lines:
         grid = Table.grid()
         grid.add_column(no_wrap=True)
@@ -125,7 +132,7 @@ def _signals(document: Document, width: int) -> RenderableType:
 
 
 def _calm_copy(entry: Document) -> bool:
-    """Tell a derived containerfs signal whose thresholds are not met: it repeats the signal that it follows."""
+    """Whether this is a derived containerfs signal whose thresholds are not met; it only repeats its source."""
     thresholds = entry["thresholds"]
     return bool(thresholds) and all(t["origin"] == "derived" and not _pressed(t) for t in thresholds)
 
@@ -205,12 +212,21 @@ def _next_to_go(document: Document) -> Iterator[Text]:
     for entry in document["signals"]:
         if not _calm_copy(entry) and entry.get("notOfPods") is not None:
             yield Text(f"{entry['signal']}: {not_of_pods_text(entry['notOfPods'])}", style="dim")
+    yield from _filled(document)
     for reason, signals in without.items():
         yield Text(f"next for {', '.join(signals)}: {clean(reason)}", style="dim")
 
 
+def _filled(document: Document) -> Iterator[Text]:
+    """Write who took what is short; the signals of one supply share a line."""
+    short = (entry for entry in document["signals"] if entry["observed"] and any(map(_pressed, entry["thresholds"])))
+    found = [entry.get("attribution") for entry in short]
+    for line in dict.fromkeys(each["text"][0] for each in found if each is not None and each["text"]):
+        yield Text(clean(line), style="yellow")
+
+
 def _usage(signal: Signal, row: Document) -> str:
-    resource = SIGNAL_TO_RESOURCE[signal]
+    resource = SIGNALS[signal].resource
     request = f", requests {amount_text(row['request'], resource)}" if row["request"] else ""
     priority = f", priority {row['priority']}" if row["priority"] else ""
     return f"uses {amount_text(row['usage'], resource)}{request}{priority}"
@@ -224,7 +240,7 @@ def _conditions(document: Document, width: int) -> list[Text]:
         text = Text("● " if pressed else "○ ", style="bold red" if pressed else "green")
         text.append(condition["type"], style="bold" if pressed else "")
         if condition["staysSeconds"] is not None:
-            text.append(f" for {seconds_text(condition['staysSeconds'])} more", style="yellow")
+            text.append(f" for at least {seconds_text(condition['staysSeconds'])} more", style="yellow")
         if lines[-1].cell_len and lines[-1].cell_len + len("   ") + text.cell_len > width:
             lines.append(Text())
         lines[-1].append("   " if lines[-1].cell_len else "").append(text)
@@ -247,4 +263,6 @@ def _decisions(document: Document) -> list[Text]:
     for row in reversed(document["decisions"]):
         line = Text(f"  {row['at'][11:19]}  ", style="dim")
         lines.append(line + Text(clean(row["text"]), style="bold red" if row["kind"] == "EvictPod" else ""))
+        if row.get("why"):
+            lines.append(Text(" " * _AT) + Text(clean(row["why"])))
     return lines if len(lines) > 1 else [*lines, Text("  none yet", style="dim")]

@@ -19,11 +19,12 @@ from evictd.core.model.decision import (
     ThresholdFinding,
     Wait,
 )
-from evictd.core.model.signal import STALLS, WITHOUT_REQUEST, Resource, Signal
+from evictd.core.model.signal import RESOURCES, STALLS, Resource, Signal
 from evictd.core.model.threshold import Origin
 from evictd.core.units.approximate import bytes_text
 from evictd.core.units.quantity import NANO
-from evictd.observe.live import RUNTIME
+from evictd.observe.reading.observer import RUNTIME
+from evictd.render.attribution import attribution_lines
 from evictd.render.console import print_line
 from evictd.render.documents import TOP_ROWS
 from evictd.render.explanation import Explanation
@@ -59,7 +60,7 @@ _FLEXIBLE = frozenset({"POD", "WHY", "STANDING", "SOURCE"})
 _RANKING_COLUMNS, _LEAST_REASON = 37, 22
 """Columns that the numbers of a ranking take, and that its reason needs beside them."""
 _WIDE = 110
-"""From so many columns on there is space for a signal's source beside its numbers."""
+"""Terminal width in columns from which a signal's source stands beside its numbers."""
 _SHOWN_AROUND = 3
 """Rows of a ranking in a simulation: the victim and the next ones."""
 
@@ -131,7 +132,7 @@ def _print_turn(turn: Turn, view: TableView, to: "Console") -> None:
 
 
 def _calm_copy(finding: ThresholdFinding) -> bool:
-    """Tell a derived threshold that is not met: it repeats the one that it follows."""
+    """Whether this is a derived threshold that is not met; it only repeats its source."""
     return finding.threshold.origin is Origin.DERIVED and not finding.met and not finding.kept_by_min_reclaim
 
 
@@ -158,7 +159,7 @@ def _threshold_cells(finding: ThresholdFinding) -> tuple[str, str, str, str, str
 
 
 def _lines(turn: Turn, view: TableView) -> Iterator[tuple[str, str]]:
-    """Give the sentences of a reading, each with its style: what was decided last, what it was decided on before."""
+    """Return the sentences of a reading, each with its style: what was decided last, what it was decided on before."""
     findings = turn.step.findings
     blind = tuple(finding.signal for finding in findings if isinstance(finding, SignalUnobserved))
     if blind:
@@ -232,7 +233,7 @@ def _row_cells(
         pod_name(row.pod),
         str(row.priority) if row.pod.spec_known else "?",
         amount_text(row.usage, resource),
-        "-" if resource in WITHOUT_REQUEST else request,
+        "-" if not RESOURCES[resource].requested else request,
         f"protected ({guarded}); {why}" if guarded else why,
     )
 
@@ -291,5 +292,7 @@ def _print_queues(explained: Explanation, view: TableView, to: "Console") -> Non
         to.print(f"{signals}: {first}", style="bold")
         if queue.not_of_pods is not None:
             to.print(not_of_pods_text(queue.not_of_pods), style="dim")
+        for line in () if queue.held is None else attribution_lines(queue.held, explained.wall):
+            to.print(line, style="dim")
         if queue.rows:
             to.print(ranking_table(queue.rows, queue.resource, view, width=to.width))

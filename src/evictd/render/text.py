@@ -3,19 +3,11 @@
 Amounts are approximate (`core.units.approximate`); documents for programs have the exact numbers.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from evictd.core.model.problem import printable
-from evictd.core.model.signal import (
-    ALL_OF_THE_TIME,
-    IN_BYTES,
-    SIGNAL_TO_RESOURCE,
-    STALLS,
-    NodeCondition,
-    Resource,
-    Signal,
-)
+from evictd.core.model.signal import ALL_OF_THE_TIME, RESOURCES, SIGNALS, STALLS, NodeCondition, Resource, Signal, Unit
 from evictd.core.units.approximate import bytes_text, count_text
 from evictd.core.units.duration import MILLISECOND, SECOND, format_duration
 from evictd.core.units.quantity import Quantity
@@ -27,30 +19,27 @@ if TYPE_CHECKING:
     from evictd.core.model.threshold import Threshold
 
 _SHOWN_NAMES = 5
+_HOURS, _DAYS = 2 * 3600, 2 * 86_400
+"""Seconds from which a duration is written without seconds, and in days."""
 
 
 # --- numbers and names ------------------------------------------------------------------------------------------------
 
 
 def clean(text: str) -> str:
-    """Give a text on one line, with everything a terminal would act on written out: names come from files."""
+    """Return a text on one line, with everything a terminal would act on written out: names come from files."""
     return printable(text)
 
 
 def amount_text(count: int | None, resource: Resource) -> str:
     """Write an amount of this resource: bytes, a count of inodes or PIDs, a share of time; `-` where it is unknown."""
-    if count is None:
-        return "-"
-    if resource is Resource.IO:
-        return share_text(count)
-    return bytes_text(count) if resource in IN_BYTES else count_text(count)
+    return _in_unit(count, RESOURCES[resource].unit)
 
 
 def signal_amount(count: int | None, signal: Signal) -> str:
     """Write an amount of what this signal measures; of a stall signal the share of time that tasks stall."""
-    if count is not None and signal in STALLS:
-        return share_text(ALL_OF_THE_TIME - count)
-    return amount_text(count, SIGNAL_TO_RESOURCE[signal])
+    unit = SIGNALS[signal].unit
+    return _in_unit(ALL_OF_THE_TIME - count if count is not None and unit is Unit.SHARE else count, unit)
 
 
 def signal_quantity(quantity: Quantity | None, signal: Signal) -> str:
@@ -60,12 +49,23 @@ def signal_quantity(quantity: Quantity | None, signal: Signal) -> str:
 
 def gap_text(difference: int, signal: Signal) -> str:
     """Write the difference of two amounts of a signal."""
-    return amount_text(difference, Resource.IO if signal in STALLS else SIGNAL_TO_RESOURCE[signal])
+    return _in_unit(difference, SIGNALS[signal].unit)
 
 
 def share_text(share: int) -> str:
     """Write a share of time, given in hundredths of a percent: `31.2%`."""
     return f"{share / 100:g}%"
+
+
+_TEXTS: Mapping[Unit, Callable[[int], str]] = {
+    Unit.BYTES: bytes_text,
+    Unit.COUNT: count_text,
+    Unit.SHARE: share_text,
+}
+
+
+def _in_unit(count: int | None, unit: Unit) -> str:
+    return "-" if count is None else _TEXTS[unit](count)
 
 
 def quantity_text(quantity: Quantity | None, resource: Resource) -> str:
@@ -85,7 +85,11 @@ def duration_text(nanoseconds: int) -> str:
 
 
 def seconds_text(seconds: float) -> str:
-    """Write seconds as a short duration: `9.5s` below ten, whole ones above."""
+    """Write seconds as a short duration: `9.5s` below ten, `1m30s`, from two hours on `7h20m`, from two days on `7 days`."""
+    if seconds >= _DAYS:
+        return f"{round(seconds / 86_400)} days"
+    if seconds >= _HOURS:
+        return format_duration(round(seconds / 60) * 60 * SECOND).removesuffix("0s")
     return f"{seconds:.1f}s" if seconds < 10 else format_duration(round(seconds) * SECOND)
 
 
@@ -95,13 +99,13 @@ def threshold_text(threshold: "Threshold") -> str:
 
 
 def kind_text(threshold: "Threshold", before_grace: str = " ") -> str:
-    """Say whether a threshold is hard or soft, with its grace period if it has one."""
+    """Return whether a threshold is hard or soft, with its grace period if it has one."""
     kind = "hard" if threshold.hard else "soft"
     return f"{kind}{before_grace}{duration_text(threshold.grace_period)}" if threshold.grace_period else kind
 
 
 def limit_text(limit: Quantity | None, threshold: "Threshold") -> str:
-    """Write what a threshold comes to; of a stall with the time for which it must be met: `20% for 20s`."""
+    """Write the amount of a threshold; of a stall with the time for which it must be met: `20% for 20s`."""
     text = signal_quantity(limit, threshold.signal)
     if threshold.signal not in STALLS or not threshold.grace_period:
         return text
@@ -109,7 +113,7 @@ def limit_text(limit: Quantity | None, threshold: "Threshold") -> str:
 
 
 def left_text(available: Quantity | None, signal: Signal) -> str:
-    """Say what is left of a signal: `1.2Gi left`, `31.2% stalled`."""
+    """Return what is left of a signal: `1.2Gi left`, `31.2% stalled`."""
     return f"{signal_quantity(available, signal)} {'stalled' if signal in STALLS else 'left'}"
 
 
@@ -119,12 +123,12 @@ def conditions_text(conditions: Iterable[NodeCondition]) -> str:
 
 
 def pod_name(pod: "Pod") -> str:
-    """Give `namespace/name`, or the name alone where there is no namespace."""
+    """Return `namespace/name`, or the name alone where there is no namespace."""
     return clean(pod.full_name if pod.namespace else pod.name)
 
 
 def protection(pod: "Pod", config: "EvictionConfig") -> str:
-    """Say why this pod is never evicted; empty where it may be."""
+    """Return why this pod is never evicted; empty where it may be."""
     from evictd.core.model.pod import PodSource  # noqa: PLC0415 - `evictd status` needs no pods
 
     if pod.source is not PodSource.API:
@@ -145,7 +149,7 @@ def names(pods: Iterable["Pod"]) -> str:
 
 
 def standing(finding: "ThresholdFinding") -> str:
-    """Say in a few words how a threshold stands."""
+    """Return the state of a threshold in a few words."""
     if finding.stale:
         return "met, stats not updated"
     if finding.led:
@@ -158,11 +162,11 @@ def standing(finding: "ThresholdFinding") -> str:
 
 
 def distance(finding: "ThresholdFinding") -> int:
-    """Give how far the signal is above the limit, in its own unit; negative below it."""
+    """Return how far the signal is above the limit, in its own unit; negative below it."""
     return (finding.available - finding.limit).value()
 
 
 def not_of_pods_text(amount: int) -> str:
-    """Say how much of a disk no eviction gives back at once."""
+    """Return how much of a disk no eviction gives back at once."""
     used = amount_text(amount, Resource.EPHEMERAL_STORAGE)
     return f"{used} in use belong to no pod (images, host files, dead containers)"

@@ -1,4 +1,4 @@
-"""What happened to one pod, or why it stays, and what would have to change: for `evictd why`.
+"""Renders `evictd why`: what happened to one pod, or why it stays and what would have to change.
 
 Takes the pod's events of the journal and two documents of the running daemon: `/explainz` with every pod's place in the order of
 eviction, and `/statusz` with signals and victims.
@@ -12,13 +12,14 @@ from evictd.core.model.signal import Resource, Signal
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.history import HistoryEvent, event_line
 from evictd.render.text import amount_text, clean, gap_text, signal_amount
+from evictd.render.timing import conditions, time_lines
 
 Plain = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodWhy:
-    """What is known of one pod. `explained` and `status` are `None` if no daemon answered."""
+    """The journal and the daemon's answers about one pod. `explained` and `status` are `None` if no daemon answered."""
 
     pod: str
     events: tuple[HistoryEvent, ...] = ()
@@ -76,6 +77,8 @@ def why_lines(why: PodWhy) -> Iterator[str]:
     """Write what is known of a pod, one sentence a line."""
     for event in why.events:
         yield f"{clean(event.at)}: {event_line(event)}"
+        for line in filter(None, (event.why, event.filled)):
+            yield f"  {line}"
     if why.explained is None or why.status is None:
         yield "no daemon answers, so only the journal is known"
         return
@@ -107,13 +110,18 @@ def _standing(why: PodWhy) -> Iterator[str]:
         yield f"{signals}: place {place.number} of {place.queue['pods']}; {clean(place.row['why'])}"
         if place.queue["stop"]:
             yield f"  no pod would be evicted: {clean(place.queue['stop'])}"
+        for line in (place.queue.get("attribution") or {"text": ()})["text"]:
+            yield f"  {clean(line)}"
         yield f"  to be evicted: {', and '.join(_needed(place, entries))}"
-        if later := _to_go_later(place):
-            yield f"  to be evicted later: {later}"
+        if later := _to_move_back(place):
+            yield f"  {later}"
+    if why.status is not None:
+        yield from time_lines(why.status)
+        yield from conditions(why.status)
 
 
 def _needed(place: Place, entries: Mapping[str, Plain]) -> Iterator[str]:
-    """Say what would have to happen before the pod is evicted."""
+    """Return what would have to happen before the pod is evicted."""
     short = [entry for name in place.queue["signals"] if (entry := entries.get(name)) and entry["observed"]]
     yield " or ".join(_crossing(entry) for entry in short) or "its signal would have to be observed"
     before = place.before
@@ -124,7 +132,7 @@ def _needed(place: Place, entries: Mapping[str, Plain]) -> Iterator[str]:
 
 
 def _crossing(entry: Plain) -> str:
-    """Say how far a signal is from its nearest threshold."""
+    """Return how far a signal is from its nearest threshold."""
     signal = Signal(entry["signal"])
     limits = sorted((threshold["limit"], threshold["kind"]) for threshold in entry["thresholds"])
     if not limits:
@@ -139,20 +147,19 @@ def _crossing(entry: Plain) -> str:
     )
 
 
-def _to_go_later(place: Place) -> str:
-    """Say which change of the pod would put it later in the order; empty where its usage is not known."""
+def _to_move_back(place: Place) -> str:
+    """Return which change of the pod would put it later in the order; empty where its usage is not known."""
     row, resource = place.row, Resource(place.queue["resource"])
     if row["usage"] is None:
         return ""
-    if resource is Resource.PIDS:
-        return "a higher priority, or fewer processes"
-    over = row["usage"] - row["request"]
-    if over > 0 and resource in {Resource.MEMORY, Resource.EPHEMERAL_STORAGE}:
+    if resource in {Resource.MEMORY, Resource.EPHEMERAL_STORAGE} and row["usage"] > row["request"]:
+        requests = amount_text(row["request"], resource) if row["request"] else "none"
         return (
-            f"a request of at least {amount_text(row['usage'], resource)} (it requests "
-            f"{amount_text(row['request'], resource) if row['request'] else 'none'}), or a higher priority than {row['priority']}"
+            f"to move back in the order: request at least {amount_text(row['usage'], resource)} (it requests {requests}), "
+            f"or a priority above {row['priority']}"
         )
-    return f"a higher priority than {row['priority']}, or less usage"
+    fewer = "fewer processes" if resource is Resource.PIDS else "less usage"
+    return f"to move back in the order: a priority above {row['priority']}, or {fewer}"
 
 
 def why_document(why: PodWhy, events: Sequence[Document]) -> Document:

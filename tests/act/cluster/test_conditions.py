@@ -2,7 +2,7 @@
 
 import pytest
 
-from evictd.act.cluster.conditions import TAINTS, VALID, ConditionReport, node_transition_events, stale
+from evictd.act.cluster.conditions import TAINTS, VALID, ConditionReport, holds_until, node_transition_events
 from evictd.clients.kube.nodes import Condition
 from evictd.codec.times import rfc3339
 from evictd.config.settings import ConditionTypes
@@ -55,8 +55,9 @@ def test_a_condition_left_by_a_crash_is_recognised() -> None:
     """By its message, once its time has passed; False ones and those of other writers never."""
     written = ConditionReport(types=ConditionTypes.OWN, active=MEMORY).conditions({}, WALL)
     others = [Condition(type="Ready", status="True", message="kubelet is posting ready status")]
-    assert stale([*written, *others], WALL + VALID - SECOND) == ()
-    assert stale([*written, *others], WALL + VALID + SECOND) == ("EvictdMemoryPressure",)
+    assert [holds_until(each) for each in (*written, *others)] == [WALL + VALID, 0, 0, 0]
+    damaged = Condition(type="EvictdMemoryPressure", status="True", message="reported by evictd, valid until noon")
+    assert holds_until(damaged) == 0
 
 
 def test_after_a_clean_stop_nothing_holds() -> None:

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import pytest
 
-from evictd.act.cluster.events import QUEUE, EventRate, EventRecorder
+from evictd.act.cluster.events import QUEUE, EventRate, EventRecorder, pod_reference
 from evictd.act.cluster.request_queue import RequestQueue
 from evictd.clients.kube.events import CONTROLLER, EventClient, KubeEvent
 from evictd.clients.kube.transport import Transport
@@ -51,7 +51,9 @@ def test_the_victims_event_is_the_kubelets_to_the_letter(rig: Rig) -> None:
     """Reason, note and annotations as recorded; by the API's types valid."""
     recorded = next(event for event in sample("events")["items"] if event["reason"] == "Evicted")
     event = RecordEvent(type="Warning", reason="Evicted", message=recorded["message"])
-    rig.recorder.record(event, rig.driver.now, pod=VICTIM, annotations=recorded["metadata"]["annotations"])
+    rig.recorder.record(
+        event, rig.driver.now, about=pod_reference(VICTIM), annotations=recorded["metadata"]["annotations"]
+    )
     rig.driver.settle(rig.queue)
     (found,) = rig.events()
     assert models.faults({"apiVersion": "events.k8s.io/v1", "kind": "Event", **found}) == []

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from evictd.act.cluster.eviction_sender import EvictionRules, EvictionSender
-from evictd.act.cluster.pod_eviction import Event, Request
+from evictd.act.cluster.eviction_sender import EvictionSender
+from evictd.act.cluster.eviction_stages import Event, Request
 from evictd.clients.kube.eviction import Answer, Outcome
 from evictd.core.eviction.eviction_method import EvictionMethod
 from tests.act.cluster.test_pod_eviction import TARGET, decision
@@ -26,6 +26,10 @@ class Sent:
         return send
 
 
+def sender(client: Any, method: EvictionMethod = EvictionMethod.AUTO) -> EvictionSender:
+    return EvictionSender(client, Driver().clocks, method=method, timeout=1)
+
+
 @pytest.mark.parametrize(
     ("request_", "condition", "call"),
     [
@@ -38,9 +42,7 @@ class Sent:
 )
 def test_each_request_is_one_call(request_: Request, condition: Any, call: str) -> None:
     client: Any = Sent()
-    EvictionSender(client, Driver().clocks, EvictionRules(method=EvictionMethod.AUTO, timeout=1)).send(
-        request_, decision(condition)
-    )
+    sender(client).send(request_, decision(condition))
     assert client.calls == [call]
 
 
@@ -57,4 +59,4 @@ def test_each_request_is_one_call(request_: Request, condition: Any, call: str) 
 def test_the_method_waits_under_auto_until_it_is_known_whether_a_kubelet_reports(
     method: EvictionMethod, kubelet: bool | None, hard: bool, event: Event | None
 ) -> None:
-    assert EvictionRules(method=method, timeout=1).event(kubelet, hard=hard) is event
+    assert sender(Sent(), method).event(kubelet, hard=hard) is event

@@ -9,21 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evictd.act.cluster import pod_eviction
-from evictd.act.cluster.pod_eviction import (
-    ASK_PATIENCE,
+from evictd.act.cluster.eviction_stages import (
     CONTAINERS,
     JOINT,
     OBJECT,
-    REMEMBERED,
-    REPAIRS,
     REQUEST_OF,
     SETTLED,
     Containers,
     Event,
-    PodEviction,
     Request,
     Stage,
 )
+from evictd.act.cluster.pod_eviction import ASK_PATIENCE, REMEMBERED, REPAIRS, PodEviction
 from evictd.core.eviction.backoff import HARD_BYPASS
 from evictd.core.model.decision import EvictionCause, EvictionReason, EvictPod, PodCondition
 from evictd.core.model.observation import EvictionAnswerKind
@@ -78,6 +75,10 @@ class Walk:
     [
         (False, True, [Event.ASK, Event.ACCEPTED, Event.ENDED], (Stage.DONE, Containers.KEPT), [ANNOUNCE]),
         (False, True, [Event.ASK, Event.REFUSED], (Stage.REFUSED, Containers.KEPT), []),
+        (False, True, [Event.ASK, Event.WITHDRAWN], (Stage.WITHDRAWN, Containers.KEPT), []),
+        (False, True, [Event.DELETE, Event.WITHDRAWN], (Stage.WITHDRAWN, Containers.KEPT), []),
+        (False, True, [Event.DELETE, Event.ACCEPTED, Event.WITHDRAWN], (Stage.DELETING, Containers.KEPT), [ANNOUNCE]),
+        (True, True, [Event.WITHDRAWN], (Stage.CHOOSING, Containers.DUE), [ANNOUNCE]),
         (False, True, [Event.ASK, Event.NOT_FOUND, Event.ENDED], (Stage.DONE, Containers.KEPT), []),
         (
             False,
@@ -125,7 +126,8 @@ class Walk:
         ),
     ],
     ids=[
-        "asked, agreed", "asked, refused", "asked, removed by another party", "asked, agreed, no kubelet",
+        "asked, agreed", "asked, refused", "asked, withdrawn", "marking, withdrawn", "marked, withdrawn too late",
+        "hard, not withdrawn", "asked, removed by another party", "asked, agreed, no kubelet",
         "hard, asked by name", "hard, no answer", "hard", "hard, everything forbidden but the status", "status",
         "soft, shortened", "status, started again before it was written",
     ],
@@ -200,10 +202,13 @@ def test_it_is_remembered_for_a_while_and_for_as_long_as_its_containers_are_bein
     assert walk.eviction.is_forgettable(walk.now + REMEMBERED + 1)
 
 
-def test_a_refused_pod_begins_anew_and_one_that_was_stopped_does_not() -> None:
+def test_an_eviction_that_is_over_is_followed_by_a_new_one_and_one_under_way_is_not() -> None:
     assert Walk().feed(Event.ASK, Event.REFUSED).eviction.replaceable
     assert Walk().feed(Event.ASK, Event.ACCEPTED, Event.ENDED).eviction.replaceable
-    assert not Walk().feed(Event.WRITE, Event.CLEARED, Event.STOPPED, Event.FORBIDDEN).eviction.replaceable
+    forbidden = Walk().feed(Event.WRITE, Event.CLEARED, Event.STOPPED, Event.FORBIDDEN)
+    assert forbidden.eviction.replaceable
+    assert not forbidden.feed(Event.RESTARTED).eviction.replaceable
+    assert not Walk().feed(Event.WRITE, Event.CLEARED, Event.STOPPED).eviction.replaceable
 
 
 # --- laws --------------------------------------------------------------------------------------------------------------
@@ -212,7 +217,7 @@ def test_a_refused_pod_begins_anew_and_one_that_was_stopped_does_not() -> None:
 def possible(walk: Walk) -> list[Event]:
     """List the events that the world can bring about now."""
     eviction = walk.eviction
-    events = [Event.SHORTENED]
+    events = [Event.SHORTENED, *([Event.WITHDRAWN] if eviction.withdrawable else [])]
     match eviction.stage:
         case Stage.CHOOSING:
             events += METHODS
@@ -242,7 +247,7 @@ def starts(walk: Walk, event: Event) -> bool:
 
 
 def grows(walk: Walk) -> tuple[Event, ...]:
-    """Give events in the order in which a benign world brings them: each waits for nothing else."""
+    """Return events in the order in which a benign world brings them: each waits for nothing else."""
     return (*METHODS, Event.ACCEPTED, Event.CLEARED, Event.STOPPED, Event.ENDED)
 
 
@@ -278,8 +283,10 @@ def test_no_sequence_of_events_leaves_a_pod_stuck_stopped_twice_or_announced_twi
         assert not stops or walk.eviction.containers in {Containers.STOPPING, Containers.STOPPED}
         if walk.eviction.stage is Stage.WRITING:
             assert walk.eviction.containers is Containers.STOPPED
-        if walk.eviction.stage is Stage.REFUSED:
+        if walk.eviction.stage in {Stage.REFUSED, Stage.WITHDRAWN}:
             assert not stops
+        if walk.eviction.stage is Stage.WITHDRAWN:
+            assert ANNOUNCE not in walk.requests
     walk_ended = settle(walk)
     assert walk_ended < 20
 

@@ -4,12 +4,14 @@ from typing import ClassVar
 
 import pytest
 
+from evictd.act.cluster.conditions import VALID, holds_until
 from evictd.act.cluster.report import ClusterReporter, ReportSettings
 from evictd.act.cluster.request_queue import RequestQueue
 from evictd.clients.kube.nodes import NodeClient
 from evictd.clients.kube.transport import MERGE_PATCH, Transport
 from evictd.config.settings import ConditionTypes
 from evictd.core.model.signal import NodeCondition
+from evictd.core.units.duration import SECOND
 from tests.kube.api import Api
 from tests.kube.api_server import ApiServer
 from tests.kube.driving import SILENT_BELL, Driver
@@ -254,14 +256,40 @@ def test_without_permission_for_leases_the_ready_condition_tells(api: ApiServer,
     assert "EvictdMemoryPressure" not in rig.shown()
 
 
-def test_a_clean_stop_takes_everything_back(own: Rig) -> None:
+def test_a_clean_stop_on_a_calm_node_takes_everything_back(own: Rig) -> None:
     """Conditions False and self-describing, no taint of ours."""
     own.report(MEMORY, DISK)
-    own.reporter.clear()
+    own.report()
+    own.reporter.stop()
     own.driver.settle(own.queue)
     assert {status for kind, status in own.shown().items() if kind.startswith("Evictd")} == {"False"}
     assert own.taints() == set()
     assert own.reporter.due_at(own.driver.now) is None
+
+
+def test_a_stop_under_pressure_hands_over_to_the_next_run(own: Rig, transport: Transport) -> None:
+    """What holds stays with a new end of its validity, so that a rolling update lets no pod onto the node."""
+    own.report(MEMORY)
+    own.driver.run(own.queue, 30)
+    own.reporter.stop()
+    waited = own.reporter.pending
+    own.driver.settle(own.queue)
+    assert (waited, own.reporter.pending) == (True, False)
+    assert (own.shown()["EvictdMemoryPressure"], own.taints()) == ("True", {"evictd.io/memory-pressure"})
+    known = NodeClient(transport, "n1").get().conditions["EvictdMemoryPressure"]
+    assert own.driver.wall() - 5 * SECOND <= holds_until(known) - VALID <= own.driver.wall()
+    assert own.reporter.due_at(own.driver.now) is None
+    after = Rig(own.api, transport, ConditionTypes.OWN)
+    own.api.forget_requests()
+    after.report(MEMORY)
+    assert own.api.requests("patch nodes") == []
+    statuses = {
+        each["status"]
+        for line in own.api.requests("patch nodes/status")
+        for each in line.body["status"]["conditions"]
+        if each["type"] == "EvictdMemoryPressure"
+    }
+    assert statuses == {"True"}
 
 
 def test_a_start_after_a_crash_clears_what_was_left(own: Rig, transport: Transport) -> None:

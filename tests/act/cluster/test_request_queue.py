@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from evictd.act.cluster.clocks import Clocks
-from evictd.act.cluster.request_queue import Call, RequestQueue
+from evictd.act.cluster.request_queue import Call, RequestLanes, RequestQueue
 from evictd.core.units.duration import MILLISECOND, MINUTE, SECOND
 from evictd.errors import ApiRefusedError, ApiUnavailableError
 from tests.kube.waiting import eventually
@@ -196,3 +196,39 @@ def test_the_thread_sends_drains_and_ends() -> None:
     assert log == ["a", "b", "c"]
     queue.close()
     assert not queue._thread.is_alive()
+
+
+def test_what_the_server_cannot_do_for_one_source_delays_no_other() -> None:
+    """It is tried again with growing pauses, at least the server's Retry-After."""
+    log: list[str] = []
+    busy = ApiUnavailableError("busy", retry_after_seconds=9, reached=True)
+    first, second = Names(log, [busy]), Names(log, ["event"])
+    queue = queue_of(first, second)
+    queue.step(0)
+    assert queue.step(0) == 0
+    assert (log, queue.problem, queue.away) == (["event"], "busy", False)
+    wait = queue.step(0)
+    assert wait is not None
+    assert wait >= 9 * SECOND
+    first.todo = ["conditions"]
+    queue.step(wait)
+    assert (log, queue.problem) == (["event", "conditions"], "")
+
+
+def test_a_lane_waits_for_no_other_and_ends_its_pause_when_another_hears_of_the_server() -> None:
+    """Conditions are not the last to be sent after an outage."""
+    log: list[str] = []
+    down = ApiUnavailableError("down")
+    conditions, pods = Names(log, [down]), Names(log, [down])
+    lanes = RequestLanes(queue_of(conditions), queue_of(pods), clocks=clocks())
+    for lane in lanes.lanes:
+        lane.step(0)
+    assert lanes.away
+    conditions.todo, pods.todo = ["conditions"], ["pod"]
+    pause = lanes.lanes[1].step(0)
+    assert pause is not None
+    assert pause > 0
+    lanes.lanes[1].retry()
+    lanes.lanes[1].step(0)
+    lanes.lanes[0].step(0)
+    assert (log, lanes.away) == (["pod", "conditions"], False)

@@ -3,7 +3,18 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evictd.act.cluster.taints import AFTER_REFUSAL, FIRST_PAUSE, LONGEST_PAUSE, OWN_KEYS, TaintRetry, changed, is_own
+from evictd.act.cluster.taints import (
+    AFTER_REFUSAL,
+    FIRST_PAUSE,
+    LONGEST_PAUSE,
+    OWN_KEYS,
+    TaintRetry,
+    changed,
+    is_own,
+    pair_of,
+    pairs,
+)
+from evictd.config.settings import TaintEffect
 
 KEYS = st.sampled_from([*sorted(OWN_KEYS), "dedicated", "evictd.io/other", "node.kubernetes.io/unschedulable"])
 EFFECTS = st.sampled_from(["NoSchedule", "PreferNoSchedule", "NoExecute"])
@@ -13,23 +24,31 @@ TAINTS = st.lists(
     ),
     unique_by=lambda taint: (taint["key"], taint["effect"]),
 )
-WANTED = st.sets(st.sampled_from(sorted(OWN_KEYS)))
+WANTED = st.builds(pairs, st.sets(st.sampled_from(sorted(OWN_KEYS))), st.sampled_from(TaintEffect))
 
 
 @given(TAINTS, WANTED)
-def test_only_own_taints_change(there: list[dict[str, str]], wanted: set[str]) -> None:
+def test_only_own_taints_change(there: list[dict[str, str]], wanted: frozenset[tuple[str, str]]) -> None:
     """Foreign entries keep their fields and order; own ones are exactly the wanted ones, each once."""
     after = changed(there, wanted)
     result = there if after is None else list(after)
     assert [t for t in result if not is_own(t)] == [t for t in there if not is_own(t)]
-    assert sorted(t["key"] for t in result if is_own(t)) == sorted(wanted)
-    assert (after is None) is ({t["key"] for t in there if is_own(t)} == wanted)
+    assert sorted(pair_of(t) for t in result if is_own(t)) == sorted(wanted)
+    assert (after is None) is ({pair_of(t) for t in there if is_own(t)} == wanted)
     assert changed(result, wanted) is None
 
 
 def test_the_same_key_with_another_effect_is_foreign() -> None:
     """NoExecute drives pods away; evictd neither writes nor removes it."""
     assert not any(is_own({"key": key, "effect": "NoExecute"}) for key in OWN_KEYS)
+
+
+def test_another_effect_replaces_the_one_before() -> None:
+    """After a change of `cluster.taintEffect` the node does not have both."""
+    key = min(OWN_KEYS)
+    there = [{"key": "dedicated", "effect": "NoSchedule"}, {"key": key, "effect": "NoSchedule"}]
+    after = changed(there, pairs({key}, TaintEffect.PREFER_NO_SCHEDULE))
+    assert after == (there[0], {"key": key, "effect": "PreferNoSchedule"})
 
 
 def test_the_pause_grows_and_ends_with_a_success() -> None:

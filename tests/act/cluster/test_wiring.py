@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from evictd.act.cluster import Cluster, build
 from evictd.act.cluster.clocks import Clocks
 from evictd.act.cluster.events import EventRate
+from evictd.act.cluster.wiring import Cluster, build
 from evictd.codec.pod import decode_pod
 from evictd.config.settings import ClusterSettings, ConditionTypes
 from evictd.core.model.decision import EvictionCause, EvictionReason, EvictPod
 from evictd.core.model.signal import NodeCondition
-from evictd.errors import InputError
+from evictd.errors import CREDENTIALS_SOURCE, InputError
 from tests.kube.api import Api
 from tests.kube.api_server import ApiServer
 from tests.kube.driving import FakeStopper
@@ -27,7 +27,7 @@ CLOCKS = Clocks(now=time.monotonic_ns, wall=time.time_ns, random=lambda: 0.5)
 
 
 @contextmanager
-def living(api: Api, kubelet: Kubelet, **how: object) -> Iterator[Cluster]:
+def living(api: Api, kubelet: Kubelet, rate: EventRate | None = None, **how: object) -> Iterator[Cluster]:
     """A started cluster on n1 beside this kubelet."""
     settings = ClusterSettings(kubeconfig=str(api.kubeconfig()), **how)  # type: ignore[arg-type]
     made = build(
@@ -35,6 +35,7 @@ def living(api: Api, kubelet: Kubelet, **how: object) -> Iterator[Cluster]:
         node_name="n1",
         stopper=FakeStopper(kubelet.containers),
         clocks=CLOCKS,
+        rate=rate,
         environ={"POD_UID": "own-uid"},
     )
     made.start()
@@ -58,21 +59,22 @@ def test_a_life_from_start_to_clean_stop(api: Api) -> None:
         kubelet.containers.start(made["metadata"]["uid"], "c")
         eventually(lambda: api.store.get(("leases", "kube-node-lease", "n1")))
         with living(api, kubelet) as cluster:
-            (victim,) = eventually(lambda: cluster.active_pods() or ())
-            assert (victim, cluster.own_pod) == (decode_pod(made), frozenset({"own-uid"}))
+            (victim,) = eventually(lambda: cluster.pods.bound() or ())
+            assert (victim, cluster.pods.own_pods) == (decode_pod(made), frozenset({"own-uid"}))
             cluster.reporter.report([NodeCondition.MEMORY_PRESSURE], time.monotonic_ns())
             because = EvictionCause(reason=EvictionReason.PRESSURE)
             cluster.evictor.begin(
                 EvictPod(pod=victim, grace_period_seconds=1, message="low", because=because), time.monotonic_ns()
             )
             eventually(lambda: victim.uid in cluster.evictor.cleaned_up())
-            eventually(lambda: cluster.active_pods() == ())
+            eventually(lambda: cluster.pods.bound() == ())
             # Listed, evicted by evictd, and unknown to the API server: a pod that runs is one of these.
             other = replace(victim, uid="u-other")
-            assert cluster.unlisted((victim, other)) == (other,)
+            assert cluster.pods.unlisted((victim, other)) == (other,)
             eventually(lambda: status_of(api, "EvictdMemoryPressure") == "True")
             eventually(lambda: api.store.list("events")[0])
             assert cluster.problems() == ()
+            cluster.reporter.report([], time.monotonic_ns())
         assert status_of(api, "EvictdMemoryPressure") == "False"
         assert status_of(api, "MemoryPressure") == "False"
     node = api.store.get(("nodes", "", "n1"))
@@ -82,7 +84,7 @@ def test_a_life_from_start_to_clean_stop(api: Api) -> None:
 
 def test_the_configured_rate_of_events_is_obeyed(api: ApiServer) -> None:
     """`eventRecordQPS` and `eventBurst`."""
-    with living(api, Kubelet(api.store, "n1"), event_record_qps=7, event_burst=9) as cluster:
+    with living(api, Kubelet(api.store, "n1"), rate=EventRate(qps=7, burst=9)) as cluster:
         assert vars(cluster.events._rate) == vars(EventRate(qps=7, burst=9)) != vars(EventRate())
 
 
@@ -93,34 +95,47 @@ def test_a_server_that_is_not_there_at_the_start_is_a_problem_and_no_error(api: 
     with living(api, kubelet, condition_types=ConditionTypes.OWN) as cluster:
         cluster.reporter.report([NodeCondition.DISK_PRESSURE], time.monotonic_ns())
         eventually(lambda: {problem.source for problem in cluster.problems()} == {"apiserver/pods", "apiserver/send"})
-        assert (cluster.active_pods(), cluster.known_pods()) == (None, None)
+        assert (cluster.pods.bound(), cluster.known_pods()) == (None, None)
         api.up()
         eventually(lambda: status_of(api, "EvictdDiskPressure") == "True")
-        eventually(lambda: cluster.active_pods() == ())
+        eventually(lambda: cluster.pods.bound() == ())
+        eventually(lambda: cluster.problems() == ())
+
+
+def test_rejected_credentials_are_a_problem_of_their_own_until_they_are_accepted(api: ApiServer) -> None:
+    """A service account that was recreated: every request is answered with 401."""
+    with living(api, Kubelet(api.store, "n1")) as cluster:
+        cluster.reporter.report([NodeCondition.MEMORY_PRESSURE], time.monotonic_ns())
+        eventually(lambda: cluster.problems() == () and not cluster.reporter.pending)
+        known = dict(api.tokens)
+        api.tokens.clear()
+        cluster.reporter.report([], time.monotonic_ns())
+        eventually(lambda: CREDENTIALS_SOURCE in {problem.source for problem in cluster.problems()})
+        api.tokens.update(known)
         eventually(lambda: cluster.problems() == ())
 
 
 def test_a_pod_that_can_be_read_in_part_is_a_candidate_and_known(api: ApiServer) -> None:
-    """Issue 11.11: the neighbour went in its place, and no pod was known to be gone."""
+    """docs/laws.md, fault 11: the neighbour went in its place, and no pod was known to be gone."""
     api.store.create("pods", pod("web"))
     odd = pod("odd")
     odd["spec"]["containers"][0]["resources"] = {"requests": {"memory": "a lot"}}
     api.store.create("pods", odd)
     with living(api, Kubelet(api.store, "n1")) as cluster:
-        assert [each.name for each in eventually(lambda: cluster.active_pods() or ())] == ["odd", "web"]
+        assert [each.name for each in eventually(lambda: cluster.pods.bound() or ())] == ["odd", "web"]
         assert {each.name for each in cluster.known_pods() or ()} == {"odd", "web"}
         assert any("requests.memory" in problem.detail for problem in cluster.problems())
 
 
 def test_terminal_pods_are_not_active(api: Api) -> None:
-    """Spec 5.9; pending ones and those being deleted are."""
+    """Pending ones and those being deleted are."""
     for name, phase in (("done", "Succeeded"), ("dead", "Failed"), ("new", "Pending"), ("runs", "Running")):
         made = pod(name)
         made["status"]["phase"] = phase
         api.store.create("pods", made)
     with living(api, Kubelet(api.store, "n1")) as cluster:
         assert {each.name for each in eventually(lambda: cluster.known_pods() or ())} == {"done", "dead", "new", "runs"}
-        assert [each.name for each in eventually(lambda: cluster.active_pods() or ())] == ["new", "runs"]
+        assert [each.name for each in eventually(lambda: cluster.pods.bound() or ())] == ["new", "runs"]
 
 
 def test_a_pod_that_evictd_stopped_and_the_server_deletes_is_not_active(api: Api) -> None:
@@ -130,16 +145,16 @@ def test_a_pod_that_evictd_stopped_and_the_server_deletes_is_not_active(api: Api
     made = api.store.create("pods", pod("hog"))
     kubelet.containers.start(made["metadata"]["uid"], "c")
     with living(api, kubelet) as cluster:
-        (victim,) = eventually(lambda: cluster.active_pods() or ())
+        (victim,) = eventually(lambda: cluster.pods.bound() or ())
         because = EvictionCause(reason=EvictionReason.PRESSURE)
         decision = EvictPod(pod=victim, grace_period_seconds=1, message="low", because=because)
         cluster.evictor.begin(decision, time.monotonic_ns())
-        eventually(lambda: cluster.active_pods() == ())
+        eventually(lambda: cluster.pods.bound() == ())
         eventually(lambda: api.requests("delete pods"))
         left = api.store.get(("pods", "default", "hog"))
         assert left is not None
         assert left["metadata"]["uid"] == victim.uid
-        assert cluster.active_pods() == ()
+        assert cluster.pods.bound() == ()
 
 
 def test_a_stopped_pod_that_runs_again_is_in_sight_as_long_as_the_server_is_away(api: ApiServer) -> None:
@@ -148,18 +163,18 @@ def test_a_stopped_pod_that_runs_again_is_in_sight_as_long_as_the_server_is_away
     made = api.store.create("pods", pod("hog"))
     kubelet.containers.start(made["metadata"]["uid"], "c")
     with living(api, kubelet) as cluster:
-        (victim,) = eventually(lambda: cluster.active_pods() or ())
+        (victim,) = eventually(lambda: cluster.pods.bound() or ())
         api.down()
         because = EvictionCause(reason=EvictionReason.PRESSURE)
         decision = EvictPod(pod=victim, grace_period_seconds=1, message="low", because=because)
         cluster.evictor.begin(decision, time.monotonic_ns())
         eventually(lambda: cluster.queue.problem)
         eventually(lambda: victim.uid in cluster.evictor.cleaned_up())
-        assert cluster.active_pods() == ()
+        assert cluster.pods.bound() == ()
         kubelet.containers.start(victim.uid, "c")
-        assert cluster.active_pods(running={victim.uid}) == (victim,)
+        assert cluster.pods.bound(running={victim.uid}) == (victim,)
         api.up()
-        eventually(lambda: cluster.active_pods(running={victim.uid}) == ())
+        eventually(lambda: cluster.pods.bound(running={victim.uid}) == ())
         eventually(lambda: cluster.queue.problem == "")
 
 

@@ -10,7 +10,7 @@ from evictd.act.gc.collector import Collector, NodeMoment
 from evictd.act.gc.containers import ContainerCollector
 from evictd.act.gc.images import ImageCollector
 from evictd.act.logs import PodLogs
-from evictd.clients.cri import CriClient
+from evictd.clients.cri.client import CriClient
 from evictd.clients.cri.image_use import ImageUse
 from evictd.core.gc.container_gc import PodLifecycle, PodLifecycles
 from evictd.core.model.config import EvictionConfig, ImageGCPolicy, ImageReclaim

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evictd.clients.cri import CriClient
+from evictd.clients.cri.client import CriClient
 from evictd.clients.cri.runtime import absent_is_success
 from evictd.clients.cri.values import POD_NAME_LABEL, POD_UID_LABEL, CriContainerStats, SandboxState
 from evictd.core.gc.container_gc import ContainerState

@@ -1,8 +1,9 @@
 """Events are created once and then counted in their series."""
 
-from evictd.clients.kube.events import NOTE_BYTES, EventClient, KubeEvent, Regarding, cut
+from evictd.clients.kube.events import ANNOTATION_BYTES, NOTE_BYTES, EventClient, KubeEvent, Regarding, cut
 from evictd.clients.kube.transport import Transport
 from tests.kube.api import Api
+from tests.kube.api_server import ApiServer
 
 TIME = "2026-11-21T02:00:00.000001Z"
 EVICTED = KubeEvent(
@@ -54,3 +55,13 @@ def test_a_long_note_is_cut_between_characters() -> None:
     long = "ü" * 1000
     assert len(cut(long, NOTE_BYTES).encode()) == NOTE_BYTES
     assert cut("a" + long, NOTE_BYTES).endswith("ü")
+
+
+def test_a_long_annotation_is_cut(api: ApiServer, transport: Transport) -> None:
+    """To what the admission policy allows: a pod may have hundreds of containers with long names."""
+    long = KubeEvent(
+        regarding=EVICTED.regarding, type="Warning", reason="Evicted", note="n", annotations={"a": "x" * 9000}
+    )
+    EventClient(transport, "n1").create(long, "a.1", TIME)
+    (sent,) = api.requests("create events")
+    assert len(sent.body["metadata"]["annotations"]["a"]) == ANNOTATION_BYTES

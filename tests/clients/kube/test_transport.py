@@ -6,11 +6,12 @@ import io
 import pytest
 import urllib3
 
-from evictd.clients.kube.transport import STRATEGIC_PATCH, Transport
+from evictd.clients.kube.transport import LONGEST_RETRY_AFTER, STRATEGIC_PATCH, Transport
 from evictd.errors import ApiRefusedError, ApiUnavailableError
 from tests.kube.api import Api
 from tests.kube.api_server import ApiServer
 from tests.kube.objects import node
+from tests.kube.raw import raw_server
 
 NODE = "/api/v1/nodes/n1"
 
@@ -133,3 +134,35 @@ def test_a_refused_stream_whose_reason_is_cut_short_is_unavailable(
     monkeypatch.setattr(transport, "_open", lambda *_, **__: half)
     with pytest.raises(ApiUnavailableError):
         transport.stream("/api/v1/pods", query={"watch": "1"}, idle_seconds=5)
+
+
+CHUNKED = b"HTTP/1.1 %d x\r\nTransfer-Encoding: chunked\r\n\r\n%s\r\n{}\r\n0\r\n\r\n"
+
+
+@pytest.mark.parametrize("status", [200, 500])
+@pytest.mark.parametrize("size", [b"-5", b"-ffffffffffffffffffff", b"f" * 5000, b"", b"\xff"])
+def test_an_invalid_size_of_a_chunk_is_unavailable(status: int, size: bytes) -> None:
+    with raw_server(CHUNKED % (status, size)) as transport:
+        with pytest.raises(ApiUnavailableError):
+            transport.request("GET", NODE)
+        with pytest.raises(ApiUnavailableError):
+            list(transport.stream("/api/v1/pods", query={"watch": "1"}, idle_seconds=5))
+
+
+@pytest.mark.parametrize("after", [b"9" * 5000, b"0" * 5000 + b"301"])
+def test_a_retry_after_of_thousands_of_digits_is_the_longest(after: bytes) -> None:
+    with raw_server(b"HTTP/1.1 503 x\r\nRetry-After: %s\r\nContent-Length: 0\r\n\r\n" % after) as transport:
+        with pytest.raises(ApiUnavailableError) as caught:
+            transport.request("GET", NODE)
+        assert caught.value.retry_after_seconds == LONGEST_RETRY_AFTER
+        with pytest.raises(ApiUnavailableError):
+            transport.stream("/api/v1/pods", query={"watch": "1"}, idle_seconds=5)
+
+
+def test_a_content_length_that_is_no_number_is_no_unforeseen_error() -> None:
+    for length in (b"-1", b"9" * 5000, b"x"):
+        with (
+            raw_server(b"HTTP/1.1 200 x\r\nContent-Length: %s\r\n\r\n{}" % length) as transport,
+            contextlib.suppress(ApiUnavailableError),
+        ):
+            assert transport.request("GET", NODE).json() == {}

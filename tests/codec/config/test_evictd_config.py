@@ -1,5 +1,7 @@
 """EvictdConfiguration: its defaults, its enums and what it refuses."""
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
@@ -9,11 +11,9 @@ from evictd.codec.config.evictd_config import (
     Journal,
     OomScoreAdj,
     decode_evictd,
-    journal_file_bytes,
-    preferences,
     validate_evictd,
 )
-from evictd.codec.strict import Duration, Word
+from evictd.codec.strict import Duration, Size, Word
 from evictd.core.eviction.eviction_method import EvictionMethod
 from evictd.core.model.config import ImageReclaim, MemoryFormula, PodGroup, Policy
 from evictd.core.units.duration import SECOND
@@ -53,7 +53,7 @@ def test_every_section_is_read() -> None:
     assert config.reclaim.keep_images == ("a/*",)
     assert config.memory.formula is MemoryFormula.MEM_AVAILABLE
     assert config.oom_score_adj is OomScoreAdj.ENFORCE
-    assert journal_file_bytes(config.journal) == 2**20
+    assert config.journal.max_file_size == 2**20
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:10277", "127.8.9.10:0", "[::1]:10277", "", "127.0.0.1:65535"])
@@ -75,10 +75,10 @@ def test_every_other_address_is_refused(address: str) -> None:
     [
         (EvictdConfiguration(housekeeping_interval=Duration(0)), "housekeepingInterval"),
         (EvictdConfiguration(housekeeping_interval=Duration(-SECOND)), "housekeepingInterval"),
-        (EvictdConfiguration(root_dir="kubelet"), "rootDir"),
-        (EvictdConfiguration(state_directory=""), "stateDirectory"),
-        (EvictdConfiguration(journal=Journal(max_file_size="1K")), "journal.maxFileSize"),
-        (EvictdConfiguration(journal=Journal(max_file_size="1")), "journal.maxFileSize"),
+        (EvictdConfiguration(root_dir=Path("kubelet")), "rootDir"),
+        (EvictdConfiguration(state_directory=Path()), "stateDirectory"),
+        (EvictdConfiguration(journal=Journal(max_file_size=Size(1000))), "journal.maxFileSize"),
+        (EvictdConfiguration(journal=Journal(max_file_size=Size(1))), "journal.maxFileSize"),
     ],
 )
 def test_an_invalid_value_is_refused_with_a_remedy(config: EvictdConfiguration, path: str) -> None:
@@ -109,4 +109,4 @@ def test_labels_of_pods_to_avoid_need_namespaces() -> None:
         ("ranking.prefer[1]", "matches every pod"),
         ("ranking.avoid[0]", "has labels without namespaces"),
     ]
-    assert preferences(config.ranking).avoid[1] == PodGroup(namespaces=frozenset({"n"}))
+    assert config.ranking.core().avoid[1] == PodGroup(namespaces=frozenset({"n"}))

@@ -63,11 +63,7 @@ def test_the_defaults_are_valid() -> None:
             "memoryThrottlingFactor nan must be greater than 0 and less than or equal to 1.0",
         ),
         (
-            {"memory_reservation_policy": "Some"},
-            'option "Some" specified for memoryReservationPolicy. Valid options are "None" or "TieredReservation"',
-        ),
-        (
-            {"memory_reservation_policy": "TieredReservation"},
+            {"memory_reservation_policy": "TieredReservation", "feature_gates": {"MemoryQoS": False}},
             'memoryReservationPolicy "TieredReservation" requires MemoryQoS feature gate to be enabled',
         ),
         (

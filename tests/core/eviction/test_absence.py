@@ -9,7 +9,7 @@ from evictd.core.eviction.absence import LONGEST_COUNTED
 from evictd.core.eviction.freshness import MEASUREMENT_TIMEOUT
 from evictd.core.eviction.ledger import victim_until
 from evictd.core.model.config import ImageReclaim, Policy
-from evictd.core.model.decision import EvictPod, NoActionReason
+from evictd.core.model.decision import EvictPod, NoActionReason, WithdrawEviction
 from evictd.core.model.observation import Reclaim, ReclaimOutcome
 from evictd.core.model.pod import Pod
 from evictd.core.units.duration import HOUR, SECOND
@@ -133,3 +133,66 @@ def test_a_victim_over_its_own_limit_holds_up_a_threshold_that_was_crossed_befor
     book = unmeasured([over, WEB]).does_nothing()
     book.usage = {each.uid: each for each in DISK}
     book.at("1h", absent=True, **DISK_SHORT).evicts("hog").does_nothing()
+
+
+def stays(book: Playbook) -> bool:
+    """Whether the last step lets the hog stay that was chosen before."""
+    [withdrawn] = [each for each in book.left if isinstance(each, WithdrawEviction)]
+    book.left.remove(withdrawn)
+    return withdrawn.pod == HOG and not book.state.in_flight
+
+
+CALM: dict[str, Any] = {"memory": "3Gi of 4Gi"}
+
+
+def test_a_victim_of_hours_ago_that_lives_stays_at_a_start_without_pressure_and_is_chosen_anew() -> None:
+    book = chosen()
+    assert stays(book.at("3h", absent=True, gone=[], **CALM).conditions())
+    book.at("10801s", gone=[], **SHORT).evicts("hog")
+
+
+def test_a_victim_of_a_short_absence_goes_on_leaving() -> None:
+    book = chosen()
+    book.at("2m", absent=True, gone=[], **CALM).does_nothing()
+    assert [each.uid for each in book.state.in_flight] == ["hog"]
+
+
+def test_a_victim_stays_one_while_its_supply_is_not_read_or_nothing_of_it_runs() -> None:
+    for seen in ({"gone": [], **DISK_SHORT}, {"gone": ["hog"], **CALM}):
+        book = chosen()
+        book.at("3h", absent=True, **seen)
+        assert not [each for each in book.left if isinstance(each, WithdrawEviction)]
+        book.left = []
+
+
+def test_a_victim_over_its_own_limit_is_judged_anew_after_a_long_absence() -> None:
+    over = pod("hog", storage_limit="20Gi")
+    book = Playbook(config(hard={"nodefs.available": "1Gi"}), pods=[over, WEB], usage=DISK)
+    book.at("0s", nodefs="50Gi of 100Gi").conditions().evicts("hog")
+    book.usage["hog"] = usage(over, logs="1Gi", rootfs="1Gi")
+    book.at("3h", absent=True, gone=[], nodefs="80Gi of 100Gi")
+    [withdrawn] = [each for each in book.left if isinstance(each, WithdrawEviction)]
+    assert withdrawn.pod == over
+    book.left = []
+
+
+def test_a_clock_that_falls_stretches_no_grace_period() -> None:
+    settings = config(soft={"memory.available": ("1Gi", "1m")}, hard={})
+    book = Playbook(settings, pods=[HOG, WEB], usage=MEMORY).at("3h", **SHORT).conditions("MemoryPressure")
+    book.at("1h", absent=True, **SHORT).does_nothing()
+    book.at("3659s", **SHORT).does_nothing()
+    book.at("3660s", **SHORT).evicts("hog")
+
+
+def test_a_clock_that_falls_lets_a_victim_that_does_not_end_hold_up_no_pod_for_longer() -> None:
+    book = Playbook(config(hard={"memory.available": "1Gi"}), pods=[HOG, WEB], usage=MEMORY)
+    book.at("3h", **SHORT).conditions("MemoryPressure").evicts("hog")
+    book.at("1h", absent=True, gone=[], **SHORT).does_nothing()
+    book.at(f"{(HOUR + victim_until(1, 0)) // SECOND}s", gone=[], **SHORT).evicts("web")
+
+
+def test_a_clock_that_falls_ends_a_condition_after_its_period() -> None:
+    book = Playbook(config(hard={"memory.available": "1Gi"}), pods=[HOG], usage=MEMORY[:1])
+    book.at("3h", **SHORT).conditions("MemoryPressure").evicts("hog")
+    book.at("1h", absent=True, **CALM).does_nothing()
+    book.at("3900s", **CALM).conditions()

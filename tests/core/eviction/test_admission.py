@@ -60,6 +60,6 @@ def test_a_toleration_lets_a_best_effort_pod_in(toleration: dict[str, str], admi
 
 
 def test_a_rejection_says_why_with_the_conditions_in_order() -> None:
-    """Spec 14, point 40: the kubelet's order is random, here it is sorted."""
+    """docs/parity.md, row 40: the kubelet's order is random, here it is sorted."""
     answer = admit(BEST_EFFORT, (MEMORY, DISK))
     assert (answer.reason, answer.message) == ("Evicted", "The node had condition: [DiskPressure MemoryPressure]. ")

@@ -1,6 +1,9 @@
 """How things stand, before anything is done: layout, minimum reclaim, order, findings."""
 
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from evictd.core.eviction.assess import Assessment, NothingKnown, assess, configured_thresholds, detect_filesystems
 from evictd.core.model.config import EvictionConfig, Policy
@@ -8,6 +11,7 @@ from evictd.core.model.decision import ContainerFsIgnored, SignalUnobserved, Sta
 from evictd.core.model.observation import Filesystems, Observation
 from evictd.core.model.signal import Signal
 from evictd.core.model.state import State
+from evictd.core.units.duration import SECOND
 from tests.playbook import DEDICATED, SINGLE, config, node, pod
 
 
@@ -40,7 +44,7 @@ def test_a_split_that_could_not_be_found_out_counts_as_none() -> None:
 
 
 def test_derived_containerfs_thresholds_count_from_the_first_pass_in_standard_only() -> None:
-    """Spec 14, point 19."""
+    """docs/parity.md, row 19."""
     settings = config(hard={"nodefs.available": "1Gi"})
     seen = Observation(node=node(nodefs="2Gi of 9Gi", container_fs=node(nodefs="1Mi of 9Gi").fs))  # type: ignore[arg-type]
     assert [t.signal for t in look(settings, seen).due] == [Signal.CONTAINERFS_AVAILABLE]
@@ -103,3 +107,35 @@ def test_a_failed_reading_still_remembers_the_layout() -> None:
 def test_the_configured_thresholds_hold_those_of_containerfs() -> None:
     """Two signals, hard and soft."""
     assert len(configured_thresholds(config(hard={"nodefs.available": "1Gi"}), SINGLE)) == 5
+
+
+@pytest.mark.parametrize(
+    ("signal", "threshold_", "numbers"),
+    [
+        (Signal.SWAP_AVAILABLE, {"swap.available": "1Gi"}, {"swap": "1Mi of 4Gi"}),
+        (
+            Signal.NODEFS_INODES_FREE,
+            {"nodefs.inodesFree": "100"},
+            {"nodefs": "9Gi of 9Gi", "nodefs_inodes": "9 of 900"},
+        ),
+    ],
+    ids=["swapoff", "a filesystem that counts no inodes"],
+)
+def test_a_condition_ends_with_its_signal_and_not_with_its_reading(
+    signal: Signal, threshold_: dict[str, str], numbers: dict[str, Any]
+) -> None:
+    """Of a signal that is gone nothing can be short; condition and taint stayed for twelve hours with memory free."""
+    settings = config(hard=threshold_, transition="30s")
+    state = look(settings, Observation(node=node(**numbers))).state
+    assert len(state.node_conditions) == 1
+    unread, gone = Observation(node=node()), Observation(node=node(), absent=frozenset({signal}))
+    later = look(settings, unread, state, now=3600 * SECOND)
+    assert later.state.node_conditions == state.node_conditions
+    assert SignalUnobserved(signal=signal) in later.findings
+    soon = look(settings, gone, later.state, now=3620 * SECOND)
+    assert (soon.state.node_conditions, soon.due) == (state.node_conditions, ())
+    assert SignalUnobserved(signal=signal, absent=True) in soon.findings
+    assert signal not in soon.state.last_seen
+    over = look(settings, gone, soon.state, now=3631 * SECOND)
+    assert over.state.node_conditions == ()
+    assert over.state.thresholds_first_observed_at == {}

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from evictd.core.eviction.backoff import (
     HARD_BYPASS,
-    HARD_OWNER_BACKOFF,
     LAST_OWNER_BACKOFF,
     RECREATED_WITHIN,
     note_eviction,
@@ -73,7 +72,7 @@ def test_an_owner_that_recreates_its_pod_here_is_skipped_longer_and_longer() -> 
 
 
 def test_siblings_of_a_victim_are_no_recreations() -> None:
-    """Eight leaking replicas go one after another; only one that came after an eviction is skipped (issue 11, point 7)."""
+    """Eight leaking replicas go one after another; only one that came after an eviction is skipped (docs/laws.md, fault 7)."""
     here = [f"leaky-{n}" for n in range(8)]
     backoff, now = Backoff(), 0
     for n in range(8):
@@ -176,7 +175,7 @@ def test_no_pod_escapes_a_hard_threshold_for_more_than_moments(story: list[tuple
         backoff = (
             evicted(backoff, now, f"hog-{number}") if what == "evicted" else refused(backoff, "u", now, 300 * SECOND)
         )
-    now += max(HARD_BYPASS, HARD_OWNER_BACKOFF) + later * SECOND
+    now += HARD_BYPASS + later * SECOND
     assert skips(backoff, now, owned("u"), hard=True) == set()
     assert all(owner.until - owner.evicted_at <= LAST_OWNER_BACKOFF for owner in backoff.owners.values())
 
@@ -227,7 +226,7 @@ def test_a_soft_threshold_goes_on_with_the_next_in_rank_until_no_other_is_left()
     """A budget with a Retry-After of one second protects the hog: the others have their turn first, then it is asked again."""
     all_pods = [pod(name) for name in ("hog", "next", "last")]
     amounts = zip(all_pods, ("3Gi", "2Gi", "1Gi"), strict=True)
-    settings = config(soft={"memory.available": ("2Gi", "1s")})
+    settings = config(soft={"memory.available": ("6Gi", "1s")})
     book = Playbook(settings, pods=all_pods, usage=[usage(each, memory=much) for each, much in amounts])
     short = "1Gi of 8Gi"
     book.at("0s", memory=short).conditions("MemoryPressure").does_nothing()
@@ -236,8 +235,8 @@ def test_a_soft_threshold_goes_on_with_the_next_in_rank_until_no_other_is_left()
     answer = refusal("hog", 2 * SECOND, SECOND)
     book.at("10s", memory=short, answers=[answer]).evicts("next")
     assert [(f.pod.name, f.reason) for f in book.findings(PodSkipped)] == [("hog", SkipReason.BUDGET)]
-    book.at("20s", memory=short, answers=[answer]).evicts("last")
-    book.at("30s", memory=short, answers=[answer]).evicts("hog")
+    book.at("20s", memory="3Gi of 8Gi", answers=[answer]).evicts("last")
+    book.at("30s", memory="4Gi of 8Gi", answers=[answer]).evicts("hog")
     assert book.eviction().refused_since == 2 * SECOND
 
 

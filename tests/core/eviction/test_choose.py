@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from evictd.core.eviction.choose import choose_victim, protected_culprit, shortening
+from evictd.core.eviction.blame import protected_culprit
+from evictd.core.eviction.choose import choose_victim, shortening
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.model.config import EvictionConfig, PodGroup, Policy, Preferences
 from evictd.core.model.decision import (
@@ -96,7 +97,7 @@ def test_nobody_there() -> None:
     ids=["in vain", "enough", "not the largest", "unknown usage"],
 )
 def test_standard_stops_where_evicting_would_be_in_vain(static: str, a: str | None, b: str, stops: bool) -> None:
-    """Kubernetes issue 39124: the protected culprit stays, and so does everyone else; the kubelet goes on."""
+    """kubernetes/kubernetes#39124: the protected culprit stays, and so does everyone else; the kubelet goes on."""
     observation = seen(usage(STATIC, memory=static), usage(B, memory=b))
     stats = {} if a is None else {"a": usage(A, memory=a)}
     observation = Observation(node=observation.node, pods=(STATIC, A, B), pod_stats={**observation.pod_stats, **stats})

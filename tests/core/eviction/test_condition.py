@@ -32,5 +32,5 @@ def test_a_condition_leaves_exactly_when_the_period_is_over() -> None:
 
 
 def test_a_period_of_zero_reports_nothing() -> None:
-    """Spec 14, point 8: the flag with 0s disables conditions."""
+    """docs/parity.md, row 8: the flag with 0s disables conditions."""
     assert node_conditions_observed_since({MEMORY: 5}, 0, 5) == ()

@@ -77,7 +77,7 @@ def test_without_offenders_the_annotations_are_present_and_empty() -> None:
 
 
 def test_a_pod_level_memory_request_names_the_pod_even_within_it() -> None:
-    """Part 4 of the message (spec 6.1)."""
+    """Part 4 of the message."""
     level = PodLevelResources(requests={"memory": parse_quantity("4Gi")})
     text, annotations = message(pod("p", resources=level), stats(c="1Gi"))
     assert "Pod p was using 3Gi, request is 4Gi, has larger consumption of memory. " in text
@@ -85,7 +85,7 @@ def test_a_pod_level_memory_request_names_the_pod_even_within_it() -> None:
 
 
 def test_disk_names_writable_layer_and_logs_together() -> None:
-    """Only where both are known, whatever the layout (spec 14, point 39)."""
+    """Only where both are known, whatever the layout (docs/parity.md, row 39)."""
     low = SignalObservation(available=of_bytes(5 * GIB), capacity=of_bytes(107374182400))
     used = PodStats(
         name="p",
@@ -147,6 +147,6 @@ def test_evictds_own_pod_is_protected() -> None:
 
 
 def test_the_kubelet_gives_a_container_two_seconds_whatever_was_decided() -> None:
-    """Spec 14, point 2."""
+    """docs/parity.md, row 2."""
     assert policy_minimum_grace_seconds(Policy.KUBELET) == 2
     assert policy_minimum_grace_seconds(Policy.STANDARD) == 0

@@ -7,6 +7,7 @@ from evictd.core.eviction.eviction_method import (
     EvictionMethod,
     RefusalResponse,
     choose_eviction_method,
+    forbidden_stays,
     is_hard,
     refusal_response,
 )
@@ -70,3 +71,9 @@ def test_the_way(asked: EvictionMethod, hard: bool, kubelet: bool, way: Eviction
 def test_a_refusal(asked: EvictionMethod, hard: bool, waited: int, then: RefusalResponse) -> None:
     """Soft: another pod, and past the budget only under Auto; hard: a bounded wait."""
     assert refusal_response(asked, hard=hard, waited=waited, eviction_timeout=60 * SECOND) is then
+
+
+@pytest.mark.parametrize("asked", EvictionMethod)
+@pytest.mark.parametrize("hard", [True, False])
+def test_what_is_forbidden_stays_only_where_the_api_was_chosen_by_name(asked: EvictionMethod, hard: bool) -> None:
+    assert forbidden_stays(asked, hard=hard) == (asked is EvictionMethod.EVICTION_API and not hard)

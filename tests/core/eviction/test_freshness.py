@@ -11,14 +11,18 @@ from evictd.core.eviction.freshness import (
     filesystems_to_measure,
     waiting_for_measurement,
 )
+from evictd.core.eviction.ledger import supply_of
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.model.config import ImageReclaim
 from evictd.core.model.decision import Wait, WaitingForMeasurement
-from evictd.core.model.observation import Observation
+from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
+from evictd.core.model.observation import Observation, SignalObservation
 from evictd.core.model.signal import Filesystem
 from evictd.core.model.state import Collection, State
 from evictd.core.model.threshold import Threshold
+from evictd.core.model.volume import Volume, VolumeKind
 from evictd.core.units.duration import SECOND
+from evictd.core.units.quantity import of_bytes
 from tests.playbook import Playbook, as_kubelet, config, node, pod, threshold, usage
 
 DISK = threshold("nodefs.available", "10Gi")
@@ -52,7 +56,7 @@ def held(
 
 @pytest.mark.parametrize("old", [None, CROSSED - 9 * SECOND], ids=["never", "nine seconds before"])
 def test_what_was_measured_before_the_crossing_is_waited_for(old: int | None) -> None:
-    """Layers as well as walks; each has its own time (issue 11, point 8)."""
+    """Layers as well as walks; each has its own time (docs/laws.md, fault 8)."""
     assert held(seen(walk=old, layers=CROSSED)) == ("logs and volumes",)
     assert held(seen(walk=CROSSED, layers=old)) == ("layers",)
     assert held(seen(walk=old, layers=old)) == ("layers", "logs and volumes")
@@ -90,10 +94,13 @@ def test_what_does_not_lie_on_the_short_filesystem_is_not_waited_for() -> None:
 
 
 def test_pods_without_statistics_are_not_waited_for() -> None:
-    """Nothing of them runs yet, or nothing can be read; without a spec no volumes are known to walk."""
+    """Nothing of them runs yet, or nothing can be read; without a spec only the volumes found on disk are walked."""
     observation = seen(walk=None, layers=CROSSED)
     assert held(replace(observation, pod_stats={"a": observation.pod_stats["a"]})) == ()
-    assert held(replace(observation, pods=(A, replace(B, spec_known=False)))) == ()
+    unknown = replace(B, spec_known=False)
+    assert held(replace(observation, pods=(A, unknown))) == ()
+    found = replace(unknown, volumes=(Volume(name="data", kind=VolumeKind.EMPTY_DIR),))
+    assert held(replace(observation, pods=(A, found))) == ("logs and volumes",)
 
 
 def test_a_held_decision_is_looked_at_again_soon_and_made_once_the_pods_are_measured() -> None:
@@ -127,3 +134,61 @@ def test_pods_are_measured_while_any_filesystem_is_near_its_threshold() -> None:
     assert filesystems_to_measure(working, book.step.findings, settings) == everything
     book.at("1s", nodefs="19Gi of 100Gi").does_nothing()
     assert filesystems_to_measure(book.state, book.step.findings, settings) == everything
+
+
+# --- a disk that is soon full --------------------------------------------------------------------------------------
+
+MIB = 2**20
+FAST = SignalObservation(available=of_bytes(5 << 30), capacity=of_bytes(100 << 30), fill_rate=200 * MIB)
+
+
+def level(grown: int, used: int = 10 << 30) -> MeasuredLevel:
+    before = used - grown
+    return MeasuredLevel(CROSSED, used, CROSSED, before, before, CROSSED - SECOND)
+
+
+def soon_full(*, a: int, b: int, elsewhere: int = 0, seen_last: SignalObservation = FAST) -> State:
+    """`a` was measured since the crossing, `b` before; by how much each grew in the last minute."""
+    holdings = SupplyHoldings(pods={"a": level(a), "b": level(b)}, elsewhere=level(elsewhere))
+    supply = supply_of(DISK.signal, Layout.SINGLE)
+    return replace(STATE, holdings={supply: holdings}, last_seen={DISK.signal: seen_last})
+
+
+OLD_B = seen(walk=CROSSED - SECOND, layers=CROSSED - SECOND)
+
+
+def test_a_disk_that_is_soon_full_waits_for_the_pods_that_fill_it_alone() -> None:
+    assert held(OLD_B, state=soon_full(a=300 * MIB, b=0)) == ()
+    assert held(OLD_B, state=soon_full(a=300 * MIB, b=90 * MIB)) == ()
+    assert held(OLD_B, state=soon_full(a=300 * MIB, b=110 * MIB)), "most of the growth, not some"
+
+
+def test_growth_that_no_pod_explains_is_waited_for() -> None:
+    assert held(OLD_B, state=soon_full(a=300 * MIB, b=0, elsewhere=200 * MIB))
+    assert held(OLD_B, state=soon_full(a=0, b=0))
+    assert held(OLD_B, state=soon_full(a=300 * MIB, b=0, elsewhere=-200 * MIB)) == (), "a collection gave that back"
+
+
+def test_a_disk_that_lasts_and_a_soft_threshold_wait_for_all() -> None:
+    state = soon_full(a=300 * MIB, b=0)
+    slow = replace(FAST, fill_rate=100 * MIB)
+    assert held(OLD_B, state=soon_full(a=300 * MIB, b=0, seen_last=slow)), "51 s are left"
+    assert held(OLD_B, state=soon_full(a=300 * MIB, b=0, seen_last=replace(FAST, fill_rate=None)))
+    soft = threshold("nodefs.available", "10Gi", grace="1m")
+    timed = replace(state, thresholds_first_observed_at={soft: CROSSED})
+    assert held(OLD_B, due=soft, state=timed)
+
+
+def test_a_pod_that_was_never_measured_is_waited_for() -> None:
+    state = soon_full(a=300 * MIB, b=0)
+    holdings = {supply: replace(each, pods={"a": each.pods["a"]}) for supply, each in state.holdings.items()}
+    assert held(OLD_B, state=replace(state, holdings=holdings))
+
+
+def test_pods_are_measured_once_a_threshold_is_ten_minutes_away_at_the_measured_rate() -> None:
+    settings = config(hard={"nodefs.available": "10Gi"})
+    book = Playbook(settings, pods=[A])
+    book.at("0s", nodefs="70Gi of 100Gi", nodefs_rate=60 * (1 << 30) // 600 - 1).conditions()
+    assert filesystems_to_measure(book.state, book.step.findings, settings) == frozenset()
+    book.at("1s", nodefs="70Gi of 100Gi", nodefs_rate=60 * (1 << 30) // 600 + 1).does_nothing()
+    assert filesystems_to_measure(book.state, book.step.findings, settings) == frozenset(Filesystem)

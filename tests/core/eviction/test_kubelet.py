@@ -27,7 +27,7 @@ def hard_memory(policy: Policy) -> EvictionConfig:
 
 
 def test_the_kubelet_waits_for_the_layout_with_the_whole_cycle() -> None:
-    """Imagefs cannot be found: nothing is done (spec 14, point 37: tried again)."""
+    """Imagefs cannot be found: nothing is done (docs/parity.md, row 37: tried again)."""
     unknown = Filesystems(dedicated_image_fs=None)
     book = Playbook(hard_memory(Policy.KUBELET), pods=[A, B], usage=MEMORY, filesystems=unknown)
     book.at("0s", memory="500Mi of 4Gi").does_nothing().stays_silent(NoActionReason.LAYOUT_UNKNOWN)
@@ -36,7 +36,7 @@ def test_the_kubelet_waits_for_the_layout_with_the_whole_cycle() -> None:
 
 
 def test_kubelet_lets_an_unmet_soft_threshold_turn_a_good_collection_into_an_eviction() -> None:
-    """Spec 14, point 17: the disk is fine again, memory is below a soft value still in its grace, and a pod goes."""
+    """docs/parity.md, row 17: the disk is fine again, memory is below a soft value still in its grace, and a pod goes."""
     settings = config(hard={"nodefs.available": "1Gi"}, soft={"memory.available": ("2Gi", "1h")})
     numbers: dict[str, Any] = {"memory": "1500Mi of 4Gi"}
     standard = Playbook(settings, pods=[A], usage=[usage(A, rootfs="3Gi", memory="1Mi")])

@@ -5,8 +5,10 @@ from dataclasses import replace
 import pytest
 
 from evictd.core.eviction.ledger import (
+    COLLECT_AGAIN,
     COLLECTION_TIMEOUT,
     RELEASE_TIMEOUT,
+    amounts_owed,
     can_shorten,
     collection_owes,
     ended_reclaims,
@@ -16,6 +18,7 @@ from evictd.core.eviction.ledger import (
     is_lost,
     is_overdue,
     is_under_way,
+    may_collect_again,
     shortened,
     still_owed,
     supplies,
@@ -34,9 +37,16 @@ LEAVING = Victim(uid="a", cause=NODEFS, until=9 * SECOND, owed={NODEFS: 50}, ava
 GONE = replace(LEAVING, gone_at=0)
 
 
-def followed(victim: Victim, now: int, *, nodefs: int | None = 100, cleaned_up: tuple[str, ...] = ()) -> list[Victim]:
+def followed(
+    victim: Victim,
+    now: int,
+    *,
+    nodefs: int | None = 100,
+    cleaned_up: tuple[str, ...] = (),
+    stopped: tuple[str, ...] = (),
+) -> list[Victim]:
     """One victim, one reading later; its pod is active."""
-    outcomes = Outcomes(cleaned_up=frozenset(cleaned_up))
+    outcomes = Outcomes(cleaned_up=frozenset(cleaned_up), stopped=frozenset(stopped))
     observation = Observation(node=node(), pods=(pod("a"),), outcomes=outcomes)
     available = {} if nodefs is None else {NODEFS: nodefs}
     return list(follow_victims((victim,), observation, available, supplies(Layout.SINGLE), now))
@@ -58,7 +68,7 @@ def followed(victim: Victim, now: int, *, nodefs: int | None = 100, cleaned_up: 
     ],
 )
 def test_signals_of_one_supply(signal: str, layout: Layout, supply: str) -> None:
-    """With one disk imagefs is nodefs: what is owed to one is owed to the other (issue 11, point 19)."""
+    """With one disk imagefs is nodefs: what is owed to one is owed to the other (docs/laws.md, fault 19)."""
     assert supply_of(Signal(signal), layout) is Signal(supply)
 
 
@@ -72,7 +82,7 @@ def test_a_node_with_one_disk_has_five_supplies() -> None:
 
 
 def test_a_victim_has_its_kill_and_its_clean_up() -> None:
-    """max(10 s, one and a half times the grace) and 30 s more (spec 4.7, 8.1)."""
+    """max(10 s, one and a half times the grace) and 30 s more."""
     assert victim_until(1, 0) == 40 * SECOND
     assert victim_until(60, 0) == 120 * SECOND
     assert victim_until(-5, 0) == 40 * SECOND
@@ -102,8 +112,20 @@ def test_gone_is_noted_once_and_bytes_are_waited_for() -> None:
     assert followed(gone, RELEASE_TIMEOUT, nodefs=149) == []
 
 
+def test_memory_is_back_with_the_last_process_however_long_a_volume_takes_to_remove() -> None:
+    """A volume of a million entries held up the next memory eviction for a minute."""
+    (stopped,) = followed(replace(LEAVING, owed={NODEFS: 50, MEMORY: 70}), 2, stopped=("a",))
+    assert (stopped.stopped_at, stopped.gone_at) == (2, None)
+    assert still_owed(stopped, MEMORY, None, 2) == 0
+    assert still_owed(stopped, NODEFS, 100, 2) == 50
+    in_memory = replace(stopped, has_volumes_in_memory=True)
+    assert still_owed(in_memory, MEMORY, None, 2) == 70
+    (still,) = followed(stopped, 3, stopped=("a",))
+    assert still.stopped_at == 2
+
+
 def test_an_unread_number_is_no_sign_that_the_bytes_are_back() -> None:
-    """Issue 11, point 24: one unread number doomed the next pod."""
+    """docs/laws.md, fault 24: one unread number doomed the next pod."""
     assert followed(GONE, 1, nodefs=None) == [GONE]
     assert still_owed(GONE, NODEFS, None, 1) == 50
 
@@ -122,6 +144,13 @@ def test_what_came_back_is_owed_no_more(available: int, owed: int) -> None:
     """A writer that takes space meanwhile does not make it more."""
     assert still_owed(GONE, NODEFS, available, 1) == owed
     assert still_owed(LEAVING, NODEFS, available, 1) == 50, "not gone: nothing of it has come back"
+
+
+@pytest.mark.parametrize(("available", "owed"), [(100, 100), (150, 50), (200, 0)])
+def test_what_came_back_after_two_victims_that_end_together_counts_once(available: int, owed: int) -> None:
+    """Both owe 50; the bytes of one were counted as the other's, and a third pod went."""
+    found = amounts_owed((GONE, replace(GONE, uid="b")), NODEFS, available, SECOND)
+    assert sum(each or 0 for each in found.values()) == owed
 
 
 def test_a_victim_past_its_time_owes_nothing_and_stays_in_the_ledger_while_it_is_there() -> None:
@@ -156,8 +185,17 @@ def outcome(freed: int, device: Filesystem | None = None) -> ReclaimOutcome:
     return ReclaimOutcome(action=Reclaim.CONTAINERS, freed_bytes=freed, device=device)
 
 
+def test_inodes_that_were_collected_for_do_not_keep_bytes_from_it_and_both_are_tried_again_later() -> None:
+    """A static pod that takes the inodes is short of them for hours; a pod went at once when bytes crossed as well."""
+    inodes = Signal.NODEFS_INODES_FREE
+    tried = Collection(begun=0, until=SECOND, ended_at=SECOND, tried=frozenset({inodes}))
+    assert may_collect_again(tried, NODEFS, 2 * SECOND)
+    assert not may_collect_again(tried, inodes, 2 * SECOND)
+    assert may_collect_again(tried, inodes, COLLECT_AGAIN)
+
+
 def test_a_collection_ends_by_its_own_outcome() -> None:
-    """Not by another device's; one without a device ends all (issue 11, points 21 and 22)."""
+    """Not by another device's; one without a device ends all (docs/laws.md, faults 21 and 22)."""
     both = {Filesystem.NODEFS: BEGUN, Filesystem.IMAGEFS: BEGUN}
 
     def ended(*outcomes: ReclaimOutcome) -> list[Filesystem]:

@@ -55,7 +55,7 @@ def test_a_pod_over_the_sum_of_its_limits() -> None:
 
 
 def test_an_eviction_for_a_limit_has_no_condition_and_spares_the_protected() -> None:
-    """Spec 14, point 34."""
+    """docs/parity.md, row 34."""
     one = pod("p", storage_limit="1Mi")
     [eviction] = evictions(one, usage(one, logs="2Mi"))
     assert (eviction.condition, eviction.grace_period_seconds, dict(eviction.annotations)) == (None, 1, {})
@@ -73,7 +73,7 @@ def test_a_container_over_its_own_limit() -> None:
 
 
 def test_the_writable_layer_counts_with_a_dedicated_imagefs_in_standard_only() -> None:
-    """Spec 14, point 21; kubernetes issue 140250."""
+    """docs/parity.md, row 21; kubernetes/kubernetes#140250."""
     one = pod("p", storage_limit="100Mi")
     used = PodStats(
         name="p", namespace="default", uid="p", containers=usage(one, rootfs="101Mi", logs="1Mi").containers

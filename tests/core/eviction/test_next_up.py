@@ -92,7 +92,7 @@ def test_bytes_of_a_disk_that_belong_to_no_pod() -> None:
 
 
 def test_no_pod_goes_for_a_disk_that_the_host_has_filled() -> None:
-    """Kubernetes issue 86023: pods that use nothing of the disk were evicted, one after the other."""
+    """kubernetes/kubernetes#86023: pods that use nothing of the disk were evicted, one after the other."""
     settings = config(hard={"nodefs.available": "2Gi"})
     pods = {p.uid: replace(usage(p, logs="0", rootfs="0"), disk_time=1) for p in (A, B)}
     full = Observation(node=node(nodefs="1Gi of 10Gi"), pods=(A, B), pod_stats=pods)

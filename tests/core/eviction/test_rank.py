@@ -10,7 +10,7 @@ from evictd.core.eviction.reclaim import Layout
 from evictd.core.model.config import PodGroup, Policy, Preferences
 from evictd.core.model.pod import Pod
 from evictd.core.model.signal import Signal
-from evictd.core.model.stats import PodStats
+from evictd.core.model.stats import DiskUsage, PodStats
 from evictd.core.model.volume import Volume, VolumeKind
 from tests.playbook import empty_dir, number, pod, usage
 
@@ -64,7 +64,7 @@ def test_pids_rank_by_priority_then_processes(policy: Policy) -> None:
 
 
 def test_a_pod_without_stats_goes_first_in_the_kubelet_and_last_of_its_priority_here() -> None:
-    """Kubernetes issue 123591: a glitch kills an innocent (spec 14, point 11)."""
+    """kubernetes/kubernetes#123591: a glitch kills an innocent (docs/parity.md, row 11)."""
     lost = pod("lost", memory="1Gi", priority=5)
     over, within = pod("over", memory="1Mi", priority=5), pod("within", memory="1Gi", priority=5)
     higher = pod("higher", memory="1Gi", priority=6)
@@ -85,7 +85,7 @@ def test_missing_stats_and_pids() -> None:
 
 
 def test_inode_ranking_subtracts_bytes_in_the_kubelet_only() -> None:
-    """Spec 14, point 13: a request of 1Gi makes a hog of inodes look modest."""
+    """docs/parity.md, row 13: a request of 1Gi makes a hog of inodes look modest."""
     hog, small = pod("hog", storage="1Gi"), pod("small")
     stats = [usage(hog, inodes=90_000), usage(small, inodes=100)]
     assert order(Signal.NODEFS_INODES_FREE, [hog, small], stats, Policy.KUBELET) == ["small", "hog"]
@@ -130,7 +130,7 @@ VOLUMES = 1010100
     ],
 )
 def test_what_counts_depends_on_where_it_lies(layout: Layout, nodefs: int, imagefs: int, containerfs: int) -> None:
-    """Spec 5.3: writable layer, logs and local volumes by layout; memory-backed and secret volumes never."""
+    """Writable layer, logs and local volumes by layout; memory-backed and secret volumes never."""
     expected = {
         Signal.NODEFS_AVAILABLE: nodefs,
         Signal.IMAGEFS_AVAILABLE: imagefs,
@@ -155,6 +155,29 @@ def test_parts_without_a_number_add_nothing_to_those_that_have_one() -> None:
     one = pod("a")
     assert usage_meter(Signal.NODEFS_AVAILABLE, Layout.SINGLE)(one, usage(one, logs="5Mi")) == number("5Mi")
     assert usage_meter(Signal.IMAGEFS_AVAILABLE, Layout.SPLIT)(one, usage(one)) == 0
+
+
+def test_a_pod_of_unknown_volumes_is_unmeasured_where_volumes_count() -> None:
+    """Its layer alone is less than it uses: as the smaller one of two pods the hog stayed and the other went."""
+    hog, other = replace(pod("hog"), volumes_known=False), pod("other")
+    stats = {"hog": usage(hog, rootfs="12Ki"), "other": usage(other, rootfs="30Mi")}
+    single = rank(Signal.NODEFS_AVAILABLE, (hog, other), stats, Layout.SINGLE, Policy.STANDARD)
+    assert {row.uid: row.usage for row in single} == {"hog": None, "other": number("30Mi")}
+    layers = rank(Signal.IMAGEFS_AVAILABLE, (hog, other), stats, Layout.DEDICATED, Policy.STANDARD)
+    assert {row.uid: row.usage for row in layers} == {"hog": number("12Ki"), "other": number("30Mi")}
+
+
+def test_deleted_files_that_are_open_count_where_they_lie() -> None:
+    hog = replace(
+        usage(pod("hog"), rootfs="1Mi"), deleted_layer=DiskUsage(70 << 20, 2), deleted_local=DiskUsage(5 << 20, 1)
+    )
+    for signal, layout, used in (
+        (Signal.NODEFS_AVAILABLE, Layout.SINGLE, 76 << 20),
+        (Signal.NODEFS_AVAILABLE, Layout.DEDICATED, 5 << 20),
+        (Signal.IMAGEFS_AVAILABLE, Layout.DEDICATED, 71 << 20),
+        (Signal.NODEFS_INODES_FREE, Layout.DEDICATED, 1),
+    ):
+        assert usage_meter(signal, layout)(pod("hog"), hog) == used
 
 
 def test_memory_usage_is_the_working_set_of_the_pod() -> None:
@@ -202,7 +225,7 @@ def test_a_pod_that_is_preferred_and_avoided_is_avoided() -> None:
 
 
 def test_what_a_pod_has_in_swap_counts_for_memory_under_standard() -> None:
-    """Else the pod that was swapped out looks small and another one goes (kubernetes issues 120800 and 129578)."""
+    """Else the pod that was swapped out looks small and another one goes (kubernetes/kubernetes#120800, #129578)."""
     swapper, other = pod("swapper", memory="1Gi"), pod("other", memory="1Gi")
     stats = {"swapper": usage(swapper, memory="900Mi"), "other": usage(other, memory="1100Mi")}
     assert stats["swapper"].memory is not None

@@ -1,5 +1,7 @@
 """What is collected for which signal, in the three layouts."""
 
+from dataclasses import replace
+
 import pytest
 
 from evictd.core.eviction.reclaim import (
@@ -9,9 +11,10 @@ from evictd.core.eviction.reclaim import (
     is_read_only,
     layout_of,
     node_reclaim_actions,
+    only_measured,
     reclaim_node,
 )
-from evictd.core.model.config import ImageReclaim, Policy
+from evictd.core.model.config import EvictionConfig, ImageReclaim, Policy
 from evictd.core.model.observation import Filesystems, Reclaim, ReclaimOutcome, SignalObservation
 from evictd.core.model.signal import STALLS, Signal
 from evictd.core.model.stats import FsStats, NodeStats
@@ -47,7 +50,7 @@ def test_the_layout_has_a_name(filesystems: Filesystems, layout: Layout) -> None
 def test_the_kubelets_table(
     suffix: str, layout: Layout, nodefs: tuple[str, ...], imagefs: tuple[str, ...], containerfs: tuple[str, ...]
 ) -> None:
-    """Spec 5.2; bytes and inodes alike."""
+    """Bytes and inodes alike."""
     settings = config(policy=Policy.KUBELET)
     for filesystem, expected in (("nodefs", nodefs), ("imagefs", imagefs), ("containerfs", containerfs)):
         actions = node_reclaim_actions(Signal(f"{filesystem}.{suffix}"), layout, settings)
@@ -126,3 +129,29 @@ def test_enough_says_how_much_up_to_the_minimum_reclaim() -> None:
     few = SignalObservation(available=of_count(1), capacity=of_count(100))
     assert reclaim_node((), threshold("nodefs.inodesFree", "5"), few, settings).wanted_bytes is None
     assert reclaim_node((), one, short, config()).wanted_bytes is None
+
+
+@pytest.mark.parametrize(
+    ("signal", "layout", "expected"),
+    [
+        ("nodefs.available", Layout.SINGLE, True),
+        ("imagefs.inodesFree", Layout.SINGLE, True),
+        ("nodefs.available", Layout.DEDICATED, True),
+        ("imagefs.available", Layout.DEDICATED, False),
+        ("containerfs.available", Layout.SPLIT, True),
+        ("imagefs.available", Layout.SPLIT, False),
+        ("memory.available", Layout.SINGLE, False),
+    ],
+)
+def test_rotated_logs_go_where_they_lie_on_the_device_that_is_short(
+    signal: str, layout: Layout, expected: bool
+) -> None:
+    on = EvictionConfig(reclaim_rotated_logs=True)
+    assert (Reclaim.ROTATED_LOGS in node_reclaim_actions(Signal(signal), layout, on)) is expected
+    assert only_measured(Signal(signal), layout, on) == ()
+    off = EvictionConfig()
+    assert Reclaim.ROTATED_LOGS not in node_reclaim_actions(Signal(signal), layout, off)
+    assert (only_measured(Signal(signal), layout, off) == (Reclaim.ROTATED_LOGS,)) is expected
+    kubelet = EvictionConfig(reclaim_rotated_logs=True, policy=Policy.KUBELET)
+    assert Reclaim.ROTATED_LOGS not in node_reclaim_actions(Signal(signal), layout, kubelet)
+    assert only_measured(Signal(signal), layout, replace(kubelet, reclaim_rotated_logs=False)) == ()

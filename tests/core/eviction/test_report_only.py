@@ -1,4 +1,4 @@
-"""Where evictd may only report: standalone beside the kubelet of an API server (issue 11, point 9)."""
+"""Where evictd may only report: standalone beside the kubelet of an API server (docs/laws.md, fault 9)."""
 
 from dataclasses import replace
 

@@ -7,11 +7,12 @@ import pytest
 from evictd.core.eviction.eviction_method import is_hard
 from evictd.core.model.config import EvictionConfig, ImageReclaim, stall_signals
 from evictd.core.model.decision import NoActionReason, RankedPod, Ranking, Wait
-from evictd.core.model.pod import PodSource
+from evictd.core.model.pod import Pod, PodSource
+from evictd.core.model.resources import Container
 from evictd.core.model.signal import ALL_OF_THE_TIME, STALLS, Signal
 from evictd.core.model.threshold import Threshold, ThresholdValue, stall_threshold
 from evictd.core.units.duration import MINUTE, SECOND
-from evictd.core.units.quantity import of_count
+from evictd.core.units.quantity import of_count, parse_quantity
 from tests.playbook import Playbook, as_kubelet, config, empty_dir, pod, usage
 
 FULL, IO = Signal.PODS_MEMORY_FULL_10, Signal.PODS_IO_FULL_10
@@ -220,3 +221,48 @@ def test_texts() -> None:
     memory = Threshold(signal=Signal.MEMORY_AVAILABLE, value=ThresholdValue(fraction=0.1))
     assert str(memory) == "memory.available<10%"
     assert len(STALLS) == 16
+
+
+def tenant(name: str, *, limit: str, limits: int = 1) -> Pod:
+    """A pod with a memory limit in the first of its containers, or in both."""
+    amounts = {"memory": parse_quantity(limit)}
+    containers = [Container(name="c", requests=amounts, limits=amounts)]
+    second = amounts if limits == 2 else {}
+    containers += [Container(name="d", requests=second, limits=second)] if limits != 1 else []
+    return replace(pod(name), containers=tuple(containers))
+
+
+@pytest.mark.parametrize("limits", [0, 1, 2])
+def test_no_neighbour_goes_for_the_stall_of_a_pod_at_its_own_limit(limits: int) -> None:
+    """A tenant within its request read more than its limit in a loop: the small pod beside it went, then the next one."""
+    hostile = tenant("hostile", limit="500Mi", limits=limits)
+    held = "980Mi" if limits == 2 else "480Mi"
+    book = Playbook(
+        thrashing(duration=0),
+        pods=[hostile, A],
+        usage=[usage(hostile, memory=held, stall=90), usage(A, memory="150Mi", stall=0)],
+    )
+    book.at("0s", memory=CALM, stall=80).conditions("MemoryPressure").stays_silent(NoActionReason.NOTHING_HELPS)
+
+
+def test_a_pod_over_its_request_goes_for_the_stall_at_its_own_limit_and_its_neighbour_stays() -> None:
+    container = Container(
+        name="c", requests={"memory": parse_quantity("32Mi")}, limits={"memory": parse_quantity("500Mi")}
+    )
+    thrasher = replace(pod("thrasher", priority=1000), containers=(container,))
+    book = Playbook(
+        thrashing(duration=0),
+        pods=[thrasher, A],
+        usage=[usage(thrasher, memory="480Mi", stall=90), usage(A, memory="150Mi", stall=0)],
+    )
+    book.at("0s", memory=CALM, stall=80).conditions("MemoryPressure").evicts("thrasher")
+
+
+def test_a_pod_at_its_own_limit_protects_no_other_pod_that_stalls() -> None:
+    hostile = tenant("hostile", limit="500Mi")
+    book = Playbook(
+        thrashing(duration=0),
+        pods=[hostile, A, B],
+        usage=[usage(hostile, memory="480Mi", stall=90), usage(A, memory="700Mi", stall=50), usage(B, memory="600Mi")],
+    )
+    book.at("0s", memory=CALM, stall=80).conditions("MemoryPressure").evicts("a")

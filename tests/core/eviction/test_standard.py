@@ -1,4 +1,4 @@
-"""What comes next under policy Standard: what it puts right, and the stories that broke it (issue 11)."""
+"""What comes next under policy Standard: what it puts right, and the stories that broke it (docs/laws.md)."""
 
 from dataclasses import replace
 from typing import Any
@@ -44,7 +44,7 @@ def hard_memory(policy: Policy) -> EvictionConfig:
 
 
 def test_an_unknown_layout_holds_up_only_the_disks() -> None:
-    """Memory and PIDs need no layout: a node whose runtime has not answered yet reports them (issue 11, point 15)."""
+    """Memory and PIDs need no layout: a node whose runtime has not answered yet reports them (docs/laws.md, fault 15)."""
     unknown = Filesystems(dedicated_image_fs=None)
     settings = config(hard={"memory.available": "1Gi", "nodefs.available": "1Gi"})
     book = Playbook(settings, pods=[A, B], usage=MEMORY, filesystems=unknown)
@@ -57,7 +57,7 @@ def test_an_unknown_layout_holds_up_only_the_disks() -> None:
 
 
 def test_standard_collects_dead_containers_on_nodefs_pressure_although_images_lie_apart() -> None:
-    """Spec 14, point 1: documented, but the kubelet's list is empty."""
+    """docs/parity.md, row 1: documented, but the kubelet's list is empty."""
     settings = config(hard={"nodefs.available": "1Gi"})
     uses = [usage(A, logs="3Gi")]
     standard = Playbook(settings, pods=[A], usage=uses, filesystems=DEDICATED)
@@ -67,7 +67,7 @@ def test_standard_collects_dead_containers_on_nodefs_pressure_although_images_li
 
 
 def test_standard_waits_for_bytes_that_are_due_before_another_pod_goes() -> None:
-    """Kubernetes issue 127864: the victim is gone, its bytes show two seconds later, nobody else had to go."""
+    """kubernetes/kubernetes#127864: the victim is gone, its bytes show two seconds later, nobody else had to go."""
     settings = config(hard={"nodefs.available": "1Gi"}, reclaim_containers=False, reclaim_images=ImageReclaim.OFF)
     book = Playbook(settings, pods=[A, B], usage=[usage(A, rootfs="3Gi"), usage(B, rootfs="1Gi")])
     book.at("0s", nodefs="500Mi of 9Gi").conditions("DiskPressure").evicts("a")
@@ -98,7 +98,7 @@ def test_what_a_victim_left_behind_is_collected_before_the_next_pod_goes() -> No
 
 
 def test_a_hard_threshold_shortens_the_grace_of_a_soft_victim() -> None:
-    """Kubernetes issue 123872: a soft eviction with a long grace blocks nothing."""
+    """kubernetes/kubernetes#123872: a soft eviction with a long grace blocks nothing."""
     settings = config(
         hard={"memory.available": "500Mi"},
         soft={"memory.available": ("2Gi", "10s")},
@@ -115,7 +115,7 @@ def test_a_hard_threshold_shortens_the_grace_of_a_soft_victim() -> None:
 
 
 def test_a_hard_threshold_of_any_resource_shortens_the_grace_of_a_soft_victim() -> None:
-    """The soft memory threshold stands first; the disk and the PIDs do not wait for its hour (issue 11, point 18)."""
+    """The soft memory threshold stands first; the disk and the PIDs do not wait for its hour (docs/laws.md, fault 18)."""
     settings = config(
         soft={"memory.available": ("2Gi", "10s")},
         hard={"nodefs.available": "1Gi", "pid.available": "100"},
@@ -133,7 +133,7 @@ def test_a_hard_threshold_of_any_resource_shortens_the_grace_of_a_soft_victim() 
 
 
 def test_a_victim_in_flight_that_is_protected_since_is_shortened_all_the_same() -> None:
-    """Its owner's back-off protects it from being chosen, not from a grace period that ends sooner (issue 11, point 17)."""
+    """Its owner's back-off protects it from being chosen, not from a grace period that ends sooner (docs/laws.md, fault 17)."""
     settings = config(
         hard={"memory.available": "500Mi"}, soft={"memory.available": ("2Gi", "10s")}, max_pod_grace_period_seconds=3600
     )
@@ -231,7 +231,7 @@ def test_silence_names_the_pod_that_is_waited_for() -> None:
     assert (silent.why, silent.pod, silent.detail) == (NoActionReason.WAITING_FOR_VICTIM, A, "default/a")
 
 
-# --- issue 11 -----------------------------------------------------------------------------------------------------------
+# --- the old faults of docs/laws.md -----------------------------------------------------------------------------------
 
 HOUR: dict[str, Any] = {"max_pod_grace_period_seconds": 3600}
 PATIENT, C = pod("patient", grace=3600), pod("c")
@@ -240,7 +240,7 @@ STATIC = pod("static", source=PodSource.STATIC)
 
 
 def test_an_overdue_soft_victim_is_shortened_before_another_pod_is_chosen() -> None:
-    """Point 3: its kubelet hangs; the hard threshold gives it a second, and waits for that."""
+    """Fault 3: its kubelet hangs; the hard threshold gives it a second, and waits for that."""
     settings = config(hard={"memory.available": "500Mi"}, soft={"memory.available": ("2Gi", "10s")}, **HOUR)
     book = Playbook(settings, pods=[PATIENT, B], usage=[usage(PATIENT, memory="1Gi"), MEMORY[1]])
     book.at("0s", memory="1500Mi of 4Gi").conditions("MemoryPressure").does_nothing()
@@ -253,7 +253,7 @@ def test_an_overdue_soft_victim_is_shortened_before_another_pod_is_chosen() -> N
 
 
 def test_a_dry_run_made_live_reports_conditions_and_waits_for_no_collectors() -> None:
-    """Points 4 and 23: conditions are reported again, and collectors that were never started are started."""
+    """Faults 4 and 23: conditions are reported again, and collectors that were never started are started."""
     book = Playbook(config(hard={"nodefs.available": "1Gi"}), pods=[A], usage=[usage(A, rootfs="3Gi")])
     book.at("0s", nodefs="500Mi of 9Gi", dry_run=True).conditions("DiskPressure").reclaims("containers", "images")
     book.at("1s", nodefs="500Mi of 9Gi").conditions("DiskPressure").reclaims("containers", "images")
@@ -281,7 +281,7 @@ def test_collectors_that_a_restart_ended_are_begun_again_within_their_deadline()
 
 
 def test_a_hung_collection_keeps_its_deadline_whatever_else_is_evicted() -> None:
-    """Point 21: memory dips every fifty seconds; the disk is relieved after a minute all the same."""
+    """Fault 21: memory dips every fifty seconds; the disk is relieved after a minute all the same."""
     settings = config(hard={"memory.available": "1Gi", "nodefs.available": "1Gi"})
     uses = [usage(A, memory="2Gi", logs="0"), usage(B, memory="1Mi", logs="8Gi")]
     book = Playbook(settings, pods=[A, B], usage=uses)
@@ -292,7 +292,7 @@ def test_a_hung_collection_keeps_its_deadline_whatever_else_is_evicted() -> None
 
 
 def test_a_victim_for_memory_does_not_hold_up_the_disk_where_it_uses_nothing_of_it() -> None:
-    """Point 19: what is owed belongs to a device; one that owes none of it is not waited for."""
+    """Fault 19: what is owed belongs to a device; one that owes none of it is not waited for."""
     settings = config(
         hard={"nodefs.available": "1Gi"}, soft={"memory.available": ("2Gi", "1s")}, **HOUR, **NO_COLLECTING
     )
@@ -306,7 +306,7 @@ def test_a_victim_for_memory_does_not_hold_up_the_disk_where_it_uses_nothing_of_
 
 
 def test_what_a_victim_for_memory_owes_to_the_disk_is_waited_for() -> None:
-    """Point 19: it uses enough of the disk that is short; no second pod goes."""
+    """Fault 19: it uses enough of the disk that is short; no second pod goes."""
     settings = config(hard={"nodefs.available": "1Gi", "memory.available": "1Gi"}, **NO_COLLECTING)
     uses = [usage(A, memory="3Gi", logs="5Gi"), usage(C, memory="1Mi", logs="2Gi")]
     book = Playbook(settings, pods=[A, C], usage=uses)
@@ -344,7 +344,7 @@ def test_the_memory_of_a_volume_is_not_waited_for_where_the_rest_is_used_up_befo
 
 
 def test_a_victim_that_does_not_die_does_not_cost_the_others() -> None:
-    """Point 20: together they could not reach the target, so it is the culprit, and none of them goes."""
+    """Fault 20: together they could not reach the target, so it is the culprit, and none of them goes."""
     hog, small = pod("hog"), [pod(name) for name in "bcd"]
     uses = [usage(hog, memory="6Gi"), *(usage(each, memory="10Mi") for each in small)]
     book = Playbook(config(hard={"memory.available": "1Gi"}), pods=[hog, *small], usage=uses)
@@ -355,7 +355,7 @@ def test_a_victim_that_does_not_die_does_not_cost_the_others() -> None:
 
 
 def test_a_crossing_of_imagefs_during_a_collection_for_nodefs_has_its_own() -> None:
-    """Point 22: and its outcome does not end the other."""
+    """Fault 22: and its outcome does not end the other."""
     settings = config(hard={"nodefs.available": "1Gi", "imagefs.available": "1Gi"})
     book = Playbook(settings, pods=[A], usage=[usage(A, rootfs="5Gi", logs="5Gi")], filesystems=DEDICATED)
     book.at("0s", nodefs="0 of 9Gi", imagefs="5Gi of 9Gi").conditions("DiskPressure").reclaims("containers")
@@ -366,7 +366,7 @@ def test_a_crossing_of_imagefs_during_a_collection_for_nodefs_has_its_own() -> N
 
 
 def test_a_frozen_number_is_not_new_after_a_cycle_without_one() -> None:
-    """Point 24: the number of 10 s is read again after a gap; it decides nothing (kubernetes issue 51516)."""
+    """Fault 24: the number of 10 s is read again after a gap; it decides nothing (kubernetes/kubernetes#51516)."""
     book = Playbook(hard_memory(Policy.STANDARD), pods=[A, B], usage=MEMORY)
     book.at("10s", memory="500Mi of 4Gi").conditions("MemoryPressure").evicts("a")
     book.at("20s", failed=False).does_nothing()
@@ -376,7 +376,7 @@ def test_a_frozen_number_is_not_new_after_a_cycle_without_one() -> None:
 
 
 def test_bytes_of_a_victim_whose_disk_usage_is_not_known_are_waited_for() -> None:
-    """Point 24: unknown is not nothing; the wait is bounded."""
+    """Fault 24: unknown is not nothing; the wait is bounded."""
     settings = config(hard={"nodefs.available": "1Gi", "memory.available": "1Gi"}, **NO_COLLECTING)
     uses = [usage(A, memory="3Gi"), usage(C, memory="1Mi", logs="2Gi")]
     book = Playbook(settings, pods=[A, C], usage=uses)
@@ -389,7 +389,7 @@ def test_bytes_of_a_victim_whose_disk_usage_is_not_known_are_waited_for() -> Non
 
 
 def test_an_overdue_victim_seen_gone_when_the_collection_ends_counts() -> None:
-    """Point 26: what it left is collected, and its bytes are waited for, before a second pod goes."""
+    """Fault 26: what it left is collected, and its bytes are waited for, before a second pod goes."""
     book = Playbook(
         config(hard={"nodefs.available": "1Gi"}), pods=[A, B], usage=[usage(A, rootfs="5Gi"), usage(B, rootfs="3Gi")]
     )
@@ -404,7 +404,7 @@ def test_an_overdue_victim_seen_gone_when_the_collection_ends_counts() -> None:
 
 
 def test_a_reload_that_takes_the_minimum_reclaim_away_costs_no_pod() -> None:
-    """Point 27."""
+    """Fault 27."""
     settings = config(hard={"memory.available": "1Gi"}, min_reclaim={"memory.available": "500Mi"})
     book = Playbook(settings, pods=[A, B], usage=MEMORY)
     book.at("0s", memory="500Mi of 4Gi").conditions("MemoryPressure").evicts("a")
@@ -413,7 +413,7 @@ def test_a_reload_that_takes_the_minimum_reclaim_away_costs_no_pod() -> None:
 
 
 def test_a_reload_to_no_thresholds_lets_the_conditions_go() -> None:
-    """Point 27: after the transition period, also where local storage is not isolated."""
+    """Fault 27: after the transition period, also where local storage is not isolated."""
     book = Playbook(hard_memory(Policy.STANDARD), pods=[A, B], usage=MEMORY)
     book.at("0s", memory="500Mi of 4Gi").conditions("MemoryPressure").evicts("a")
     book.config = config(local_storage_capacity_isolation=False)
@@ -423,7 +423,7 @@ def test_a_reload_to_no_thresholds_lets_the_conditions_go() -> None:
 
 @pytest.mark.parametrize(("value", "left"), [("2Gi", 60), ("1800Mi", 60), ("1600Mi", 120)])
 def test_a_reload_of_a_soft_value_that_is_met_keeps_its_time(value: str, left: int) -> None:
-    """Point 27: a higher value was met all the time; a lower one only from now on is known to be."""
+    """Fault 27: a higher value was met all the time; a lower one only from now on is known to be."""
     soft = config(soft={"memory.available": ("1800Mi", "2m")})
     book = Playbook(soft, pods=[A, B], usage=MEMORY)
     book.at("0s", memory="1500Mi of 4Gi").conditions("MemoryPressure").does_nothing()
@@ -434,7 +434,7 @@ def test_a_reload_of_a_soft_value_that_is_met_keeps_its_time(value: str, left: i
 
 
 def test_a_signal_that_is_unread_keeps_its_timer_and_its_condition() -> None:
-    """Point 28: unread once a minute with a grace of a minute; and unread for longer than the transition period."""
+    """Fault 28: unread once a minute with a grace of a minute; and unread for longer than the transition period."""
     settings = config(soft={"memory.available": ("2Gi", "1m")}, transition="30s")
     book = Playbook(settings, pods=[A, B], usage=MEMORY)
     book.at("0s", memory="1500Mi of 4Gi").conditions("MemoryPressure").does_nothing()
@@ -444,7 +444,7 @@ def test_a_signal_that_is_unread_keeps_its_timer_and_its_condition() -> None:
 
 
 def test_a_pod_measured_to_use_nothing_is_never_a_victim() -> None:
-    """Point 29: no eviction of it would free anything; of the disk it is asked once only."""
+    """Fault 29: no eviction of it would free anything; of the disk it is asked once only."""
     book = Playbook(config(hard={"nodefs.available": "1Gi"}), pods=[A], usage=[usage(A, rootfs="0", logs="0")])
     book.at("0s", nodefs="0 of 9Gi").conditions("DiskPressure").reclaims("containers", "images")
     for second in ("1s", "11s", "90s"):
@@ -462,7 +462,7 @@ def test_a_minimum_reclaim_that_the_evictable_pods_cannot_reach_costs_none_of_th
 
 
 def test_nothing_is_done_for_a_disk_that_cannot_be_written() -> None:
-    """Neither collecting nor evicting frees any of it (issue 11, point 30)."""
+    """Neither collecting nor evicting frees any of it (docs/laws.md, fault 30)."""
     settings = config(hard={"nodefs.available": "1Gi"})
     numbers = node(nodefs="500Mi of 9Gi")
     assert numbers.fs is not None
@@ -475,7 +475,7 @@ def test_nothing_is_done_for_a_disk_that_cannot_be_written() -> None:
 
 
 def test_a_protected_culprit_is_not_collected_for_again_and_again() -> None:
-    """Point 29: one collection, as long as the disk is short."""
+    """Fault 29: one collection, as long as the disk is short."""
     uses = [usage(STATIC, rootfs="8Gi"), usage(A, rootfs="1Mi")]
     book = Playbook(config(hard={"nodefs.available": "1Gi"}), pods=[STATIC, A], usage=uses)
     book.at("0s", nodefs="0 of 9Gi").conditions("DiskPressure").reclaims("containers", "images")
@@ -484,7 +484,7 @@ def test_a_protected_culprit_is_not_collected_for_again_and_again() -> None:
 
 
 def test_a_refusal_by_a_budget_costs_no_new_collection() -> None:
-    """Point 29: the pod stays, so it leaves nothing to collect; the next one goes."""
+    """Fault 29: the pod stays, so it leaves nothing to collect; the next one goes."""
     settings = config(soft={"nodefs.available": ("1Gi", "1s")})
     book = Playbook(settings, pods=[A, C], usage=[usage(A, rootfs="5Gi"), usage(C, rootfs="3Gi")])
     book.at("0s", nodefs="0 of 9Gi").conditions("DiskPressure").does_nothing()

@@ -12,6 +12,7 @@ from evictd.core.eviction.rank import rank
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.eviction.time_left import (
     LEAD_TIME,
+    LONGEST_COLLECT_TIME,
     LONGEST_STOP_TIME,
     STOP_TIME,
     is_led,
@@ -20,7 +21,7 @@ from evictd.core.eviction.time_left import (
     stop_time,
     time_left,
 )
-from evictd.core.model.config import ImageReclaim, MemoryLead, Policy
+from evictd.core.model.config import DiskLead, ImageReclaim, MemoryLead, Policy
 from evictd.core.model.decision import EvictPod, NoAction, NoActionReason, ThresholdFinding
 from evictd.core.model.observation import SignalObservation
 from evictd.core.model.pod import PodSource
@@ -133,7 +134,7 @@ def test_a_threshold_is_led_while_what_is_left_lasts_less_than_a_second(left: in
 
 
 @given(left=st.integers(0, 2000), rate=st.none() | st.integers(-100, 4000))
-def test_nothing_is_led_by_default_nor_by_the_kubelet_nor_for_a_soft_threshold_or_a_disk(
+def test_nothing_is_led_by_default_nor_by_the_kubelet_nor_for_a_soft_threshold_nor_a_disk_by_the_option_of_memory(
     left: int, rate: int | None
 ) -> None:
     reading = seen(left, rate)
@@ -197,3 +198,64 @@ def test_an_early_eviction_is_in_vain_too_where_a_protected_pod_is_the_cause() -
     book.stays_silent(NoActionReason.PROTECTED_CULPRIT)
     [culprit] = [each for each in book.findings(NoAction) if each.pod is not None]
     assert (str(culprit.needed), str(culprit.reachable)) == ("100Mi", "1Mi")
+
+
+# --- disks ----------------------------------------------------------------------------------------------------------
+
+DISK = threshold("nodefs.available", "100Mi")
+ON_DISK = config(hard={"nodefs.available": "100Mi"}, disk_lead=DiskLead.AUTO)
+
+
+@given(
+    left=st.integers(100, 9000),
+    rate=st.integers(1, 4000),
+    collect=st.sampled_from((None, 0, SECOND, 9 * SECOND, 100 * SECOND)),
+)
+def test_a_disk_is_led_by_its_own_option_while_it_lasts_less_than_a_collection_and_a_stop(
+    left: int, rate: int, collect: int | None
+) -> None:
+    reading = replace(seen(left, rate), collect_time=collect)
+    assert is_led(DISK, reading, ON_DISK) == (left * MIB < led_limit(rate * MIB, None, collect))
+    assert led_limit(SECOND, None, collect) == LEAD_TIME + min(collect or 0, LONGEST_COLLECT_TIME)
+    assert not is_led(DISK, reading, AUTO)
+    assert not is_led(HARD, reading, ON_DISK)
+    assert not is_led(threshold("nodefs.available", "100Mi", grace="1m"), reading, ON_DISK)
+
+
+def fills(rate_mib: int, *, left_mib: int = 90) -> dict[str, Any]:
+    return {"nodefs": f"{left_mib}Mi of 9Gi", "nodefs_rate": rate_mib * MIB}
+
+
+WRITER = pod("writer")
+
+
+def test_a_disk_that_does_not_last_for_a_stop_takes_the_victims_grace_and_waits_for_no_collector() -> None:
+    settings = config(hard={"nodefs.available": "100Mi"})
+    book = Playbook(settings, pods=[WRITER], usage=[usage(WRITER, logs="5Gi")])
+    book.at("0s", **fills(200)).conditions("DiskPressure").reclaims("containers", "images")
+    book.at("1s", **fills(200)).evicts("writer", grace=0)
+
+
+def test_after_a_victim_on_such_a_disk_what_it_leaves_behind_is_waited_for() -> None:
+    """The rate is still that of the victim; its layer comes back with the next collection."""
+    settings = config(hard={"nodefs.available": "100Mi"})
+    innocent = pod("innocent")
+    book = Playbook(settings, pods=[WRITER, innocent], usage=[usage(WRITER, logs="5Gi"), usage(innocent, logs="1Mi")])
+    book.at("0s", **fills(200)).conditions("DiskPressure").reclaims("containers", "images")
+    book.at("1s", **fills(200)).evicts("writer", grace=0)
+    book.at("2s", **fills(200), gone=["writer"]).does_nothing()
+    book.at("2.2s", **fills(200), gone=["writer"]).does_nothing().finish()
+
+
+def test_a_disk_that_lasts_waits_for_the_collectors() -> None:
+    settings = config(hard={"nodefs.available": "100Mi"})
+    book = Playbook(settings, pods=[WRITER], usage=[usage(WRITER, logs="5Gi")])
+    book.at("0s", **fills(20)).conditions("DiskPressure").reclaims("containers", "images")
+    book.at("1s", **fills(20)).does_nothing()
+
+
+def test_an_early_eviction_on_a_disk() -> None:
+    book = Playbook(replace(ON_DISK, reclaim_containers=False, reclaim_images=ImageReclaim.OFF), pods=[WRITER])
+    book.usage = {"writer": usage(WRITER, logs="5Gi")}
+    book.at("0s", **fills(100, left_mib=400)).conditions().does_nothing()
+    book.at("1s", **fills(500, left_mib=400)).conditions("DiskPressure").evicts("writer", grace=0)

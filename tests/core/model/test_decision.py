@@ -16,5 +16,5 @@ from tests.playbook import threshold
     ],
 )
 def test_an_eviction_is_counted_under_its_signal_or_limit(because: EvictionCause, label: str) -> None:
-    """The label of kubelet_evictions (spec 6.4)."""
+    """The label of kubelet_evictions."""
     assert because.signal_label == label

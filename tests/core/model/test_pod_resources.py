@@ -34,7 +34,7 @@ def test_overhead_is_added_where_there_is_a_request() -> None:
 
 
 def test_pod_level_resources_replace_the_memory_request() -> None:
-    """A pod-level cpu request alone makes the memory request zero (spec 14, point 15)."""
+    """A pod-level cpu request alone makes the memory request zero (docs/parity.md, row 15)."""
     members = (container(memory="100Mi", storage="1Gi"),)
     totals = pod_resources(members, level=PodLevelResources(requests=res(cpu="1")))
     assert totals.memory_request == 0
@@ -47,7 +47,7 @@ def test_pod_level_resources_replace_the_memory_request() -> None:
 
 
 def test_the_storage_limit_sums_the_containers_that_have_one() -> None:
-    """A container without a limit contributes nothing (spec 14, point 22)."""
+    """A container without a limit contributes nothing (docs/parity.md, row 22)."""
     limited = Container(name="a", limits=res(storage="1Gi"))
     totals = pod_resources((limited, limited, container("free")), overhead=res(storage="1Mi"))
     assert str(totals.storage_limit) == "2049Mi"
@@ -55,7 +55,7 @@ def test_the_storage_limit_sums_the_containers_that_have_one() -> None:
 
 
 def test_a_pod_level_limit_stands_for_the_containers_and_zero_gets_no_overhead() -> None:
-    """Spec 5.7."""
+    """As the kubelet's `PodLimits`."""
     limited = Container(name="a", limits=res(storage="1Gi"))
     overhead = res(storage="1Mi")
     level = PodLevelResources(limits=res(storage="2Gi"))

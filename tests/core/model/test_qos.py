@@ -37,7 +37,7 @@ def limited(**amounts: str) -> Container:
     ids=["no containers", "none", "zero", "storage", "cpu", "memory only", "both", "one free"],
 )
 def test_the_class_follows_from_the_containers(members: list[Container], expected: QOSClass) -> None:
-    """Spec 5.8."""
+    """As the kubelet's `ComputePodQOS`."""
     assert compute_qos_class(members) is expected
 
 

@@ -1,29 +1,46 @@
-"""The signal tables are complete."""
+"""Each signal has its row, and the row says what the name says."""
 
 from evictd.core.model.signal import (
-    CONTAINERFS_SIGNALS,
     MEMORY_SIGNALS,
-    RESOURCE_TO_CONDITION,
-    RESOURCE_TO_FORMAT,
-    SIGNAL_TO_CONDITION,
-    SIGNAL_TO_FILESYSTEM,
-    SIGNAL_TO_RESOURCE,
+    RESOURCES,
+    SIGNALS,
+    STALLS,
+    Filesystem,
     NodeCondition,
     Resource,
     Signal,
+    Unit,
 )
+from evictd.core.units.quantity import Format
 
 
-def test_every_signal_and_resource_is_in_every_table() -> None:
-    """A new signal must be added to each table."""
-    assert set(SIGNAL_TO_RESOURCE) == set(SIGNAL_TO_CONDITION) == set(Signal)
-    assert set(RESOURCE_TO_CONDITION) == set(RESOURCE_TO_FORMAT) == set(Resource)
-    assert set(SIGNAL_TO_CONDITION.values()) == set(NodeCondition)
+def test_every_signal_and_resource_has_a_row() -> None:
+    """In the order of the enumeration, which is that of the documentation."""
+    assert list(SIGNALS) == list(Signal)
+    assert list(RESOURCES) == list(Resource)
+    assert {spec.condition for spec in SIGNALS.values()} == set(NodeCondition)
 
 
-def test_disk_signals_name_their_filesystem() -> None:
-    """Six of nine."""
-    assert {signal.value.partition(".")[0] for signal in SIGNAL_TO_FILESYSTEM} == {"nodefs", "imagefs", "containerfs"}
-    assert len(SIGNAL_TO_FILESYSTEM) == 6
-    assert set(SIGNAL_TO_FILESYSTEM) >= CONTAINERFS_SIGNALS
-    assert not MEMORY_SIGNALS & set(SIGNAL_TO_FILESYSTEM)
+def test_a_disk_signal_names_its_filesystem() -> None:
+    """Space and inodes of each."""
+    disks = {signal: spec.filesystem for signal, spec in SIGNALS.items() if spec.filesystem is not None}
+    assert {signal.value.partition(".")[0]: filesystem for signal, filesystem in disks.items()} == {
+        filesystem.value: filesystem for filesystem in Filesystem
+    }
+    assert len(disks) == 2 * len(Filesystem)
+    assert not MEMORY_SIGNALS & set(disks)
+
+
+def test_a_stall_signal_is_named_after_what_it_reads() -> None:
+    """Scope, resource, type and average, in this order."""
+    for signal, stall in STALLS.items():
+        expected = f"{stall.scope.value}.{stall.resource.value}.{stall.type.value}.avg{stall.average}"
+        assert (signal.value, SIGNALS[signal].resource.value) == (expected, stall.resource.value)
+        assert SIGNALS[signal].unit is Unit.SHARE
+        assert SIGNALS[signal].own
+
+
+def test_only_amounts_of_bytes_are_binary() -> None:
+    """As the kubelet writes them."""
+    binary = {resource for resource, spec in RESOURCES.items() if spec.format is Format.BINARY_SI}
+    assert binary == {Resource.MEMORY, Resource.EPHEMERAL_STORAGE, Resource.SWAP}

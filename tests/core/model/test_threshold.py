@@ -35,7 +35,7 @@ def seen(available: str, capacity: str = "4Gi") -> SignalObservation:
     ],
 )
 def test_percentages_go_through_single_precision(percent: str, capacity: int, limit: int) -> None:
-    """Spec 1.5: 10 % of 100 GiB is 160 bytes below the exact tenth, and 1 % of 1000 is nine."""
+    """10 % of 100 GiB is 160 bytes below the exact tenth, and 1 % of 1000 is nine."""
     observation = SignalObservation(available=of_bytes(0), capacity=of_bytes(capacity))
     assert limit_of(threshold("nodefs.available", percent), observation).value() == limit
 

@@ -22,7 +22,7 @@ REFUSED = {
 
 @pytest.mark.parametrize(("text", "written"), READ.items())
 def test_reads_and_writes_as_go_does(text: str, written: str) -> None:
-    """The table of the specification, section 2.5."""
+    """As Go's `time.ParseDuration`."""
     assert format_duration(parse_duration(text)) == written
 
 

@@ -33,7 +33,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("text", "written", "value"), READ, ids=[text for text, _, _ in READ])
 def test_reads_and_writes_as_go_does(text: str, written: str, value: int) -> None:
-    """The table of the specification, section 2.4."""
+    """As apimachinery's `resource.ParseQuantity`."""
     quantity = parse_quantity(text)
     assert (str(quantity), quantity.value()) == (written, value)
 
@@ -56,7 +56,7 @@ def test_refuses_what_go_refuses(text: str) -> None:
     ids=lambda value: str(value)[:20],
 )  # fmt: skip
 def test_no_size_is_an_error_and_every_sum_can_be_printed(text: str, sign: int) -> None:
-    """Issues 11.11 and 14.2: the API server stores these, so they saturate; Python prints at most 4,300 digits."""
+    """The API server stores these, so they saturate; Python prints at most 4,300 digits."""
     quantity = parse_quantity(text)
     total = quantity + quantity + parse_quantity("1")
     assert quantity.sign == sign
@@ -83,7 +83,7 @@ def test_saturation_and_rounding_keep_the_value(text: str, same: str) -> None:
     "text", ["0" * 1_000_000 + "x", "1" * 1_000_000 + "x", "." + "1" * 1_000_000 + "x"], ids=["0", "1", "."]
 )
 def test_parsing_is_linear_in_the_text(text: str) -> None:
-    """Issue 14: 1,024 zeros and a letter took 1.2 s. A cubic or quadratic reader would not end here."""
+    """1,024 zeros and a letter took 1.2 s. A cubic or quadratic reader would not end here."""
     with pytest.raises(InvalidValueError):
         parse_quantity(text)
 

@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from evictd.clients.cri.client import READ_TIMEOUT_SECONDS
+from evictd.clock import boot_clock
 from evictd.core.model.observation import Problem
 from evictd.core.units.duration import SECOND
-from evictd.daemon.clock import boot_clock
 from evictd.daemon.host.liveness import SIGNS_OF_LIFE
 from evictd.daemon.host.sd_notify import SdNotifier
 from evictd.daemon.waiter import SIGNALS, WaitResult

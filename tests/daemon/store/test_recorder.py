@@ -8,14 +8,16 @@ import pytest
 
 from evictd.codec.journal import decode_entry
 from evictd.core.eviction.synchronize import synchronize
-from evictd.core.model.observation import Outcomes
+from evictd.core.model.observation import Outcomes, Problem
 from evictd.core.model.state import State
 from evictd.core.model.stats import DiskUsage
+from evictd.core.units.duration import SECOND
 from evictd.daemon.store.journal import JournalFile
 from evictd.daemon.store.recorder import Cycle, Recorder, usage_of
 from evictd.daemon.store.state_file import StateFile
 from evictd.worker import JobQueue
 from tests.daemon.world import CONFIG, GI, HOG, MEMORY_OF_NOTHING, NOW, WALL, observe, step, uses
+from tests.kube.waiting import eventually
 from tests.recorded_errors import NoErrors, RecordedErrors
 
 
@@ -117,3 +119,38 @@ def test_unknown_usage_is_null_and_not_zero() -> None:
         "inodesUsed": None,
         "processCount": None,
     }
+
+
+def test_a_file_that_cannot_be_written_is_a_problem_until_it_can(recorder: Recorder, tmp_path: Path) -> None:
+    spare = tmp_path / ".state.json.spare"
+    recorder.save(State())
+    eventually(lambda: spare.exists() and (tmp_path / "state.json").exists())
+    assert recorder.problems() == ()
+    spare.unlink()
+    spare.mkdir()
+    recorder.save(State(), always=True)
+    eventually(recorder.problems)
+    assert recorder.problems() == (Problem(source="state", detail=f"not written: {spare}: Is a directory"),)
+    spare.rmdir()
+    recorder.save(State(), always=True)
+    eventually(lambda: not recorder.problems())
+
+
+def test_what_is_waited_for_is_saved_with_the_time_of_a_late_cycle(recorder: Recorder, tmp_path: Path) -> None:
+    """A start after a crash took the whole calm time before it for an absence, and began a soft grace period anew."""
+    file = tmp_path / "state.json"
+
+    def last_cycle() -> object:
+        return json.loads(file.read_text())["remembered"]["state"]["lastCycleAt"] if file.exists() else None
+
+    met = replace(step(2 * GI - 1).state, last_cycle_at=NOW)
+    assert met.thresholds_first_observed_at
+    recorder.save(met)
+    recorder.save(replace(met, last_cycle_at=NOW + 10 * SECOND))
+    recorder.save(replace(met, last_cycle_at=NOW + 20 * SECOND))
+    eventually(lambda: last_cycle() == NOW + 20 * SECOND)
+    calm = replace(met, thresholds_first_observed_at={}, last_cycle_at=NOW + 30 * SECOND)
+    recorder.save(calm)
+    recorder.save(replace(calm, last_cycle_at=NOW + 90 * SECOND))
+    recorder.close()
+    assert last_cycle() == NOW + 30 * SECOND, "nothing is waited for: the file stays as it is"

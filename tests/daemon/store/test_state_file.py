@@ -83,3 +83,19 @@ def test_the_envelope_names_its_kind(file: StateFile) -> None:
 
 def test_the_kernel_names_this_boot() -> None:
     assert len(boot_id()) == 36
+
+
+def test_a_flipped_bit_is_found(file: StateFile) -> None:
+    """525 of 2,000 changed what was read without a word: another pod, another time."""
+    file.write({"until": 1_000, "uid": "hog"})
+    whole = file.path.read_bytes()
+    for old, new in ((b"1000", b"1001"), (b"hog", b"hnf")):
+        file.path.write_bytes(whole.replace(old, new))
+        with pytest.raises(InputError, match="its checksum does not match"):
+            file.read()
+
+
+def test_a_file_of_an_earlier_evictd_is_read(file: StateFile) -> None:
+    envelope = {"apiVersion": "evictd.io/v1alpha1", "kind": "EvictdState", "bootID": "this-boot"}
+    file.path.write_text(json.dumps({**envelope, "remembered": {"a": 1}}))
+    assert file.read() == {"a": 1}

@@ -84,3 +84,17 @@ def test_a_problem_is_logged_when_it_begins_and_ends_whatever_its_detail() -> No
 def test_the_threshold_tested_is_the_one_named() -> None:
     found, _ = topics_at(2 * GI - 1)
     assert ("met", SOFT.signal.value, "soft", "2Gi") in found
+
+
+def test_a_problem_with_a_pod_is_worded_by_its_kind() -> None:
+    (line,) = changes({}, topics((), [Problem(source="killing pod u", detail="state D")]))
+    assert (line.event, line.fields) == ("pod cannot be killed", {"source": "killing pod u", "detail": "state D"})
+
+
+def test_a_file_that_can_be_written_again_is_logged_and_its_error_only_where_it_occurred() -> None:
+    problems = [Problem(source="state", detail="not written: Read-only file system")]
+    failing = topics((), problems)
+    assert changes({}, failing) == []
+    assert [(line.event, line.fields) for line in changes(failing, {})] == [
+        ("can be written again", {"source": "state"})
+    ]

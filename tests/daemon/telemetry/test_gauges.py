@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from evictd.core.model.attribution import Attribution, Share
 from evictd.core.model.decision import NoAction, NoActionReason, SignalUnobserved
 from evictd.core.model.signal import Signal
 from evictd.core.model.threshold import Origin
@@ -40,6 +41,8 @@ def test_a_signal_of_a_derived_threshold_is_not_missed() -> None:
     )
     found = gauge("evictd_signal_unavailable", shown)
     assert found == {("memory.available",): 0, ("nodefs.available",): 0, ("pid.available",): 1}
+    absent = replace(shown, findings=(SignalUnobserved(signal=Signal.PID_AVAILABLE, absent=True),))
+    assert gauge("evictd_signal_unavailable", absent)[("pid.available",)] == 0
 
 
 def test_findings_and_reasons_are_counted_and_exist_from_the_start() -> None:
@@ -54,3 +57,21 @@ def test_findings_and_reasons_are_counted_and_exist_from_the_start() -> None:
 
 def test_when_the_configuration_was_read_is_a_metric() -> None:
     assert gauge("evictd_config_last_reload_success_timestamp_seconds", None, configured_at=7 * SECOND) == {(): 7}
+
+
+def test_who_holds_what_is_short_and_who_took_it() -> None:
+    held = Attribution(
+        signal=Signal.MEMORY_AVAILABLE,
+        used=8 * GI,
+        over=SECOND,
+        evictable=Share(held=2 * GI, grown=5),
+        protected=Share(held=0),
+        leaving=Share(held=0),
+        unmeasured=Share(held=None, pods=1),
+        elsewhere=Share(held=6 * GI, grown=GI),
+    )
+    shown = replace(snapshot(GI // 2), findings=(held,))
+    assert gauge("evictd_held", shown)[("memory.available", "evictable")] == 2 * GI
+    assert ("memory.available", "unmeasured") not in gauge("evictd_held", shown)
+    assert gauge("evictd_growth", shown)[("memory.available", "elsewhere")] == GI
+    assert gauge("evictd_held", snapshot(4 * GI)) == {}

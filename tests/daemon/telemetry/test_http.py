@@ -3,8 +3,12 @@
 import http.client
 import json
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from http import HTTPStatus
+from pathlib import Path
 
 import pytest
 
@@ -182,3 +186,37 @@ def test_without_an_address_nothing_is_served() -> None:
     ours = StatusServer("", {}, NoErrors())
     ours.listen()
     ours.close()
+
+
+PROBE = Path(__file__).parents[3] / "deploy/evictd-probe"
+
+
+def test_a_unix_socket_is_served_to_the_probe_of_the_daemon_set(tmp_path: Path) -> None:
+    """The socket that a killed daemon left is replaced."""
+    path = tmp_path / "h.sock"
+    program = PROBE.read_text().replace("/tmp/evictd-health.sock", str(path))
+    healthy = [HTTPStatus.OK]
+
+    def probe() -> subprocess.CompletedProcess[str]:
+        argv = [sys.executable, "-IS", "-c", program, "/healthz"]
+        return subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+
+    assert probe().stderr.startswith("evictd does not answer: ")
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(str(path))
+    ours = HttpServer(f"unix:{path}", {"/healthz": lambda: Page(body=b"ok\n", status=healthy[0])}, NoErrors())
+    try:
+        assert (probe().returncode, path.stat().st_mode & 0o777) == (0, 0o600)
+        healthy[0] = HTTPStatus.SERVICE_UNAVAILABLE
+        ended = probe()
+        assert (ended.returncode, ended.stderr) == (1, "/healthz: HTTP/1.0 503 Service Unavailable\n")
+    finally:
+        ours.close()
+
+
+@pytest.mark.parametrize("name", ["none/h.sock", "file"])
+def test_a_path_that_cannot_be_a_socket_is_refused_and_stays(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").write_text("kept")
+    with pytest.raises(NodeError, match="listenAddress unix:"):
+        HttpServer(f"unix:{tmp_path / name}", {}, NoErrors())
+    assert (tmp_path / "file").read_text() == "kept"

@@ -3,9 +3,10 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 from evictd.codec.config.eviction_config import encode_eviction_config
-from evictd.config.settings import Settings
+from evictd.codec.strict import Duration
 from evictd.core.model.observation import Problem
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.daemon.configuration import Configuration
@@ -13,8 +14,10 @@ from evictd.daemon.telemetry.http import Page
 from evictd.daemon.telemetry.metrics import Metrics
 from evictd.daemon.telemetry.pages import Pages
 from evictd.daemon.telemetry.snapshot import LatestSnapshot
+from evictd.errors import CREDENTIALS_SOURCE
 from evictd.observe.reading.observer import RUNTIME
 from tests.daemon.world import CONFIG, GI, NOW, snapshot
+from tests.settings import settings_with
 
 
 class Served:
@@ -23,7 +26,7 @@ class Served:
     def __init__(self) -> None:
         self.board = LatestSnapshot()
         self.now = NOW
-        self.settings = Settings(eviction=CONFIG, housekeeping_interval=10 * SECOND)
+        self.settings = settings_with(eviction=CONFIG, housekeeping_interval=Duration(10 * SECOND))
         configuration = Configuration(self.settings, lambda: self.settings)
         made = Pages(self.board, Metrics(self.board), configuration, lambda: self.now)
         self.pages, self.health = made.by_path(), made.health()
@@ -79,6 +82,18 @@ def test_a_daemon_that_does_not_see_its_pods_is_healthy_but_not_ready() -> None:
     served.board.latest = seen
     assert served.get("/healthz").status == 200
     assert served.get("/readyz").body == b"refused\n"
+
+
+def test_with_rejected_credentials_the_daemon_is_alive_and_not_ready() -> None:
+    """The pod was Ready while its containers were killed and nothing could be sent."""
+    served = Served()
+    seen = snapshot(4 * GI)
+    problem = Problem(source=CREDENTIALS_SOURCE, detail="the API server rejects evictd's credentials")
+    object.__setattr__(seen, "observation", replace(seen.observation, problems=(problem,)))
+    served.board.latest = seen
+    assert served.get("/healthz").status == 200
+    assert served.get("/readyz").body == b"the API server rejects evictd's credentials\n"
+    assert b"evictd_credentials_rejected 1.0" in served.get("/metrics").body
 
 
 def test_the_documents_are_json() -> None:

@@ -34,19 +34,19 @@ def test_a_decision_is_a_line_and_is_remembered(ours: LoopOnScript) -> None:
     ours.telemetry.decision(eviction())
     (line,) = ours.logged
     assert line["pod"] == "default/hog"
-    (decided,) = ours.telemetry._recent
+    (decided,) = ours.telemetry._recent.all()
     assert (decided.wall, decided.kind) == (WALL, "EvictPod")
 
 
 def test_a_prefix_comes_before_the_text(ours: LoopOnScript) -> None:
     ours.telemetry.decision(ReportConditions(conditions=()), prefix="would ")
-    assert ours.telemetry._recent[0].text == "would report node conditions: none"
+    assert ours.telemetry._recent.all()[0].text == "would report node conditions: none"
 
 
 def test_only_so_many_decisions_are_remembered(ours: LoopOnScript) -> None:
     for _ in range(200):
         ours.telemetry.decision(eviction())
-    assert len(ours.telemetry._recent) == 50
+    assert len(ours.telemetry._recent.all()) == 50
 
 
 def test_events_are_logged_at_their_level(ours: LoopOnScript) -> None:
@@ -113,3 +113,13 @@ def test_an_error_that_lasts_is_logged_again_after_a_while(ours: LoopOnScript) -
         telemetry.report_error("journal", "no space left on device")
         now[0] += REPEAT_AFTER
     assert len(ours.logged) == 3
+
+
+def test_why_this_pod_went_is_logged_once_and_remembered(ours: LoopOnScript) -> None:
+    ours.telemetry.decision(eviction())
+    for _ in range(2):
+        decided = step(GI // 2)
+        ours.telemetry.reasons(decided.decisions, decided.findings, dry_run=False)
+    _, line = ours.logged
+    assert line["event"].startswith("Evicted default/hog (6Gi): both it and default/web (")
+    assert ours.telemetry._recent.all()[0].why == line["event"]

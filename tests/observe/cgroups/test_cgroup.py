@@ -12,6 +12,7 @@ from evictd.observe.cgroups.cgroup import (
     find_pods_cgroup,
     is_safe_name,
     is_safe_path,
+    place_of,
     pod_cgroup,
     pod_cgroups,
     pod_uids,
@@ -146,3 +147,24 @@ def test_the_uids_of_pods_are_read_from_the_names_of_their_cgroups(
         (tmp_path / pod_cgroup(pods, uid, qos).lstrip("/") / "container").mkdir(parents=True)
     assert pod_uids(CgroupV2(tmp_path, FileDescriptorCache(0)), pods) == ("1f-2e", "abc")
     assert pod_uids(CgroupV2(tmp_path, FileDescriptorCache(0)), "/absent") == ()
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/kubepods/pod1", ("/kubepods", "/")),
+        ("/a/b/kubepods/burstable/pod1", ("/a/b/kubepods", "/a/b")),
+        ("/kubepods.slice/kubepods-pod1.slice", ("/kubepods.slice", "/")),
+        (
+            "/a.slice/a-b.slice/a-b-kubepods.slice/a-b-kubepods-pod1.slice",
+            ("/a.slice/a-b.slice/a-b-kubepods.slice", "/a/b"),
+        ),
+        ("/system.slice/pod1", None),
+    ],
+)
+def test_a_pods_cgroup_shows_where_all_pods_lie(path: str, expected: tuple[str, str] | None) -> None:
+    """Of both cgroup drivers."""
+    assert place_of(path) == expected
+    if expected is not None:
+        driver = CgroupDriver.SYSTEMD if ".slice" in path else CgroupDriver.CGROUPFS
+        assert pods_cgroup(driver, expected[1]) == expected[0]

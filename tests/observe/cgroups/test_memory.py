@@ -12,7 +12,7 @@ from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache
 from evictd.observe.cgroups.memory import NodeMemoryReader, huge_pages, parse_meminfo
 from evictd.observe.reading.problems import Problems
 from evictd.observe.reading.roots import Roots
-from tests.trees import MEMINFO, PROC, Tree, plant, v1_node, v2, v2_node
+from tests.trees import FILE_PAGES, MEMINFO, PROC, Tree, plant, v1_node, v2, v2_node
 
 KIB = 1024
 TOTAL = 16_000_000 * KIB
@@ -32,9 +32,41 @@ def memory(
 def test_available_is_capacity_minus_working_set(tmp_path: Path, tree: Tree) -> None:
     node, problems = memory(tmp_path, tree), Problems()
     assert node.stats(node.node("/", problems), 7, problems) == MemoryStats(
-        time=7, available_bytes=TOTAL - 4_000_000_000, usage_bytes=5_000_000_000, working_set_bytes=4_000_000_000
+        time=7,
+        available_bytes=TOTAL - 4_000_000_000,
+        usage_bytes=5_000_000_000,
+        working_set_bytes=4_000_000_000,
+        clean_file_bytes=FILE_PAGES,
+        mem_available_bytes=9_000_000 * KIB,
+        stalled=150,
     )
     assert problems.found() == ()
+
+
+@pytest.mark.parametrize("tree", [v1_node(), v2_node(systemd=False)], ids=["v1", "v2"])
+def test_what_is_dirty_is_not_clean_and_without_the_kernels_word_nothing_is_known(tmp_path: Path, tree: Tree) -> None:
+    stat = tmp_path / "cgroup" / ("memory/memory.stat" if "memory" in tree else "memory.stat")
+    plant(tmp_path / "cgroup", tree)
+    text = stat.read_text()
+    for name, gone in (
+        ("dirty 1", "dirty 20"),
+        ("dirty 1", "dirty 5000000000"),
+        (f"active_file {FILE_PAGES + 1}", "other"),
+    ):
+        stat.write_text(text.replace(name, gone))
+        roots, files = Roots(proc=plant(tmp_path / "proc", PROC), cgroup=tmp_path / "cgroup"), FileDescriptorCache(0)
+        node = NodeMemoryReader(roots, find_hierarchy(roots.cgroup, files), files, formula=MemoryFormula.WORKING_SET)
+        stats = node.stats(node.node("/", Problems()), 7, Problems())
+        assert stats is not None
+        assert stats.clean_file_bytes == {"dirty 20": FILE_PAGES - 19, "other": None}.get(gone, 0), gone
+
+
+def test_of_a_cgroup_the_estimate_is_what_its_limit_leaves(tmp_path: Path) -> None:
+    """Memory of the machine that is above the limit of the cgroup is not available in it."""
+    node, problems = memory(tmp_path, v1_node()), Problems()
+    stats = node.stats(node.node("/kubepods", problems), 7, problems)
+    assert stats is not None
+    assert (stats.available_bytes, stats.mem_available_bytes) == (5000, 5000 + FILE_PAGES)
 
 
 def test_the_kernels_estimate_is_the_other_formula(tmp_path: Path) -> None:
@@ -118,7 +150,7 @@ def test_available_memory_of_all_pods_is_limit_minus_working_set(
         Problems(),
     )
     assert node.pods("/kubepods", 7, problems) == MemoryStats(
-        time=7, available_bytes=available, usage_bytes=5000, working_set_bytes=4000
+        time=7, available_bytes=available, usage_bytes=5000, working_set_bytes=4000, clean_file_bytes=FILE_PAGES
     )
 
 
@@ -161,3 +193,24 @@ def test_huge_pages_of_an_older_kernel_are_number_times_size() -> None:
 def test_a_number_of_thousands_of_digits_is_left_out() -> None:
     text = f"MemTotal: {'9' * 5000} kB\nMemFree: 2 kB\nHugePages_Total: {'9' * 5000}\n".encode()
     assert parse_meminfo(text) == {"MemFree": 2048}
+
+
+def test_counters_that_cannot_be_true_are_absent_with_a_problem(tmp_path: Path) -> None:
+    """A counter that was decremented too often shows nearly 2^64."""
+    tree = v2(anon=2**62, file=1, below={"kubepods": v2(2**62, limit="9000")})
+    node, problems = (
+        memory(tmp_path, tree, {"meminfo": "MemTotal: 9 kB\nSwapTotal: 9 kB\nSwapFree: 10 kB\n"}),
+        Problems(),
+    )
+    reading = node.node("/", problems)
+    assert node.stats(reading, 7, problems) is None
+    assert node.swap(reading, 7) is None
+    assert node.pods("/kubepods", 7, problems) is None
+    assert [row.source for row in problems.found()] == ["memory of the node", "memory of the pods cgroup"]
+
+
+def test_an_estimate_above_the_whole_is_refused(tmp_path: Path) -> None:
+    meminfo = {"meminfo": "MemTotal: 9 kB\nMemAvailable: 10 kB\n"}
+    node, problems = memory(tmp_path, v2(1, anon=1, file=1), meminfo, formula=MemoryFormula.MEM_AVAILABLE), Problems()
+    assert node.stats(node.node("/", problems), 7, problems) is None
+    assert [row.source for row in problems.found()] == ["memory of the node"]

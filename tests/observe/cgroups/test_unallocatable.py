@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evictd.observe.cgroups.memory import parse_meminfo
-from evictd.observe.cgroups.unallocatable import reserved_pages, unallocatable_bytes
+from evictd.observe.cgroups.unallocatable import low_watermark_pages, reserved_pages, unallocatable_bytes
 
 KIB, PAGE = 1024, 4096
 MEMINFO = {name: kib * KIB for name, kib in {
@@ -44,6 +44,12 @@ Node 0, zone  Movable
 
 def test_each_zone_keeps_its_minimum_and_what_it_protects_and_no_more_than_it_has() -> None:
     assert reserved_pages(ZONEINFO) == 3840 + (3301 + 12416) + 13577 + 0
+
+
+def test_the_low_watermarks_of_all_zones_are_summed() -> None:
+    assert low_watermark_pages(ZONEINFO) == 20
+    assert low_watermark_pages("") is None
+    assert low_watermark_pages("  low  x\nlow 5") is None
 
 
 def test_what_no_process_can_have_is_kernel_memory_and_what_zones_keep() -> None:

@@ -10,7 +10,9 @@ from evictd.core.model.stats import DiskUsage
 from evictd.core.units.duration import SECOND
 from evictd.observe.disk_usage.cache import DiskUsageCache
 from evictd.observe.disk_usage.pod_disk import DiskRequest, PodDisk
+from evictd.observe.disk_usage.rate_limiter import RateLimiter
 from evictd.observe.disk_usage.walk_age import WalkAge
+from tests.measured import Entries, at_once
 from tests.recorded_errors import RecordedErrors
 
 
@@ -40,7 +42,7 @@ def meter() -> Meter:
 
 @pytest.fixture
 def cache(meter: Meter) -> DiskUsageCache:
-    return DiskUsageCache(meter.measure, clock=meter.clock)
+    return DiskUsageCache(at_once(meter.measure), clock=meter.clock)
 
 
 def want(cache: DiskUsageCache, uids: str, *, active: str = "abcdef") -> None:
@@ -48,9 +50,9 @@ def want(cache: DiskUsageCache, uids: str, *, active: str = "abcdef") -> None:
 
 
 def test_only_requested_pods_are_measured(cache: DiskUsageCache, meter: Meter) -> None:
-    assert not cache.renew_one()
+    assert not cache.take_turn()
     want(cache, "")
-    assert not cache.renew_one()
+    assert not cache.take_turn()
     assert meter.measured == []
     assert cache.find("a") is None
 
@@ -64,14 +66,14 @@ def test_an_unforeseen_error_of_a_walk_is_reported_once_and_the_next_pod_is_meas
             raise RecursionError("too deep")
         return meter.measure(wanted)
 
-    cache = DiskUsageCache(measure, clock=meter.clock, errors=errors)
+    cache = DiskUsageCache(at_once(measure), clock=meter.clock, errors=errors)
     want(cache, "ab")
-    assert cache.renew_one()
-    assert cache.renew_one()
-    assert not cache.renew_one()
+    assert cache.take_turn()
+    assert cache.take_turn()
+    assert not cache.take_turn()
     assert (meter.measured, cache.find("a")) == (["b"], None)
     meter.now = SECOND
-    assert cache.renew_one(), "it is tried again"
+    assert cache.take_turn(), "it is tried again"
     (once,) = errors.details
     assert "RecursionError: too deep" in once
 
@@ -79,25 +81,25 @@ def test_an_unforeseen_error_of_a_walk_is_reported_once_and_the_next_pod_is_meas
 def test_the_unmeasured_come_first_in_order_and_then_the_oldest(cache: DiskUsageCache, meter: Meter) -> None:
     want(cache, "ab")
     meter.now = SECOND
-    assert cache.renew_one()
+    assert cache.take_turn()
     meter.now = 2 * SECOND
-    assert cache.renew_one()
-    assert not cache.renew_one(), "both are young"
+    assert cache.take_turn()
+    assert not cache.take_turn(), "both are young"
     want(cache, "bca")
-    assert cache.renew_one()
+    assert cache.take_turn()
     meter.now = 30 * SECOND
-    while cache.renew_one():
+    while cache.take_turn():
         pass
     assert meter.measured == ["a", "b", "c", "a", "b", "c"]
 
 
 def test_results_of_active_pods_are_kept_and_others_dropped(cache: DiskUsageCache, meter: Meter) -> None:
     want(cache, "ab")
-    while cache.renew_one():
+    while cache.take_turn():
         pass
     meter.now = 100 * SECOND
     want(cache, "", active="a")
-    assert not cache.renew_one()
+    assert not cache.take_turn()
     assert cache.find("a") == PodDisk(time=0, etc_hosts=DiskUsage(1, 1))
     assert cache.find("b") is None
 
@@ -107,7 +109,7 @@ def test_a_pod_with_a_limit_of_its_own_is_measured_again_after_ten_seconds(cache
     for second in range(0, 60, 10):
         meter.now = second * SECOND
         cache.set_requests(both, active="ab", age=WalkAge(longest=60 * SECOND))
-        while cache.renew_one():
+        while cache.take_turn():
             pass
     assert Counter(meter.measured) == {"a": 1, "b": 6}
 
@@ -115,7 +117,7 @@ def test_a_pod_with_a_limit_of_its_own_is_measured_again_after_ten_seconds(cache
 def test_a_request_wakes_the_thread_only_when_a_pod_is_due(cache: DiskUsageCache, meter: Meter) -> None:
     want(cache, "a")
     assert cache.wakes == 1
-    cache.renew_one()
+    cache.take_turn()
     for _ in range(100):
         want(cache, "a")
     assert cache.wakes == 1
@@ -132,7 +134,7 @@ def test_a_walk_without_progress_is_a_problem_until_it_makes_some(cache: DiskUsa
         free.wait(30)
         return PodDisk(time=0)
 
-    cache = DiskUsageCache(hang, clock=meter.clock)
+    cache = DiskUsageCache(at_once(hang), clock=meter.clock)
     want(cache, "a")
     cache.start()
     assert entered.wait(30)
@@ -157,10 +159,86 @@ def test_the_thread_measures_requested_pods_and_ends_with_stop(cache: DiskUsageC
             done.set()
         return result
 
-    cache = DiskUsageCache(measure, clock=meter.clock)
+    cache = DiskUsageCache(at_once(measure), clock=meter.clock)
     cache.start()
     want(cache, "ab")
     assert done.wait(30)
     cache.stop(30)
     assert cache.find("a") is not None
     assert sorted(meter.measured) == ["a", "b"]
+
+
+def test_a_walk_under_way_is_a_lower_bound_until_it_has_ended(meter: Meter) -> None:
+    limiter, size = RateLimiter(), 10_000
+    cache = DiskUsageCache(lambda _request: Entries(size, limiter, meter.clock), clock=meter.clock, limiter=limiter)
+    want(cache, "a")
+    cache.take_turn()
+    under_way = cache.find("a")
+    assert under_way is not None
+    assert (under_way.time, under_way.at_least, under_way.volumes["data"].used_bytes) == (None, True, 4096)
+    while cache.take_turn():
+        pass
+    assert cache.find("a") == PodDisk(time=0, volumes={"data": DiskUsage(10_000, 10_000)})
+    meter.now, size = 20 * SECOND, 20_000
+    for _ in range(3):
+        cache.take_turn()
+    raised = cache.find("a")
+    assert raised == PodDisk(time=0, volumes={"data": DiskUsage(12_288, 12_288)}, at_least=True)
+    while cache.take_turn():
+        pass
+    assert cache.find("a") == PodDisk(time=20 * SECOND, volumes={"data": DiskUsage(20_000, 20_000)})
+    want(cache, "", active="")
+    assert cache.find("a") is None
+    assert not cache.take_turn()
+
+
+def test_without_a_thread_a_request_is_measured_before_it_returns(meter: Meter) -> None:
+    """As `explain` needs it; a walk in the reader's own thread must not wait for the reading to end."""
+    limiter = RateLimiter()
+    cache = DiskUsageCache(
+        lambda _request: Entries(10_000, limiter, meter.clock), clock=meter.clock, limiter=limiter, at_once=True
+    )
+    with cache.paused():
+        want(cache, "a")
+    assert cache.find("a") == PodDisk(time=0, volumes={"data": DiskUsage(10_000, 10_000)})
+
+
+def test_after_a_crossing_all_are_measured_before_the_next_request_and_that_is_called_out_once(meter: Meter) -> None:
+    called = threading.Event()
+    calls = list[str]()
+
+    def wake() -> None:
+        calls.append("".join(sorted(meter.measured)))
+        called.set()
+
+    cache = DiskUsageCache(at_once(meter.measure), clock=meter.clock, wake=wake)
+    want(cache, "ab")
+    meter.now = SECOND
+    while cache.take_turn():
+        pass
+    meter.measured.clear()
+    cache.start()
+    try:
+        meter.now = 2 * SECOND
+        cache.renew_since(2 * SECOND)
+        assert called.wait(60)
+        called.clear()
+        cache.renew_since(2 * SECOND)
+        meter.now = 3 * SECOND
+        cache.renew_since(3 * SECOND)
+        assert called.wait(60)
+    finally:
+        cache.stop(60)
+    assert calls == ["ab", "aabb"]
+
+
+def test_without_a_crossing_nothing_is_called_out(meter: Meter) -> None:
+    calls = list[int]()
+    cache = DiskUsageCache(at_once(meter.measure), clock=meter.clock, wake=lambda: calls.append(1))
+    want(cache, "ab")
+    cache.start()
+    done = threading.Event()
+    while not {"a", "b"} <= {*meter.measured}:
+        done.wait(0.01)
+    cache.stop(60)
+    assert calls == []

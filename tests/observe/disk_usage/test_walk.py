@@ -16,10 +16,9 @@ from hypothesis import strategies as st
 from evictd.act.trees import remove_tree
 from evictd.core.model.stats import DiskUsage
 from evictd.errors import NodeError
-from evictd.observe.disk_usage import inode_set
-from evictd.observe.disk_usage import walk as disk_usage
+from evictd.observe.disk_usage import levels, tree_walk
 from evictd.observe.disk_usage.rate_limiter import RateLimiter
-from evictd.observe.disk_usage.walk import TooLargeError, measure, measure_file, measure_files
+from evictd.observe.disk_usage.walk import FilesWalk, TooLargeError, measure, measure_file
 from tests import mounted
 from tests.act.test_trees import dig
 from tests.trees import HOSTILE_NAMES, Device, Fifo, Hard, Link, Socket, Sparse, Tree, plant
@@ -39,6 +38,12 @@ def opened(path: Path) -> Iterator[int]:
 def usage(path: Path) -> DiskUsage:
     with opened(path) as folder:
         return measure(folder)
+
+
+def files(folder: int) -> DiskUsage:
+    walk = FilesWalk(folder, RateLimiter())
+    assert [*walk.steps()]
+    return walk.counted
 
 
 def du(path: Path) -> DiskUsage:
@@ -72,12 +77,12 @@ trees = st.recursive(leaves, lambda inner: st.dictionaries(st.sampled_from("abcd
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(tree=st.dictionaries(st.sampled_from("abcdef"), trees), levels=st.sampled_from([1, 2, 64]))
-def test_any_tree_is_counted_as_du_counts_it(tmp_path_factory: pytest.TempPathFactory, tree: Tree, levels: int) -> None:
+@given(tree=st.dictionaries(st.sampled_from("abcdef"), trees), most=st.sampled_from([1, 2, 64]))
+def test_any_tree_is_counted_as_du_counts_it(tmp_path_factory: pytest.TempPathFactory, tree: Tree, most: int) -> None:
     """Also where few levels stay open, so that the way back is through `..` and down again."""
     top = plant(tmp_path_factory.mktemp("tree") / "top", tree)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(disk_usage, "_OPEN_LEVELS", levels)
+        patch.setattr(tree_walk, "_OPEN_LEVELS", most)
         assert usage(top) == du(top)
 
 
@@ -149,7 +154,7 @@ def test_a_device_node_is_counted_and_not_opened(tmp_path: Path) -> None:
     top = plant(tmp_path / "top", {"disk": Device(240, 99), "fifo": Fifo()})
     assert usage(top) == du(top)
     with opened(top) as folder:
-        assert measure_files(folder) == DiskUsage(0, 0)
+        assert files(folder) == DiskUsage(0, 0)
         assert measure_file(folder, "disk") is None
 
 
@@ -259,7 +264,7 @@ def test_a_branch_moved_away_under_the_walk_is_lost_and_the_rest_is_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Two levels stay open, so that the way back from the third is through `..`.
-    monkeypatch.setattr(disk_usage, "_OPEN_LEVELS", 1)
+    monkeypatch.setattr(tree_walk, "_OPEN_LEVELS", 1)
     top = plant(tmp_path / "top", {"a": {"b": {"c": {"d": {"file": "x"}}, "z": {"y": "x"}}}, "e": {"f": "x"}})
     (tmp_path / "elsewhere").mkdir()
     real, moved = os.lstat, list[str]()
@@ -278,35 +283,67 @@ def test_a_branch_moved_away_under_the_walk_is_lost_and_the_rest_is_counted(
     assert len(list(Path("/proc/self/fd").iterdir())) == descriptors
 
 
-def test_a_tree_with_too_many_folders_at_once_is_not_measured_to_its_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The error holds what was counted before, a lower bound."""
-    monkeypatch.setattr(disk_usage, "_MAX_BYTES", 2000)
-    top = plant(tmp_path / "top", {f"{number:020}": {} for number in range(100)})
-    with pytest.raises(TooLargeError, match=r"too many directories at once: at least .* bytes and 65 inodes") as raised:
-        usage(top)
-    assert raised.value.counted.inodes_used == 65
+NAMES = 131_500
 
 
-def test_a_tree_with_too_many_levels_is_not_measured_to_its_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.root
+@ROOT_ONLY
+def test_files_beside_many_empty_folders_are_counted(tmp_path: Path) -> None:
+    """The longest names of that many folders exceeded the walk's bound, which then counted 0 bytes on tmpfs."""
+    with mounted.tmpfs(tmp_path / "disk", size="128m") as disk:
+        top = plant(disk / "top", {"empty": {}, "z": {"data": b"x" * (4 << 20)}})
+        with opened(top / "empty") as folder:
+            for number in range(NAMES):
+                os.mkdir(f"{number:0255}", dir_fd=folder)
+        (top / "empty" / f"{7:0255}" / "below").mkdir()
+        (top / "empty" / f"{NAMES - 1:0255}" / "data").write_bytes(b"x" * (4 << 20))
+        found = usage(top)
+    assert found == DiskUsage(8 << 20, NAMES + 6)
+
+
+@pytest.mark.parametrize(
+    "bounds", [{"_BATCH": 1, "_SURPLUS": 0}, {"_BATCH": 7, "_SURPLUS": 3}, {"_MAX_PENDING_BYTES": 40}]
+)
+def test_folders_that_are_not_all_remembered_at_once_are_all_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bounds: dict[str, int]
 ) -> None:
-    monkeypatch.setattr(disk_usage, "_MAX_BYTES", 10 * (disk_usage._LEVEL_BYTES + 51))
+    for name, value in bounds.items():
+        monkeypatch.setattr(levels, name, value)
+    wide: Tree = {str(number): {"a": {"file": "x", "b": {}}, "c": {}} for number in range(70)}
+    top = plant(tmp_path / "top", {"wide": wide, "other": {**wide, "deep": {"wide": wide}}, "file": "x" * 5000})
+    assert usage(top) == du(top)
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(tree=st.dictionaries(st.sampled_from("abcdef"), trees), path=st.sampled_from([1, 60, 16 << 20]))
+def test_any_tree_is_counted_in_any_memory(tmp_path_factory: pytest.TempPathFactory, tree: Tree, path: int) -> None:
+    top = plant(tmp_path_factory.mktemp("tree") / "top", tree)
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("_BATCH", "_MAX_PENDING_BYTES"):
+            patch.setattr(levels, name, 1)
+        patch.setattr(levels, "_SURPLUS", 0)
+        patch.setattr(levels, "_MAX_PATH_BYTES", path)
+        patch.setattr(tree_walk, "_MAX_LATER", 1000)
+        assert usage(top) == du(top)
+
+
+def test_what_lies_below_a_full_path_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(levels, "_MAX_PATH_BYTES", 10 * (levels._LEVEL_BYTES + 51))
     descriptors = len(list(Path("/proc/self/fd").iterdir()))
-    with deep_chain(tmp_path / "top", 20):
-        with pytest.raises(TooLargeError) as raised:
-            usage(tmp_path / "top")
+    with deep_chain(tmp_path / "top", 100):
+        assert usage(tmp_path / "top") == du(tmp_path / "top")
         assert len(list(Path("/proc/self/fd").iterdir())) == descriptors + 1
-    assert raised.value.counted.inodes_used is not None
-    assert 15 < raised.value.counted.inodes_used <= 20
 
 
-def test_more_inodes_than_can_be_held_end_the_walk_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inode_set, "_MAX_ROWS", 0)
-    top = plant(tmp_path / "top", {"a": {}})
-    with pytest.raises(TooLargeError, match="rows of inodes"):
+def test_a_tree_with_too_many_full_paths_is_not_counted_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error holds what was counted, a lower bound."""
+    monkeypatch.setattr(levels, "_MAX_PATH_BYTES", levels._LEVEL_BYTES)
+    top = plant(tmp_path / "top", {f"{number:03}": {"inside": "x"} for number in range(100)})
+    with pytest.raises(TooLargeError, match=r"at least .* bytes and 117 inodes") as raised:
         usage(top)
+    assert raised.value.counted.inodes_used == 1 + 100 + tree_walk._MAX_LATER
 
 
 LEVELS = 15_000
@@ -315,7 +352,7 @@ LEVELS = 15_000
 @pytest.mark.root
 @ROOT_ONLY
 def test_a_tree_of_any_depth_is_measured_and_removed_in_little_memory(tmp_path: Path) -> None:
-    """600,000 levels took 250 bytes each, more than the memory limit (issue 14). On a disk that goes with a killed run."""
+    """600,000 levels took 250 bytes each, more than the memory limit. On a disk that goes with a killed run."""
     with mounted.tmpfs(tmp_path / "disk", size="64m") as disk:
         (disk / "top").mkdir()
         dig(disk / "top", LEVELS)
@@ -355,7 +392,7 @@ def test_only_regular_files_of_the_folder_itself_are_added_up(tmp_path: Path) ->
         tmp_path, {"0.log": "x" * 5000, "0.log.gz": "y", "sub": {"z": "z"}, "link": Link("0.log"), "pipe": Fifo()}
     )
     with opened(top) as folder:
-        assert measure_files(folder) == DiskUsage(8192 + 4096, 2)
+        assert files(folder) == DiskUsage(8192 + 4096, 2)
         assert measure_file(folder, "0.log") == DiskUsage(8192, 1)
         for other in ("sub", "link", "pipe", "none"):
             assert measure_file(folder, other) is None

@@ -13,6 +13,7 @@ from evictd.observe.disk_usage.cache import DiskUsageCache
 from evictd.observe.disk_usage.pod_disk import DiskRequest, PodDisk
 from evictd.observe.disk_usage.walk_age import ENFORCED, LONGEST, SHORTEST, DiskFill, WalkAge
 from tests.daemon.world import DISK, GI
+from tests.measured import at_once
 
 PODS = "abcdefghij"
 BEGIN = 1_000 * SECOND
@@ -26,7 +27,7 @@ class Node:
         self.walks = 0
         self.fill = DiskFill()
         self.state = State()
-        self.cache = DiskUsageCache(self.measure, clock=lambda: self.now)
+        self.cache = DiskUsageCache(at_once(self.measure), clock=lambda: self.now)
 
     def measure(self, _request: DiskRequest) -> PodDisk:
         self.walks += 1
@@ -46,7 +47,7 @@ class Node:
         return age
 
     def second(self) -> None:
-        while self.cache.renew_one():
+        while self.cache.take_turn():
             pass
         self.now += SECOND
 

@@ -92,6 +92,17 @@ def test_a_filesystem_without_a_size_is_not_full() -> None:
     assert [each.detail for each in problems.found()] == ["/x: this filesystem does not say how large it is"]
 
 
+@pytest.mark.parametrize(("free", "available", "inodes_free"), [(11, 1, 1), (1, 11, 1), (1, 1, 101)])
+def test_more_free_than_there_is_cannot_be_true(free: int, available: int, inodes_free: int) -> None:
+    answer = os.statvfs_result((4096, 4096, 10, free, available, 100, inodes_free, inodes_free, 0, 255))
+    reader, problems = FilesystemReader(statvfs=lambda _: answer), Problems()
+    assert reader.read(Path("/x"), "imagefs", 7, problems) is None
+    assert [each.detail for each in problems.found()] == [
+        "/x: this filesystem says that more of it is free than it has"
+    ]
+    reader.close()
+
+
 @pytest.mark.parametrize("path", ["", "images", "."])
 def test_a_path_of_the_runtime_is_not_one_in_evictds_own_directory(path: str) -> None:
     reader, problems = FilesystemReader(statvfs=lambda _: ANSWER), Problems()

@@ -175,7 +175,7 @@ def test_a_manifest_of_another_uid_or_namespace_is_not_used() -> None:
 
 @pytest.mark.parametrize("found", [manifest(priority=2_000_000_000), manifest(uid="h1", priority=2_000_000_000)])
 def test_a_pod_of_the_api_server_takes_no_manifest_by_name_or_hash(found: Manifest) -> None:
-    """Issue 11.10: its name and its annotations are its author's to choose; the uid is not."""
+    """docs/laws.md, fault 10: its name and its annotations are its author's to choose; the uid is not."""
     forged = sandbox("web", config={"source": "api", "hash": "h1", "mirror": "h1"})
     seen = look(forged, manifests=(found,))
     assert [(pod.spec_known, pod.critical) for pod in seen.active] == [(False, False)]
@@ -204,7 +204,7 @@ def test_without_a_manifest_cgroup_limits_and_annotations_are_used() -> None:
 
 @pytest.mark.parametrize(("score", "critical"), [(-999, True), (-997, True), (-996, False), (0, False), (1000, False)])
 def test_the_runtimes_oom_score_protects_a_pod_that_only_the_runtime_knows(score: int, *, critical: bool) -> None:
-    """Issue 11.9: beside a kubelet, and before the first list, kube-system/calico-node was chosen first."""
+    """docs/laws.md, fault 9: beside a kubelet, and before the first list, kube-system/calico-node was chosen first."""
     first, second = container(RUNNING), container(RUNNING, name="side")
     seen = RuntimeView(
         time=0,
@@ -215,6 +215,30 @@ def test_the_runtimes_oom_score_protects_a_pod_that_only_the_runtime_knows(score
     )
     (pod,) = node_pods(seen, Manifests()).active
     assert (pod.critical, pod.spec_known) == (critical, False)
+
+
+@pytest.mark.parametrize(
+    ("namespace", "cgroup", "critical"),
+    [
+        ("default", "/kubepods/podu-web", False),
+        ("kube-system", "/kubepods/podu-web", True),
+        ("default", "/kubepods/burstable/podu-web", True),
+    ],
+)
+def test_a_tenant_cannot_exempt_its_pod_by_making_it_guaranteed(namespace: str, cgroup: str, *, critical: bool) -> None:
+    """A Guaranteed pod has the score of critical ones; it goes after all others that are like it, and not never."""
+    row = container(RUNNING)
+    box = replace(sandbox(config={"source": "api"}), namespace=namespace)
+    seen = RuntimeView(
+        time=0,
+        sandboxes=(box,),
+        containers=(row,),
+        pod_cgroups={"u-web": cgroup},
+        statuses={row.id: status(row, 0, -997)},
+    )
+    (pod,) = node_pods(seen, Manifests()).active
+    assert pod.critical is critical
+    assert pod.priority >= 1_000_000_000
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from evictd.observe.pods.pod_usage import PodUsageReader, UsageSources
 from evictd.observe.reading.problems import Problems
 from evictd.observe.runtime.runtime_view import RuntimeView
 from tests.observe.runtime_double import container, sandbox, stats, view
-from tests.trees import Tree, plant, v1_node, v2, v2_node
+from tests.trees import FILE_PAGES, Tree, plant, v1_node, v2, v2_node
 
 POD = Pod(name="web", namespace="ns", uid="a-b", status_qos_class=QOSClass.BURSTABLE.value)
 RUNNING = container("c1", "main")
@@ -44,6 +44,7 @@ def read(
     disk: PodDisk | None = None,
     policy: Policy = Policy.STANDARD,
     pods_cgroup: str | None = "/kubepods",
+    most_memory: int | None = None,
 ) -> tuple[PodStats | None, list[str]]:
     cgroups = find_hierarchy(
         plant(base / "cgroup", v2_node(systemd=False) if tree is None else tree), FileDescriptorCache(0)
@@ -54,6 +55,7 @@ def read(
         problems=problems,
         runtime=runtime,
         pods_cgroup=pods_cgroup,
+        most_memory=most_memory,
         disks={} if disk is None else {pod.uid: disk},
     )
     found = PodUsageReader(cgroups, policy=policy).read([pod], sources)
@@ -68,7 +70,7 @@ def read(
 def test_memory_and_tasks_come_from_the_pods_cgroup(tmp_path: Path, tree: Tree, pods: str) -> None:
     found, problems = read(tmp_path, view(RUNNING), tree=tree, pods_cgroup=pods)
     assert found is not None
-    assert found.memory == MemoryStats(time=7, usage_bytes=100, working_set_bytes=80)
+    assert found.memory == MemoryStats(time=7, usage_bytes=100, working_set_bytes=80, clean_file_bytes=FILE_PAGES)
     assert found.process_count == 4
     assert found.containers == (ContainerStats("main", working_set_bytes=50),)
     assert found.time == 7
@@ -91,7 +93,7 @@ def test_without_the_runtimes_answer_a_pod_is_measured_by_its_own_cgroup(
 ) -> None:
     found, problems = read(tmp_path, runtime)
     assert found is not None
-    assert found.memory == MemoryStats(time=7, usage_bytes=100, working_set_bytes=80)
+    assert found.memory == MemoryStats(time=7, usage_bytes=100, working_set_bytes=80, clean_file_bytes=FILE_PAGES)
     assert (found.process_count, found.containers) == (4, ())
     assert problems == []
 
@@ -196,6 +198,34 @@ def test_the_time_of_the_layers_is_that_of_the_oldest_and_absent_if_one_was_not_
     found, _ = read(tmp_path, replace(view(RUNNING, container("c2", "side"), stats=rows), wall=WALL))
     assert found is not None
     assert found.layers_time == expected
+
+
+@pytest.mark.parametrize(
+    ("reported", "walked", "at", "expected", "time"),
+    [
+        (stats(10, 1, time=WALL + 1), DiskUsage(500, 5), 5, DiskUsage(500, 5), 5),
+        (stats(900, 9, time=WALL + 1), DiskUsage(500, 5), 5, DiskUsage(900, 9), 5),
+        (stats(10, 1, time=WALL + 4), DiskUsage(500, 5), 3, DiskUsage(10, 1), 5),
+        (stats(None, None, time=0), DiskUsage(500, 5), 5, DiskUsage(500, 5), 5),
+        (None, DiskUsage(500, 5), 5, DiskUsage(500, 5), 5),
+        (stats(10, 1, time=WALL + 1), DiskUsage(500, 5), None, DiskUsage(500, 5), 2),
+    ],
+    ids=["a later walk", "never less", "an earlier walk", "not reported yet", "never", "under way"],
+)
+def test_a_layer_that_was_walked_later_than_the_runtime_read_it_counts_as_walked(
+    tmp_path: Path,
+    reported: RuntimeStats | None,
+    walked: DiskUsage,
+    at: int | None,
+    expected: DiskUsage,
+    time: int,
+) -> None:
+    rows = None if reported is None else {"c1": reported}
+    disk = PodDisk(time=at, layers={"c1": walked, "gone": DiskUsage(7, 7)})
+    found, _ = read(tmp_path, replace(view(RUNNING, stats=rows), wall=WALL), disk=disk)
+    assert found is not None
+    assert found.containers[0].rootfs == expected
+    assert found.layers_time == time
 
 
 def test_an_exited_container_without_a_layer_is_not_waited_for(tmp_path: Path) -> None:
@@ -361,3 +391,22 @@ def test_a_pods_swap_is_read_where_the_node_has_any(tmp_path: Path) -> None:
     assert swap(node_has=True) == (4096, [])
     (folder / "memory.swap.current").write_text("4096")
     assert swap(node_has=True) == (None, ["memory of ns/web"])
+
+
+def test_memory_that_the_machine_does_not_have_is_refused(tmp_path: Path) -> None:
+    """A pod whose counter showed 8 EiB went, and as a static one it was the culprit for ever."""
+    tree = v2(anon=1, file=1, below={"kubepods": {"burstable": {"poda-b": v2(2**63 - 1, below={"c1": v2(2**63 - 1)})}}})
+    found, problems = read(tmp_path, view(RUNNING), tree=tree, most_memory=16 << 30)
+    assert found is not None
+    assert found.memory is None
+    assert [each.working_set_bytes for each in found.containers] == [None]
+    assert set(problems) >= {"memory of ns/web", "memory of container c1"}
+
+
+def test_statistics_of_the_runtime_that_cannot_be_true_are_refused(tmp_path: Path) -> None:
+    impossible = view(RUNNING, stats={"c1": stats(2**63 - 1, 2**63 - 1, memory=2**63 - 1)})
+    found, problems = read(tmp_path, impossible, pods_cgroup=None, most_memory=16 << 30)
+    assert found is not None
+    assert [(each.working_set_bytes, each.rootfs) for each in found.containers] == [(None, None)]
+    assert (found.memory, found.ephemeral_storage) == (None, None)
+    assert set(problems) == {"memory of container c1", "writable layer of container c1"}

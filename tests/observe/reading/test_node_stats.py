@@ -3,8 +3,10 @@
 import os
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,11 +21,13 @@ from evictd.core.units.quantity import of_bytes, of_count
 from evictd.demo.cgroups import group
 from evictd.observe.disk_usage.cache import DiskUsageCache
 from evictd.observe.disk_usage.pod_disk import DiskRequest, PodDisk
+from evictd.observe.disk_usage.pod_meter import PodDiskMeter
 from evictd.observe.disk_usage.walk_age import WalkAge
 from evictd.observe.filesystems.filesystem import FilesystemReader
 from evictd.observe.reading.node_stats import NodeStatsReader, ObserveOptions
 from evictd.observe.reading.roots import Roots
 from tests import real_cgroups
+from tests.measured import at_once
 from tests.observe.runtime_double import container, stats, view
 from tests.trees import PROC, Tree, plant, v1_node, v2_node
 
@@ -143,6 +147,20 @@ def test_the_pods_cgroup_may_come_later_and_may_be_named(tmp_path: Path, clock: 
         assert "unsafe path" in node.observe().problems[0].detail
 
 
+def test_pods_outside_of_the_configured_root_are_found_by_the_runtimes_sandboxes(tmp_path: Path, clock: Clock) -> None:
+    """A kubelet with a `cgroupRoot` that evictd was not told: the pods' memory is read, and the problem names the setting."""
+    memory: Any = v1_node()["memory"]
+    memory["own"] = {"kubepods": memory.pop("kubepods")}
+    with observer(tmp_path, clock, tree={"memory": memory, "pids": {}}) as node:
+        assert "there is no kubepods" in node.observe().problems[0].detail
+        seen = replace(view(), pod_cgroups={"u": "/own/kubepods/burstable/podu"})
+        (problem,) = [row for row in node.observe([], seen).problems if row.source == "pods cgroup"]
+        assert problem.detail.endswith("the runtime's pods are in /own/kubepods: set cgroupRoot: /own")
+        stats = node.observe([], seen).node
+        assert stats is not None
+        assert stats.pods_memory is not None
+
+
 def test_the_other_formula(tmp_path: Path, clock: Clock) -> None:
     with observer(tmp_path, clock, formula=MemoryFormula.MEM_AVAILABLE) as node:
         found = node.observe().node
@@ -178,14 +196,14 @@ class Cache(DiskUsageCache):
     """Records the requested pods."""
 
     def __init__(self) -> None:
-        super().__init__(lambda request: PodDisk(time=3), clock=lambda: 5)
+        super().__init__(at_once(lambda request: PodDisk(time=3)), clock=lambda: 5)
         self.requested: list[str] = []
-        self.paused: list[bool] = []
+        self.pauses: list[bool] = []
         self.age: WalkAge | None = None
 
     def set_requests(self, requests: object, *, active: object, age: WalkAge | None = None) -> None:
         self.age = age
-        self.paused.append(self.limiter.due)
+        self.pauses.append(self.limiter.due)
         self.requested = [row.uid for row in requests]  # type: ignore[attr-defined]
 
     def find(self, uid: str) -> PodDisk | None:
@@ -210,7 +228,7 @@ def test_pods_are_walked_only_where_their_filesystem_is_not_calm(tmp_path: Path,
         assert cache.requested == ["l"]
         node.observe([POD, limited], near=(Filesystem.NODEFS,), walk_age=WalkAge(longest=7))
         assert (cache.requested, cache.age) == (["a-b", "l"], WalkAge(longest=7))
-    assert cache.paused == [True] * 3, "walks stand aside while an observation is taken"
+    assert cache.pauses == [True] * 3, "walks stand aside while an observation is taken"
 
 
 def test_what_a_walk_met_is_among_the_problems(tmp_path: Path, clock: Clock) -> None:
@@ -220,11 +238,37 @@ def test_what_a_walk_met_is_among_the_problems(tmp_path: Path, clock: Clock) -> 
     def fail(request: DiskRequest) -> PodDisk:
         return PodDisk(time=1, problems=(Problem(source="volume a of ns/web", detail="EIO"),))
 
-    cache = DiskUsageCache(fail, clock=lambda: 5)
+    cache = DiskUsageCache(at_once(fail), clock=lambda: 5)
     with NodeStatsReader(roots, ObserveOptions(), clock=clock, disk_usage=cache) as node:
         node.observe([POD])
-        assert cache.renew_one()
+        assert cache.take_turn()
         assert [row.source for row in node.observe([POD]).problems] == ["volume a of ns/web"]
+
+
+def test_swap_that_was_switched_off_is_absent_and_not_unread(tmp_path: Path, clock: Clock) -> None:
+    meminfo = b"MemTotal: 16000000 kB\nSwapTotal: %d kB\nSwapFree: 0 kB\n"
+    with observer(tmp_path, clock, proc={**PROC, "meminfo": meminfo % 9}) as node:
+        assert Signal.SWAP_AVAILABLE not in node.observe().absent
+        (tmp_path / "proc/meminfo").write_bytes(meminfo % 0)
+        assert Signal.SWAP_AVAILABLE in node.observe().absent
+        (tmp_path / "proc/meminfo").write_bytes(b"")
+        assert Signal.SWAP_AVAILABLE not in node.observe().absent
+
+
+def test_volumes_that_are_found_on_disk_are_measured(tmp_path: Path, clock: Clock) -> None:
+    observer(tmp_path, clock).close()
+    plant(tmp_path / "kubelet/pods", {"a-b": {"volumes": {"kubernetes.io~empty-dir": {"data": {"file": "x" * 9000}}}}})
+    roots = Roots(proc=tmp_path / "proc", cgroup=tmp_path / "cgroup", kubelet_dir=tmp_path / "kubelet")
+    cache = DiskUsageCache(PodDiskMeter(roots, clock).begin, clock=clock)
+    unknown = replace(POD, spec_known=False, volumes_known=False)
+    with NodeStatsReader(roots, ObserveOptions(), clock=clock, disk_usage=cache) as node:
+        node.observe([unknown], view(container("c1", "main")))
+        assert cache.take_turn()
+        found = node.observe([unknown], view(container("c1", "main")))
+    assert [(pod.volumes_known, pod.volumes[0].name) for pod in found.pods] == [(True, "data")]
+    (volume,) = found.pod_stats["a-b"].volumes
+    assert volume.name == "data"
+    assert (volume.used_bytes or 0) >= 9000
 
 
 @pytest.mark.root
@@ -268,6 +312,25 @@ def test_the_fill_rate_comes_from_the_cycles_and_from_the_readings_between_them(
     assert second.memory is not None
     assert second.memory.fill_rate == 2000
     assert signal_observations(second)[Signal.MEMORY_AVAILABLE].fill_rate == 2000
+
+
+def test_the_fill_rate_of_a_disk_comes_from_the_cycles_and_from_the_readings_between_them(tmp_path: Path) -> None:
+    times = [0]
+    with observer(tmp_path, lambda: times[0], tree=v1_node()) as reader:
+        first = reader.observe().node
+        assert first is not None
+        assert first.fs is not None
+        assert (first.fs.fill_rate, first.fs.inodes_fill_rate) == (None, None)
+        assert first.fs.available_bytes is not None
+        times[0] = 1500 * MILLISECOND
+        reader.recent_fill.add(Signal.NODEFS_AVAILABLE, first.fs.available_bytes, times[0])
+        times[0] = 4000 * MILLISECOND
+        second = reader.observe().node
+    assert second is not None
+    assert second.fs is not None
+    assert second.fs.available_bytes is not None
+    assert second.fs.fill_rate == (first.fs.available_bytes - second.fs.available_bytes) * 2 // 5
+    assert signal_observations(second)[Signal.NODEFS_AVAILABLE].fill_rate == second.fs.fill_rate
 
 
 def test_the_measured_time_of_stops_comes_with_every_memory_signal(tmp_path: Path, clock: Clock) -> None:

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from evictd.clients.kube.pods import PodSnapshot
 from evictd.codec.manifest import Manifest, decode_manifest
+from evictd.codec.slim_pods import SlimPod
 from evictd.core.gc.container_gc import ContainerState, PodLifecycle
 from evictd.core.model.config import Policy
 from evictd.core.model.observation import Observation, Outcomes
@@ -16,6 +18,8 @@ from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import of_bytes
 from evictd.errors import RuntimeUnavailableError
 from evictd.observe.disk_usage.walk_age import LONGEST
+from evictd.observe.pods.active_pods import StandalonePods
+from evictd.observe.pods.cluster_pods import ClusterPods
 from evictd.observe.pods.manifests import Manifests
 from evictd.observe.reading.observer import OLDEST_LISTING, RUNTIME, NodeObserver, ObserveRequest
 from evictd.observe.runtime.runtime_view import RuntimeView
@@ -74,14 +78,13 @@ class Source:
 
     own_pods = frozenset({"own"})
 
-    def bound_pods(self, _view: Any) -> Any:
-        return self.pods
+    @property
+    def snapshot(self) -> PodSnapshot:
+        listed = {pod.uid: SlimPod(pod=pod) for pod in self.pods or ()}
+        return PodSnapshot(pods=listed, synced=self.pods is not None)
 
     def completed(self, pods: Any) -> Any:
         return tuple(replace(pod, priority=7) for pod in pods)
-
-    def unlisted(self, pods: Any) -> Any:
-        return self.completed(pod for pod in pods if pod.uid not in {each.uid for each in self.pods})
 
     def remember(self, pods: Any) -> None:
         self.remembered.append(pods)
@@ -93,7 +96,11 @@ def source() -> Source:
 
 
 def observer_of(source: Any) -> NodeObserver:
-    return NodeObserver(source, source, source, evicted=())
+    return NodeObserver(source, source, source, StandalonePods())
+
+
+def bound_observer_of(source: Any) -> NodeObserver:
+    return NodeObserver(source, source, source, ClusterPods(source, source.own_pods, remembered=source))
 
 
 def test_a_reading_has_the_observation_and_what_actuators_need(source: Source) -> None:
@@ -197,8 +204,7 @@ def test_what_was_known_of_layers_stays_known_on_a_calm_node(source: Source) -> 
 
 def test_a_pod_with_a_limit_on_local_storage_has_its_layers_read_on_a_calm_node_too(source: Source) -> None:
     limited = replace(HOG, containers=(Container(name="main", limits={EPHEMERAL_STORAGE: of_bytes(GI)}),))
-    both: Any = source
-    observer = NodeObserver(both, both, both, evicted=(), bound_pods=both)
+    observer = bound_observer_of(source)
     for pods in ((HOG,), (HOG,), (HOG, limited), (HOG,)):
         source.pods = pods
         observer.observe(CALM)
@@ -207,7 +213,7 @@ def test_a_pod_with_a_limit_on_local_storage_has_its_layers_read_on_a_calm_node_
 
 
 def test_pods_of_an_api_server_are_noticed_standalone(source: Source) -> None:
-    """Issue 11, point 9: evictd ran standalone beside a kubelet, and `kube-system/calico-node` was evicted first."""
+    """docs/laws.md, fault 9: evictd ran standalone beside a kubelet, and `kube-system/calico-node` was evicted first."""
     row = sandbox("u1")
     of_api, of_file = (replace(row, annotations={"kubernetes.io/config.source": text}) for text in ("api", "file"))
     observer = observer_of(source)
@@ -227,31 +233,28 @@ def test_pods_of_an_api_server_are_noticed_standalone(source: Source) -> None:
 
 
 def test_with_an_api_server_its_pods_are_no_reason_to_refuse(source: Source) -> None:
-    both: Any = source
     source.view = replace(VIEW, sandboxes=(replace(sandbox("u1"), annotations={"kubernetes.io/config.source": "api"}),))
-    observer = NodeObserver(both, both, both, evicted=(), bound_pods=both)
+    observer = bound_observer_of(source)
     observation = observer.observe(REQUEST).observation
     assert not observation.api_pods_standalone
     assert observation.own_pods == {"own"}
 
 
 def test_the_runtimes_pods_are_completed_until_the_api_server_has_listed_some(source: Source) -> None:
-    """Issue 11, point 9: after a restart during an outage every pod had priority 0 and no request."""
-    both: Any = source
+    """docs/laws.md, fault 9: after a restart during an outage every pod had priority 0 and no request."""
     source.view = replace(VIEW, sandboxes=(sandbox("u1"),))
     bound, source.pods = source.pods, None
-    observer = NodeObserver(both, both, both, evicted=(), bound_pods=both)
+    observer = bound_observer_of(source)
     observer.observe(REQUEST)
     source.pods = bound
     observer.observe(REQUEST)
     first, second = (seen["pods"] for seen in source.seen)
     assert [(pod.uid, pod.priority) for pod in first] == [("u1", 7)]
-    assert second == bound
+    assert sorted(pod.uid for pod in second) == sorted(pod.uid for pod in bound)
 
 
 def test_a_kubelets_pod_that_runs_and_is_not_listed_is_one_all_the_same(source: Source) -> None:
     """A list without the hog made innocent pods go for it; a pod that is new, or of another creator, is not expected there."""
-    both: Any = source
     of_api = {"kubernetes.io/config.source": "api"}
     rows = {
         "old": replace(sandbox("old"), annotations=of_api),
@@ -261,12 +264,12 @@ def test_a_kubelets_pod_that_runs_and_is_not_listed_is_one_all_the_same(source: 
         "hog": replace(sandbox(HOG.uid), annotations=of_api),
     }
     source.view = replace(VIEW, sandboxes=tuple(rows.values()))
-    observer = NodeObserver(both, both, both, evicted=(), bound_pods=both)
+    observer = bound_observer_of(source)
     found = observer.observe(REQUEST).observation
     (seen,) = source.seen
-    listed = [pod.uid for pod in source.pods]
+    listed = [pod.uid for pod in sorted(source.pods, key=lambda pod: pod.full_name)]
     assert [pod.uid for pod in seen["pods"]] == [*listed, "old"]
-    assert source.remembered == [seen["pods"]]
+    assert source.remembered == [seen["pods"][:-1]], "of the other the object is not known"
     assert [(each.source, each.detail.rpartition(": ")[2]) for each in found.problems] == [("apiserver/pods", "ns/web")]
     observer.observe(replace(REQUEST, config=replace(CONFIG, policy=Policy.KUBELET)))
     assert [pod.uid for pod in source.seen[-1]["pods"]] == listed
@@ -291,7 +294,7 @@ RUNNING = replace(VIEW, sandboxes=(sandbox("u"),), containers=(container("c", "m
 
 
 def test_memory_that_was_crossed_is_decided_on_without_the_runtime(source: Source) -> None:
-    """Issue 13, A8: beside 20 busy processes its listings took up to 100 ms, half of the time until the stop."""
+    """Beside 20 busy processes its listings took up to 100 ms, half of the time until the stop."""
     source.view, source.uids, source.left_behind = RUNNING, ("gone", "u"), frozenset({"gone"})
     observer = observer_of(source)
     observer.observe(CALM)

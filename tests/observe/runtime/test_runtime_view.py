@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evictd.clients.cri import CriClient
+from evictd.clients.cri.client import CriClient
 from evictd.clients.cri.values import ContainerStatus, CriContainer, Detail, SandboxStatus
 from evictd.core.model.pod import PodSource
 from evictd.core.model.qos import QOSClass

@@ -1,7 +1,6 @@
 """The loop's wait ends at its time, on a wake-up, or when memory crosses a threshold."""
 
 import os
-import threading
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -19,7 +18,10 @@ from evictd.observe.threshold_watch.memory_watch import MemoryWatch, Woken
 from evictd.observe.threshold_watch.recent_fill import RecentFill
 from evictd.observe.threshold_watch.renewing_notifier import RenewingNotifier
 from tests.observe.threshold_watch.memcg_v1 import fill, finish, real_cgroup
+from tests.observe.threshold_watch.polled_time import PolledTime, polled_time
 from tests.recorded_errors import NoErrors, RecordedErrors
+
+__all__ = ["polled_time"]
 
 MEMORY = Signal.MEMORY_AVAILABLE
 GI = 1 << 30
@@ -90,168 +92,157 @@ def itself(pipe: Pipe, _: Path) -> Pipe:
     return pipe
 
 
-def watch_of(node: Node, *others: Pipe, longest: int = 10 * SECOND) -> MemoryWatch:
+def watch_of(time: PolledTime, node: Node, *others: Pipe, longest: int = 10 * SECOND) -> MemoryWatch:
     kept = [RenewingNotifier(lambda: Path("/"), partial(itself, pipe), RecordedErrors()) for pipe in others]
-    return MemoryWatch(clock=time.monotonic_ns, sources={MEMORY: node.read}, others=kept, longest=longest)
+    return MemoryWatch(clock=time, sources={MEMORY: node.read}, others=kept, longest=longest)
 
 
-def soon(milliseconds: int = 20) -> int:
-    return time.monotonic_ns() + milliseconds * MILLISECOND
+def test_a_wait_without_events_ends_at_its_time(wake: Pipe, polled_time: PolledTime) -> None:
+    until = polled_time.soon()
+    assert watch_of(polled_time, Node(4 * GI)).wait(until, wake_fd=wake.fileno()) is Woken.TIME
+    assert polled_time.now == until
 
 
-def test_a_wait_without_events_ends_at_its_time(wake: Pipe) -> None:
-    until = soon()
-    assert watch_of(Node(4 * GI)).wait(until, wake_fd=wake.fileno()) is Woken.TIME
-    assert time.monotonic_ns() >= until
+def test_a_time_already_past_is_no_wait(wake: Pipe, polled_time: PolledTime) -> None:
+    assert watch_of(polled_time, Node(4 * GI)).wait(0, wake_fd=wake.fileno()) is Woken.TIME
 
 
-def test_a_time_already_past_is_no_wait(wake: Pipe) -> None:
-    assert watch_of(Node(4 * GI)).wait(0, wake_fd=wake.fileno()) is Woken.TIME
-
-
-def test_a_byte_on_the_wake_up_pipe_ends_the_wait(wake: Pipe) -> None:
+def test_a_byte_on_the_wake_up_pipe_ends_the_wait(wake: Pipe, polled_time: PolledTime) -> None:
     wake.ring()
-    watch = watch_of(Node(4 * GI))
+    watch = watch_of(polled_time, Node(4 * GI))
     watch.set_thresholds({MEMORY: GI})
-    assert watch.wait(soon(60_000), wake_fd=wake.fileno()) is Woken.ASKED
+    assert watch.wait(polled_time.soon(60_000), wake_fd=wake.fileno()) is Woken.ASKED
 
 
-def test_memory_already_below_the_limit_ends_the_wait_at_once(wake: Pipe) -> None:
-    watch = watch_of(Node(GI - 1))
+def test_memory_already_below_the_limit_ends_the_wait_at_once(wake: Pipe, polled_time: PolledTime) -> None:
+    watch = watch_of(polled_time, Node(GI - 1))
     watch.set_thresholds({MEMORY: GI})
-    assert watch.wait(soon(60_000), wake_fd=wake.fileno()) is Woken.MEMORY
+    assert watch.wait(polled_time.soon(60_000), wake_fd=wake.fileno()) is Woken.MEMORY
     assert watch.crossed_at is not None
 
 
-def test_exactly_the_limit_is_not_crossed(wake: Pipe) -> None:
-    watch = watch_of(Node(GI))
+def test_exactly_the_limit_is_not_crossed(wake: Pipe, polled_time: PolledTime) -> None:
+    watch = watch_of(polled_time, Node(GI))
     watch.set_thresholds({MEMORY: GI})
-    assert watch.wait(soon(), wake_fd=wake.fileno()) is Woken.TIME
+    assert watch.wait(polled_time.soon(), wake_fd=wake.fileno()) is Woken.TIME
 
 
-def test_a_fill_during_the_wait_is_seen_by_reading_alone(wake: Pipe) -> None:
+def test_a_fill_during_the_wait_is_seen_by_reading_alone(wake: Pipe, polled_time: PolledTime) -> None:
     node = Node(GI + 1)
-    watch = watch_of(node)
+    watch = watch_of(polled_time, node)
     watch.set_thresholds({MEMORY: GI})
-    timer = threading.Timer(0.02, setattr, (node, "available", GI - 1))
-    timer.start()
-    assert watch.wait(soon(60_000), wake_fd=wake.fileno()) is Woken.MEMORY
-    timer.join()
+    polled_time.at(polled_time.soon(), partial(setattr, node, "available", GI - 1))
+    assert watch.wait(polled_time.soon(60_000), wake_fd=wake.fileno()) is Woken.MEMORY
 
 
-def test_every_reading_counts_for_the_fill_rate(wake: Pipe) -> None:
+def test_every_reading_counts_for_the_fill_rate(wake: Pipe, polled_time: PolledTime) -> None:
     recent = RecentFill()
-    recent.add(MEMORY, GI, time.monotonic_ns() - SECOND)
-    watch = MemoryWatch(clock=time.monotonic_ns, sources={MEMORY: Node(GI // 2).read}, recent=recent)
+    recent.add(MEMORY, GI, polled_time.now - SECOND)
+    watch = MemoryWatch(clock=polled_time, sources={MEMORY: Node(GI // 2).read}, recent=recent)
     watch.set_thresholds({MEMORY: GI})
-    assert watch.wait(soon(60_000), wake_fd=wake.fileno()) is Woken.MEMORY
-    assert 0 < (recent.rate(MEMORY) or 0) <= GI // 2
+    assert watch.wait(polled_time.soon(60_000), wake_fd=wake.fileno()) is Woken.MEMORY
+    assert recent.rate(MEMORY) == GI // 2
 
 
-def test_a_limit_that_is_acted_on_early_ends_the_wait_before_it_is_crossed(wake: Pipe) -> None:
+def test_a_limit_that_is_acted_on_early_ends_the_wait_before_it_is_crossed(wake: Pipe, polled_time: PolledTime) -> None:
     node = Node(GI)
-    watch = MemoryWatch(clock=time.monotonic_ns, sources={MEMORY: node.read}, lead=True)
+    watch = MemoryWatch(clock=polled_time, sources={MEMORY: node.read}, lead=True)
     watch.set_thresholds({MEMORY: 1})
-    assert watch.wait(soon(60), wake_fd=wake.fileno()) is Woken.TIME
+    assert watch.wait(polled_time.soon(60), wake_fd=wake.fileno()) is Woken.TIME
     node.available = 2  # at this rate nothing is left within milliseconds
     watch.set_thresholds({MEMORY: 1})
-    assert watch.wait(soon(60_000), wake_fd=wake.fileno()) is Woken.MEMORY
+    assert watch.wait(polled_time.soon(60_000), wake_fd=wake.fileno()) is Woken.MEMORY
 
 
-def test_an_event_of_the_kernel_brings_the_reading_forward(wake: Pipe) -> None:
+def test_an_event_of_the_kernel_brings_the_reading_forward(wake: Pipe, polled_time: PolledTime) -> None:
     node, bell = Node(1 << 50), Pipe()
-    watch = watch_of(node, bell, longest=3600 * SECOND)
+    watch = watch_of(polled_time, node, bell, longest=3600 * SECOND)
     watch.set_thresholds({MEMORY: GI})
 
     def fill() -> None:
         node.available = 0
         bell.ring()
 
-    timer = threading.Timer(0.02, fill)
-    timer.start()
-    assert watch.wait(soon(60_000), wake_fd=wake.fileno()) is Woken.MEMORY
-    timer.join()
+    polled_time.at(polled_time.soon(), fill)
+    assert watch.wait(polled_time.soon(60_000), wake_fd=wake.fileno()) is Woken.MEMORY
     watch.close()
 
 
-def test_an_event_without_a_crossing_does_not_end_the_wait(wake: Pipe) -> None:
+def test_an_event_without_a_crossing_does_not_end_the_wait(wake: Pipe, polled_time: PolledTime) -> None:
     node, bell = Node(1 << 50), Pipe()
     bell.ring()
-    watch = watch_of(node, bell, longest=3600 * SECOND)
+    watch = watch_of(polled_time, node, bell, longest=3600 * SECOND)
     watch.set_thresholds({MEMORY: GI})
-    assert watch.wait(soon(), wake_fd=wake.fileno()) is Woken.TIME
+    assert watch.wait(polled_time.soon(), wake_fd=wake.fileno()) is Woken.TIME
     assert node.readings == 2  # once for the new thresholds, once for the event
     watch.close()
 
 
-def test_a_notifier_whose_file_is_gone_is_let_go_and_does_not_spin_the_wait(wake: Pipe) -> None:
+def test_a_notifier_whose_file_is_gone_is_let_go_and_does_not_spin_the_wait(
+    wake: Pipe, polled_time: PolledTime
+) -> None:
     node, bell = Node(1 << 50), Pipe()
     bell.hang_up()
-    watch = watch_of(node, bell, longest=3600 * SECOND)
+    watch = watch_of(polled_time, node, bell, longest=3600 * SECOND)
     watch.set_thresholds({MEMORY: GI})
-    assert watch.wait(soon(100), wake_fd=wake.fileno()) is Woken.TIME
+    assert watch.wait(polled_time.soon(100), wake_fd=wake.fileno()) is Woken.TIME
     assert node.readings == 2  # once for the new thresholds, once for the kernel's last event
     watch.close()
 
 
-def test_a_notifier_that_appears_later_is_polled_after_the_next_thresholds(wake: Pipe) -> None:
+def test_a_notifier_that_appears_later_is_polled_after_the_next_thresholds(wake: Pipe, polled_time: PolledTime) -> None:
     node, bell, places = Node(1 << 50), Pipe(), [None, Path("/")]
     kept = RenewingNotifier(lambda: places[0], partial(itself, bell), NoErrors())
-    watch = MemoryWatch(clock=time.monotonic_ns, sources={MEMORY: node.read}, others=[kept], longest=3600 * SECOND)
+    watch = MemoryWatch(clock=polled_time, sources={MEMORY: node.read}, others=[kept], longest=3600 * SECOND)
     bell.ring()
     watch.set_thresholds({MEMORY: GI})
-    assert watch.wait(soon(), wake_fd=wake.fileno()) is Woken.TIME
+    assert watch.wait(polled_time.soon(), wake_fd=wake.fileno()) is Woken.TIME
     assert node.readings == 1
     del places[0]
     watch.set_thresholds({MEMORY: GI})
-    assert watch.wait(soon(), wake_fd=wake.fileno()) is Woken.TIME
+    assert watch.wait(polled_time.soon(), wake_fd=wake.fileno()) is Woken.TIME
     assert node.readings == 3
     watch.close()
 
 
-def test_far_from_the_threshold_memory_is_read_once(wake: Pipe) -> None:
+def test_far_from_the_threshold_memory_is_read_once(wake: Pipe, polled_time: PolledTime) -> None:
     node = Node(1 << 50)
-    watch = watch_of(node)
+    watch = watch_of(polled_time, node)
     watch.set_thresholds({MEMORY: GI})
-    assert watch.wait(soon(), wake_fd=wake.fileno()) is Woken.TIME
+    assert watch.wait(polled_time.soon(), wake_fd=wake.fileno()) is Woken.TIME
     assert node.readings == 1
 
 
-def test_without_a_limit_nothing_is_read(wake: Pipe) -> None:
+def test_without_a_limit_nothing_is_read(wake: Pipe, polled_time: PolledTime) -> None:
     node = Node(0)
-    watch = watch_of(node)
+    watch = watch_of(polled_time, node)
     watch.set_thresholds({})
-    assert watch.wait(soon(), wake_fd=wake.fileno()) is Woken.TIME
+    assert watch.wait(polled_time.soon(), wake_fd=wake.fileno()) is Woken.TIME
     assert node.readings == 0
 
 
-def test_memory_that_cannot_be_read_leaves_a_plain_wait(wake: Pipe) -> None:
-    watch = watch_of(Node(None))
+def test_memory_that_cannot_be_read_leaves_a_plain_wait(wake: Pipe, polled_time: PolledTime) -> None:
+    watch = watch_of(polled_time, Node(None))
     watch.set_thresholds({MEMORY: GI})
-    assert watch.wait(soon(), wake_fd=wake.fileno()) is Woken.TIME
+    assert watch.wait(polled_time.soon(), wake_fd=wake.fileno()) is Woken.TIME
 
 
-def test_a_burst_of_notifications_is_read_once_in_fifty_milliseconds(wake: Pipe) -> None:
+def test_a_burst_of_notifications_is_read_once_in_fifty_milliseconds(wake: Pipe, polled_time: PolledTime) -> None:
     """100 events a second of `memory.events` gave 98 readings a second, each with a wake-up."""
     node, bell = Node(1 << 50), AlwaysRinging()
-    watch = watch_of(node, bell, longest=3600 * SECOND)
+    watch = watch_of(polled_time, node, bell, longest=3600 * SECOND)
     watch.set_thresholds({MEMORY: GI})
-    begin = time.monotonic_ns()
-    assert watch.wait(soon(300), wake_fd=wake.fileno()) is Woken.TIME
-    most = (time.monotonic_ns() - begin) // SHORTEST + 2
-    assert 3 <= bell.drained <= most
-    assert node.readings <= most + 1
+    assert watch.wait(polled_time.soon(300), wake_fd=wake.fileno()) is Woken.TIME
+    assert (bell.drained, node.readings) == (300 * MILLISECOND // SHORTEST, 300 * MILLISECOND // SHORTEST + 1)
     watch.close()
 
 
-def test_a_crossing_that_a_burst_hides_is_read_after_it(wake: Pipe) -> None:
+def test_a_crossing_that_a_burst_hides_is_read_after_it(wake: Pipe, polled_time: PolledTime) -> None:
     node, bell = Node(1 << 50), AlwaysRinging()
-    watch = watch_of(node, bell, longest=3600 * SECOND)
+    watch = watch_of(polled_time, node, bell, longest=3600 * SECOND)
     watch.set_thresholds({MEMORY: GI})
-    timer = threading.Timer(0.02, setattr, (node, "available", 0))
-    timer.start()
-    assert watch.wait(soon(60_000), wake_fd=wake.fileno()) is Woken.MEMORY
-    timer.join()
+    polled_time.at(polled_time.soon(), partial(setattr, node, "available", 0))
+    assert watch.wait(polled_time.soon(60_000), wake_fd=wake.fileno()) is Woken.MEMORY
     watch.close()
 
 
@@ -288,47 +279,45 @@ class CachingNode(Node):
         )
 
 
-def levelled(node: Node, level: Level) -> MemoryWatch:
+def levelled(polled_time: PolledTime, node: Node, level: Level) -> MemoryWatch:
     renewing: Any = RenewingNotifier(lambda: Path("/"), lambda _: level, RecordedErrors())
-    watch = MemoryWatch(clock=time.monotonic_ns, sources={MEMORY: node.read}, memcg={MEMORY: renewing})
+    watch = MemoryWatch(clock=polled_time, sources={MEMORY: node.read}, memcg={MEMORY: renewing})
     watch.set_thresholds({MEMORY: GI})
     return watch
 
 
-def test_what_a_level_of_the_kernel_covers_is_not_read_before_its_event(wake: Pipe) -> None:
+def test_what_a_level_of_the_kernel_covers_is_not_read_before_its_event(wake: Pipe, polled_time: PolledTime) -> None:
     node, level = CachingNode(GI + (1 << 20), cache=0), Level()
-    watch = levelled(node, level)
-    assert watch.wait(soon(300), wake_fd=wake.fileno()) is Woken.TIME
+    watch = levelled(polled_time, node, level)
+    assert watch.wait(polled_time.soon(300), wake_fd=wake.fileno()) is Woken.TIME
     assert level.armed == [7 * GI]
     assert node.readings == 2, "one to arm the level, one after it"
     level.ring()
     node.available = GI - 1
-    assert watch.wait(soon(60_000), wake_fd=wake.fileno()) is Woken.MEMORY
+    assert watch.wait(polled_time.soon(60_000), wake_fd=wake.fileno()) is Woken.MEMORY
     watch.close()
 
 
-def test_page_cache_below_the_level_does_not_uncover_it(wake: Pipe) -> None:
+def test_page_cache_below_the_level_does_not_uncover_it(wake: Pipe, polled_time: PolledTime) -> None:
     node, level = CachingNode(3 * GI, cache=GI), Level()
-    watch = levelled(node, level)
-    assert watch.wait(soon(300), wake_fd=wake.fileno()) is Woken.TIME
+    watch = levelled(polled_time, node, level)
+    assert watch.wait(polled_time.soon(300), wake_fd=wake.fileno()) is Woken.TIME
     assert (level.armed, node.readings) == ([7 * GI], 2)
     watch.close()
 
 
-def test_a_node_full_of_page_cache_is_read_although_a_level_is_armed(wake: Pipe) -> None:
+def test_a_node_full_of_page_cache_is_read_although_a_level_is_armed(wake: Pipe, polled_time: PolledTime) -> None:
     """Its working set can grow while the cache shrinks: the usage, and so the level, stays as it is."""
     node, level = CachingNode(GI + (1 << 20), cache=GI - (1 << 20)), Level()
-    watch = levelled(node, level)
+    watch = levelled(polled_time, node, level)
     usage = 8 * GI - (2 << 20)
 
     def use_cache() -> None:
         node.cache -= 2 << 20
         node.available = GI - (1 << 20)
 
-    timer = threading.Timer(0.02, use_cache)
-    timer.start()
-    assert watch.wait(soon(60_000), wake_fd=wake.fileno()) is Woken.MEMORY
-    timer.join()
+    polled_time.at(polled_time.soon(), use_cache)
+    assert watch.wait(polled_time.soon(60_000), wake_fd=wake.fileno()) is Woken.MEMORY
     assert level.armed == [usage + (1 << 20)]
     watch.close()
 
@@ -347,11 +336,11 @@ def test_a_real_cgroup_s_level_replaces_the_readings_until_it_is_reached(wake: P
         renewing = RenewingNotifier(lambda: cgroup, MemcgNotifier, RecordedErrors())
         watch = MemoryWatch(clock=time.monotonic_ns, sources={MEMORY: read}, memcg={MEMORY: renewing})
         watch.set_thresholds({MEMORY: GI - (32 << 20)})
-        assert watch.wait(soon(300), wake_fd=wake.fileno()) is Woken.TIME
+        assert watch.wait(time.monotonic_ns() + 300 * MILLISECOND, wake_fd=wake.fileno()) is Woken.TIME
         assert reads == 2
         process = fill(cgroup, 64 << 20)
         try:
-            assert watch.wait(soon(60_000), wake_fd=wake.fileno()) is Woken.MEMORY
+            assert watch.wait(time.monotonic_ns() + 60 * SECOND, wake_fd=wake.fileno()) is Woken.MEMORY
         finally:
             finish(process)
             watch.close()

@@ -66,3 +66,27 @@ def test_a_steady_fill_is_measured_exactly(rate: int, times: list[int]) -> None:
     recent = filled(*((at, 10**9 - rate * at) for at in times))
     if any(times[-1] - at >= 5 for at in times[-MOST_READINGS:]):
         assert recent.rate(MEMORY) == rate * SECOND // SECOND * 1000
+
+
+# --- disks ----------------------------------------------------------------------------------------------------------
+
+DISK = Signal.NODEFS_AVAILABLE
+
+
+def disk(*readings: tuple[int, int]) -> RecentFill:
+    recent = RecentFill(lambda: 2 * SECOND, lambda: 3 * SECOND)
+    for at, available in readings:
+        recent.add(DISK, available, at * MILLISECOND)
+    return recent
+
+
+def test_the_rate_of_a_disk_is_the_mean_of_two_seconds_so_that_no_burst_counts() -> None:
+    assert disk((0, 10_000), (1000, 10_000), (1900, 9_000), (2000, 8_000)).rate(DISK) == 1000
+    assert disk((0, 10_000), (1500, 10_000), (4000, 8_000)).rate(DISK) == 800, "the last one before"
+    assert disk((0, 10_000), (199, 0)).rate(DISK) is None
+    assert disk((0, 10_000)).rate(DISK) is None
+
+
+def test_a_disk_is_led_by_the_times_of_stops_and_of_collections() -> None:
+    assert disk((0, 10_000), (1000, 9_000)).led_limit(DISK) == 5500
+    assert disk((0, 10_000)).led_limit(DISK) == 0

@@ -38,7 +38,7 @@ def tree(tmp_path: Path, usage: int, inactive: int) -> Path:
 
 
 class Named(WatchedCgroups):
-    """Gives the cgroup of all pods a name of the test's choice."""
+    """Has the test choose the name of the cgroup of all pods."""
 
     def __init__(self, root: Path, pods: str | None) -> None:
         super().__init__(find_hierarchy(tree(root, 0, 0), FileDescriptorCache()))

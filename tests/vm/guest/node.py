@@ -1,7 +1,7 @@
 """Starts pods on the machine as a kubelet with the systemd cgroup driver does.
 
 The folders are the kubelet's own (/var/lib/kubelet, /var/log/pods), the runtime is the system's containerd. Pods carry the
-labels, annotations and cgroups of spec sections 9.3 and 11.3; requests and priority stand in manifests.
+labels, annotations and cgroups of a kubelet; requests and priority stand in manifests.
 """
 
 import json
@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from evictd.clients.cri import CriClient
+from evictd.clients.cri.client import CriClient
 from evictd.clients.cri.create import ContainerRequest, PodStarter, SandboxRequest
 from evictd.clients.cri.values import CriMount, LinuxResources
 from evictd.core.model.qos import QOSClass
@@ -38,12 +38,12 @@ _CLASS_SLICES = {
 
 
 def pod_slice(qos: QOSClass, uid: str) -> str:
-    """Name the pod's slice as the systemd driver does: dashes separate levels, so those of the uid become underscores."""
+    """Return the name of the pod's slice as systemd's driver: dashes separate levels, so those of the uid become underscores."""
     return f"{_CLASS_SLICES[qos]}-pod{uid.replace('-', '_')}.slice"
 
 
 def pod_cgroup(pod: pods.RunningPod) -> Path:
-    """Give the folder of the pod's slice."""
+    """Return the folder of the pod's slice."""
     qos = pods.qos_class(pod.recipe)
     between = () if qos is QOSClass.GUARANTEED else (f"{_CLASS_SLICES[qos]}.slice",)
     return PODS_CGROUP.joinpath(*between, pod.cgroup_parent)

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from evictd.act.cgroup_kill import kill_cgroup
+from evictd.act.stop.cgroup_kill import CgroupKiller, kill_cgroup
+from evictd.act.stop.cgroup_tree import write
 from evictd.act.volumes import remove_empty_dirs
 from evictd.clients.cri.values import SandboxState
 from evictd.demo.pods import IGNORE_TERM, ContainerRecipe, PodRecipe, RunningPod, VolumeRecipe
+from evictd.worker import STDERR
 from tests.vm.guest.figures import figure
 from tests.vm.guest.node import KUBELET_ROOT, Node, pod_cgroup, processes
 from tests.vm.guest.waiting import wait_for
@@ -18,6 +20,7 @@ pytestmark = pytest.mark.vm
 
 MIB = 1 << 20
 FILE = 40 * MIB
+LEVELS, LONG_NAME = 40, "n" * 200
 
 
 def noticed(node: Node, pod: RunningPod) -> bool:
@@ -40,10 +43,38 @@ def test_one_write_kills_a_whole_pod_that_ignores_sigterm_and_no_other(node: Nod
     assert len(processes(cgroup)) >= 3, "pause, the shell and its child"
     began = time.monotonic()
     kill_cgroup(cgroup, pod.uid)
-    wait_for(lambda: not processes(cgroup), 60, "the pod's processes to be gone")
+    wait_for(lambda: not processes(cgroup), 240, "the pod's processes to be gone")
     figure(f"cgroup.kill: a pod's processes were gone after {1000 * (time.monotonic() - began):.0f} ms")
     assert processes(pod_cgroup(other))
-    wait_for(lambda: noticed(node, pod), 120, "the runtime to have noticed it")
+    wait_for(lambda: noticed(node, pod), 240, "the runtime to have noticed it")
+
+
+def test_a_frozen_process_at_the_end_of_the_longest_path_dies_by_one_write(node: Node) -> None:
+    """The tree is deeper than a path may be long."""
+    pod = node.run_pod(PodRecipe(name="deep", containers=(ContainerRecipe(script=IGNORE_TERM),)))
+    cgroup = pod_cgroup(pod)
+    victim = max(processes(cgroup))
+    here = os.open(cgroup, os.O_RDONLY)
+    for _ in range(LEVELS):
+        os.mkdir(LONG_NAME, dir_fd=here)
+        here = entered(here, LONG_NAME)
+    write(here, "cgroup.procs", str(victim).encode())
+    (cgroup / "cgroup.freeze").write_text("1")
+    wait_for(lambda: "frozen 1" in (cgroup / "cgroup.events").read_text(), 240, "the pod to be frozen")
+    assert CgroupKiller(lambda _: [cgroup], STDERR).has_processes(pod.uid)
+    wait_for(lambda: kill_cgroup(cgroup, pod.uid), 240, "the pod's processes to be gone")
+    wait_for(lambda: not Path(f"/proc/{victim}").exists(), 240, "the process to be waited for")
+    for _ in range(LEVELS):
+        here = entered(here, "..")
+        os.rmdir(LONG_NAME, dir_fd=here)
+    os.close(here)
+    wait_for(lambda: noticed(node, pod), 240, "the runtime to have noticed it")
+
+
+def entered(here: int, name: str) -> int:
+    below = os.open(name, os.O_RDONLY, dir_fd=here)
+    os.close(here)
+    return below
 
 
 def test_the_memory_of_a_volume_comes_back_when_it_is_emptied_and_not_before(node: Node) -> None:
@@ -55,11 +86,11 @@ def test_the_memory_of_a_volume_comes_back_when_it_is_emptied_and_not_before(nod
     )
     pod = node.run_pod(recipe)
     volume = pod.volumes["shm"]
-    wait_for((volume / "done").exists, 120, "the volume to be full")
+    wait_for((volume / "done").exists, 240, "the volume to be full")
     kill_cgroup(pod_cgroup(pod), pod.uid)
-    wait_for(lambda: not processes(pod_cgroup(pod)), 60, "the pod's processes to be gone")
+    wait_for(lambda: not processes(pod_cgroup(pod)), 240, "the pod's processes to be gone")
     assert in_memory(volume) >= FILE
     remove_empty_dirs(KUBELET_ROOT, pod.uid)
     assert in_memory(volume) < MIB
     assert volume.is_mount()
-    wait_for(lambda: noticed(node, pod), 120, "the runtime to have noticed it")
+    wait_for(lambda: noticed(node, pod), 240, "the runtime to have noticed it")

@@ -56,13 +56,13 @@ def look() -> Seen:
 
 
 def journal_begin() -> str:
-    """Give the first line of the journal; empty where there is none."""
+    """Return the first line of the journal; empty where there is none."""
     line, end, _ = (JOURNAL.read_text() if JOURNAL.exists() else "").partition("\n")
     return line if end else ""
 
 
 def left_files() -> list[str]:
-    """Name every file of evictd's: those of the package, of the service and of systemd for it."""
+    """Return every file of evictd's: those of the package, of the service and of systemd for it."""
     argv = ["find", *SEARCHED, "-xdev", "-iname", "*evictd*"]
     return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.splitlines()
 

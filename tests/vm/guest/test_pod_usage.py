@@ -11,7 +11,7 @@ from evictd.core.model.qos import QOSClass
 from evictd.core.model.signal import STALLS, Signal
 from evictd.core.model.stats import PodStats
 from evictd.observe.disk_usage.cache import DiskUsageCache
-from evictd.observe.disk_usage.pod_disk import PodDiskMeter
+from evictd.observe.disk_usage.pod_meter import PodDiskMeter
 from evictd.observe.pods.manifests import ManifestReader
 from evictd.observe.pods.node_pods import node_pods
 from evictd.observe.reading.node_stats import NodeStatsReader, ObserveOptions
@@ -33,7 +33,7 @@ ROOTS = Roots()
 def observation(machine: Node, workload: Workload) -> Observation:
     clock = time.monotonic_ns
     runtime = RuntimeReader(machine.client)
-    cache = DiskUsageCache(PodDiskMeter(ROOTS, clock).measure, clock=clock)
+    cache = DiskUsageCache(PodDiskMeter(ROOTS, clock).begin, clock=clock)
     cache.start()
     try:
         with NodeStatsReader(ROOTS, ObserveOptions(), clock=clock, disk_usage=cache) as observer:

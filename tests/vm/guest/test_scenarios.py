@@ -1,4 +1,4 @@
-"""Real pressure on a whole cgroup v2 node of 2 GiB, with evictd as its service and the kubelet's pass criteria (spec 13.1).
+"""Real pressure on a whole cgroup v2 node of 2 GiB, with evictd as its service and the kubelet's pass criteria.
 
 The right pod goes, once, and only it; the condition is there first and goes away after the transition period; a new pod can
 start; and the kernel's OOM killer, which would have been next, never strikes.
@@ -201,7 +201,7 @@ def test_disk_pressure(node: Node, story: Story) -> None:
 
 @pytest.fixture
 def few_pids(node: Node, story: Story) -> Iterator[Callable[[], object]]:
-    """Gives what lowers the kernel's number of PIDs; it is as it was before the pods are removed."""
+    """Returns what lowers the kernel's number of PIDs; it is as it was before the pods are removed."""
     path = Path("/proc/sys/kernel/pid_max")
     before = path.read_text()
     yield lambda: path.write_text(str(FEW_PIDS))
@@ -209,7 +209,7 @@ def few_pids(node: Node, story: Story) -> Iterator[Callable[[], object]]:
 
 
 def test_pids_used_up(node: Node, story: Story, few_pids: Callable[[], object]) -> None:
-    """A pod that forks without end has taken the node's last PID before evictd looks; it goes all the same (point 31).
+    """A pod that forks without end takes the node's last PID before evictd looks; it goes all the same (docs/laws.md, fault 31).
 
     Only files are read until PIDs are available again, and the runtime is not asked: it is slow to notice the end of so many.
     """

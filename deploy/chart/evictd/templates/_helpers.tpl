@@ -104,3 +104,17 @@ users:
   - name: default
     user: {tokenFile: /var/run/metrics-token/token}
 {{- end }}
+
+{{- define "evictd.metricsIngress" -}}
+ingress:
+{{- if .Values.metrics.enabled }}
+  - ports:
+      - protocol: TCP
+        port: {{ .Values.metrics.port }}
+    {{- with .Values.networkPolicy.from }}
+    from:
+      {{- toYaml . | nindent 6 }}
+    {{- end }}
+{{- else }} []
+{{- end }}
+{{- end }}

@@ -1,8 +1,5 @@
 """Acts through an API server: conditions, taints, events, evictions, and the deletion of pods that evictions left as Failed.
 
-`build` is the only entry. A node without an API server does not import this package.
+`wiring.build` builds the parts, `actuator` performs decisions with them. A node without an API server imports only
+`actuator`, which loads nothing of the API's client.
 """
-
-from evictd.act.cluster.wiring import Cluster, build
-
-__all__ = ["Cluster", "build"]

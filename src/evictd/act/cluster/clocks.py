@@ -7,19 +7,19 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clocks:
-    """What tells times and spreads them."""
+    """The clocks and the source of random spread."""
 
     now: Callable[[], int]
-    """Gives boot-time nanoseconds, as `now` is everywhere."""
+    """Return boot-time nanoseconds, as `now` is everywhere."""
     wall: Callable[[], int]
-    """Gives nanoseconds since the epoch, for what people read."""
+    """Return nanoseconds since the epoch, for what people read."""
     random: Callable[[], float]
-    """Gives numbers in [0, 1)."""
+    """Return numbers in [0, 1)."""
 
 
 class Bell(Protocol):
     """Wakes the thread that sends requests."""
 
     def notify(self) -> None:
-        """Have the request sources asked now; from any thread."""
+        """Wake the request queue, from any thread."""
         ...

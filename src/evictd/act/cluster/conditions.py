@@ -2,24 +2,28 @@
 
 Where a kubelet reports, the built-in types are its own and are rewritten by it every ten seconds; evictd then has types of
 its own beside them. A condition that is True says until when it holds unless renewed, so that one left behind by a crash is
-recognised by its message. Reasons and messages are the kubelet's (`nodestatus/setters.go`, spec 6.6), with evictd's name on
+recognised by its message. Reasons and messages are the kubelet's (`nodestatus/setters.go`), with evictd's name on
 its own types.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from evictd.clients.kube.nodes import Condition
-from evictd.codec.times import rfc3339
+from evictd.codec.times import parse_time, rfc3339
 from evictd.config.settings import ConditionTypes
 from evictd.core.model.condition_text import KUBELET, condition_text, transition_events
 from evictd.core.model.decision import RecordEvent
 from evictd.core.model.signal import NodeCondition
 from evictd.core.units.duration import SECOND
+from evictd.errors import InvalidValueError
 
 VALID = 180 * SECOND
 """How long a True condition holds without being renewed; three times the rhythm at which it is."""
 STOPPED_REASON = "EvictdStopped"
+BY_EVICTD = "reported by evictd"
+"""In the message of each condition that evictd writes as True."""
+_VALID_UNTIL = "valid until "
 
 TAINTS = {
     NodeCondition.MEMORY_PRESSURE: "evictd.io/memory-pressure",
@@ -30,13 +34,13 @@ TAINTS = {
 
 
 def condition_type(types: ConditionTypes, condition: NodeCondition) -> str:
-    """Give the condition's type in the API, built in or evictd's own."""
+    """Return the condition's type in the API, built in or evictd's own."""
     return condition.value if types is ConditionTypes.BUILT_IN else f"Evictd{condition.value}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConditionReport:
-    """What is to be said: which conditions hold, and under which names."""
+    """The conditions that hold, and the names under which they are reported."""
 
     types: ConditionTypes
     """Built-in or own."""
@@ -72,7 +76,7 @@ class ConditionReport:
             return STOPPED_REASON, "evictd was stopped; it reports nothing"
         reporter = KUBELET if self.types is ConditionTypes.BUILT_IN else "evictd"
         reason, message = condition_text(condition, held, reporter)
-        until = f" (reported by evictd, valid until {rfc3339(wall + VALID)} unless renewed)" if held else ""
+        until = f" ({BY_EVICTD}, {_VALID_UNTIL}{rfc3339(wall + VALID)} unless renewed)" if held else ""
         return reason, f"{message}{until}"
 
     def holds(self, known: Mapping[str, Condition]) -> bool:
@@ -88,16 +92,17 @@ class ConditionReport:
 def node_transition_events(
     before: ConditionReport | None, after: ConditionReport, node: str
 ) -> tuple[RecordEvent, ...]:
-    """List the node events that go with a change; the first report is a transition of each condition (spec 6.2)."""
+    """List the node events that go with a change; the first report is a transition of each condition."""
     subject = "Node" if after.types is ConditionTypes.BUILT_IN else "Evictd"
     return transition_events({} if before is None else before.statuses(), after.statuses(), node, subject=subject)
 
 
-def stale(known: Iterable[Condition], wall: int) -> tuple[str, ...]:
-    """Name the True conditions of evictd that say themselves that they no longer hold."""
-    found = []
-    for condition in known:
-        _, marked, rest = condition.message.partition("valid until ")
-        if condition.status == "True" and marked and rest[:20] < rfc3339(wall):
-            found.append(condition.type)
-    return tuple(found)
+def holds_until(condition: Condition) -> int:
+    """Return until when a condition that evictd wrote as True holds, in ns since 1970; 0 for any other condition."""
+    _, marked, rest = condition.message.partition(f"{BY_EVICTD}, {_VALID_UNTIL}")
+    if condition.status != "True" or not marked:
+        return 0
+    try:
+        return parse_time(rest.partition(" ")[0])
+    except InvalidValueError:
+        return 0

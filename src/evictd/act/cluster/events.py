@@ -24,8 +24,11 @@ QUEUE = 200
 """Events kept, sent ones included; beyond it the oldest go."""
 COUNT_EVERY = MINUTE
 FORGET = 10 * MINUTE
-"""A series that was quiet for so long is over; the next one is a new event."""
+"""Nanoseconds; a series without a new occurrence for this time has ended, and the next occurrence is a new event."""
 _NAME_BYTES = 200
+
+_OWNERS = {"ReplicaSet": "apps/v1", "StatefulSet": "apps/v1", "DaemonSet": "apps/v1", "Job": "batch/v1"}
+"""The kinds of owners on which evictd may write events (`deploy/base/admission-policy.yaml`)."""
 
 _Key = tuple[Regarding, str, str, str]
 
@@ -55,7 +58,7 @@ class EventRate:
         """When the bucket is full again: a request moves it one interval ahead (generic cell rate algorithm)."""
 
     def open_at(self) -> int:
-        """Give the earliest time of the next request, in nanoseconds."""
+        """Return the earliest time of the next request, in nanoseconds."""
         return self._full_at - self._slack
 
     def spend(self, now: int) -> None:
@@ -63,14 +66,29 @@ class EventRate:
         self._full_at = max(self._full_at, now) + self._interval
 
 
+def pod_reference(pod: Pod) -> Regarding:
+    """Return a pod as the object of an event."""
+    return Regarding(kind="Pod", name=pod.name, namespace=pod.namespace, uid=pod.uid)
+
+
+def owner_reference(pod: Pod) -> Regarding | None:
+    """Return the owner as the object of an event; `None` for a kind that evictd writes no events on, or without a uid."""
+    kind, _, name = pod.owner.partition("/")
+    version = _OWNERS.get(kind)
+    if version is None or not pod.owner_uid:
+        return None
+    return Regarding(kind=kind, name=name, namespace=pod.namespace, uid=pod.owner_uid, api_version=version)
+
+
 class EventRecorder:
-    """Records events on this node and its pods; a source of the request queue."""
+    """Records events on this node, its pods and their owners; a source of the request queue."""
 
     def __init__(
         self, client: EventClient, node_name: str, clocks: Clocks, bell: Bell, *, rate: EventRate | None = None
     ) -> None:
         self._client = client
         self._rate = rate or EventRate()
+        self.node_name = node_name
         self._node = Regarding(kind="Node", name=node_name)
         self._clocks = clocks
         self._bell = bell
@@ -82,12 +100,15 @@ class EventRecorder:
         """Events that were never sent because too many happened."""
 
     def record(
-        self, event: RecordEvent, now: int, *, pod: Pod | None = None, annotations: Mapping[str, str] | None = None
+        self,
+        event: RecordEvent,
+        now: int,
+        *,
+        about: Regarding | None = None,
+        annotations: Mapping[str, str] | None = None,
     ) -> None:
-        """Note an event on a pod, or on the node; returns at once."""
-        about = self._node
-        if pod is not None:
-            about = Regarding(kind="Pod", name=pod.name, namespace=pod.namespace, uid=pod.uid)
+        """Note an event on an object, by default the node; returns at once."""
+        about = about or self._node
         key = (about, event.type, event.reason, event.message)
         wall = self._clocks.wall()
         with self._lock:
@@ -111,7 +132,7 @@ class EventRecorder:
         self._bell.notify()
 
     def call(self, now: int) -> Call | None:
-        """Give the oldest event that has news and may be sent."""
+        """Return the oldest event that has news and may be sent."""
         if now < self._rate.open_at():
             return None
         with self._lock:
@@ -129,7 +150,7 @@ class EventRecorder:
         return None if due is None else max(due, self._rate.open_at())
 
     def refused(self, _error: ApiRefusedError, _now: int, /) -> None:
-        """Let this event go: a namespace may be closing, or the credential may not write events."""
+        """Drop this event: its namespace may be terminating, or the credential may not write events."""
         with self._lock:
             if self._sending is not None:
                 self._sending.reported = self._sending.seen

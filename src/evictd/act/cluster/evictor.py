@@ -13,10 +13,13 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from evictd.act.cluster.clocks import Bell
-from evictd.act.cluster.events import EventRecorder
+from evictd.act.cluster.events import EventRecorder, owner_reference, pod_reference
 from evictd.act.cluster.eviction_sender import EvictionSender
-from evictd.act.cluster.pod_eviction import REPAIRS, REQUEST_OF, VERIFY, Containers, Event, PodEviction, Request, Stage
+from evictd.act.cluster.eviction_stages import REQUEST_OF, Containers, Event, Request, Stage
+from evictd.act.cluster.pod_eviction import REPAIRS, VERIFY, PodEviction
 from evictd.act.cluster.request_queue import Call
+from evictd.act.repeated import RepeatedEvictions, repeated_eviction
+from evictd.clients.kube.backoff import RetryBackoff
 from evictd.clients.kube.eviction import Answer, Outcome
 from evictd.clients.kube.pods import PodSnapshot
 from evictd.core.eviction.draft import WARNING
@@ -26,7 +29,7 @@ from evictd.core.model.decision import EvictPod, RecordEvent
 from evictd.core.model.observation import EvictionAnswer
 from evictd.core.model.pod import Pod
 from evictd.core.units.duration import MILLISECOND, SECOND
-from evictd.errors import ApiRefusedError
+from evictd.errors import ApiRefusedError, ApiUnavailableError
 
 POLL = 100 * MILLISECOND
 UNREAD = 1000
@@ -37,15 +40,11 @@ class Stopper(Protocol):
     """Stops pods through the container runtime. Its methods return at once and may be called from any thread."""
 
     def stop(self, pod: Pod, grace_seconds: int) -> None:
-        """Begin to stop everything of this pod; for one that is being stopped, shorten its grace."""
+        """Begin to stop everything of this pod, also once more; for one that is being stopped, shorten its grace."""
         ...
 
     def stopped(self, uid: str) -> bool:
         """Whether nothing runs any more of a pod that was begun to be stopped."""
-        ...
-
-    def again(self, pod: Pod, grace_seconds: int) -> None:
-        """Stop a pod that had stopped and was started again."""
         ...
 
     def forget(self, uid: str) -> None:
@@ -54,18 +53,18 @@ class Stopper(Protocol):
 
 
 class ClusterNode(Protocol):
-    """What is known of the node. Each method gives the latest, from any thread."""
+    """The latest state of the node as the API server and the reporter know it; methods may be called from any thread."""
 
     def pods(self) -> PodSnapshot:
-        """Give the pods that the API server has bound to it."""
+        """Return the pods that the API server has bound to it."""
         ...
 
     def kubelet(self) -> bool | None:
-        """Tell whether a kubelet runs its pods; `None` until that is known, or known again."""
+        """Whether a kubelet runs its pods; `None` until that is known, or known again."""
         ...
 
     def conditions_pending(self) -> bool:
-        """Tell whether the API server does not show the node's conditions yet."""
+        """Whether the API server does not show the node's conditions yet."""
         ...
 
 
@@ -84,11 +83,15 @@ class ClusterEvictor:
         self._stopper = stopper
         self._node = node
         self._events = events
+        self._repeated = RepeatedEvictions()
         self._bell = bell
-        self._rules = sender.rules
         self._lock = threading.RLock()
         self._evictions: dict[str, PodEviction] = {}
+        self._backoffs: dict[str, RetryBackoff] = {}
+        """By uid, of the pods whose last request the server could not do for now."""
         self._sending: tuple[PodEviction, Stage] | None = None
+        self._asking: PodEviction | None = None
+        """The eviction whose request is being sent."""
         self._evicted: deque[EvictPod] = deque(maxlen=UNREAD)
         self._problems: deque[tuple[str, str]] = deque(maxlen=20)
 
@@ -98,11 +101,14 @@ class ClusterEvictor:
         """Begin to evict a pod, or shorten the grace of one that is being evicted; returns at once.
 
         A pod that had stopped and is chosen again runs again, as a kubelet sees to while the API server is away: it is stopped
-        once more, and what the server is asked for stays as it was.
+        once more. Where its eviction was still under way, what the server is asked for stays as it was; else a new eviction
+        begins, and nothing of the earlier one is kept.
         """
         hard = is_hard(decision) or decision.shortens
         with self._lock:
             known = self._evictions.get(decision.pod.uid)
+            if known is not None:
+                known.withdrawing = False
             if known is None or known.replaceable:
                 self._begin(decision, known, now, hard=hard)
             elif known.containers is Containers.STOPPED:
@@ -114,14 +120,28 @@ class ClusterEvictor:
 
     def _begin(self, decision: EvictPod, known: PodEviction | None, now: int, *, hard: bool) -> None:
         # A decision that only shortens was announced when it was first made, if need be by the previous run.
-        made = PodEviction(decision, now, hard=hard, announced=decision.shortens and known is None)
+        announced = decision.shortens and (known is None or known.stage is Stage.DONE)
+        made = PodEviction(decision, now, hard=hard, announced=announced)
         made.first_refused_at = decision.refused_since
+        self._drop_problems(decision.pod.uid)
         self._evictions[decision.pod.uid] = made
         self._choose(made, now)
         self._perform(made, made.begin(now), now)
 
+    def withdraw(self, uid: str, now: int) -> None:
+        """Withdraw the eviction if it is not certain yet; a request that is being sent decides by its answer."""
+        with self._lock:
+            known = self._evictions.get(uid)
+            if known is None:
+                return
+            if self._asking is known:
+                known.withdrawing = True
+            else:
+                self._perform(known, known.withdraw(now), now)
+        self._bell.notify()
+
     def resume(self, decision: EvictPod, now: int, *, hard: bool) -> None:
-        """Go on with an eviction that the previous run began and announced; what it had done already is done again.
+        """Resume an eviction that the previous run began and announced; repeats what that run had done already.
 
         Its object may still have to be deleted, or, where no kubelet does that, its status to be written.
         """
@@ -132,12 +152,17 @@ class ClusterEvictor:
         self._bell.notify()
 
     def answers(self) -> tuple[EvictionAnswer, ...]:
-        """Give the last answer about each pod that is being evicted, or was a while ago."""
+        """Return the last answer about each pod that is being evicted, or was a while ago."""
         with self._lock:
             return tuple(each.answer for each in self._evictions.values() if each.answer is not None)
 
+    def unanswered(self) -> frozenset[str]:
+        """Return the uids of the pods that go only if the API server agrees, and it has not yet."""
+        with self._lock:
+            return frozenset(uid for uid, each in self._evictions.items() if each.withdrawable and not each.settled)
+
     def cleaned_up(self) -> frozenset[str]:
-        """Give the uids of the evicted pods of which nothing is left running."""
+        """Return the uids of the evicted pods of which nothing is left running."""
         with self._lock:
             pods = self._node.pods()
             return frozenset(uid for uid, each in self._evictions.items() if self._is_gone(each, pods))
@@ -147,7 +172,7 @@ class ClusterEvictor:
 
         Its eviction may have been refused, or never asked for; the object shows whether the API server agreed.
         """
-        if self._rules.event(self._node.kubelet() is not False, hard=False) is Event.WRITE:
+        if self._sender.event(self._node.kubelet() is not False, hard=False) is Event.WRITE:
             return True
         pods = self._node.pods()
         if not pods.synced:
@@ -156,7 +181,7 @@ class ClusterEvictor:
         return entry is None or entry.terminal or entry.pod.deletion_grace_period_seconds is not None
 
     def take_evicted(self) -> tuple[EvictPod, ...]:
-        """Give the evictions that have become certain, each once."""
+        """Return the evictions that have become certain, each once."""
         with self._lock:
             evicted = tuple(self._evicted)
             self._evicted.clear()
@@ -164,26 +189,38 @@ class ClusterEvictor:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What the API server refused for good, as long as the pod is remembered."""
-        return tuple(text for _, text in tuple(self._problems))
+        """The requests that the API server refused for good, while the pod is remembered, or cannot serve at the moment."""
+        with self._lock:
+            postponed = tuple(each.problem for each in self._evictions.values() if each.problem)
+            return (*(text for _, text in self._problems), *postponed)
+
+    def postponed(self) -> frozenset[str]:
+        """Return the uids of the pods whose last request the server could not do for now."""
+        with self._lock:
+            return frozenset(uid for uid, each in self._evictions.items() if each.problem)
 
     def in_flight(self) -> tuple[str, ...]:
-        """Give the uids of the pods that are being evicted, in the order of their beginning."""
+        """Return the uids of the pods that are being evicted, in the order of their beginning."""
         with self._lock:
             return tuple(uid for uid, each in self._evictions.items() if not each.settled)
 
     # --- a source of the request queue --------------------------------------------------------------------------------
 
     def advance(self, now: int) -> int | None:
-        """Move on what waits for the runtime, the pods' list or the clock; gives when to do so again."""
+        """Move on what waits for the runtime, the pods' list or the clock; return when to do so again."""
         with self._lock:
             self._advance(now)
         return self.due_at(now)
 
     def call(self, now: int) -> Call | None:
-        """Give the request of the pod that has waited longest; hard ones first."""
+        """Return the request of the pod that has waited longest; hard ones first, and after the conditions for a while."""
         with self._lock:
-            ready = [each for each in self._evictions.values() if each.request(now) is not None]
+            pending = self._node.conditions_pending()
+            ready = [
+                each
+                for each in self._evictions.values()
+                if each.request(now) is not None and not (pending and now < each.clear_at)
+            ]
             if not ready:
                 return None
             chosen = min(ready, key=lambda each: (not each.hard, each.begun_at))
@@ -191,7 +228,7 @@ class ClusterEvictor:
             return lambda: self._send(chosen, now)
 
     def due_at(self, now: int) -> int | None:
-        """Give the next poll, as long as a pod is being evicted."""
+        """Return the next poll, as long as a pod is being evicted."""
         return now + POLL if self.in_flight() else None
 
     def refused(self, error: ApiRefusedError, now: int) -> None:
@@ -200,8 +237,13 @@ class ClusterEvictor:
             if self._sending is None:
                 return
             eviction, sent = self._sending
+            self._answered(eviction)
             self._problems.append((eviction.uid, str(error)))
-            if eviction.stage is sent:  # else it was shortened meanwhile, and its next request was not refused
+            if eviction.stage is not sent:  # it was shortened meanwhile, and its next request was not refused
+                return
+            if sent is Stage.ASKING and self._sender.stays(hard=eviction.hard):
+                self._perform(eviction, eviction.refuse(now, retry_after=None, detail=str(error)), now)
+            else:
                 self._perform(eviction, eviction.receive(Event.FORBIDDEN, now), now)
 
     # --- events of the machines ---------------------------------------------------------------------------------------
@@ -217,12 +259,12 @@ class ClusterEvictor:
 
     def _choose(self, eviction: PodEviction, now: int) -> None:
         kubelet = self._node.kubelet()
-        event = self._rules.event(kubelet, hard=eviction.hard)
+        event = self._sender.event(kubelet, hard=eviction.hard)
         if event is not None:
             self._perform(eviction, eviction.choose(event, now, kubelet=kubelet is not False), now)
 
     def _due_events(self, eviction: PodEviction, pods: PodSnapshot, now: int) -> Iterator[Event]:
-        """Give what the clock, the runtime and the pods' list show; each is looked at after the one before was received."""
+        """Return what the clock, the runtime and the pods' list show; each is looked at after the one before was received."""
         asking = eviction.stage is Stage.ASKING
         if asking and eviction.hard and now - eviction.begun_at >= eviction.patience:
             yield Event.UNANSWERED
@@ -239,18 +281,18 @@ class ClusterEvictor:
             yield Event.ENDED
 
     def _verify(self, eviction: PodEviction, pods: PodSnapshot, now: int) -> Iterator[Event]:
-        """See whether the status that was written is still there: a kubelet may have started the pod again."""
+        """Yield an event if the written status is gone: a kubelet may have started the pod again."""
         entry = pods.pods.get(eviction.uid)
         version = int(entry.resource_version) if entry is not None and entry.resource_version.isdigit() else 0
         if entry is not None and not entry.terminal and version > eviction.written_version:
             yield Event.REVIVED if eviction.repairs < REPAIRS else Event.RESISTED
-        # A watch that is silent for so long shows an old object; what is known is that the status was written.
+        # After this long without an event the cached object is stale; trust our own write.
         elif entry is None or now >= eviction.verify_until + (0 if entry.terminal else VERIFY):
             yield Event.ENDED
 
     def _is_gone(self, eviction: PodEviction, pods: PodSnapshot) -> bool:
         """Whether nothing of it runs: the runtime says so, or the API server has no such pod any more."""
-        if eviction.stage is Stage.REFUSED:
+        if eviction.stage in {Stage.REFUSED, Stage.WITHDRAWN}:
             return False
         if eviction.containers in {Containers.STOPPING, Containers.STOPPED}:
             return eviction.containers is Containers.STOPPED or self._stopper.stopped(eviction.uid)
@@ -261,10 +303,12 @@ class ClusterEvictor:
         for uid, each in tuple(self._evictions.items()):
             if each.is_forgettable(now):
                 del self._evictions[uid]
+                self._backoffs.pop(uid, None)
                 self._stopper.forget(uid)
-                self._problems = deque(
-                    (kept for kept in self._problems if kept[0] != uid), maxlen=self._problems.maxlen
-                )
+                self._drop_problems(uid)
+
+    def _drop_problems(self, uid: str) -> None:
+        self._problems = deque((kept for kept in self._problems if kept[0] != uid), maxlen=self._problems.maxlen)
 
     # --- requests of the machines -------------------------------------------------------------------------------------
 
@@ -274,25 +318,55 @@ class ClusterEvictor:
             match request:
                 case Request.ANNOUNCE:
                     self._announce(decision, now)
-                case Request.STOP:
+                case Request.STOP | Request.STOP_AGAIN:
                     self._stopper.stop(decision.pod, decision.grace_period_seconds)
-                case Request.STOP_AGAIN:
-                    self._stopper.again(decision.pod, decision.grace_period_seconds)
                 case _:  # sent by the queue
                     pass
 
     def _announce(self, decision: EvictPod, now: int) -> None:
         self._evicted.append(decision)
         event = RecordEvent(type=WARNING, reason=EVICTED, message=decision.message)
-        self._events.record(event, now, pod=decision.pod, annotations=decision.annotations)
+        self._events.record(event, now, about=pod_reference(decision.pod), annotations=decision.annotations)
+        number, owner = self._repeated.note(decision.pod, now), owner_reference(decision.pod)
+        if number and owner is not None:
+            self._events.record(repeated_eviction(decision, number, self._events.node_name), now, about=owner)
 
     def _send(self, eviction: PodEviction, now: int) -> None:
         with self._lock:
             decision, stage = eviction.decision, eviction.stage
-        outcome = self._sender.send(REQUEST_OF[stage], decision)
+            if stage not in REQUEST_OF:  # withdrawn a moment ago
+                return
+            self._asking = eviction
+        try:
+            outcome = self._sender.send(REQUEST_OF[stage], decision)
+        except ApiUnavailableError as error:
+            if not error.reached:
+                raise
+            self._postpone(eviction, stage, error, now)
+        else:
+            self._receive(eviction, stage, outcome, now)
+        finally:
+            with self._lock:
+                self._asking = None
+                if eviction.withdrawing:
+                    self._perform(eviction, eviction.withdraw(now), now)
+
+    def _receive(self, eviction: PodEviction, stage: Stage, outcome: Outcome, now: int) -> None:
         with self._lock:
+            self._answered(eviction)
             if eviction.stage is stage:  # else it was shortened while the request was being sent
                 self._perform(eviction, self._received(eviction, outcome, now), now)
+
+    def _postpone(self, eviction: PodEviction, stage: Stage, error: ApiUnavailableError, now: int) -> None:
+        """Try this pod's request again later; those of the others go on."""
+        with self._lock:
+            if eviction.stage is stage:
+                backoff = self._backoffs.setdefault(eviction.uid, self._sender.backoff())
+                eviction.postpone(now + backoff.next(error.retry_after_seconds), str(error))
+
+    def _answered(self, eviction: PodEviction) -> None:
+        self._backoffs.pop(eviction.uid, None)
+        eviction.answered()
 
     def _received(self, eviction: PodEviction, outcome: Outcome, now: int) -> tuple[Request, ...]:
         """Turn an answer into an event."""
@@ -311,7 +385,7 @@ class ClusterEvictor:
         retry = None if after is None else after * SECOND
         first = now if eviction.first_refused_at is None else eviction.first_refused_at
         eviction.first_refused_at = first
-        match self._rules.response(now - first, hard=eviction.hard):
+        match self._sender.response(now - first, hard=eviction.hard):
             case RefusalResponse.BYPASS:
                 return eviction.receive(Event.BYPASS, now)
             case RefusalResponse.ASK_AGAIN:

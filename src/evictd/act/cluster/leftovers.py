@@ -27,7 +27,7 @@ class Leftovers:
         self._sending = ""
 
     def delete_due(self, now: int) -> None:
-        """Have those deleted that have had their time."""
+        """Request the deletion of evicted pods that are older than their time to live."""
         if not self._time_to_live:
             return
         left = {entry.pod.uid: entry.pod for entry in self._node.pods().pods.values() if entry.left_by_evictd}

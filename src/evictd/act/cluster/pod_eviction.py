@@ -10,9 +10,9 @@ machine has two states, as h11 has one for each side of a connection:
 * `Stage`: what is done about the object. Each stage in `REQUEST_OF` has one request, which is sent until it is answered.
 * `Containers`: what is done about the containers. `KEPT` leaves them to the kubelet, which runs preStop hooks.
 
-Every change of either state is a row of one of the three tables below; nothing else assigns them. `receive` looks an event up in
-`OBJECT` and in `CONTAINERS`, then applies `JOINT` until it changes nothing. A pair without a row changes nothing: it is an event
-that came too late, or that does not concern this side.
+Every change of either state is a row of one of the three tables of `eviction_stages`; nothing else assigns them. `receive` looks
+an event up in `OBJECT` and in `CONTAINERS`, then applies `JOINT` until it changes nothing. A pair without a row changes nothing:
+it is an event that came too late, or that does not concern this side.
 
     EvictionAPI   CHOOSING -> ASKING -201-> LEAVING -> DONE            ASKING -429, soft-> REFUSED
                               ASKING -429 or silence for too long-> MARKING
@@ -22,6 +22,10 @@ that came too late, or that does not concern this side.
 CHOOSING lasts as long as it is not known whether a kubelet reports: a pod deleted on a node without one stays Terminating for
 ever. A hard eviction stops the containers meanwhile, which every method does.
 
+An eviction that no threshold wants any more is withdrawn as long as it is not certain: a soft one that the Eviction API has not
+agreed to, or whose pod is not marked yet for a deletion that leaves the stop to the kubelet. A request that is being sent is
+waited for: where the server does what it asks for, the pod goes.
+
 A request that is forbidden (403 and the like) is followed by the next one that may be allowed: ask, mark, delete, write the
 status; then the eviction ends.
 
@@ -30,10 +34,19 @@ and before the containers are stopped; the containers are stopped once for each 
 while a container runs; from every reachable state a settled stage can be reached.
 """
 
-from collections.abc import Mapping
-from enum import Enum
-from typing import NamedTuple
-
+from evictd.act.cluster.eviction_stages import (
+    CONTAINERS,
+    JOINT,
+    OBJECT,
+    REQUEST_OF,
+    SETTLED,
+    UNCERTAIN,
+    Containers,
+    Event,
+    Request,
+    Stage,
+    Stop,
+)
 from evictd.core.eviction.backoff import HARD_BYPASS
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.observation import EvictionAnswer, EvictionAnswerKind
@@ -51,163 +64,6 @@ REMEMBERED = 2 * MINUTE
 """How long a settled eviction is remembered."""
 
 
-class Stage(Enum):
-    """What is done about the pod's object."""
-
-    CHOOSING = "Choosing"
-    ASKING = "Asking"
-    MARKING = "Marking"
-    DELETING = "Deleting"
-    LEAVING = "Leaving"
-    """The object is being deleted, or is gone; the containers may still run."""
-    STOPPING = "Stopping"
-    """The status is written when nothing runs any more."""
-    WRITING = "Writing"
-    VERIFYING = "Verifying"
-    REFUSED = "Refused"
-    """A disruption budget protects the pod and nothing is urgent: it stays."""
-    DONE = "Done"
-
-
-class Containers(Enum):
-    """What is done about the pod's containers."""
-
-    KEPT = "Kept"
-    """Left to the kubelet."""
-    DUE = "Due"
-    """Stopped as soon as the node's conditions are shown, or have been waited for."""
-    STOPPING = "Stopping"
-    STOPPED = "Stopped"
-
-
-class Event(Enum):
-    """What can happen to an eviction."""
-
-    ASK = "Ask"
-    DELETE = "Delete"
-    WRITE = "Write"
-    """The method is known: the Eviction API, Delete, Status."""
-    ACCEPTED = "Accepted"
-    """The API server did what the stage's request asks for."""
-    NOT_FOUND = "NotFound"
-    """It has no such pod (any more)."""
-    REFUSED = "Refused"
-    """A disruption budget does not allow it, and another pod may be chosen."""
-    BYPASS = "Bypass"
-    """A disruption budget was waited for long enough."""
-    UNANSWERED = "Unanswered"
-    """The Eviction API was waited for long enough."""
-    FORBIDDEN = "Forbidden"
-    """The request was refused for good."""
-    SHORTENED = "Shortened"
-    """A hard threshold shortens the grace period."""
-    CLEARED = "Cleared"
-    """Nothing has to be shown before the containers are stopped."""
-    STOPPED = "Stopped"
-    """Nothing of the pod runs any more."""
-    RESTARTED = "Restarted"
-    """The pod was started again, and is chosen again."""
-    REVIVED = "Revived"
-    """The status that was written was overwritten: a kubelet started the pod again."""
-    RESISTED = "Resisted"
-    """And it did so more often than `REPAIRS`."""
-    ENDED = "Ended"
-    """The API server shows no such pod, or its phase as final; of a written status, for as long as it had to be watched."""
-
-
-class Request(Enum):
-    """What the machine asks of its owner."""
-
-    EVICT = "Evict"
-    MARK = "Mark"
-    """Set the DisruptionTarget condition."""
-    DELETE = "Delete"
-    WRITE = "Write"
-    """Write the status of an evicted pod."""
-    ANNOUNCE = "Announce"
-    """Record the Evicted event and count the eviction: it is certain."""
-    STOP = "Stop"
-    """Stop the containers, or shorten their grace."""
-    STOP_AGAIN = "StopAgain"
-    """Stop the containers, which had stopped and were started again."""
-
-
-class Stop(Enum):
-    """Whether a transition makes the containers due to be stopped."""
-
-    NO = "No"
-    IF_OURS = "IfOurs"
-    """Where the eviction is hard, or no kubelet stops them."""
-    YES = "Yes"
-
-
-class To(NamedTuple):
-    """Where a transition of the object leads."""
-
-    stage: Stage
-    stop: Stop = Stop.NO
-
-
-REQUEST_OF: Mapping[Stage, Request] = {
-    Stage.ASKING: Request.EVICT,
-    Stage.MARKING: Request.MARK,
-    Stage.DELETING: Request.DELETE,
-    Stage.WRITING: Request.WRITE,
-}
-SETTLED = frozenset({Stage.REFUSED, Stage.DONE})
-UNCERTAIN = frozenset({Stage.ASKING, Stage.REFUSED})
-"""Stages in which the API server has not agreed yet that the pod goes."""
-
-OBJECT: Mapping[tuple[Stage, Event], To] = {
-    (Stage.CHOOSING, Event.ASK): To(Stage.ASKING),
-    (Stage.CHOOSING, Event.DELETE): To(Stage.MARKING, Stop.IF_OURS),
-    (Stage.CHOOSING, Event.WRITE): To(Stage.STOPPING, Stop.YES),
-    (Stage.CHOOSING, Event.SHORTENED): To(Stage.CHOOSING, Stop.YES),
-    (Stage.ASKING, Event.ACCEPTED): To(Stage.LEAVING, Stop.IF_OURS),
-    (Stage.ASKING, Event.NOT_FOUND): To(Stage.LEAVING, Stop.IF_OURS),
-    (Stage.ASKING, Event.REFUSED): To(Stage.REFUSED),
-    (Stage.ASKING, Event.BYPASS): To(Stage.MARKING, Stop.IF_OURS),
-    (Stage.ASKING, Event.UNANSWERED): To(Stage.MARKING, Stop.IF_OURS),
-    (Stage.ASKING, Event.FORBIDDEN): To(Stage.MARKING, Stop.IF_OURS),
-    (Stage.ASKING, Event.SHORTENED): To(Stage.DELETING, Stop.YES),
-    (Stage.MARKING, Event.ACCEPTED): To(Stage.DELETING),
-    (Stage.MARKING, Event.NOT_FOUND): To(Stage.LEAVING, Stop.IF_OURS),
-    (Stage.MARKING, Event.FORBIDDEN): To(Stage.DELETING),
-    (Stage.MARKING, Event.SHORTENED): To(Stage.MARKING, Stop.YES),
-    (Stage.DELETING, Event.ACCEPTED): To(Stage.LEAVING, Stop.IF_OURS),
-    (Stage.DELETING, Event.NOT_FOUND): To(Stage.LEAVING, Stop.IF_OURS),
-    (Stage.DELETING, Event.FORBIDDEN): To(Stage.STOPPING, Stop.YES),
-    (Stage.DELETING, Event.SHORTENED): To(Stage.DELETING, Stop.YES),
-    (Stage.LEAVING, Event.ENDED): To(Stage.DONE),
-    (Stage.LEAVING, Event.SHORTENED): To(Stage.DELETING, Stop.YES),
-    (Stage.WRITING, Event.ACCEPTED): To(Stage.VERIFYING),
-    (Stage.WRITING, Event.NOT_FOUND): To(Stage.LEAVING),
-    (Stage.WRITING, Event.FORBIDDEN): To(Stage.DONE),
-    (Stage.VERIFYING, Event.REVIVED): To(Stage.STOPPING),
-    (Stage.VERIFYING, Event.RESISTED): To(Stage.MARKING),
-    (Stage.VERIFYING, Event.ENDED): To(Stage.DONE),
-}
-
-CONTAINERS: Mapping[tuple[Containers, Event], tuple[Containers, Request | None]] = {
-    # The Eviction API is asked first, also by a hard eviction.
-    (Containers.DUE, Event.ASK): (Containers.KEPT, None),
-    (Containers.DUE, Event.CLEARED): (Containers.STOPPING, Request.STOP),
-    (Containers.STOPPING, Event.SHORTENED): (Containers.STOPPING, Request.STOP),
-    (Containers.STOPPING, Event.STOPPED): (Containers.STOPPED, None),
-    (Containers.STOPPED, Event.RESTARTED): (Containers.STOPPING, Request.STOP_AGAIN),
-    (Containers.STOPPED, Event.REVIVED): (Containers.STOPPING, Request.STOP_AGAIN),
-    (Containers.STOPPED, Event.RESISTED): (Containers.STOPPING, Request.STOP_AGAIN),
-}
-
-JOINT: Mapping[tuple[Stage, Containers], Stage] = {
-    (Stage.STOPPING, Containers.STOPPED): Stage.WRITING,
-    # Nothing is written while anything runs: the pod was started again.
-    (Stage.WRITING, Containers.STOPPING): Stage.STOPPING,
-    (Stage.LEAVING, Containers.STOPPED): Stage.DONE,
-}
-"""Transitions that follow from both states together."""
-
-
 class PodEviction:
     """One eviction. Times are `now` in nanoseconds; nothing here reads a clock."""
 
@@ -217,7 +73,11 @@ class PodEviction:
         self.hard = hard
         self.begun_at = now
         self.not_before = 0
-        """When the stage's request may be sent."""
+        """When the stage's request may be sent again after a budget's refusal."""
+        self.postponed_until = 0
+        """When it may be sent again after a temporary error of the server."""
+        self.problem = ""
+        """That error, until the next answer."""
         self.clear_at = now if decision.because.fitted else now + BEFORE_KILL
         """When the containers are stopped even if the node's conditions are not shown."""
         self.first_refused_at: int | None = None
@@ -225,6 +85,8 @@ class PodEviction:
         self.repairs = 0
         self.written_version = 0
         self.verify_until = 0
+        self.withdrawing = False
+        """Withdrawn while a request is being sent, whose answer decides."""
         self.settled_at: int | None = None
         self.answer: EvictionAnswer | None = None
         """What is known of the API server's consent."""
@@ -240,12 +102,12 @@ class PodEviction:
 
     @property
     def stage(self) -> Stage:
-        """What is done about the object."""
+        """The stage of the object."""
         return self._stage
 
     @property
     def containers(self) -> Containers:
-        """What is done about the containers."""
+        """The stage of the containers."""
         return self._containers
 
     @property
@@ -256,12 +118,28 @@ class PodEviction:
     @property
     def certain(self) -> bool:
         """Whether the pod goes. A hard eviction without a method does, as each method stops the containers."""
-        return self.hard if self._stage is Stage.CHOOSING else self._stage not in UNCERTAIN
+        match self._stage:
+            case Stage.CHOOSING:
+                return self.hard
+            case Stage.MARKING:
+                return self.hard or self._containers is not Containers.KEPT
+            case _:
+                return self._stage not in UNCERTAIN
+
+    @property
+    def withdrawable(self) -> bool:
+        """Whether nothing happened to the pod yet, and nothing need to."""
+        return not self.certain and not self._announced
 
     @property
     def replaceable(self) -> bool:
-        """Whether another decision about this pod begins a new eviction."""
-        return self._stage is Stage.REFUSED or (self._stage is Stage.DONE and self._containers is Containers.KEPT)
+        """Whether another decision about this pod begins a new eviction: nothing more is done in this one.
+
+        Its requests may have been forbidden, and be allowed by now.
+        """
+        return self._stage is Stage.REFUSED or (
+            self._stage is Stage.DONE and self._containers is not Containers.STOPPING
+        )
 
     @property
     def patience(self) -> int:
@@ -269,8 +147,8 @@ class PodEviction:
         return ASK_PATIENCE + (HARD_BYPASS if self.not_before else 0)
 
     def request(self, now: int) -> Request | None:
-        """Give the request to send to the API server now, if any."""
-        return REQUEST_OF.get(self._stage) if now >= self.not_before else None
+        """Return the request to send to the API server now, if any."""
+        return REQUEST_OF.get(self._stage) if now >= max(self.not_before, self.postponed_until) else None
 
     def is_forgettable(self, now: int) -> bool:
         """Whether it has been settled for long enough, and nothing is being stopped."""
@@ -283,7 +161,7 @@ class PodEviction:
     # --- what happens ------------------------------------------------------------------------------------------------
 
     def begin(self, now: int) -> tuple[Request, ...]:
-        """Give what the owner has to do before any event."""
+        """Return what the owner has to do before any event."""
         return self._announcement(now)
 
     def choose(self, event: Event, now: int, *, kubelet: bool) -> tuple[Request, ...]:
@@ -295,10 +173,19 @@ class PodEviction:
         """Make the eviction hard: nothing is waited for any more."""
         self.decision, self.hard = decision, True
         self.not_before, self.clear_at = 0, now
+        self.answered()
         return self.receive(Event.SHORTENED, now)
 
+    def withdraw(self, now: int) -> tuple[Request, ...]:
+        """Withdraw the eviction where it is not certain yet."""
+        self.withdrawing = False
+        made = self.receive(Event.WITHDRAWN, now)
+        if self._stage is Stage.WITHDRAWN:
+            self.answer = EvictionAnswer(uid=self.uid, kind=EvictionAnswerKind.NOT_ASKED, at=now)
+        return made
+
     def refuse(self, now: int, *, retry_after: int | None, detail: str) -> tuple[Request, ...]:
-        """A budget refused, and the pod stays; `retry_after` in nanoseconds, `None` where the server named no time."""
+        """The server refused, and the pod stays; `retry_after` in nanoseconds, `None` where the server named no time."""
         self.answer = EvictionAnswer(
             uid=self.uid, kind=EvictionAnswerKind.REFUSED, at=now, retry_after=retry_after, detail=detail
         )
@@ -308,14 +195,24 @@ class PodEviction:
         """A budget refused, and is asked again after `delay`."""
         self.not_before = now + delay
 
+    def postpone(self, until: int, problem: str) -> None:
+        """The server could not do the stage's request for now; `problem` is its error."""
+        self.postponed_until, self.problem = until, problem
+
+    def answered(self) -> None:
+        """The server answered the stage's request."""
+        self.postponed_until, self.problem = 0, ""
+
     def wrote(self, version: int, now: int) -> tuple[Request, ...]:
         """The status was written, as this resource version of the object."""
         self.written_version, self.verify_until = version, now + VERIFY
         return self.receive(Event.ACCEPTED, now)
 
     def receive(self, event: Event, now: int) -> tuple[Request, ...]:
-        """Move by one event; gives what the owner has to do now, in this order."""
-        asking = self._stage is Stage.ASKING
+        """Move by one event; return what the owner has to do now, in this order."""
+        uncertain = self._stage is Stage.ASKING or (self._stage is Stage.MARKING and not self.certain)
+        if event is Event.WITHDRAWN and not self.withdrawable:
+            return ()
         to = OBJECT.get((self._stage, event))
         moved, request = CONTAINERS.get((self._containers, event), (self._containers, None))
         if to is not None:
@@ -326,13 +223,14 @@ class PodEviction:
         while (joint := JOINT.get((self._stage, self._containers))) is not None:
             self._enter(joint)
         self._note(event, now)
-        if asking and event is Event.NOT_FOUND:
+        if uncertain and event is Event.NOT_FOUND:
             self._announced = True  # another party removed it: not an eviction of ours
         return (*self._announcement(now), *(() if request is None else (request,)))
 
     def _enter(self, stage: Stage) -> None:
         if stage is not self._stage:
             self.not_before = 0
+            self.answered()
         unmarked = stage is Stage.MARKING and self.decision.condition is None
         self._stage = Stage.DELETING if unmarked else stage
 

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from evictd.act.cluster.clocks import Bell, Clocks
 from evictd.act.cluster.conditions import TAINTS, ConditionReport, node_transition_events
 from evictd.act.cluster.request_queue import Call
-from evictd.act.cluster.taints import TaintRetry, changed
+from evictd.act.cluster.taints import TaintRetry, changed, pairs
 from evictd.clients.kube.nodes import Lease, NodeClient, NodeObject, Taint, kubelet_reports
-from evictd.config.settings import ConditionTypes
+from evictd.config.settings import ConditionTypes, TaintEffect
 from evictd.core.model.decision import RecordEvent
 from evictd.core.model.signal import NodeCondition
 from evictd.core.units.duration import MINUTE, SECOND
@@ -54,6 +54,7 @@ class ReportSettings:
     types: ConditionTypes
     """`AUTO`: own types where a kubelet reports."""
     taints: bool
+    taint_effect: TaintEffect = TaintEffect.NO_SCHEDULE
     rhythm: Rhythm = KUBELET_RHYTHM
 
 
@@ -71,6 +72,7 @@ class ClusterReporter:
         self._node_name = settings.node_name
         self._asked = settings.types
         self._taints = settings.taints
+        self._taint_effect = settings.taint_effect
         self._rhythm = settings.rhythm
         self._lock = threading.Lock()
         self._types: ConditionTypes | None = None if settings.types is ConditionTypes.AUTO else settings.types
@@ -95,7 +97,7 @@ class ClusterReporter:
     # --- from the loop ------------------------------------------------------------------------------------------------
 
     def report(self, conditions: Iterable[NodeCondition], now: int) -> tuple[RecordEvent, ...]:
-        """Set the conditions that the node has from now on; gives the events of what changed."""
+        """Set the conditions that the node has from now on; return the events of what changed."""
         with self._lock:
             self._active = frozenset(conditions)
             self._stopped = False
@@ -111,12 +113,16 @@ class ClusterReporter:
         if due is not None and due <= now:
             self._bell.notify()
 
-    def clear(self) -> None:
-        """Withdraw what was reported: every condition False, no taint of evictd. For a clean stop."""
+    def stop(self) -> None:
+        """Write the last word before a stop.
+
+        A calm node has every condition False, and no taint of evictd. Under pressure everything stays as it is for `VALID` more:
+        the next evictd takes over without a gap, and `evictd cleanup` removes it where there is none.
+        """
         with self._lock:
             if self._active is None:
                 return
-            self._active, self._stopped = frozenset(), True
+            self._stopped, self._written = True, None
         self._bell.notify()
 
     @property
@@ -193,13 +199,14 @@ class ClusterReporter:
                 return now
             if self._active is None:
                 return self._quiet_until if self.kubelet is None else None
-            due = [] if self._stopped and self._written == self._wanted() else [self._next_write, self._next_detect]
-            due += [self._next_look] if self._active else []
+            over = self._stopped and self._written == self._wanted()
+            due = [] if over else [self._next_write, self._next_detect]
+            due += [self._next_look] if self._active and not over else []
             due += [self._taint_retry.not_before] if self._taint_change() is not None else []
             return max(min(due), self._quiet_until) if due else None
 
     def refused(self, error: ApiRefusedError, now: int) -> None:
-        """Go on without what is forbidden, and report it once."""
+        """Continue without the forbidden parts, and report each once."""
         with self._lock:
             if self._doing == "taints":
                 self._taint_retry.was_refused(now)
@@ -231,7 +238,7 @@ class ClusterReporter:
     def _wanted(self) -> ConditionReport | None:
         if self._active is None or self._types is None:
             return None
-        return ConditionReport(types=self._types, active=self._active, stopped=self._stopped)
+        return ConditionReport(types=self._types, active=self._active, stopped=self._stopped and not self._active)
 
     def _detect(self) -> None:
         lease = self._client.lease()
@@ -283,14 +290,14 @@ class ClusterReporter:
                 self._written = None  # another writer changed the conditions: write them again
 
     def _taint_change(self) -> tuple[Taint, ...] | None:
-        """Give the list of taints to be written; `None` where all is as it should be.
+        """Return the list of taints to be written; `None` where all is as it should be.
 
         Also with taints switched off: those of the previous run are removed.
         """
         if self._node is None or self._active is None or self._types is None:
             return None
         wanted = {TAINTS[c] for c in self._active} if self._taints and self._types is ConditionTypes.OWN else set()
-        return changed(self._node.taints, wanted)
+        return changed(self._node.taints, pairs(wanted, self._taint_effect))
 
     def _taint(self, now: int) -> None:
         with self._lock:

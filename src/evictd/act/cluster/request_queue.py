@@ -1,13 +1,18 @@
 """Sends requests to the API server, in the order of their sources and at a bounded rate.
 
-One thread sends, one request at a time, at most five in any second. The sources are asked in their order, so that conditions go
-before pods and pods before events, also when a server comes back after an hour: it gets the latest state of each source, not a
-replay. While the server does not answer, one request at a time is tried, with a growing and jittered pause.
+A `RequestQueue` has one thread that sends one request at a time, at most five in any second. Its sources are asked in their
+order, so that pods go before events, also when a server comes back after an hour: it gets the latest state of each source, not
+a replay. While no request reaches the server, one at a time is tried, with a growing and jittered pause. Where the server
+answers one with a temporary error (429, 500, 503), only the source of that request pauses.
+
+`RequestLanes` drives several queues that do not wait for each other: a pod's request that hangs in a webhook delays no
+condition.
 """
 
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
@@ -28,11 +33,11 @@ class RequestSource(Protocol):
     """Something that has requests to send. `call` and `due_at` are asked by the sending thread alone."""
 
     def call(self, now: int, /) -> Call | None:
-        """Give the next request that is due, if any."""
+        """Return the next request that is due, if any."""
         ...
 
     def due_at(self, now: int, /) -> int | None:
-        """Give when to ask again without a `notify`; `None`: only then."""
+        """Return when to ask again without a `notify`; `None`: only then."""
         ...
 
     def refused(self, error: ApiRefusedError, now: int, /) -> None:
@@ -44,8 +49,18 @@ class Polled(Protocol):
     """Something that moves on with time."""
 
     def advance(self, now: int, /) -> int | None:
-        """Move on; gives when to be called again, `None` for "with the next request"."""
+        """Move on; return when to be called again, `None` for "with the next request"."""
         ...
+
+
+@dataclass(slots=True)
+class _Turn:
+    """A source with its own pause, for what the server could not do of it for a while."""
+
+    source: RequestSource
+    backoff: RetryBackoff
+    not_before: int = 0
+    problem: str = ""
 
 
 class RequestQueue:
@@ -64,7 +79,7 @@ class RequestQueue:
     ) -> None:
         self._guard = ErrorBackoff("api-requests", errors)
         self._polled = polled
-        self._sources = tuple(sources)
+        self._turns = tuple(_Turn(source, RetryBackoff(clocks.random)) for source in sources)
         self._clocks = clocks
         self._backoff = RetryBackoff(clocks.random)
         self._sent: deque[int] = deque(maxlen=PER_SECOND)
@@ -73,26 +88,46 @@ class RequestQueue:
         self._stop = False
         self._on_idle: Callable[[], None] = _nothing
         self._thread = threading.Thread(target=self._run, name="api-requests", daemon=True)
-        self.problem = ""
-        """Why nothing can be sent at the moment; empty while it can."""
+        self._away = ""
+        self.on_return: Callable[[], None] = _nothing
+        """Called when a request reached the server after others had not."""
+
+    @property
+    def away(self) -> bool:
+        """Whether the last request did not reach the server, so that nothing can be sent at the moment."""
+        return bool(self._away)
+
+    @property
+    def problem(self) -> str:
+        """Why nothing, or nothing of one source, can be sent at the moment; empty while all can."""
+        return next((text for text in (self._away, *(turn.problem for turn in self._turns)) if text), "")
 
     def start(self) -> None:
         """Start the sending thread."""
         self._thread.start()
 
     def notify(self) -> None:
-        """Have the sources asked now; from any thread."""
+        """Wake the thread to ask the sources now; may be called from any thread."""
+        self._changed.set()
+
+    def retry(self) -> None:
+        """End the pause of a server that was away; from any thread."""
+        self._closed_until = 0
+        self.notify()
+
+    def stop(self) -> None:
+        """End the thread after its request under way; unsent requests are dropped."""
+        self._stop = True
         self._changed.set()
 
     def close(self) -> None:
-        """End the thread; what was not sent is dropped."""
-        self._stop = True
-        self._changed.set()
+        """End the thread, and wait for that."""
+        self.stop()
         if self._thread.is_alive():
             self._thread.join()
 
     def drain(self, seconds: float, finished: Callable[[], bool] = lambda: True) -> None:
-        """Wait until no source has anything due and `finished` is true, at most so long; for a clean stop."""
+        """Wait until no source has a request due and `finished` is true, at most `seconds`; for a clean stop."""
         done = threading.Event()
         self._on_idle = lambda: done.set() if finished() else None
         self.notify()
@@ -110,7 +145,7 @@ class RequestQueue:
                 self._changed.clear()
 
     def step(self, now: int) -> int | None:
-        """Send at most one request; gives the nanoseconds until the next step, `None` for "with the next `notify`"."""
+        """Send at most one request; return the nanoseconds until the next step, `None` for "with the next `notify`"."""
         again = None
         if self._polled is not None and not self._guard.rests("poll", now):
             again = self._guard.run("poll", partial(self._polled.advance, now), now, otherwise=None)
@@ -119,52 +154,124 @@ class RequestQueue:
             opens = max(opens, self._sent[0] + SECOND)
         if now < opens:
             return max(0, min(opens, again or opens) - now)
-        for source in self._sources:
-            if not self._guard.rests(id(source), now) and self._serve(source, now):
+        for turn in self._turns:
+            if not self._rests(turn, now) and self._serve(turn, now):
                 return 0
         self._on_idle()
         due = [
-            at
-            for source in self._sources
-            if not self._guard.rests(id(source), now) and (at := source.due_at(now)) is not None
+            max(at, turn.not_before)
+            for turn in self._turns
+            if not self._guard.rests(id(turn), now) and (at := self._due_at(turn, now)) is not None
         ]
         rest = self._guard.wait(now)
         due += [] if rest is None else [now + rest]
         return max(0, min(due) - now) if due else None
 
-    def _serve(self, source: RequestSource, now: int) -> bool:
+    def _rests(self, turn: _Turn, now: int) -> bool:
+        return now < turn.not_before or self._guard.rests(id(turn), now)
+
+    def _due_at(self, turn: _Turn, now: int) -> int | None:
+        """Return when to serve this source again; after a pause it has the request that was not done."""
+        due = turn.source.due_at(now)
+        return turn.not_before if due is None and now < turn.not_before else due
+
+    def _serve(self, turn: _Turn, now: int) -> bool:
         """Send what a source has; whether it had something. A source that fails rests, and the others go on."""
 
         def serve() -> bool:
-            call = source.call(now)
+            call = turn.source.call(now)
             if call is not None:
-                self._send(source, call, now)
+                self._send(turn, call, now)
             return call is not None
 
-        return self._guard.run(id(source), serve, now, otherwise=False)
+        return self._guard.run(id(turn), serve, now, otherwise=False)
 
-    def _send(self, source: RequestSource, call: Call, now: int) -> None:
+    def _send(self, turn: _Turn, call: Call, now: int) -> None:
         self._sent.append(now)
         try:
             call()
         except ApiUnavailableError as error:
-            self._pause(error, error.retry_after_seconds)
-        except ApiRefusedError as error:
-            if error.status == _CONFLICT:
-                self._pause(error, None)  # another writer was faster: the same again, a little later
+            if error.reached:
+                self._reached()
+                self._postpone(turn, error, error.retry_after_seconds)
             else:
-                source.refused(error, now)
-                self._answered()
+                self._away = str(error)
+                self._closed_until = self._clocks.now() + self._backoff.next(error.retry_after_seconds)
+        except ApiRefusedError as error:
+            self._reached()
+            if error.status == _CONFLICT:
+                self._postpone(turn, error, None)  # another writer was faster: the same again, a little later
+            else:
+                turn.source.refused(error, now)
+                self._done(turn)
         else:
-            self._answered()
+            self._reached()
+            self._done(turn)
 
-    def _answered(self) -> None:
+    def _reached(self) -> None:
         self._backoff.reset()
-        self.problem = ""
+        if self._away:
+            self._away = ""
+            self.on_return()
 
-    def _pause(self, error: Exception, retry_after: int | None) -> None:
-        self.problem = str(error)
-        self._closed_until = self._clocks.now() + self._backoff.next(retry_after)
+    def _done(self, turn: _Turn) -> None:
+        turn.backoff.reset()
+        turn.problem, turn.not_before = "", 0
+
+    def _postpone(self, turn: _Turn, error: Exception, retry_after: int | None) -> None:
+        turn.problem = str(error)
+        turn.not_before = self._clocks.now() + turn.backoff.next(retry_after)
+
+
+class RequestLanes:
+    """Drives request queues that send independently of each other; the first one reports conditions.
+
+    A lane that hears of the server again ends the pauses of the others.
+    """
+
+    def __init__(self, *lanes: RequestQueue, clocks: Clocks) -> None:
+        self.lanes = lanes
+        self._clocks = clocks
+        for lane in lanes:
+            lane.on_return = partial(self._retry, tuple(other for other in lanes if other is not lane))
+
+    def start(self) -> None:
+        """Start the sending threads."""
+        for lane in self.lanes:
+            lane.start()
+
+    def notify(self) -> None:
+        """Wake all threads to ask their sources now; may be called from any thread."""
+        for lane in self.lanes:
+            lane.notify()
+
+    @property
+    def away(self) -> bool:
+        """Whether the last request of a lane did not reach the server."""
+        return any(lane.away for lane in self.lanes)
+
+    @property
+    def problem(self) -> str:
+        """Why something cannot be sent at the moment; empty while all can."""
+        return next((lane.problem for lane in self.lanes if lane.problem), "")
+
+    def drain(self, seconds: float, finished: Callable[[], bool] = lambda: True) -> None:
+        """Wait until no source has a request due and `finished` is true, at most `seconds`; for a clean stop."""
+        ends = self._clocks.now() + int(seconds * SECOND)
+        for lane in self.lanes:
+            lane.drain(max(0, ends - self._clocks.now()) / SECOND, finished)
+
+    def close(self) -> None:
+        """End the threads; what was not sent is dropped."""
+        for lane in self.lanes:
+            lane.stop()
+        for lane in self.lanes:
+            lane.close()
+
+    @staticmethod
+    def _retry(lanes: tuple[RequestQueue, ...]) -> None:
+        for lane in lanes:
+            lane.retry()
 
 
 def _nothing() -> None:

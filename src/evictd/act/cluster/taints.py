@@ -15,7 +15,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from evictd.act.cluster.conditions import TAINTS
-from evictd.clients.kube.nodes import NO_SCHEDULE, Taint
+from evictd.clients.kube.nodes import Taint
+from evictd.config.settings import TaintEffect
 from evictd.core.units.duration import MILLISECOND, MINUTE, SECOND
 
 FIRST_PAUSE = 250 * MILLISECOND
@@ -23,23 +24,34 @@ LONGEST_PAUSE = 2 * SECOND
 """Bounds of the pause after a conflict; it doubles with each conflict in a row."""
 AFTER_REFUSAL = MINUTE
 OWN_KEYS = frozenset(TAINTS.values())
+OWN_EFFECTS = frozenset(effect.value for effect in TaintEffect)
 
 
 def is_own(taint: Taint) -> bool:
-    """Whether evictd may add or remove it: one of its keys, effect NoSchedule. The same key with NoExecute is not its work."""
-    return taint["key"] in OWN_KEYS and taint["effect"] == NO_SCHEDULE
+    """Whether evictd may add or remove it: one of its keys and effects. The same key with NoExecute is not its work."""
+    return taint["key"] in OWN_KEYS and taint["effect"] in OWN_EFFECTS
 
 
-def changed(there: Collection[Taint], wanted: Collection[str]) -> tuple[Taint, ...] | None:
-    """Give the whole list with evictd's taints as `wanted` (keys) has them; `None` where nothing is to be changed.
+def pairs(keys: Collection[str], effect: TaintEffect = TaintEffect.NO_SCHEDULE) -> frozenset[tuple[str, str]]:
+    """Return keys with an effect, as `changed` takes them."""
+    return frozenset((key, effect.value) for key in keys)
+
+
+def pair_of(taint: Taint) -> tuple[str, str]:
+    """Return key and effect of a taint, which together name it."""
+    return taint["key"], taint["effect"]
+
+
+def changed(there: Collection[Taint], wanted: Collection[tuple[str, str]]) -> tuple[Taint, ...] | None:
+    """Return the whole list with evictd's taints as `wanted` (keys and effects) has them; `None` for nothing to change.
 
     Every other entry stays as it is and where it is, with all of its fields.
     """
-    found = {taint["key"] for taint in there if is_own(taint)}
+    found = {pair_of(taint) for taint in there if is_own(taint)}
     if found == set(wanted):
         return None
-    kept = tuple(taint for taint in there if not is_own(taint) or taint["key"] in wanted)
-    return kept + tuple({"key": key, "effect": NO_SCHEDULE} for key in sorted(set(wanted) - found))
+    kept = tuple(taint for taint in there if not is_own(taint) or pair_of(taint) in wanted)
+    return kept + tuple({"key": key, "effect": effect} for key, effect in sorted(set(wanted) - found))
 
 
 @dataclass(slots=True)
@@ -49,7 +61,7 @@ class TaintRetry:
     not_before: int = 0
     """`now` of the request queue, in nanoseconds."""
     stale: bool = False
-    """What is known of the node is not what it is."""
+    """Whether our copy of the node object is out of date."""
     refused: bool = False
     """The last attempt was refused for a reason that is not a conflict."""
     _pause: int = FIRST_PAUSE

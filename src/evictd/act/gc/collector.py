@@ -5,6 +5,7 @@ its outcomes, `perform_duties` starts the kubelet's periodic collections. The lo
 thread is a daemon thread: it ends with the process.
 """
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from queue import SimpleQueue
@@ -34,7 +35,7 @@ class NodeMoment:
 class Collector:
     """Both collectors and their thread.
 
-    `wake` is called when a request of `begin` is done; `errors` gets unforeseen exceptions.
+    `clock` gives nanoseconds. `wake` is called when a request of `begin` is done; `errors` gets unforeseen exceptions.
     """
 
     def __init__(
@@ -43,9 +44,11 @@ class Collector:
         images: ImageCollector,
         config: EvictionConfig,
         *,
+        clock: Callable[[], int] = lambda: 0,
         wake: Callable[[], None] = lambda: None,
         errors: ErrorReporter = STDERR,
     ) -> None:
+        self._clock = clock
         self._wake = wake
         self._errors = errors
         self._containers = containers
@@ -55,6 +58,7 @@ class Collector:
         self._lock = Lock()
         self._outcomes: dict[Filesystem | None, tuple[ReclaimOutcome, ...]] = {}
         self._requests: dict[Filesystem | None, int] = {}
+        self._times: deque[int] = deque(maxlen=_KEPT_TIMES)
         self._events: list[RecordEvent] = []
         self._image_failures = 0
         self._duties_due = {Reclaim.CONTAINERS: 0, Reclaim.IMAGES: 0}
@@ -86,12 +90,17 @@ class Collector:
             self._wake()
 
     def progress(self) -> tuple[ReclaimOutcome, ...] | None:
-        """Give the outcomes of the last `begin` of each device, one for each action; `None` while none has ended."""
+        """Return the outcomes of the last `begin` of each device, one for each action; `None` while none has ended."""
         with self._lock:
             return tuple(outcome for each in self._outcomes.values() for outcome in each) if self._outcomes else None
 
+    @property
+    def longest_collection(self) -> int | None:
+        """The nanoseconds of the longest of the last collections for an eviction; `None` before the first."""
+        return max((*self._times,), default=None)
+
     def collecting(self) -> frozenset[Filesystem]:
-        """Give the devices for which a request of `begin` is running."""
+        """Return the devices for which a request of `begin` is running."""
         with self._lock:
             return frozenset(d for d in self._requests if d is not None and d not in self._outcomes)
 
@@ -110,7 +119,7 @@ class Collector:
             self._errors.report_error("collect", problem)
 
     def take_events(self) -> tuple[RecordEvent, ...]:
-        """Give the events of collections since the last call."""
+        """Return the events of collections since the last call."""
         with self._lock:
             events, self._events = tuple(self._events), []
         return events
@@ -143,8 +152,10 @@ class Collector:
                 self._errors.report_error("collect", describe(error))
 
     def _reclaim(self, decision: ReclaimNode, moment: NodeMoment, request: int) -> None:
-        device = decision.device
-        outcomes = tuple(replace(self._perform(action, decision, moment), device=device) for action in decision.actions)
+        device, begun = decision.device, self._clock()
+        actions = (*decision.actions, *decision.measured)
+        outcomes = tuple(replace(self._perform(action, decision, moment), device=device) for action in actions)
+        self._times.append(self._clock() - begun)
         with self._lock:
             # The outcome of a request that a later one for the same device replaced is dropped.
             if request == self._requests[device]:
@@ -155,6 +166,8 @@ class Collector:
         try:
             if action is Reclaim.CONTAINERS:
                 return self._containers.collect(moment.lifecycles, evict_terminated=True, wall=moment.wall)
+            if action is Reclaim.ROTATED_LOGS:
+                return self._containers.collect_rotated_logs(moment.wall, remove=action in decision.actions)
             return self._images.delete_unused(moment.now, decision.wanted_bytes)
         except Exception as error:  # unforeseen: the eviction needs an outcome
             return ReclaimOutcome(action=action, error=describe(error))
@@ -189,4 +202,6 @@ class Collector:
         return (*events, RecordEvent(type="Warning", reason="ImageGCFailed", message=outcome.error))
 
 
+_KEPT_TIMES = 8
+"""The number of collections whose times are remembered: a slow one counts until as many others were faster."""
 _PERIODS = {Reclaim.CONTAINERS: container_gc.GC_PERIOD, Reclaim.IMAGES: image_gc.GC_PERIOD}

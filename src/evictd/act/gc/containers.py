@@ -3,7 +3,7 @@
 Performs the selections of `core.gc.container_gc` in the kubelet's three phases, each on a fresh listing. A failed removal is
 recorded and the next one follows, as in the kubelet; NotFound counts as removed. RemoveContainer may return while the runtime
 still lists the container, so the second phase waits for at most a second until the list agrees. The bound matters: containerd
-1.6 can list a container forever that it cannot find (spec/cri-with-containerd.md, section 6).
+1.6 can list a container forever that it cannot find.
 """
 
 from collections.abc import Callable, Iterable
@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from threading import Event
 
 from evictd.act.logs import PodLogs
-from evictd.clients.cri import CriClient, values
+from evictd.clients.cri import values
+from evictd.clients.cri.client import CriClient
 from evictd.clients.cri.values import CONTAINER_NAME_LABEL, POD_UID_LABEL
 from evictd.core.gc import container_gc
 from evictd.core.gc.container_gc import ContainerState, GCContainer, GCSandbox, PodLifecycles
@@ -75,6 +76,16 @@ class ContainerCollector:
             removed=len(run.removed),
             error="; ".join(run.errors),
         )
+
+    def collect_rotated_logs(self, wall: int, *, remove: bool) -> ReclaimOutcome:
+        """Remove the rotated logs of running containers, or only say how many bytes that would free."""
+        try:
+            found = self._logs.rotated(wall, remove=remove)
+        except EvictdError as error:
+            return ReclaimOutcome(action=Reclaim.ROTATED_LOGS, error=str(error))
+        if not remove:
+            return ReclaimOutcome(action=Reclaim.ROTATED_LOGS, unused_bytes=found.size)
+        return ReclaimOutcome(action=Reclaim.ROTATED_LOGS, freed_bytes=found.size, removed=found.files)
 
     def _remove_containers(
         self, run: _Run, lifecycles: PodLifecycles, *, evict_terminated: bool, wall: int

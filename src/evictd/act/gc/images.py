@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
-from evictd.clients.cri import CriClient, values
+from evictd.clients.cri import values
+from evictd.clients.cri.client import CriClient
 from evictd.clients.cri.image_use import ImageUse
 from evictd.core.gc import image_gc
 from evictd.core.gc.image_gc import Candidate, Image, ImageListing, ImageRecord, Sweep
@@ -140,7 +141,7 @@ class ImageCollector:
         return sweep
 
     def _mounted_images(self, containers: tuple[values.CriContainer, ...]) -> frozenset[str]:
-        """Give the names or ids of images that are mounted into containers as volumes."""
+        """Return the names or ids of images that are mounted into containers as volumes."""
         for gone in self._mounted.keys() - {row.id for row in containers}:
             del self._mounted[gone]
         for row in containers:
@@ -157,7 +158,7 @@ class ImageCollector:
             return frozenset()  # it has been removed since it was listed
 
     def _images_of_sandboxes(self) -> frozenset[str]:
-        """Give ids and names of the images that present and new sandboxes are made from."""
+        """Return ids and names of the images that present and new sandboxes are made from."""
         rows = self._client.list_sandboxes()
         for gone in self._sandbox_images.keys() - {row.id for row in rows}:
             del self._sandbox_images[gone]

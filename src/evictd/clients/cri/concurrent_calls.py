@@ -1,9 +1,9 @@
 """Makes concurrent calls to the runtime, completed by threads that were started beforehand.
 
 gRPC's blocking interface needs no extra thread for a call that its caller waits for, but starts one for futures. A node without
-a free PID does not grant that thread, and gRPC then never completes the call (issue 11, points 6 and 31). Its asyncio interface
-needs two threads for any number of calls: the event loop's and gRPC's poller. `start` starts both while PIDs are available;
-they run until `close`.
+a free PID does not grant that thread, and gRPC then never completes the call (docs/laws.md, faults 6 and 31). Its asyncio
+interface needs two threads for any number of calls: the event loop's and gRPC's poller. `start` starts both while PIDs are
+available; they run until `close`.
 """
 
 import asyncio

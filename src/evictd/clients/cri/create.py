@@ -1,6 +1,6 @@
 """Starts pods over CRI, for the disposable node of `evictd demo` and the tests.
 
-The daemon's `CriClient` has none of these calls. Labels and annotations are those that a kubelet sets (spec section 11.3).
+The daemon's `CriClient` has none of these calls. Labels and annotations are those that a kubelet sets.
 """
 
 from collections.abc import Mapping
@@ -109,7 +109,8 @@ def _container_config(sandbox: SandboxRequest, request: ContainerRequest) -> pb.
     resources = request.resources
     return pb.ContainerConfig(
         metadata=pb.ContainerMetadata(name=request.name, attempt=request.attempt),
-        image=pb.ImageSpec(image=request.image),
+        # CRI-O refuses a container without the name that its author gave the image.
+        image=pb.ImageSpec(image=request.image, user_specified_image=request.image),
         command=request.command,
         log_path=request.log_path,
         mounts=[

@@ -1,6 +1,6 @@
 """Converts the runtime's messages to the values of `evictd.clients.cri.values`.
 
-The kubelet's checks (spec section 11.2) are made here: a list entry without an identity is skipped, a status without one is an
+The kubelet's checks are made here: a list entry without an identity is skipped, a status without one is an
 error. A verbose `info` is JSON in the runtime's own format; parts of unexpected form are `None`.
 """
 

@@ -84,7 +84,7 @@ class RuntimeCalls:
         request = pb.RemovePodSandboxRequest(pod_sandbox_id=sandbox_id)
         absent_is_success(lambda: self._change(REMOVE_SANDBOX, request, sandbox_id))
 
-    # --- concurrent calls, for act.terminate --------------------------------------------------------------------------
+    # --- concurrent calls, for act.stop ------------------------------------------------------------------------------
 
     def reserve_threads(self) -> None:
         """Start the threads that the calls below need, while PIDs are available; raises `RuntimeUnavailableError`."""

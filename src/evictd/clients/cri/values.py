@@ -1,6 +1,6 @@
 """Defines the values that the CRI client returns; types of grpc and protobuf do not leave this package.
 
-They are the messages of `runtime.v1` (spec section 11) with the fields that evictd reads. A field that the runtime left unset is
+They are the messages of `runtime.v1` with the fields that evictd reads. A field that the runtime left unset is
 `None`; times are wall-clock nanoseconds since the epoch, as the runtime sets them; sizes are bytes.
 """
 

@@ -1,6 +1,6 @@
 """Writes events through events.k8s.io/v1: one event is created, and its repetitions are counted in its series.
 
-The `note` is truncated to the API's limit. Annotations are those of the kubelet's `Evicted` event (spec 6.2).
+The `note` is truncated to the API's limit. Annotations are those of the kubelet's `Evicted` event.
 """
 
 from collections.abc import Mapping
@@ -13,6 +13,8 @@ from evictd.codec.slim_pods import FIELD_MANAGER
 
 NOTE_BYTES = 1024
 """Bytes; the API's limit for `note`."""
+ANNOTATION_BYTES = 4096
+"""Bytes of one annotation; the limit of `deploy/base/admission-policy.yaml`."""
 CONTROLLER = "evictd.io/evictd"
 
 
@@ -24,6 +26,7 @@ class Regarding:
     name: str
     namespace: str = ""
     uid: str = ""
+    api_version: str = "v1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,10 +52,11 @@ class EventClient:
 
         A 409 counts as success: the name is unique to evictd, so an earlier attempt has created the event.
         """
+        annotations = {key: cut(value, ANNOTATION_BYTES) for key, value in event.annotations.items()}
         body = {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
-            "metadata": {"name": name, "namespace": _namespace(event), "annotations": dict(event.annotations)},
+            "metadata": {"name": name, "namespace": _namespace(event), "annotations": annotations},
             "eventTime": time,
             "reportingController": CONTROLLER,
             "reportingInstance": f"evictd-{self._node}"[:128],
@@ -99,7 +103,7 @@ def _path(event: KubeEvent) -> str:
 
 def _reference(about: Regarding) -> dict[str, Any]:
     fields = {
-        "apiVersion": "v1",
+        "apiVersion": about.api_version,
         "kind": about.kind,
         "name": about.name,
         "namespace": about.namespace,

@@ -148,7 +148,7 @@ def _condition(condition: PodCondition, since: str) -> dict[str, Any]:
 
 
 def _ended(pod: Mapping[str, Any], since: str) -> tuple[str, dict[str, Any]]:
-    """Give a pod's version, and what its status lacks when nothing of it runs: containers terminated, readiness False.
+    """Return a pod's version, and what its status lacks when nothing of it runs: containers terminated, readiness False.
 
     As the kubelet's status manager (`TerminatePod`), with the reason that `kubectl get pods` shows. An init container that never
     ran keeps its state. Of an object that has not the API's form nothing is written.
@@ -200,14 +200,16 @@ def _is_another_pod(reply: Reply) -> bool:
 
 
 def _causes(reply: Reply) -> list[Mapping[str, Any]]:
-    """Give the causes of a refusal, as far as they have the API's form."""
+    """Return the causes of a refusal, as far as they have the API's form."""
     details = reply.problem.get("details")
     causes = details.get("causes") if isinstance(details, dict) else None
     return [cause for cause in causes if isinstance(cause, dict)] if isinstance(causes, list) else []
 
 
 def _blocked(reply: Reply) -> Outcome:
-    message = str(reply.problem.get("message") or "")
+    # The cause names the budget; a 500 of several budgets has none.
+    causes = (str(cause.get("message") or "") for cause in _causes(reply) if cause.get("reason") == "DisruptionBudget")
+    message = " ".join(text for text in (str(reply.problem.get("message") or ""), *causes) if text)
     return Outcome(answer=Answer.BLOCKED, retry_after_seconds=reply.retry_after, message=message)
 
 
@@ -226,7 +228,7 @@ def _outcome(reply: Reply, pod: Pod, what: str) -> Outcome:
 
 
 def _version_of(reply: Reply, pod: Pod, what: str) -> int:
-    """Give the version of the pod in a response, zero for a `Status`, which has none."""
+    """Return the version of the pod in a response, zero for a `Status`, which has none."""
     answer = reply.problem
     metadata = answer.get("metadata")
     if answer.get("kind") == "Status" and answer.get("status") == "Success":

@@ -1,20 +1,20 @@
-"""Reads and writes the Node object's conditions and taints, and reads the node's lease.
+"""Reads and writes the Node object's conditions and taints, reads the node's lease, and lists nodes.
 
 Conditions are written by strategic merge patches keyed by condition type: the request does not hold other writers' entries, so
 no write can conflict. Taints have no merge key (`x-kubernetes-list-type: atomic`): the whole list is written together with the
 `resourceVersion` at which it was read, and a 409 means that another writer has changed the node since.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import quote
 
 from evictd.clients.kube.transport import MERGE_PATCH, STRATEGIC_PATCH, Reply, Transport
+from evictd.codec.plain import Form, View
 from evictd.codec.slim_pods import FIELD_MANAGER
 from evictd.codec.times import parse_time
-from evictd.codec.typed import check_types
 from evictd.core.model.problem import shown
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.errors import ApiUnavailableError, InputError, InvalidValueError
@@ -24,7 +24,8 @@ LEASE_DURATION = 40 * SECOND
 """The default of the kubelet's `nodeLeaseDurationSeconds`, for a lease without a duration."""
 HEARTBEAT = 15 * MINUTE
 """Three times the kubelet's `nodeStatusReportFrequency`; used if there is no lease, or RBAC forbids reading it."""
-NO_SCHEDULE = "NoSchedule"
+PAGE = 500
+"""Nodes in one page of a list."""
 
 Taint = Mapping[str, str]
 """One entry of `spec.taints` with all its fields, because the whole list is written back."""
@@ -96,9 +97,10 @@ class NodeClient:
             return None
         return _lease(reply.json(), date)
 
-    def patch_conditions(self, conditions: Iterable[Condition]) -> NodeObject:
-        """Write only these conditions; an empty transition time keeps the existing one."""
+    def patch_conditions(self, conditions: Iterable[Condition], *, remove: Iterable[str] = ()) -> NodeObject:
+        """Write only these conditions, and remove those of the types in `remove`; an empty transition time keeps the old one."""
         entries = [_condition_fields(condition) for condition in conditions]
+        entries += [{"type": name, "$patch": "delete"} for name in remove]
         return self._patch(f"{self._path}/status", {"status": {"conditions": entries}}, STRATEGIC_PATCH)
 
     def replace_taints(self, node: NodeObject, taints: Sequence[Taint]) -> NodeObject:
@@ -113,6 +115,28 @@ class NodeClient:
         query = {"fieldManager": FIELD_MANAGER}
         reply = self._transport.request("PATCH", path, query=query, body=body, content_type=content_type)
         return _node(reply, self._name)
+
+
+class NodeList:
+    """Lists the nodes of a cluster, page by page. Raises `ApiUnavailableError` and `ApiRefusedError`."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def all(self) -> Iterator[NodeObject]:
+        """Return every node."""
+        rest = ""
+        while True:
+            query = {"limit": str(PAGE), **({"continue": rest} if rest else {})}
+            reply = self._transport.request("GET", "/api/v1/nodes", query=query)
+            try:
+                page = reply.json()
+                yield from (_node_of(item, _date(reply)) for item in page["items"])
+                rest = page["metadata"].get("continue") or ""
+            except (KeyError, TypeError, AttributeError, InputError) as error:
+                raise ApiUnavailableError(f"the API server sent an invalid list of nodes: {error!r}") from error
+            if not rest:
+                return
 
 
 def kubelet_reports(node: NodeObject, lease: Lease | None, wall: int) -> bool:
@@ -159,17 +183,7 @@ def _node(reply: Reply, name: str) -> NodeObject:
     raw = reply.json()
     try:
         kind = raw["kind"]
-        conditions = (raw.get("status") or {}).get("conditions") or []
-        taints = (raw.get("spec") or {}).get("taints") or []
-        node = NodeObject(
-            name=raw["metadata"]["name"],
-            uid=raw["metadata"].get("uid", ""),
-            conditions={entry["type"]: _condition(entry) for entry in conditions},
-            taints=tuple({"key": taint["key"], "effect": taint["effect"], **taint} for taint in taints),
-            resource_version=raw["metadata"]["resourceVersion"],
-            date=_date(reply),
-        )
-        check_types(node, NodeObject, "node")
+        node = _node_of(raw, _date(reply))
     except (KeyError, TypeError, AttributeError, InputError) as error:
         raise ApiUnavailableError(f"the API server sent an invalid node: {error!r}") from error
     if (kind, node.name) != ("Node", name):
@@ -179,31 +193,33 @@ def _node(reply: Reply, name: str) -> NodeObject:
     return node
 
 
-def _condition(entry: Mapping[str, Any]) -> Condition:
-    return Condition(
-        type=entry["type"],
-        status=entry["status"],
-        reason=entry.get("reason") or "",
-        message=entry.get("message") or "",
-        last_heartbeat_time=entry.get("lastHeartbeatTime") or "",
-        last_transition_time=entry.get("lastTransitionTime") or "",
-    )
+def _node_of(raw: Mapping[str, Any], date: int | None) -> NodeObject:
+    conditions = (raw.get("status") or {}).get("conditions") or []
+    taints = (raw.get("spec") or {}).get("taints") or []
+    plain = {
+        "name": raw["metadata"]["name"],
+        "uid": raw["metadata"].get("uid", ""),
+        "conditions": {entry["type"]: _present(entry) for entry in conditions},
+        "taints": [{"key": taint["key"], "effect": taint["effect"], **taint} for taint in taints],
+        "resourceVersion": raw["metadata"]["resourceVersion"],
+    }
+    node: NodeObject = _FORM.decode(NodeObject, plain, "node", date=date)
+    return node
+
+
+def _present(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in entry.items() if value}
 
 
 def _condition_fields(condition: Condition) -> dict[str, str]:
-    fields = {
-        "type": condition.type,
-        "status": condition.status,
-        "reason": condition.reason,
-        "message": condition.message,
-        "lastHeartbeatTime": condition.last_heartbeat_time,
-        "lastTransitionTime": condition.last_transition_time,
-    }
-    return {name: value for name, value in fields.items() if value}
+    return _present(_FORM.encode(Condition, condition))
+
+
+_FORM = Form({NodeObject: View(apart=frozenset({"date"}))})
 
 
 def _date(reply: Reply) -> int | None:
-    """Give the time of the response in ns since 1970, which HTTP has in whole seconds."""
+    """Return the time of the response in ns since 1970, which HTTP has in whole seconds."""
     try:
         date = parsedate_to_datetime(reply.date)
         return None if date.tzinfo is None else int(date.timestamp()) * SECOND

@@ -258,7 +258,7 @@ def applied(snapshot: PodSnapshot, event: PodEvent) -> PodSnapshot:
 
 
 def _only_version_differs(known: Mapping[str, SlimPod], event: PodEvent) -> bool:
-    """Whether an event leaves its pod as it is known, but for the object's version."""
+    """Whether an event changes nothing that is kept of the pod but its resourceVersion."""
     pod = event.pod
     before = None if pod is None or event.type is WatchType.DELETED else known.get(pod.pod.uid)
     return before is not None and pod == replace(before, resource_version=event.resource_version)

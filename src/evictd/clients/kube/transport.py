@@ -1,8 +1,9 @@
 """Sends requests to the API server and maps every failure to one of two errors.
 
 `ApiUnavailableError`: no response, or a temporary one (408, 429, 5xx, 401); may be retried. `ApiRefusedError`: any other status,
-which a retry would not change. Retries are up to the callers, except that a 401 is retried once with reloaded credentials. Types
-of `kubernetes` and `urllib3` do not leave this module.
+which a retry would not change. Where the request reached the server (a status other than 401, or no response in time),
+`ApiUnavailableError.reached` is true. Retries are up to the callers, except that a 401 is retried once with reloaded credentials.
+Types of `kubernetes` and `urllib3` do not leave this module.
 """
 
 import json
@@ -28,10 +29,13 @@ MAX_BODY = 64 * 2**20
 """Bytes of a response; a page of pods is a few MiB."""
 LONGEST_RETRY_AFTER = 300
 """Seconds; the bound for a Retry-After, which a proxy in front of the API server may set to any value."""
+_MOST_DIGITS = 9
 MAX_WATCH_LINE = 8 * 2**20
 """Bytes of one watch event."""
 _MESSAGE = 300
 """Characters kept of an error message."""
+_FAULTS = (urllib3.exceptions.HTTPError, OSError, ValueError, OverflowError)
+"""What urllib3 and http.client raise; the last two for sizes of chunks that are negative or of many digits."""
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -87,6 +91,8 @@ class Transport:
         self._lock = threading.Lock()
         self._generation = -1
         self._pool: Any = None
+        self.rejected = False
+        """Whether the server's last response was a 401, with reloaded credentials too."""
 
     def request(
         self,
@@ -103,6 +109,7 @@ class Transport:
         if reply.status == 401:
             self._credentials.reload()
             reply = self._send(method, path, query, body, content_type)
+        self.rejected = reply.status == 401
         if reply.status < 300 or reply.status in accept:
             return reply
         raise error_of(reply, f"{method} {path}")
@@ -117,7 +124,7 @@ class Transport:
             if response.status == 401:
                 self._credentials.reload()
             raise error_of(_reply(response), f"GET {path}")
-        except urllib3.exceptions.HTTPError as error:
+        except _FAULTS as error:
             raise ApiUnavailableError(f"GET {path}: {error}"[:_MESSAGE]) from error
         finally:
             response.close()
@@ -137,10 +144,10 @@ class Transport:
                 reply = self._receive(method, path, query, body, content_type)
             except ApiUnavailableError as error:
                 if deadline.over:
-                    raise ApiUnavailableError(late) from error
+                    raise ApiUnavailableError(late, reached=True) from error
                 raise
             if deadline.over:  # a response without a Content-Length ends with its connection, and looks complete
-                raise ApiUnavailableError(late)
+                raise ApiUnavailableError(late, reached=True)
             return reply
 
     def _receive(
@@ -149,7 +156,7 @@ class Transport:
         response = self._open(method, path, query, body, content_type, timeout=self._timeout)
         try:
             return _reply(response)
-        except (urllib3.exceptions.HTTPError, OSError) as error:
+        except _FAULTS as error:
             response.close()
             raise ApiUnavailableError(f"{method} {path}: {error}"[:_MESSAGE]) from error
         finally:
@@ -180,8 +187,9 @@ class Transport:
                 retries=False,
                 preload_content=False,
             )
-        except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
-            raise ApiUnavailableError(f"{method} {path}: {error}"[:_MESSAGE]) from error
+        except _FAULTS as error:
+            reached = isinstance(error, urllib3.exceptions.ReadTimeoutError)
+            raise ApiUnavailableError(f"{method} {path}: {error}"[:_MESSAGE], reached=reached) from error
 
     def _manager(self) -> Any:
         """Return the connection pool; a new one after the credentials have changed."""
@@ -205,7 +213,7 @@ def error_of(reply: Reply, what: str) -> ApiUnavailableError | ApiRefusedError:
     if reply.status == 401:
         return unauthorized(text)
     if reply.status == 429 or reply.status >= 500 or reply.status == 408:
-        return ApiUnavailableError(text, retry_after_seconds=reply.retry_after)
+        return ApiUnavailableError(text, retry_after_seconds=reply.retry_after, reached=True)
     return ApiRefusedError(text, status=reply.status, reason=str(problem.get("reason") or ""))
 
 
@@ -214,13 +222,20 @@ def _reply(response: Any) -> Reply:
     if len(data) >= MAX_BODY:
         response.close()
         raise ApiUnavailableError(f"the API server's response is longer than {MAX_BODY} bytes")
-    after = response.headers.get("Retry-After") or ""
     return Reply(
         status=response.status,
         data=data,
-        retry_after=min(int(after), LONGEST_RETRY_AFTER) if after.isascii() and after.isdigit() else None,
+        retry_after=_retry_after(response.headers.get("Retry-After") or ""),
         date=response.headers.get("Date") or "",
     )
+
+
+def _retry_after(text: str) -> int | None:
+    """Return the seconds, at most `LONGEST_RETRY_AFTER`; `int` refuses more than some thousand digits."""
+    if not (text.isascii() and text.isdigit()):
+        return None
+    digits = text.lstrip("0") or "0"
+    return LONGEST_RETRY_AFTER if len(digits) > _MOST_DIGITS else min(int(digits), LONGEST_RETRY_AFTER)
 
 
 class LineStream:
@@ -239,7 +254,7 @@ class LineStream:
                     raise ApiUnavailableError(f"watch: a line is longer than {MAX_WATCH_LINE} bytes")
             if rest:  # a server ends each event with a newline: this one is cut, or no event at all
                 yield rest
-        except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
+        except _FAULTS as error:
             raise ApiUnavailableError(f"watch: {error}"[:_MESSAGE]) from error
         finally:
             self._response.close()

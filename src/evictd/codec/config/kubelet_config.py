@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from evictd.codec.config.fields import with_documents
 from evictd.codec.config.kubelet_fields import IGNORED_FIELDS, ZERO_MEANS_DEFAULT, KubeletConfiguration
 from evictd.codec.strict import decode
-from evictd.core.model.config import EvictionConfig, ImageGCPolicy, Policy
+from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.problem import ConfigProblem
 from evictd.core.model.threshold import Origin
 from evictd.core.model.threshold_config import (
@@ -47,7 +48,7 @@ def decode_kubelet(fields: Mapping[str, object]) -> tuple[KubeletConfiguration, 
 
 
 def default_eviction_hard(fields: Mapping[str, object]) -> tuple[Mapping[str, object], dict[str, Origin]]:
-    """Give the main file's `evictionHard` with the kubelet's defaults, and the origin of each added entry.
+    """Return the main file's `evictionHard` with the kubelet's defaults, and the origin of each added entry.
 
     The defaults apply if the map is absent, and are merged into it if `mergeDefaultEvictionSettings` is true. Otherwise a map
     that is present, even an empty one, is not changed.
@@ -71,7 +72,7 @@ def with_file_defaults(config: KubeletConfiguration) -> KubeletConfiguration:
 
 
 def report_frequency(config: KubeletConfiguration, *, update_was_set: bool) -> int:
-    """Give `nodeStatusReportFrequency` in nanoseconds: 5m, or the update frequency if only that was set."""
+    """Return `nodeStatusReportFrequency` in nanoseconds: 5m, or the update frequency if only that was set."""
     if config.node_status_report_frequency:
         return config.node_status_report_frequency
     return int(config.node_status_update_frequency) if update_was_set else 5 * MINUTE
@@ -98,20 +99,7 @@ def build_eviction_config(
     )
     enforced = [key for key in config.enforce_node_allocatable if key not in hidden]
     thresholds, problems = parse_threshold_config(maps, enforce_node_allocatable=enforced)
-    eviction = EvictionConfig(
-        thresholds=thresholds,
-        max_pod_grace_period_seconds=config.eviction_max_pod_grace_period,
-        pressure_transition_period=int(config.eviction_pressure_transition_period),
-        local_storage_capacity_isolation=config.local_storage_capacity_isolation,
-        policy=policy,
-        image_gc=ImageGCPolicy(
-            high_threshold_percent=config.image_gc_high_threshold_percent,
-            low_threshold_percent=config.image_gc_low_threshold_percent,
-            min_age=int(config.image_minimum_gc_age),
-            max_age=int(config.image_maximum_gc_age),
-        ),
-    )
-    return eviction, list(problems)
+    return with_documents(EvictionConfig(thresholds=thresholds, policy=policy), config), list(problems)
 
 
 def containerfs_warnings(config: KubeletConfiguration) -> Iterator[str]:

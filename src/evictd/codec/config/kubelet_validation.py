@@ -91,15 +91,9 @@ def _memory(config: KubeletConfiguration) -> Iterator[ConfigProblem]:
     if not 0 < factor <= 1:
         wrong = f"memoryThrottlingFactor {factor:g} must be greater than 0 and less than or equal to 1.0"
         yield _invalid("memoryThrottlingFactor", f"{factor:g}", wrong)
-    if policy not in {"None", "TieredReservation"}:
-        wrong = (
-            f"option {quoted(policy)} specified for memoryReservationPolicy. "
-            'Valid options are "None" or "TieredReservation"'
-        )
-        yield _invalid("memoryReservationPolicy", quoted(policy), wrong)
-    elif policy != "None" and not config.feature_gates.get("MemoryQoS", False):
+    if policy != "None" and not config.feature_gates.get("MemoryQoS", True):  # on by default from 1.37
         wrong = f"memoryReservationPolicy {quoted(policy)} requires MemoryQoS feature gate to be enabled"
-        yield _invalid("memoryReservationPolicy", quoted(policy), wrong, "set featureGates[MemoryQoS] to true")
+        yield _invalid("memoryReservationPolicy", quoted(policy), wrong, "or set featureGates[MemoryQoS] to true")
     if swap not in _SWAP_BEHAVIORS:
         wrong = f'invalid memorySwap.swapBehavior {quoted(swap)}, acceptable values are: "", "NoSwap", "LimitedSwap"'
         yield _invalid("memorySwap.swapBehavior", quoted(swap), wrong)

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta, field
+from msgspec import field
 
+from evictd.codec.config.fields import about
 from evictd.codec.strict import Duration
 from evictd.core.model.problem import ConfigProblem, quoted
 from evictd.core.model.signal import ALL_OF_THE_TIME, STALLS, Signal, Stall, StalledResource, StallScope, StallType
@@ -15,34 +16,33 @@ from evictd.core.units.duration import SECOND, format_duration
 from evictd.core.units.percentage import parse_percentage
 from evictd.errors import InvalidValueError
 
-
-def _about(text: str) -> Meta:
-    return Meta(description=text)
-
-
 _For = Annotated[
     Duration,
-    _about("How long it must be met, as evictionSoftGracePeriod: the threshold is soft, or hard with 0s."),
+    about("How long it must be met, as evictionSoftGracePeriod: the threshold is soft, or hard with 0s."),
 ]
 _Hard = Annotated[
     bool,
-    _about("After `for`, stop the pod as a hard threshold does, without its own grace period or a disruption budget."),
+    about("After `for`, stop the pod as a hard threshold does, without its own grace period or a disruption budget."),
 ]
+
+
+_SIGNALS = {stall: signal for signal, stall in STALLS.items()}
+_WINDOWS = " or ".join(f"{average}s" for average in sorted({stall.average for stall in _SIGNALS}))
 
 
 class StallFields(msgspec.Struct, kw_only=True, frozen=True, rename="camel"):
     """A threshold on stalled tasks, as the kernel's PSI files report them."""
 
-    resource: Annotated[StalledResource, _about("What the tasks wait for.")] = StalledResource.MEMORY
-    above: Annotated[str, _about("Share of the time above which the threshold is met, such as 20%; required.")] = ""
+    resource: Annotated[StalledResource, about("What the tasks wait for.")] = StalledResource.MEMORY
+    above: Annotated[str, about("Share of the time above which the threshold is met, such as 20%; required.")] = ""
     type: Annotated[
         StallType,
-        _about("full: time in which all tasks that were not idle stalled; some: time in which at least one task did."),
+        about("full: time in which all tasks that were not idle stalled; some: time in which at least one task did."),
     ] = StallType.FULL
-    average: Annotated[Duration, _about("Window of the average: 10s or 60s.")] = Duration(10 * SECOND)
+    average: Annotated[Duration, about(f"Window of the average: {_WINDOWS}.")] = Duration(10 * SECOND)
     for_: _For = field(default=Duration(30 * SECOND), name="for")
     hard: _Hard = False
-    scope: Annotated[StallScope, _about("Tasks of all pods (needs cgroup v2), or all tasks of the node.")] = (
+    scope: Annotated[StallScope, about("Tasks of all pods (needs cgroup v2), or all tasks of the node.")] = (
         StallScope.PODS
     )
 
@@ -50,17 +50,16 @@ class StallFields(msgspec.Struct, kw_only=True, frozen=True, rename="camel"):
 class SwapFields(msgspec.Struct, kw_only=True, frozen=True, rename="camel"):
     """A threshold on the node's free swap (`swap.available`)."""
 
-    available: Annotated[str, _about("Amount or share of the swap below which the threshold is met; required.")] = ""
+    available: Annotated[str, about("Amount or share of the swap below which the threshold is met; required.")] = ""
     for_: _For = field(default=Duration(30 * SECOND), name="for")
     hard: _Hard = False
 
 
 def stall_thresholds(fields: Iterable[StallFields]) -> tuple[Threshold, ...]:
-    """Give the thresholds of `pressure`, in which `pressure_problems` has found no fault."""
-    signals = {stall: signal for signal, stall in STALLS.items()}
+    """Return the thresholds of `pressure`, in which `pressure_problems` has found no fault."""
     return tuple(
         stall_threshold(
-            signals[Stall(each.scope, each.resource, each.type, each.average // SECOND)],
+            _SIGNALS[_stall(each)],
             round(parse_percentage(each.above) * ALL_OF_THE_TIME),
             duration=int(each.for_),
             hard=each.hard,
@@ -70,7 +69,7 @@ def stall_thresholds(fields: Iterable[StallFields]) -> tuple[Threshold, ...]:
 
 
 def swap_thresholds(fields: Iterable[SwapFields]) -> tuple[Threshold, ...]:
-    """Give the thresholds of `swap`, in which `swap_problems` has found no fault."""
+    """Return the thresholds of `swap`, in which `swap_problems` has found no fault."""
     return tuple(
         Threshold(
             signal=Signal.SWAP_AVAILABLE,
@@ -94,10 +93,14 @@ def pressure_problems(thresholds: Iterable[StallFields]) -> Iterator[ConfigProbl
         if not 0.0001 <= share < 1:
             wrong, remedy = "is not a percentage between 0.01% and 100%", "give a share of the time, such as 20%"
             yield ConfigProblem(path=f"{path}.above", value=quoted(each.above), wrong=wrong, remedy=remedy)
-        if each.average not in {10 * SECOND, 60 * SECOND}:
-            wrong, remedy = "is no window of the kernel's averages", "give 10s or 60s"
+        if each.average % SECOND or _stall(each) not in _SIGNALS:
+            wrong, remedy = "is no window of the kernel's averages", f"give {_WINDOWS}"
             yield ConfigProblem(path=f"{path}.average", value=format_duration(each.average), wrong=wrong, remedy=remedy)
         yield from _duration_problems(path, each.for_)
+
+
+def _stall(fields: StallFields) -> Stall:
+    return Stall(fields.scope, fields.resource, fields.type, fields.average // SECOND)
 
 
 def swap_problems(thresholds: Iterable[SwapFields]) -> Iterator[ConfigProblem]:

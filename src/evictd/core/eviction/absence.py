@@ -9,18 +9,27 @@ What moves is the deadlines of victims and collections, and the times at which t
 for measurements begin there. `Victim.since` stays, because answers of the API server are compared with it, and so does what is
 waited for after a victim or a collection has ended, because those waits are shorter than what counts. Each absence counts for
 `LONGEST_COUNTED`, so no wait is renewed for ever, by slow cycles or by a daemon that ends again and again.
+A victim that lives on after a long absence was not stopped, and what it was chosen for is long ago. Where that is read and not
+short any more it stays, and is chosen anew if it has to go: a pod is not stopped at a calm start because of the
+pressure of last night. While its supply is short, or not read, it is still the victim.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 
-from evictd.core.eviction.ledger import RECLAIM_TIMEOUT, victim_until
+from evictd.core.eviction.ledger import RECLAIM_TIMEOUT, supply_of, victim_until
+from evictd.core.eviction.reclaim import Layout
 from evictd.core.model.config import EvictionConfig, Policy
+from evictd.core.model.observation import Observation
+from evictd.core.model.pod import Pod
+from evictd.core.model.signal import Signal
 from evictd.core.model.state import State
 from evictd.core.units.duration import MINUTE, SECOND
 
 LONGEST_COUNTED = 20 * SECOND
 """The most of an absence that counts: twice the kubelet's monitoring period. While a victim or a collection is waited for, evictd
 looks each second."""
+CHOSEN_LONG_AGO = "it was chosen before a long absence of evictd, and what it was chosen for is not short any more"
 LONG_ABSENCE = 2 * MINUTE
 """What a threshold was before so long an absence says nothing of it now; an update of the daemon takes less."""
 
@@ -34,6 +43,8 @@ def make_up_for_absence(state: State, config: EvictionConfig, now: int) -> State
     if state.last_cycle_at is None or config.policy is Policy.KUBELET:
         return state
     absence = now - state.last_cycle_at
+    if absence < 0:
+        return _before(state, now)
     missed = absence - LONGEST_COUNTED
     if missed <= 0:
         return state
@@ -50,3 +61,67 @@ def make_up_for_absence(state: State, config: EvictionConfig, now: int) -> State
         },
         thresholds_first_observed_at={threshold: min(at + missed, now) for threshold, at in crossed.items()},
     )
+
+
+def _before(state: State, now: int) -> State:
+    """Return a state none of whose times is later than `now`, which is earlier than the last cycle.
+
+    A clock that falls must not stretch a grace period or a wait by as much: what is waited for begins now at the latest.
+    """
+    return replace(
+        state,
+        in_flight=tuple(
+            replace(
+                each,
+                since=min(each.since, now),
+                until=min(each.until, victim_until(each.grace_period_seconds, now)),
+                stopped_at=None if each.stopped_at is None else min(each.stopped_at, now),
+                gone_at=None if each.gone_at is None else min(each.gone_at, now),
+            )
+            for each in state.in_flight
+        ),
+        collections={
+            device: replace(
+                each,
+                begun=min(each.begun, now),
+                until=min(each.until, now + RECLAIM_TIMEOUT),
+                ended_at=None if each.ended_at is None else min(each.ended_at, now),
+            )
+            for device, each in state.collections.items()
+        },
+        thresholds_first_observed_at={
+            threshold: min(at, now) for threshold, at in state.thresholds_first_observed_at.items()
+        },
+        node_conditions_last_observed_at={
+            condition: min(at, now) for condition, at in state.node_conditions_last_observed_at.items()
+        },
+        started_at=None if state.started_at is None else min(state.started_at, now),
+    )
+
+
+def is_long(state: State, now: int) -> bool:
+    """Whether evictd has not looked for so long that what it knows of the node is old."""
+    return state.last_cycle_at is not None and now - state.last_cycle_at > LONG_ABSENCE
+
+
+def without_old_victims(
+    state: State, observation: Observation, read: Iterable[Signal], layout: Layout
+) -> tuple[State, tuple[Pod, ...]]:
+    """Return the state after a long absence without the victims that live and need not go, and these pods.
+
+    `read` are the signals of this reading; `state` has the thresholds that it meets. A pod over a limit of its own is judged anew
+    in this cycle anyway.
+    """
+    met = {supply_of(threshold.signal, layout) for threshold in state.thresholds_first_observed_at}
+    calm = {supply_of(signal, layout) for signal in read} - met
+    living = {pod.uid: pod for pod in observation.pods if pod.uid not in observation.outcomes.stopped}
+    old = [
+        victim
+        for victim in state.in_flight
+        if victim.uid in living
+        and victim.stopped_at is None
+        and victim.gone_at is None
+        and (victim.cause is None or victim.cause in calm)
+    ]
+    state = replace(state, in_flight=tuple(each for each in state.in_flight if each not in old))
+    return state, tuple(living[each.uid] for each in old)

@@ -1,4 +1,4 @@
-"""Decides whether a new pod may start on a node under pressure (kubelet eviction manager `Admit`, spec 6.5)."""
+"""Decides whether a new pod may start on a node under pressure (kubelet eviction manager `Admit`)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -4,8 +4,9 @@ Layout, thresholds met, timers, conditions, and which thresholds are due: steps 
 4.2). The result holds the state as it will be remembered, whatever is decided afterwards.
 
 Where policy Standard differs: what was not read is not over. A threshold whose signal is unread keeps its timer and its
-condition, the last observation of a signal is kept until there is another, and a reload keeps the time for which a threshold
-has been met.
+condition, unless the node is known not to have the signal any more (`Observation.absent`): then nothing can be short of it.
+The last observation of a signal is kept until there is another, and a reload keeps the time for which a threshold has been
+met.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,7 +30,7 @@ from evictd.core.model.decision import (
     ThresholdFinding,
 )
 from evictd.core.model.observation import Filesystems, Observation, SignalObservation, signal_observations
-from evictd.core.model.signal import SIGNAL_TO_CONDITION, SIGNAL_TO_FILESYSTEM, NodeCondition, Signal
+from evictd.core.model.signal import SIGNALS, NodeCondition, Signal
 from evictd.core.model.state import State
 from evictd.core.model.threshold import (
     Operator,
@@ -55,19 +56,19 @@ class Assessment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NothingKnown:
-    """The reading does not allow a cycle; the state is as it was but for a layout found."""
+    """The reading is too incomplete to decide on; the state is unchanged except for a newly detected layout."""
 
     state: State
     findings: tuple[Finding, ...]
 
 
 def configured_thresholds(config: EvictionConfig, filesystems: Filesystems) -> tuple[Threshold, ...]:
-    """Give all thresholds of this node, those of containerfs included."""
+    """Return all thresholds of this node, those of containerfs included."""
     return add_container_fs_thresholds(own_thresholds(config), filesystems)
 
 
 def detect_filesystems(state: State, observation: Observation, config: EvictionConfig) -> Filesystems | None:
-    """Give the layout: looked at once by the kubelet, whenever it is readable under Standard; `None` if never yet."""
+    """Return the layout: looked at once by the kubelet, whenever it is readable under Standard; `None` if never yet."""
     seen, known = observation.filesystems, state.filesystems
     if seen.dedicated_image_fs is None or (known is not None and config.policy is Policy.KUBELET):
         return known
@@ -86,24 +87,28 @@ def assess(state: State, observation: Observation, config: EvictionConfig, now: 
         return NothingKnown(state=state, findings=(NoAction(why=NoActionReason.NO_STATS),))
     thresholds = configured_thresholds(config, filesystems or Filesystems())
     if filesystems is None:
-        # Memory and PIDs need no layout (issue 11, point 15).
-        thresholds = tuple(each for each in thresholds if each.signal not in SIGNAL_TO_FILESYSTEM)
+        # Memory and PIDs need no layout (docs/laws.md, fault 15).
+        thresholds = tuple(each for each in thresholds if SIGNALS[each.signal].filesystem is None)
     elif not standard and first_pass:
         # The kubelet derives containerfs during its first cycle: what is replaced counts at once, what is new from the second.
         thresholds = thresholds[: len(own_thresholds(config))]
     observations = signal_observations(observation.node)
     state = _after_reload(state, thresholds, observations) if standard else state
-    met = _met(thresholds, observations, state, config)
+    met = _met(thresholds, observations, state, config, observation.absent)
     state = _move_timers(state, met, config, now)
     fresh = thresholds_updated_stats(state.thresholds_met, observations, state.last_seen)
     findings = (
         *(ContainerFsIgnored(threshold=t) for t in ignored_container_fs_thresholds(config.thresholds) if first_pass),
-        *_threshold_findings(thresholds, observations, state, fresh, config=config, now=now),
+        *_threshold_findings(thresholds, observations, state, fresh, observation.absent, config=config, now=now),
         *_missing_stats(observation, fresh),
         *((NoAction(why=NoActionReason.LAYOUT_UNKNOWN),) if filesystems is None else ()),
     )
-    # Only a number that was read again is new: under Standard a signal that is unread once keeps its last one (issue 51516).
-    last_seen = {**state.last_seen, **observations} if standard else observations
+    # Only a number that was read again is new (kubernetes/kubernetes#51516): under Standard a signal that is unread once keeps
+    # its last one.
+    last_seen = observations
+    if standard:
+        known = {signal: seen for signal, seen in state.last_seen.items() if signal not in observation.absent}
+        last_seen = {**known, **observations}
     return Assessment(
         state=replace(state, last_seen=last_seen),
         filesystems=filesystems or Filesystems(),
@@ -151,12 +156,14 @@ def _met(
     observations: Mapping[Signal, SignalObservation],
     state: State,
     config: EvictionConfig,
+    absent: frozenset[Signal],
 ) -> tuple[Threshold, ...]:
     """Pick those met now, and those due last time whose minimum reclaim is not reached; in configuration order."""
     kept = thresholds_met(state.thresholds_met, observations, with_min_reclaim=True)
     if config.policy is Policy.STANDARD:
-        # What was met and could not be read this time is not known to be over (issue 11, point 28).
-        kept += tuple(each for each in state.thresholds_first_observed_at if each.signal not in observations)
+        # What was met and could not be read this time is not known to be over (docs/laws.md, fault 28).
+        settled = absent | observations.keys()
+        kept += tuple(each for each in state.thresholds_first_observed_at if each.signal not in settled)
     led = tuple(t for t in thresholds if t.signal in observations and is_led(t, observations[t.signal], config))
     met = merge_thresholds((*thresholds_met(thresholds, observations), *led), kept)
     found, configured = ({threshold.identity for threshold in each} for each in (met, thresholds))
@@ -183,6 +190,7 @@ def _threshold_findings(
     observations: Mapping[Signal, SignalObservation],
     state: State,
     fresh: tuple[Threshold, ...],
+    absent: frozenset[Signal],
     *,
     config: EvictionConfig,
     now: int,
@@ -196,7 +204,7 @@ def _threshold_findings(
         if threshold.operator is not Operator.LESS_THAN:
             continue
         if observation is None:
-            findings.append(SignalUnobserved(signal=threshold.signal))
+            findings.append(SignalUnobserved(signal=threshold.signal, absent=threshold.signal in absent))
             continue
         identity = threshold.identity
         since = first_observed_at.get(identity)
@@ -226,12 +234,12 @@ def _missing_stats(observation: Observation, due: tuple[Threshold, ...]) -> tupl
 
 
 def node_conditions(met: Iterable[Threshold]) -> tuple[NodeCondition, ...]:
-    """Give the conditions that these thresholds stand for, each once.
+    """Return the conditions that these thresholds stand for, each once.
 
     A condition appears with the first reading that meets a threshold, grace period or not, and stays for the transition period
     after the last one, so that it does not flap.
     """
-    return tuple(dict.fromkeys(SIGNAL_TO_CONDITION[threshold.signal] for threshold in met))
+    return tuple(dict.fromkeys(SIGNALS[threshold.signal].condition for threshold in met))
 
 
 def node_conditions_last_observed_at(
@@ -246,7 +254,7 @@ def node_conditions_observed_since(
 ) -> tuple[NodeCondition, ...]:
     """Pick the conditions observed less than the period ago, in the API's order.
 
-    Strictly less: with a period of zero no condition is ever reported (spec 14, point 8).
+    Strictly less: with a period of zero no condition is ever reported (docs/parity.md, row 8).
     """
     return tuple(
         condition for condition in NodeCondition if condition in observed_at and now - observed_at[condition] < period

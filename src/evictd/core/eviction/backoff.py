@@ -25,12 +25,10 @@ FIRST_OWNER_BACKOFF = 10 * SECOND
 LAST_OWNER_BACKOFF = 5 * MINUTE
 RECREATED_WITHIN = 60 * SECOND
 """A pod of the same owner chosen so soon after the last one counts as the same victim again."""
-HARD_OWNER_BACKOFF = 10 * SECOND
-"""Under a hard threshold no pod is skipped for longer: the recreated pod may be the culprit again."""
 
 
 def owner_of(pod: Pod) -> str:
-    """Name the controller that a pod belongs to, as `namespace/Kind/name`; empty for a bare pod."""
+    """Return the controller that a pod belongs to, as `namespace/Kind/name`; empty for a bare pod."""
     return f"{pod.namespace}/{pod.owner}" if pod.owner else ""
 
 
@@ -38,7 +36,7 @@ def owner_of(pod: Pod) -> str:
 
 
 def settle_answers(state: State, observation: Observation, config: EvictionConfig, now: int) -> State:
-    """Take back the victims that stay, and note refusals and evictions that have become sure.
+    """Drop the victims that stay, and record refusals and evictions that have become certain.
 
     A refusal or an eviction that was never asked for concerns the decision that it answers: one older than the victim's decision
     is of an earlier one. Withdrawing is no end of the pod: no new collection follows it.
@@ -46,12 +44,13 @@ def settle_answers(state: State, observation: Observation, config: EvictionConfi
     if not state.in_flight:
         return state
     answers = {answer.uid: answer for answer in observation.outcomes.answers}
-    backoff, kept = state.backoff, list[Victim]()
+    backoff, kept, stayed = state.backoff, list[Victim](), set[int]()
     for victim in state.in_flight:
         answer = answers.get(victim.uid)
         if answer is not None and _withdraws(answer, victim):
             if answer.kind is EvictionAnswerKind.REFUSED:
                 backoff = note_refusal(backoff, answer, hold=config.eviction_timeout)
+            stayed.add(victim.chosen_at)
             continue
         agreed = answer is not None and answer.kind is EvictionAnswerKind.AGREED
         if not victim.counted and (agreed or victim.uid in observation.outcomes.cleaned_up):
@@ -62,7 +61,8 @@ def settle_answers(state: State, observation: Observation, config: EvictionConfi
     withdrawn = len(kept) < len(state.in_flight)
     leaving = any(victim.gone_at is None for victim in kept)
     phase = Watching() if withdrawn and not leaving and isinstance(state.phase, CleaningUp) else state.phase
-    return replace(state, in_flight=tuple(kept), backoff=backoff, phase=phase)
+    evicted_at = tuple(at for at in state.evicted_at if at not in stayed)
+    return replace(state, in_flight=tuple(kept), backoff=backoff, phase=phase, evicted_at=evicted_at)
 
 
 class Refusal(NamedTuple):
@@ -88,7 +88,7 @@ def _withdraws(answer: EvictionAnswer, victim: Victim) -> bool:
 
 
 def siblings(owner: str, observation: Observation) -> frozenset[str]:
-    """Give the uids of all active pods of an owner; none for a bare pod."""
+    """Return the uids of all active pods of an owner; none for a bare pod."""
     return frozenset(pod.uid for pod in observation.pods if owner_of(pod) == owner) if owner else frozenset()
 
 
@@ -96,7 +96,7 @@ def note_eviction(backoff: Backoff, owner: str, uid: str, present: frozenset[str
     """Note the eviction of pod `uid`; `present` are the uids of all the owner's pods that were here when it was chosen.
 
     A recreated pod that is evicted within a minute doubles its owner's back-off, ten quiet minutes end it. A pod that was here at
-    its owner's earlier eviction is no recreation: its eviction doubles nothing (issue 11, point 7). Pods are distinguished by
+    its owner's earlier eviction is no recreation: its eviction doubles nothing (docs/laws.md, fault 7). Pods are distinguished by
     uid, since the API server's creation times are of another clock.
     """
     kept = {name: old for name, old in backoff.owners.items() if now - old.evicted_at < 2 * LAST_OWNER_BACKOFF}
@@ -125,7 +125,7 @@ def note_refusal(backoff: Backoff, answer: EvictionAnswer, *, hold: int) -> Back
 
 
 def refused_since(backoff: Backoff, uid: str) -> int | None:
-    """Give the time of a pod's first refusal; `None` where no budget refused it."""
+    """Return the time of a pod's first refusal; `None` where no budget refused it."""
     return backoff.budgets[uid].first_at if uid in backoff.budgets else None
 
 
@@ -162,8 +162,8 @@ def _skipped(backoff: Backoff, pod: Pod, config: EvictionConfig, now: int, *, ha
         until = min(budget.until, budget.first_at + HARD_BYPASS) if hard else budget.until
         if now < until:
             return PodSkipped(pod=pod, reason=SkipReason.BUDGET, until=until)
-    owner = backoff.owners.get(owner_of(pod))
-    if owner is None or pod.uid in owner.siblings or config.policy is Policy.KUBELET:
+    # Under a hard threshold the recreated pod may be the culprit again; skipping it would cost its neighbours.
+    owner = None if hard else backoff.owners.get(owner_of(pod))
+    if owner is None or pod.uid in owner.siblings or config.policy is Policy.KUBELET or now >= owner.until:
         return None
-    until = min(owner.until, owner.evicted_at + HARD_OWNER_BACKOFF) if hard else owner.until
-    return PodSkipped(pod=pod, reason=SkipReason.OWNER, until=until) if now < until else None
+    return PodSkipped(pod=pod, reason=SkipReason.OWNER, until=owner.until)

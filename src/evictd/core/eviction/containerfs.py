@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from evictd.core.eviction.reclaim import Layout, layout_of
 from evictd.core.model.observation import Filesystems
-from evictd.core.model.signal import CONTAINERFS_SIGNALS, Signal
+from evictd.core.model.signal import SIGNALS, Filesystem, Signal
 from evictd.core.model.threshold import Operator, Origin, Threshold, ThresholdValue
 
 _FROM_NODEFS = {
@@ -24,12 +24,14 @@ _FROM_IMAGEFS = {
 
 def ignored_container_fs_thresholds(thresholds: Iterable[Threshold]) -> tuple[Threshold, ...]:
     """Pick the user's own containerfs thresholds, which are never used."""
-    return tuple(threshold for threshold in thresholds if threshold.signal in CONTAINERFS_SIGNALS)
+    return tuple(
+        threshold for threshold in thresholds if SIGNALS[threshold.signal].filesystem is Filesystem.CONTAINERFS
+    )
 
 
 @lru_cache(maxsize=16)
 def add_container_fs_thresholds(thresholds: tuple[Threshold, ...], filesystems: Filesystems) -> tuple[Threshold, ...]:
-    """Give the thresholds with those of containerfs derived from their source.
+    """Return the thresholds with those of containerfs derived from their source.
 
     One each for hard and soft, bytes and inodes; an existing entry is replaced where it stands, a new one appended. Without a
     source the entry is inert. Where writable layers are apart but images are not, nothing is derived.

@@ -22,7 +22,7 @@ from evictd.core.model.decision import (
     WaitingForMeasurement,
 )
 from evictd.core.model.pod import Pod
-from evictd.core.model.signal import SIGNAL_TO_RESOURCE
+from evictd.core.model.signal import SIGNALS
 from evictd.core.model.state import PhaseName, State, Step
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import SECOND
@@ -54,7 +54,7 @@ class Draft:
 
     def announce(self, threshold: Threshold) -> None:
         """Record the event of an attempt to relieve this threshold."""
-        message = f"Attempting to reclaim {SIGNAL_TO_RESOURCE[threshold.signal].value}"
+        message = f"Attempting to reclaim {SIGNALS[threshold.signal].resource.value}"
         self.decisions.append(RecordEvent(type=WARNING, reason=EVICTION_THRESHOLD_MET, message=message))
 
     def no_action(
@@ -64,7 +64,7 @@ class Draft:
         self.findings.append(NoAction(why=why, threshold=threshold, pod=pod, detail=detail))
 
     def look_within(self, nanoseconds: int) -> None:
-        """Look again within this time at the latest."""
+        """Bound the wait until the next cycle."""
         self.longest_wait = min(nanoseconds, self.longest_wait)
 
     def close(self, state: State) -> Step:

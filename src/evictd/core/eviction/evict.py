@@ -1,9 +1,10 @@
 """Makes the decision to evict a pod, and says which pods are protected from it.
 
 The message, the event's annotations and the DisruptionTarget condition, to the letter of the kubelet's (`evictionMessage`,
-`evictPod`; spec section 6).
+`evictPod`).
 """
 
+from evictd.core.eviction.file_pages import file_pages
 from evictd.core.eviction.grace import eviction_grace_period_seconds
 from evictd.core.eviction.time_left import fit_grace
 from evictd.core.model.config import EvictionConfig, Policy
@@ -11,7 +12,7 @@ from evictd.core.model.decision import EvictionCause, EvictionReason, EvictPod, 
 from evictd.core.model.observation import SignalObservation
 from evictd.core.model.pod import Pod
 from evictd.core.model.resources import EPHEMERAL_STORAGE, MEMORY, Resources, has_pod_level_resources
-from evictd.core.model.signal import ALL_OF_THE_TIME, RESOURCE_TO_FORMAT, SIGNAL_TO_RESOURCE, STALLS, Resource
+from evictd.core.model.signal import ALL_OF_THE_TIME, RESOURCES, SIGNALS, STALLS, Resource
 from evictd.core.model.stats import ContainerStats, PodStats
 from evictd.core.model.threshold import Threshold, limit_of
 from evictd.core.units.duration import format_duration
@@ -41,9 +42,9 @@ def evict_for_pressure(
     row: RankedPod, threshold: Threshold, observation: SignalObservation, stats: PodStats | None, config: EvictionConfig
 ) -> EvictPod:
     """Make the decision to evict this pod because of this threshold."""
-    resource = SIGNAL_TO_RESOURCE[threshold.signal]
+    resource = SIGNALS[threshold.signal].resource
     message, annotations = eviction_message(resource, row.pod, stats, threshold, observation)
-    form = RESOURCE_TO_FORMAT[resource]
+    form = RESOURCES[resource].format
     eviction = EvictPod(
         pod=row.pod,
         grace_period_seconds=eviction_grace_period_seconds(row.pod, threshold, config),
@@ -63,6 +64,7 @@ def evict_for_pressure(
             available=observation.available,
             usage=None if row.usage is None else Quantity(row.usage * NANO, form),
             request=Quantity(row.request, form),
+            file_pages=file_pages(row, resource, stats),
         ),
     )
     return fit_grace(eviction, threshold, observation, config.policy)
@@ -97,7 +99,7 @@ def _threshold_message(threshold: Threshold, observation: SignalObservation) -> 
 
 
 def _name_offending_pod(pod: Pod, stats: PodStats, parts: list[str], annotations: dict[str, str]) -> None:
-    """Name the pod itself where it has a memory request of its own, whether it exceeds that or not, as the kubelet does."""
+    """Return the pod itself if it has a memory request of its own, whether it exceeds that or not, as the kubelet does."""
     if not has_pod_level_resources(pod.resources) or pod.resources is None or MEMORY not in pod.resources.requests:
         return
     if stats.memory is None or stats.memory.working_set_bytes is None:
@@ -128,7 +130,7 @@ def _offending_containers(
 
 
 def _container_usage(resource: Resource, container: ContainerStats) -> Quantity | None:
-    """Give what the message compares: the working set, or writable layer plus logs; nothing for inodes and PIDs."""
+    """Return the usage that the message names: the working set, or writable layer plus logs; nothing for inodes and PIDs."""
     if resource is Resource.MEMORY:
         return None if container.working_set_bytes is None else of_bytes(container.working_set_bytes)
     if resource.value != EPHEMERAL_STORAGE or container.rootfs is None or container.logs is None:
@@ -139,7 +141,7 @@ def _container_usage(resource: Resource, container: ContainerStats) -> Quantity 
 
 
 def policy_minimum_grace_seconds(policy: Policy) -> int:
-    """Give the least a container gets between SIGTERM and SIGKILL: two seconds in the kubelet, whatever was decided.
+    """Return the shortest time between SIGTERM and SIGKILL of a container: two seconds in the kubelet, whatever was decided.
 
     Under Standard a decided zero means SIGKILL at once.
     """

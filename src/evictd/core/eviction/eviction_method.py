@@ -24,7 +24,7 @@ class EvictionMethod(Enum):
 
 
 class RefusalResponse(Enum):
-    """What a budget's refusal leads to."""
+    """The reaction to the refusal of a PodDisruptionBudget."""
 
     NEXT_CANDIDATE = "NextCandidate"
     """The pod stays; another one is chosen."""
@@ -49,7 +49,7 @@ def choose_eviction_method(asked: EvictionMethod, *, hard: bool, kubelet: bool) 
 
 
 def refusal_response(asked: EvictionMethod, *, hard: bool, waited: int, eviction_timeout: int) -> RefusalResponse:
-    """Say what a 429 leads to, `waited` nanoseconds after this pod's first one.
+    """Return the reaction to a 429 that came `waited` nanoseconds after this pod's first one.
 
     Hard: a bounded wait, then past the budget. Soft: another pod; past the budget only under `Auto`, after
     `eviction_timeout`, and never where the administrator asked for the Eviction API by name.
@@ -59,3 +59,11 @@ def refusal_response(asked: EvictionMethod, *, hard: bool, waited: int, eviction
     if asked is EvictionMethod.AUTO and waited >= eviction_timeout:
         return RefusalResponse.BYPASS
     return RefusalResponse.NEXT_CANDIDATE
+
+
+def forbidden_stays(asked: EvictionMethod, *, hard: bool) -> bool:
+    """Whether a pod stays whose eviction the API server refuses for good (403, an admission webhook's no).
+
+    True for a soft threshold where the administrator asked for the Eviction API by name; otherwise the pod is deleted.
+    """
+    return asked is EvictionMethod.EVICTION_API and not hard

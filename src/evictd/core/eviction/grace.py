@@ -37,7 +37,7 @@ def thresholds_updated_stats(
     observations: Mapping[Signal, SignalObservation],
     last_observations: Mapping[Signal, SignalObservation],
 ) -> tuple[Threshold, ...]:
-    """Pick the thresholds whose numbers are newer than at the last cycle (kubernetes issue 51516)."""
+    """Pick the thresholds whose numbers are newer than at the last cycle (kubernetes/kubernetes#51516)."""
     return tuple(
         threshold
         for threshold in thresholds
@@ -53,7 +53,7 @@ def _is_newer(observation: SignalObservation, last: SignalObservation | None) ->
 
 
 def eviction_grace_period_seconds(pod: Pod, threshold: Threshold, config: EvictionConfig) -> int:
-    """Give the seconds a victim gets: one for a hard threshold, else the least of its own and the configured maximum.
+    """Return the grace period in seconds: one for a hard threshold, else the lesser of the pod's own and the configured maximum.
 
     A negative maximum is documented to leave the pod's own period alone; the kubelet's code takes the negative number. Policy
     Standard gives a soft victim at least two seconds, which is what the kubelet's runtime manager makes of zero.

@@ -1,4 +1,4 @@
-"""Policy Kubelet: what comes next, exactly as the kubelet decides it (`managerImpl.synchronize` and `Start`, spec section 4).
+"""Policy Kubelet: what comes next, exactly as the kubelet decides it (`managerImpl.synchronize` and `Start`).
 
 Its loop does one thing at a time, so one phase describes it:
 
@@ -7,7 +7,7 @@ Its loop does one thing at a time, so one phase describes it:
        +--due, nothing to reclaim--> CleaningUp
 
 Only the first threshold due is acted on. While victims are cleaned up nothing else is looked at. After a reclaim every
-configured threshold is tested again, with its minimum reclaim and whatever its grace (spec 14, point 17). Deliberate
+configured threshold is tested again, with its minimum reclaim and whatever its grace (docs/parity.md, row 17). Deliberate
 differences from this are in `standard`; what both share is in `assess`, `rank`, `choose`, `evict` and `local_storage`.
 """
 

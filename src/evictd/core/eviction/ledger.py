@@ -10,14 +10,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from evictd.core.eviction.backoff import owner_of, siblings
+from evictd.core.eviction.grace import IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS
 from evictd.core.eviction.rank import usage_meter
-from evictd.core.eviction.reclaim import DEVICES, Layout, device_of, freed_bytes
+from evictd.core.eviction.reclaim import Layout, device_of, freed_bytes
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.observation import Observation, Outcomes, ReclaimOutcome, SignalObservation
-from evictd.core.model.signal import MEMORY_SIGNALS, SIGNAL_TO_FILESYSTEM, STALLS, Filesystem, Signal
+from evictd.core.model.pod import Pod
+from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, STALLS, Filesystem, Resource, Signal, StalledResource
 from evictd.core.model.state import Collection, Reclaiming, State, Victim
 from evictd.core.model.volume import IN_MEMORY
-from evictd.core.units.duration import SECOND
+from evictd.core.units.duration import MINUTE, SECOND
 
 POD_CLEANUP_TIMEOUT = 30 * SECOND
 """`podCleanupTimeout`."""
@@ -31,7 +33,10 @@ unmounts a volume in memory within seconds of the last process."""
 OWN_LIMITS_TIMEOUT = 60 * SECOND
 """How long pods over limits of their own may hold up a threshold that is due: they may come one after another, for ever."""
 STALL_WINDOWS = 2
-"""For so many windows of its average a stall is waited to fall after a victim is gone: it is at a seventh (e^-2) by then."""
+"""How many averaging windows to wait for a stall to fall after its victim is gone: it is at a seventh (e^-2) by then."""
+COLLECT_AGAIN = 10 * MINUTE
+"""How long after a collection the same device is collected again while it stays short: the kubelet's image garbage collection
+runs every five minutes, and what has become unused since needs its minimum age."""
 COLLECTION_TIMEOUT = 2 * SECOND
 """How long the bytes of a collection are waited for: a runtime needs half a second, and a writer goes on meanwhile."""
 
@@ -40,22 +45,20 @@ _SUPPLIES = {
     Filesystem.IMAGEFS: (Signal.IMAGEFS_AVAILABLE, Signal.IMAGEFS_INODES_FREE),
 }
 """Device to the signals that stand for its bytes and its inodes."""
-_INODES = {Signal.NODEFS_INODES_FREE, Signal.IMAGEFS_INODES_FREE, Signal.CONTAINERFS_INODES_FREE}
 
 
 def _supply(signal: Signal, layout: Layout) -> Signal:
     if signal in MEMORY_SIGNALS:
         return Signal.MEMORY_AVAILABLE
-    if signal not in SIGNAL_TO_FILESYSTEM:
-        return signal
-    return _SUPPLIES[DEVICES[layout][SIGNAL_TO_FILESYSTEM[signal]]][signal in _INODES]
+    device = device_of(signal, layout)
+    return signal if device is None else _SUPPLIES[device][SIGNALS[signal].resource is Resource.INODES]
 
 
 _SUPPLY_OF = {layout: {signal: _supply(signal, layout) for signal in Signal} for layout in Layout}
 
 
 def supply_of(signal: Signal, layout: Layout) -> Signal:
-    """Give the signal that stands for all that observe the same supply."""
+    """Return the signal that stands for all that observe the same supply."""
     return _SUPPLY_OF[layout][signal]
 
 
@@ -65,12 +68,12 @@ def supplies(layout: Layout) -> tuple[Signal, ...]:
 
 
 def bytes_of(device: Filesystem) -> Signal:
-    """Give the supply that stands for the bytes of a device."""
+    """Return the supply that stands for the bytes of a device."""
     return _SUPPLIES[device][0]
 
 
 def available_supplies(observations: Mapping[Signal, SignalObservation], layout: Layout) -> dict[Signal, int]:
-    """Give what is available of each supply that was read."""
+    """Return what is available of each supply that was read."""
     supply = _SUPPLY_OF[layout]
     return {supply[signal]: observation.available.value() for signal, observation in observations.items()}
 
@@ -79,7 +82,7 @@ def available_supplies(observations: Mapping[Signal, SignalObservation], layout:
 
 
 def victim_until(grace_period_seconds: int, now: int) -> int:
-    """Give the time when waiting for a victim ends: the kill's own bound and the clean-up's."""
+    """Return the time when waiting for a victim ends: the kill's own bound and the clean-up's."""
     grace = max(grace_period_seconds, 0)
     return now + max(POD_KILL_TIMEOUT, (grace + grace // 2) * SECOND) + POD_CLEANUP_TIMEOUT
 
@@ -92,24 +95,39 @@ def victim_of(
     now: int,
 ) -> Victim:
     """Note a victim and what its end should give back, of every supply that it was measured for; `available` is by supply."""
-    pod, stats = eviction.pod, observation.pod_stats.get(eviction.pod.uid)
-    used = {} if stats is None else {supply: usage_meter(supply, layout)(pod, stats) for supply in supplies(layout)}
-    threshold = eviction.because.threshold
+    pod, threshold = eviction.pod, eviction.because.threshold
+    return replace(
+        ending(pod, eviction.grace_period_seconds, observation, available, layout=layout, now=now),
+        siblings=siblings(owner_of(pod), observation),
+        cause=None if threshold is None else supply_of(threshold.signal, layout),
+        message=eviction.message,
+        condition=eviction.condition,
+    )
+
+
+def ending(
+    pod: Pod, grace: int, observation: Observation, available: Mapping[Signal, int], *, layout: Layout, now: int
+) -> Victim:
+    """Return a pod that ends within so many seconds of grace from now on, whatever ends it."""
     return Victim(
         uid=pod.uid,
         full_name=pod.full_name,
         owner=owner_of(pod),
-        siblings=siblings(owner_of(pod), observation),
-        cause=None if threshold is None else supply_of(threshold.signal, layout),
+        chosen_at=now,
         since=now,
-        grace_period_seconds=eviction.grace_period_seconds,
-        until=victim_until(eviction.grace_period_seconds, now),
-        owed={supply: amount for supply, amount in used.items() if amount is not None},
+        grace_period_seconds=grace,
+        until=victim_until(grace, now),
+        owed=measured_to_use(pod, observation, layout),
         available_before=available,
         has_volumes_in_memory=any(volume.medium == IN_MEMORY for volume in pod.volumes),
-        message=eviction.message,
-        condition=eviction.condition,
     )
+
+
+def measured_to_use(pod: Pod, observation: Observation, layout: Layout) -> dict[Signal, int]:
+    """Return what a pod was measured to use, by supply."""
+    stats = observation.pod_stats.get(pod.uid)
+    used = {} if stats is None else {supply: usage_meter(supply, layout)(pod, stats) for supply in supplies(layout)}
+    return {supply: amount for supply, amount in used.items() if amount is not None}
 
 
 def is_leaving(victim: Victim, now: int) -> bool:
@@ -123,29 +141,69 @@ def is_overdue(victim: Victim, now: int) -> bool:
 
 
 def still_owed(victim: Victim, supply: Signal, available: int | None, now: int) -> int | None:
-    """Give what of this supply is still to come from a victim; `None`: it owes an amount that is not known.
+    """Return what of this supply is still to come from one victim; None: it owes an amount that is not known."""
+    return amounts_owed((victim,), supply, available, now)[victim.uid]
+
+
+def amounts_owed(victims: Iterable[Victim], supply: Signal, available: int | None, now: int) -> dict[str, int | None]:
+    """Return by uid what of this supply is still to come from each victim; None: an amount that is not known.
+
+    What came back since is one number for all victims that have ended: their amounts are added up, and what is available beyond
+    what it was before the first of them counts for those that were chosen first. Else the bytes of one are counted as another's.
+    """
+    victims = tuple(victims)
+    found = {victim.uid: _owed_at_most(victim, supply, now) for victim in victims}
+    ended = [
+        (victim.uid, amount, before)
+        for victim in victims
+        if supply_released_at(victim, supply) is not None
+        and (amount := found[victim.uid])
+        and (before := victim.available_before.get(supply)) is not None
+    ]
+    if available is None or not ended:
+        return found
+    total = sum(amount for _, amount, _ in ended)
+    left = min(max(min(before for *_, before in ended) + total - available, 0), total)
+    for uid, amount, _ in reversed(ended):
+        found[uid] = min(amount, left)
+        left -= min(amount, left)
+    return found
+
+
+def _owed_at_most(victim: Victim, supply: Signal, now: int) -> int | None:
+    """Return what a victim owes if nothing of it has come back yet.
 
     An overdue victim owes nothing. Of one that is gone, PIDs are back with its last process, and so is memory unless it has a
     volume there; bytes and inodes are waited for within a bound, until what is available has risen by what it was measured to
     use. A stall is an average over the time before, so it shows what a victim's end has relieved only later.
     """
-    timeout = _release_timeout(victim, supply)
-    if is_overdue(victim, now) or (victim.gone_at is not None and now - victim.gone_at >= timeout):
+    released_at = supply_released_at(victim, supply)
+    if is_overdue(victim, now) or (released_at is not None and now - released_at >= release_timeout(victim, supply)):
         return 0
-    owed = victim.owed.get(supply)
-    if owed is None or victim.gone_at is None:
-        return owed
-    before = victim.available_before.get(supply)
-    if before is None or available is None:
-        return owed
-    return min(max(before + owed - available, 0), owed)
+    return victim.owed.get(supply)
 
 
-def _release_timeout(victim: Victim, supply: Signal) -> int:
+def supply_released_at(victim: Victim, supply: Signal) -> int | None:
+    """Return when a victim let go of a supply; None before.
+
+    Bytes and inodes are free when its volumes are removed as well, and so is memory if a volume is there. Everything else is
+    free with its last process.
+    """
+    if victim.stopped_at is None or _is_held_by_volumes(victim, supply):
+        return victim.gone_at
+    return victim.stopped_at if victim.gone_at is None else min(victim.gone_at, victim.stopped_at)
+
+
+def _is_held_by_volumes(victim: Victim, supply: Signal) -> bool:
+    in_memory = supply is Signal.MEMORY_AVAILABLE and victim.has_volumes_in_memory
+    return SIGNALS[supply].filesystem is not None or in_memory
+
+
+def release_timeout(victim: Victim, supply: Signal) -> int:
+    """Return the nanoseconds for which what a victim owes is waited for after its end."""
     if supply in STALLS:
         return STALL_WINDOWS * STALLS[supply].average * SECOND
-    in_memory = supply is Signal.MEMORY_AVAILABLE and victim.has_volumes_in_memory
-    return RELEASE_TIMEOUT if supply in SIGNAL_TO_FILESYSTEM or in_memory else 0
+    return RELEASE_TIMEOUT if _is_held_by_volumes(victim, supply) else 0
 
 
 def follow_victims(
@@ -155,27 +213,76 @@ def follow_victims(
     relevant: SomeOf[Signal],
     now: int,
 ) -> tuple[Victim, ...]:
-    """Mark those gone since, and drop those that owe nothing any more of the `relevant` supplies: those with a threshold.
+    """Mark those stopped or gone since, and drop those that owe nothing more of the `relevant` supplies: those with a threshold.
 
     `available` is by supply.
     """
     active = {pod.uid for pod in observation.pods}
-    gone = observation.outcomes.cleaned_up
-    marked = (replace(v, gone_at=now) if v.gone_at is None and v.uid in gone else v for v in victims)
-    return tuple(victim for victim in marked if _is_open(victim, available, active, relevant, now))
+    marked = tuple(_with_deadline(with_end(victim, observation.outcomes, now), observation, now) for victim in victims)
+    return open_victims(marked, available, active, relevant, now)
 
 
-def _is_open(
-    victim: Victim, available: Mapping[Signal, int], active: set[str], relevant: SomeOf[Signal], now: int
-) -> bool:
-    if victim.gone_at is None:
-        # An overdue victim stays in the ledger as long as it is there, so that it is not chosen again.
-        return now < victim.until or victim.uid in active
-    return any(still_owed(victim, supply, available.get(supply), now) != 0 for supply in relevant)
+def with_end(victim: Victim, outcomes: Outcomes, now: int) -> Victim:
+    """Return a victim with the times at which its processes and all of it were first seen gone."""
+    if victim.stopped_at is None and victim.uid in outcomes.stopped:
+        victim = replace(victim, stopped_at=now)
+    return replace(victim, gone_at=now) if victim.gone_at is None and victim.uid in outcomes.cleaned_up else victim
+
+
+def _with_deadline(victim: Victim, observation: Observation, now: int) -> Victim:
+    """Return a victim with its deadline as of what is known of its end.
+
+    One that the API server has not agreed to was not asked to end, so its time has not begun; else one more pod would be chosen
+    each time that an answer is late. One with a process that no signal kills is over its deadline at once.
+    """
+    if is_proposal(victim, observation.outcomes):
+        return replace(victim, until=victim_until(victim.grace_period_seconds, now))
+    return replace(victim, until=min(victim.until, now)) if victim.uid in observation.outcomes.unkillable else victim
+
+
+def is_proposal(victim: Victim, outcomes: Outcomes) -> bool:
+    """Whether a victim of a soft threshold goes only if the API server agrees, and it has not yet."""
+    soft = victim.grace_period_seconds > IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS
+    return soft and victim.gone_at is None and victim.uid in outcomes.unanswered
+
+
+def released_now(victims: Iterable[Victim], outcomes: Outcomes, now: int) -> tuple[Victim, ...]:
+    """Return the victims for pressure that have let go of their supply since the last reading."""
+    return tuple(
+        victim
+        for victim in victims
+        if victim.cause is not None
+        and supply_released_at(victim, victim.cause) is None
+        and supply_released_at(with_end(victim, outcomes, now), victim.cause) is not None
+    )
+
+
+def open_victims(
+    victims: tuple[Victim, ...],
+    available: Mapping[Signal, int],
+    active: set[str],
+    relevant: SomeOf[Signal],
+    now: int,
+) -> tuple[Victim, ...]:
+    """Return the victims that are there or owe something of the relevant supplies.
+
+    An overdue victim stays in the ledger as long as it is there, so that it is not chosen again.
+    """
+    owing = {
+        uid
+        for supply in relevant
+        for uid, amount in amounts_owed(victims, supply, available.get(supply), now).items()
+        if amount != 0
+    }
+    return tuple(
+        victim
+        for victim in victims
+        if (victim.uid in owing if victim.gone_at is not None else now < victim.until or victim.uid in active)
+    )
 
 
 def shortened(victim: Victim, grace_period_seconds: int, now: int) -> Victim:
-    """Give a victim a shorter grace period from now on."""
+    """Shorten the grace period of a victim from now on."""
     until = victim_until(grace_period_seconds, now)
     return replace(victim, since=now, grace_period_seconds=grace_period_seconds, until=until)
 
@@ -185,12 +292,40 @@ def can_shorten(victim: Victim, grace_period_seconds: int) -> bool:
     return victim.gone_at is None and victim.grace_period_seconds > grace_period_seconds
 
 
+def concerns(victim: Victim, supply: Signal) -> bool:
+    """Whether the end of a victim may give back some of a supply; an unknown amount may be all of it.
+
+    What it gives back to a stall is never known. A victim for a disk or for PIDs does not count for a stall for memory, nor one
+    for PIDs for a stall for I/O.
+    """
+    if supply in STALLS and victim.cause is not None:
+        return SIGNALS[victim.cause].resource in _STALLED_BY[STALLS[supply].resource]
+    return victim.cause is supply or victim.owed.get(supply) != 0
+
+
+_STALLED_BY = {
+    StalledResource.MEMORY: frozenset({Resource.MEMORY, Resource.SWAP}),
+    StalledResource.IO: frozenset(Resource) - {Resource.PIDS},
+}
+"""For the resource of a stall the resources whose shortage may cause it."""
+
+
 # --- collections ------------------------------------------------------------------------------------------------------
 
 
 def is_under_way(collection: Collection, now: int) -> bool:
     """Whether its collectors are waited for."""
     return collection.ended_at is None and now < collection.until
+
+
+def may_collect_again(collection: Collection, supply: Signal, now: int) -> bool:
+    """Whether a device is collected anew: it was never tried for this supply, or long ago.
+
+    A device that is short for hours gathers new dead containers and unused images.
+    """
+    if is_under_way(collection, now):
+        return False
+    return supply not in collection.tried or now - collection.begun >= COLLECT_AGAIN
 
 
 def collection_owes(collection: Collection, available: int | None, now: int) -> bool:
@@ -232,8 +367,8 @@ def is_lost(device: Filesystem, collection: Collection, outcomes: Outcomes, now:
 
 
 def ended_reclaims(before: State, after: State, outcomes: Outcomes) -> tuple[ReclaimOutcome, ...]:
-    """Give the outcomes of the collections that ended in the step from one state to the other, each once, for the metrics."""
-    found = outcomes.reclaimed or ()
+    """Return the outcomes of the collections that ended in the step from one state to the other, each once, for the metrics."""
+    found = tuple(outcome for outcome in outcomes.reclaimed or () if outcome.unused_bytes is None)
     if isinstance(before.phase, Reclaiming):
         return () if isinstance(after.phase, Reclaiming) else found
     waited = before.collecting
@@ -241,6 +376,6 @@ def ended_reclaims(before: State, after: State, outcomes: Outcomes) -> tuple[Rec
 
 
 def devices_of(signals: Iterable[Signal], layout: Layout) -> frozenset[Filesystem]:
-    """Give the devices that these signals observe."""
+    """Return the devices that these signals observe."""
     found = (device_of(signal, layout) for signal in signals)
     return frozenset(device for device in found if device is not None)

@@ -29,11 +29,12 @@ def local_storage_evictions(
     observation: Observation, config: EvictionConfig, *, dedicated_image_fs: bool
 ) -> Iterator[EvictPod]:
     """Yield the eviction of every pod over a limit, with a second of grace; the first limit that it broke is the reason."""
-    # The kubelet leaves the writable layer out where images have a filesystem of their own (spec 14, point 21).
+    # The kubelet leaves the writable layer out where images have a filesystem of their own (docs/parity.md, row 21).
     with_rootfs = config.policy is Policy.STANDARD or not dedicated_image_fs
+    known = observation.pod_stats
     for pod in observation.pods:
-        limits, stats = pod.resource_totals.local_limits, observation.pod_stats.get(pod.uid)
-        if limits is None or stats is None:
+        limits = pod.resource_totals.local_limits
+        if limits is None or (stats := known.get(pod.uid)) is None or not _may_exceed(limits, stats):
             continue
         excess = (
             _of_empty_dir(pod, limits, stats)
@@ -45,12 +46,32 @@ def local_storage_evictions(
             yield EvictPod(pod=pod, grace_period_seconds=1, message=message, because=cause)
 
 
+def _may_exceed(limits: LocalLimits, stats: PodStats) -> bool:
+    """Whether anything of a pod is over the least of its limits; else none of them has to be looked at."""
+    least, total = limits.least, stats.ephemeral_storage
+    if total is not None and total[0] is not None and total[0] > least:
+        return True
+    for _, used, _ in stats.volumes:
+        if used is not None and used > least:
+            return True
+    for _, _, rootfs, logs in stats.containers:
+        used = 0 if logs is None else logs[0] or 0
+        if rootfs is not None:
+            used += rootfs[0] or 0
+        if used > least:
+            return True
+    return False
+
+
 def _of_empty_dir(pod: Pod, limits: LocalLimits, stats: PodStats) -> Excess | None:
     if not limits.empty_dirs:
         return None
-    over = {
-        name: used for name, used, _ in stats.volumes if used is not None and used > limits.empty_dirs.get(name, used)
-    }
+    of, over = limits.empty_dirs, dict[str, int]()
+    for name, used, _ in stats.volumes:
+        if used is not None and name in of and used > of[name]:
+            over[name] = used
+    if not over:
+        return None
     for volume in pod.volumes:
         if volume.name in over and volume.size_limit is not None:
             cause = _cause(EvictionReason.EMPTY_DIR_LIMIT, volume.size_limit, over[volume.name], volume.name)
@@ -68,10 +89,14 @@ def _of_pod(pod: Pod, limits: LocalLimits, stats: PodStats) -> Excess | None:
 def _of_container(pod: Pod, limits: LocalLimits, stats: PodStats, *, with_rootfs: bool) -> Excess | None:
     if not limits.containers:
         return None
-    for container in stats.containers:
-        used = _bytes(container.logs) + (_bytes(container.rootfs) if with_rootfs else 0)
-        name = container.name
-        if used > limits.containers.get(name, used):
+    of = limits.containers
+    for name, _, rootfs, logs in stats.containers:
+        if name not in of:
+            continue
+        used = 0 if logs is None else logs[0] or 0
+        if with_rootfs and rootfs is not None:
+            used += rootfs[0] or 0
+        if used > of[name]:
             own = (each.limits for each in pod.containers if each.name == name)
             limit = next(each[EPHEMERAL_STORAGE] for each in own if EPHEMERAL_STORAGE in each)
             cause = _cause(EvictionReason.CONTAINER_LIMIT, limit, used, name)

@@ -8,15 +8,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from evictd.core.eviction.assess import configured_thresholds
-from evictd.core.eviction.choose import Choice, choose_victim, ranked
+from evictd.core.eviction.choice import Choice
+from evictd.core.eviction.choose import choose_victim, ranked
+from evictd.core.eviction.file_pages import not_short_of_memory, with_file_pages
 from evictd.core.eviction.rank import RANKED_PARTS, Part
 from evictd.core.eviction.reclaim import Layout, layout_of
 from evictd.core.eviction.report_only import may_only_report
 from evictd.core.eviction.synchronize import with_own_pods
-from evictd.core.model.config import EvictionConfig
+from evictd.core.model.attribution import Attribution
+from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.decision import Finding, NoAction, NoActionReason, RankedPod, Ranking
 from evictd.core.model.observation import Filesystems, Observation, SignalObservation, signal_observations
-from evictd.core.model.signal import SIGNAL_TO_FILESYSTEM, SIGNAL_TO_RESOURCE, Resource, Signal
+from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.core.model.state import State
 from evictd.core.model.threshold import Operator, Threshold, is_met
 
@@ -36,6 +39,8 @@ class NextUp:
     not_of_pods: int | None = None
     """Used bytes of the filesystem that belong to no active pod: images, host files, dead containers. `None` for other signals,
     and where a pod was not measured."""
+    held: Attribution | None = None
+    """Who holds what the signal observes; `None` for a stall and under policy Kubelet."""
     findings: tuple[Finding, ...] = ()
     """Which pods are passed over and why, and why no pod would go."""
 
@@ -63,7 +68,7 @@ def who_is_next(state: State, observation: Observation, config: EvictionConfig, 
 
 
 def _most_urgent(thresholds: list[Threshold], seen: Mapping[Signal, SignalObservation]) -> Threshold:
-    """Give the hard threshold if it is met, else a soft one that is met, else the hard one."""
+    """Return the hard threshold if it is met, else a soft one that is met, else the hard one."""
     return min(thresholds, key=lambda each: (not is_met(each, seen[each.signal]), not each.hard))
 
 
@@ -73,25 +78,36 @@ def _next_up(threshold: Threshold, state: State, observation: Observation, confi
         choice = Choice(
             eviction=None, findings=(NoAction(why=NoActionReason.API_PODS_STANDALONE, threshold=threshold),)
         )
+    elif (waits := _page_cache(threshold, observation, config)) is not None:
+        choice = Choice(eviction=None, findings=(waits,))
     else:
         choice = choose_victim((threshold,), observation, state, with_own_pods(config, observation), now)
     rows = next((finding.rows for finding in choice.findings if isinstance(finding, Ranking)), None)
     if rows is None:
-        rows = ranked(threshold.signal, observation, layout, config)
+        rows = ranked(threshold.signal, observation, layout, config, state, now=now)
     victim = None if choice.eviction is None else next(row for row in rows if row.uid == choice.eviction.pod.uid)
     return NextUp(
         signal=threshold.signal,
-        resource=SIGNAL_TO_RESOURCE[threshold.signal],
-        rows=rows,
+        resource=SIGNALS[threshold.signal].resource,
+        rows=tuple(with_file_pages(row, threshold.signal, observation.pod_stats) for row in rows),
         victim=victim,
         measured=victim is not None and _measured(victim, threshold.signal, observation, layout),
         not_of_pods=_not_of_pods(threshold.signal, rows, observation, layout),
-        findings=tuple(finding for finding in choice.findings if not isinstance(finding, Ranking)),
+        held=next((finding for finding in choice.findings if isinstance(finding, Attribution)), None),
+        findings=tuple(finding for finding in choice.findings if not isinstance(finding, Ranking | Attribution)),
     )
 
 
+def _page_cache(threshold: Threshold, observation: Observation, config: EvictionConfig) -> NoAction | None:
+    """Return why a threshold that is met waits, because only page cache holds it met."""
+    seen = None if observation.node is None else signal_observations(observation.node)[threshold.signal]
+    if config.policy is Policy.KUBELET or seen is None or not is_met(threshold, seen):
+        return None
+    return not_short_of_memory(threshold, observation, seen, config)
+
+
 def _not_of_pods(signal: Signal, rows: tuple[RankedPod, ...], observation: Observation, layout: Layout) -> int | None:
-    if SIGNAL_TO_RESOURCE[signal] is not Resource.EPHEMERAL_STORAGE or observation.node is None:
+    if SIGNALS[signal].resource is not Resource.EPHEMERAL_STORAGE or observation.node is None:
         return None
     if not all(_measured(row, signal, observation, layout) for row in rows):
         return None
@@ -100,14 +116,16 @@ def _not_of_pods(signal: Signal, rows: tuple[RankedPod, ...], observation: Obser
 
 
 def _measured(row: RankedPod, signal: Signal, observation: Observation, layout: Layout) -> bool:
-    """Tell a pod of which all parts that count for the signal were measured from one of which only layers were.
+    """Whether all parts of a pod that count for the signal were measured, and not only its layers.
 
     The runtime reports writable layers also while no folder is walked, so a pod that was not walked seems to use next to nothing.
     """
-    if row.usage is None:
+    stats = observation.pod_stats.get(row.uid)
+    if row.usage is None or stats is None:
         return False
-    stats = observation.pod_stats[row.uid]
-    filesystem = SIGNAL_TO_FILESYSTEM.get(signal)
+    filesystem = SIGNALS[signal].filesystem
+    if filesystem is not None and stats.disk_at_least:
+        return False
     if filesystem is None or not RANKED_PARTS[layout][filesystem] - {Part.ROOTFS}:
         return True
     walked = any(container.logs is not None for container in stats.containers) or bool(stats.volumes)

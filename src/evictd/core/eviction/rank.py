@@ -7,23 +7,16 @@ Order among equals is namespace, name, uid, so that the same input always gives 
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
+from functools import partial
 from operator import itemgetter
 
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.model.config import NO_PREFERENCES, PodGroup, Policy, Preferences
-from evictd.core.model.decision import RankedPod
+from evictd.core.model.decision import RankedPod, RankPlace, Standing
+from evictd.core.model.holdings import MeasuredLevel
 from evictd.core.model.observation import stalled
 from evictd.core.model.pod import Pod
-from evictd.core.model.signal import (
-    SIGNAL_TO_FILESYSTEM,
-    SIGNAL_TO_RESOURCE,
-    STALLS,
-    WITHOUT_REQUEST,
-    Filesystem,
-    Resource,
-    Signal,
-    Stall,
-)
+from evictd.core.model.signal import RESOURCES, SIGNALS, STALLS, Filesystem, Resource, Signal, Stall, StalledResource
 from evictd.core.model.stats import DiskUsage, PodStats, VolumeStats
 from evictd.core.units.quantity import NANO
 
@@ -53,12 +46,14 @@ RANKED_PARTS = {
 }
 """Which parts of a pod lie on the filesystem under pressure (kubelet `buildSignalToRankFunc`)."""
 
-_MISSING_FIRST, _EXCEEDS, _WITHIN = 0, 1, 2
+NOTHING_REMEMBERED: Mapping[str, MeasuredLevel] = {}
 
 _keys = itemgetter(0, 1, 2, 3, 4, 5, 6, 7)
 
 Meter = Callable[[Pod, PodStats], int | None]
 """How much a pod uses of what is short, in the resource's own unit; `None` where nothing of it was measured."""
+Measure = Callable[[Pod, PodStats], tuple[int | None, int]]
+"""The same, and of how many numbers it is the sum."""
 
 
 def rank(
@@ -69,9 +64,13 @@ def rank(
     policy: Policy,
     *,
     preferences: Preferences = NO_PREFERENCES,
+    holdings: Mapping[str, MeasuredLevel] = NOTHING_REMEMBERED,
+    now: int | None = None,
 ) -> tuple[RankedPod, ...]:
-    """Put the pods in the order in which they would go for this signal, the first to go first.
+    """Return the pods in the order in which they would be evicted for this signal.
 
+    `holdings` has what pods were measured to hold within the last minute: a lower bound for those that are not measured now, and
+    what these statistics say for those that were measured at `now`.
     Under Standard `preferences` come after "exceeds its request" and before the priority, so that they never make a pod within
     its request go before one that exceeds its own (law Fairness).
     """
@@ -79,18 +78,28 @@ def rank(
     if signal is Signal.SWAP_AVAILABLE:
         by_memory = rank(Signal.MEMORY_AVAILABLE, pods, stats, layout, policy, preferences=preferences)
         return in_order(_by_swap(row, stats.get(row.uid)) for row in by_memory)
-    row = _usage_row if SIGNAL_TO_RESOURCE[signal] in WITHOUT_REQUEST else _request_row(signal, policy)
+    row = _usage_row if not RESOURCES[SIGNALS[signal].resource].requested else _request_row(signal, policy)
     # The kubelet takes 0 for what is missing from a pod's stats; under Standard such a pod is not measured for this signal.
     unread = 0 if policy is Policy.KUBELET else None
-    # Else a pod that was swapped out looks small, although it is the one that uses most (kubernetes issues 120800, 129578).
-    with_swap = policy is Policy.STANDARD and SIGNAL_TO_RESOURCE[signal] is Resource.MEMORY
+    # Else a pod that was swapped out looks small, although it is the one that uses most (kubernetes/kubernetes#120800, #129578).
+    with_swap = policy is Policy.STANDARD and SIGNALS[signal].resource is Resource.MEMORY
 
     def used(pod: Pod) -> int | None:
-        found = stats.get(pod.uid)
+        found, known = stats.get(pod.uid), holdings.get(pod.uid)
         if found is None:
-            return None
-        usage = meter(pod, found)
-        return unread if usage is None else usage + (swapped(found) if with_swap else 0)
+            return None if known is None else known.used
+        usage: int | None
+        if known is None:
+            usage = meter(pod, found)
+        elif known.at == now:
+            usage = known.used  # to measure is what costs most of a ranking
+        else:
+            usage = max(meter(pod, found) or 0, known.used)
+        if usage is None:
+            return unread
+        if with_swap and found.memory is not None and found.memory.swap_bytes:
+            return usage + found.memory.swap_bytes
+        return usage
 
     rows = [row(pod, used(pod), policy) for pod in pods]
     if signal in STALLS:
@@ -116,63 +125,74 @@ def _preference(pod: Pod, preferences: Preferences) -> int:
 
 
 def usage_meter(signal: Signal, layout: Layout) -> Meter:
-    """Give the function that reads a pod's usage of what this signal watches."""
-    resource = SIGNAL_TO_RESOURCE[signal]
-    if resource is Resource.MEMORY:
-        return _memory_usage
-    if resource is Resource.PIDS:
-        return _process_count
-    if resource is Resource.SWAP:
-        return lambda _pod, stats: None if stats.memory is None else stats.memory.swap_bytes
-    if resource is Resource.IO:
-        return lambda _pod, stats: stalled(STALLS[signal], stats.memory, stats.io)
-    parts = RANKED_PARTS[layout][SIGNAL_TO_FILESYSTEM[signal]]
-    return _disk_meter(parts, 0 if resource is Resource.EPHEMERAL_STORAGE else 1)
+    """Return the function that reads a pod's usage of what this signal watches."""
+    spec = SIGNALS[signal]
+    if spec.filesystem is not None:
+        return _disk_meter(RANKED_PARTS[layout][spec.filesystem], _unit_of(signal))
+    if spec.resource is Resource.IO and spec.stall is not None:
+        return partial(_stalled_for_io, spec.stall)
+    return _METERS[spec.resource]
 
 
 def _request_row(signal: Signal, policy: Policy) -> Callable[[Pod, int | None, Policy], RankedPod]:
     """Rank by: usage exceeds request, priority, usage minus request."""
-    resource = SIGNAL_TO_RESOURCE[signal]
+    resource = SIGNALS[signal].resource
     exceeding: Callable[[Pod], int] = _memory_request
     subtracted: Callable[[Pod], int] = _memory_request
     if resource is Resource.EPHEMERAL_STORAGE:
         exceeding = subtracted = _storage_request if policy is Policy.STANDARD else _storage_request_as_kubelet
     elif resource is Resource.INODES:
         exceeding = _no_request
-        # The kubelet takes the request in bytes off a count of inodes (spec 14, point 13).
+        # The kubelet takes the request in bytes off a count of inodes (docs/parity.md, row 13).
         subtracted = _no_request if policy is Policy.STANDARD else _storage_request_as_kubelet
+
+    # Looked up once, not for every pod.
+    exceeds, within, measured = Standing.EXCEEDS, Standing.WITHIN, RankPlace.MEASURED
+    is_same = exceeding is subtracted
 
     def row(pod: Pod, usage: int | None, policy: Policy) -> RankedPod:
         if usage is None:
             return _unmeasured(pod, subtracted(pod), policy)
         used = usage * NANO
         request = subtracted(pod)
-        first = _EXCEEDS if used > exceeding(pod) else _WITHIN
-        return RankedPod(
-            first, 0, pod.priority, 0, request - used, pod.namespace, pod.name, pod.uid, usage, request, pod
-        )
+        standing = exceeds if used > (request if is_same else exceeding(pod)) else within
+        return _row(pod, standing, measured, deficit=request - used, usage=usage, request=request)
 
     return row
 
 
 def _unmeasured(pod: Pod, request: int, policy: Policy) -> RankedPod:
-    # The kubelet lets a pod without stats go before all others, so a glitch kills an innocent (kubernetes issue 123591).
-    first, last_of_priority = (_WITHIN, 1) if policy is Policy.STANDARD else (_MISSING_FIRST, 0)
-    return RankedPod(first, 0, pod.priority, last_of_priority, 0, pod.namespace, pod.name, pod.uid, None, request, pod)
+    # The kubelet lets a pod without stats go before all others, so a glitch kills an innocent (kubernetes/kubernetes#123591).
+    if policy is Policy.STANDARD:
+        return _row(pod, Standing.WITHIN, RankPlace.LAST, request=request)
+    return _row(pod, Standing.UNMEASURED_FIRST, RankPlace.UNMEASURED_FIRST, request=request)
+
+
+def _row(
+    pod: Pod, standing: Standing, place: RankPlace, *, deficit: int = 0, usage: int | None = None, request: int = 0
+) -> RankedPod:
+    # By position: with names it takes twice as long, for every pod of every ranking.
+    key = (standing, 0, pod.priority, place, deficit, pod.namespace, pod.name, pod.uid)
+    return RankedPod(*key, usage, request, pod)
 
 
 def _by_stall(rows: list[RankedPod], stall: Stall, stats: Mapping[str, PodStats]) -> list[RankedPod]:
-    """Put the pods that stall themselves before the others of their priority, and note each one's own stall.
+    """Rank pods that stall themselves before the others of their priority, and add each one's own stall.
 
     The culprit of thrashing stalls as much as its neighbours; a large pod that only holds what it has does not. A pod stalls
-    itself if it does for at least half as long as the one that stalls most.
+    itself if it does for at least half as long as the one that stalls most. For I/O the usage is the stall, so that it ranks.
     """
     shares = {
         pod.uid: stalled(stall, found.memory, found.io) for pod in rows if (found := stats.get(pod.uid)) is not None
     }
     most = max((share for share in shares.values() if share is not None), default=0)
-    own = ((row, shares.get(row.uid)) for row in rows)
-    return [row._replace(stall=share, second=max(row.second, (share or 0) * 2 < most)) for row, share in own]
+
+    def placed(row: RankedPod) -> RankedPod:
+        share = shares.get(row.uid)
+        is_last = stall.resource is StalledResource.MEMORY and (share or 0) * 2 < most
+        return row._replace(stall=share, place=RankPlace.LAST if is_last else row.place)
+
+    return [placed(row) for row in rows]
 
 
 def _by_swap(row: RankedPod, stats: PodStats | None) -> RankedPod:
@@ -186,9 +206,8 @@ def _by_swap(row: RankedPod, stats: PodStats | None) -> RankedPod:
 def _usage_row(pod: Pod, usage: int | None, policy: Policy) -> RankedPod:
     """Rank by: priority, number of processes or share of time stalled."""
     if usage is None:
-        unmeasured = _WITHIN if policy is Policy.STANDARD else _MISSING_FIRST
-        return RankedPod(0, 0, pod.priority, unmeasured, 0, pod.namespace, pod.name, pod.uid, None, 0, pod)
-    return RankedPod(0, 0, pod.priority, _EXCEEDS, -usage * NANO, pod.namespace, pod.name, pod.uid, usage, 0, pod)
+        return _row(pod, Standing.WITHIN, RankPlace.LAST if policy is Policy.STANDARD else RankPlace.UNMEASURED_FIRST)
+    return _row(pod, Standing.WITHIN, RankPlace.MEASURED, deficit=-usage * NANO, usage=usage)
 
 
 def _memory_request(pod: Pod) -> int:
@@ -207,40 +226,84 @@ def _no_request(_pod: Pod) -> int:
     return 0
 
 
-def swapped(stats: PodStats) -> int:
-    """Give the bytes that a pod has in swap; 0 where that was not read."""
-    return 0 if stats.memory is None else stats.memory.swap_bytes or 0
-
-
 def _memory_usage(_pod: Pod, stats: PodStats) -> int | None:
     return None if stats.memory is None else stats.memory.working_set_bytes
+
+
+def _swap_usage(_pod: Pod, stats: PodStats) -> int | None:
+    return None if stats.memory is None else stats.memory.swap_bytes
+
+
+def _stalled_for_io(stall: Stall, _pod: Pod, stats: PodStats) -> int | None:
+    return stalled(stall, stats.memory, stats.io)
 
 
 def _process_count(_pod: Pod, stats: PodStats) -> int | None:
     return stats.process_count
 
 
+_METERS: Mapping[Resource, Meter] = {
+    Resource.MEMORY: _memory_usage,
+    Resource.PIDS: _process_count,
+    Resource.SWAP: _swap_usage,
+}
+"""Of the resources that are read alike for every signal."""
+
+
+def usage_measure(signal: Signal, layout: Layout) -> Measure:
+    """Return the function that reads a pod's usage of what this signal watches, and of how many numbers that is the sum."""
+    filesystem = SIGNALS[signal].filesystem
+    if filesystem is not None:
+        return _disk_measure(RANKED_PARTS[layout][filesystem], _unit_of(signal))
+    if SIGNALS[signal].resource is Resource.MEMORY:
+        return _memory_measure
+    meter = usage_meter(signal, layout)
+    return lambda pod, stats: (meter(pod, stats), 1)
+
+
+def _memory_measure(_pod: Pod, stats: PodStats) -> tuple[int | None, int]:
+    return (None if stats.memory is None else stats.memory.working_set_bytes), 1
+
+
+def _unit_of(signal: Signal) -> int:
+    """Return the place of the number in `DiskUsage`: bytes or inodes."""
+    return 0 if SIGNALS[signal].resource is Resource.EPHEMERAL_STORAGE else 1
+
+
 def _disk_meter(parts: frozenset[Part], unit: int) -> Meter:
+    measure = _disk_measure(parts, unit)
+    return lambda pod, stats: measure(pod, stats)[0]
+
+
+def _disk_measure(parts: frozenset[Part], unit: int) -> Measure:
     """Sum the parts that count; `unit` 0 reads bytes, 1 inodes. A part without a number adds nothing.
 
-    Where parts count and none of them has a number the pod is not measured. Where no part counts every pod uses nothing.
+    Where parts count and none of them has a number the pod is not measured, nor where volumes count and it is not known which it
+    has: what is known is then not all. Where no part counts every pod uses nothing.
     """
     with_rootfs, with_logs, with_volumes = (part in parts for part in Part)
     of_volume = itemgetter(VolumeStats._fields.index(DiskUsage._fields[unit]))
 
-    def meter(pod: Pod, stats: PodStats) -> int | None:
-        total: int | None = None if parts else 0
+    def measure(pod: Pod, stats: PodStats) -> tuple[int | None, int]:
+        if with_volumes and not pod.volumes_known:
+            return None, 0
+        total = count = 0
         if with_rootfs or with_logs:
             for _, _, rootfs, logs in stats.containers:
                 if with_rootfs and rootfs is not None and (used := rootfs[unit]) is not None:
-                    total = (total or 0) + used
+                    total, count = total + used, count + 1
                 if with_logs and logs is not None and (used := logs[unit]) is not None:
-                    total = (total or 0) + used
+                    total, count = total + used, count + 1
         if with_volumes:
             local = pod.resource_totals.local_volumes
             for volume in stats.volumes:
                 if volume.name in local and (used := of_volume(volume)) is not None:
-                    total = (total or 0) + used
-        return total
+                    total, count = total + used, count + 1
+        measured = bool(count) or not parts
+        # Read under Standard alone: no directory has these files, and the pod's end gives them back.
+        for counts, deleted in ((with_rootfs, stats.deleted_layer), (with_volumes, stats.deleted_local)):
+            if counts and deleted is not None and (used := deleted[unit]) is not None:
+                total, measured = total + used, True
+        return (total if measured else None), count
 
-    return meter
+    return measure

@@ -1,4 +1,4 @@
-"""What can be freed on the node before a pod is evicted, and on which device each filesystem lies.
+"""Defines what node-level reclaim frees before a pod is evicted, and the device of each filesystem.
 
 The kubelet's tables of node-level reclaim functions for the three filesystem layouts (`buildSignalToNodeReclaimFuncs`), and
 the layout itself.
@@ -10,13 +10,7 @@ from enum import Enum
 from evictd.core.model.config import EvictionConfig, ImageReclaim, Policy
 from evictd.core.model.decision import ReclaimNode
 from evictd.core.model.observation import Filesystems, Reclaim, ReclaimOutcome, SignalObservation
-from evictd.core.model.signal import (
-    SIGNAL_TO_FILESYSTEM,
-    SIGNAL_TO_RESOURCE,
-    Filesystem,
-    Resource,
-    Signal,
-)
+from evictd.core.model.signal import SIGNALS, Filesystem, Resource, Signal
 from evictd.core.model.stats import NodeStats
 from evictd.core.model.threshold import Threshold, limit_of
 
@@ -67,20 +61,21 @@ DEVICES: dict[Layout, dict[Filesystem, Filesystem]] = {
 FREED_ON: dict[Reclaim, Filesystem] = {
     Reclaim.CONTAINERS: Filesystem.CONTAINERFS,
     Reclaim.IMAGES: Filesystem.IMAGEFS,
+    Reclaim.ROTATED_LOGS: Filesystem.NODEFS,
 }
-"""Where the bytes lie that a collector counts: writable layers and images. The logs of a dead container are not counted."""
+"""Where the bytes lie that a collector counts: writable layers, images, rotated logs. The logs of a dead container are not."""
 
 
 def layout_of(filesystems: Filesystems) -> Layout:
-    """Name the layout; images and layers apart but images not on a device of their own counts as a single filesystem."""
+    """Return the layout; separate images and layers without a device for the images count as a single filesystem."""
     if not filesystems.dedicated_image_fs:
         return Layout.SINGLE
     return Layout.SPLIT if filesystems.split_container_fs else Layout.DEDICATED
 
 
 def device_of(signal: Signal, layout: Layout) -> Filesystem | None:
-    """Name the device whose space this signal observes; `None` for memory and PIDs."""
-    filesystem = SIGNAL_TO_FILESYSTEM.get(signal)
+    """Return the device whose space this signal observes; `None` for memory and PIDs."""
+    filesystem = SIGNALS[signal].filesystem
     return None if filesystem is None else DEVICES[layout][filesystem]
 
 
@@ -101,7 +96,7 @@ def freed_bytes(outcomes: Iterable[ReclaimOutcome], signal: Signal, layout: Layo
 
 def node_reclaim_actions(signal: Signal, layout: Layout, config: EvictionConfig) -> tuple[Reclaim, ...]:
     """List what to collect for this signal, without what the configuration has switched off."""
-    filesystem = SIGNAL_TO_FILESYSTEM.get(signal)
+    filesystem = SIGNALS[signal].filesystem
     if filesystem is None:
         return ()
     actions = NODE_RECLAIM[layout][filesystem]
@@ -110,8 +105,23 @@ def node_reclaim_actions(signal: Signal, layout: Layout, config: EvictionConfig)
     wanted = {
         Reclaim.CONTAINERS: config.reclaim_containers,
         Reclaim.IMAGES: config.reclaim_images is not ImageReclaim.OFF,
+        Reclaim.ROTATED_LOGS: config.reclaim_rotated_logs,
     }
-    return tuple(action for action in actions if wanted[action])
+    return tuple(action for action in (*actions, *_beyond_the_kubelet(filesystem, layout, config)) if wanted[action])
+
+
+def _beyond_the_kubelet(filesystem: Filesystem, layout: Layout, config: EvictionConfig) -> tuple[Reclaim, ...]:
+    """List what policy Standard can free on the device of a filesystem and the kubelet does not."""
+    has_logs = DEVICES[layout][filesystem] is DEVICES[layout][Filesystem.NODEFS]
+    return (Reclaim.ROTATED_LOGS,) if has_logs and config.policy is Policy.STANDARD else ()
+
+
+def only_measured(signal: Signal, layout: Layout, config: EvictionConfig) -> tuple[Reclaim, ...]:
+    """List what could be freed for this signal if the configuration allowed it, and would cost no image and no container."""
+    filesystem = SIGNALS[signal].filesystem
+    if filesystem is None or config.reclaim_rotated_logs:
+        return ()
+    return _beyond_the_kubelet(filesystem, layout, config)
 
 
 def reclaim_node(
@@ -120,13 +130,15 @@ def reclaim_node(
     observation: SignalObservation,
     config: EvictionConfig,
     device: Filesystem | None = None,
+    *,
+    measured: tuple[Reclaim, ...] = (),
 ) -> ReclaimNode:
     """Make the decision to collect; with `reclaim.images: Enough` it says how many bytes that is."""
     wanted = None
     if (
         config.reclaim_images is ImageReclaim.ENOUGH
-        and SIGNAL_TO_RESOURCE[threshold.signal] is Resource.EPHEMERAL_STORAGE
+        and SIGNALS[threshold.signal].resource is Resource.EPHEMERAL_STORAGE
     ):
         target = limit_of(threshold, observation, with_min_reclaim=True)
         wanted = max(0, (target - observation.available).value())
-    return ReclaimNode(actions=actions, threshold=threshold, device=device, wanted_bytes=wanted)
+    return ReclaimNode(actions=actions, threshold=threshold, device=device, wanted_bytes=wanted, measured=measured)

@@ -19,6 +19,8 @@ first that applies settles the threshold for this cycle, with a decision or with
     collect              the device was not collected yet            -> ReclaimNode
     collection at work   its collectors are within their deadline    -> wait for them
     owed                 bytes of a victim or a collection are due   -> wait for them, within a bound
+    page cache           only clean file pages hold a soft memory    -> wait while the kernel has memory (`file_pages`)
+                         threshold met
     measurement          pods were measured before the crossing      -> wait for them, within a bound (`freshness`)
     evict                otherwise                                   -> EvictPod, the first by rank that may go, or why none may
 
@@ -40,34 +42,55 @@ one that does not holds up nothing.
 from collections.abc import Callable
 from dataclasses import replace
 
+from evictd.core.eviction.absence import CHOSEN_LONG_AGO, is_long, without_old_victims
 from evictd.core.eviction.assess import Assessment, NothingKnown, assess, configured_thresholds
+from evictd.core.eviction.attribution import with_crossings
+from evictd.core.eviction.backoff import skipped_pods
 from evictd.core.eviction.choose import choose_victim, shortening
+from evictd.core.eviction.collecting import due_since, kept_collections, unused_reclaim
+from evictd.core.eviction.consent import withdraw_proposals
 from evictd.core.eviction.draft import Draft
+from evictd.core.eviction.effect import after_retry, follow_clear, follow_effects, pause_of, with_pause
+from evictd.core.eviction.evict import is_protected
+from evictd.core.eviction.file_pages import not_short_of_memory
 from evictd.core.eviction.freshness import waiting_for_measurement
+from evictd.core.eviction.holdings import with_holdings
+from evictd.core.eviction.leaving import follow_leaving, worth_shortening
 from evictd.core.eviction.ledger import (
     OWN_LIMITS_TIMEOUT,
     RECLAIM_TIMEOUT,
+    amounts_owed,
     available_supplies,
     bytes_of,
     can_shorten,
     collection_owes,
-    devices_of,
-    follow_collections,
+    concerns,
     follow_victims,
     is_leaving,
     is_lost,
     is_under_way,
+    may_collect_again,
+    released_now,
     shortened,
-    still_owed,
     supply_of,
+    supply_released_at,
     victim_of,
 )
 from evictd.core.eviction.local_storage import local_storage_evictions
-from evictd.core.eviction.reclaim import device_of, is_read_only, layout_of, node_reclaim_actions, reclaim_node
+from evictd.core.eviction.notice import with_notices
+from evictd.core.eviction.prudence import with_eviction
+from evictd.core.eviction.reclaim import (
+    device_of,
+    is_read_only,
+    layout_of,
+    node_reclaim_actions,
+    only_measured,
+    reclaim_node,
+)
 from evictd.core.eviction.time_left import is_pressing, next_look, target_of
-from evictd.core.model.decision import EvictPod, NoActionReason, ThresholdFinding
+from evictd.core.model.decision import EvictPod, NoActionReason, SkipReason, ThresholdFinding, WithdrawEviction
 from evictd.core.model.observation import Observation
-from evictd.core.model.signal import SIGNAL_TO_RESOURCE, STALLS, Resource, Signal, StalledResource
+from evictd.core.model.signal import SIGNALS, STALLS, Resource
 from evictd.core.model.state import Collection, State, Step, Victim, Watching
 from evictd.core.model.threshold import Threshold
 
@@ -81,8 +104,13 @@ def standard_step(draft: Draft, before: State, observation: Observation) -> Step
     if isinstance(assessment, NothingKnown):
         return draft.close(assessment.state)
     state = draft.report_conditions(before, assessment.state)
+    if state.in_flight and is_long(before, draft.now):
+        read, layout = assessment.observations, layout_of(assessment.filesystems)
+        state, stay = without_old_victims(state, observation, read, layout)
+        draft.decisions.extend(WithdrawEviction(pod=pod, reason=CHOSEN_LONG_AGO) for pod in stay)
     cycle = _Cycle(draft, observation, assessment, state)
     cycle.follow()
+    cycle.state = withdraw_proposals(draft, cycle.state, observation)
     if draft.config.local_storage_capacity_isolation:
         cycle.evict_over_limits()
     for threshold in assessment.due:
@@ -99,7 +127,7 @@ def standard_step(draft: Draft, before: State, observation: Observation) -> Step
 
 
 def followed(draft: Draft, observation: Observation, assessment: Assessment, state: State) -> State:
-    """Give the state with its victims and collections up to date with this reading, and decide nothing."""
+    """Return the state with its victims and collections updated from this reading; decides nothing."""
     cycle = _Cycle(draft, observation, assessment, state)
     cycle.follow()
     return cycle.state
@@ -118,62 +146,61 @@ class _Cycle:
         self.available = available_supplies(assessment.observations, self.layout)
 
     def follow(self) -> None:
-        """Bring victims and collections up to date with this reading.
-
-        A device is collected once for each time that it is short: until a signal of it was read and none of its thresholds is
-        due. A victim that is gone leaves dead containers and unused images, so it allows another round everywhere (issue 11,
-        point 2), one over a limit of its own only within `OWN_LIMITS_TIMEOUT`. A collection at work is kept whatever else
-        happens, so that its deadline is never begun anew (point 21).
-        """
+        """Bring victims and collections up to date with this reading."""
         state, outcomes, now = self.state, self.observation.outcomes, self.draft.now
-        short_of = {SIGNAL_TO_RESOURCE[threshold.signal] for threshold in state.thresholds_met}
+        seen, layout = self.assessment.observations, self.layout
+        thresholds = configured_thresholds(self.draft.config, self.assessment.filesystems)
+        relevant = {supply_of(threshold.signal, layout) for threshold in thresholds}
+        short_of = {SIGNALS[threshold.signal].resource for threshold in state.thresholds_met}
         announced = tuple(resource for resource in state.announced if resource in short_of)
-        in_flight, collections = state.in_flight, state.collections
+        in_flight = state.in_flight
+        gone = [v for v in in_flight if v.gone_at is None and v.uid in outcomes.cleaned_up]
         if in_flight:
-            thresholds = configured_thresholds(self.draft.config, self.assessment.filesystems)
-            relevant = {supply_of(threshold.signal, self.layout) for threshold in thresholds}
             in_flight = follow_victims(in_flight, self.observation, self.available, relevant, now)
-        if collections:
-            gone = [v for v in state.in_flight if v.gone_at is None and v.uid in outcomes.cleaned_up]
-            for_pressure = any(victim.cause is not None for victim in gone)
-            met = state.thresholds_met
-            read = devices_of(self.assessment.observations, self.layout)
-            short = devices_of((each.signal for each in met), self.layout)
-            lasting = (each.signal for each in met if now - due_since(each, state) >= OWN_LIMITS_TIMEOUT)
-            long_short = devices_of(lasting, self.layout)
-            collections = {
-                device: collection
-                for device, collection in follow_collections(collections, outcomes, self.layout, now).items()
-                if is_under_way(collection, now)
-                or not (for_pressure or (gone and device not in long_short) or (device in read and device not in short))
-            }
-        self.state = replace(state, announced=announced, in_flight=in_flight, collections=collections)
+        leaving = follow_leaving(
+            state.leaving, in_flight, self.observation, self.available, layout=layout, relevant=relevant, now=now
+        )
+        collections = kept_collections(state, gone, outcomes, seen, layout=layout, now=now)
+        state = replace(state, announced=announced, in_flight=in_flight, leaving=leaving, collections=collections)
+        state = with_holdings(state, self.observation, seen, thresholds, layout=layout, now=now)
+        state = with_crossings(state, self.observation, layout, now)
+        state = follow_clear(state, thresholds, seen, layout, now)
+        self.state = follow_effects(state, released_now(self.state.in_flight, outcomes, now), self.available, now)
 
     def evict_over_limits(self) -> None:
-        """Evict every pod over a local-storage limit of its own, but those that are victims already."""
-        leaving = {victim.uid for victim in self.state.in_flight if victim.gone_at is None}
+        """Evict every pod over a local-storage limit of its own, but those that leave already.
+
+        Pods that one owner recreates and that exceed their limit again go after a back-off, as a crash loop does.
+        """
+        leaving = {victim.uid for victim in self._victims if victim.gone_at is None}
         dedicated = bool(self.assessment.filesystems.dedicated_image_fs)
         found = local_storage_evictions(self.observation, self.draft.config, dedicated_image_fs=dedicated)
         for eviction in found:
-            if eviction.pod.uid not in leaving:
+            if eviction.pod.uid in leaving:
+                continue
+            skipped = skipped_pods(self.state.backoff, [eviction.pod], self.draft.config, self.draft.now, hard=False)
+            if (skip := skipped.get(eviction.pod.uid)) is not None and skip.reason is SkipReason.OWNER:
+                self.draft.findings.append(skip)  # else its owner recreates it and evictd evicts it without end
+            else:
                 self._add_victim(eviction)
 
     # --- the rules, in the order of `RULES` ---------------------------------------------------------------------------
 
     def read_only(self, threshold: Threshold) -> bool:
-        """Do nothing for a filesystem that cannot be written (issue 11, point 30)."""
+        """Do nothing for a filesystem that cannot be written (docs/laws.md, fault 30)."""
         if not is_read_only(self.observation.node, threshold.signal, self.layout):
             return False
         self.draft.no_action(NoActionReason.FILESYSTEM_READ_ONLY, threshold)
         return True
 
     def victim_in_flight(self, threshold: Threshold) -> bool:
-        """Wait for a victim that may relieve this threshold; a hard one shortens its grace first (kubernetes issue 123872).
+        """Wait for a victim that may relieve this threshold; a hard one shortens its grace first (kubernetes/kubernetes#123872).
 
         Also an overdue victim's: a hog with an hour of grace whose kubelet hangs is shortened before another pod is chosen.
         """
         supply = supply_of(threshold.signal, self.layout)
-        concerned = [v for v in self.state.in_flight if v.gone_at is None and _concerns(v, supply)]
+        lives = (v for v in self._victims if supply_released_at(v, supply) is None)
+        concerned = [v for v in lives if concerns(v, supply)]
         shortened_any = threshold.hard and self._shorten(threshold, concerned)
         waiting = [v for v in concerned if is_leaving(v, self.draft.now) and self._holds_up(v, threshold)]
         if not waiting and not shortened_any:
@@ -185,34 +212,37 @@ class _Cycle:
         return True
 
     def collect(self, threshold: Threshold) -> bool:
-        """Begin node-level reclaim, once for each time that a device is short (issue 11, points 2 and 22).
+        """Begin node-level reclaim, once for each time that a device is short (docs/laws.md, faults 2 and 22).
 
-        A collection that no collector knows of is begun again within its deadline (point 23).
+        A collection that no collector knows of is begun again within its deadline (fault 23).
         """
         device = device_of(threshold.signal, self.layout)
         actions = node_reclaim_actions(threshold.signal, self.layout, self.draft.config)
         if device is None or not actions:
             return False
         now, known = self.draft.now, self.state.collections.get(device)
-        if known is not None and not (
-            is_under_way(known, now) and is_lost(device, known, self.observation.outcomes, now)
-        ):
+        supply = supply_of(threshold.signal, self.layout)
+        lost = known is not None and is_under_way(known, now) and is_lost(device, known, self.observation.outcomes, now)
+        if known is not None and not lost and not may_collect_again(known, supply, now):
             return False
         self._announce(threshold)
         seen = self.assessment.observations[threshold.signal]
-        self.draft.decisions.append(reclaim_node(actions, threshold, seen, self.draft.config, device))
+        measured = only_measured(threshold.signal, self.layout, self.draft.config)
+        decision = reclaim_node(actions, threshold, seen, self.draft.config, device, measured=measured)
+        self.draft.decisions.append(decision)
         collection = Collection(
             begun=now,
-            until=now + RECLAIM_TIMEOUT if known is None else known.until,
+            until=known.until if known is not None and lost else now + RECLAIM_TIMEOUT,
             available_before=self.available.get(bytes_of(device)),
+            tried=frozenset({supply}) if known is None else known.tried | {supply},
         )
         self.state = replace(self.state, collections={**self.state.collections, device: collection})
         return True
 
     def collection_at_work(self, threshold: Threshold) -> bool:
-        """Wait for the collectors of this device, within their deadline."""
+        """Wait for the collectors of this device, within their deadline; not for the first victim on a disk soon full."""
         collection = self._collection(threshold)
-        if collection is None or not is_under_way(collection, self.draft.now):
+        if collection is None or not is_under_way(collection, self.draft.now) or self._cannot_wait(threshold):
             return False
         self.draft.no_action(NoActionReason.WAITING_FOR_RELEASE, threshold, detail="the collectors")
         return True
@@ -221,15 +251,16 @@ class _Cycle:
         """Wait for bytes that are due: all that a victim for this supply or a collection owes, and what suffices of others."""
         supply, now, collection = supply_of(threshold.signal, self.layout), self.draft.now, self._collection(threshold)
         available = self.available.get(supply)
-        in_bytes = SIGNAL_TO_RESOURCE[threshold.signal] is Resource.EPHEMERAL_STORAGE
-        pending = []
-        if collection is not None and in_bytes and collection_owes(collection, available, now):
-            pending.append("node-level reclaim")
-        # What a volume in memory still holds comes too late where what is left does not last for another eviction.
-        pressing = is_pressing(threshold, self.assessment.observations[threshold.signal])
-        in_time = (v for v in self.state.in_flight if _concerns(v, supply) and not self._is_late(v, threshold))
-        waited_for = [v for v in in_time if v.gone_at is None or not pressing]
-        amounts = [(v, still_owed(v, supply, available, now)) for v in waited_for]
+        in_bytes = SIGNALS[threshold.signal].resource is Resource.EPHEMERAL_STORAGE
+        collecting = collection is not None and in_bytes and collection_owes(collection, available, now)
+        pending = ["node-level reclaim"] if collecting else []
+        # If memory runs out before another eviction can finish, a tmpfs is not waited for. Of a disk the rate is the victim's.
+        seen = self.assessment.observations[threshold.signal]
+        pressing = SIGNALS[supply].filesystem is None and is_pressing(threshold, seen)
+        in_time = (v for v in self._victims if concerns(v, supply) and not self._is_late(v, threshold))
+        waited_for = [v for v in in_time if supply_released_at(v, supply) is None or not pressing]
+        found = amounts_owed(waited_for, supply, available, now)
+        amounts = [(v, found[v.uid]) for v in waited_for]
         pending += [v.full_name for v, amount in amounts if amount != 0 and self._holds_up(v, threshold)]
         others = [(v.full_name, amount) for v, amount in amounts if amount]
         if not pending and self._missing(threshold) <= sum(amount for _, amount in others):
@@ -237,6 +268,15 @@ class _Cycle:
         if not pending:
             return False
         self.draft.no_action(NoActionReason.WAITING_FOR_RELEASE, threshold, detail=", ".join(pending))
+        return True
+
+    def page_cache(self, threshold: Threshold) -> bool:
+        """Wait while only page cache holds a soft memory threshold met."""
+        seen = self.assessment.observations[threshold.signal]
+        finding = not_short_of_memory(threshold, self.observation, seen, self.draft.config)
+        if finding is None:
+            return False
+        self.draft.findings.append(finding)
         return True
 
     def measurement(self, threshold: Threshold) -> bool:
@@ -251,11 +291,21 @@ class _Cycle:
         """Evict the first pod by rank that may go; where none may, a finding says why."""
         self._announce(threshold)
         due = (threshold, *(each for each in self.assessment.due if each is not threshold))
-        choice = choose_victim(due, self.observation, self.state, self.draft.config, self.draft.now)
+        supply, now = supply_of(threshold.signal, self.layout), self.draft.now
+        pause = pause_of(self.state, supply, self.observation, now)
+        choice = choose_victim(due, self.observation, self.state, self.draft.config, now)
         self.draft.findings.extend(choice.findings)
+        self.state = with_notices(self.draft, self.state, choice.findings, supply)
         if choice.eviction is not None:
-            self._add_victim(choice.eviction)
+            self._add_victim(choice.eviction, missing=choice.missing, elsewhere_grew=choice.elsewhere_grew)
+            self.state = with_eviction(self.state, self.draft.config, now)
             self.evicted = True
+            self.draft.findings.extend(
+                unused_reclaim(threshold, self.observation.outcomes, choice.missing, self.layout)
+            )
+        if pause is not None:
+            one_more = self.evicted and now >= pause.until
+            self.state = with_pause(self.state, supply, after_retry(pause, now) if one_more else pause)
         return True
 
     # --- what they share ----------------------------------------------------------------------------------------------
@@ -264,8 +314,12 @@ class _Cycle:
         device = device_of(threshold.signal, self.layout)
         return None if device is None else self.state.collections.get(device)
 
+    def _cannot_wait(self, threshold: Threshold) -> bool:
+        supply, seen = supply_of(threshold.signal, self.layout), self.assessment.observations[threshold.signal]
+        return is_pressing(threshold, seen) and not any(concerns(victim, supply) for victim in self._victims)
+
     def _missing(self, threshold: Threshold) -> int:
-        """Give how much is missing to the target, the minimum reclaim included."""
+        """Return how much is missing to the target, the minimum reclaim included."""
         seen = self.assessment.observations[threshold.signal]
         return (target_of(threshold, seen, self.draft.config, with_min_reclaim=True) - seen.available).value()
 
@@ -278,18 +332,29 @@ class _Cycle:
         """Whether a victim over a limit of its own was chosen too late to hold this threshold up."""
         return victim.cause is None and victim.since >= due_since(threshold, self.state) + OWN_LIMITS_TIMEOUT
 
-    def _add_victim(self, eviction: EvictPod) -> None:
+    @property
+    def _victims(self) -> tuple[Victim, ...]:
+        """The pods that leave: those that evictd chose, and those that another component deleted."""
+        return (*self.state.in_flight, *self.state.leaving)
+
+    def _add_victim(self, eviction: EvictPod, *, missing: int = 0, elsewhere_grew: bool = False) -> None:
         victim = victim_of(eviction, self.observation, self.available, self.layout, self.draft.now)
+        victim = replace(victim, missing=missing, elsewhere_grew=elsewhere_grew)
         self.draft.decisions.append(eviction)
         self.state = replace(self.state, in_flight=(*self.state.in_flight, victim))
 
     def _shorten(self, threshold: Threshold, victims: list[Victim]) -> bool:
-        """Shorten the grace of these victims, but of one that turns out to be critical (issue 11, point 17)."""
+        """Shorten the grace of these victims, but of one that turns out to be critical or evictd's own pod.
+
+        Of the pods that leave anyway only as many as give back what is missing, the largest first.
+        """
         victims = [victim for victim in victims if can_shorten(victim, 0)]
         pods = {pod.uid: pod for pod in self.observation.pods if not pod.critical} if victims else {}
         changed: dict[str, Victim] = {}
-        for victim in victims:
-            if (pod := pods.get(victim.uid)) is None:
+        supply = supply_of(threshold.signal, self.layout)
+        for victim in worth_shortening(victims, self.state.leaving, supply, self._missing(threshold)):
+            pod = pods.get(victim.uid)
+            if pod is None or (victim in self.state.leaving and is_protected(pod, self.draft.config)):
                 continue
             decision = shortening(pod, threshold, self.observation, self.draft.config, self.layout)
             if can_shorten(victim, decision.grace_period_seconds):
@@ -297,39 +362,20 @@ class _Cycle:
                 self.draft.decisions.append(decision)
             elif decision.because.time_left is not None:
                 self.draft.look_within(next_look(decision.because.time_left))
-        in_flight = tuple(changed.get(v.uid, v) if v.gone_at is None else v for v in self.state.in_flight)
-        self.state = replace(self.state, in_flight=in_flight)
-        return bool(changed)
+        if not changed:
+            return False
+        in_flight = tuple(changed.pop(v.uid, v) if v.gone_at is None else v for v in self.state.in_flight)
+        leaving = tuple(v for v in self.state.leaving if v.uid not in changed)
+        # What is left of `changed` left by itself; from now on evictd follows its end.
+        self.state = replace(self.state, in_flight=(*in_flight, *changed.values()), leaving=leaving)
+        return True
 
     def _announce(self, threshold: Threshold) -> None:
         """Record the event of an attempt, once for each time that a resource is short (the kubelet: in each cycle)."""
-        resource = SIGNAL_TO_RESOURCE[threshold.signal]
+        resource = SIGNALS[threshold.signal].resource
         if resource not in self.state.announced:
             self.draft.announce(threshold)
             self.state = replace(self.state, announced=(*self.state.announced, resource))
-
-
-def due_since(threshold: Threshold, state: State) -> int:
-    """Give the time at which a threshold that is met had been met for its grace period."""
-    return state.thresholds_first_observed_at[threshold] + threshold.grace_period
-
-
-def _concerns(victim: Victim, supply: Signal) -> bool:
-    """Whether the end of a victim may give back some of a supply; an unknown amount may be all of it.
-
-    What it gives back to a stall is never known. A victim for a disk or for PIDs does not count for a stall for memory, nor one
-    for PIDs for a stall for I/O.
-    """
-    if supply in STALLS and victim.cause is not None:
-        return SIGNAL_TO_RESOURCE[victim.cause] in _STALLED_BY[STALLS[supply].resource]
-    return victim.cause is supply or victim.owed.get(supply) != 0
-
-
-_STALLED_BY = {
-    StalledResource.MEMORY: frozenset({Resource.MEMORY, Resource.SWAP}),
-    StalledResource.IO: frozenset(Resource) - {Resource.PIDS},
-}
-"""For the resource of a stall the resources whose shortage may cause it."""
 
 
 RULES: tuple[Callable[[_Cycle, Threshold], bool], ...] = (
@@ -338,6 +384,7 @@ RULES: tuple[Callable[[_Cycle, Threshold], bool], ...] = (
     _Cycle.collect,
     _Cycle.collection_at_work,
     _Cycle.owed,
+    _Cycle.page_cache,
     _Cycle.measurement,
     _Cycle.evict,
 )

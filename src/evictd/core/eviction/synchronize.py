@@ -4,7 +4,7 @@
 
 Rules: plain values in and out; `now` is the only time; conditions are reported before the first kill; at most one pod goes for
 pressure in a call; a protected pod never goes; every call ends in one `Wait`. It answers to the kubelet's
-`managerImpl.synchronize` and `Start` (spec section 4). What comes next is decided by `kubelet` or by `standard`, over the same
+`managerImpl.synchronize` and `Start`. What comes next is decided by `kubelet` or by `standard`, over the same
 assessment, ranking and messages.
 """
 
@@ -55,12 +55,12 @@ def with_own_pods(config: EvictionConfig, observation: Observation) -> EvictionC
 
 
 def _is_at_rest(state: State, config: EvictionConfig) -> bool:
-    """Whether nothing of an earlier configuration has to be brought to its end (policy Standard: issue 11, point 27)."""
+    """Whether nothing of an earlier configuration has to be brought to its end (policy Standard: docs/laws.md, fault 27)."""
     return config.policy is Policy.KUBELET or not (state.node_conditions or state.in_flight or state.collections)
 
 
 def _after_dry_run(state: State, observation: Observation) -> State:
-    """Forget the victims when a dry run begins, and all that it only decided when it ends (issue 11, points 4 and 23).
+    """Forget the victims when a dry run begins, and all that it only decided when it ends (docs/laws.md, faults 4 and 23).
 
     In a dry run a collection is kept, so that the eviction after it is decided as well. When evictd goes live, conditions are
     reported, collectors are begun and events are recorded anew.
@@ -70,7 +70,14 @@ def _after_dry_run(state: State, observation: Observation) -> State:
         return state
     if not dry_run:
         return replace(
-            state, in_flight=(), phase=Watching(), collections={}, announced=(), reported=False, dry_run=False
+            state,
+            in_flight=(),
+            phase=Watching(),
+            collections={},
+            announced=(),
+            noticed={},
+            reported=False,
+            dry_run=False,
         )
     return _without_victims(replace(state, dry_run=True))
 
@@ -83,4 +90,4 @@ def _of_dry_run(step: Step) -> Step:
 
 def _without_victims(state: State) -> State:
     phase = Watching() if isinstance(state.phase, CleaningUp) else state.phase
-    return replace(state, in_flight=(), phase=phase)
+    return replace(state, in_flight=(), evicted_at=(), phase=phase)

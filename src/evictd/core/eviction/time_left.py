@@ -1,24 +1,26 @@
 """Compares the time that is left at the measured fill rate with the time that an eviction takes (policy Standard).
 
 A process that takes 500 MiB/s uses up the 100 MiB behind a threshold in 200 ms, less than a stop takes; then the OOM killer
-chooses instead (issue 13). Two rules follow, neither of which the kubelet has:
+chooses instead. Two rules follow, neither of which the kubelet has:
 
 * Grace. The documentation says that a hard threshold kills without grace; the kubelet gives one second, and PID 1 of a container
   ignores SIGTERM. So the second is given only where it and the stop fit into the time left (`fit_grace`).
-* Lead, off by default (`memory.lead: Auto`). A hard memory threshold is met before it is crossed while the time left is shorter
-  than an eviction takes on this node, at least `LEAD_TIME`. A slow fill is never acted on early: at 50 MiB/s the time falls below
-  one second only when 50 MiB are left.
+* Lead, off by default (`memory.lead: Auto`, `disk.lead: Auto`). A hard threshold is met before it is crossed while the time left
+  is shorter than an eviction takes on this node, at least `LEAD_TIME`; of a disk the collection before it comes on top. A slow
+  fill is never acted on early: at 50 MiB/s the time falls below one second only when 50 MiB are left.
+
+On a disk that does not last for that, no eviction waits for the collectors either (`standard`).
 """
 
 from dataclasses import replace
 
-from evictd.core.model.config import EvictionConfig, MemoryLead, Policy
+from evictd.core.model.config import DiskLead, EvictionConfig, MemoryLead, Policy
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.observation import SignalObservation
-from evictd.core.model.signal import MEMORY_SIGNALS
+from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, Signal
 from evictd.core.model.threshold import Threshold, is_met, limit_of
 from evictd.core.units.duration import MILLISECOND, SECOND
-from evictd.core.units.quantity import Quantity, of_bytes
+from evictd.core.units.quantity import NANO, Quantity
 
 STOP_TIME = 500 * MILLISECOND
 """The least that a stop is taken to need beyond its grace, until the memory is free: ten times what a calm node needs."""
@@ -27,29 +29,31 @@ LONGEST_STOP_TIME = 10 * SECOND
 RATE_AGE = STOP_TIME
 """What an eviction is begun earlier, because the measured rate is a moment old."""
 LEAD_TIME = STOP_TIME + RATE_AGE
+LONGEST_COLLECT_TIME = 10 * SECOND
+"""The most that a collection is taken to need: one that removed a hundred images must not make evictd act minutes early."""
 
 _SHORTEST_LOOK = 100 * MILLISECOND
 
 
 def time_left(seen: SignalObservation) -> int | None:
-    """Give the nanoseconds until nothing is left at the measured rate; `None`: not measured, or not falling."""
+    """Return the nanoseconds until nothing is left at the measured rate; `None`: not measured, or not falling."""
     if seen.fill_rate is None or seen.fill_rate <= 0:
         return None
     return max(seen.available.value(), 0) * SECOND // seen.fill_rate
 
 
 def stop_time(measured: int | None) -> int:
-    """Give the nanoseconds that a stop takes beyond its grace: as measured here (`NodeStats.stop_time`), within bounds."""
+    """Return the nanoseconds that a stop takes beyond its grace: as measured here (`NodeStats.stop_time`), within bounds."""
     return min(max(measured or 0, STOP_TIME), LONGEST_STOP_TIME)
 
 
 def next_look(left: int) -> int:
-    """Give the nanoseconds until a victim's grace is compared again with the time left, which falls faster than a clock."""
+    """Return the nanoseconds until a victim's grace is compared again with the time left, which falls faster than a clock."""
     return max(left // 4, _SHORTEST_LOOK)
 
 
 def fit_grace(eviction: EvictPod, threshold: Threshold, seen: SignalObservation, policy: Policy) -> EvictPod:
-    """Take the grace period from a hard eviction if it does not fit, and note rate and time left in its cause.
+    """Remove the grace period of a hard eviction if the resource would run out before it ends; its cause gets rate and time left.
 
     A soft threshold's victim keeps its grace: when it does not suffice, a hard threshold shortens it.
     """
@@ -64,34 +68,40 @@ def fit_grace(eviction: EvictPod, threshold: Threshold, seen: SignalObservation,
     )
 
 
-def lead_time(measured: int | None) -> int:
-    """Give the nanoseconds that an eviction takes, from the measured time of stops."""
-    return stop_time(measured) + RATE_AGE
+def lead_time(measured: int | None, collect_time: int | None = None) -> int:
+    """Return the nanoseconds that an eviction takes, from the measured times of stops, and on a disk of collections."""
+    return stop_time(measured) + RATE_AGE + min(collect_time or 0, LONGEST_COLLECT_TIME)
 
 
 def is_pressing(threshold: Threshold, seen: SignalObservation) -> bool:
-    """Whether a hard threshold's resource does not last for an eviction."""
+    """Whether the resource of a hard threshold will run out before an eviction can finish."""
     left = time_left(seen)
-    return threshold.hard and left is not None and left < lead_time(seen.stop_time)
+    return threshold.hard and left is not None and left < lead_time(seen.stop_time, seen.collect_time)
 
 
 def is_led(threshold: Threshold, seen: SignalObservation, config: EvictionConfig) -> bool:
     """Whether this threshold is not crossed yet, and has to be acted on all the same."""
-    if config.memory_lead is not MemoryLead.AUTO or config.policy is not Policy.STANDARD:
+    if config.policy is not Policy.STANDARD or not _may_be_led(threshold.signal, config):
         return False
-    return threshold.signal in MEMORY_SIGNALS and is_pressing(threshold, seen) and not is_met(threshold, seen)
+    return is_pressing(threshold, seen) and not is_met(threshold, seen)
 
 
-def led_limit(fill_rate: int, measured: int | None = None) -> int:
-    """Give the available bytes below which a threshold is led at this rate, in bytes per second."""
-    return max(fill_rate, 0) * lead_time(measured) // SECOND
+def _may_be_led(signal: Signal, config: EvictionConfig) -> bool:
+    if SIGNALS[signal].filesystem is not None:
+        return config.disk_lead is DiskLead.AUTO
+    return signal in MEMORY_SIGNALS and config.memory_lead is MemoryLead.AUTO
+
+
+def led_limit(fill_rate: int, measured: int | None = None, collect_time: int | None = None) -> int:
+    """Return what is available below which a threshold is led at this rate, in units and units per second."""
+    return max(fill_rate, 0) * lead_time(measured, collect_time) // SECOND
 
 
 def target_of(
     threshold: Threshold, seen: SignalObservation, config: EvictionConfig, *, with_min_reclaim: bool
 ) -> Quantity:
-    """Give the amount from which this threshold needs nothing more: its limit, or while it is led the limit of that."""
+    """Return the amount from which this threshold is relieved: its limit, or the higher limit while `memory.lead` applies."""
     limit = limit_of(threshold, seen, with_min_reclaim=with_min_reclaim)
     if seen.fill_rate is None or not is_led(threshold, seen, config):
         return limit
-    return max(limit, of_bytes(led_limit(seen.fill_rate, seen.stop_time)))
+    return max(limit, Quantity(led_limit(seen.fill_rate, seen.stop_time, seen.collect_time) * NANO, limit.format))

@@ -1,6 +1,6 @@
 """Selects the dead containers, sandboxes and log directories to remove.
 
-The kubelet's container collector (`pkg/kubelet/kuberuntime/kuberuntime_gc.go`, spec 7.5) as three functions from a listing to a
+The kubelet's container collector (`pkg/kubelet/kuberuntime/kuberuntime_gc.go`) as three functions from a listing to a
 selection. `act.gc.containers` calls them in this order, each on a fresh listing, because a sandbox can be removed only after its
 containers. An active pod keeps the newest dead container of each name, also under pressure, for `kubectl logs --previous`.
 

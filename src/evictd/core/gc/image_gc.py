@@ -1,6 +1,6 @@
 """Selects the images to remove, in order, and decides when enough space is freed.
 
-The kubelet's image manager (`pkg/kubelet/images/image_gc_manager.go`, spec 7.1 to 7.4) as pure functions: `detect`
+The kubelet's image manager (`pkg/kubelet/images/image_gc_manager.go`) as pure functions: `detect`
 updates the records, `images_in_eviction_order` lists the candidates, and a `Sweep` names one image after the other and takes the
 result of each removal. `act.gc.images` removes the images.
 
@@ -106,7 +106,7 @@ class Sweep:
         return None if enough or self.tried >= len(self.todo) else self.todo[self.tried]
 
     def after(self, error: str = "") -> "Sweep":
-        """Give the sweep after `next_image` was removed, or was not removed because of `error`."""
+        """Return the sweep after `next_image` was removed, or was not removed because of `error`."""
         if error:
             return replace(self, tried=self.tried + 1, errors=(*self.errors, error))
         return replace(self, tried=self.tried + 1, removed=(*self.removed, self.todo[self.tried]))
@@ -198,14 +198,14 @@ def periodic_gc_enabled(policy: ImageGCPolicy) -> bool:
 
 
 def invalid_capacity(fs: FsStats | None) -> RecordEvent | None:
-    """Give the event about an image filesystem with capacity 0."""
+    """Return the event about an image filesystem with capacity 0."""
     if fs is None or fs.capacity_bytes != 0:
         return None
     return RecordEvent(type="Warning", reason="InvalidDiskCapacity", message="invalid capacity 0 on image filesystem")
 
 
 def too_little_freed(needed: SpaceNeeded, sweep: Sweep) -> RecordEvent | None:
-    """Give the event if too little was freed; its message is also the error of the collection."""
+    """Return the event if too little was freed; its message is also the error of the collection."""
     if needed.wanted is None or sweep.freed >= needed.wanted:
         return None
     message = (
@@ -245,7 +245,7 @@ def _mentioned(image: Image, references: frozenset[str]) -> bool:
 
 
 def _spellings(image: Image) -> Iterable[str]:
-    """Give every spelling of an image that `keepImages` matches: id, names, each without tag, digest and default registry."""
+    """Return every spelling of an image that `keepImages` matches: id, names, each without tag, digest and default registry."""
     yield image.id
     for name in image.names:
         repository = name.partition("@")[0]

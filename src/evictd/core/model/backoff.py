@@ -1,4 +1,4 @@
-"""What is remembered of refusals and of owners that recreate their evicted pods (`core.eviction.backoff` has the rules).
+"""Defines the state of refusals and of owners that recreate evicted pods (`core.eviction.backoff` has the rules).
 
 A part of `State`, so that it survives a restart. Times are `now` values in nanoseconds.
 """

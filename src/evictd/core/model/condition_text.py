@@ -1,6 +1,6 @@
 """Words the node conditions: reasons and messages of the status, and the events of transitions.
 
-All are the kubelet's (`nodestatus/setters.go`, spec 6.2 and 6.6). Where evictd reports conditions of its own types beside a
+All are the kubelet's (`nodestatus/setters.go`). Where evictd reports conditions of its own types beside a
 kubelet's, its name takes the place of the kubelet's.
 """
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from evictd.core.model.signal import OWN_SIGNALS, STALLS, Signal
+from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import MINUTE, SECOND
 
@@ -29,6 +29,13 @@ class MemoryFormula(Enum):
 
 class MemoryLead(Enum):
     """Whether a hard memory threshold is acted on before it is crossed, where memory fills too fast for it (`memory.lead`)."""
+
+    OFF = "Off"
+    AUTO = "Auto"
+
+
+class DiskLead(Enum):
+    """Whether a hard disk threshold is acted on before it is crossed, where the disk fills too fast for it (`disk.lead`)."""
 
     OFF = "Off"
     AUTO = "Auto"
@@ -88,6 +95,15 @@ NO_PREFERENCES = Preferences()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EvictionLimit:
+    """`evictionLimit`: at most `pods` evictions for pressure within `per` (policy Standard)."""
+
+    pods: int = 0
+    """Zero: no limit."""
+    per: int = 10 * MINUTE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EvictionConfig:
     """The configuration of `synchronize`."""
 
@@ -101,6 +117,7 @@ class EvictionConfig:
     """`evictionMonitoringPeriod`: time between two cycles of a node without pressure."""
     reclaim_containers: bool = True
     reclaim_images: ImageReclaim = ImageReclaim.ALL
+    reclaim_rotated_logs: bool = False
     eviction_timeout: int = 60 * SECOND
     """`cluster.evictionTimeout`: how long a pod that a budget refused comes after all others (soft thresholds)."""
     protected_pods: frozenset[str] = frozenset()
@@ -108,18 +125,20 @@ class EvictionConfig:
     allow_api_pods_standalone: bool = False
     """Whether evictd may act without an API server on a node whose pods are an API server's (`report_only`)."""
     memory_lead: MemoryLead = MemoryLead.OFF
+    disk_lead: DiskLead = DiskLead.OFF
     preferences: Preferences = NO_PREFERENCES
+    eviction_limit: EvictionLimit = EvictionLimit()
     image_gc: ImageGCPolicy = ImageGCPolicy()
     container_gc: ContainerGCPolicy = ContainerGCPolicy()
 
 
 def own_thresholds(config: EvictionConfig) -> tuple[Threshold, ...]:
-    """Give the thresholds that are configured; policy Kubelet has none on stalls and swap."""
+    """Return the thresholds that are configured; policy Kubelet has none on stalls and swap."""
     if config.policy is Policy.STANDARD:
         return config.thresholds
-    return tuple(threshold for threshold in config.thresholds if threshold.signal not in OWN_SIGNALS)
+    return tuple(threshold for threshold in config.thresholds if not SIGNALS[threshold.signal].own)
 
 
 def stall_signals(config: EvictionConfig) -> frozenset[Signal]:
-    """Give the stall signals that have a threshold; only these are read."""
+    """Return the stall signals that have a threshold; only these are read."""
     return frozenset(threshold.signal for threshold in own_thresholds(config) if threshold.signal in STALLS)

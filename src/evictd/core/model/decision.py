@@ -1,4 +1,4 @@
-"""What can be decided, and what is said about everything else.
+"""Defines the decisions, and the findings that explain everything that was not decided.
 
 `Decision` is a closed union; the shell performs each kind in one place (`act.perform`) and ends in `assert_never`. A decision
 carries its reason as data. `Finding`s are the non-decisions and the evidence; the shell turns them into logs, metrics and pages.
@@ -6,9 +6,10 @@ carries its reason as data. `Finding`s are the non-decisions and the evidence; t
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, IntEnum
 from typing import NamedTuple
 
+from evictd.core.model.attribution import Attribution
 from evictd.core.model.observation import Reclaim
 from evictd.core.model.pod import Pod
 from evictd.core.model.signal import Filesystem, NodeCondition, Resource, Signal
@@ -36,7 +37,7 @@ class EvictionCause:
     reason: EvictionReason
     threshold: Threshold | None = None
     limit: Quantity | None = None
-    """What the threshold or limit came to on this node."""
+    """The threshold or limit as an absolute amount on this node."""
     available: Quantity | None = None
     """Pressure: what was left."""
     usage: Quantity | None = None
@@ -50,6 +51,10 @@ class EvictionCause:
     """Nanoseconds until nothing is left at that rate."""
     fitted: bool = False
     """Whether the grace period was made shorter because of `time_left`."""
+    file_pages: int | None = None
+    """Memory: the bytes of `usage` that are clean active file pages; `None`: not measured."""
+    node_file_pages: int | None = None
+    """Memory: the bytes of clean active file pages of the whole node; `None`: not measured."""
 
     @property
     def signal_label(self) -> str:
@@ -96,11 +101,13 @@ class ReclaimNode:
     """The device in short supply. Its outcomes carry the same name, so that collections of two devices do not mix."""
     wanted_bytes: int | None = None
     """How much is enough; `None`: everything that is unused."""
+    measured: tuple[Reclaim, ...] = ()
+    """What the configuration does not allow, and would free something: the collectors only say how much."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvictPod:
-    """Stop this pod now, with so many seconds of grace, and say why."""
+    """Stop this pod now, with this grace period in seconds and for this reason."""
 
     pod: Pod
     grace_period_seconds: int
@@ -115,13 +122,26 @@ class EvictPod:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WithdrawEviction:
+    """Withdraw the eviction of a chosen pod: it is no longer needed.
+
+    The shell drops what the API server has not agreed to, and reports it as `EvictionAnswerKind.NOT_ASKED`. An eviction that is
+    certain goes on, and is reported as `AGREED`.
+    """
+
+    pod: Pod
+    reason: str
+    """Why, for the log: `pressure has ended`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
-    """Nothing more now; look again after so many nanoseconds at the latest, sooner if something that was begun has ended."""
+    """The end of a cycle: run the next one after this many nanoseconds, or sooner if an eviction or a collection has ended."""
 
     nanoseconds: int
 
 
-Decision = ReportConditions | RecordEvent | ReclaimNode | EvictPod | Wait
+Decision = ReportConditions | RecordEvent | ReclaimNode | EvictPod | WithdrawEviction | Wait
 
 
 # --- findings ---------------------------------------------------------------------------------------------------------
@@ -137,7 +157,7 @@ class ThresholdFinding:
     capacity: Quantity
     met: bool
     led: bool = False
-    """Met although it is not crossed yet, because what is left does not last for an eviction (`memory.lead: Auto`)."""
+    """Acted on before it is crossed, because the resource would run out before an eviction can finish (`memory.lead: Auto`)."""
     kept_by_min_reclaim: bool = False
     """Not below the threshold itself any more, but the minimum reclaim is not reached yet."""
     grace_left: int | None = None
@@ -151,21 +171,40 @@ class SignalUnobserved:
     """A threshold that could not be tested: nothing was read for its signal."""
 
     signal: Signal
+    absent: bool = False
+    """The node does not have it (any more), so there is nothing to read."""
+
+
+class Standing(IntEnum):
+    """The first key of a ranking: how a pod's usage compares with its request."""
+
+    UNMEASURED_FIRST = 0
+    """It has no stats, which policy Kubelet ranks first."""
+    EXCEEDS = 1
+    WITHIN = 2
+    """Also a pod without stats under Standard, and every pod for a resource that no pod requests."""
+
+
+class RankPlace(IntEnum):
+    """The key of a ranking that comes after the priority."""
+
+    UNMEASURED_FIRST = 0
+    """It has no stats, which policy Kubelet ranks first."""
+    MEASURED = 1
+    LAST = 2
+    """It has no stats (policy Standard), or does not stall itself while others do."""
 
 
 class RankedPod(NamedTuple):
-    """One row of a ranking: the key, in the order of comparison, then what it was made of.
+    """One row of a ranking: the keys in the order of comparison, up to `uid`, then what they were made of."""
 
-    `first`: 0 has no stats (policy Kubelet), 1 uses more than it requested, 2 does not; `preference`: -1 where the configuration
-    prefers the pod, 1 where it avoids it; `second`: 1 has no stats (policy Standard), or for a stall signal does not stall
-    itself; `deficit`: request minus usage in nano-units, so that the largest excess sorts first.
-    """
-
-    first: int
+    standing: Standing
     preference: int
+    """-1 where the configuration prefers to evict the pod, 1 where it avoids it."""
     priority: int
-    second: int
+    place: RankPlace
     deficit: int
+    """Request minus usage in nano-units, so that the largest excess sorts first; 0 without stats."""
     namespace: str
     name: str
     uid: str
@@ -176,6 +215,8 @@ class RankedPod(NamedTuple):
     pod: Pod
     stall: int | None = None
     """For a stall signal: the pod's own stall, in hundredths of a percent of the time; `None` where it was not read."""
+    file_pages: int | None = None
+    """For memory: the bytes of `usage` that are clean active file pages; `None` where they were not read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,6 +259,16 @@ class NoActionReason(Enum):
     """Policy Standard: no pod that may go uses anything of what is short, so no eviction would free any of it."""
     HELD_BACK = "HeldBack"
     """Policy Standard: each pod whose eviction would help is skipped for now, because of a budget or its owner's back-off."""
+    UNMEASURED_CULPRIT = "UnmeasuredCulprit"
+    """Policy Standard: pods that were not measured hold or grow more of what is short than all pods that may go."""
+    EVICTIONS_DO_NOT_HELP = "EvictionsDoNotHelp"
+    """Policy Standard: the last evictions gave back too little of what was missing, or what grows is no pod."""
+    THRESHOLD_NEVER_CLEAR = "ThresholdNeverClear"
+    """Policy Standard: the threshold was met ever since it was configured, and pods were evicted in vain for it."""
+    NOT_SHORT_OF_MEMORY = "NotShortOfMemory"
+    """Policy Standard: only active file pages hold a soft memory threshold met, and no task stalls; the kernel can drop them."""
+    EVICTION_LIMIT_REACHED = "EvictionLimitReached"
+    """Policy Standard: as many pods were evicted as `evictionLimit` allows within its time."""
     LAYOUT_UNKNOWN = "LayoutUnknown"
     """Which filesystems are which could not be found out; the whole cycle waits for it."""
 
@@ -232,7 +283,10 @@ class NoAction:
     """The protected culprit, or the victim waited for."""
     needed: Quantity | None = None
     reachable: Quantity | None = None
+    """What those that may go hold; `EvictionsDoNotHelp`: what the last two victims freed; `NotShortOfMemory`: `MemAvailable`."""
     detail: str = ""
+    until: int | None = None
+    """`now` at which it is tried again; `None` where no time is set."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,6 +320,12 @@ class SkipReason(Enum):
     """A PodDisruptionBudget refused its eviction a short time ago."""
     OWNER = "OwnerBackoff"
     """Its owner recreated it here after an eviction, again and again."""
+    UNNECESSARY = "Unnecessary"
+    """Another pod (`PodSkipped.instead`) makes its eviction unnecessary."""
+    STALLS_LITTLE = "StallsLittle"
+    """It stalls far less than the node does, so its end would not end the stall."""
+    EVICTIONS_PAUSED = "EvictionsPaused"
+    """Evictions for what is short are paused, because the last ones did not help."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,6 +338,8 @@ class PodSkipped:
     """`now` from which the pod may be chosen again; `None` where no time is set."""
     signal: Signal | None = None
     """The signal that it was ranked for."""
+    instead: Pod | None = None
+    """The pod that makes its eviction unnecessary."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -306,6 +368,16 @@ class WaitingForMeasurement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReclaimWouldHelp:
+    """Policy Standard: a pod goes, and what the configuration does not allow would have freed bytes of those missing."""
+
+    threshold: Threshold
+    action: Reclaim
+    size: int
+    missing: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ContainerFsIgnored:
     """A user's containerfs threshold that the derived one replaces (kubelet `UpdateContainerFsThresholds`)."""
 
@@ -322,5 +394,7 @@ Finding = (
     | PodSkipped
     | PreferenceApplied
     | WaitingForMeasurement
+    | ReclaimWouldHelp
     | ContainerFsIgnored
+    | Attribution
 )

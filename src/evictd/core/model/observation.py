@@ -4,12 +4,23 @@ The shell builds it (`observe.node`, `codec.scenario`); the core only reads it. 
 what thresholds are compared with (kubelet `makeSignalObservations`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from operator import attrgetter
+from typing import Any
 
 from evictd.core.model.pod import Pod
-from evictd.core.model.signal import ALL_OF_THE_TIME, STALLS, Filesystem, Signal, Stall, StalledResource, StallScope
+from evictd.core.model.signal import (
+    ALL_OF_THE_TIME,
+    SIGNALS,
+    STALLS,
+    Filesystem,
+    Resource,
+    Signal,
+    Stall,
+    StalledResource,
+)
 from evictd.core.model.stats import FsStats, IOStats, MemoryStats, NodeStats, PodStats, RlimitStats, SwapStats
 from evictd.core.units.quantity import Quantity, of_bytes, of_count
 
@@ -19,11 +30,13 @@ class Reclaim(Enum):
 
     CONTAINERS = "containers"
     IMAGES = "images"
+    ROTATED_LOGS = "rotatedLogs"
+    """Rotated logs of running containers; never the one that is written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filesystems:
-    """How nodefs, imagefs and containerfs lie on devices (spec 3.4). `None`: could not be found out."""
+    """How nodefs, imagefs and containerfs lie on devices (docs/kubelet.md, Statistics). `None`: unknown."""
 
     dedicated_image_fs: bool | None = False
     split_container_fs: bool | None = False
@@ -31,7 +44,7 @@ class Filesystems:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReclaimOutcome:
-    """What became of one reclaim action; `error` is the runtime's last word if something was left."""
+    """The outcome of one reclaim action; `error` is the runtime's last error if something was left."""
 
     action: Reclaim
     freed_bytes: int = 0
@@ -39,22 +52,24 @@ class ReclaimOutcome:
     error: str = ""
     device: Filesystem | None = None
     """The device that the collection was begun for, as `ReclaimNode.device` names it; `None`: the only one under way."""
+    unused_bytes: int | None = None
+    """What the action would free, where it was only asked for that (`ReclaimNode.measured`); it has freed nothing then."""
 
 
 class EvictionAnswerKind(Enum):
-    """What is known of the consent to an eviction that was decided."""
+    """The API server's consent to a decided eviction."""
 
     AGREED = "Agreed"
     """The pod goes: the API server accepted, or its containers are being stopped."""
     REFUSED = "Refused"
     """A PodDisruptionBudget does not allow it. The pod stays unless it is chosen again."""
     NOT_ASKED = "NotAsked"
-    """Nothing asked for this eviction before a restart, and the pod is not being deleted. It may be chosen again."""
+    """The eviction was withdrawn, or nothing asked for it before a restart; the pod stays. It may be chosen again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvictionAnswer:
-    """What the API server answered about one victim. A victim without an answer is still being asked about."""
+    """The API server's answer about one victim; the request of a victim without one is still under way."""
 
     uid: str
     kind: EvictionAnswerKind
@@ -67,18 +82,24 @@ class EvictionAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcomes:
-    """What became of the last decisions."""
+    """The outcomes of the last decisions."""
 
     reclaimed: tuple[ReclaimOutcome, ...] | None = None
     """Of the collections that have ended; `None` while none has. An empty tuple, or an outcome without a device, ends all."""
     collecting: frozenset[Filesystem] | None = None
     """The devices that collectors are at work for. `None`: not known; then each collection counts as under way."""
     cleaned_up: frozenset[str] = frozenset()
-    """Uids of victims of which nothing is left running."""
+    """Uids of victims of which nothing is left running, and whose volumes were gone through where evictd removes them."""
+    stopped: frozenset[str] = frozenset()
+    """Uids of victims of which nothing is left running; their volumes may still be there."""
     answers: tuple[EvictionAnswer, ...] = ()
     """The last answer about each victim that the API server answered about, for as long as the victim is remembered."""
     dry_run: bool = False
     """Decisions are not carried out: no pod leaves and nothing is collected."""
+    unanswered: frozenset[str] = frozenset()
+    """Uids of victims whose eviction needs the API server's agreement, which it has not given yet. They may be withdrawn."""
+    unkillable: frozenset[str] = frozenset()
+    """Uids of victims that were killed and live on, because a process of theirs is in uninterruptible sleep (state D)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +117,7 @@ class Observation:
     node: NodeStats | None
     """`None`: the reading failed as a whole, nothing can be said."""
     pods: tuple[Pod, ...] = ()
-    """The active pods: not terminated, mirror pods left out (spec 5.9)."""
+    """The active pods: not terminated, mirror pods left out (docs/kubelet.md, Ranking)."""
     pod_stats: Mapping[str, PodStats] = field(default_factory=dict)
     """By pod uid."""
     filesystems: Filesystems = Filesystems()
@@ -106,6 +127,8 @@ class Observation:
     api_pods_standalone: bool = False
     """evictd has no API server, but the runtime runs pods that an API server has bound to the node."""
     problems: tuple[Problem, ...] = ()
+    absent: frozenset[Signal] = frozenset()
+    """The signals that this node is known not to have, such as swap after swapoff; a signal that could not be read is not one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,27 +142,21 @@ class SignalObservation:
     """Units per second by which `available` falls, as measured shortly before; `None`: not measured."""
     stop_time: int | None = None
     """Nanoseconds that stops took here beyond their grace (`NodeStats.stop_time`)."""
+    collect_time: int | None = None
+    """Nanoseconds that collections took here (`NodeStats.collect_time`); only of disks."""
 
 
 def signal_observations(node: NodeStats) -> dict[Signal, SignalObservation]:
     """Every signal that these numbers allow; one whose numbers are missing is left out."""
-    found = {
-        Signal.MEMORY_AVAILABLE: _memory(node.memory, node.stop_time),
-        Signal.ALLOCATABLE_MEMORY_AVAILABLE: _memory(node.pods_memory, node.stop_time),
-        Signal.NODEFS_AVAILABLE: _bytes(node.fs),
-        Signal.NODEFS_INODES_FREE: _inodes(node.fs),
-        Signal.IMAGEFS_AVAILABLE: _bytes(node.image_fs),
-        Signal.IMAGEFS_INODES_FREE: _inodes(node.image_fs),
-        Signal.CONTAINERFS_AVAILABLE: _bytes(node.container_fs),
-        Signal.CONTAINERFS_INODES_FREE: _inodes(node.container_fs),
-        Signal.PID_AVAILABLE: _pids(node.rlimit, node.stop_time),
-        Signal.SWAP_AVAILABLE: _swap(node.swap),
-        **_stalls(node),
-    }
-    return {signal: observation for signal, observation in found.items() if observation is not None}
+    found = {}
+    for signal, statistic, observe in _OBSERVED:
+        observation = observe(statistic(node), node)
+        if observation is not None:
+            found[signal] = observation
+    return found | _stalls(node)
 
 
-def _memory(memory: MemoryStats | None, stop_time: int | None) -> SignalObservation | None:
+def _memory(memory: MemoryStats | None, node: NodeStats) -> SignalObservation | None:
     if memory is None or memory.available_bytes is None or memory.working_set_bytes is None:
         return None
     capacity = memory.available_bytes + memory.working_set_bytes
@@ -148,23 +165,37 @@ def _memory(memory: MemoryStats | None, stop_time: int | None) -> SignalObservat
         capacity=of_bytes(capacity),
         time=memory.time,
         fill_rate=memory.fill_rate,
-        stop_time=stop_time,
+        stop_time=node.stop_time,
     )
 
 
-def _bytes(fs: FsStats | None) -> SignalObservation | None:
+def _bytes(fs: FsStats | None, node: NodeStats) -> SignalObservation | None:
     if fs is None or fs.available_bytes is None or fs.capacity_bytes is None:
         return None
-    return SignalObservation(available=of_bytes(fs.available_bytes), capacity=of_bytes(fs.capacity_bytes), time=fs.time)
+    return SignalObservation(
+        available=of_bytes(fs.available_bytes),
+        capacity=of_bytes(fs.capacity_bytes),
+        time=fs.time,
+        fill_rate=fs.fill_rate,
+        stop_time=node.stop_time,
+        collect_time=node.collect_time,
+    )
 
 
-def _inodes(fs: FsStats | None) -> SignalObservation | None:
+def _inodes(fs: FsStats | None, node: NodeStats) -> SignalObservation | None:
     if fs is None or fs.inodes_free is None or fs.inodes is None:
         return None
-    return SignalObservation(available=of_count(fs.inodes_free), capacity=of_count(fs.inodes), time=fs.time)
+    return SignalObservation(
+        available=of_count(fs.inodes_free),
+        capacity=of_count(fs.inodes),
+        time=fs.time,
+        fill_rate=fs.inodes_fill_rate,
+        stop_time=node.stop_time,
+        collect_time=node.collect_time,
+    )
 
 
-def _pids(rlimit: RlimitStats | None, stop_time: int | None) -> SignalObservation | None:
+def _pids(rlimit: RlimitStats | None, node: NodeStats) -> SignalObservation | None:
     if rlimit is None or rlimit.max_pid is None or rlimit.current is None:
         return None
     return SignalObservation(
@@ -172,22 +203,43 @@ def _pids(rlimit: RlimitStats | None, stop_time: int | None) -> SignalObservatio
         capacity=of_count(rlimit.max_pid),
         time=rlimit.time,
         fill_rate=rlimit.fill_rate,
-        stop_time=stop_time,
+        stop_time=node.stop_time,
     )
 
 
-def _swap(swap: SwapStats | None) -> SignalObservation | None:
+def _swap(swap: SwapStats | None, _node: NodeStats) -> SignalObservation | None:
     if swap is None or swap.available_bytes is None or swap.usage_bytes is None:
         return None
     capacity = swap.available_bytes + swap.usage_bytes
     return SignalObservation(available=of_bytes(swap.available_bytes), capacity=of_bytes(capacity), time=swap.time)
 
 
+_OBSERVERS: Mapping[Resource, Callable[[Any, NodeStats], SignalObservation | None]] = {
+    Resource.MEMORY: _memory,
+    Resource.EPHEMERAL_STORAGE: _bytes,
+    Resource.INODES: _inodes,
+    Resource.PIDS: _pids,
+    Resource.SWAP: _swap,
+}
+_OBSERVED = tuple(
+    (signal, attrgetter(spec.statistic), _OBSERVERS[spec.resource])
+    for signal, spec in SIGNALS.items()
+    if spec.stall is None
+)
+
+
 def stalled(stall: Stall, memory: MemoryStats | None, io: IOStats | None) -> int | None:
-    """Give the share of time that these tasks stalled, in hundredths of a percent; `None` where it was not read."""
-    stats = memory if stall.resource is StalledResource.MEMORY else io
+    """Return the share of time that these tasks stalled, in hundredths of a percent; `None` where it was not read."""
+    return _share(stall, memory if stall.resource is StalledResource.MEMORY else io)
+
+
+def _share(stall: Stall, stats: MemoryStats | IOStats | None) -> int | None:
     line = None if stats is None or stats.psi is None else getattr(stats.psi, stall.type.value)
-    return None if line is None else round((line.avg10 if stall.average == 10 else line.avg60) * 100)
+    return None if line is None else round(line[_AVERAGES[stall.average]] * 100)
+
+
+_AVERAGES = {10: 0, 60: 1, 300: 2}
+"""Window of an average in seconds to its place in `PressureStall`."""
 
 
 def _stalls(node: NodeStats) -> dict[Signal, SignalObservation]:
@@ -196,11 +248,9 @@ def _stalls(node: NodeStats) -> dict[Signal, SignalObservation]:
         return {}  # no threshold needs them
     found = {}
     for signal, stall in STALLS.items():
-        pods = stall.scope is StallScope.PODS
-        memory, io = (node.pods_memory, node.pods_io) if pods else (node.memory, node.io)
-        share = stalled(stall, memory, io)
-        source = memory if stall.resource is StalledResource.MEMORY else io
-        if share is not None and source is not None:
+        source = getattr(node, SIGNALS[signal].statistic)
+        share = _share(stall, source)
+        if share is not None:
             left = of_count(ALL_OF_THE_TIME - share)
             found[signal] = SignalObservation(available=left, capacity=of_count(ALL_OF_THE_TIME), time=source.time)
     return found

@@ -1,7 +1,7 @@
 """Computes the `oom_score_adj` and the Memory QoS values that the kubelet sets for a pod.
 
-`oom_score_adj` is the kubelet's `qos.GetContainerOOMScoreAdjust` (spec 9.1), the Memory QoS values are its
-`setMemoryQoSConfig` and `qosContainerManager` (spec 9.2, alpha, cgroup v2 only). The runtime writes both when it
+`oom_score_adj` is the kubelet's `qos.GetContainerOOMScoreAdjust`, the Memory QoS values are its
+`setMemoryQoSConfig` and `qosContainerManager`. The runtime writes both when it
 creates a container; evictd compares them with those of the running processes and their cgroups. Amounts are bytes.
 """
 
@@ -38,7 +38,7 @@ class MemoryQoS:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryQoSRules:
-    """What the values depend on beside the pods."""
+    """The settings on which the values depend beside the pods."""
 
     policy: MemoryReservationPolicy = MemoryReservationPolicy.NONE
     throttling_factor: float = 0.9
@@ -81,7 +81,7 @@ def node_critical(pod: Pod) -> bool:
 
 
 def oom_score_adj(pod: Pod, container: Container, memory_capacity: int) -> int:
-    """Give the documented `oom_score_adj` of one of the pod's containers; `memory_capacity` is MemTotal, above zero."""
+    """Return the documented `oom_score_adj` of one of the pod's containers; `memory_capacity` is MemTotal, above zero."""
     if node_critical(pod) or pod.qos_class is QOSClass.GUARANTEED:
         return GUARANTEED_OOM_SCORE_ADJ
     if pod.qos_class is QOSClass.BEST_EFFORT:
@@ -98,7 +98,7 @@ def oom_score_adj(pod: Pod, container: Container, memory_capacity: int) -> int:
 
 
 def greatest_memory_request(score: int, memory_capacity: int) -> int:
-    """Give the greatest memory request for which the kubelet gives a Burstable container this `oom_score_adj`.
+    """Return the greatest memory request for which the kubelet gives a Burstable container this `oom_score_adj`.
 
     The inverse of `oom_score_adj`, to a thousandth of the capacity. The least score stands for everything above it.
     """

@@ -61,8 +61,12 @@ class Pod:
     """As the pod's author wrote them: only `ranking` of the configuration may match them."""
     owner: str = ""
     """`Kind/name` of the controlling owner."""
+    owner_uid: str = ""
+    """Its uid; empty where that is not known."""
     spec_known: bool = True
-    """False for a pod known from the runtime only: requests, priority and volumes are then unknown, not zero."""
+    """False for a pod known from the runtime only: requests and priority are then unknown, not zero."""
+    volumes_known: bool = True
+    """False where it could not be found out which volumes the pod has: what is measured of its disk usage is then not all."""
     resource_totals: PodResources = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

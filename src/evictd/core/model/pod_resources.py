@@ -1,7 +1,7 @@
 """Computes the sums of a pod's requests and limits.
 
 Ranking compares these sums many times, so they are computed once, when the pod is built. They follow the kubelet's
-`resourcehelper.PodRequests` and `PodLimits` (spec 5.5 to 5.7).
+`resourcehelper.PodRequests` and `PodLimits`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ from evictd.core.model.resources import (
     aggregate,
     has_pod_level_resources,
 )
-from evictd.core.model.volume import Volume, VolumeKind
+from evictd.core.model.volume import IN_MEMORY, Volume, VolumeKind
 from evictd.core.units.quantity import NANO, ZERO, Quantity
 
 
@@ -29,6 +29,8 @@ class LocalLimits:
     containers: Mapping[str, int]
     """By container name."""
     pod: int | None
+    least: int
+    """The least of all these."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +48,8 @@ class PodResources:
     """`None` if the pod has no limit on local storage, which is the usual case."""
     local_volumes: frozenset[str]
     """Names of the volumes on the node's disk that count when ranking: hostPath, gitRepo, emptyDir, configMap."""
+    empty_dirs: frozenset[str]
+    """Names of the emptyDir volumes on disk."""
 
 
 def pod_resources(
@@ -71,11 +75,14 @@ def pod_resources(
         storage_limit=storage_limit,
         local_limits=_local_limits(containers, volumes, storage_limit),
         local_volumes=frozenset(volume.name for volume in volumes if volume.local),
+        empty_dirs=frozenset(
+            volume.name for volume in volumes if volume.kind is VolumeKind.EMPTY_DIR and volume.medium != IN_MEMORY
+        ),
     )
 
 
 def _limit(resource: str, limits: Resources, level: PodLevelResources | None, overhead: Resources) -> Quantity | None:
-    """Give the pod's limit for a resource, plus overhead if the limit is not zero (spec 5.7); `None` if there is none."""
+    """Return the pod's limit for a resource, plus overhead if the limit is not zero; `None` if there is none."""
     given = limits if level is None else {**limits, **level.limits}
     limit = given.get(resource)
     return None if limit is None else _with_overhead(limit, resource, overhead)
@@ -103,4 +110,5 @@ def _local_limits(
     if not empty_dirs and not by_container and storage_limit is None:
         return None
     whole = None if storage_limit is None else storage_limit.nano // NANO
-    return LocalLimits(empty_dirs=empty_dirs, containers=by_container, pod=whole)
+    least = min((*empty_dirs.values(), *by_container.values(), *(() if whole is None else (whole,))))
+    return LocalLimits(empty_dirs=empty_dirs, containers=by_container, pod=whole, least=least)

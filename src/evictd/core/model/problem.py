@@ -26,18 +26,18 @@ class ConfigProblem:
 
 
 def printable(text: str) -> str:
-    """Give a text on one line, with every control character escaped."""
+    """Return a text on one line, with every control character escaped."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def shown(text: str) -> str:
-    """Give a text on one line and of bounded length, for messages."""
+    """Return a text on one line and of bounded length, for messages."""
     cut = text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
     return printable(cut) or '""'
 
 
 def quoted(text: str) -> str:
-    """Give a text in double quotes, as Go's `%q` does, and of bounded length."""
+    """Return a text in double quotes, as Go's `%q` does, and of bounded length."""
     cut = text if len(text) <= _SHOWN - 2 else text[: _SHOWN - 5] + "..."
     escaped = cut.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{printable(escaped)}"'

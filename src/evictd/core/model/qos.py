@@ -1,4 +1,4 @@
-"""Computes a pod's quality of service class (kubelet `qos.ComputePodQOS`, spec 5.8)."""
+"""Computes a pod's quality of service class (kubelet `qos.ComputePodQOS`)."""
 
 from collections.abc import Iterable
 from enum import Enum

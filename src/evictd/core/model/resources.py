@@ -1,6 +1,6 @@
 """Declares containers with their requests and limits, and adds these up.
 
-The sums follow the kubelet's `resourcehelper.AggregateContainerRequests` and `AggregateContainerLimits` (spec 5.6).
+The sums follow the kubelet's `resourcehelper.AggregateContainerRequests` and `AggregateContainerLimits`.
 """
 
 from collections.abc import Callable, Mapping
@@ -39,7 +39,7 @@ def aggregate(
     init_containers: tuple[Container, ...],
     of: Callable[[Container], Resources],
 ) -> dict[str, Quantity]:
-    """Add up the containers; the result is at least what each init container needs while it runs (spec 5.6).
+    """Add up the containers; the result is at least what each init container needs while it runs (docs/kubelet.md, Ranking).
 
     The result holds only resources that some container names.
     """

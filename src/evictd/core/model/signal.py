@@ -1,14 +1,18 @@
-"""Declares the eviction signals and maps them to resources, conditions and formats.
+"""Declares the eviction signals: what each measures, and everything that depends on that.
 
-The tables of the eviction manager (kubelet `pkg/kubelet/eviction/helpers.go`, init, and `api/types.go`): signal to node
-condition, signal to resource, signal to the format of its quantities. All of the core uses these tables. Swap and the stall
-signals are evictd's own: of the latter one for each average of the kernel's PSI files that a threshold may name (`Stall`).
+A signal is its name in `Signal` and its row in `SIGNALS`; the configuration, the reading of the node, the ranking, the messages,
+the journal and the documentation are made from these. The rows say what the tables of the eviction manager say (kubelet
+`pkg/kubelet/eviction/helpers.go`, init, and `api/types.go`). Swap and the stall signals are evictd's own: of the latter one for
+each average of the kernel's PSI files that a threshold may name (`Stall`).
 
 The members are hashed by identity, as they are compared: `Enum` hashes their names, in Python, hundreds of times a decision.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Literal, NamedTuple
 
 from evictd.core.units.quantity import Format
 
@@ -123,59 +127,163 @@ class Filesystem(Enum):
     __hash__ = object.__hash__
 
 
-MEMORY_SIGNALS = frozenset({Signal.MEMORY_AVAILABLE, Signal.ALLOCATABLE_MEMORY_AVAILABLE})
-STALLS = {
-    signal: Stall(StallScope(scope), StalledResource(resource), StallType(kind), int(average.removeprefix("avg")))
-    for signal in Signal
-    if (parts := signal.value.split(".")) and len(parts) == 4
-    for scope, resource, kind, average in (parts,)
+class Unit(Enum):
+    """The unit of amounts."""
+
+    BYTES = "bytes"
+    COUNT = "count"
+    """Inodes or PIDs."""
+    SHARE = "share"
+    """Hundredths of a percent of the time in which tasks stall."""
+
+    __hash__ = object.__hash__
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceSpec:
+    """The properties of a signal that follow from its resource."""
+
+    condition: NodeCondition
+    unit: Unit
+    """Of what a pod uses of it."""
+    requested: bool = True
+    """Whether a pod's use of it is compared with a request."""
+
+    @property
+    def format(self) -> Format:
+        """The format of its quantities: those made from bytes are binary, from inodes, PIDs and shares decimal."""
+        return Format.BINARY_SI if self.unit is Unit.BYTES else Format.DECIMAL_SI
+
+
+RESOURCES: Mapping[Resource, ResourceSpec] = MappingProxyType(
+    {
+        Resource.MEMORY: ResourceSpec(condition=NodeCondition.MEMORY_PRESSURE, unit=Unit.BYTES),
+        Resource.EPHEMERAL_STORAGE: ResourceSpec(condition=NodeCondition.DISK_PRESSURE, unit=Unit.BYTES),
+        Resource.INODES: ResourceSpec(condition=NodeCondition.DISK_PRESSURE, unit=Unit.COUNT),
+        Resource.PIDS: ResourceSpec(condition=NodeCondition.PID_PRESSURE, unit=Unit.COUNT, requested=False),
+        Resource.IO: ResourceSpec(condition=NodeCondition.DISK_PRESSURE, unit=Unit.SHARE, requested=False),
+        Resource.SWAP: ResourceSpec(condition=NodeCondition.MEMORY_PRESSURE, unit=Unit.BYTES, requested=False),
+    }
+)
+"""One row for each resource."""
+
+Statistic = Literal["memory", "pods_memory", "fs", "image_fs", "container_fs", "rlimit", "swap", "io", "pods_io"]
+"""A field of `NodeStats`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignalSpec:
+    """The properties of one signal."""
+
+    resource: Resource
+    """What is short where a threshold on it is met: it ranks the pods and stands in the messages."""
+    statistic: Statistic
+    """Where the node's numbers of it are found."""
+    text: str
+    """What it measures, for the documentation."""
+    filesystem: Filesystem | None = None
+    """The filesystem of a disk signal."""
+    stall: Stall | None = None
+    """What a stall signal reads."""
+    own: bool = False
+    """The kubelet does not have it, so policy Kubelet does not either."""
+
+    @property
+    def condition(self) -> NodeCondition:
+        """The condition that the node reports where a threshold on it is met."""
+        return RESOURCES[self.resource].condition
+
+    @property
+    def unit(self) -> Unit:
+        """What its own amounts count; those of the pods' use are in the unit of the resource."""
+        return RESOURCES[self.resource].unit if self.stall is None else Unit.SHARE
+
+
+def _space(filesystem: Filesystem, statistic: Statistic, use: str) -> SignalSpec:
+    text = f"Bytes available of the filesystem {use}."
+    return SignalSpec(resource=Resource.EPHEMERAL_STORAGE, statistic=statistic, text=text, filesystem=filesystem)
+
+
+def _inodes(filesystem: Filesystem, statistic: Statistic, use: str) -> SignalSpec:
+    text = f"Free inodes of the filesystem {use}."
+    return SignalSpec(resource=Resource.INODES, statistic=statistic, text=text, filesystem=filesystem)
+
+
+def _stall(scope: StallScope, resource: StalledResource, kind: StallType, average: int) -> SignalSpec:
+    stall = Stall(scope, resource, kind, average)
+    whose = "of all pods" if scope is StallScope.PODS else "of the node"
+    tasks = f"at least one task {whose}" if kind is StallType.SOME else f"all tasks {whose} that were not idle"
+    what = "memory" if resource is StalledResource.MEMORY else "I/O"
+    return SignalSpec(
+        resource=Resource(resource.value),
+        statistic=_STALLED_STATISTICS[scope, resource],
+        text=f"Share of the last {average} s in which {tasks} stalled for {what}.",
+        stall=stall,
+        own=True,
+    )
+
+
+_STALLED_STATISTICS: Mapping[tuple[StallScope, StalledResource], Statistic] = {
+    (StallScope.PODS, StalledResource.MEMORY): "pods_memory",
+    (StallScope.PODS, StalledResource.IO): "pods_io",
+    (StallScope.NODE, StalledResource.MEMORY): "memory",
+    (StallScope.NODE, StalledResource.IO): "io",
 }
-"""What each stall signal reads."""
-OWN_SIGNALS = frozenset({*STALLS, Signal.SWAP_AVAILABLE})
-"""The signals that the kubelet does not have, and policy Kubelet does not either."""
-CONTAINERFS_SIGNALS = frozenset({Signal.CONTAINERFS_AVAILABLE, Signal.CONTAINERFS_INODES_FREE})
+_KUBELET_FILES = "that holds the kubelet's directory: volumes, logs, and all else where there is only one"
+_IMAGES = "that holds container images"
+_LAYERS = "that holds the writable layers of containers"
 
-SIGNAL_TO_RESOURCE = {
-    Signal.MEMORY_AVAILABLE: Resource.MEMORY,
-    Signal.ALLOCATABLE_MEMORY_AVAILABLE: Resource.MEMORY,
-    Signal.NODEFS_AVAILABLE: Resource.EPHEMERAL_STORAGE,
-    Signal.NODEFS_INODES_FREE: Resource.INODES,
-    Signal.IMAGEFS_AVAILABLE: Resource.EPHEMERAL_STORAGE,
-    Signal.IMAGEFS_INODES_FREE: Resource.INODES,
-    Signal.CONTAINERFS_AVAILABLE: Resource.EPHEMERAL_STORAGE,
-    Signal.CONTAINERFS_INODES_FREE: Resource.INODES,
-    Signal.PID_AVAILABLE: Resource.PIDS,
-    Signal.SWAP_AVAILABLE: Resource.SWAP,
-    **{signal: Resource(stall.resource.value) for signal, stall in STALLS.items()},
-}
+SIGNALS: Mapping[Signal, SignalSpec] = MappingProxyType(
+    {
+        Signal.MEMORY_AVAILABLE: SignalSpec(
+            resource=Resource.MEMORY, statistic="memory", text="Memory of the node that is available."
+        ),
+        Signal.ALLOCATABLE_MEMORY_AVAILABLE: SignalSpec(
+            resource=Resource.MEMORY,
+            statistic="pods_memory",
+            text="What all pods together may still use of the memory that is allocatable to them.",
+        ),
+        Signal.NODEFS_AVAILABLE: _space(Filesystem.NODEFS, "fs", _KUBELET_FILES),
+        Signal.NODEFS_INODES_FREE: _inodes(Filesystem.NODEFS, "fs", _KUBELET_FILES),
+        Signal.IMAGEFS_AVAILABLE: _space(Filesystem.IMAGEFS, "image_fs", _IMAGES),
+        Signal.IMAGEFS_INODES_FREE: _inodes(Filesystem.IMAGEFS, "image_fs", _IMAGES),
+        Signal.CONTAINERFS_AVAILABLE: _space(Filesystem.CONTAINERFS, "container_fs", _LAYERS),
+        Signal.CONTAINERFS_INODES_FREE: _inodes(Filesystem.CONTAINERFS, "container_fs", _LAYERS),
+        Signal.PID_AVAILABLE: SignalSpec(
+            resource=Resource.PIDS, statistic="rlimit", text="PIDs that the node can still give to tasks."
+        ),
+        Signal.SWAP_AVAILABLE: SignalSpec(
+            resource=Resource.SWAP, statistic="swap", text="Swap of the node that is free.", own=True
+        ),
+        Signal.PODS_MEMORY_FULL_10: _stall(StallScope.PODS, StalledResource.MEMORY, StallType.FULL, 10),
+        Signal.PODS_MEMORY_FULL_60: _stall(StallScope.PODS, StalledResource.MEMORY, StallType.FULL, 60),
+        Signal.PODS_MEMORY_SOME_10: _stall(StallScope.PODS, StalledResource.MEMORY, StallType.SOME, 10),
+        Signal.PODS_MEMORY_SOME_60: _stall(StallScope.PODS, StalledResource.MEMORY, StallType.SOME, 60),
+        Signal.PODS_IO_FULL_10: _stall(StallScope.PODS, StalledResource.IO, StallType.FULL, 10),
+        Signal.PODS_IO_FULL_60: _stall(StallScope.PODS, StalledResource.IO, StallType.FULL, 60),
+        Signal.PODS_IO_SOME_10: _stall(StallScope.PODS, StalledResource.IO, StallType.SOME, 10),
+        Signal.PODS_IO_SOME_60: _stall(StallScope.PODS, StalledResource.IO, StallType.SOME, 60),
+        Signal.NODE_MEMORY_FULL_10: _stall(StallScope.NODE, StalledResource.MEMORY, StallType.FULL, 10),
+        Signal.NODE_MEMORY_FULL_60: _stall(StallScope.NODE, StalledResource.MEMORY, StallType.FULL, 60),
+        Signal.NODE_MEMORY_SOME_10: _stall(StallScope.NODE, StalledResource.MEMORY, StallType.SOME, 10),
+        Signal.NODE_MEMORY_SOME_60: _stall(StallScope.NODE, StalledResource.MEMORY, StallType.SOME, 60),
+        Signal.NODE_IO_FULL_10: _stall(StallScope.NODE, StalledResource.IO, StallType.FULL, 10),
+        Signal.NODE_IO_FULL_60: _stall(StallScope.NODE, StalledResource.IO, StallType.FULL, 60),
+        Signal.NODE_IO_SOME_10: _stall(StallScope.NODE, StalledResource.IO, StallType.SOME, 10),
+        Signal.NODE_IO_SOME_60: _stall(StallScope.NODE, StalledResource.IO, StallType.SOME, 60),
+    }
+)
+"""One row for each signal."""
 
-RESOURCE_TO_CONDITION = {
-    Resource.MEMORY: NodeCondition.MEMORY_PRESSURE,
-    Resource.EPHEMERAL_STORAGE: NodeCondition.DISK_PRESSURE,
-    Resource.INODES: NodeCondition.DISK_PRESSURE,
-    Resource.PIDS: NodeCondition.PID_PRESSURE,
-    Resource.IO: NodeCondition.DISK_PRESSURE,
-    Resource.SWAP: NodeCondition.MEMORY_PRESSURE,
-}
-
-SIGNAL_TO_CONDITION = {signal: RESOURCE_TO_CONDITION[resource] for signal, resource in SIGNAL_TO_RESOURCE.items()}
-
-SIGNAL_TO_FILESYSTEM = {
-    signal: Filesystem(signal.value.partition(".")[0])
-    for signal in Signal
-    if SIGNAL_TO_RESOURCE[signal] in {Resource.EPHEMERAL_STORAGE, Resource.INODES}
-}
-
-RESOURCE_TO_FORMAT = {
-    Resource.MEMORY: Format.BINARY_SI,
-    Resource.EPHEMERAL_STORAGE: Format.BINARY_SI,
-    Resource.INODES: Format.DECIMAL_SI,
-    Resource.PIDS: Format.DECIMAL_SI,
-    Resource.IO: Format.DECIMAL_SI,
-    Resource.SWAP: Format.BINARY_SI,
-}
-"""Format of a counter of this resource: quantities made from bytes are binary, from inodes and PIDs decimal."""
-
-IN_BYTES = frozenset({Resource.MEMORY, Resource.EPHEMERAL_STORAGE, Resource.SWAP})
-WITHOUT_REQUEST = frozenset({Resource.PIDS, Resource.IO, Resource.SWAP})
-"""The resources that no pod requests."""
+STALLS = {signal: spec.stall for signal, spec in SIGNALS.items() if spec.stall is not None}
+"""The stall signals, with what each reads."""
+MEMORY_SIGNALS = frozenset(s for s, spec in SIGNALS.items() if spec.resource is Resource.MEMORY and spec.stall is None)
+"""The signals on what is available of memory."""
+DISK_SIGNALS: Mapping[Filesystem, tuple[Signal, Signal]] = MappingProxyType(
+    {
+        Filesystem.NODEFS: (Signal.NODEFS_AVAILABLE, Signal.NODEFS_INODES_FREE),
+        Filesystem.IMAGEFS: (Signal.IMAGEFS_AVAILABLE, Signal.IMAGEFS_INODES_FREE),
+        Filesystem.CONTAINERFS: (Signal.CONTAINERFS_AVAILABLE, Signal.CONTAINERFS_INODES_FREE),
+    }
+)
+"""The signals on the bytes and on the inodes of each filesystem."""

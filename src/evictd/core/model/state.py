@@ -1,4 +1,4 @@
-"""What one cycle leaves to the next.
+"""Defines the state that one cycle leaves to the next.
 
 Everything the kubelet keeps in fields of its `managerImpl`, as one value, so that it can be written down, read back after a
 restart and compared. Policy Standard keeps a ledger: victims with what they owe, collections, back-offs
@@ -14,15 +14,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from evictd.core.model.attribution import Crossing
 from evictd.core.model.backoff import Backoff
-from evictd.core.model.decision import Decision, Finding, PodCondition
+from evictd.core.model.decision import Decision, Finding, NoActionReason, PodCondition
+from evictd.core.model.holdings import Effect, Pause, SupplyHoldings
 from evictd.core.model.observation import Filesystems, Observation, SignalObservation
 from evictd.core.model.signal import Filesystem, NodeCondition, Resource, Signal
 from evictd.core.model.threshold import Threshold
 
 
 class PhaseName(Enum):
-    """The three phases, for metrics and pages."""
+    """What is under way on a node, for metrics and pages (`State.activity`); the phases of policy Kubelet have the same names."""
 
     WATCHING = "Watching"
     RECLAIMING = "Reclaiming"
@@ -75,6 +77,7 @@ class Victim:
     """Uids of all the owner's pods that were here when it was chosen, its own included: none of them is a recreation of it."""
     cause: Signal | None = None
     """The supply that it was chosen for; `None`: it exceeded a local-storage limit of its own."""
+    chosen_at: int = 0
     since: int = 0
     """When its present grace period began."""
     grace_period_seconds: int = 0
@@ -88,8 +91,16 @@ class Victim:
     """Whether memory comes back after its last process as well: when a volume in memory is unmounted, or emptied."""
     gone_at: int | None = None
     """When it was first seen gone; the bytes may show later."""
+    stopped_at: int | None = None
+    """When it was first seen that nothing of it runs; a large volume may take a minute longer to remove."""
     counted: bool = False
     """Whether its eviction was counted against its owner: it is once it is sure that the pod goes."""
+    withdrawn: bool = False
+    """Whether its eviction was withdrawn before the API server agreed; it is in flight until the answer to that."""
+    missing: int = 0
+    """What was missing to the target of its supply when it was chosen, the minimum reclaim included."""
+    elsewhere_grew: bool = False
+    """Whether growth elsewhere was more than twice that of the pods then."""
     message: str = ""
     """The eviction's message and condition: after a restart the status of a victim that has stopped is still to be written."""
     condition: PodCondition | None = None
@@ -107,6 +118,8 @@ class Collection:
     ended_at: int | None = None
     freed: int = 0
     """Bytes that its collectors say they freed on this device."""
+    tried: frozenset[Signal] = frozenset()
+    """The supplies of the device for which it was tried: its bytes, its inodes or both."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +133,24 @@ class State:
     collections: Mapping[Filesystem, Collection] = field(default_factory=dict)
     """Policy Standard: the last collection of each device that is short. A device without one may be collected."""
     backoff: Backoff = field(default_factory=Backoff)
+    leaving: tuple[Victim, ...] = ()
+    """Policy Standard: pods that end because another component deleted them, with what they owe until their deadline."""
+    holdings: Mapping[Signal, SupplyHoldings] = field(default_factory=dict)
+    """Policy Standard: who holds what, by supply."""
+    crossings: Mapping[Signal, Crossing] = field(default_factory=dict)
+    """Policy Standard: what everything held of each supply that is short, when it became so."""
+    noticed: Mapping[Signal, tuple[NoActionReason, ...]] = field(default_factory=dict)
+    """Policy Standard: for each supply that is short, the reasons not to evict that an event was recorded for."""
+    effects: Mapping[Signal, tuple[Effect, ...]] = field(default_factory=dict)
+    """Policy Standard: what came of the last evictions for each supply, oldest first."""
+    pauses: Mapping[Signal, Pause] = field(default_factory=dict)
+    """Policy Standard: the supplies for which evictions are paused, because the last ones did not help."""
+    clear_since: Mapping[Signal, int] = field(default_factory=dict)
+    """Policy Standard: since when no threshold of a supply has been met; absent while one is."""
+    evicted_at: tuple[int, ...] = ()
+    """Policy Standard, with `evictionLimit`: when pods were evicted for pressure within its time, but not in a dry run."""
+    once_clear: tuple[Threshold, ...] = ()
+    """Policy Standard: the configured thresholds that have not been met at least once."""
     filesystems: Filesystems | None = None
     """The layout as last detected; `None` before the first cycle."""
     thresholds_first_observed_at: Mapping[Threshold, int] = field(default_factory=dict)
@@ -148,7 +179,7 @@ class State:
 
     @property
     def activity(self) -> PhaseName:
-        """What the node is busy with, for metrics and pages: the phase, or under policy Standard what the ledger holds."""
+        """What is under way: policy Kubelet's phase, or under Standard, whose phase is always `Watching`, the ledger's work."""
         if not isinstance(self.phase, Watching):
             return self.phase.name
         if self.collecting:
@@ -158,7 +189,7 @@ class State:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """What one call of `synchronize` came to."""
+    """The result of one call of `synchronize`."""
 
     state: State
     decisions: tuple[Decision, ...]

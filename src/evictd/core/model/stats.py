@@ -49,6 +49,12 @@ class MemoryStats:
     """Stalls for memory; read only where a threshold needs them."""
     swap_bytes: int | None = None
     """What a pod has in swap; read only where the node has any."""
+    clean_file_bytes: int | None = None
+    """Clean active file pages: a part of the working set that the kernel gives back without writing when memory is short."""
+    mem_available_bytes: int | None = None
+    """Of the node: the kernel's estimate of what processes can still have (`MemAvailable`), file pages included."""
+    stalled: int | None = None
+    """Of the node: hundredths of a percent of the last 10 s in which a task stalled for memory (PSI `some`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +68,10 @@ class FsStats:
     inodes_free: int | None = None
     inodes: int | None = None
     inodes_used: int | None = None
+    fill_rate: int | None = None
+    """Bytes per second by which the available bytes fall; zero or less: they do not fall. `None`: not measured."""
+    inodes_fill_rate: int | None = None
+    """Inodes per second by which the free inodes fall."""
     read_only: bool = False
     """The filesystem is mounted read-only, so evicting a pod frees nothing of it."""
 
@@ -109,6 +119,12 @@ class PodStats:
     layers_time: int | None = None
     """When the least recent of its containers' writable layers was read; `None` if one was not read."""
     io: IOStats | None = None
+    deleted_layer: DiskUsage | None = None
+    """Deleted files of its containers' writable layers that its processes keep open; read while a disk is near a threshold."""
+    deleted_local: DiskUsage | None = None
+    """Deleted files of its volumes and logs that its processes keep open."""
+    disk_at_least: bool = False
+    """Whether it may use more of the disks than the amounts say: a walk is under way, or was not to its end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +181,8 @@ class NodeStats:
     """`None` also where the node has none."""
     stop_time: int | None = None
     """Nanoseconds: the longest that one of the last stops took beyond its grace; `None`: no pod was stopped yet."""
+    collect_time: int | None = None
+    """Nanoseconds: the longest that one of the last collections for a disk took; `None`: there was none yet."""
     io: IOStats | None = None
     pods_io: IOStats | None = None
     """The cgroup that holds all pods: summary `systemContainers[name=pods].io`."""

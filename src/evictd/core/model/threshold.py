@@ -46,7 +46,7 @@ class ThresholdValue:
         return str(self.quantity) if self.quantity is not None else f"{self.fraction * 100:.6g}%"
 
     def resolve(self, capacity: Quantity) -> Quantity:
-        """Give the amount for this capacity (`GetThresholdQuantity`): a fraction of it is truncated and has the binary format."""
+        """Return the amount for this capacity (`GetThresholdQuantity`): a percentage is truncated and has the binary format."""
         if self.quantity is not None:
             return self.quantity
         if math.isnan(self.fraction):
@@ -97,7 +97,7 @@ def stall_threshold(signal: Signal, above: int, *, duration: int, hard: bool) ->
 
 
 def limit_of(threshold: Threshold, observation: SignalObservation, *, with_min_reclaim: bool = False) -> Quantity:
-    """Give the amount below which the threshold is met on this node; `with_min_reclaim` adds the minimum reclaim."""
+    """Return the amount below which the threshold is met on this node; `with_min_reclaim` adds the minimum reclaim."""
     limit = threshold.value.resolve(observation.capacity)
     if with_min_reclaim and threshold.min_reclaim is not None:
         return limit + threshold.min_reclaim.resolve(observation.capacity)

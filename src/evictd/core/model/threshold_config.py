@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from evictd.core.model.problem import ConfigProblem, shown
-from evictd.core.model.signal import CONTAINERFS_SIGNALS, OWN_SIGNALS, Signal
+from evictd.core.model.signal import SIGNALS, Filesystem, Signal
 from evictd.core.model.threshold import Origin, Threshold, ThresholdValue
 from evictd.core.units.duration import duration_remedy, parse_duration
 from evictd.core.units.percentage import parse_percentage
@@ -35,9 +35,11 @@ DEFAULT_EVICTION_HARD: Mapping[str, str] = {
 
 _DROPPED = frozenset({"0%", "100%"})  # exactly these two texts switch a threshold off
 _VALUE_REMEDY = "give an amount such as 500Mi, or a percentage of the capacity such as 10%"
-_BY_NAME = {signal.value: signal for signal in Signal if signal not in OWN_SIGNALS}
+_BY_NAME = {signal.value: signal for signal in Signal if not SIGNALS[signal].own}
 _SIGNALS = tuple(
-    name for name, s in _BY_NAME.items() if s not in {*CONTAINERFS_SIGNALS, Signal.ALLOCATABLE_MEMORY_AVAILABLE}
+    name
+    for name, s in _BY_NAME.items()
+    if SIGNALS[s].filesystem is not Filesystem.CONTAINERFS and s is not Signal.ALLOCATABLE_MEMORY_AVAILABLE
 )
 _SIMILAR = 0.6
 """How alike a name and a signal are, from 0 to 1, for the signal to be suggested."""
@@ -119,7 +121,7 @@ class _Reader:
                 yield Threshold(signal=signal, value=value, origin=origins.get(signal.value, Origin.SET))
 
     def grace_periods(self, periods: Mapping[str, str]) -> dict[Signal, int | None]:
-        """Give nanoseconds by signal; `None` for a faulty one, so that it is not reported as missing as well."""
+        """Return nanoseconds by signal; `None` for a faulty one, so that it is not reported as missing as well."""
         results: dict[Signal, int | None] = {}
         for signal, text in self._signals(GRACE, periods):
             try:

@@ -61,7 +61,7 @@ def parse_float32(text: str) -> float:
 
 
 def _scaled(mantissa: int, exponent: int, fraction_digits: int, base: int) -> float:
-    """Give mantissa * (2 or 10)^exponent / base^fraction_digits."""
+    """Return mantissa * (2 or 10)^exponent / base^fraction_digits."""
     radix = 2 if base == 16 else 10
     numerator = mantissa * radix ** max(exponent, 0)
     return _nearest_float32(numerator, base**fraction_digits * radix ** max(-exponent, 0))

@@ -97,11 +97,11 @@ class Quantity:
         return (self.nano > 0) - (self.nano < 0)
 
     def value(self) -> int:
-        """Give the amount as an int64, rounded as Go's `Value()` does; beyond 64 bits it wraps or is zero, as in Go."""
+        """Return the amount as an int64, rounded as Go's `Value()` does; beyond 64 bits it wraps or is zero, as in Go."""
         return _scaled(self.nano, 0, self.scale)
 
     def milli_value(self) -> int:
-        """Give the amount in thousandths, with the rounding and overflow of Go's `MilliValue()`."""
+        """Return the amount in thousandths, with the rounding and overflow of Go's `MilliValue()`."""
         return _scaled(self.nano, -3, self.scale)
 
 
@@ -187,7 +187,7 @@ def _kept(text: str, *, keep: bool) -> str | None:
 
 
 def _nano(digits: str, scale: int, *, factor: int = 1) -> int:
-    """Give `digits` * 10^`scale` * `factor` in nano-units, rounded up, at most `_MAX_NANO`; `factor` is at most 2^60.
+    """Return `digits` * 10^`scale` * `factor` in nano-units, rounded up, at most `_MAX_NANO`; `factor` is at most 2^60.
 
     The magnitude is checked before any power is computed, and only as many digits are used as can matter, so every number here
     is short, whatever the length of the text and its exponent.
@@ -223,7 +223,7 @@ def _divide_away(value: int, divisor: int) -> int:
 
 
 def _scaled(nano: int, to: int, scale: int | None) -> int:
-    """Give the amount in units of 10^`to` as an int64, overflowing as Go's two representations do."""
+    """Return the amount in units of 10^`to` as an int64, overflowing as Go's two representations do."""
     unit = NANO * 10**to if to >= 0 else NANO // 10**-to
     if scale is None:
         return _scaled_decimal(nano, unit)

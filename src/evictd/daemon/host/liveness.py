@@ -5,7 +5,7 @@ the runtime may need evictd to free space first, and the manager would end a sta
 is missing.
 """
 
-from evictd.daemon.clock import boot_clock, monotonic_clock
+from evictd.clock import boot_clock, monotonic_clock
 from evictd.daemon.host.sd_notify import SdNotifier
 from evictd.daemon.telemetry.snapshot import LatestSnapshot
 

@@ -17,7 +17,7 @@ _WOKEN, _PODS_CHANGED = 0, 255
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrivals:
-    """What came through the pipe since it was emptied last."""
+    """The notifications received since the pipe was last emptied."""
 
     signals: frozenset[int] = frozenset()
     woken: bool = False

@@ -9,8 +9,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from evictd.codec.plain import Form, View
 from evictd.codec.state import decode_state, encode_state
-from evictd.codec.typed import check_types
 from evictd.core.eviction.absence import LONG_ABSENCE
 from evictd.core.eviction.ledger import victim_until
 from evictd.core.gc.image_gc import ImageRecord
@@ -28,7 +28,7 @@ _LONGEST = 720 * HOUR
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """What the previous run of the daemon in this boot has left."""
+    """The checkpoint of the previous run of the daemon in this boot."""
 
     state: State = field(default_factory=State)
     images: Mapping[str, ImageRecord]
@@ -66,12 +66,14 @@ class CheckpointSource:
 
 def encode_checkpoint(checkpoint: Checkpoint) -> dict[str, Any]:
     """Convert a checkpoint to plain values."""
-    return {
-        "state": encode_state(checkpoint.state),
-        "images": records_to_plain(checkpoint.images),
-        "evicted": list(checkpoint.evicted),
-        "runningSince": checkpoint.running_since,
-    }
+    plain: dict[str, Any] = _FORM.encode(Checkpoint, checkpoint)
+    return plain
+
+
+def decode_checkpoint(plain: object) -> Checkpoint:
+    """Convert plain values to a checkpoint; raises `InputError` for anything that no `encode_checkpoint` would have written."""
+    checkpoint: Checkpoint = _FORM.decode(Checkpoint, plain, "remembered")
+    return checkpoint
 
 
 def load_checkpoint(file: StateFile, errors: ErrorReporter, now: int) -> Checkpoint:
@@ -79,24 +81,16 @@ def load_checkpoint(file: StateFile, errors: ErrorReporter, now: int) -> Checkpo
     fresh = Checkpoint(images={}, running_since=now)
     try:
         plain = file.read()
-        return fresh if plain is None else _decode_checkpoint(plain, now)
+        return fresh if plain is None else _resumed(plain, now)
     except Exception as error:  # whatever is wrong with it: a file must not keep the daemon from starting
         aside = file.set_aside()
         errors.report_error("state", f"{describe(error)}; set aside as {aside}, starting fresh")
         return fresh
 
 
-def _decode_checkpoint(plain: Mapping[str, Any], now: int) -> Checkpoint:
-    try:
-        found = Checkpoint(
-            state=_of_this_run(decode_state(plain["state"]), now),
-            images=records_from_plain(plain["images"]),
-            evicted=tuple(plain["evicted"]),
-            running_since=plain["runningSince"],
-        )
-    except (KeyError, TypeError) as error:
-        raise InputError(f"remembered: {type(error).__name__}: {error}; it is damaged or not ours") from error
-    check_types(found, Checkpoint, "remembered")
+def _resumed(plain: Mapping[str, Any], now: int) -> Checkpoint:
+    found = decode_checkpoint(plain)
+    found = replace(found, state=_of_this_run(found.state, now))
     _check_times(found.state, now)
     return replace(found, state=_without_timers_of(found.state, now))
 
@@ -147,21 +141,19 @@ def _check_times(state: State, now: int) -> None:
         raise InputError("remembered: a time is in the future; it is damaged or not ours")
 
 
-def records_to_plain(records: Mapping[str, ImageRecord]) -> dict[str, list[int | None]]:
-    """Encode image records as `{id: [first detected, last used or null]}`, times of the boot-time clock."""
-    return {image: [record.first_detected, record.last_used] for image, record in records.items()}
-
-
-def records_from_plain(data: object) -> dict[str, ImageRecord]:
-    """Decode what `records_to_plain` gave; raises `InputError` for anything else."""
-    if not isinstance(data, Mapping):
-        raise InputError(f"image records: want a mapping, got {type(data).__name__}")
-    return {image: _record(image, value) for image, value in data.items()}
-
-
-def _record(image: object, value: object) -> ImageRecord:
-    match value:
-        case [int(first), int() | None as last] if isinstance(image, str):
+def _decode_record(plain: object) -> ImageRecord:
+    times: list[int | None] = Form({}).decode(list[int | None], plain, "image record")
+    match times:
+        case [int(first), last]:
             return ImageRecord(first, last)
         case _:
-            raise InputError(f"image records: {image!r}: want [first detected, last used], got {value!r}")
+            raise InputError("image record: want [first detected, last used]")
+
+
+_FORM = Form(
+    {
+        State: View(encode=encode_state, decode=decode_state),
+        ImageRecord: View(encode=list, decode=_decode_record),
+    }
+)
+"""Image records are written as `[first detected, last used or null]`, times of the boot-time clock."""

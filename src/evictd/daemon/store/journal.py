@@ -14,6 +14,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from evictd.daemon.store.own_file import open_own
+from evictd.errors import InputError
+
 MAX_BYTES = 16 << 20
 KEPT_FILES = 4
 RESERVED_BYTES = 1 << 20
@@ -26,7 +29,7 @@ _KEEP_SIZE = 1  # FALLOC_FL_KEEP_SIZE of linux/falloc.h
 
 
 class JournalFile:
-    """The open journal. Used by one thread only; raises OSError where the disk refuses."""
+    """The open journal. Used by one thread only; raises OSError where the disk refuses, `InputError` for what is no file."""
 
     def __init__(self, path: Path, *, max_bytes: int = MAX_BYTES, kept: int = KEPT_FILES) -> None:
         self.path = path
@@ -69,9 +72,8 @@ class JournalFile:
         self._fd = -1
 
     def _open(self) -> None:
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._fd = os.open(self.path, flags, 0o600)
+        self._fd = open_own(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         self._size = os.fstat(self._fd).st_size
         self._reserved = 0
 
@@ -111,7 +113,7 @@ class JournalFile:
                         file.write(line)
                     excess -= len(line)
             fresh.replace(next_oldest)
-        except OSError:
+        except (OSError, InputError):
             fresh.unlink(missing_ok=True)
 
     def _numbered(self, number: int) -> Path:
@@ -120,12 +122,12 @@ class JournalFile:
 
 def _opened_new(path: Path) -> BinaryIO:
     path.unlink(missing_ok=True)
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), "wb")
+    return os.fdopen(open_own(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb")
 
 
 def _evictions(path: Path) -> Iterator[bytes]:
-    """Give the records of a file that evicted a pod; none of a file that does not exist."""
-    with suppress(FileNotFoundError), path.open("rb") as file:
+    """Return the records of a file that evicted a pod; none of a file that does not exist."""
+    with suppress(FileNotFoundError), os.fdopen(open_own(path, os.O_RDONLY), "rb") as file:
         # Decisions come before the findings. A text of a pod's author has its quotation marks escaped, so it cannot match.
         yield from (line for line in file if line.endswith(b"\n") and _EVICTION in line.partition(_FINDINGS)[0])
 

@@ -1,9 +1,9 @@
 """Keeps the pods that the API server listed last in the state directory, for a start while the server does not answer.
 
 The runtime knows neither priority nor requests nor owner of a pod. After a restart during an outage of the API server, and
-before the first list, evictd would therefore take `kube-system/calico-node` for a pod like any other (issue 11, point 9). What
-the server listed last completes such pods by their uid. It is never the list of pods itself: only what the runtime runs now is
-on the node.
+before the first list, evictd would therefore take `kube-system/calico-node` for a pod like any other (docs/laws.md, fault 9).
+What the server listed last completes such pods by their uid. It is never the list of pods itself: only what the runtime runs
+now is on the node.
 
 The file is `pods.json`, written by the recorder's thread when something that decisions use has changed. Its blocks are reserved
 as those of the state file are, because a full disk is when the pods are needed. It is valid in any boot, since a pod keeps its
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from evictd.codec.pod import decode_pod, encode_pod
-from evictd.codec.typed import check_types
+from evictd.codec.scalars import check_texts
 from evictd.core.model.pod import Pod
 from evictd.daemon.store.state_file import StateFile
 from evictd.errors import InputError
@@ -91,8 +91,8 @@ def decode_known_pods(remembered: Mapping[str, Any]) -> dict[str, Pod]:
     plain = remembered.get("pods")
     if not isinstance(plain, list):
         raise InputError("pods: want a list")
+    check_texts(plain, "pods")
     pods = tuple(decode_pod(each) for each in plain)
-    check_types(pods, tuple[Pod, ...], "pods")
     return {pod.uid: pod for pod in pods}
 
 

@@ -14,7 +14,8 @@ from contextlib import ExitStack
 from hashlib import sha256
 from pathlib import Path
 
-from evictd.errors import NodeError
+from evictd.daemon.store.own_file import fault_of_directory
+from evictd.errors import NodeError, StateTakenError
 from evictd.worker import ErrorReporter
 
 DEFAULT_RUNTIME_DIRECTORY = Path("/run/evictd")
@@ -39,6 +40,8 @@ def lock_directory(directory: Path, runtime: Path, stack: ExitStack, errors: Err
         raise _taken(directory) from error
     except OSError as error:
         raise NodeError(f"stateDirectory {directory}: {error.strerror}") from error
+    if fault := fault_of_directory(directory):
+        errors.report_error("state", fault)
     try:
         _lock_path(directory.resolve(), runtime, stack)
     except BlockingIOError as error:
@@ -62,4 +65,4 @@ def _lock_path(directory: Path, runtime: Path, stack: ExitStack) -> None:
 
 
 def _taken(directory: Path) -> NodeError:
-    return NodeError(f"stateDirectory {directory}: another evictd uses it")
+    return StateTakenError(f"stateDirectory {directory}: another evictd uses it")

@@ -1,25 +1,32 @@
 """Records cycles in the journal and checkpoints in the state file, on the thread of a `JobQueue`.
 
 The loop never waits for a disk. A checkpoint is written when it changed; a change of the observations last seen alone is no
-reason to write.
+reason to write. While something is waited for (a grace period, a victim) the time of the last cycle is kept current: a start
+would take what lies between for an absence (`core.eviction.absence`).
 """
 
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from evictd.codec.checksum import sealed
 from evictd.codec.journal import encode_entry
 from evictd.codec.times import rfc3339
+from evictd.core.eviction.absence import LONGEST_COUNTED
 from evictd.core.eviction.backoff import Refusal
+from evictd.core.eviction.ledger import ended_reclaims
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import EvictPod, RecordEvent, Wait
-from evictd.core.model.observation import Observation
+from evictd.core.model.observation import Observation, Problem, SignalObservation
 from evictd.core.model.pod import Pod
+from evictd.core.model.signal import SIGNALS
 from evictd.core.model.state import State, Step
 from evictd.core.model.stats import PodStats
 from evictd.daemon.store.checkpoint import Checkpoint, CheckpointSource, encode_checkpoint
+from evictd.daemon.store.emergency_file import EmergencyFile
 from evictd.daemon.store.journal import JournalFile
 from evictd.daemon.store.log_tail import log_tails
 from evictd.daemon.store.reserved_file import ReservedFile
@@ -67,20 +74,24 @@ class Recorder:
         self._logs_dir = logs_dir
         self._memory = memory
         self._saved: Checkpoint | None = None
+        self._saved_cycle: int | None = None
         self._journaled_gone: frozenset[str] = frozenset()
         self._journaled_events: tuple[RecordEvent, ...] = ()
         self._unwritten: deque[bytes] = deque(maxlen=MOST_UNWRITTEN)
+        self._emergency = EmergencyFile(state_file.path.with_name(".emergency"))
+        jobs.submit("emergency file", self._emergency.make)
         jobs.submit("state", state_file.reserve)
         jobs.submit("journal", journal.reserve)
 
     def has_outcome(self, cycle: Cycle) -> bool:
-        """Tell a cycle that saw a victim gone, or a collection ended, for the first time.
+        """Whether a cycle is the first to see a victim gone or a collection ended.
 
         It is journaled also if nothing is decided in it: without it a replay under another policy, or a scenario made of the
         journal, waits for that victim, or evicts it again.
         """
         outcomes = cycle.observation.outcomes
-        return bool(outcomes.reclaimed) or not outcomes.cleaned_up <= self._journaled_gone
+        ended = ended_reclaims(cycle.before, cycle.step.state, outcomes)  # what they came to stays in the outcomes
+        return bool(ended) or not outcomes.cleaned_up <= self._journaled_gone
 
     def repeats(self, cycle: Cycle) -> bool:
         """Whether a cycle only records the events that the last journaled one recorded.
@@ -117,13 +128,13 @@ class Recorder:
             step=cycle.step,
             extra=extra,
         )
-        self._unwritten.append(line)
+        self._unwritten.append(sealed(line))
         self._write_journal()
 
     def _write_journal(self) -> None:
         """Append the records that are not written yet, oldest first; what a disk refuses is tried again with the next save."""
         while self._unwritten:
-            self._journal.append(self._unwritten[0])
+            self._emergency.write(lambda: self._journal.append(self._unwritten[0]))
             self._unwritten.popleft()
 
     def _victim_details(self, pod: Pod, stats: PodStats | None) -> dict[str, Any]:
@@ -133,25 +144,40 @@ class Recorder:
         return details
 
     def save(self, state: State, *, always: bool = False) -> None:
-        """Write a checkpoint if it is not the one written last."""
+        """Write a checkpoint if it is not the one written last; give the emergency file to the runtime of a full disk."""
+        if state.in_flight and any(seen.available.value() <= 0 for seen in _disks(state)):
+            self._jobs.submit("emergency file", self._emergency.give_up)
         if self._unwritten:
             self._jobs.submit("journal", self._write_journal)
         checkpoint = self._memory.checkpoint(state)
-        comparable = replace(checkpoint, state=replace(state, last_seen={}, last_cycle_at=None))
-        if always or comparable != self._saved:
-            self._saved = comparable
+        comparable = replace(checkpoint, state=replace(state, last_seen={}, holdings={}, last_cycle_at=None))
+        if always or comparable != self._saved or self._is_outdated(state):
+            self._saved, self._saved_cycle = comparable, state.last_cycle_at
             self._jobs.submit("state", partial(self._write_state, checkpoint))
+
+    def _is_outdated(self, state: State) -> bool:
+        """Whether something is waited for, and a start would take the time since the cycle in the file for an absence."""
+        waits = state.thresholds_first_observed_at or state.in_flight or state.collections
+        at, saved = state.last_cycle_at, self._saved_cycle
+        return bool(waits) and at is not None and (saved is None or at - saved >= LONGEST_COUNTED)
 
     def _write_state(self, checkpoint: Checkpoint) -> None:
         try:
-            self._state_file.write(encode_checkpoint(checkpoint))
+            content = encode_checkpoint(checkpoint)
+            self._emergency.write(lambda: self._state_file.write(content))
         except BaseException:
             self._saved = None  # the next cycle tries again
             raise
 
+    def problems(self) -> tuple[Problem, ...]:
+        """Return the files that the last attempt could not write; the writer has logged each error."""
+        return tuple(
+            Problem(source=source, detail=f"not written: {detail}") for source, detail in self._jobs.failing.items()
+        )
+
     def replace_file(self, path: Path, content: bytes) -> None:
         """Replace the content of a small file of the state directory; its blocks are reserved from the first time on."""
-        self._jobs.submit(path.name, partial(self._replace, path, content))
+        self._jobs.submit(path.name, lambda: self._emergency.write(partial(self._replace, path, content)))
 
     def _replace(self, path: Path, content: bytes) -> None:
         file = ReservedFile(path, SMALL_BYTES)
@@ -164,6 +190,11 @@ class Recorder:
         if written:
             self._journal.close()
         return written
+
+
+def _disks(state: State) -> Iterator[SignalObservation]:
+    """Return the disks as last seen."""
+    return (seen for signal, seen in state.last_seen.items() if SIGNALS[signal].filesystem is not None)
 
 
 def _refusal(refusal: Refusal) -> dict[str, str]:

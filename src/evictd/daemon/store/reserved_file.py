@@ -9,6 +9,8 @@ import os
 import stat
 from pathlib import Path
 
+from evictd.daemon.store.own_file import open_own
+
 
 class ReservedFile:
     """A file of a multiple of `reserved` bytes. A write that is not possible raises OSError and leaves the old content."""
@@ -63,7 +65,7 @@ class ReservedFile:
 
 def _open_own(path: Path) -> int:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # it may have been removed meanwhile
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    return open_own(path, os.O_RDWR | os.O_CREAT)
 
 
 def overwrite(fd: int, content: bytes, at_least: int) -> None:

@@ -7,11 +7,12 @@ A filesystem that is full cannot refuse a write (`store.reserved_file`).
 """
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from evictd.codec.checksum import sealed, unsealed
+from evictd.daemon.store.own_file import read_own
 from evictd.daemon.store.reserved_file import ReservedFile
 from evictd.errors import InputError
 
@@ -42,17 +43,18 @@ class StateFile:
         Raises `InputError` for a file that is damaged or of another boot; `set_aside` then keeps it as evidence.
         """
         try:
-            fd = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+            content = read_own(self.path, _MOST_BYTES)
         except FileNotFoundError:
             return None
         except OSError as error:
             raise InputError(f"{self.path}: cannot be read: {error.strerror}") from error
-        with os.fdopen(fd, "rb") as file:
-            return self._open_envelope(file.read(_MOST_BYTES))
+        return self._open_envelope(content)
 
     def _open_envelope(self, content: bytes) -> dict[str, Any]:
         try:
-            document = json.loads(content)
+            document = json.loads(unsealed(content))
+        except InputError as error:
+            raise InputError(f"{self.path}: {error}") from error
         except (ValueError, RecursionError) as error:
             raise InputError(f"{self.path}: is damaged: {error}") from error
         if not isinstance(document, dict) or document.get("kind") != KIND or document.get("apiVersion") != API_VERSION:
@@ -67,7 +69,7 @@ class StateFile:
     def write(self, remembered: Mapping[str, Any]) -> None:
         """Replace the file; raises OSError, and leaves the old file as it was, if that is not possible."""
         envelope = {"apiVersion": API_VERSION, "kind": KIND, "bootID": self._boot, "remembered": remembered}
-        self._file.write(json.dumps(envelope, separators=(",", ":")).encode())
+        self._file.write(sealed(json.dumps(envelope, separators=(",", ":")).encode()))
 
     def reserve(self) -> None:
         """Reserve the blocks of all later writes; raises OSError if there are none."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, assert_never
 
+from evictd.core.model.attribution import Attribution, growth_text, holders_text
 from evictd.core.model.decision import (
     ContainerFsIgnored,
     Finding,
@@ -17,6 +18,7 @@ from evictd.core.model.decision import (
     PreferenceApplied,
     ProtectedPodSkipped,
     Ranking,
+    ReclaimWouldHelp,
     SignalUnobserved,
     StatsMissing,
     ThresholdFinding,
@@ -24,7 +26,7 @@ from evictd.core.model.decision import (
 )
 from evictd.core.model.observation import Problem
 from evictd.core.model.pod import Pod
-from evictd.core.model.signal import SIGNAL_TO_RESOURCE, STALLS
+from evictd.core.model.signal import SIGNALS, STALLS
 from evictd.core.model.threshold import Origin, Threshold
 from evictd.core.units.duration import format_duration
 from evictd.core.units.quantity import Quantity
@@ -35,6 +37,10 @@ _SHOWN_PODS = 5
 
 _LOUD = {
     NoActionReason.PROTECTED_CULPRIT,
+    NoActionReason.UNMEASURED_CULPRIT,
+    NoActionReason.EVICTIONS_DO_NOT_HELP,
+    NoActionReason.THRESHOLD_NEVER_CLEAR,
+    NoActionReason.EVICTION_LIMIT_REACHED,
     NoActionReason.NOTHING_EVICTABLE,
     NoActionReason.NO_POD_MEASURED,
     NoActionReason.NOTHING_HELPS,
@@ -62,12 +68,20 @@ class Line(NamedTuple):
 class Topic:
     """Something that lasts: the line for its beginning, and the line for its end, if any."""
 
-    begins: Line
+    begins: Line | None
+    """`None` where the error was logged when it occurred."""
     ends: Line | None = None
 
 
-_PROBLEMS = {SourceKind.MEMORY_THRESHOLD.value: ("threshold cannot be met", "threshold can be met")}
-"""How a problem is logged that is no failure to read something: when it begins, and when it ends."""
+_PROBLEMS = {
+    SourceKind.MEMORY_THRESHOLD.value: ("threshold cannot be met", "threshold can be met"),
+    SourceKind.STOPPING_POD.value: ("pod cannot be stopped", "pod no longer resists being stopped"),
+    SourceKind.KILLING_POD.value: ("pod cannot be killed", "pod no longer resists being killed"),
+}
+"""How a problem is logged that is no failure to read something: when it begins, and when it ends; by the kind of its source."""
+
+_LOGGED = {SourceKind.STATE, SourceKind.JOURNAL, SourceKind.CONDITIONS_JSON}
+"""Files that could not be written: the writer logs and counts the error at once, also before the first cycle."""
 
 Topics = Mapping[tuple[str, ...], Topic]
 
@@ -75,7 +89,7 @@ Topics = Mapping[tuple[str, ...], Topic]
 def changes(before: Topics, after: Topics) -> list[Line]:
     """List what to log: topics that ended, then topics that began."""
     ended = [topic.ends for key, topic in before.items() if key not in after and topic.ends is not None]
-    return ended + [topic.begins for key, topic in after.items() if key not in before]
+    return ended + [topic.begins for key, topic in after.items() if key not in before and topic.begins is not None]
 
 
 def topics(
@@ -92,7 +106,16 @@ def topics(
     for finding in _without_repetitions(seen):
         found.update(_of_finding(finding))
     for problem in problems:
-        began, ended = _PROBLEMS.get(problem.source, ("cannot be read", "can be read again"))
+        if problem.source in _LOGGED:
+            ends = Line("info", "can be written again", {"source": problem.source})
+            found["unwritten", problem.source] = Topic(begins=None, ends=ends)
+            continue
+        kinds = (
+            words
+            for kind, words in _PROBLEMS.items()
+            if problem.source == kind or problem.source.startswith(f"{kind} ")
+        )
+        began, ended = next(kinds, ("cannot be read", "can be read again"))
         found["problem", problem.source] = Topic(
             begins=Line("warning", began, {"source": problem.source, "detail": problem.detail}),
             ends=Line("info", ended, {"source": problem.source}),
@@ -116,10 +139,10 @@ def _is_derived(finding: Finding) -> bool:
 
 
 def _reason(finding: Finding) -> tuple[object, ...] | None:
-    """Give what a threshold and the one that is derived from it have in common when nothing is done for either."""
+    """Return the key under which a threshold and its derived one count as the same reason for inaction."""
     if not isinstance(finding, NoAction) or finding.threshold is None:
         return None
-    resource = SIGNAL_TO_RESOURCE[finding.threshold.signal]
+    resource = SIGNALS[finding.threshold.signal].resource
     return (finding.why, resource, finding.threshold.hard, _name(finding.pod))
 
 
@@ -129,11 +152,16 @@ def _of_finding(finding: Finding) -> dict[tuple[str, ...], Topic]:
             return _threshold(finding)
         case SignalUnobserved():
             fields = {"signal": finding.signal.value}
+            begins = (
+                Line("info", "signal has a threshold but does not exist on this node", fields)
+                if finding.absent
+                else Line("warning", "signal has a threshold but no observation", fields)
+            )
             topic = Topic(
-                begins=Line("warning", "signal has a threshold but no observation", fields),
+                begins=begins,
                 ends=Line("info", "signal is observed again", fields),
             )
-            return {("unobserved", finding.signal.value): topic}
+            return {("absent" if finding.absent else "unobserved", finding.signal.value): topic}
         case NoAction():
             return _no_action(finding)
         case StatsMissing():
@@ -155,14 +183,26 @@ def _of_finding(finding: Finding) -> dict[tuple[str, ...], Topic]:
             signal = finding.threshold.signal.value
             waiting = {"signal": signal, "what": list(finding.what), "pods": len(finding.pods)}
             return {("measurement", signal): Topic(begins=Line("info", "waiting for measurements", waiting))}
-        case ContainerFsIgnored():
-            signal = finding.threshold.signal.value
-            line = Line("warning", "containerfs threshold ignored: it is derived from the others", {"signal": signal})
-            return {("ignored", signal): Topic(begins=line)}
+        case ReclaimWouldHelp() | ContainerFsIgnored():
+            return _of_configuration(finding)
+        case Attribution():
+            text = growth_text(finding) or holders_text(finding)
+            return {("held", finding.signal.value): Topic(begins=Line("info", text, {"signal": finding.signal.value}))}
         case Ranking():
             return {}  # the ranking is in the journal, not in the log
         case _:
             assert_never(finding)
+
+
+def _of_configuration(finding: ReclaimWouldHelp | ContainerFsIgnored) -> dict[tuple[str, ...], Topic]:
+    signal = finding.threshold.signal.value
+    if isinstance(finding, ContainerFsIgnored):
+        line = Line("warning", "containerfs threshold ignored: it is derived from the others", {"signal": signal})
+        return {("ignored", signal): Topic(begins=line)}
+    option = f"reclaim.{finding.action.value}"
+    sizes = {"signal": signal, "option": option, "bytes": finding.size, "missing": finding.missing}
+    line = Line("info", "what the configuration keeps would have freed bytes before a pod went", sizes)
+    return {("reclaim", signal, option): Topic(begins=line)}
 
 
 def _threshold(finding: ThresholdFinding) -> dict[tuple[str, ...], Topic]:
@@ -201,7 +241,7 @@ def _no_action(finding: NoAction) -> dict[tuple[str, ...], Topic]:
 
 
 def _amount(quantity: Quantity, threshold: Threshold | None) -> str:
-    return str(quantity) if threshold is None else quantity_text(quantity, SIGNAL_TO_RESOURCE[threshold.signal])
+    return str(quantity) if threshold is None else quantity_text(quantity, SIGNALS[threshold.signal].resource)
 
 
 def _name(pod: Pod | None) -> str:

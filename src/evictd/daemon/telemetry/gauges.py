@@ -9,6 +9,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from evictd import __version__
+from evictd.core.model.attribution import Attribution
 from evictd.core.model.decision import Finding, NoAction, NoActionReason, SignalUnobserved, ThresholdFinding
 from evictd.core.model.observation import signal_observations
 from evictd.core.model.signal import NodeCondition
@@ -26,7 +27,7 @@ class Gauges(Collector):
         self._board = board
 
     def describe(self) -> Iterable[Metric]:
-        """Name none: without this the registry would collect at registration, to learn the names."""
+        """Return nothing; otherwise the registry calls `collect` at registration to learn the names."""
         return []
 
     def collect(self) -> Iterator[Metric]:
@@ -40,6 +41,7 @@ class Gauges(Collector):
             yield from _thresholds(snapshot)
             yield from _node(snapshot)
             yield from _findings(snapshot)
+            yield from _attributions(snapshot)
             if snapshot.observation.node is not None and snapshot.observation.node.gauges is not None:
                 yield from _pressure(snapshot.observation.node.gauges)
 
@@ -68,6 +70,22 @@ def _findings(snapshot: Snapshot) -> Iterator[Metric]:
     yield from (findings, idle)
 
 
+def _attributions(snapshot: Snapshot) -> Iterator[Metric]:
+    """Make them of the supplies that were chosen for in the last cycle: who holds a calm one is not computed."""
+    labels = ["eviction_signal", "holder"]
+    held = GaugeMetricFamily("evictd_held", "What each kind of holder has of what is short, in its unit", labels=labels)
+    text = "By how much each kind of holder grew since about a minute before it became short"
+    grown = GaugeMetricFamily("evictd_growth", text, labels=labels)
+    for finding in snapshot.findings:
+        if isinstance(finding, Attribution):
+            for holder, share in finding.shares.items():
+                names = [finding.signal.value, holder]
+                grown.add_metric(names, share.grown)
+                if share.held is not None:
+                    held.add_metric(names, share.held)
+    yield from (held, grown)
+
+
 def _signals(snapshot: Snapshot) -> Iterator[Metric]:
     node = snapshot.observation.node
     seen = {} if node is None else signal_observations(node)
@@ -87,7 +105,7 @@ def _signals(snapshot: Snapshot) -> Iterator[Metric]:
         capacity.add_metric([signal.value], observation.capacity.value())
     # Thresholds that evictd derives have signals that many nodes do not have; only those of the configuration count.
     configured = {each.signal for each in snapshot.config.thresholds if each.origin is not Origin.DERIVED}
-    unobserved = {finding.signal for finding in snapshot.findings if isinstance(finding, SignalUnobserved)}
+    unobserved = {f.signal for f in snapshot.findings if isinstance(f, SignalUnobserved) and not f.absent}
     for signal in sorted(configured, key=lambda each: each.value):
         missing.add_metric([signal.value], signal in unobserved)
     yield from (available, capacity, missing)
@@ -127,9 +145,11 @@ def _node(snapshot: Snapshot) -> Iterator[Metric]:
     pods.add_metric([], len(snapshot.observation.pods))
     dry_run = GaugeMetricFamily("evictd_dry_run", "1 where decisions are logged and not carried out")
     dry_run.add_metric([], snapshot.observation.outcomes.dry_run)
+    rejected = GaugeMetricFamily("evictd_credentials_rejected", "1 while the API server rejects the credentials (401)")
+    rejected.add_metric([], bool(snapshot.rejected))
     cycle = GaugeMetricFamily("evictd_last_cycle_timestamp_seconds", "Start of the last cycle, Unix time")
     cycle.add_metric([], snapshot.wall / SECOND)
-    yield from (condition, phase, pods, dry_run, cycle)
+    yield from (condition, phase, pods, dry_run, rejected, cycle)
 
 
 def _pressure(gauges: NodeGauges) -> Iterator[Metric]:

@@ -1,8 +1,10 @@
-"""Serves the page at `/`, `/healthz`, `/readyz`, `/metrics`, `/configz`, `/statusz` and `/explainz` over plain HTTP on loopback.
+"""Serves the page at `/`, `/healthz`, `/readyz`, `/metrics`, `/configz`, `/statusz` and `/explainz` over plain HTTP.
 
+On loopback; the health pages also at an address for a kubelet's probes, which is a unix socket in the DaemonSet.
 One thread, started before any pressure, with an event loop of asyncio: a client that is slow or silent costs a descriptor and
 no worker, so the next request is answered at once. Each connection serves one request, within one time limit from its acceptance
-to the last byte of the answer. Above `MOST_CLIENTS` connections the oldest is closed, as the new one may be the liveness probe.
+to the last byte of the answer. Above `MOST_CLIENTS` connections the oldest of the source that has most of them is closed, as the
+new one may be the liveness probe. `accept` bounds how many are served in a second.
 The standard library parses the request and formats the answer (`http.server`), in memory.
 """
 
@@ -11,16 +13,20 @@ import io
 import json
 import re
 import socket
+import stat
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from ipaddress import ip_address
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+from evictd.daemon.telemetry.accept import BACKLOG, Acceptor
 from evictd.errors import NodeError
 from evictd.worker import ErrorReporter
 
@@ -30,10 +36,14 @@ REQUEST_SECONDS = 5.0
 _MOST_HEAD_BYTES = 16 << 10
 _END_OF_HEAD = b"\r\n\r\n"
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?", re.ASCII)
+UNIX = "unix:"
+"""Begins an address that is a unix socket's path."""
 _CLUSTER_DOMAINS = (".svc", ".cluster.local")
 """Names of Services, which no public name server has: kube-rbac-proxy passes the client's Host on."""
 _TURNS = 10
 """Turns of the event loop from the acceptance of a connection to its client's task, and from there to the closed socket."""
+
+_Client = TypeVar("_Client")
 
 TEXT = "text/plain; charset=utf-8"
 JSON = "application/json"
@@ -68,13 +78,12 @@ class HttpServer:
             listener = _listen(address)
         except (OSError, ValueError) as error:
             raise NodeError(f"listenAddress {address}: {error}") from error
-        self.port = int(listener.getsockname()[1])
-        """The port that was bound, for address `...:0`."""
-        self._clients: dict[asyncio.Task[None], None] = {}  # oldest first
+        self.port = 0 if listener.family == socket.AF_UNIX else int(listener.getsockname()[1])
+        """The port that was bound, for address `...:0`; 0 for a unix socket."""
+        self._clients: dict[asyncio.Task[None], str] = {}  # each with its source, oldest first
         self._loop = asyncio.new_event_loop()
         self._loop.set_exception_handler(self._note)
-        starting = asyncio.start_server(self._serve, sock=listener, limit=_MOST_HEAD_BYTES)
-        self._server = self._loop.run_until_complete(starting)
+        self._acceptor = Acceptor(listener, self._loop, lambda *one: self._loop.create_task(self._serve(*one)))
         self._thread = threading.Thread(target=self._loop.run_forever, name="evictd-http", daemon=True)
         self._thread.start()
 
@@ -87,25 +96,33 @@ class HttpServer:
             self._loop.close()
 
     async def _end(self) -> None:
-        self._server.close()
+        self._acceptor.close()
         for _ in range(_TURNS):
             for client in tuple(self._clients):
                 client.cancel()
             await asyncio.sleep(0)
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve(self, source: str, connection: socket.socket) -> None:
         client = asyncio.current_task()
         assert client is not None  # noqa: S101 - a coroutine that runs is a task
         if len(self._clients) >= MOST_CLIENTS:
-            next(iter(self._clients)).cancel()
-        self._clients[client] = None
+            crowded_out = oldest_of_the_most(self._clients)
+            del self._clients[crowded_out]
+            crowded_out.cancel()
+        self._clients[client] = source
         try:
             # A slow, silent or broken client is not an error of the daemon.
             with suppress(TimeoutError, OSError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
                 async with asyncio.timeout(REQUEST_SECONDS):
-                    await self._answer(reader, writer)
+                    await self._converse(connection)
         finally:
             self._clients.pop(client, None)
+
+    async def _converse(self, connection: socket.socket) -> None:
+        reader, writer = await _streams(connection)
+        try:
+            await self._answer(reader, writer)
+        finally:
             writer.transport.abort()
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -149,12 +166,45 @@ class StatusServer:
             self._server.close()
 
 
+def oldest_of_the_most(sources: Mapping[_Client, str]) -> _Client:
+    """Return the first client of the source that has most of them; there is one."""
+    (source, _), *_ = Counter(sources.values()).most_common(1)
+    return next(client for client, each in sources.items() if each == source)
+
+
+async def _streams(connection: socket.socket) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=_MOST_HEAD_BYTES, loop=loop)
+    protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
+    transport, _ = await loop.connect_accepted_socket(lambda: protocol, connection)
+    return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
+
+
 def _listen(address: str) -> socket.socket:
+    if address.startswith(UNIX):
+        return _listen_unix(Path(address.removeprefix(UNIX)))
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal() or int(port) > 65535:
         raise ValueError("is not an address with a port, such as 127.0.0.1:10277")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return socket.create_server((host.strip("[]"), int(port)), family=family, backlog=16)
+    return socket.create_server((host.strip("[]"), int(port)), family=family, backlog=BACKLOG)
+
+
+def _listen_unix(path: Path) -> socket.socket:
+    """Listen on a unix socket; one that an earlier process left is replaced."""
+    with suppress(FileNotFoundError):
+        if not stat.S_ISSOCK(path.lstat().st_mode):
+            raise ValueError("is no socket")
+        path.unlink()
+    listener = socket.socket(socket.AF_UNIX)
+    try:
+        listener.bind(str(path))
+        path.chmod(0o600)
+        listener.listen(BACKLOG)
+    except OSError:
+        listener.close()
+        raise
+    return listener
 
 
 def is_own_host(host: str | None) -> bool:

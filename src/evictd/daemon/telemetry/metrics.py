@@ -35,7 +35,7 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 STATS_AGE_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
-"""The kubelet's (spec 6.4)."""
+"""As in the kubelet's `kubelet_evictions`."""
 REACTION_BUCKETS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 
 _SIGNAL = "eviction_signal"
@@ -55,6 +55,9 @@ class Metrics:
         self._registry.register(Gauges(board))
         ProcessCollector(registry=self._registry)
         self._evictions = self._counter("evictions", "Pods evicted, by eviction signal and reason", _SIGNAL, "reason")
+        self._repeated = self._counter(
+            "repeated_evictions", "Evictions that were at least the third of one owner's pods within an hour"
+        )
         self._stats_age = self._histogram("eviction_stats_age_seconds", _STATS_AGE_TEXT, STATS_AGE_BUCKETS, _SIGNAL)
         self._reclaimed = self._counter("reclaimed_bytes", "Bytes freed by garbage collection, by kind", "kind")
         self._collected = self._counter(
@@ -99,6 +102,10 @@ class Metrics:
     def evicted(self, because: EvictionCause) -> None:
         """Count an eviction."""
         self._evictions.labels(because.signal_label, because.reason.value).inc()
+
+    def repeated(self) -> None:
+        """Count an eviction that is at least the third of its owner's pods within an hour."""
+        self._repeated.inc()
 
     def stats_age(self, signal: Signal, nanoseconds: int) -> None:
         """Observe the age of the statistics that an eviction was decided on."""

@@ -1,6 +1,7 @@
 """Makes the pages that the daemon serves.
 
-`/healthz` tells whether the loop runs, `/readyz` whether it also observes the node and its pods; both name what is missing.
+`/healthz` tells whether the loop runs, `/readyz` whether it also observes the node and its pods and the API server accepts its
+credentials; both name what is missing.
 """
 
 from collections.abc import Callable
@@ -38,7 +39,7 @@ class Pages:
         """Return every page by its path."""
         return {
             "/healthz": lambda: _verdict(self.stuck()),
-            "/readyz": lambda: _verdict(self.stuck() or self._board.blind),
+            "/readyz": lambda: _verdict(self.stuck() or self._board.unready),
             "/metrics": lambda: Page(body=self._metrics.render(), content_type=metrics.CONTENT_TYPE),
             "/configz": lambda: json_page(self._config()),
             "/statusz": self._status,
@@ -58,7 +59,7 @@ class Pages:
         return {
             "/startz": lambda: Page(body=b"ok\n"),
             "/healthz": lambda: _verdict("unavailable" if self.stuck() else ""),
-            "/readyz": lambda: _verdict("unavailable" if self.stuck() or self._board.blind else ""),
+            "/readyz": lambda: _verdict("unavailable" if self.stuck() or self._board.unready else ""),
         }
 
     def stuck(self) -> str:
@@ -68,7 +69,7 @@ class Pages:
             return NOTHING_YET
         # A slow runtime makes a cycle long, and such a loop is not stuck.
         age = self._clock() - max(snapshot.at, self._board.alive_at)
-        if age <= self._configuration.settings.housekeeping_interval + _STUCK_AFTER:
+        if age <= self._configuration.settings.evictd.housekeeping_interval + _STUCK_AFTER:
             return ""
         return f"the loop has given no sign of life for {format_duration(age)}"
 
@@ -94,7 +95,7 @@ class Pages:
         now = self._clock()
         status = status_document(snapshot, now, reload_fault=self._board.reload_fault)
         explained = explanation_document(explain_snapshot(snapshot), rows=None)
-        faults = [fault for fault in (self.stuck(), snapshot.blind) if fault]
+        faults = [fault for fault in (self.stuck(), snapshot.blind, snapshot.rejected) if fault]
         body = node_page(status, explained, trend_points(snapshot, now), faults=faults)
         return Page(
             body=body,

@@ -10,6 +10,7 @@ from evictd.core.model.decision import Finding
 from evictd.core.model.observation import Observation
 from evictd.core.model.state import State
 from evictd.daemon.telemetry.trends import NO_TRENDS, Trends
+from evictd.errors import CREDENTIALS_SOURCE
 from evictd.observe.reading.observer import RUNTIME
 
 
@@ -21,6 +22,8 @@ class Decided:
     """The time of the decision, on the wall clock in nanoseconds."""
     kind: str
     text: str
+    why: str = ""
+    """An eviction for pressure: why this pod and not another."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +47,11 @@ class Snapshot:
         problem = next((p.detail for p in self.observation.problems if p.source == RUNTIME), "")
         return problem or ("" if self.observation.node is not None else "the node's numbers could not be read")
 
+    @property
+    def rejected(self) -> str:
+        """That the API server rejects the credentials; empty if it does not, or there is none."""
+        return next((p.detail for p in self.observation.problems if p.source == CREDENTIALS_SOURCE), "")
+
 
 class LatestSnapshot:
     """The latest snapshot, and what changes between two of them."""
@@ -62,3 +70,8 @@ class LatestSnapshot:
     def blind(self) -> str:
         """Why the node or its pods could not be observed in the last cycle; empty if they were, or before the first one."""
         return "" if self.latest is None else self.latest.blind
+
+    @property
+    def unready(self) -> str:
+        """Why evictd cannot do its work, though the loop runs: it is blind, or the API server rejects its credentials."""
+        return "" if self.latest is None else self.latest.blind or self.latest.rejected

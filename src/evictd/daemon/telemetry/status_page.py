@@ -15,6 +15,7 @@ from evictd.core.model.state import Reclaiming
 from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import NANO
 from evictd.daemon.telemetry.snapshot import Snapshot
+from evictd.render.attribution import attribution_document
 from evictd.render.explanation import Explanation, explanation
 from evictd.render.sentences import no_action_text
 
@@ -50,7 +51,7 @@ def status_document(snapshot: Snapshot, now: int, *, reload_fault: str = "") -> 
         ],
         "pods": len(snapshot.observation.pods),
         "problems": problems,
-        "decisions": [{"at": rfc3339(d.wall), "kind": d.kind, "text": d.text} for d in snapshot.recent],
+        "decisions": [{"at": rfc3339(d.wall), "kind": d.kind, "text": d.text, "why": d.why} for d in snapshot.recent],
     }
 
 
@@ -58,11 +59,19 @@ def explain_snapshot(snapshot: Snapshot) -> Explanation:
     """Rank every pod for every signal with the numbers of the last cycle."""
     node = snapshot.observation.node
     title = "this node" if node is None or not node.name else node.name
-    return explanation(title, snapshot.config, snapshot.observation, snapshot.state, snapshot.findings, now=snapshot.at)
+    return explanation(
+        title,
+        snapshot.config,
+        snapshot.observation,
+        snapshot.state,
+        snapshot.findings,
+        now=snapshot.at,
+        wall=snapshot.wall,
+    )
 
 
 def _phase_detail(snapshot: Snapshot, now: int) -> dict[str, Any]:
-    """Give until when it is waited at the most, and of a collection the device that it is for."""
+    """Return the end of the longest wait, and for a collection its device."""
     state = snapshot.state
     if isinstance(state.phase, Reclaiming):
         return {"signal": state.phase.threshold.signal.value}
@@ -87,7 +96,14 @@ def _signals(snapshot: Snapshot) -> list[dict[str, Any]]:
     for signal in Signal:
         if signal in missing:
             entries.append(
-                {"signal": signal.value, "observed": False, "thresholds": [], "notOfPods": None, **_next_pod(None)}
+                {
+                    "signal": signal.value,
+                    "observed": False,
+                    "thresholds": [],
+                    "notOfPods": None,
+                    "attribution": None,
+                    **_next_pod(None),
+                }
             )
         elif signal in seen and signal in wanted:
             observation = seen[signal]
@@ -100,6 +116,9 @@ def _signals(snapshot: Snapshot) -> list[dict[str, Any]]:
                     "fillRate": _fill_rate(snapshot, signal),
                     "thresholds": _thresholds(snapshot, signal),
                     "notOfPods": answers[signal].not_of_pods if signal in answers else None,
+                    "attribution": attribution_document(
+                        answers[signal].held if signal in answers else None, snapshot.wall
+                    ),
                     **_next_pod(answers.get(signal)),
                 }
             )
@@ -123,21 +142,21 @@ def _thresholds(snapshot: Snapshot, signal: Signal) -> list[dict[str, Any]]:
 
 
 def _fill_rate(snapshot: Snapshot, signal: Signal) -> int | None:
-    """Give the units a second by which the signal fell in the last minute; `null` before it is known."""
+    """Return the units a second by which the signal fell in the last minute; `null` before it is known."""
     trend = snapshot.trends.signals.get(signal)
     rate = None if trend is None else trend.fill_rate
     return None if rate is None else round(rate)
 
 
 def _seconds_to(snapshot: Snapshot, signal: Signal, finding: ThresholdFinding) -> float | None:
-    """Give the seconds until the threshold is met at that rate; `null` where it is met, or the signal does not fall."""
+    """Return the seconds until the threshold is met at that rate; `null` where it is met, or the signal does not fall."""
     trend = snapshot.trends.signals.get(signal)
     seconds = None if trend is None else trend.seconds_to(finding.limit.value())
     return None if seconds is None else round(seconds, 1)
 
 
 def trend_points(snapshot: Snapshot, now: int) -> dict[str, list[tuple[float, int]]]:
-    """Give the last hour of each signal: how many seconds ago, and what was available."""
+    """Return the last hour of each signal: how many seconds ago, and what was available."""
     return {
         signal.value: [(round((now - point.at) / SECOND, 1), point.available) for point in trend.hour]
         for signal, trend in snapshot.trends.signals.items()
@@ -145,7 +164,7 @@ def trend_points(snapshot: Snapshot, now: int) -> dict[str, list[tuple[float, in
 
 
 def _next_pod(answer: NextUp | None) -> dict[str, Any]:
-    """Give the pod that would go first and its numbers, or why no pod would; `usage` is `null` where it was not measured."""
+    """Return the pod that would go first and its numbers, or why no pod would; `usage` is `null` where it was not measured."""
     if answer is None or answer.victim is None:
         stop = None if answer is None else answer.stop
         text, reason = ("", "") if stop is None else (no_action_text(stop), stop.why.value)
@@ -157,7 +176,7 @@ def _next_pod(answer: NextUp | None) -> dict[str, Any]:
 
 
 def _condition(snapshot: Snapshot, condition: NodeCondition, now: int) -> dict[str, Any]:
-    """Give whether it is reported, and how long it stays if no threshold is met from now on."""
+    """Return whether it is reported, and how long it stays if no threshold is met from now on."""
     reported = condition in snapshot.state.node_conditions
     seen_at = snapshot.state.node_conditions_last_observed_at.get(condition)
     left = None

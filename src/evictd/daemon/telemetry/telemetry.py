@@ -1,12 +1,13 @@
 """Logs, counts and publishes what happens. Takes values and only observes: nothing else depends on it."""
 
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from evictd import __version__
 from evictd.act.actuator import Progress
 from evictd.act.perform import Failure
+from evictd.act.repeated import RepeatedEvictions
+from evictd.codec.decision import encode_decision, encode_finding
 from evictd.core.eviction.backoff import Refusal
 from evictd.core.eviction.ledger import ended_reclaims
 from evictd.core.model.decision import (
@@ -18,6 +19,7 @@ from evictd.core.model.decision import (
     ReclaimNode,
     RecordEvent,
     Wait,
+    WithdrawEviction,
 )
 from evictd.core.model.observation import Observation, Problem, ReclaimOutcome, signal_observations
 from evictd.core.model.oom import MemoryQoSDifference, OomScoreDifference
@@ -26,12 +28,13 @@ from evictd.daemon.configuration import Difference
 from evictd.daemon.store.recorder import Cycle
 from evictd.daemon.telemetry.findings_log import Topics, changes, topics
 from evictd.daemon.telemetry.metrics import Metrics
-from evictd.daemon.telemetry.snapshot import Decided, LatestSnapshot, Snapshot
+from evictd.daemon.telemetry.recent import RecentDecisions
+from evictd.daemon.telemetry.snapshot import LatestSnapshot, Snapshot
 from evictd.daemon.telemetry.trends import NO_TRENDS, advanced
+from evictd.render.deciding import evicted_because
 from evictd.render.sentences import decision_text, kind_of
 from evictd.worker import describe
 
-_REMEMBERED = 50
 REPEAT_AFTER = 10 * MINUTE
 """How long the same error is counted and not logged again: a full disk refuses each attempt."""
 _MOST_ERRORS = 256
@@ -48,7 +51,8 @@ class Telemetry:
         self._wall = wall
         self._topics: Topics = {}
         self._logged_errors: dict[tuple[str, str], int] = {}
-        self._recent: deque[Decided] = deque(maxlen=_REMEMBERED)
+        self._recent = RecentDecisions()
+        self._repeated = RepeatedEvictions()
 
     def report_error(self, source: str, detail: str) -> None:
         """Count an error, and log it unless the same one was logged within `REPEAT_AFTER`; safe from any thread."""
@@ -66,9 +70,11 @@ class Telemetry:
         text = prefix + decision_text(decision)
         if isinstance(decision, Wait | RecordEvent):
             return  # an event is logged when it is recorded
-        self._recent.append(Decided(wall=self._wall(), kind=kind_of(decision), text=text))
+        self._recent.add(decision, text, self._wall())
         level = "warning" if isinstance(decision, EvictPod) else "info"
-        fields = {"pod": decision.pod.full_name, "uid": decision.pod.uid} if isinstance(decision, EvictPod) else {}
+        fields = {}
+        if isinstance(decision, EvictPod | WithdrawEviction):
+            fields = {"pod": decision.pod.full_name, "uid": decision.pod.uid}
         self._log.log(_LEVELS[level], text, decision=kind_of(decision), **fields)
 
     def event(self, event: RecordEvent) -> None:
@@ -85,6 +91,15 @@ class Telemetry:
             if key[0] == "problem":
                 self._metrics.error(key[1])
         self._topics = now
+
+    def reasons(self, decisions: Iterable[Decision], found: Iterable[Finding], *, dry_run: bool) -> None:
+        """Log once for each eviction for pressure why this pod was chosen and not another."""
+        evictions = [each for each in decisions if isinstance(each, EvictPod)]
+        findings = [encode_finding(finding) for finding in found] if evictions else []
+        for decision in evictions:
+            text = evicted_because(encode_decision(decision), findings, dry_run=dry_run)
+            if text and self._recent.explain(decision.pod.uid, text):
+                self._log.info(text, pod=decision.pod.full_name, uid=decision.pod.uid)
 
     def failures(self, failures: Iterable[Failure]) -> None:
         """Report the decisions that could not be performed."""
@@ -108,8 +123,9 @@ class Telemetry:
     def refusals(self, refusals: Iterable[Refusal]) -> None:
         """Log the pods that stay, with the API server's answer."""
         for refusal in refusals:
+            self._recent.refused(refusal, self._wall())
             self._log.info(
-                "pod stays: refused by a disruption budget",
+                "pod stays: the API server refused its eviction",
                 pod=refusal.victim.full_name,
                 uid=refusal.victim.uid,
                 detail=refusal.answer.detail,
@@ -130,6 +146,8 @@ class Telemetry:
         """Count the evictions that have become certain, and log the victims that are no longer waited for."""
         for eviction in progress.evicted:
             self._metrics.evicted(eviction.because)
+            if self._repeated.note(eviction.pod, self._wall()):
+                self._metrics.repeated()
         for termination in progress.ended:
             took = None if termination.finished_at is None else termination.finished_at - termination.started_at
             self._log.info(
@@ -168,15 +186,18 @@ class Telemetry:
             documented=difference.expected,
         )
 
-    def reloaded(self, found: Sequence[Difference]) -> None:
-        """Log what a reload changed."""
+    def reloaded(self, found: Sequence[Difference], warnings: Iterable[str] = ()) -> None:
+        """Log what a reload changed, and what is surprising in the new files."""
         self.board.reload_fault = ""
         self.board.configured_at = self._wall()
         for each in found:
             when = "now" if each.live else "at the next start"
-            self._log.info("configuration changes", field=each.field, old=each.old, new=each.new, when=when)
+            write = self._log.warning if each.explicit else self._log.info
+            write("configuration changes", field=each.field, old=each.old, new=each.new, when=when)
         if not found:
             self._log.info("configuration reloaded: nothing changes")
+        for warning in warnings:
+            self._log.warning(warning, source="configuration")
 
     def reload_failed(self, detail: str) -> None:
         """Report a reload that changed nothing."""
@@ -195,7 +216,7 @@ class Telemetry:
             state=state,
             observation=cycle.observation,
             findings=cycle.step.findings,
-            recent=tuple(self._recent),
+            recent=self._recent.all(),
             trends=advanced(trends, seen, state.node_conditions, now=cycle.now, wall=cycle.wall),
             version=__version__,
         )

@@ -22,7 +22,7 @@ _LEAST_TIME = 4 * SECOND
 
 
 class Point(NamedTuple):
-    """What was available at a time of the boot-time clock."""
+    """The amount available at one time of the boot-time clock."""
 
     at: int
     available: int
@@ -45,7 +45,7 @@ class Trend:
         return (first.available - last.available) * SECOND / time if time >= _LEAST_TIME else None
 
     def seconds_to(self, limit: int) -> float | None:
-        """Give the seconds until `available` falls to a limit at the present rate; `None` if it does not, or is below it."""
+        """Return the seconds until `available` falls to a limit at the present rate; `None` if it does not, or is below it."""
         rate = self.fill_rate
         if rate is None or rate <= 0 or self.recent[-1].available <= limit:
             return None
@@ -81,7 +81,7 @@ def advanced(
     now: int,
     wall: int,
 ) -> Trends:
-    """Give the trends after one more cycle, at `now` of the boot-time clock and `wall` of the wall clock."""
+    """Return the trends after one more cycle, at `now` of the boot-time clock and `wall` of the wall clock."""
     signals = {
         signal: _added(trends.signals.get(signal, Trend()), Point(now, observation.available.value()))
         for signal, observation in seen.items()

@@ -2,13 +2,13 @@
 
 `find_hierarchy` looks at the tree itself: the unified tree (v2), one tree per controller (v1), or both side by side (hybrid),
 where the unified tree may lack the memory controller. `cgroup_v1` and `cgroup_v2` read the files. The names are those that the
-kubelet gives to pods' cgroups under either cgroup driver (kubelet `cm.NewCgroupName`, spec 9.3).
+kubelet gives to pods' cgroups under either cgroup driver (kubelet `cm.NewCgroupName`).
 """
 
 from enum import Enum
 from functools import lru_cache
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from evictd.core.model.signal import StalledResource
 from evictd.core.model.stats import PressureStall
@@ -16,9 +16,10 @@ from evictd.errors import NodeError
 from evictd.observe.cgroups.cgroup_v1 import CgroupV1
 from evictd.observe.cgroups.cgroup_v2 import CgroupV2
 from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache
+from evictd.observe.cgroups.kernel_text import CgroupMemory
 
 NO_LIMIT = 1 << 62
-"""Bytes. A larger value means "no limit" (spec 3.2): cgroup v1 shows the largest multiple of the page size below 2^63."""
+"""Bytes. A larger value means "no limit": cgroup v1 shows the largest multiple of the page size below 2^63."""
 
 _RUNTIME_PREFIXES = ("cri-containerd", "crio")
 
@@ -38,10 +39,13 @@ class CgroupReader(Protocol):
         """`v1`, `v1 (hybrid)` or `v2`."""
 
     def usage(self, path: str) -> int:
-        """Memory charged to the cgroup and its descendants, in bytes; for the root as the kubelet computes it (spec 3.2)."""
+        """Memory charged to the cgroup and its descendants, in bytes; for the root as the kubelet computes it."""
 
     def working_set(self, path: str) -> tuple[int, int]:
         """Usage, and usage minus inactive file cache (the working set), in bytes."""
+
+    def memory(self, path: str) -> CgroupMemory:
+        """The same, and the clean active file pages."""
 
     def limit(self, path: str) -> int | None:
         """The memory limit in bytes; `None`, or a value above `NO_LIMIT`, means no limit."""
@@ -60,6 +64,9 @@ class CgroupReader(Protocol):
 
     def children(self, path: str) -> tuple[str, ...]:
         """The names of the cgroups directly below; empty where there are none or they cannot be listed."""
+
+    def folder(self, path: str) -> Path:
+        """The directory of the cgroup, with its `cgroup.procs`."""
 
     def exists(self, path: str) -> bool:
         """Whether the cgroup exists."""
@@ -88,7 +95,7 @@ def _has_memory(controllers: Path) -> bool:
 
 
 def pods_cgroup(driver: CgroupDriver, cgroup_root: str = "/") -> str:
-    """Name the cgroup of all pods below `cgroupRoot`: `kubepods` (cgroupfs) or `kubepods.slice` (systemd).
+    """Return the path of the cgroup of all pods below `cgroupRoot`: `kubepods` (cgroupfs) or `kubepods.slice` (systemd).
 
     In the name of a slice `-` separates levels, so the kubelet writes `_` for it (kubelet `escapeSystemdCgroupName`).
     """
@@ -109,6 +116,27 @@ def find_pods_cgroup(reader: CgroupReader, cgroup_root: str = "/") -> str | None
     return next(iter(names), None)
 
 
+class PlacedPods(NamedTuple):
+    """Where the pods lie."""
+
+    cgroup: str
+    """The cgroup of all pods."""
+    root: str
+    """The `cgroupRoot` that leads to it."""
+
+
+def place_of(pod_cgroup: str) -> PlacedPods | None:
+    """Read from the path of one pod's cgroup, as the runtime reports it, where all pods lie; `None` if not below a `kubepods`."""
+    parts = [part for part in pod_cgroup.split("/") if part]
+    for depth, part in enumerate(parts, start=1):
+        if part == "kubepods":
+            return PlacedPods("/" + "/".join(parts[:depth]), "/" + "/".join(parts[: depth - 1]))
+        if part == "kubepods.slice" or part.endswith("-kubepods.slice"):
+            above = part.removesuffix("kubepods.slice").rstrip("-")
+            return PlacedPods("/" + "/".join(parts[:depth]), "/" + above.replace("-", "/"))
+    return None
+
+
 def slice_path(name: str) -> str:
     """Expand the name of a systemd slice to its path: `a-b.slice` becomes `/a.slice/a-b.slice`."""
     parts = name.removesuffix(".slice").split("-")
@@ -116,7 +144,7 @@ def slice_path(name: str) -> str:
 
 
 def pod_cgroup(pods: str, uid: str, qos: str) -> str:
-    """Name a pod's cgroup below `pods`, the cgroup of all pods; `qos` is `burstable`, `besteffort`, or empty for Guaranteed."""
+    """Return the path of a pod's cgroup below that of all pods; `qos` is `burstable`, `besteffort`, or empty for Guaranteed."""
     if pods.endswith(".slice"):
         stem = pods.rpartition("/")[2].removesuffix(".slice")
         level = f"{stem}-{qos}" if qos else stem

@@ -1,7 +1,7 @@
 """Reads memory, tasks and PSI of cgroups of version 1, which has one tree per controller.
 
 Usage is `memory.usage_in_bytes`, for the root too; inactive file cache is `total_inactive_file`, which includes descendants
-(spec 3.2). PSI exists only in a unified tree mounted beside them (hybrid).
+(docs/kubelet.md, Statistics). PSI exists only in a unified tree mounted beside them (hybrid).
 """
 
 from pathlib import Path
@@ -9,7 +9,16 @@ from pathlib import Path
 from evictd.core.model.signal import StalledResource
 from evictd.core.model.stats import PressureStall
 from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache, child_names
-from evictd.observe.cgroups.kernel_text import parse_count, parse_limit, parse_pressure, parse_stat
+from evictd.observe.cgroups.kernel_text import (
+    CgroupMemory,
+    parse_clean_file,
+    parse_count,
+    parse_limit,
+    parse_pressure,
+    parse_stat,
+)
+
+_FILE_PAGES = (b"total_active_file", b"total_dirty", b"total_writeback")
 
 
 class CgroupV1:
@@ -37,6 +46,14 @@ class CgroupV1:
         what = f"{self._memory}{path}/memory.stat"
         inactive = parse_stat(self._files.read(what), b"total_inactive_file", what)
         return usage, max(usage - inactive, 0)
+
+    def memory(self, path: str) -> CgroupMemory:
+        """Return the same, and the clean active file pages."""
+        usage = self.usage(path)
+        what = f"{self._memory}{path}/memory.stat"
+        stat = self._files.read(what)
+        working_set = max(usage - parse_stat(stat, b"total_inactive_file", what), 0)
+        return CgroupMemory(usage, working_set, parse_clean_file(stat, _FILE_PAGES, what))
 
     def limit(self, path: str) -> int | None:
         """Read `memory.limit_in_bytes`; close to 2^63 where there is no limit (`NO_LIMIT`)."""
@@ -67,6 +84,10 @@ class CgroupV1:
     def children(self, path: str) -> tuple[str, ...]:
         """Return the names of the cgroups directly below; empty where there are none or they cannot be listed."""
         return child_names(f"{self._memory}{path}")
+
+    def folder(self, path: str) -> Path:
+        """Return the cgroup's directory in the tree of the memory controller."""
+        return Path(f"{self._memory}{path}")
 
     def exists(self, path: str) -> bool:
         """Whether the cgroup exists in the tree of the memory controller."""

@@ -1,7 +1,7 @@
 """Reads memory, tasks and PSI of cgroups of version 2, the unified tree.
 
 Usage is `memory.current`. The root has no such file; its usage is `anon` plus `file` of `memory.stat`, which leaves out kernel
-memory, as in the kubelet (spec 3.2).
+memory, as in the kubelet (docs/kubelet.md, Statistics).
 """
 
 from pathlib import Path
@@ -9,7 +9,16 @@ from pathlib import Path
 from evictd.core.model.signal import StalledResource
 from evictd.core.model.stats import PressureStall
 from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache, VanishedError, child_names
-from evictd.observe.cgroups.kernel_text import parse_count, parse_limit, parse_pressure, parse_stat
+from evictd.observe.cgroups.kernel_text import (
+    CgroupMemory,
+    parse_clean_file,
+    parse_count,
+    parse_limit,
+    parse_pressure,
+    parse_stat,
+)
+
+_FILE_PAGES = (b"active_file", b"file_dirty", b"file_writeback")
 
 
 class CgroupV2:
@@ -37,6 +46,13 @@ class CgroupV2:
         usage = self.usage(path)
         inactive = parse_stat(self._stat(path), b"inactive_file", f"{self._root}{path}/memory.stat")
         return usage, max(usage - inactive, 0)
+
+    def memory(self, path: str) -> CgroupMemory:
+        """Return the same, and the clean active file pages."""
+        usage, what = self.usage(path), f"{self._root}{path}/memory.stat"
+        stat = self._stat(path)
+        working_set = max(usage - parse_stat(stat, b"inactive_file", what), 0)
+        return CgroupMemory(usage, working_set, parse_clean_file(stat, _FILE_PAGES, what))
 
     def limit(self, path: str) -> int | None:
         """Read `memory.max`; `None` for `max`."""
@@ -66,6 +82,10 @@ class CgroupV2:
     def children(self, path: str) -> tuple[str, ...]:
         """Return the names of the cgroups directly below; empty where there are none or they cannot be listed."""
         return child_names(f"{self._root}{path}")
+
+    def folder(self, path: str) -> Path:
+        """Return the cgroup's directory."""
+        return Path(self._root + path)
 
     def exists(self, path: str) -> bool:
         """Whether the cgroup exists."""

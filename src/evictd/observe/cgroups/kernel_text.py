@@ -5,6 +5,7 @@ Parsing is strict: a number is ASCII digits, at most 64 bits wide, and its line 
 """
 
 import re
+from typing import NamedTuple
 
 from evictd.core.model.stats import PressureStall
 from evictd.errors import NodeError
@@ -28,6 +29,16 @@ def parse_limit(text: bytes, what: str) -> int | None:
     return None if text == b"max\n" else parse_count(text, what)
 
 
+def possible(number: int, most: int | None, what: str) -> int:
+    """Return a counter; raises `NodeError` where it is more than there can be. `most` is `None` where that is not known.
+
+    A counter of the kernel that was decremented too often shows nearly 2^64, and its pod would seem to use all that is short.
+    """
+    if most is not None and number > most:
+        raise NodeError(f"{what}: {number} cannot be true, there are at most {most}")
+    return number
+
+
 def parse_stat(text: bytes, key: bytes, what: str) -> int:
     """Return the number on the line of `key` in a file such as memory.stat."""
     at = 0 if text.startswith(key + b" ") else text.find(b"\n" + key + b" ") + 1
@@ -38,6 +49,28 @@ def parse_stat(text: bytes, key: bytes, what: str) -> int:
     if end < 0:
         raise _unexpected(text[at:], what)
     return parse_number(text[start:end], what)
+
+
+class CgroupMemory(NamedTuple):
+    """The memory of a cgroup and its descendants, in bytes."""
+
+    usage: int
+    working_set: int
+    """Usage minus inactive file pages, at least zero."""
+    clean_file: int | None
+    """Active file pages that need not be written first, at least; `None` where the kernel does not say."""
+
+
+def parse_clean_file(text: bytes, keys: tuple[bytes, bytes, bytes], what: str) -> int | None:
+    """Return the clean active file pages by memory.stat, in bytes. `keys` name the active, dirty and written-back ones.
+
+    All dirty pages count as active, so that it is no more than there are.
+    """
+    try:
+        active, dirty, written_back = (parse_stat(text, key, what) for key in keys)
+    except NodeError:
+        return None
+    return max(active - dirty - written_back, 0)
 
 
 def parse_pressure(text: bytes, what: str) -> dict[str, PressureStall]:

@@ -1,9 +1,9 @@
 """Reads the node's memory, that of the cgroup of all pods, and the gauges beside them.
 
-`memory.available` is capacity minus working set, as the kubelet computes it (spec 3.2). With the formula `MemAvailable` it is
-the kernel's estimate of that name in /proc/meminfo, which counts active page cache as reclaimable (kubernetes issue 43916), and
-the kernel's own memory and its reserves as used; `Lowest` is the lower of the two. The gauges hold both, and the huge pages, swap
-and pressure that no threshold refers to.
+`memory.available` is capacity minus working set, as the kubelet computes it (docs/kubelet.md). With the formula `MemAvailable`
+it is the kernel's estimate of that name in /proc/meminfo, which counts active page cache as reclaimable
+(kubernetes/kubernetes#43916), and the kernel's own memory and its reserves as used; `Lowest` is the lower of the two. The
+gauges hold both, and the huge pages, swap and pressure that no threshold refers to.
 """
 
 import os
@@ -18,7 +18,7 @@ from evictd.core.model.stats import MemoryStats, NodeGauges, PressureStall, PSIS
 from evictd.errors import NodeError
 from evictd.observe.cgroups.cgroup import NO_LIMIT, CgroupReader
 from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache, VanishedError
-from evictd.observe.cgroups.kernel_text import parse_number, parse_pressure
+from evictd.observe.cgroups.kernel_text import CgroupMemory, parse_number, parse_pressure, possible
 from evictd.observe.cgroups.unallocatable import unallocatable_bytes
 from evictd.observe.reading.problems import Problems
 from evictd.observe.reading.roots import Roots
@@ -49,6 +49,8 @@ class NodeReading:
     capacity: int | None
     usage: int | None
     working_set: int | None
+    clean_file: int | None = None
+    """Clean active file pages, a part of the working set."""
     of_root: bool = True
     """Whether it is the whole machine's, and not that of a cgroup with a limit."""
 
@@ -65,15 +67,21 @@ class NodeMemoryReader:
         self._formula = formula
         self._zoneinfo: str | None = None
         self._total: int | None = None
+        self.most: int | None = None
+        """Bytes of the machine's memory and swap, which nothing can exceed; `None` where they were not read yet."""
 
     def node(self, cgroup: str, problems: Problems) -> NodeReading:
         """Read the node's memory. `cgroup` is the root, or a cgroup whose memory limit is then the capacity (tests, `demo`)."""
         meminfo = self._meminfo(problems)
         capacity = meminfo.get("MemTotal")
         self._total = capacity or self._total
-        usage = working_set = None
+        self.most = self.most if capacity is None else capacity + meminfo.get("SwapTotal", 0)
+        if (free := meminfo.get("SwapFree", 0)) > (swap := meminfo.get("SwapTotal", 0)):
+            problems.add("memory of the node", f"SwapFree: {free} cannot be true, SwapTotal is {swap}")
+            meminfo = {name: amount for name, amount in meminfo.items() if name != "SwapFree"}
+        usage = working_set = clean_file = None
         try:
-            usage, working_set = self._cgroups.working_set(cgroup)
+            usage, working_set, clean_file = self._possible(cgroup)
             if capacity is not None and cgroup.strip("/"):
                 capacity = min(capacity, self._cgroups.limit(cgroup) or capacity)
         except NodeError as error:
@@ -81,7 +89,12 @@ class NodeMemoryReader:
         if capacity is None:
             problems.add("memory of the node", "no MemTotal in meminfo")
         return NodeReading(
-            meminfo=meminfo, capacity=capacity, usage=usage, working_set=working_set, of_root=not cgroup.strip("/")
+            meminfo=meminfo,
+            capacity=capacity,
+            usage=usage,
+            working_set=working_set,
+            clean_file=clean_file,
+            of_root=not cgroup.strip("/"),
         )
 
     def total(self) -> int | None:
@@ -94,9 +107,10 @@ class NodeMemoryReader:
         """Compute the stats of `memory.available` by the configured formula; `None` where a part is missing."""
         capacity, working_set = reading.capacity, reading.working_set
         if capacity is not None and self._formula is not MemoryFormula.WORKING_SET:
-            available = reading.meminfo.get("MemAvailable")
-            if available is None:
-                problems.add("memory of the node", "no MemAvailable in meminfo")
+            available, total = reading.meminfo.get("MemAvailable"), reading.meminfo.get("MemTotal", capacity)
+            if available is None or available > total:
+                detail = "no MemAvailable" if available is None else f"MemAvailable: {available} cannot be true"
+                problems.add("memory of the node", f"{detail} in meminfo")
                 return None
             # The remainder is the working set, so that available plus working set is the capacity, as the core expects.
             unavailable = capacity - available
@@ -111,10 +125,18 @@ class NodeMemoryReader:
             available_bytes=capacity - working_set,
             usage_bytes=reading.usage,
             working_set_bytes=working_set,
+            clean_file_bytes=reading.clean_file,
+            mem_available_bytes=_kernels_estimate(reading),
+            stalled=self._stalled() if reading.clean_file else None,
         )
 
+    def _stalled(self) -> int | None:
+        """Return hundredths of a percent of the last 10 s in which a task of the machine stalled for memory."""
+        line = self._pressure(f"{self._proc}/pressure/memory", Problems()).get("some")
+        return None if line is None else round(line.avg10 * 100)
+
     def swap(self, reading: NodeReading, now: int) -> SwapStats | None:
-        """Give the node's swap; `None` where it has none."""
+        """Return the node's swap; `None` where it has none, or where it could not be read."""
         total, free = reading.meminfo.get("SwapTotal"), reading.meminfo.get("SwapFree")
         if not total or free is None:
             return None
@@ -123,13 +145,25 @@ class NodeMemoryReader:
     def pods(self, cgroup: str, now: int, problems: Problems) -> MemoryStats | None:
         """Read the memory of the cgroup of all pods; `available_bytes` only if it has a limit."""
         try:
-            usage, working_set = self._cgroups.working_set(cgroup)
+            usage, working_set, clean_file = self._possible(cgroup)
             limit = self._cgroups.limit(cgroup)
         except NodeError as error:
             problems.add("memory of the pods cgroup", error)
             return None
         available = None if limit is None or limit > NO_LIMIT else limit - working_set
-        return MemoryStats(time=now, available_bytes=available, usage_bytes=usage, working_set_bytes=working_set)
+        return MemoryStats(
+            time=now,
+            available_bytes=available,
+            usage_bytes=usage,
+            working_set_bytes=working_set,
+            clean_file_bytes=clean_file,
+        )
+
+    def _possible(self, cgroup: str) -> CgroupMemory:
+        """Read the memory of a cgroup; raises `NodeError` also where the machine does not have as much."""
+        found = self._cgroups.memory(cgroup)
+        possible(found.usage, self.most, f"memory of {cgroup}")
+        return found
 
     def stalls(self, resource: StalledResource, cgroup: str | None, problems: Problems) -> PSIStats | None:
         """Read how long tasks stalled: those of a cgroup, or of the node for `None`; `None` without PSI."""
@@ -203,8 +237,18 @@ class NodeMemoryReader:
             return {}
 
 
+def _kernels_estimate(reading: NodeReading) -> int | None:
+    """Return `MemAvailable`; of a cgroup with a limit no more than is left below that when its clean file pages are dropped."""
+    estimate = reading.meminfo.get("MemAvailable")
+    if estimate is None or reading.of_root:
+        return estimate
+    if reading.capacity is None or reading.working_set is None or reading.clean_file is None:
+        return None
+    return min(estimate, max(reading.capacity - reading.working_set + reading.clean_file, 0))
+
+
 def huge_pages(meminfo: Mapping[str, int]) -> int | None:
-    """Return the bytes reserved for huge pages of all sizes, which other allocations cannot use (kubernetes issue 137984)."""
+    """Return the bytes reserved for all huge pages, which other allocations cannot use (kubernetes/kubernetes#137984)."""
     if "Hugetlb" in meminfo:
         return meminfo["Hugetlb"]
     total, size = meminfo.get("HugePages_Total"), meminfo.get("Hugepagesize")

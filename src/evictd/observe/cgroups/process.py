@@ -1,6 +1,6 @@
 """Reads the number of tasks on the node and its maximum, for `pid.available`.
 
-As the kubelet's `stats/pidlimit` (spec 3.5): the maximum is the smaller of `pid_max` and `threads-max`; the current number is
+As the kubelet's `stats/pidlimit`: the maximum is the smaller of `pid_max` and `threads-max`; the current number is
 the kernel's count of scheduling entities, threads included, in the fourth field of /proc/loadavg. Policy Standard also looks at
 the limit of all pods (`pids.max`, which the kubelet sets with `enforceNodeAllocatable` and a reservation of PIDs), because a fork
 bomb reaches that one first: PIDs that no pod can have count as taken.
@@ -28,7 +28,7 @@ def rlimit(
 
 
 def pids_left(cgroups: CgroupReader, pods: str | None) -> int | None:
-    """Give how many PIDs the limit of all pods leaves; `None` without a limit, and where it cannot be read."""
+    """Return how many PIDs the limit of all pods leaves; `None` without a limit, and where it cannot be read."""
     try:
         limit = None if pods is None else cgroups.pids_max(pods)
         return None if limit is None or pods is None else limit - cgroups.pids_current(pods)

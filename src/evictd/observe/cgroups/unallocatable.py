@@ -13,6 +13,7 @@ from collections.abc import Mapping
 _KERNEL = ("SUnreclaim", "KernelStack", "PageTables", "SecPageTables", "Percpu", "Hugetlb")
 """Fields of /proc/meminfo; older kernels lack some of them, which makes the sum a lower bound."""
 _ZONE = re.compile(r"^Node [0-9]+, zone ", re.MULTILINE)
+_LOW = re.compile(r"^\s+low\s+([0-9]{1,18})$", re.MULTILINE | re.ASCII)
 _PROTECTION = re.compile(r"^ +protection: \(([0-9]{1,18}(?:, [0-9]{1,18}){0,20})\)$", re.MULTILINE)
 
 
@@ -22,6 +23,12 @@ def unallocatable_bytes(meminfo: Mapping[str, int], zoneinfo: str, page_size: in
     if "SUnreclaim" not in meminfo or reserved is None:
         return None
     return sum(meminfo.get(name, 0) for name in _KERNEL) + reserved * page_size
+
+
+def low_watermark_pages(zoneinfo: str) -> int | None:
+    """Sum the low watermarks of all zones, in pages, from /proc/zoneinfo; `None` if there are none."""
+    lows = [int(low) for low in _LOW.findall(zoneinfo)]
+    return sum(lows) if lows else None
 
 
 def reserved_pages(zoneinfo: str) -> int | None:

@@ -1,11 +1,15 @@
 """Keeps the last measured disk usage of each pod, renewed by a thread in the background.
 
-A walk may take minutes, so an observation never waits for one: it takes the last result with the time of its measurement. Only
-requested pods are walked: none while no disk threshold is near and no pod has a limit on ephemeral storage.
+A walk may take minutes, so an observation never waits for one: it takes the last result with the time of its measurement, raised
+to what a walk under way has counted so far. Only requested pods are walked, by turns (`turns`): none while no disk threshold is
+near and no pod has a limit on ephemeral storage. After a crossing `renew_since` begins the walks before the next observation, and
+`wake` is called once when all are made, because a decision may wait for them.
 """
 
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from functools import partial
 
 from evictd.core.model.observation import Problem
@@ -13,6 +17,7 @@ from evictd.core.units.duration import SECOND
 from evictd.errors import NodeError
 from evictd.observe.disk_usage.pod_disk import DiskRequest, PodDisk
 from evictd.observe.disk_usage.rate_limiter import RateLimiter
+from evictd.observe.disk_usage.turns import Measurement, Turns
 from evictd.observe.disk_usage.walk_age import ENFORCED, WalkAge
 from evictd.worker import STDERR, ErrorBackoff, ErrorReporter
 
@@ -24,31 +29,39 @@ _IDLE_SECONDS = 60.0
 class DiskUsageCache:
     """The last result of each pod, and the thread that renews those of requested pods.
 
-    `measure` runs in the thread only; an exception from it is reported once and the pod is skipped for a while
-    (`ErrorBackoff`). `limiter` counts the entries walked; holding it (`with cache.limiter:`) makes walks pause. `clock` is in
-    nanoseconds, as all times here.
+    `begin` and what it begins run in the thread only; an exception is reported once and the pod is skipped for a while
+    (`ErrorBackoff`). `limiter` counts the entries walked. `clock` is in nanoseconds, as all times here. With `at_once` there is
+    no thread and nothing to start: `set_requests` measures every pod that is due before it returns.
     """
 
     def __init__(
         self,
-        measure: Callable[[DiskRequest], PodDisk],
+        begin: Callable[[DiskRequest], Measurement],
         *,
         clock: Callable[[], int],
         limiter: RateLimiter | None = None,
+        wake: Callable[[], None] = lambda: None,
         errors: ErrorReporter = STDERR,
+        at_once: bool = False,
     ) -> None:
         self.wakes = 0
         """How often a request has woken the thread; one that makes no pod due does not."""
         self._backoff = ErrorBackoff("disk-usage", errors)
         self.limiter = limiter or RateLimiter()
-        self._measure = measure
+        self._turns = Turns(begin, lambda: self.limiter.entries)
         self._clock = clock
+        self._at_once = at_once
+        self._call = wake
+        self._called_for = 0
+        """The time since which all was measured when `wake` was called last."""
         self._age = WalkAge()
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._stopped = threading.Event()
         self._requests: dict[str, DiskRequest] = {}
         self._results: dict[str, PodDisk] = {}
+        self._counted: dict[str, PodDisk] = {}
+        """What the walks under way, and those given up since the last result, have counted."""
         self._walking: DiskRequest | None = None
         self._progress: tuple[str, int, int] | None = None
         self._thread: threading.Thread | None = None
@@ -65,14 +78,32 @@ class DiskUsageCache:
         with self._lock:
             self._requests = by_uid
             self._results = {uid: result for uid, result in self._results.items() if uid in active_uids}
+            self._counted = {uid: counted for uid, counted in self._counted.items() if uid in active_uids}
             self._age = age or WalkAge()
-        if self._walking is None and self._until_due(self._clock()) == 0:
+        if self._at_once:
+            self._renew_all()
+        elif self._walking is None and self._until_due(self._clock()) == 0:
             self.wakes += 1
             self._wake.set()
 
+    def paused(self) -> AbstractContextManager[None]:
+        """Return a context in which the thread's walks pause."""
+        return nullcontext() if self._at_once else self.limiter
+
+    def renew_since(self, since: int) -> None:
+        """Measure what was measured before this time; one that is not later than the last such time is left out."""
+        with self._lock:
+            if since <= self._age.since:
+                return
+            self._age = replace(self._age, since=since)
+        if self._walking is None:
+            self._wake.set()
+
     def find(self, uid: str) -> PodDisk | None:
-        """Return the pod's last result, of any age (`PodDisk.time`); `None` before the first."""
-        return self._results.get(uid)
+        """Return the pod's last result, of any age (`PodDisk.time`), raised to what was counted since; `None` without any."""
+        with self._lock:
+            result, counted = self._results.get(uid), self._counted.get(uid)
+        return counted if result is None else result if counted is None else result.raised(counted)
 
     def problems(self, now: int) -> tuple[Problem, ...]:
         """Return a problem if the current walk has made no progress for `STALLED`; to be called once a cycle."""
@@ -101,41 +132,58 @@ class DiskUsageCache:
         self._thread = thread
 
     def stop(self, timeout_seconds: float = 5.0) -> None:
-        """Request the thread's end after its current walk, and wait for it at most `timeout_seconds`."""
+        """Request the thread's end after the current turn, and wait for it at most `timeout_seconds`."""
         self._stopped.set()
         self._wake.set()
         if self._thread is not None:
             self._thread.join(timeout_seconds)
 
-    def renew_one(self) -> bool:
-        """Measure the requested pod with the oldest result; returns False if none is due."""
+    def _renew_all(self) -> None:
+        """Measure every pod that is due to the end; those that fail are left out."""
+        wanted = {request.uid for request in self._due(self._clock())} | self._turns.uids
+        before = {uid: self._results.get(uid) for uid in wanted}
+        while wanted and self.take_turn():
+            wanted = {uid for uid in wanted if self._results.get(uid) is before[uid]}
+
+    def take_turn(self) -> bool:
+        """Continue measuring one pod whose result is too old, for one turn; returns False if there is none."""
         now = self._clock()
-        request = self._next(now)
+        with self._lock:
+            requested = [*self._requests]
+        self._turns.keep(requested)
+        request = self._turns.next(self._due(now))
         if request is None:
             return False
         self._walking = request
-        result = self._backoff.run(request.uid, partial(self._measure, request), now, otherwise=None)
+        found = self._backoff.run(request.uid, partial(self._turns.take, request), now, otherwise=None)
         self._walking = None
-        if result is not None:
-            with self._lock:
-                self._results[request.uid] = result
+        with self._lock:
+            if found is None or found.time is not None:
+                self._counted.pop(request.uid, None)
+            elif request.uid in self._requests:
+                known = self._counted.get(request.uid)
+                self._counted[request.uid] = found if known is None else found.raised(known)
+            if found is not None and found.time is not None:
+                self._results[request.uid] = found
         return True
 
-    def _next(self, now: int) -> DiskRequest | None:
-        """Return the request whose result is too old by the most, in order of the requests; those without a result first."""
+    def _due(self, now: int) -> list[DiskRequest]:
+        """Return the requests whose result is too old, by the most first, in order of the requests; without a result first."""
+        under_way = self._turns.uids
         with self._lock:
             due = [
-                (self._due_at(request), place, request)
+                (at, place, request)
                 for place, request in enumerate(self._requests.values())
-                if not self._backoff.rests(request.uid, now)
+                if (at := self._due_at(request)) <= now
+                and request.uid not in under_way
+                and not self._backoff.rests(request.uid, now)
             ]
-        at, _, request = min(due, default=(now + 1, 0, None), key=lambda row: row[:2])
-        return request if at <= now else None
+        return [request for _, _, request in sorted(due, key=lambda row: row[:2])]
 
     def _due_at(self, request: DiskRequest) -> int:
         """Return when a pod is to be measured again, on the clock; in the past if it is due."""
         known = self._results.get(request.uid)
-        if known is None:
+        if known is None or known.time is None:
             return -1
         longest = min(self._age.longest, ENFORCED) if request.limited else self._age.longest
         return known.time if known.time < self._age.since else known.time + longest
@@ -149,7 +197,15 @@ class DiskUsageCache:
     def _run(self) -> None:
         while not self._stopped.is_set():
             self._wake.clear()
-            if not self._backoff.run("step", self.renew_one, self._clock(), otherwise=False):
+            since = self._age.since  # a crossing that comes after this may find something due again
+            if not self._backoff.run("step", self.take_turn, self._clock(), otherwise=False):
+                self._report_all_measured(since)
                 until = self._until_due(self._clock())
                 # At least a second: a pod whose measurement failed stays due while it rests.
                 self._wake.wait(_IDLE_SECONDS if until is None else max(1.0, until / SECOND))
+
+    def _report_all_measured(self, since: int) -> None:
+        """Call `wake` once for each crossing after which all pods were measured; those that rest after an error are left out."""
+        if self._requests and since > self._called_for:
+            self._called_for = since
+            self._call()

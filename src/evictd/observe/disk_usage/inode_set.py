@@ -30,6 +30,11 @@ class InodeSet:
         self._rows[number] = row | bit
         return True
 
+    @property
+    def full(self) -> bool:
+        """Whether there may be no room for a further inode."""
+        return len(self._rows) >= _MAX_ROWS
+
     def discard(self, inode: int) -> None:
         """Remove an inode if present."""
         number = inode >> _ROW_BITS

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from evictd.core.model.decision import Finding, ThresholdFinding
-from evictd.core.model.signal import SIGNAL_TO_FILESYSTEM, Signal
+from evictd.core.model.signal import SIGNALS, Signal
 from evictd.core.model.state import State
 from evictd.core.units.duration import MINUTE, SECOND
 
@@ -56,9 +56,13 @@ class DiskFill:
 
     def walk_age(self, findings: Collection[Finding], state: State, now: int) -> WalkAge:
         """Return the age allowed at the time `now`; `findings` and `state` are those that the last cycle has left."""
-        tested = [f for f in findings if isinstance(f, ThresholdFinding) and f.threshold.signal in SIGNAL_TO_FILESYSTEM]
+        tested = [
+            f
+            for f in findings
+            if isinstance(f, ThresholdFinding) and SIGNALS[f.threshold.signal].filesystem is not None
+        ]
         ages = (self._age(finding, now) for finding in tested)
-        return WalkAge(longest=min(ages, default=LONGEST), since=_crossed_at(tested, state))
+        return WalkAge(longest=min(ages, default=LONGEST), since=crossed_at(tested, state))
 
     def _age(self, finding: ThresholdFinding, now: int) -> int:
         signal, available = finding.threshold.signal, finding.available.value()
@@ -73,8 +77,11 @@ class DiskFill:
         return max(SHORTEST, min(LONGEST, left // 2))
 
 
-def _crossed_at(tested: Iterable[ThresholdFinding], state: State) -> int:
-    """Return when the last crossing was seen, or the collection that followed it began; zero without any."""
+def crossed_at(findings: Iterable[Finding], state: State) -> int:
+    """Return when the last crossing of a disk was seen, or the collection that followed it began; zero without any."""
+    tested = (
+        each for each in findings if isinstance(each, ThresholdFinding) and SIGNALS[each.threshold.signal].filesystem
+    )
     known = {threshold.identity: at for threshold, at in state.thresholds_first_observed_at.items()}
     crossed = max((known.get(finding.threshold.identity, 0) for finding in tested if finding.met), default=0)
     return max(crossed, *(collection.begun for collection in state.collections.values()), 0)

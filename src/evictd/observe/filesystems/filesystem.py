@@ -1,6 +1,6 @@
 """Reads capacity and available space and inodes of filesystems by `statvfs`.
 
-Available is what `df` shows to ordinary users: blocks reserved for root do not count (spec 3.3). `statvfs` on a hung mount never
+Available is what `df` shows to ordinary users: blocks reserved for root do not count. `statvfs` on a hung mount never
 returns, so each path has a thread of its own that makes the call; the caller waits at most `TIMEOUT`, and while an earlier
 call has not returned, it does not wait at all.
 """
@@ -20,7 +20,7 @@ from evictd.worker import describe
 Statvfs = Callable[[str], os.statvfs_result]
 
 TIMEOUT = 2 * SECOND
-"""Nanoseconds; the bound for a statfs in the kubelet's cAdvisor (spec 3.3)."""
+"""Nanoseconds; the bound for a statfs in the kubelet's cAdvisor."""
 
 
 def fs_stats(answer: os.statvfs_result, now: int) -> FsStats:
@@ -70,6 +70,8 @@ class FilesystemReader:
         answer = caller.call(self._timeout)
         if answer.f_blocks == 0:  # FUSE without statfs, an automount that was not triggered: it would count as full
             raise NodeError(f"{path}: this filesystem does not say how large it is")
+        if max(answer.f_bavail, answer.f_bfree) > answer.f_blocks or answer.f_ffree > answer.f_files:
+            raise NodeError(f"{path}: this filesystem says that more of it is free than it has")
         return answer
 
     def close(self) -> None:

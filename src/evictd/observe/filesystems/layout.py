@@ -1,26 +1,24 @@
 """Reads nodefs, imagefs and containerfs, and finds out which of them share a device.
 
 nodefs holds the kubelet's directory. imagefs and containerfs are the filesystems that the runtime reports for images and for
-writable layers (CRI ImageFsInfo, spec 3.4). Policy `Standard` uses the runtime's `container_filesystems` whenever they are
+writable layers (CRI ImageFsInfo). Policy `Standard` uses the runtime's `container_filesystems` whenever they are
 reported; policy `Kubelet` ignores them, as the kubelet does with containerd, where containerfs then equals imagefs.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from evictd.clients.cri.values import FilesystemUsage, ImageFsInfo
 from evictd.core.model.config import Policy
 from evictd.core.model.observation import Filesystems
+from evictd.core.model.signal import Filesystem
 from evictd.core.model.stats import FsStats
 from evictd.core.units.duration import SECOND
 from evictd.errors import NodeError
 from evictd.observe.filesystems.filesystem import FilesystemReader
 from evictd.observe.filesystems.mounts import MountTable
 from evictd.observe.reading.problems import Problems
-
-if TYPE_CHECKING:  # the values' package brings the whole gRPC library along
-    from evictd.clients.cri.values import FilesystemUsage, ImageFsInfo
-
 
 _REFRESH = 10 * SECOND
 """Nanoseconds after which the mount table is read again while a mount is read-only: only its text tells whether the filesystem
@@ -50,13 +48,20 @@ class LayoutReader:
         self._key: tuple[str, str | None] | None = None
         self._stale = True
         self._refreshed_at: int | None = None
+        self.paths: Mapping[Filesystem, Path] = {Filesystem.NODEFS: kubelet_dir}
+        """A path on each filesystem, as of the last reading."""
 
-    def read(
-        self, info: "ImageFsInfo | None", now: int, problems: Problems, *, has_runtime: bool
-    ) -> FilesystemReadings:
+    def read(self, info: ImageFsInfo | None, now: int, problems: Problems, *, has_runtime: bool) -> FilesystemReadings:
         """Read all three. `info` is `None` if the runtime did not answer or none is configured (`has_runtime`)."""
         node = self._read(self._kubelet_dir, "nodefs", now, problems)
         image_row, container_row = self._rows(info)
+        if image_row is not None:
+            image_path = Path(image_row.mountpoint)
+            self.paths = {
+                Filesystem.NODEFS: self._kubelet_dir,
+                Filesystem.IMAGEFS: image_path,
+                Filesystem.CONTAINERFS: image_path if container_row is None else Path(container_row.mountpoint),
+            }
         if image_row is None:
             if has_runtime:
                 problems.add("imagefs", "the runtime reported no image filesystem")
@@ -73,12 +78,12 @@ class LayoutReader:
         layout = self._layout(image_row, container_row, problems) if answered else self._last_known()
         return FilesystemReadings(layout=layout, node=node, image=image, container=container)
 
-    def _rows(self, info: "ImageFsInfo | None") -> "tuple[FilesystemUsage | None, FilesystemUsage | None]":
+    def _rows(self, info: ImageFsInfo | None) -> tuple[FilesystemUsage | None, FilesystemUsage | None]:
         image = info.image_filesystems[0] if info is not None and info.image_filesystems else None
         separate = info is not None and info.container_filesystems and self._policy is Policy.STANDARD
         return image, info.container_filesystems[0] if info is not None and separate else None
 
-    def _of_runtime(self, row: "FilesystemUsage", name: str, now: int, problems: Problems) -> FsStats | None:
+    def _of_runtime(self, row: FilesystemUsage, name: str, now: int, problems: Problems) -> FsStats | None:
         stats = self._read(Path(row.mountpoint), name, now, problems)
         if stats is None:
             return None
@@ -106,7 +111,7 @@ class LayoutReader:
             )
         return replace(stats, read_only=read_only)
 
-    def _layout(self, image: "FilesystemUsage", container: "FilesystemUsage | None", problems: Problems) -> Filesystems:
+    def _layout(self, image: FilesystemUsage, container: FilesystemUsage | None, problems: Problems) -> Filesystems:
         key = (image.mountpoint, None if container is None else container.mountpoint)
         try:
             self._stale = self._mounts.changed() or self._stale or self._key != key

@@ -1,7 +1,7 @@
 """Names the device that holds a path, and detects changes of the mounts.
 
 Two paths are on one filesystem if they have the same device number. Subvolumes of btrfs have device numbers that are in no mount
-table; they are identified by the source of the mount above them, as cAdvisor does for the kubelet (spec 3.3). The kernel
+table; they are identified by the source of the mount above them, as cAdvisor does for the kubelet. The kernel
 signals POLLPRI on the open mountinfo file when mounts change (proc(5)), so the table is read again only then.
 """
 
@@ -83,7 +83,7 @@ class MountTable:
         self._mounts = parse_mountinfo(self._read())
 
     def device_of(self, path: Path) -> str:
-        """Name the device that holds a path: `major:minor`, or the mount's source if the number is in no table (btrfs)."""
+        """Return the device that holds a path: `major:minor`, or the mount's source if the number is in no table (btrfs)."""
         device, mount = self._find(path)
         if mount is None or mount.device == device or not mount.source.startswith("/dev/"):
             return device

@@ -1,69 +1,152 @@
-"""Lists the pods that the API server has bound to this node, for a single reading (`explain`, `capture`).
+"""Says which pods an API server has bound to this node.
 
-Runs the daemon's `PodWatch` until its first list is complete. If the server does not answer in time, the result is a problem, and
-the caller uses the runtime's pods instead.
+Before the API server's first list they are the runtime's pods, completed with what it listed before. After it, and under policy
+Standard, a kubelet's pod that runs here counts although the list leaves it out: what it uses counts, and the pods that are listed
+do not go for it. The kubelet ends such a pod (`HandlePodCleanups`), so it is the better victim anyway.
 """
 
-import os
-import platform
-import threading
-from collections.abc import Callable, Iterable
-from typing import Self
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Protocol
 
-from evictd.clients.kube.credentials import Credentials
-from evictd.clients.kube.pods import PodWatch
-from evictd.clients.kube.transport import Transport
 from evictd.codec.mirrors import NO_SANDBOXES, KnownSandboxes, bound_pod
-from evictd.config.settings import ClusterSettings
-from evictd.core.model.observation import Problem
+from evictd.core.model.config import Policy
 from evictd.core.model.pod import Pod
+from evictd.observe.pods.active_pods import ActivePods, RuntimePods
+from evictd.observe.pods.node_pods import known_sandboxes
+from evictd.observe.pods.unlisted import with_unlisted
+from evictd.observe.runtime.running import running_uids
 
-API_SERVER = "API server"
-_STEP_SECONDS = 0.1
+if TYPE_CHECKING:  # it brings the API's client along
+    from evictd.clients.kube.pods import PodSnapshot
+    from evictd.codec.slim_pods import SlimPod
+
+
+class BoundPods(Protocol):
+    """Follows the pods that the API server has bound to this node (`clients.kube.pods.PodWatch`)."""
+
+    @property
+    def snapshot(self) -> "PodSnapshot":
+        """The latest snapshot."""
+        ...
+
+
+class OwnEvictions(Protocol):
+    """Knows the pods that evictd is evicting from the cluster."""
+
+    def in_flight(self) -> Collection[str]:
+        """Return the uids of the pods that are being evicted."""
+        ...
+
+    def cleaned_up(self) -> frozenset[str]:
+        """Return the uids of the pods that evictd has stopped."""
+        ...
+
+    def unsent(self, uid: str) -> bool:
+        """Whether the deletion of a stopped pod cannot be sent at the moment, so that a kubelet may start it again."""
+        ...
+
+
+class RememberedPods(Protocol):
+    """Keeps what the API server listed of the pods, for a start while it does not answer."""
+
+    def remember(self, pods: tuple[Pod, ...]) -> None:
+        """Keep these pods."""
+        ...
+
+    def completed(self, pods: tuple[Pod, ...]) -> tuple[Pod, ...]:
+        """Complete pods that only the runtime knows with what was listed last."""
+        ...
+
+
+class _NoEvictions:
+    """The evictions of a reader that evicts nothing."""
+
+    def in_flight(self) -> Collection[str]:
+        """Return none."""
+        return ()
+
+    def cleaned_up(self) -> frozenset[str]:
+        """Return none."""
+        return frozenset()
+
+    def unsent(self, _uid: str) -> bool:
+        """Return False: there is no deletion to send."""
+        return False
+
+
+class _NothingRemembered:
+    """Keeps nothing, for a single reading."""
+
+    def remember(self, _pods: tuple[Pod, ...]) -> None:
+        """Do nothing."""
+
+    def completed(self, pods: tuple[Pod, ...]) -> tuple[Pod, ...]:
+        """Return the pods as they are."""
+        return pods
 
 
 class ClusterPods:
-    """The pods of one node; a context manager. Raises `InputError` for an unusable credential."""
+    """The pods of one node of a cluster. `own_pods` holds the uid of evictd's own pod, if it runs in one."""
 
-    def __init__(self, settings: ClusterSettings, *, clock: Callable[[], int]) -> None:
-        self._changed = threading.Event()
-        self._transport = Transport(Credentials(settings.kubeconfig, environ=os.environ))
-        name = settings.node_name or platform.node().lower()
-        self._watch = PodWatch(
-            self._transport, name, clock=clock, random=_no_spread, changed=self._changed.set, watch_seconds=60
+    def __init__(
+        self,
+        watch: BoundPods,
+        own_pods: frozenset[str],
+        *,
+        evictions: OwnEvictions | None = None,
+        remembered: RememberedPods | None = None,
+    ) -> None:
+        self.own_pods = own_pods
+        self._watch = watch
+        self._evictions = evictions or _NoEvictions()
+        self._remembered = remembered or _NothingRemembered()
+
+    def active(self, runtime: RuntimePods, policy: Policy) -> ActivePods:
+        """Return the bound pods, and those that run without being listed; before the first list the runtime's."""
+        running = frozenset() if runtime.last is None else running_uids(runtime.last)
+        bound = self.bound(known_sandboxes(runtime.last), running)
+        if bound is None:
+            return ActivePods(pods=self._remembered.completed(runtime.active))
+        pods, problems = with_unlisted(
+            bound,
+            runtime.active,
+            runtime.view,
+            policy,
+            unlisted=lambda found: self._remembered.completed(self.unlisted(found)),
         )
+        if runtime.view is not None:  # without the runtime's answer no mirror is recognized
+            self._remembered.remember(tuple(pod for pod in pods if pod.spec_known))
+        return ActivePods(pods=pods, problems=problems)
 
-    def __enter__(self) -> Self:
-        self._watch.start()
-        return self
+    def bound(self, known: KnownSandboxes = NO_SANDBOXES, running: Collection[str] = ()) -> tuple[Pod, ...] | None:
+        """Return the bound pods that could be evicted or count against the node, by namespace, name and uid.
 
-    def __exit__(self, *_: object) -> None:
-        self._watch.close()
-        self._transport.close()
-
-    def active(
-        self, known: KnownSandboxes = NO_SANDBOXES, seconds: float = 10.0
-    ) -> tuple[tuple[Pod, ...] | None, tuple[Problem, ...]]:
-        """Return the active pods and problems; the pods are `None` if the server has not answered within `seconds`."""
-        for _ in range(max(1, round(seconds / _STEP_SECONDS))):
-            snapshot = self._watch.snapshot
-            if snapshot.synced or snapshot.problem:
-                break
-            self._changed.wait(_STEP_SECONDS)
+        Terminal ones are left out, unless evictd is still ending them, and so are those that evictd has stopped, once they are
+        being deleted or are about to be: a kubelet takes its time to remove what is dead. `None`: the API server has not listed
+        its pods since the start; what the runtime knows is then all there is. `known` tells real mirrors of static pods.
+        `running` are the uids of the pods of which the runtime lists a container as running.
+        """
         snapshot = self._watch.snapshot
         if not snapshot.synced:
-            detail = snapshot.problem or f"no list of pods within {seconds:g} s"
-            return None, (Problem(source=API_SERVER, detail=detail),)
-        left_out = (f"pod left out: {name}" for name in snapshot.unreadable)
-        problems = tuple(Problem(source=API_SERVER, detail=text) for text in (*left_out, *snapshot.unread_parts))
-        pods = (bound_pod(each, known) for each in snapshot.pods.values() if not each.terminal)
-        return tuple(sorted(pods, key=lambda pod: (pod.namespace, pod.name, pod.uid))), problems
+            return None
+        leaving = frozenset(self._evictions.in_flight())
+        gone = {uid: uid in running for uid in self._evictions.cleaned_up()}
+        active = [bound_pod(each, known) for each in snapshot.pods.values() if self._is_active(each, gone, leaving)]
+        return tuple(sorted(active, key=lambda pod: (pod.namespace, pod.name, pod.uid)))
 
     def unlisted(self, pods: Iterable[Pod]) -> tuple[Pod, ...]:
-        """Return those of the runtime's pods that the last list has not."""
-        return tuple(pod for pod in pods if pod.uid not in self._watch.snapshot.pods)
+        """Return those of the runtime's pods that the API server does not list, and of which evictd has not ended all containers.
 
+        One is deleted by force and does not end, the list is not true, or the watch has missed it.
+        """
+        known = self._watch.snapshot.pods.keys() | self._evictions.cleaned_up()
+        return tuple(pod for pod in pods if pod.uid not in known)
 
-def _no_spread() -> float:
-    """Replace the random source of the watch: a single reading needs no jitter."""
-    return 0.0
+    def _is_active(self, entry: "SlimPod", gone: Mapping[str, bool], leaving: Collection[str]) -> bool:
+        """Whether one pod is active. `gone` maps the uids of stopped pods to whether they run again."""
+        uid, deleted = entry.pod.uid, entry.pod.deletion_grace_period_seconds is not None
+        if uid in gone:
+            # While its deletion cannot be sent, a kubelet may start it again. As long as none does, evicting it frees nothing.
+            waits = uid not in leaving or self._evictions.unsent(uid)
+            return gone[uid] and waits and not entry.terminal and not deleted
+        return uid in leaving or not entry.terminal

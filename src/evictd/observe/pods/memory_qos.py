@@ -1,4 +1,4 @@
-"""Finds cgroups whose memory.min, memory.low and memory.high differ from the documented Memory QoS values (cgroup v2; spec 9.2).
+"""Finds cgroups whose memory.min, memory.low and memory.high differ from the documented Memory QoS values (cgroup v2).
 
 The kubelet gives the values of a container to the runtime when it creates it, so a container that was created before the feature
 was on, or by another runtime configuration, lacks them. Under the reservation policy None only memory.high of containers is
@@ -48,7 +48,7 @@ def memory_qos_differences(
 
 
 def _above(placed: list[tuple[Pod, str]], rules: MemoryQoSRules) -> Iterator[tuple[str, str, Values]]:
-    """Give the cgroups above the pods, which must be protected for the pods' own protection to have an effect."""
+    """Return the cgroups above the pods, which must be protected for the pods' own protection to have an effect."""
     if rules.policy is MemoryReservationPolicy.NONE:
         return
     sums = qos_memory((pod for pod, _ in placed), rules.policy)

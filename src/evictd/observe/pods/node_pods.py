@@ -1,6 +1,6 @@
 """Derives the pods of a node without an API server from the runtime's sandboxes and the static manifests.
 
-A pod is a group of sandboxes with one uid (spec 3.6). Its requests, priority and volumes come from the manifests of
+A pod is a group of sandboxes with one uid. Its requests, priority and volumes come from the manifests of
 `staticPodPath`. Without a manifest, QoS class and limits are deduced from cgroup and containers, and the pod has
 `spec_known=False`.
 
@@ -46,6 +46,9 @@ DELETION_GRACE_PERIOD_ANNOTATION = "io.kubernetes.pod.deletionGracePeriod"
 
 _CRITICAL_OOM_SCORE_ADJ = -997
 """The score of containers of critical and Guaranteed pods; that of the pause container is -998 (kubelet `qos/policy.go`)."""
+_SYSTEM_NAMESPACE = "kube-system"
+_HIGHEST_USER_PRIORITY = 1_000_000_000
+"""Kubernetes `scheduling.HighestUserDefinablePriority`."""
 FROM_API = "api"
 """The `kubernetes.io/config.source` of a pod that the API server bound to the node."""
 
@@ -267,18 +270,19 @@ def _source(annotations: Mapping[str, str], manifest: Manifest | None) -> PodSou
 def _deduced(group: _Group, source: PodSource, phase: str, view: RuntimeView, memory_capacity: int | None) -> Pod:
     """Build a pod from the runtime's data alone; its requests but for memory, its priority and volumes stay unknown.
 
-    Of the priority only this can be deduced: the kubelet gives containers of critical pods an `oom_score_adj` of -997, and
-    those of Guaranteed pods too. Since the two cannot be distinguished, both count as critical (issue 11, point 9).
+    The volumes are looked for in the kubelet's directories afterwards (`volume_folders`).
+
+    Of the priority only `_deduced_priority` can be said.
     """
     alive = [container for container in group.containers if container.state is not ContainerState.EXITED]
     statuses = [view.statuses[container.id] for container in alive if container.id in view.statuses]
     qos = qos_class_of(view.pod_cgroups.get(group.uid, ""))
-    critical = any(s.resources is not None and s.resources.oom_score_adj <= _CRITICAL_OOM_SCORE_ADJ for s in statuses)
+    shielded = any(s.resources is not None and s.resources.oom_score_adj <= _CRITICAL_OOM_SCORE_ADJ for s in statuses)
     return Pod(
         name=group.sandbox.name,
         namespace=group.sandbox.namespace,
         uid=group.uid,
-        priority=SYSTEM_CRITICAL_PRIORITY if critical else 0,
+        priority=_deduced_priority(qos, group.sandbox.namespace) if shielded else 0,
         source=source,
         phase=phase,
         status_qos_class=qos,
@@ -289,7 +293,19 @@ def _deduced(group: _Group, source: PodSource, phase: str, view: RuntimeView, me
         ),
         labels=group.sandbox.labels,
         spec_known=False,
+        volumes_known=False,
     )
+
+
+def _deduced_priority(qos: str, namespace: str) -> int:
+    """Return the priority of a pod whose containers have the `oom_score_adj` of critical pods.
+
+    The kubelet gives it to those of Guaranteed pods too, and that class is written by a pod's author: it must not exempt a pod.
+    So a Guaranteed pod outside kube-system has the highest priority that a user can give, and goes after all others like it.
+    """
+    if qos == QOSClass.GUARANTEED.value and namespace != _SYSTEM_NAMESPACE:
+        return _HIGHEST_USER_PRIORITY
+    return SYSTEM_CRITICAL_PRIORITY
 
 
 def _deduced_container(

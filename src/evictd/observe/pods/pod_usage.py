@@ -1,8 +1,9 @@
 """Reads each pod's memory, tasks and disk usage.
 
-Memory and tasks are read from the pods' cgroups; writable layers come from the runtime's statistics; logs and volumes from the
-last walk, with its time (spec 3.6). With policy Standard the layers of exited containers count for their pod, which the kubelet
-omits (kubernetes issue 115201), and a pod whose containers have all exited has an entry too.
+Memory and tasks are read from the pods' cgroups; logs and volumes come from the last walk, with its time; writable layers come
+from the runtime's statistics, or from the walk where that is younger and counted more. With policy Standard the layers of
+exited containers count for their pod, which the kubelet omits (kubernetes/kubernetes#115201), and a pod whose containers have
+all exited has an entry too.
 
 A pod of which the runtime lists nothing has none, although its cgroup may be there: it could not be stopped, and would count as
 stopped.
@@ -13,8 +14,9 @@ path that the kubelet would give it. A pod without a cgroup then has an entry on
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from evictd.clients.cri.values import CriContainer, FilesystemUsage
+from evictd.clients.cri.values import CriContainerStats as RuntimeStats
 from evictd.core.model.config import Policy
 from evictd.core.model.pod import Pod
 from evictd.core.model.qos import QOSClass
@@ -23,13 +25,15 @@ from evictd.core.model.stats import ContainerStats, DiskUsage, IOStats, MemorySt
 from evictd.errors import NodeError
 from evictd.observe.cgroups.cgroup import CgroupReader, container_cgroups, is_safe_name, is_safe_path, pod_cgroup
 from evictd.observe.cgroups.file_descriptor_cache import VanishedError
-from evictd.observe.disk_usage.pod_disk import PodDisk, is_local_ephemeral
+from evictd.observe.cgroups.kernel_text import possible
+from evictd.observe.disk_usage.pod_disk import PodDisk, is_local_ephemeral, larger_of
 from evictd.observe.reading.problems import Problems
+from evictd.observe.runtime.runtime_view import RuntimeView
 
-if TYPE_CHECKING:  # the values' package brings the whole gRPC library along
-    from evictd.clients.cri.values import CriContainer
-    from evictd.clients.cri.values import CriContainerStats as RuntimeStats
-    from evictd.observe.runtime.runtime_view import RuntimeView
+MOST_TASKS = 1 << 22
+"""The kernel's bound of PIDs (`PID_MAX_LIMIT`); each task has one."""
+MOST_BYTES = 1 << 60
+"""No filesystem of a node holds as much; files that share their blocks may count for more than its capacity."""
 
 _QOS_FOLDER = {QOSClass.GUARANTEED: "", QOSClass.BURSTABLE: "burstable", QOSClass.BEST_EFFORT: "besteffort"}
 
@@ -40,7 +44,7 @@ class UsageSources:
 
     now: int
     problems: Problems
-    runtime: "RuntimeView | None" = None
+    runtime: RuntimeView | None = None
     pods_cgroup: str | None = None
     """The cgroup of all pods, to find the cgroup of a pod for which the runtime reported none."""
     disks: Mapping[str, PodDisk] = field(default_factory=dict)
@@ -49,6 +53,8 @@ class UsageSources:
     """The resources for which the pods' own stalls are read."""
     swap: bool = False
     """Whether the node has swap, so that the pods' own is read."""
+    most_memory: int | None = None
+    """Bytes of the machine's memory and swap: a pod that shows more has not used that, and counts as not measured."""
 
     @property
     def listed(self) -> bool:
@@ -63,7 +69,7 @@ class UsageSources:
         """Return the pod's cgroup as the runtime reported it, or `None`."""
         return self.runtime.pod_cgroups.get(pod.uid) if self.runtime is not None else None
 
-    def stats_of(self, container: "CriContainer") -> "RuntimeStats | None":
+    def stats_of(self, container: CriContainer) -> RuntimeStats | None:
         """Return the runtime's statistics of a container, or `None`."""
         stats = self.runtime.stats if self.runtime is not None else None
         return stats.get(container.id) if stats is not None else None
@@ -92,7 +98,7 @@ class PodUsageReader:
         self._forget(members)
         return found
 
-    def _counted(self, containers: "Iterable[CriContainer]", sources: UsageSources) -> "tuple[CriContainer, ...]":
+    def _counted(self, containers: Iterable[CriContainer], sources: UsageSources) -> tuple[CriContainer, ...]:
         if self._policy is Policy.STANDARD:
             # The running instance of a container comes first, because the logs are attributed to the first instance.
             members = tuple(containers)
@@ -115,7 +121,7 @@ class PodUsageReader:
             return None
         return pod_cgroup(sources.pods_cgroup, pod.uid, _QOS_FOLDER[pod.qos_class])
 
-    def _pod(self, pod: Pod, members: "tuple[CriContainer, ...]", sources: UsageSources) -> PodStats:
+    def _pod(self, pod: Pod, members: tuple[CriContainer, ...], sources: UsageSources) -> PodStats:
         path = self._pod_path(pod, sources)
         disk = sources.disks.get(pod.uid)
         logs = dict(disk.logs) if disk is not None else {}
@@ -123,7 +129,7 @@ class PodUsageReader:
             ContainerStats(
                 member.name,
                 self._container_memory(path, member, sources),
-                self._writable_layer(sources.stats_of(member)),
+                self._writable_layer(member, disk, sources),
                 # All instances of a container share one log directory; it counts for the first of them only.
                 logs.pop(member.name, None),
             )
@@ -142,7 +148,10 @@ class PodUsageReader:
             process_count=self._tasks(pod, path, sources, expected=runs),
             time=sources.now,
             disk_time=None if disk is None else disk.time,
-            layers_time=_layers_time(members, sources),
+            deleted_layer=None if disk is None else disk.deleted_layer,
+            deleted_local=None if disk is None else disk.deleted_local,
+            disk_at_least=disk is not None and disk.at_least,
+            layers_time=_layers_time(members, disk, sources),
             io=None
             if (psi := self._stall(pod, path, StalledResource.IO, sources)) is None
             else IOStats(time=sources.now, psi=psi),
@@ -152,7 +161,8 @@ class PodUsageReader:
         if path is None:
             return None
         try:
-            usage, working_set = self._cgroups.working_set(path)
+            usage, working_set, clean_file = self._cgroups.memory(path)
+            possible(usage, sources.most_memory, path)
         except NodeError as error:
             _add_problem(sources.problems, f"memory of {pod.full_name}", error, expected=expected)
             return None
@@ -160,13 +170,15 @@ class PodUsageReader:
             time=sources.now,
             usage_bytes=usage,
             working_set_bytes=working_set,
+            clean_file_bytes=clean_file,
             psi=self._stall(pod, path, StalledResource.MEMORY, sources),
             swap_bytes=self._swap(pod, path, sources) if sources.swap else None,
         )
 
     def _swap(self, pod: Pod, path: str, sources: UsageSources) -> int | None:
         try:
-            return self._cgroups.swap(path)
+            swap = self._cgroups.swap(path)
+            return None if swap is None else possible(swap, sources.most_memory, path)
         except NodeError as error:  # there is no such file in a kernel without accounting of swap
             _add_problem(sources.problems, f"memory of {pod.full_name}", error, expected=False)
             return None
@@ -187,19 +199,19 @@ class PodUsageReader:
         if path is None:
             return None
         try:
-            return self._cgroups.pids_current(path)
+            return possible(self._cgroups.pids_current(path), MOST_TASKS, path)
         except NodeError as error:
             _add_problem(sources.problems, f"tasks of {pod.full_name}", error, expected=expected)
             return None
 
-    def _container_memory(self, pod: str | None, member: "CriContainer", sources: UsageSources) -> int | None:
+    def _container_memory(self, pod: str | None, member: CriContainer, sources: UsageSources) -> int | None:
         if not member.state.may_run:
             return None
         if pod is not None and is_safe_name(member.id):
             known = self._container_paths.get(member.id)
             for path in (known,) if known is not None else container_cgroups(pod, member.id):
                 try:
-                    working_set = self._cgroups.working_set(path)[1]
+                    working_set = possible(self._cgroups.working_set(path)[1], sources.most_memory, path)
                 except VanishedError:
                     self._container_paths.pop(member.id, None)
                     continue
@@ -210,23 +222,35 @@ class PodUsageReader:
                 return working_set
         # Older statistics of the runtime are used only if it has listed the container in this cycle, so that it still runs.
         stats = sources.stats_of(member) if sources.listed else None
-        return stats.memory.working_set_bytes if stats is not None and stats.memory is not None else None
+        if stats is None or stats.memory is None or stats.memory.working_set_bytes is None:
+            return None
+        source = f"memory of container {member.id[:12]}"
+        return _possible_or_problem(stats.memory.working_set_bytes, sources.most_memory, source, sources.problems)
 
-    def _writable_layer(self, stats: "RuntimeStats | None") -> DiskUsage | None:
+    def _writable_layer(self, member: CriContainer, disk: PodDisk | None, sources: UsageSources) -> DiskUsage | None:
+        """Return a layer as the runtime measured it, or as walked where that is later and not less."""
+        stats = sources.stats_of(member)
         layer = stats.writable_layer if stats is not None else None
+        walked = None if disk is None else disk.layers.get(member.id)
         if layer is None:
+            return walked
+        source = f"writable layer of container {member.id[:12]}"
+        if _possible_or_problem(layer.used_bytes or 0, MOST_BYTES, source, sources.problems) is None:
             return None
         if self._policy is Policy.KUBELET and layer.time == 0:
             return DiskUsage(0, 0)  # to the kubelet a layer that containerd has not measured yet is empty
-        return DiskUsage(layer.used_bytes, layer.inodes_used)
+        reported = DiskUsage(layer.used_bytes, layer.inodes_used)
+        read, walked_at = _read_at(layer, sources), None if disk is None else disk.time
+        later = read is not None and walked_at is not None and read >= walked_at
+        return reported if later else larger_of(reported, walked)
 
-    def _forget(self, members: "Mapping[str, list[CriContainer]]") -> None:
+    def _forget(self, members: Mapping[str, list[CriContainer]]) -> None:
         alive = {member.id for row in members.values() for member in row}
         for gone in self._container_paths.keys() - alive:
             del self._container_paths[gone]
 
 
-def _by_pod(runtime: "RuntimeView | None") -> "dict[str, list[CriContainer]]":
+def _by_pod(runtime: RuntimeView | None) -> dict[str, list[CriContainer]]:
     found: dict[str, list[CriContainer]] = {}
     if runtime is not None:
         uids = {sandbox.id: sandbox.uid for sandbox in runtime.sandboxes}
@@ -237,6 +261,14 @@ def _by_pod(runtime: "RuntimeView | None") -> "dict[str, list[CriContainer]]":
     return found
 
 
+def _possible_or_problem(number: int, most: int | None, source: str, problems: Problems) -> int | None:
+    try:
+        return possible(number, most, source)
+    except NodeError as error:
+        problems.add(source, error)
+        return None
+
+
 def _add_problem(problems: Problems, source: str, error: NodeError, *, expected: bool) -> None:
     """Add a problem, except for the missing cgroup of a pod without a running container (`expected`)."""
     if expected or not isinstance(error, VanishedError):
@@ -244,32 +276,45 @@ def _add_problem(problems: Problems, source: str, error: NodeError, *, expected:
 
 
 def _sum_of_containers(containers: tuple[ContainerStats, ...], now: int) -> MemoryStats | None:
-    """Sum the containers' working sets, for a pod whose own cgroup could not be read, as the kubelet does (spec 3.6)."""
+    """Sum the containers' working sets, for a pod whose own cgroup could not be read, as the kubelet does."""
     known = [member.working_set_bytes for member in containers if member.working_set_bytes is not None]
     return MemoryStats(time=now, working_set_bytes=sum(known)) if known else None
 
 
-def _layers_time(members: "Iterable[CriContainer]", sources: UsageSources) -> int | None:
+def _layers_time(members: Iterable[CriContainer], disk: PodDisk | None, sources: UsageSources) -> int | None:
     """Return when the oldest of these containers' layers was read, on the boot-time clock; `None` if one was not read.
 
-    The runtime's time stamps are of the wall clock, which may be changed: one in the future is not used. A missing layer of an
-    exited container is ignored: it does not grow any more, and not every runtime reports it.
+    A missing layer of an exited container is ignored: it does not grow any more, and not every runtime reports it.
     """
-    view = sources.runtime
-    if view is None:
+    if sources.runtime is None:
         return None
     oldest = sources.now
     for member in members:
         stats = sources.stats_of(member)
         layer = None if stats is None else stats.writable_layer
-        if layer is None or layer.used_bytes is None:
-            if member.state.may_run:
-                return None
-        elif layer.time == 0 or view.wall is None or (read := view.time + layer.time - view.wall) > sources.now:
-            return None
-        else:
+        reported = layer is not None and layer.used_bytes is not None
+        times = (
+            _read_at(layer, sources) if layer is not None and reported else None,
+            disk.time if disk is not None and member.id in disk.layers else None,
+        )
+        read = max((each for each in times if each is not None), default=None)
+        if read is not None:
             oldest = min(oldest, read)
+        elif reported or member.state.may_run:
+            return None
     return oldest
+
+
+def _read_at(layer: FilesystemUsage, sources: UsageSources) -> int | None:
+    """Return when the runtime measured a layer, on the boot-time clock.
+
+    Its time stamps are of the wall clock, which may be changed: one in the future is not used.
+    """
+    view = sources.runtime
+    if view is None or layer.time == 0 or view.wall is None:
+        return None
+    read = view.time + layer.time - view.wall
+    return None if read > sources.now else read
 
 
 def _volumes(pod: Pod, disk: PodDisk | None) -> tuple[tuple[VolumeStats, ...], tuple[VolumeStats, ...]]:

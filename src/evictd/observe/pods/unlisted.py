@@ -53,7 +53,7 @@ def settled_pods(pods: Iterable[Pod], view: RuntimeView) -> tuple[Pod, ...]:
 
 
 def unlisted_problems(unlisted: Sequence[Pod]) -> tuple[Problem, ...]:
-    """Name the pods in one problem; none without any."""
+    """Return one problem that names the pods; none without pods."""
     if not unlisted:
         return ()
     names = ", ".join(shown(pod.full_name) for pod in unlisted[:_NAMED])

@@ -7,19 +7,24 @@ has a time limit, and nothing is decided here.
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from pathlib import Path
+from typing import Self
 
+from evictd.config.settings import Settings
 from evictd.core.model.config import MemoryFormula, Policy
 from evictd.core.model.observation import Filesystems, Observation, Outcomes, Problem, signal_observations
 from evictd.core.model.pod import Pod
-from evictd.core.model.signal import STALLS, Filesystem, Signal, StalledResource
-from evictd.core.model.stats import IOStats, MemoryStats, NodeStats, RlimitStats
+from evictd.core.model.signal import DISK_SIGNALS, STALLS, Filesystem, Signal, StalledResource
+from evictd.core.model.stats import FsStats, IOStats, MemoryStats, NodeStats, RlimitStats
 from evictd.errors import NodeError
 from evictd.observe.cgroups.cgroup import (
     CgroupReader,
+    PlacedPods,
+    container_cgroups,
     find_hierarchy,
     find_pods_cgroup,
     is_safe_path,
+    place_of,
     pod_cgroups,
     pod_uids,
 )
@@ -27,18 +32,20 @@ from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache
 from evictd.observe.cgroups.memory import NodeMemoryReader
 from evictd.observe.cgroups.process import pids_left, rlimit
 from evictd.observe.disk_usage.cache import DiskUsageCache
+from evictd.observe.disk_usage.layer_folder import layer_requests
 from evictd.observe.disk_usage.pod_disk import PodDisk, disk_request
 from evictd.observe.disk_usage.walk_age import WalkAge
 from evictd.observe.filesystems.filesystem import FilesystemReader
 from evictd.observe.filesystems.layout import FilesystemReadings, LayoutReader
 from evictd.observe.filesystems.mounts import MountTable
+from evictd.observe.pods.allocated_pods import AllocatedPods
 from evictd.observe.pods.pod_usage import PodUsageReader, UsageSources
+from evictd.observe.pods.volume_folders import VolumeFolders
+from evictd.observe.reading.absent import absent_signals
 from evictd.observe.reading.problems import Problems
 from evictd.observe.reading.roots import Roots
+from evictd.observe.runtime.runtime_view import RuntimeView
 from evictd.observe.threshold_watch.recent_fill import RecentFill
-
-if TYPE_CHECKING:  # the values' package brings the whole gRPC library along
-    from evictd.observe.runtime.runtime_view import RuntimeView
 
 _ANY = frozenset(Filesystem)
 
@@ -56,6 +63,16 @@ class ObserveOptions:
     """The cgroup of all pods, if it has neither name."""
 
 
+def observe_options(settings: Settings, node_name: str) -> ObserveOptions:
+    """Return what the settings say of reading a node."""
+    return ObserveOptions(
+        node_name=node_name,
+        policy=settings.eviction.policy,
+        formula=settings.evictd.memory.formula,
+        cgroup_root=settings.kubelet.parent_cgroup,
+    )
+
+
 class NodeStatsReader:
     """Reads one node. Not thread-safe; holds descriptors and threads until `close`."""
 
@@ -68,10 +85,11 @@ class NodeStatsReader:
         disk_usage: DiskUsageCache | None = None,
         filesystems: FilesystemReader | None = None,
         stop_time: Callable[[], int | None] = lambda: None,
+        collect_time: Callable[[], int | None] = lambda: None,
     ) -> None:
         """Find the cgroup hierarchy; raises `NodeError` if there is none, or no mount table.
 
-        `stop_time` gives what `NodeStats.stop_time` has.
+        `stop_time` and `collect_time` give what these fields of `NodeStats` have.
         """
         self._roots = roots
         self._options = options
@@ -84,15 +102,26 @@ class NodeStatsReader:
         self._memory = NodeMemoryReader(roots, self.cgroups, self._files, formula=options.formula)
         self._layout = LayoutReader(roots.kubelet_dir, self._mounts, self._filesystems, policy=options.policy)
         self._pods = PodUsageReader(self.cgroups, policy=options.policy)
+        self._volumes = VolumeFolders(roots.kubelet_dir)
+        self._allocated = AllocatedPods(roots.kubelet_dir)
         self._pods_cgroup: str | None = None
+        self._placed: PlacedPods | None = None
+        """Where the runtime's sandboxes say that the pods are."""
+        self._elsewhere: PlacedPods | None = None
+        """The same, while the pods are not where `cgroupRoot` says."""
         self._last_disks: tuple[FilesystemReadings, tuple[Problem, ...]] | None = None
-        self.recent_fill = RecentFill(stop_time)
-        """The readings of memory, of the cycles and of the threshold watch."""
+        self.recent_fill = RecentFill(stop_time, collect_time)
+        """The readings of memory, PIDs and disks, of the cycles and of the threshold watch."""
 
     @property
     def node_name(self) -> str:
         """The node's name."""
         return self._options.node_name
+
+    @property
+    def disk_paths(self) -> Mapping[Filesystem, Path]:
+        """A path on each filesystem that was read last."""
+        return self._layout.paths
 
     @property
     def memory_capacity(self) -> int | None:
@@ -108,7 +137,7 @@ class NodeStatsReader:
     def observe(
         self,
         pods: Collection[Pod] = (),
-        runtime: "RuntimeView | None" = None,
+        runtime: RuntimeView | None = None,
         *,
         has_runtime: bool | None = None,
         near: Collection[Filesystem] = _ANY,
@@ -119,22 +148,24 @@ class NodeStatsReader:
     ) -> Observation:
         """Take one reading.
 
-        `pods` are the active pods. `runtime` is `None` if it did not answer or there is none; `has_runtime` tells which, by
-        default whether `runtime` is given. `near` names the filesystems that are near a threshold: only then are
-        pods measured that have no limit of their own, and again when their numbers are older than `walk_age`. `stalls` are
-        the stall signals that have a threshold; the pods' own stalls are read while one of them is not zero. Without `disks_anew`
-        the filesystems are those that were read last, with their times.
+        `pods` are the active pods; unknown volumes and requests are looked for in the kubelet's directory. `runtime` is `None` if
+        it did not answer or there is none; `has_runtime` tells which, by default whether `runtime` is given. `near` names the
+        filesystems that are near a threshold: only then are pods measured that have no limit of their own, and again when their
+        numbers are older than `walk_age`. `stalls` are the stall signals that have a threshold; the pods' own stalls are read
+        while one of them is not zero. Without `disks_anew` the filesystems are those that were read last, with their times.
         """
         problems = Problems()
         if runtime is not None:
             problems.extend(runtime.problems)
-        with nullcontext() if self._disk_usage is None else self._disk_usage.limiter:
+            self._placed = next(filter(None, map(place_of, runtime.pod_cgroups.values())), self._placed)
+        pods = self._allocated.complete(self._volumes.complete(pods, problems), problems)
+        with nullcontext() if self._disk_usage is None else self._disk_usage.paused():
             if self._last_disks is None or disks_anew:
                 has_runtime = runtime is not None or bool(has_runtime)
                 self._last_disks = self._read_disks(runtime, has_runtime=has_runtime)
-            node, filesystems = self._node(*self._last_disks, problems)
+            node, filesystems, absent = self._node(*self._last_disks, problems)
             node = self._with_stalls(node, stalls, problems)
-            disks = self._disks(pods, near, walk_age, problems)
+            disks = self._disks(pods, near, walk_age, runtime, problems)
             sources = UsageSources(
                 now=self._clock(),
                 problems=problems,
@@ -143,18 +174,25 @@ class NodeStatsReader:
                 disks=disks,
                 stalled=_stalled(node, stalls),
                 swap=node.swap is not None,
+                most_memory=self._memory.most,
             )
             usage = self._pods.read(pods, sources)
             node = self._with_fresh_rates(node)
             self._files.end_cycle()
         return Observation(
             node=node,
-            pods=tuple(pods),
+            pods=pods,
             pod_stats=usage,
             filesystems=filesystems,
             outcomes=outcomes,
             problems=problems.found(),
+            absent=absent,
         )
+
+    def measure_since(self, since: int) -> None:
+        """Begin to measure the disk usage of the pods that were measured before this time."""
+        if self._disk_usage is not None:
+            self._disk_usage.renew_since(since)
 
     def pod_uids(self) -> tuple[str, ...]:
         """List the uids of the pods that have a cgroup."""
@@ -174,14 +212,14 @@ class NodeStatsReader:
         self._mounts.close()
 
     def _read_disks(
-        self, runtime: "RuntimeView | None", *, has_runtime: bool
+        self, runtime: RuntimeView | None, *, has_runtime: bool
     ) -> tuple[FilesystemReadings, tuple[Problem, ...]]:
         problems, info = Problems(), None if runtime is None else runtime.image_fs
         return self._layout.read(info, self._clock(), problems, has_runtime=has_runtime), problems.found()
 
     def _node(
         self, filesystems: FilesystemReadings, found: tuple[Problem, ...], problems: Problems
-    ) -> tuple[NodeStats, Filesystems]:
+    ) -> tuple[NodeStats, Filesystems, frozenset[Signal]]:
         problems.extend(found)
         reading = self._memory.node(self._roots.node_cgroup, problems)
         memory = self._memory.stats(reading, self._clock(), problems)
@@ -191,15 +229,16 @@ class NodeStatsReader:
             name=self._options.node_name,
             memory=self._with_fill_rate(Signal.MEMORY_AVAILABLE, memory),
             pods_memory=self._with_fill_rate(Signal.ALLOCATABLE_MEMORY_AVAILABLE, pods_memory),
-            fs=filesystems.node,
-            image_fs=filesystems.image,
-            container_fs=filesystems.container,
+            fs=self._with_disk_rates(Filesystem.NODEFS, filesystems.node),
+            image_fs=self._with_disk_rates(Filesystem.IMAGEFS, filesystems.image),
+            container_fs=self._with_disk_rates(Filesystem.CONTAINERFS, filesystems.container),
             rlimit=self._pids(pods_cgroup, problems),
             swap=self._memory.swap(reading, self._clock()),
             stop_time=self.recent_fill.stop_time(),
+            collect_time=self.recent_fill.collect_time(),
             gauges=self._memory.gauges(reading, pods_cgroup, problems),
         )
-        return node, filesystems.layout
+        return node, filesystems.layout, absent_signals(node, swap_total=reading.meminfo.get("SwapTotal"))
 
     def _pids(self, pods_cgroup: str | None, problems: Problems) -> RlimitStats:
         standard = self._options.policy is Policy.STANDARD
@@ -234,6 +273,16 @@ class NodeStatsReader:
             return memory
         self.recent_fill.add(signal, memory.available_bytes, self._clock())
         return replace(memory, fill_rate=self.recent_fill.rate(signal))
+
+    def _with_disk_rates(self, filesystem: Filesystem, fs: FsStats | None) -> FsStats | None:
+        """Add how fast a disk fills; policy Kubelet has the runtime's time stamps here, and no use for rates."""
+        if fs is None or fs.time is None or self._options.policy is Policy.KUBELET:
+            return fs
+        of_bytes, of_inodes = DISK_SIGNALS[filesystem]
+        for signal, available in ((of_bytes, fs.available_bytes), (of_inodes, fs.inodes_free)):
+            if available is not None:
+                self.recent_fill.add(signal, available, fs.time)
+        return replace(fs, fill_rate=self.recent_fill.rate(of_bytes), inodes_fill_rate=self.recent_fill.rate(of_inodes))
 
     def _with_fresh_rates(self, node: NodeStats) -> NodeStats:
         """Read memory once more where the fill rate is old, as directly after a notification: the reading took milliseconds."""
@@ -270,20 +319,41 @@ class NodeStatsReader:
             return None
         if self._pods_cgroup is None or not self.cgroups.exists(self._pods_cgroup):
             found = find_pods_cgroup(self.cgroups, self._options.cgroup_root) if explicit is None else explicit
+            self._elsewhere = self._placed if found is None else None
+            found = found if self._elsewhere is None else self._elsewhere.cgroup
             self._pods_cgroup = found if found is not None and self.cgroups.exists(found) else None
         if self._pods_cgroup is None:
             problems.add("pods cgroup", f"there is no {explicit or 'kubepods or kubepods.slice'}")
+        elif self._elsewhere is not None:
+            remedy = f"the runtime's pods are in {self._elsewhere.cgroup}: set cgroupRoot: {self._elsewhere.root}"
+            problems.add("pods cgroup", f"there is no kubepods below cgroupRoot {self._options.cgroup_root}; {remedy}")
         return self._pods_cgroup
 
     def _disks(
-        self, pods: Iterable[Pod], near: Collection[Filesystem], age: WalkAge, problems: Problems
+        self,
+        pods: Iterable[Pod],
+        near: Collection[Filesystem],
+        age: WalkAge,
+        runtime: RuntimeView | None,
+        problems: Problems,
     ) -> dict[str, PodDisk]:
         cache = self._disk_usage
         if cache is None:
             return {}
         everyone = Filesystem.NODEFS in near
+        # Not only once a threshold is met: the walks after that would have to be made twice.
+        with_deleted = everyone and self._options.policy is Policy.STANDARD
+        layers = {} if runtime is None or not with_deleted else layer_requests(runtime, self._container_folders)
         cache.set_requests(
-            (disk_request(pod) for pod in pods if everyone or pod.resource_totals.local_limits),
+            (
+                replace(
+                    disk_request(pod),
+                    cgroups=self._cgroup_folders(pod, runtime) if with_deleted else (),
+                    layers=layers.get(pod.uid, ()),
+                )
+                for pod in pods
+                if everyone or pod.resource_totals.local_limits
+            ),
             active=(pod.uid for pod in pods),
             age=age,
         )
@@ -293,9 +363,26 @@ class NodeStatsReader:
             problems.extend(disk.problems)
         return found
 
+    def _container_folders(self, uid: str, container_id: str, runtime: RuntimeView) -> tuple[Path, ...]:
+        """List the directories that a container's cgroup may have."""
+        paths = (path for pod in self._pod_cgroups(uid, runtime) for path in container_cgroups(pod, container_id))
+        return tuple(self.cgroups.folder(path) for path in paths)
+
+    def _cgroup_folders(self, pod: Pod, runtime: RuntimeView | None) -> tuple[Path, ...]:
+        """List the directories that a pod's cgroup may have."""
+        return tuple(self.cgroups.folder(path) for path in self._pod_cgroups(pod.uid, runtime))
+
+    def _pod_cgroups(self, uid: str, runtime: RuntimeView | None) -> tuple[str, ...]:
+        """List the paths that a pod's cgroup may have."""
+        reported = None if runtime is None else runtime.pod_cgroups.get(uid)
+        if reported is not None:
+            return (reported,) if is_safe_path(reported) else ()
+        pods = self._pods_cgroup
+        return () if pods is None else tuple(pod_cgroups(pods, uid))
+
 
 def _stalled(node: NodeStats, wanted: Collection[Signal]) -> frozenset[StalledResource]:
-    """Give the resources that tasks have stalled for of late, by the signals that have a threshold."""
+    """Return the resources that tasks have stalled for of late, by the signals that have a threshold."""
     seen = signal_observations(node) if wanted else {}
     return frozenset(
         STALLS[signal].resource

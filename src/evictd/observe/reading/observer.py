@@ -11,7 +11,6 @@ memory lasts.
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from evictd.config.lint_model import Surroundings
 from evictd.config.never_met import memory_never_met
@@ -19,16 +18,15 @@ from evictd.core.eviction.freshness import filesystems_to_measure
 from evictd.core.model.config import EvictionConfig, Policy, stall_signals
 from evictd.core.model.decision import Finding
 from evictd.core.model.observation import Observation, Outcomes, Problem, signal_observations
-from evictd.core.model.pod import Pod
 from evictd.core.model.signal import Filesystem
 from evictd.core.model.state import State
 from evictd.core.model.threshold import Operator, Threshold
 from evictd.core.units.duration import SECOND
 from evictd.errors import EvictdError, SourceKind
-from evictd.observe.disk_usage.walk_age import DiskFill
+from evictd.observe.disk_usage.walk_age import DiskFill, crossed_at
+from evictd.observe.pods.active_pods import ActivePodSource, RuntimePods
 from evictd.observe.pods.manifests import ManifestReader, Manifests
 from evictd.observe.pods.node_pods import API_PODS_STANDALONE, NodePods, described_by, node_pods
-from evictd.observe.pods.unlisted import with_unlisted
 from evictd.observe.reading.node_stats import NodeStatsReader
 from evictd.observe.reading.reading import Reading
 from evictd.observe.runtime.runtime_view import RuntimeReader, RuntimeView, uids_with_containers, with_known_layers
@@ -56,56 +54,29 @@ class ObserveRequest:
     """Memory was crossed just now: statistics that only disks need may be those of the last reading."""
 
 
-class BoundPods(Protocol):
-    """Knows the pods that an API server has bound to this node."""
-
-    @property
-    def own_pods(self) -> frozenset[str]:
-        """Uids of the pods that evictd itself runs in."""
-        ...
-
-    def bound_pods(self, view: RuntimeView | None) -> tuple[Pod, ...] | None:
-        """Return the active pods, `None` if they are not known; `view` is what the runtime listed last."""
-        ...
-
-    def completed(self, pods: tuple[Pod, ...]) -> tuple[Pod, ...]:
-        """Complete the runtime's pods with what the API server listed last, while it has listed nothing since the start."""
-        ...
-
-    def unlisted(self, pods: tuple[Pod, ...]) -> tuple[Pod, ...]:
-        """Return those of the runtime's pods that the API server does not list, completed with what it listed before."""
-        ...
-
-    def remember(self, pods: tuple[Pod, ...]) -> None:
-        """Keep the pods whose objects are known, for a start while the API server does not answer."""
-        ...
-
-
 class NodeObserver:
     """Reads one node.
 
-    `evicted` holds the uids of the pods that evictd has evicted, and is kept up to date by its owner. Without `bound_pods`, or as
-    long as it does not know them, the pods are those of the runtime and the manifests.
+    `source` says which pods count. `evicted` holds the uids of the pods that evictd has evicted, and is kept up to date by its
+    owner. Without a `runtime` no pod is known but those of an API server, and nodefs is the only filesystem.
     """
 
     def __init__(
         self,
         stats: NodeStatsReader,
-        runtime: RuntimeReader,
+        runtime: RuntimeReader | None,
         manifests: ManifestReader,
+        source: ActivePodSource,
         *,
-        evicted: Collection[str],
-        bound_pods: BoundPods | None = None,
+        evicted: Collection[str] = (),
     ) -> None:
         self._stats = stats
         self._runtime = runtime
         self._manifests = manifests
         self._evicted = evicted
-        self._bound_pods = bound_pods
+        self._source = source
         self._last: RuntimeView | None = None
         self._disk_fill = DiskFill()
-        self._of_api_server = False
-        """Whether pods of an API server ran at the last listing."""
         self._limits_storage = False
         """Whether a pod of the last reading has a limit on local storage, for which its layers must be known."""
 
@@ -118,30 +89,29 @@ class NodeObserver:
         near = filesystems_to_measure(request.state, request.findings, request.config)
         view, problem = self._view(request, manifests, near)
         pods = None if view is None else self._pods(view, manifests)
-        active, unlisted = self._active_pods(pods, view, request)
-        self._limits_storage = any(pod.resource_totals.local_limits for pod in active)
+        active = self._source.active(RuntimePods(found=pods, view=view, last=view or self._last), request.config.policy)
+        self._limits_storage = any(pod.resource_totals.local_limits for pod in active.pods)
         observation = self._stats.observe(
-            active,
+            active.pods,
             view,
-            has_runtime=True,
+            has_runtime=self._runtime is not None,
             near=near,
             walk_age=self._disk_fill.walk_age(request.findings, request.state, request.now),
             outcomes=request.outcomes,
             stalls=stall_signals(request.config),
             disks_anew=view is None or view.current or bool(problem),
         )
-        refused = self._api_pods_standalone(pods)
+        refused = active.api_pods_standalone
         problems = (
             *problem,
             *(() if pods is None else pods.problems),
-            *unlisted,
+            *active.problems,
             *((API_PODS_STANDALONE,) if refused and not request.config.allow_api_pods_standalone else ()),
             *request.problems,
             *observation.problems,
             *thresholds_never_met(request.config.thresholds, observation),
         )
-        own = frozenset[str]() if self._bound_pods is None else self._bound_pods.own_pods
-        seen = replace(observation, problems=problems, own_pods=own, api_pods_standalone=refused)
+        seen = replace(observation, problems=problems, own_pods=self._source.own_pods, api_pods_standalone=refused)
         return Reading(
             now=request.now,
             wall=request.wall,
@@ -152,36 +122,17 @@ class NodeObserver:
             else pods.lifecycles,
         )
 
-    def _api_pods_standalone(self, pods: NodePods | None) -> bool:
-        """Whether an API server's pods run here and evictd has none; as last known while the runtime does not answer."""
-        if pods is not None:
-            self._of_api_server = pods.of_api_server
-        return self._bound_pods is None and self._of_api_server
-
-    def _active_pods(
-        self, pods: NodePods | None, view: RuntimeView | None, request: ObserveRequest
-    ) -> tuple[tuple[Pod, ...], tuple[Problem, ...]]:
-        """Give the API server's pods; before its first list those of the runtime, completed with what it listed last.
-
-        Under policy Standard a kubelet's pod that runs here is one of them although the list leaves it out: what it uses counts,
-        and the pods that are listed do not go for it. The kubelet ends such a pod (`HandlePodCleanups`), so it is the better
-        victim anyway.
-        """
-        found = () if pods is None else pods.active
-        if self._bound_pods is None:
-            return found, ()
-        bound = self._bound_pods.bound_pods(view or self._last)
-        if bound is None:
-            return self._bound_pods.completed(found), ()
-        active, problems = with_unlisted(bound, found, view, request.config.policy, unlisted=self._bound_pods.unlisted)
-        if view is not None:  # without the runtime's answer no mirror is recognized
-            self._bound_pods.remember(active)
-        return active, problems
+    def measure(self, findings: Collection[Finding], state: State) -> None:
+        """Begin the measurements that the next cycle may wait for, after a crossing of a disk."""
+        if since := crossed_at(findings, state):
+            self._stats.measure_since(since)
 
     def _view(
         self, request: ObserveRequest, manifests: Manifests, near: Collection[Filesystem]
     ) -> tuple[RuntimeView | None, tuple[Problem, ...]]:
         last = self._last
+        if self._runtime is None:
+            return None, ()
         if last is not None and not near and self._stands(last, request):
             return replace(last, current=False), ()
         urgent = request.urgent and last is not None

@@ -3,13 +3,31 @@
 Every reader takes these and there is no global root: a test passes a small tree of its own, a DaemonSet its host mounts.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+POD_UID = "POD_UID"
+"""The environment variable with the uid of the pod that evictd runs in (DaemonSet, `metadata.uid`)."""
+
+
+def own_pods(environ: Mapping[str, str]) -> frozenset[str]:
+    """Return the uid of evictd's own pod, which is never evicted; empty where it runs as a service."""
+    return frozenset({uid}) if (uid := environ.get(POD_UID)) else frozenset()
+
+
+def existing(path: Path, root: Path = Path("/")) -> Path:
+    """Return the nearest existing directory at or above `path`, not above `root`.
+
+    A directory that does not exist yet will be made on the filesystem of that one.
+    """
+    within = (one for one in (path, *path.parents) if one.is_relative_to(root))
+    return next((one for one in within if one.is_dir()), root)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Roots:
-    """The directories of a node (spec 9.3 and 11.4)."""
+    """The directories of a node."""
 
     proc: Path = Path("/proc")
     cgroup: Path = Path("/sys/fs/cgroup")

@@ -10,9 +10,8 @@ from collections.abc import Set as AbstractSet
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from evictd.clients.cri import CriClient
 from evictd.clients.cri.values import (
     ContainerStatus,
     CriContainer,
@@ -28,6 +27,9 @@ from evictd.core.model.observation import Problem
 from evictd.errors import EvictdError, RuntimeNotFoundError, RuntimeRefusedError, RuntimeUnavailableError
 from evictd.observe.cgroups.cgroup import slice_path
 from evictd.observe.runtime.listing import NO_SURROUNDINGS, CgroupPods, SignOfLife, read_listing
+
+if TYPE_CHECKING:  # the client brings the whole gRPC library along
+    from evictd.clients.cri.client import CriClient
 
 T = TypeVar("T")
 S = TypeVar("S", SandboxStatus, ContainerStatus)
@@ -67,7 +69,7 @@ class RuntimeReader:
     """
 
     def __init__(
-        self, client: CriClient, *, pods: CgroupPods = NO_SURROUNDINGS, alive: SignOfLife = NO_SURROUNDINGS
+        self, client: "CriClient", *, pods: CgroupPods = NO_SURROUNDINGS, alive: SignOfLife = NO_SURROUNDINGS
     ) -> None:
         self._client = client
         self._pods = pods

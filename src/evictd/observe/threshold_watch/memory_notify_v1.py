@@ -1,4 +1,4 @@
-"""Notifies when the memory usage of a cgroup v1 crosses a level (kubelet `threshold_notifier_linux.go`, spec section 10).
+"""Notifies when the memory usage of a cgroup v1 crosses a level (kubelet `threshold_notifier_linux.go`).
 
 An eventfd is registered through `cgroup.event_control` at a level of `memory.usage_in_bytes`. The kernel signals it on crossings
 in both directions, so an event only makes the next reading of memory due. A registration costs an RCU grace period (5 to

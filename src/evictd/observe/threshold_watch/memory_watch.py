@@ -17,6 +17,7 @@ from evictd.core.model.signal import MEMORY_SIGNALS, Signal
 from evictd.core.model.stats import MemoryStats
 from evictd.core.units.duration import MILLISECOND, SECOND
 from evictd.errors import NodeError
+from evictd.observe.threshold_watch.disk_watch import DiskWatch
 from evictd.observe.threshold_watch.fill_rate import ASSUMED_PIDS_RATE, SHORTEST, FillRate, next_reading
 from evictd.observe.threshold_watch.memory_notify_v1 import MemcgNotifier
 from evictd.observe.threshold_watch.recent_fill import RecentFill
@@ -41,6 +42,8 @@ class Woken(Enum):
     """A byte arrived on the wake-up pipe: after a Unix signal, a finished garbage collection or a finished termination."""
     MEMORY = "memory"
     """Available memory is below a threshold that was not met in the last cycle."""
+    DISK = "disk"
+    """A disk is below a threshold that was not met in the last cycle."""
 
 
 class MemoryWatch:
@@ -48,7 +51,8 @@ class MemoryWatch:
 
     `memcg` holds the notifiers with a level, by signal; `others` those without. `clock` is monotonic, in nanoseconds; `longest`
     is the greatest time between two readings. Every reading is added to `recent`.
-    With `lead` a limit of memory is noticed before it is crossed, as early as `recent` says. Not thread-safe.
+    With `lead` a limit of memory is noticed before it is crossed, as early as `recent` says.
+    Not thread-safe.
     """
 
     def __init__(
@@ -64,6 +68,8 @@ class MemoryWatch:
     ) -> None:
         self.crossed_at: int | None = None
         """When the last crossing was read, on `clock`."""
+        self.disks: DiskWatch | None = None
+        """The disks to read as well; closed with the watch."""
         self._clock = clock
         self._sources = dict(sources)
         self._memcg = dict(memcg or {})
@@ -98,7 +104,12 @@ class MemoryWatch:
                 if self._read(now):
                     return Woken.MEMORY
                 continue
-            deadline = until if self._next_reading is None else min(until, self._next_reading)
+            disks_due = None if self.disks is None else self.disks.due
+            if self.disks is not None and disks_due is not None and now >= disks_due:
+                if self.disks.read(now):
+                    return Woken.DISK
+                continue
+            deadline = min(each for each in (until, self._next_reading, disks_due) if each is not None)
             paced = now < self._paced_until
             ready = self._poll(wake_fd, (min(deadline, self._paced_until) if paced else deadline) - now, paced=paced)
             if wake_fd in ready:
@@ -113,6 +124,8 @@ class MemoryWatch:
         for renewing in (*self._memcg.values(), *self._others):
             renewing.close()
         self._memcg, self._others = {}, ()
+        if self.disks is not None:
+            self.disks.close()
 
     def _poll(self, wake_fd: int, nanoseconds: int, *, paced: bool) -> set[int]:
         poll = select.poll()

@@ -5,14 +5,14 @@ where they exist. A notification that cannot be set up is reported once and trie
 suffice.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 
 from evictd.config.settings import MemoryFormula, Settings
-from evictd.core.model.config import MemoryLead, Policy
+from evictd.core.model.config import DiskLead, MemoryLead, Policy
 from evictd.core.model.decision import Finding, ThresholdFinding
 from evictd.core.model.observation import Observation, signal_observations
-from evictd.core.model.signal import MEMORY_SIGNALS, Signal
+from evictd.core.model.signal import MEMORY_SIGNALS, Filesystem, Signal
 from evictd.core.model.stats import MemoryStats
 from evictd.errors import NodeError
 from evictd.observe.cgroups.cgroup import CgroupReader, find_pods_cgroup
@@ -20,6 +20,7 @@ from evictd.observe.cgroups.kernel_text import parse_number
 from evictd.observe.cgroups.memory import parse_meminfo
 from evictd.observe.cgroups.process import pids_left
 from evictd.observe.reading.roots import Roots
+from evictd.observe.threshold_watch.disk_watch import DiskWatch
 from evictd.observe.threshold_watch.inotify import FileWatch
 from evictd.observe.threshold_watch.memory_notify_v1 import MemcgNotifier
 from evictd.observe.threshold_watch.memory_watch import MemoryWatch
@@ -136,12 +137,20 @@ class CheapPids:
 class ThresholdWatch:
     """The memory watch with its sources."""
 
-    def __init__(self, memory: MemoryWatch, sources: Mapping[Signal, CheapMemory | CheapPids]) -> None:
+    def __init__(
+        self,
+        memory: MemoryWatch,
+        sources: Mapping[Signal, CheapMemory | CheapPids],
+        clock: Callable[[], int] = lambda: 0,
+    ) -> None:
         self.memory = memory
+        self._clock = clock
         self._sources = sources
 
-    def set_thresholds(self, observation: Observation, findings: Iterable[Finding]) -> None:
+    def set_thresholds(self, observation: Observation, findings: Collection[Finding]) -> None:
         """Watch the limits that this cycle found not crossed."""
+        if self.memory.disks is not None:
+            self.memory.disks.set_thresholds(findings, self._clock())
         seen = {} if observation.node is None else signal_observations(observation.node)
         for signal, source in self._sources.items():
             source.capacity = seen[signal].capacity.value() if signal in seen else None
@@ -156,32 +165,42 @@ def build_threshold_watch(
     errors: ErrorReporter,
     *,
     recent: RecentFill | None = None,
+    disk_paths: Callable[[], Mapping[Filesystem, Path]] | None = None,
 ) -> ThresholdWatch:
     """Build the watch that the settings ask for; without any it only waits. Its `memory` is to be closed; it adds to `recent`."""
-    cgroups = WatchedCgroups(reader, node=roots.node_cgroup, cgroup_root=settings.cgroup_root)
+    cgroups = WatchedCgroups(reader, node=roots.node_cgroup, cgroup_root=settings.kubelet.parent_cgroup)
     sources = cheap_sources(settings, roots, cgroups)
-    with_memcg = settings.kernel_memcg_notification and reader.version != "v2"
+    disks = None
+    if disk_paths is not None and settings.evictd.memory.watch and settings.eviction.policy is Policy.STANDARD:
+        disks = DiskWatch(
+            disk_paths,
+            recent=recent,
+            lead=settings.eviction.disk_lead is DiskLead.AUTO,
+            longest=settings.evictd.housekeeping_interval,
+        )
+    with_memcg = settings.kubelet.kernel_memcg_notification and reader.version != "v2"
     watch = MemoryWatch(
         clock=clock,
         sources={signal: source.read for signal, source in sources.items()},
         memcg=notifiers_v1(roots.cgroup / "memory", cgroups, errors) if with_memcg else {},
-        others=notifiers_v2(roots, cgroups, errors) if settings.memory_watch else (),
-        longest=settings.housekeeping_interval,
+        others=notifiers_v2(roots, cgroups, errors) if settings.evictd.memory.watch else (),
+        longest=settings.evictd.housekeeping_interval,
         recent=recent,
         lead=settings.eviction.memory_lead is MemoryLead.AUTO,
     )
-    return ThresholdWatch(watch, sources)
+    watch.disks = disks
+    return ThresholdWatch(watch, sources, clock)
 
 
 def cheap_sources(settings: Settings, roots: Roots, cgroups: WatchedCgroups) -> dict[Signal, CheapMemory | CheapPids]:
     """Return the readings between two cycles that the settings ask for."""
-    if not (settings.memory_watch or settings.kernel_memcg_notification):
+    if not (settings.evictd.memory.watch or settings.kubelet.kernel_memcg_notification):
         return {}
 
     def left() -> int | None:
         return pids_left(cgroups.reader, cgroups.name(PODS))
 
-    formula = settings.memory_formula
+    formula = settings.evictd.memory.formula
     meminfo = None if formula is MemoryFormula.WORKING_SET else roots.proc / "meminfo"
     node = CheapMemory(cgroups, NODE, meminfo=meminfo, lowest=formula is MemoryFormula.LOWEST)
     pids = CheapPids(roots.proc / "loadavg", left if settings.eviction.policy is Policy.STANDARD else lambda: None)

@@ -1,0 +1,260 @@
+"""Stops pods through the runtime without making the loop wait.
+
+One thread, started before any pressure, advances every termination (`act.stop.termination`) as the runtime's answers come in. The
+loop, and in a cluster the thread that talks to the API server, begin a termination, go on, and ask later for its progress. The
+ids to stop are those that the runtime listed last. The kubelet's pod workers, as far as they kill; only the kubelet runs preStop
+hooks.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from types import TracebackType
+from typing import Self
+
+from evictd.act.stop.cgroup_kill import FAR_FUTURE, CgroupKiller
+from evictd.act.stop.stop_times import StopTimes
+from evictd.act.stop.termination import RunningIds, RuntimeTermination, StopCalls, Termination
+from evictd.core.model.pod import Pod
+from evictd.core.units.duration import SECOND
+from evictd.observe.runtime.running import running_ids, sidecar_ids
+from evictd.observe.runtime.runtime_view import RuntimeView
+from evictd.worker import STDERR, ErrorBackoff, ErrorReporter
+
+
+class PodStopper:
+    """Stops pods over CRI; its methods return at once and may be called from any thread.
+
+    `clock` gives boot-time nanoseconds; `wake` is called when a pod is finished. `minimum_grace_seconds` is the least that a
+    container is given between SIGTERM and SIGKILL: 1 here, 2 at the kubelet, which policy `Kubelet` asks for. `killer` kills what
+    is left at the end of the grace; without one only the runtime does. `stop_times` has how long that took. `close()` abandons
+    what is under way; begun anew after a restart, it is only looked at again.
+    """
+
+    def __init__(
+        self,
+        calls: StopCalls,
+        *,
+        clock: Callable[[], int],
+        minimum_grace_seconds: int = 1,
+        killer: CgroupKiller | None = None,
+        wake: Callable[[], None] = lambda: None,
+        errors: ErrorReporter = STDERR,
+    ) -> None:
+        self._guard = ErrorBackoff("terminate", errors)
+        self._calls = calls
+        self._clock = clock
+        self._minimum_grace = minimum_grace_seconds
+        self._killer = killer
+        self.stop_times = StopTimes()
+        self._wake = wake
+        self._view: RuntimeView | None = None
+        """Replaced as a whole, so that each call sees one listing."""
+        self._terminations: dict[str, RuntimeTermination] = {}
+        self._begun: set[str] = set()
+        """Uids of the pods whose termination was begun, also where its record was dropped."""
+        self._forgotten: set[str] = set()
+        self._lock = threading.Lock()
+        self._changed = threading.Event()
+        self._closed = False
+        self._thread = threading.Thread(target=self._work, name="terminate", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread that does the work."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the thread; what the runtime has begun it may still finish."""
+        self._closed = True
+        self._changed.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # --- stopping ---------------------------------------------------------------------------------------------------
+
+    def update(self, view: RuntimeView | None) -> None:
+        """Replace the listing; `None`, where the runtime did not answer, leaves the last one."""
+        if view is not None:
+            self._view = view
+
+    def stop(self, pod: Pod, grace_seconds: int) -> None:
+        """Begin to stop all containers and sandboxes of a pod, sidecars last.
+
+        A second call can only shorten the grace, but stops a pod again that had stopped.
+        """
+        containers, sandboxes = ((), ()) if self._view is None else running_ids(self._view, pod.uid)
+        self._stop(pod, containers, sandboxes, grace_seconds)
+
+    def resume(self, pod: Pod, grace_seconds: int) -> None:
+        """Go on stopping a victim of the previous run; of `pod` only what is known of it has to be there, its uid at least.
+
+        Its sandboxes are left to the listing that follows the containers: stopping a sandbox kills at once, and a container
+        that was started since the view has its grace as well.
+        """
+        containers = () if self._view is None else running_ids(self._view, pod.uid)[0]
+        self._stop(pod, containers, (), grace_seconds)
+
+    def _stop(self, pod: Pod, containers: tuple[str, ...], sandboxes: tuple[str, ...], grace_seconds: int) -> None:
+        sidecars = () if self._view is None else sidecar_ids(self._view, pod)
+        self.begin(pod.uid, containers=containers, sandboxes=sandboxes, grace_seconds=grace_seconds, sidecars=sidecars)
+
+    def begin(
+        self,
+        uid: str,
+        *,
+        containers: Iterable[str],
+        sandboxes: Iterable[str],
+        grace_seconds: int,
+        sidecars: Sequence[str] = (),
+    ) -> Termination:
+        """Begin to stop a pod, given the ids of its running containers and its sandboxes; returns at once.
+
+        `sidecars` are those of its containers that stop after all others, one after another in this order.
+
+        For a pod that is being stopped this can only shorten the grace. One that is finished is begun anew; what is not there
+        any more counts as stopped. So a termination may be begun again, also after a restart.
+        """
+        self._begun.add(uid)
+        now = self._clock()
+        ends_at = now + max(grace_seconds, self._minimum_grace) * SECOND
+        with self._lock:
+            self._forgotten.discard(uid)
+            victim = self._terminations.get(uid)
+            if victim is None or victim.state.finished:
+                state = Termination(uid=uid, started_at=now, grace_ends_at=ends_at)
+                victim = self._termination(state, containers, sandboxes, sidecars)
+                self._terminations[uid] = victim
+                try:
+                    self._kill_at_once(state, now)
+                finally:  # an unforeseen exception must not leave a pod that is never asked to stop
+                    victim.start(now)
+            elif ends_at < victim.state.grace_ends_at:
+                try:
+                    self._kill_at_once(replace(victim.state, grace_ends_at=ends_at), now)
+                finally:
+                    victim.shorten(now, ends_at)
+            return victim.state
+
+    def _kill_at_once(self, state: Termination, now: int) -> None:
+        """Kill a pod without grace before the runtime is asked, and without waiting for the thread to have its turn."""
+        if self._killer is not None and state.grace_ends_at <= now:
+            self._killer.kill_overdue([state], now)
+
+    # --- progress ---------------------------------------------------------------------------------------------------
+
+    def progress(self, uid: str) -> Termination | None:
+        """Return the record of a pod's termination; `None` where it was never begun, or was dropped."""
+        with self._lock:
+            victim = self._terminations.get(uid)
+            return victim.state if victim else None
+
+    def in_flight(self) -> tuple[Termination, ...]:
+        """Return the terminations that have not finished, in the order of their beginning."""
+        with self._lock:
+            return tuple(victim.state for victim in self._terminations.values() if not victim.state.finished)
+
+    def stopped(self, uid: str) -> bool:
+        """Whether nothing runs any more of a pod whose termination was begun here.
+
+        The record of a pod that the loop no longer waits for is dropped only when its termination has ended.
+        """
+        progress = self.progress(uid)
+        return uid in self._begun if progress is None else progress.finished
+
+    def forget(self, uid: str) -> None:
+        """Forget a pod altogether."""
+        self._begun.discard(uid)
+        self.drop(uid)
+
+    def drop(self, uid: str) -> None:
+        """Drop the record of a pod, of one under way as soon as it is finished; `stopped` still knows the pod."""
+        with self._lock:
+            if uid in self._terminations:
+                self._forgotten.add(uid)
+            self._drop_forgotten()
+
+    def _drop_forgotten(self) -> None:
+        for uid in [each for each in self._forgotten if self._terminations[each].state.finished]:
+            self._forgotten.discard(uid)
+            del self._terminations[uid]
+            if self._killer is not None:
+                self._killer.forget(uid)
+
+    # --- the thread -------------------------------------------------------------------------------------------------
+
+    def _termination(
+        self, state: Termination, containers: Iterable[str], sandboxes: Iterable[str], sidecars: Sequence[str]
+    ) -> RuntimeTermination:
+        return RuntimeTermination(
+            self._calls,
+            state,
+            RunningIds(frozenset(containers), frozenset(sandboxes), tuple(sidecars)),
+            minimum_grace_seconds=self._minimum_grace,
+            changed=self._changed,
+        )
+
+    def _work(self) -> None:
+        while not self._closed:
+            self._changed.wait(self._seconds_to_next_step())
+            self._changed.clear()
+            finished = self._guard.run("step", self._advance, self._clock(), otherwise=False)
+            if self._guard.run("kill", self._kill_overdue, self._clock(), otherwise=False) or finished:
+                self._wake()
+
+    def _kill_overdue(self) -> bool:
+        """Kill the pods whose grace is over; whether the volumes of one can be emptied now. Not under the lock."""
+        emptied = [] if self._killer is None else self._killer.kill_overdue(self.in_flight(), self._clock())
+        for each in emptied:
+            self.stop_times.add(each, self._clock())
+        self._note_unkillable()
+        return bool(emptied)
+
+    def _note_unkillable(self) -> None:
+        found = {} if self._killer is None else self._killer.unkillable()
+        with self._lock:
+            for uid, victim in self._terminations.items():
+                if victim.state.unkillable != found.get(uid, ()):
+                    victim.state = replace(victim.state, unkillable=found.get(uid, ()))
+
+    def _advance(self) -> bool:
+        """Advance every victim; whether one was finished by that."""
+        now = self._clock()
+        with self._lock:
+            under_way = [victim for victim in self._terminations.values() if not victim.state.finished]
+            for victim in under_way:
+                if not self._guard.rests(victim, now):
+                    self._guard.run(victim, partial(self._advance_one, victim, now), now, otherwise=None)
+                if victim.state.containers_ended_at is not None:
+                    self.stop_times.add(victim.state, victim.state.containers_ended_at)
+            self._drop_forgotten()
+            return any(victim.state.finished for victim in under_way)
+
+    def _advance_one(self, victim: RuntimeTermination, now: int) -> None:
+        victim.advance(now)
+        if victim.state.finished and self._killer is not None and self._killer.has_processes(victim.state.uid):
+            victim.contradict(now)
+
+    def _seconds_to_next_step(self) -> float | None:
+        now = self._clock()
+        with self._lock:
+            due = [
+                each.due_at - now
+                for each in self._terminations.values()
+                if each.due_at and not self._guard.rests(each, now)
+            ]
+            if self._killer is not None and not self._guard.rests("kill", now):
+                states = [each.state for each in self._terminations.values() if not each.state.finished]
+                due += [at - now for at in map(self._killer.due_at, states) if at < FAR_FUTURE]
+        rest = self._guard.wait(now)
+        earliest = min([*due, *([] if rest is None else [rest])], default=None)
+        return None if earliest is None else max(0, earliest) / SECOND

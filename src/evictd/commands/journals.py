@@ -1,0 +1,111 @@
+"""Finds and reads the files of a journal: by default all of this node's, oldest first."""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TypeVar
+
+from evictd.codec.checksum import unsealed
+from evictd.codec.journal import JournalEntry, decode_entry
+from evictd.config.file import STANDARD_INPUT, shown_path
+from evictd.errors import InputError
+
+DEFAULT_STATE_DIRECTORY = Path("/var/lib/evictd")
+"""The default of `stateDirectory`."""
+NEWEST = "journal.jsonl"
+_MAX_LINE = 64 << 20
+
+Line = TypeVar("Line")
+
+
+def add_journal_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the files of the journal."""
+    parser.add_argument(
+        "journal",
+        nargs="*",
+        type=Path,
+        metavar="JOURNAL",
+        help="journal files, oldest first, or a directory with all of them; - is standard input; default: this node's",
+    )
+
+
+def add_directory_argument(parser: argparse.ArgumentParser) -> None:
+    """Add `--directory`."""
+    parser.add_argument(
+        "--directory",
+        type=Path,
+        default=DEFAULT_STATE_DIRECTORY,
+        metavar="DIRECTORY",
+        help="where this node's daemon keeps its journal (its stateDirectory; default %(default)s)",
+    )
+
+
+def journals_of(args: argparse.Namespace) -> list[Path]:
+    """Return the files that a command line names, or all of `--directory`; raises `InputError` if there are none."""
+    return expanded(args.journal) if args.journal else journal_files(args.directory)
+
+
+def expanded(paths: Sequence[Path]) -> list[Path]:
+    """Replace directories by the files of their journals; says on standard error which older files a single file leaves out."""
+    found = [file for path in paths for file in (journal_files(path) if path.is_dir() else [path])]
+    if len(found) == 1 and found[0].name == NEWEST and (left := _older(found[0].parent)):
+        names = " ".join(str(path) for path in left)
+        sys.stderr.write(
+            f"evictd: {found[0]}: is the newest file only; before it: {names} (name the directory for all)\n"
+        )
+    return found
+
+
+def journal_files(directory: Path) -> list[Path]:
+    """Find the journal of a state directory, oldest file first; raises `InputError` if there is none."""
+    found = [path for path in (*_older(directory), directory / NEWEST) if path.exists()]
+    if not found:
+        raise InputError(f"{directory}: there is no journal; name the files, or the stateDirectory with --directory")
+    return found
+
+
+def _older(directory: Path) -> list[Path]:
+    return sorted(directory.glob("journal.[0-9]*.jsonl"), key=_number, reverse=True)
+
+
+def _number(path: Path) -> int:
+    middle = path.name.split(".")[1]
+    return int(middle) if middle.isdecimal() else 0
+
+
+def read_journals(paths: Sequence[Path]) -> tuple[list[JournalEntry], list[str]]:
+    """Read journal files in this order; a damaged line (a full disk cuts one short) is a problem, not the end."""
+    return read_lines(paths, decode_entry)
+
+
+def read_lines(paths: Sequence[Path], decode: Callable[[bytes], Line]) -> tuple[list[Line], list[str]]:
+    """Decode each line of journal files in this order, with the problems of damaged ones; raises `InputError` if all are."""
+    entries: list[Line] = []
+    problems: list[str] = []
+    for path in paths:
+        for number, line in _numbered_lines(path):
+            try:
+                entries.append(decode(unsealed(line)))
+            except InputError as error:
+                problems.append(f"{shown_path(path)}: line {number}: {error.problems[0]}")
+    if not entries and problems:
+        raise InputError(problems[0])
+    return entries, problems
+
+
+def _numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    try:
+        with nullcontext(sys.stdin.buffer) if path == STANDARD_INPUT else path.open("rb") as file:
+            number = 0
+            while line := file.readline(_MAX_LINE + 1):
+                number += 1
+                if len(line) > _MAX_LINE:
+                    raise InputError(
+                        f"{shown_path(path)}: line {number}: is longer than {_MAX_LINE} bytes; it is no journal"
+                    )
+                if line.strip():
+                    yield number, line
+    except OSError as error:
+        raise InputError(f"{shown_path(path)}: {error.strerror or error}") from error

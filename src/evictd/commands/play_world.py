@@ -1,0 +1,106 @@
+"""Plays a world for `evictd simulate`: the timeline and what came of it, under one configuration or two side by side.
+
+A world is read from a file, or is the last reading of a scenario in which a pod grows (`--grow`).
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from evictd.codec.scenario import Scenario
+from evictd.commands.source import scenario_config
+from evictd.commands.what_if import grown, parse_growth
+from evictd.config.file import load
+from evictd.core.model.config import Policy
+from evictd.errors import ExitCode
+from evictd.render.comparison import Side, comparison_document
+from evictd.render.console import make_console
+from evictd.render.documents import TOP_ROWS, simulation_document
+from evictd.render.output import TABLE, write_document
+from evictd.render.plot import draw
+from evictd.render.world_view import (
+    PlayedWorld,
+    cycles_to_draw,
+    print_world,
+    print_worlds,
+    world_document,
+    worlds_document,
+)
+from evictd.simulation import SimulatedCycle
+from evictd.world.account import account_of
+from evictd.world.file import WorldFile
+from evictd.world.loop import Run, play
+
+
+def play_world(file: WorldFile, path: Path, args: argparse.Namespace) -> ExitCode:
+    """Play a world under its configuration, and under that of `--compare`; raises `InputError`."""
+    title, config = file.world.name or path.stem, scenario_config(file, path, args)
+    own = f"policy {config.policy.value}" if args.config is None else str(args.config)
+    sides = [_played(own, play(file.world, config))]
+    if args.compare is not None:
+        sides.append(_played(str(args.compare), play(file.world, load(args.compare).eviction)))
+    _draw([(side.name, title, cycles_to_draw(side.run)) for side in sides], args.plot)
+    if args.output == TABLE:
+        _print(title, sides, args)
+    else:
+        document = world_document(title, sides[0]) if len(sides) == 1 else worlds_document(title, sides)
+        write_document(document, args.output, sys.stdout)
+    return ExitCode.DONE
+
+
+def play_growth(scenario: Scenario, path: Path, args: argparse.Namespace) -> ExitCode:
+    """Play on from a scenario's last reading while a pod grows; raises `InputError`."""
+    title, growth, config = scenario.name or path.stem, parse_growth(args.grow), scenario_config(scenario, path, args)
+    configs = {f"policy {config.policy.value}" if args.config is None else str(args.config): config}
+    if args.compare is not None:
+        configs[str(args.compare)] = load(args.compare).eviction
+    sides, cycles = [], []
+    for name, each in configs.items():
+        before, run = grown(scenario, each, growth)
+        sides.append(_played(name, run))
+        cycles.append((*before, *cycles_to_draw(run)))
+    drawn = [(side.name, title, each) for side, each in zip(sides, cycles, strict=True)]
+    _draw(drawn, args.plot, begin=scenario.begin)
+    if args.output == TABLE:
+        _print(title, sides, args)
+    elif len(sides) == 1:
+        document = simulation_document(title, cycles[0], config, rows=None if args.all else TOP_ROWS)
+        more = world_document(title, sides[0])
+        write_document({**document, **{name: more[name] for name in _OF_GROWTH}}, args.output, sys.stdout)
+    else:
+        compared = [Side(name=side.name, cycles=each) for side, each in zip(sides, cycles, strict=True)]
+        write_document(comparison_document(title, compared), args.output, sys.stdout)
+    return ExitCode.DONE
+
+
+_OF_GROWTH = ("timeline", "losses", "innocents", "regret", "oomKills", "relievedAt", "conclusion")
+"""What the document of a growth has beside the steps."""
+
+
+def draw_sides(title: str, sides: Sequence[Side], path: Path | None, *, begin: int | None = None) -> None:
+    """Draw a picture of each configuration; the second one has a number in its name."""
+    _draw([(side.name, title, side.cycles) for side in sides], path, begin=begin)
+
+
+def _draw(
+    sides: Sequence[tuple[str, str, Sequence[SimulatedCycle]]], path: Path | None, *, begin: int | None = None
+) -> None:
+    if path is None:
+        return
+    for number, (name, title, cycles) in enumerate(sides, 1):
+        to = path if number == 1 else path.with_stem(f"{path.stem}-{number}")
+        draw(title, cycles, to, subtitle=f"decided by {name}", begin=begin)
+
+
+def _print(title: str, sides: Sequence[PlayedWorld], args: argparse.Namespace) -> None:
+    if len(sides) == 1:
+        print_world(title, sides[0], make_console(sys.stdout), everything=args.all)
+    else:
+        print_worlds(title, sides, make_console(sys.stdout))
+
+
+def _played(name: str, run: Run) -> PlayedWorld:
+    unattended = play(run.world, replace(run.config, thresholds=(), policy=Policy.KUBELET))
+    return PlayedWorld(name=name, run=run, account=account_of(run), unattended=unattended)

@@ -1,0 +1,148 @@
+"""Law Blame: no pod within its request goes in the place of a culprit that may not go (policy Standard).
+
+A pod that may not go now is protected or static, guarded by a disruption budget, not measured, or a victim that does not end. If
+it holds or grows more of what is short than all candidates together, it is the culprit, and evicting others only delays it. They
+go all the same where they hold what is missing together with the culprit's growth until they are gone: then the node is relieved.
+One that exceeds its request goes in the place of a culprit once: what its owner has created anew would go again and again, for
+seconds each time. They wait for a culprit that a budget guards until evictd may pass over the budget (`cluster.evictionTimeout`).
+
+For PIDs, inodes and swap, which no pod requests, a candidate is spared that holds less than half of what the culprit does.
+
+What pods hold that were not measured is known for memory: the pods' cgroup less the measured ones. Where it is not known, growth
+that belongs to no pod stands for it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evictd.core.eviction.evict import is_protected
+from evictd.core.eviction.ledger import is_leaving, supply_of
+from evictd.core.eviction.reclaim import Layout
+from evictd.core.eviction.shortage import Shortage
+from evictd.core.eviction.time_left import target_of
+from evictd.core.model.config import EvictionConfig
+from evictd.core.model.decision import NoAction, NoActionReason, RankedPod
+from evictd.core.model.observation import SignalObservation
+from evictd.core.model.pod import Pod
+from evictd.core.model.signal import RESOURCES, SIGNALS, STALLS
+from evictd.core.model.state import State
+from evictd.core.model.threshold import Threshold
+from evictd.core.units.duration import SECOND
+from evictd.core.units.quantity import NANO, Quantity
+
+NO_NOISE = 2
+"""Growth of less than a half of what is missing says nothing of the cause (1 and 10: no incident ends differently)."""
+LIKE_THE_CULPRIT = 2
+"""For what no pod requests: a candidate with half of what the culprit holds is a cause as well (1 and 4: no incident ends
+differently)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suspect:
+    """A pod that may not go now, or all pods together that were not measured."""
+
+    pod: Pod | None
+    """`None` for those that were not measured."""
+    held: int | None
+    """`None` where it is not known."""
+    grown: int
+    rate: int = 0
+    """Units per second by which it grows."""
+    goes_soon: bool = False
+    """A disruption budget guards it, and is asked again or passed over within a bound."""
+
+
+def blamed(
+    victim: RankedPod, candidates: Sequence[RankedPod], suspects: Sequence[Suspect], shortage: Shortage
+) -> tuple[Suspect, NoAction] | None:
+    """Return the culprit in whose place this pod would go, with the finding; `None` where the pod may go."""
+    if not suspects:
+        return None
+    held, grown = shortage.held_by(candidates), sum(shortage.grown_of(row.uid) for row in candidates)
+    for suspect in suspects:
+        covered = held >= _with_growth_of(suspect, candidates, shortage) and not suspect.goes_soon
+        if covered or not _is_culprit(suspect, held, grown, shortage):
+            continue
+        if _may_go(victim, suspect, shortage):
+            continue
+        form = RESOURCES[SIGNALS[shortage.threshold.signal].resource].format
+        reason = NoActionReason.UNMEASURED_CULPRIT if suspect.pod is None else NoActionReason.PROTECTED_CULPRIT
+        return suspect, NoAction(
+            why=reason,
+            threshold=shortage.threshold,
+            pod=suspect.pod,
+            needed=Quantity(_with_growth_of(suspect, candidates, shortage) * NANO, form),
+            reachable=Quantity(held * NANO, form),
+        )
+    return None
+
+
+def _is_culprit(suspect: Suspect, held: int, grown: int, shortage: Shortage) -> bool:
+    """Whether it holds or grows more than all candidates; growth that is small beside what is missing is noise."""
+    holds_more = suspect.held is not None and suspect.held > held
+    return holds_more or (suspect.grown > grown and suspect.grown * NO_NOISE >= shortage.missing)
+
+
+def _with_growth_of(suspect: Suspect, candidates: Sequence[RankedPod], shortage: Shortage) -> int:
+    """Return what is missing, and by how much the suspect grows at its present rate until all candidates are gone."""
+    rate = suspect.rate
+    if suspect.grown * 2 > shortage.growth:
+        rate = max(rate, shortage.rate)  # it is what makes the supply fall
+    return shortage.missing + rate * shortage.eviction_time * len(candidates) // SECOND
+
+
+def _may_go(victim: RankedPod, suspect: Suspect, shortage: Shortage) -> bool:
+    if shortage.has_requests:
+        return shortage.exceeds(victim) and victim.uid not in shortage.recreated
+    return shortage.held[victim.uid] * LIKE_THE_CULPRIT >= (suspect.grown if suspect.held is None else suspect.held)
+
+
+def protected_culprit(
+    rows: tuple[RankedPod, ...],
+    threshold: Threshold,
+    seen: SignalObservation,
+    state: State,
+    config: EvictionConfig,
+    *,
+    layout: Layout,
+    now: int,
+) -> NoAction | None:
+    """Return why evicting is in vain, or `None`: the largest user cannot be evicted, and all others together use too little.
+
+    A victim that does not die in its time cannot be evicted either; one that is leaving gives what it owes. Where the usage of
+    a pod that may go is unknown nothing is concluded (kubernetes/kubernetes#39124, #53659); nor for a stall, because how much
+    has to be freed to end it is not known.
+    """
+    if threshold.signal in STALLS:
+        return None
+    victims = (*state.in_flight, *state.leaving)
+    stuck = {victim.uid for victim in victims if victim.gone_at is None and not is_leaving(victim, now)}
+    leaving = {victim.uid: victim for victim in victims if is_leaving(victim, now)}
+    supply = supply_of(threshold.signal, layout)
+    reachable, culprit, most = 0, None, 0
+    needed = target_of(threshold, seen, config, with_min_reclaim=False) - seen.available
+    if needed.sign <= 0 and threshold in state.thresholds_met:  # kept by its minimum reclaim
+        needed = target_of(threshold, seen, config, with_min_reclaim=True) - seen.available
+    for row in rows:
+        immovable = is_protected(row.pod, config) or row.uid in stuck
+        usage = leaving[row.uid].owed.get(supply, row.usage) if row.uid in leaving else row.usage
+        if usage is None:
+            if not immovable:
+                return None
+            continue
+        if not immovable:
+            reachable += usage
+        if usage > most:
+            most, culprit = usage, row.pod if immovable else None
+        if reachable * NANO >= needed.nano:
+            return None
+    if culprit is None:
+        return None
+    form = RESOURCES[SIGNALS[threshold.signal].resource].format
+    return NoAction(
+        why=NoActionReason.PROTECTED_CULPRIT,
+        threshold=threshold,
+        pod=culprit,
+        needed=needed,
+        reachable=Quantity(reachable * NANO, form),
+    )

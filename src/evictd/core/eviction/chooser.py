@@ -1,0 +1,265 @@
+"""Chooses a pod by policy Standard: which pods may not go now, and the laws about outcomes in their order.
+
+`choose` has the theory. Each law is a module of its own (`need`, `blame`, `prudence`, `effect`); here they are asked in order,
+and what each says becomes a finding.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from evictd.core.eviction.backoff import BUDGET_RETRY, HARD_BYPASS, refused_since, skipped_pods
+from evictd.core.eviction.blame import Suspect, blamed
+from evictd.core.eviction.choice import Choice, Skip, in_rank_order, why_no_pod
+from evictd.core.eviction.effect import elsewhere_grows, freed_lately, may_go_paused, pause_of
+from evictd.core.eviction.evict import evict_for_pressure, is_protected
+from evictd.core.eviction.ledger import is_leaving
+from evictd.core.eviction.need import needed
+from evictd.core.eviction.prudence import never_clear, over_limit
+from evictd.core.eviction.rank import in_order
+from evictd.core.eviction.shortage import Shortage
+from evictd.core.eviction.stalls import stall_is_elsewhere, stalls_itself
+from evictd.core.model.config import EvictionConfig
+from evictd.core.model.decision import (
+    Finding,
+    NoAction,
+    NoActionReason,
+    PodSkipped,
+    PreferenceApplied,
+    ProtectedPodSkipped,
+    RankedPod,
+    Ranking,
+    SkipReason,
+)
+from evictd.core.model.observation import Observation
+from evictd.core.model.pod import Pod
+from evictd.core.model.signal import RESOURCES, SIGNALS
+from evictd.core.model.state import State
+from evictd.core.model.stats import PodStats
+from evictd.core.units.quantity import NANO, Quantity
+
+
+class StandardChooser:
+    """Chooses a pod for one shortage by policy Standard."""
+
+    def __init__(
+        self, shortage: Shortage, observation: Observation, state: State, config: EvictionConfig, now: int
+    ) -> None:
+        self._shortage = shortage
+        self._measurable = shortage.measurable
+        self._observation = observation
+        self._state = state
+        self._config = config
+        self._now = now
+        self._in_flight = {victim.uid for victim in (*state.in_flight, *state.leaving) if victim.gone_at is None}
+
+    def choose(self, ranking: Ranking) -> Choice:
+        """Apply the laws in this order: Need, Blame, Prudence, Effect."""
+        rows, threshold = ranking.rows, self._shortage.threshold
+        skips = self._skips(rows)
+        candidates = [row for row in rows if row.uid not in skips]
+        if not candidates:
+            why = NoAction(why=why_no_pod(skips.values()), threshold=threshold)
+            return Choice(eviction=None, findings=(ranking, *skips.values(), why))
+        victim, unneeded = self._needed(candidates)
+        if (refused := self._asked_again(rows, skips, victim)) is not None:
+            victim, unneeded = refused, ()
+        passed = (*self._before(rows, skips, victim), *unneeded)
+        blame = self._blamed(victim, candidates, rows, skips)
+        stop = blame or never_clear(self._shortage, self._state, self._now)
+        stop = stop or over_limit(self._shortage, self._state, self._config, self._now)
+        if stop is not None:
+            return Choice(eviction=None, findings=(ranking, *passed, stop))
+        return self._unless_paused(ranking, victim, candidates, passed)
+
+    def _needed(self, candidates: Sequence[RankedPod]) -> tuple[RankedPod, tuple[PodSkipped, ...]]:
+        return needed(candidates, self._shortage) if self._shortage.measurable else (candidates[0], ())
+
+    def _unless_paused(
+        self, ranking: Ranking, victim: RankedPod, candidates: Sequence[RankedPod], passed: tuple[Finding, ...]
+    ) -> Choice:
+        shortage, supply = self._shortage, self._shortage.supply
+        pause = pause_of(self._state, supply, self._observation, self._now)
+        if pause is None or self._now >= pause.until:
+            return self._evict(ranking, victim, passed)
+        chosen = may_go_paused(victim, candidates, self._state.effects.get(supply, ()), shortage)
+        if chosen is not None:
+            skipped = PodSkipped(
+                pod=victim.pod,
+                reason=SkipReason.EVICTIONS_PAUSED,
+                until=pause.until,
+                signal=shortage.threshold.signal,
+                instead=chosen.pod,
+            )
+            return self._evict(ranking, chosen, passed if chosen is victim else (*passed, skipped))
+        form = RESOURCES[SIGNALS[shortage.threshold.signal].resource].format
+        stop = NoAction(
+            why=NoActionReason.EVICTIONS_DO_NOT_HELP,
+            threshold=shortage.threshold,
+            needed=Quantity(shortage.missing * NANO, form),
+            reachable=Quantity(freed_lately(self._state, supply) * NANO, form),
+            until=pause.until,
+        )
+        return Choice(eviction=None, findings=(ranking, *passed, stop))
+
+    def _evict(self, ranking: Ranking, row: RankedPod, passed: tuple[Finding, ...]) -> Choice:
+        shortage, config = self._shortage, self._config
+        stats = self._observation.pod_stats.get(row.uid)
+        eviction = evict_for_pressure(row, shortage.threshold, shortage.seen, stats, config)
+        because = eviction.because
+        if because.file_pages is not None and (node := self._observation.node) is not None and node.memory is not None:
+            because = replace(because, node_file_pages=node.memory.clean_file_bytes)
+        eviction = replace(eviction, because=because, refused_since=refused_since(self._state.backoff, row.uid))
+        findings: tuple[Finding, ...] = (ranking, *passed)
+        if any(each.preference for each in ranking.rows):
+            findings += self._preferred(ranking.rows, row)
+        return Choice(
+            eviction=eviction,
+            findings=findings,
+            missing=shortage.missing,
+            elsewhere_grew=shortage.measurable and elsewhere_grows(shortage),
+        )
+
+    def _preferred(self, rows: tuple[RankedPod, ...], chosen: RankedPod) -> tuple[Finding, ...]:
+        """Return a finding that names the pod that would go without `ranking`, where that is another one."""
+        plain = in_order(each._replace(preference=0) for each in rows)
+        skips = self._skips(plain)
+        victim, _ = self._needed([row for row in plain if row.uid not in skips])
+        return () if victim.uid == chosen.uid else (PreferenceApplied(pod=chosen.pod, instead_of=victim.pod),)
+
+    # --- which pods may not go ----------------------------------------------------------------------------------------
+
+    def _skips(self, rows: Sequence[RankedPod]) -> dict[str, Skip]:
+        """Return the findings of all pods that may not go now, by uid, in rank order."""
+        skips = {row.uid: skip for row in rows if (skip := self._skip(row)) is not None}
+        stats = self._observation.pod_stats
+        if stall_is_elsewhere(rows, self._shortage, stats):
+            calm = [row for row in rows if not stalls_itself(row, self._shortage, stats.get(row.uid))]
+            little = SkipReason.STALLS_LITTLE
+            skips |= {row.uid: PodSkipped(pod=row.pod, reason=little) for row in calm if row.uid not in skips}
+        backoff, signal = self._state.backoff, self._shortage.threshold.signal
+        if backoff.budgets or backoff.owners:
+            others = [row for row in rows if row.uid not in skips]
+            hard = self._shortage.threshold.hard
+            pods = (row.pod for row in others)
+            backed_off = dict(skipped_pods(backoff, pods, self._config, self._now, hard=hard))
+            skips |= self._never_smaller(others, backed_off)
+        return {skip.pod.uid: replace(skip, signal=signal) for skip in in_rank_order(rows, skips)}
+
+    def _never_smaller(self, rows: Sequence[RankedPod], backed_off: dict[str, PodSkipped]) -> Mapping[str, PodSkipped]:
+        """Drop the back-off of each owner whose pod holds more than the pod that would go instead."""
+        while self._shortage.measurable:
+            left = [row for row in rows if row.uid not in backed_off]
+            held = self._shortage.held[self._needed(left)[0].uid] if left else 0
+            larger = {
+                row.uid
+                for row in rows
+                if (skip := backed_off.get(row.uid)) is not None
+                and skip.reason is SkipReason.OWNER
+                and self._shortage.held[row.uid] > held
+                and left
+            }
+            if not larger:
+                break
+            backed_off = {uid: skip for uid, skip in backed_off.items() if uid not in larger}
+        return backed_off
+
+    def _skip(self, row: RankedPod) -> Skip | None:
+        pod = row.pod
+        if is_protected(pod, self._config):
+            return ProtectedPodSkipped(pod=pod)
+        if pod.uid in self._in_flight:
+            return PodSkipped(pod=pod, reason=SkipReason.IN_FLIGHT)
+        # A runtime that lists nothing measures no pod; one that is chosen then could not be stopped.
+        if row.usage is None or not self._observation.pod_stats:
+            return PodSkipped(pod=pod, reason=SkipReason.NOT_MEASURED)
+        if not row.usage or (self._measurable and not self._shortage.held.get(pod.uid)):
+            return PodSkipped(pod=pod, reason=SkipReason.USES_NOTHING)
+        return None
+
+    def _before(self, rows: Sequence[RankedPod], skips: Mapping[str, Skip], victim: RankedPod) -> tuple[Skip, ...]:
+        """Return why the pods that rank before the victim do not go, and name all that were not measured.
+
+        One of those that rank behind it might have come first.
+        """
+        place = rows.index(victim)
+        later = {row.uid for row in rows[place + 1 :] if row.usage is not None}
+        return tuple(skip for uid, skip in skips.items() if uid not in later)
+
+    # --- law Blame ----------------------------------------------------------------------------------------------------
+
+    def _asked_again(self, rows: Sequence[RankedPod], skips: Mapping[str, Skip], victim: RankedPod) -> RankedPod | None:
+        """Return a culprit that a budget guards whose server may be asked again now.
+
+        Other pods go first for a while after a refusal, but none goes in the place of the culprit.
+        """
+        budgets = self._state.backoff.budgets
+        for row in rows if budgets else ():
+            budget = budgets.get(row.uid)
+            guarded = isinstance(skips.get(row.uid), PodSkipped) and budget is not None
+            if not guarded or budget is None or self._now < budget.until or row.usage is None:
+                continue
+            others = [each for each in rows if each.uid not in skips]
+            if blamed(victim, others, [self._suspect(row)], self._shortage) is not None:
+                return row
+        return None
+
+    def _blamed(
+        self,
+        victim: RankedPod,
+        candidates: Sequence[RankedPod],
+        rows: Sequence[RankedPod],
+        skips: Mapping[str, Skip],
+    ) -> NoAction | None:
+        if not self._shortage.measurable or victim.uid in skips:
+            return None
+        leaving = {each.uid for each in (*self._state.in_flight, *self._state.leaving) if is_leaving(each, self._now)}
+        immovable = {uid for uid, skip in skips.items() if uid not in leaving and _is_immovable(skip)}
+        suspects = [self._suspect(row) for row in rows if row.uid in immovable] if immovable else []
+        if self._has_unmeasured(rows):
+            holdings = self._shortage.holdings
+            rest = holdings.unmeasured or holdings.elsewhere
+            suspects.append(
+                Suspect(
+                    pod=None,
+                    held=None if holdings.unmeasured is None else holdings.unmeasured.used,
+                    grown=0 if rest is None else rest.grown,
+                    rate=0 if rest is None else rest.rate,
+                )
+            )
+        found = blamed(victim, candidates, suspects, self._shortage)
+        return None if found is None else found[1]
+
+    def _suspect(self, row: RankedPod) -> Suspect:
+        known = self._shortage.holdings.pods.get(row.uid)
+        held = self._shortage.held.get(row.uid)
+        grown, rate = (0, 0) if known is None else (known.grown, known.rate)
+        return Suspect(pod=row.pod, held=held, grown=grown, rate=rate, goes_soon=self._goes_soon(row.uid))
+
+    def _goes_soon(self, uid: str) -> bool:
+        """Whether a budget that refused this pod's eviction is asked again or passed over within its bound."""
+        budget = self._state.backoff.budgets.get(uid)
+        if budget is None:
+            return False
+        bound = HARD_BYPASS if self._shortage.threshold.hard else self._config.eviction_timeout
+        return self._now < budget.first_at + bound + BUDGET_RETRY
+
+    def _has_unmeasured(self, rows: Sequence[RankedPod]) -> bool:
+        """Whether the usage of any pod is not known, or of a disk not the whole of it."""
+        if any(row.usage is None for row in rows):
+            return True
+        return self._shortage.on_disk and any(
+            not is_whole(row.pod, self._observation.pod_stats.get(row.uid)) for row in rows
+        )
+
+
+def is_whole(pod: Pod, stats: PodStats | None) -> bool:
+    """Whether every emptyDir on disk of a pod was measured; hostPath volumes and the like never are."""
+    wanted = pod.resource_totals.empty_dirs
+    if not wanted or stats is None:
+        return not wanted
+    return wanted <= {name for name, used, _ in stats.volumes if used is not None}
+
+
+def _is_immovable(skip: Skip) -> bool:
+    immovable = {SkipReason.IN_FLIGHT, SkipReason.BUDGET}
+    return isinstance(skip, ProtectedPodSkipped) or skip.reason in immovable

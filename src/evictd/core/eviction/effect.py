@@ -1,0 +1,231 @@
+"""Law Effect: an eviction that did not help is evidence (policy Standard).
+
+**Theory of operation.** For each victim that has really ended, `State.effects` keeps what it held, what was missing when it was
+chosen, and the most that what is available has risen since, within the bound of its bytes. Before the next choice for a supply
+the last two are compared with what was missing:
+
+    running  --two victims within ten minutes did not help-->  paused, one more after ten minutes
+    paused   --the supply was clear of its targets for a minute, or the growth elsewhere has ended-->  running
+    paused   --one more goes after its wait-->  paused, the next wait twice as long, at most an hour
+
+Two victims did not help if together they gave back less than half of what was missing, or if both were chosen while growth
+elsewhere was more than twice that of the pods: then what grows is no pod, and every further pod only delays it. Growth of static
+and critical pods counts as growth elsewhere, because no eviction ends it. On disks a victim
+that gave back all that was missing has helped all the same, because images and open files come on top of what was measured.
+
+While paused these may still go: a pod that exceeds its request and makes at least half of all growth (the leak itself); a pod
+that holds at least half of what is missing and twice what each of the last two victims held; a recreated pod that exceeds its
+request and alone holds what is missing; and any pod, if the last two gave back what they held, no growth is elsewhere, and
+all candidates together hold what is missing and what comes on top while they go (many small pods are the shortage). A pause
+ends nothing else: condition, taint and collections stay.
+
+Half of what was missing, and not a tenth: with a tenth a kernel that leaks beside eight pods cost all eight of them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from evictd.core.eviction.backoff import owner_of
+from evictd.core.eviction.holdings import growth_elsewhere, growth_of_pods
+from evictd.core.eviction.ledger import release_timeout, supply_of
+from evictd.core.eviction.reclaim import Layout
+from evictd.core.eviction.shortage import Shortage
+from evictd.core.model.decision import RankedPod
+from evictd.core.model.holdings import Effect, Pause, SupplyHoldings
+from evictd.core.model.observation import Observation
+from evictd.core.model.signal import SIGNALS, Signal
+from evictd.core.model.state import State, Victim
+from evictd.core.model.threshold import Threshold
+from evictd.core.units.duration import HOUR, MINUTE
+
+COMPARED = 10 * MINUTE
+"""Victims within so long are compared: an incident that comes back after it is another one."""
+FIRST_PAUSE = 10 * MINUTE
+"""With one minute 16 pods more are lost over the incidents (02, 03, 05, 06, 13, 14, 23), with five minutes 3 more, with half an
+hour 6 less; but a shortage that evictions can end again waits as long."""
+LONGEST_PAUSE = HOUR
+CLEAR = MINUTE
+"""How long a supply must be clear before a pause ends: a node at its limit is clear for a moment after each victim."""
+HELPED = 2
+"""Half of what was missing: with a tenth four pods more are lost over the incidents (06, 23)."""
+ELSEWHERE = 2
+"""Growth elsewhere that is twice the pods' is the cause; less may be their page cache (1 and 4: no incident ends differently)."""
+NO_NOISE = 2
+"""As in `blame`."""
+LARGER_THAN_LAST = 2
+"""Twice what the last victims held is another attempt, as much is the same one (1 and 4: no incident ends differently)."""
+_KEPT = 3
+"""Effects of each supply: two are compared here, three count for a threshold that was never clear (`prudence`)."""
+
+
+def follow_effects(state: State, gone: Sequence[Victim], available: Mapping[Signal, int], now: int) -> State:
+    """Return the state with an effect for each victim that was seen gone now, and with what came back of all since."""
+    if not gone and not state.effects and not state.pauses:
+        return state
+    effects = {supply: list(each) for supply, each in state.effects.items()}
+    for victim in gone:
+        if victim.cause is not None:
+            effects.setdefault(victim.cause, []).append(_effect(victim, now))
+    return replace(
+        state,
+        effects={
+            supply: kept
+            for supply, each in effects.items()
+            if (kept := _kept(each, available.get(supply), paused=supply in state.pauses, now=now))
+        },
+        pauses={
+            supply: pause
+            for supply, pause in state.pauses.items()
+            if (supply not in state.clear_since or now - state.clear_since[supply] < CLEAR)
+            and (not pause.for_growth or _grows_elsewhere(state.holdings.get(supply)))
+        },
+    )
+
+
+def _effect(victim: Victim, now: int) -> Effect:
+    supply = victim.cause
+    if supply is None:
+        raise AssertionError("a pod over a limit of its own was not evicted for a supply")
+    return Effect(
+        uid=victim.uid,
+        owner=victim.owner,
+        siblings=victim.siblings,
+        chosen_at=victim.chosen_at,
+        held=victim.owed.get(supply, 0),
+        missing=victim.missing,
+        available_before=victim.available_before.get(supply),
+        until=now + release_timeout(victim, supply),
+        elsewhere_grew=victim.elsewhere_grew,
+    )
+
+
+def _kept(effects: Sequence[Effect], available: int | None, *, paused: bool, now: int) -> tuple[Effect, ...]:
+    fresh = (each for each in effects[-_KEPT:] if paused or now - each.chosen_at < COMPARED)
+    return tuple(_updated(each, available, now) for each in fresh)
+
+
+def _updated(effect: Effect, available: int | None, now: int) -> Effect:
+    if available is None or effect.available_before is None or now > effect.until:
+        return effect
+    risen = available - effect.available_before
+    return effect if risen <= effect.freed else replace(effect, freed=risen)
+
+
+def follow_clear(
+    state: State, thresholds: Sequence[Threshold], read: Mapping[Signal, object], layout: Layout, now: int
+) -> State:
+    """Return the state with the supplies that are clear since when, and the thresholds that were clear at least once.
+
+    A supply is clear while no threshold of it is met, the minimum reclaim included. One that was not read stays as it was.
+    """
+    met = {supply_of(threshold.signal, layout) for threshold in state.thresholds_first_observed_at}
+    supplies = {supply_of(threshold.signal, layout) for threshold in thresholds}
+    seen = {supply_of(signal, layout) for signal in read}
+    known = state.clear_since
+    clear = {supply: known.get(supply, now) for supply in supplies - met if supply in seen or supply in known}
+    met_now = {threshold.identity for threshold in state.thresholds_first_observed_at}
+    once = {threshold.identity for threshold in state.once_clear}
+    once_clear = tuple(
+        threshold
+        for threshold in thresholds
+        if threshold.identity in once or (threshold.identity not in met_now and threshold.signal in read)
+    )
+    if clear == known and once_clear == state.once_clear:
+        return state
+    return replace(state, clear_since=clear, once_clear=once_clear)
+
+
+def pause_of(state: State, supply: Signal, observation: Observation, now: int) -> Pause | None:
+    """Return the pause of a supply: the one under way, or the one that the last two victims call for."""
+    known, holdings = state.pauses.get(supply), state.holdings.get(supply)
+    if known is not None:
+        return None if known.for_growth and not _grows_elsewhere(holdings) else known
+    last = tuple(each for each in state.effects.get(supply, ()) if now - each.chosen_at < COMPARED)[-2:]
+    if len(last) < 2:
+        return None
+    gave_back = _gave_back(last, holdings, observation)
+    if gave_back and not (_grows_elsewhere(holdings) and _in_vain(last, supply)):
+        return None
+    return Pause(until=now + FIRST_PAUSE, wait=FIRST_PAUSE, for_growth=gave_back)
+
+
+def _gave_back(last: Sequence[Effect], holdings: SupplyHoldings | None, observation: Observation) -> bool:
+    """Whether the last two victims together gave back half of what was missing, less what their successors hold."""
+    freed = sum(each.freed - _of_new_pods(each, holdings, observation) for each in last)
+    return freed * HELPED >= max(each.missing for each in last)
+
+
+def _in_vain(last: Sequence[Effect], supply: Signal) -> bool:
+    """Whether both were chosen while growth elsewhere was more than twice the pods'; a disk that was relieved does not count."""
+    relieved = SIGNALS[supply].filesystem is not None and all(each.freed >= each.missing for each in last)
+    return all(each.elsewhere_grew for each in last) and not relieved
+
+
+def _grows_elsewhere(holdings: SupplyHoldings | None) -> bool:
+    """Whether what no eviction ends goes on to grow more than twice as much as the pods that may go."""
+    if holdings is None:
+        return False
+    return _growth_without_end(holdings) > ELSEWHERE * (growth_of_pods(holdings) - holdings.grown_critical)
+
+
+def _growth_without_end(holdings: SupplyHoldings) -> int:
+    """Return the growth of what belongs to no pod, and of the pods that are never evicted."""
+    return max(growth_elsewhere(holdings), 0) + holdings.grown_critical
+
+
+def _of_new_pods(effect: Effect, holdings: SupplyHoldings | None, observation: Observation) -> int:
+    """Return what pods hold that the victim's owner has created here since."""
+    if holdings is None or not effect.owner:
+        return 0
+    new = (pod.uid for pod in observation.pods if owner_of(pod) == effect.owner and pod.uid not in effect.siblings)
+    return sum(holdings.pods[uid].used for uid in new if uid in holdings.pods)
+
+
+def freed_lately(state: State, supply: Signal) -> int:
+    """Return what the last two victims for a supply gave back."""
+    return sum(each.freed for each in state.effects.get(supply, ())[-2:])
+
+
+def elsewhere_grows(shortage: Shortage) -> bool:
+    """Whether what grows is no pod that may go: more than twice as much as these, and no noise beside what is missing."""
+    return _grows_elsewhere(shortage.holdings) and _growth_without_end(shortage.holdings) * NO_NOISE >= shortage.missing
+
+
+def never_waits(row: RankedPod, shortage: Shortage) -> bool:
+    """Whether a pod is the leak itself: it exceeds its request and makes at least half of all growth."""
+    return shortage.exceeds(row) and shortage.mostly_grows(row.uid)
+
+
+def may_go_paused(
+    victim: RankedPod, candidates: Sequence[RankedPod], effects: Sequence[Effect], shortage: Shortage
+) -> RankedPod | None:
+    """Return the candidate that may go although evictions are paused: the one chosen first if it may."""
+    last = max((each.held for each in effects[-2:]), default=0)
+    if _goes_on_to_relieve(candidates, effects[-2:], shortage):
+        return victim
+
+    def may(row: RankedPod) -> bool:
+        held = shortage.held.get(row.uid, 0)
+        if never_waits(row, shortage) or (held * 2 >= shortage.missing and held >= LARGER_THAN_LAST * last):
+            return True
+        return row.uid in shortage.recreated and shortage.exceeds(row) and held >= shortage.missing
+
+    return next((row for row in (victim, *candidates) if may(row)), None)
+
+
+def _goes_on_to_relieve(candidates: Sequence[RankedPod], last: Sequence[Effect], shortage: Shortage) -> bool:
+    """Whether many small pods are what is short: the last ones gave back what they held, and those left hold what is missing."""
+    gave_what_they_held = all(each.freed * 4 >= each.held * 3 for each in last)
+    enough = shortage.held_by(candidates) >= shortage.with_growth(len(candidates))
+    return gave_what_they_held and enough and not _grows_elsewhere(shortage.holdings)
+
+
+def after_retry(pause: Pause, now: int) -> Pause:
+    """Return the pause after one more pod went."""
+    wait = min(pause.wait * 2, LONGEST_PAUSE)
+    return Pause(until=now + wait, wait=wait)
+
+
+def with_pause(state: State, supply: Signal, pause: Pause) -> State:
+    """Return the state with the pause of a supply."""
+    return state if state.pauses.get(supply) == pause else replace(state, pauses={**state.pauses, supply: pause})

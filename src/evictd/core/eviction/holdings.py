@@ -1,0 +1,196 @@
+"""Keeps who holds each supply and how much of it grew within the last minute (policy Standard).
+
+An eviction helps if the pod holds what is missing, and goes on helping if what grows is a pod. Both need more than one reading:
+
+* A pod that could not be measured in the cycle that decides counts with what it was measured to hold within the last minute, as a
+  lower bound. Else one failed read makes an innocent pod go in its place, or hides the pod that grows.
+* Growth is the rise above the lowest amount of the last minute, for each pod and for what no pod holds. Of that minute only the
+  lowest of two halves is kept, not a history: a restart, a journal record and a state file carry a few numbers. A pod that takes
+  and releases the same memory again and again does not grow, and a collection of images does not hide the writer that goes on
+  behind it. A pod's first measurement is an arrival, not growth.
+
+What the pods hold that were not measured within the last minute is the pods' cgroup less the measured ones, where that cgroup was
+read (memory). One such pod alone is thereby measured.
+
+What belongs to no pod is the used amount less all of these, and less what victims that have ended are still to give back.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from evictd.core.eviction.ledger import amounts_owed, supply_of, supply_released_at
+from evictd.core.eviction.rank import Measure, usage_measure
+from evictd.core.eviction.reclaim import Layout
+from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
+from evictd.core.model.observation import Observation, SignalObservation
+from evictd.core.model.signal import SIGNALS, STALLS, Signal
+from evictd.core.model.state import State, Victim
+from evictd.core.model.threshold import Threshold, limit_of
+from evictd.core.units.duration import SECOND
+
+HALF = 30 * SECOND
+WINDOW = 2 * HALF
+"""How long a measurement counts, and over what time growth is seen: six cycles of a calm node. In a shorter time a compaction or
+a garbage collection looks like a leak; in a longer one a writer that has ended is still seen."""
+_NOT_MEASURED = (None, 0)
+_NEAR_PART = 4
+"""A disk is followed while no more than a quarter of it lies between what is left and a threshold: at 200 MiB/s half a minute of
+a small disk of 20 GiB. Volumes are walked from a tenth on (`freshness`)."""
+
+
+def with_holdings(
+    state: State,
+    observation: Observation,
+    observations: Mapping[Signal, SignalObservation],
+    thresholds: Iterable[Threshold],
+    *,
+    layout: Layout,
+    now: int,
+) -> State:
+    """Return the state with the holdings of every supply that has a threshold as of this reading.
+
+    A supply that was not read keeps its last holdings for `WINDOW`, and so does a disk that is far from all its thresholds:
+    nothing is decided about it, its volumes are not walked, and all that is known of it begins anew when they are.
+    """
+    thresholds = tuple(thresholds)
+    watched = {supply_of(threshold.signal, layout) for threshold in thresholds} - STALLS.keys()
+    near = {supply_of(each.signal, layout) for each in thresholds if _is_near(each, observations.get(each.signal))}
+    read = {supply_of(signal, layout): seen for signal, seen in observations.items()}
+    read |= {supply: observations[supply] for supply in watched if supply in observations}
+    kept = {supply: known for supply, known in state.holdings.items() if supply in watched and _is_recent(known, now)}
+    new = {
+        supply: _read(supply, read[supply], state, observation, layout=layout, now=now)
+        for supply in watched & near
+        if supply in read
+    }
+    return replace(state, holdings=kept | new)
+
+
+def _is_near(threshold: Threshold, seen: SignalObservation | None) -> bool:
+    """Whether a threshold is tested and may soon be due; one of another resource than a disk always is."""
+    if seen is None or SIGNALS[threshold.signal].filesystem is None:
+        return seen is not None
+    limit = limit_of(threshold, seen, with_min_reclaim=True)
+    return (seen.available.nano - limit.nano) * _NEAR_PART <= seen.capacity.nano
+
+
+def _is_recent(holdings: SupplyHoldings, now: int) -> bool:
+    return holdings.elsewhere is not None and now - holdings.elsewhere.at < WINDOW
+
+
+def _read(
+    supply: Signal, seen: SignalObservation, state: State, observation: Observation, *, layout: Layout, now: int
+) -> SupplyHoldings:
+    before = state.holdings.get(supply, SupplyHoldings())
+    pods = _measured_pods(observation, usage_measure(supply, layout), before, now)
+    used, measured = (seen.capacity - seen.available).value(), sum(each.used for each in pods.values())
+    rest = _rest_of_cgroup(supply, observation, pods, measured)
+    unmeasured = [pod.uid for pod in observation.pods if pod.uid not in pods] if rest is not None else []
+    if rest is not None and len(unmeasured) == 1:
+        pods[unmeasured[0]] = level(before.pods.get(unmeasured[0]), rest, now, parts=0)
+        measured, rest = measured + rest, None
+    owed = _owed_by_ended(state.in_flight, supply, seen, now)
+    measured -= _gone_with_cgroup(supply, observation, pods, now)
+    return SupplyHoldings(
+        pods=pods,
+        unmeasured=None if rest is None else level(before.unmeasured, rest, now),
+        elsewhere=level(before.elsewhere, used - measured - (rest or 0) - owed, now),
+        grown_critical=_grown_critical(observation, pods),
+    )
+
+
+def _grown_critical(observation: Observation, pods: Mapping[str, MeasuredLevel]) -> int:
+    grown = {uid: each.grown for uid, each in pods.items() if each.used > each.lowest or each.used > each.lowest_before}
+    return sum(grown.get(pod.uid, 0) for pod in observation.pods if pod.critical) if grown else 0
+
+
+def _measured_pods(
+    observation: Observation, measure: Measure, before: SupplyHoldings, now: int
+) -> dict[str, MeasuredLevel]:
+    """Return what each active pod holds: as measured now, or as measured within the last minute if that is more complete."""
+    found: dict[str, MeasuredLevel] = {}
+    stats, known = observation.pod_stats, before.pods
+    for pod in observation.pods:
+        uid = pod.uid
+        measured, last = stats.get(uid), known.get(uid) if known else None
+        used, parts = _NOT_MEASURED if measured is None else measure(pod, measured)
+        if last is None:
+            if used is not None:
+                found[uid] = MeasuredLevel(now, used, now, used, used, now, parts)
+        elif now - last.at < WINDOW and (used is None or (parts < last.parts and used <= last.used)):
+            found[uid] = last
+        elif used is not None:
+            found[uid] = level(last, used, now, parts=parts)
+    return found
+
+
+def level(last: MeasuredLevel | None, used: int, now: int, *, parts: int = 1) -> MeasuredLevel:
+    """Return an amount as measured now; of a change over more than `WINDOW` the part counts that falls into one."""
+    if last is None or last.parts != parts:
+        return MeasuredLevel(now, used, now, used, used, now, parts)
+    elapsed = now - last.at
+    if elapsed >= WINDOW:
+        before = used - (used - last.used) * WINDOW // elapsed
+        return MeasuredLevel(now, used, now, used, before, now - WINDOW, parts)
+    if now - last.begun >= HALF:
+        return MeasuredLevel(now, used, now, used, min(last.lowest, last.used), last.begun, parts)
+    lowest = min(last.lowest, used)
+    return MeasuredLevel(now, used, last.begun, lowest, last.lowest_before, last.since, parts)
+
+
+def _rest_of_cgroup(
+    supply: Signal, observation: Observation, pods: Mapping[str, MeasuredLevel], measured: int
+) -> int | None:
+    """Return what the pods' cgroup holds beyond the measured pods; None if all are measured, or it was not read."""
+    if len(pods) == len(observation.pods) or observation.node is None or supply is not Signal.MEMORY_AVAILABLE:
+        return None
+    cgroup = observation.node.pods_memory
+    if cgroup is None or cgroup.working_set_bytes is None:
+        return None
+    return max(0, cgroup.working_set_bytes - measured)
+
+
+def _gone_with_cgroup(supply: Signal, observation: Observation, pods: Mapping[str, MeasuredLevel], now: int) -> int:
+    """Return what of the pods' last measurements the pods' cgroup does not hold any more.
+
+    The memory of a victim is free a moment before the pod is known to be gone. Counted on, it would make all else seem to shrink
+    and then to grow.
+    """
+    remembered = sum(each.used for each in pods.values() if each.at < now)
+    if not remembered or supply is not Signal.MEMORY_AVAILABLE or observation.node is None:
+        return 0
+    cgroup = observation.node.pods_memory
+    if cgroup is None or cgroup.working_set_bytes is None:
+        return 0
+    of_cgroup = cgroup.working_set_bytes - sum(each.used for each in pods.values() if each.at == now)
+    return max(0, remembered - max(of_cgroup, 0))
+
+
+def _owed_by_ended(victims: tuple[Victim, ...], supply: Signal, seen: SignalObservation, now: int) -> int:
+    ended = [victim for victim in victims if supply_released_at(victim, supply) is not None]
+    return sum(each or 0 for each in amounts_owed(ended, supply, seen.available.value(), now).values())
+
+
+def growth_of_pods(holdings: SupplyHoldings) -> int:
+    """Return by how much all pods together grew within about the last minute."""
+    return sum(each.grown for each in _grown(holdings))
+
+
+def _grown(holdings: SupplyHoldings) -> Iterator[MeasuredLevel]:
+    """Yield the pods that grew, and those that were not measured if they did; most pods of a node do not."""
+    for each in holdings.pods.values():
+        if each.used > each.lowest or each.used > each.lowest_before:
+            yield each
+    if holdings.unmeasured is not None:
+        yield holdings.unmeasured
+
+
+def growth_elsewhere(holdings: SupplyHoldings) -> int:
+    """Return by how much grew what no pod holds within about the last minute."""
+    return 0 if holdings.elsewhere is None else holdings.elsewhere.grown
+
+
+def growth_rate(holdings: SupplyHoldings, seen: SignalObservation) -> int:
+    """Return units per second: as measured a moment ago, or the mean of the last minute."""
+    elsewhere = 0 if holdings.elsewhere is None else holdings.elsewhere.rate
+    return max(seen.fill_rate or 0, sum(each.rate for each in _grown(holdings)) + elsewhere)

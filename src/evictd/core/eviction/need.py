@@ -1,0 +1,91 @@
+"""Law Need: no pod goes that another one makes unnecessary (policy Standard).
+
+The documented order decides which pods are looked at: candidates are added up from the first by rank until they hold what is
+missing and what comes on top while so many pods are evicted. Of that list, from the front, each pod is dropped without which the
+others still hold that amount, if it holds only a small part of it. The first that is left goes. So five sidecars that exceed
+their requests by a few MiB stay where the sixth pod in the order leaks 6 GiB, and two pods of low priority that together relieve
+the node still go before one of high priority.
+
+No pod is dropped for one that holds less. Where all candidates together do not hold the amount, the list is all of them, and a
+pod is dropped only for one that holds at least twice as much.
+
+A pod that exceeds its request is dropped for one within its request only where all that exceed theirs do not hold the amount,
+and only for one that makes at least half of all growth: the cause itself (law Fairness). Pods that `ranking.prefer` names are
+weighed among themselves, and dropped for no other. A pod that its owner has created anew within a minute after an eviction counts
+for nothing: its owner creates it again.
+"""
+
+from collections.abc import Sequence
+from itertools import takewhile
+
+from evictd.core.eviction.shortage import Shortage
+from evictd.core.model.decision import PodSkipped, RankedPod, SkipReason
+
+LARGER = 2
+"""Where all together do not suffice a pod is dropped for one twice as large: equal replicas are taken in their order (4: no
+incident ends differently)."""
+
+
+def needed(candidates: Sequence[RankedPod], shortage: Shortage) -> tuple[RankedPod, tuple[PodSkipped, ...]]:
+    """Return the candidate that goes, and a finding for each that ranks before it and is not needed.
+
+    `candidates` are in the order of the ranking, at least one. Their holdings are known (`Shortage.measurable`).
+    """
+    if candidates[0].preference < 0:
+        candidates = list(takewhile(lambda row: row.preference < 0, candidates))
+    listed, amount = _until_reached(candidates, shortage)
+    reaches = _counted(listed, shortage) >= amount
+    kept = _without_small(listed, amount, shortage) if reaches else _without_halves(listed, shortage)
+    exceeding = shortage.exceeding(listed)
+    if exceeding and not shortage.exceeds(kept[0]) and not shortage.mostly_grows(kept[0].uid):
+        kept = _without_halves(exceeding, shortage)
+    victim = _first_at_least(kept[0], listed, shortage)
+    dropped = listed[: listed.index(victim)]
+    return victim, tuple(
+        PodSkipped(pod=row.pod, reason=SkipReason.UNNECESSARY, signal=shortage.threshold.signal, instead=victim.pod)
+        for row in dropped
+    )
+
+
+def _until_reached(candidates: Sequence[RankedPod], shortage: Shortage) -> tuple[list[RankedPod], int]:
+    """Return the candidates from the first on that hold the amount together, and the amount for so many evictions."""
+    exceeding = shortage.exceeding(candidates)
+    if shortage.held_by(exceeding) >= shortage.with_growth(len(exceeding)):
+        candidates = exceeding  # those within their requests are not looked at
+    listed: list[RankedPod] = []
+    amount = held = 0
+    for row in candidates:
+        listed.append(row)
+        amount = shortage.with_growth(len(listed))
+        held += 0 if row.uid in shortage.recreated else shortage.held[row.uid]
+        if held >= amount:
+            break
+    return listed, amount
+
+
+def _first_at_least(left: RankedPod, listed: list[RankedPod], shortage: Shortage) -> RankedPod:
+    """Return the first pod of the list that holds at least as much as the first one left: none is dropped for a smaller one."""
+    held = shortage.held[left.uid]
+    return next(
+        row for row in listed if row is left or (shortage.held[row.uid] > held and row.uid not in shortage.recreated)
+    )
+
+
+def _counted(rows: Sequence[RankedPod], shortage: Shortage) -> int:
+    return shortage.held_by(row for row in rows if row.uid not in shortage.recreated)
+
+
+def _without_small(listed: list[RankedPod], amount: int, shortage: Shortage) -> list[RankedPod]:
+    held, kept = _counted(listed, shortage), list(listed)
+    for row in listed:
+        own = shortage.held[row.uid]
+        counted = 0 if row.uid in shortage.recreated else own
+        if held - counted >= amount and own * shortage.in_part < amount:
+            kept.remove(row)
+            held -= counted
+    return kept
+
+
+def _without_halves(listed: list[RankedPod], shortage: Shortage) -> list[RankedPod]:
+    most = max(shortage.held[row.uid] for row in listed)
+    return [row for row in listed if shortage.held[row.uid] * LARGER > most]

@@ -1,0 +1,166 @@
+"""Describes one shortage for the rules that weigh evictions: what is missing, how fast it grows, and who holds what of it.
+
+`need`, `blame`, `prudence` and `effect` judge the same numbers; they are put together here, once for each choice.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from evictd.core.eviction.backoff import RECREATED_WITHIN, owner_of
+from evictd.core.eviction.holdings import growth_elsewhere, growth_of_pods, growth_rate
+from evictd.core.eviction.ledger import still_owed, supply_of
+from evictd.core.eviction.rank import Meter, usage_meter
+from evictd.core.eviction.reclaim import Layout
+from evictd.core.eviction.time_left import stop_time, target_of
+from evictd.core.model.config import EvictionConfig
+from evictd.core.model.decision import RankedPod
+from evictd.core.model.holdings import SupplyHoldings
+from evictd.core.model.observation import Observation, SignalObservation
+from evictd.core.model.signal import SIGNALS, STALLS, Resource, Signal
+from evictd.core.model.state import State
+from evictd.core.model.threshold import Threshold
+from evictd.core.units.duration import SECOND
+from evictd.core.units.quantity import NANO
+
+EVICTION_TIME = 40 * SECOND
+"""The least time for which one eviction should relieve the node, at the present rate. With the time of the stop alone, a second
+or two, five sidecars of 80 MiB went one by one before a leak of 50 MiB/s; with 10 s eight pods of 250 MiB in the place of a
+static pod that grew by 20 MiB/s (config/incidents/15-static-culprit.yaml)."""
+SMALL_PART = 2
+"""A pod that holds a half of the amount is a victim of its own right; less is small. Between 1 and 10 no incident ends
+differently."""
+SMALL_PART_ON_DISK = 10
+"""On disks images and open files come on top of what was measured of a pod, so a tenth may be more. Between 2 and 50 no incident
+ends differently."""
+WITH_REQUEST = frozenset({Resource.MEMORY, Resource.EPHEMERAL_STORAGE})
+"""The resources that pods request."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shortage:
+    """A threshold that is due, and what is known of its supply."""
+
+    threshold: Threshold
+    supply: Signal
+    seen: SignalObservation
+    missing: int
+    """To the target, the minimum reclaim included, less what victims still owe; at least 1."""
+    rate: int
+    """Units per second by which what is available falls: as measured a moment ago, or the mean of the last minute."""
+    eviction_time: int
+    """Nanoseconds that one eviction takes on this node."""
+    holdings: SupplyHoldings
+    held: Mapping[str, int]
+    """By uid: what each measured pod holds of the supply."""
+    recreated: frozenset[str]
+    """Uids of pods that their owner created anew within a minute after an eviction: their end gives nothing back for long."""
+    growth: int = field(init=False)
+    """Growth of about the last minute, of pods and elsewhere; added up once, for every rule asks for it."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "growth", growth_of_pods(self.holdings) + growth_elsewhere(self.holdings))
+
+    @property
+    def in_part(self) -> int:
+        """The part of an amount below which a pod counts as small: a half, and a tenth on disks.
+
+        Memory, PIDs and swap are measured exactly. On disks images and open files come on top of what was measured of a pod.
+        """
+        return SMALL_PART_ON_DISK if self.on_disk else SMALL_PART
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether the supply is of a filesystem."""
+        return SIGNALS[self.supply].filesystem is not None
+
+    @property
+    def measurable(self) -> bool:
+        """Whether it is known how much each pod holds; how much of a stall a pod causes is not."""
+        return self.threshold.signal not in STALLS
+
+    def with_growth(self, evictions: int) -> int:
+        """Return what is missing, and what comes on top at the present rate while so many pods are evicted."""
+        return self.missing + self.rate * self.eviction_time * evictions // SECOND
+
+    def held_by(self, rows: Iterable[RankedPod]) -> int:
+        """Return what these pods hold together."""
+        held = self.held
+        return sum(held.get(row.uid, 0) for row in rows)
+
+    def grown_of(self, uid: str) -> int:
+        """Return by how much a pod grew within about the last minute."""
+        known = self.holdings.pods.get(uid)
+        return 0 if known is None else known.grown
+
+    def mostly_grows(self, uid: str) -> bool:
+        """Whether a pod makes at least half of all growth."""
+        grown = self.grown_of(uid)
+        return grown > 0 and grown * 2 >= self.growth
+
+    def exceeds(self, row: RankedPod) -> bool:
+        """Whether a pod uses more than it requested; there are no requests for inodes, PIDs and swap."""
+        return bool(self.exceeding((row,)))
+
+    def exceeding(self, rows: Iterable[RankedPod]) -> list[RankedPod]:
+        """Return the pods that use more than they requested."""
+        if not self.has_requests:
+            return []
+        return [row for row in rows if row.usage is not None and row.usage * NANO > row.request]
+
+    @property
+    def has_requests(self) -> bool:
+        """Whether pods request what is short."""
+        return SIGNALS[self.threshold.signal].resource in WITH_REQUEST
+
+
+def shortage_of(
+    threshold: Threshold,
+    seen: SignalObservation,
+    observation: Observation,
+    state: State,
+    config: EvictionConfig,
+    *,
+    layout: Layout,
+    now: int,
+) -> Shortage:
+    """Return the shortage of a threshold's supply."""
+    supply = supply_of(threshold.signal, layout)
+    holdings = state.holdings.get(supply, SupplyHoldings())
+    target = target_of(threshold, seen, config, with_min_reclaim=True)
+    available = seen.available.value()
+    victims = (victim for victim in (*state.in_flight, *state.leaving) if victim.cause is not supply)
+    owed = sum(still_owed(victim, supply, available, now) or 0 for victim in victims)
+    return Shortage(
+        threshold=threshold,
+        supply=supply,
+        seen=seen,
+        missing=max(target.value() - available - owed, 1),
+        rate=growth_rate(holdings, seen),
+        eviction_time=EVICTION_TIME + stop_time(seen.stop_time),
+        holdings=holdings,
+        held=_held(observation, holdings, usage_meter(supply, layout)),
+        recreated=_recreated(observation, state, now),
+    )
+
+
+def _held(observation: Observation, holdings: SupplyHoldings, meter: Meter) -> dict[str, int]:
+    """Return by uid what each pod holds: as the state knows it, or as measured now where it does not."""
+    held = {uid: each.used for uid, each in holdings.pods.items()}
+    stats = observation.pod_stats
+    for pod in observation.pods:
+        if pod.uid in held or (found := stats.get(pod.uid)) is None:
+            continue
+        if (used := meter(pod, found)) is not None:
+            held[pod.uid] = used
+    return held
+
+
+def _recreated(observation: Observation, state: State, now: int) -> frozenset[str]:
+    owners = {name: each for name, each in state.backoff.owners.items() if now - each.evicted_at < RECREATED_WITHIN}
+    if not owners:
+        return frozenset()
+    return frozenset(
+        pod.uid
+        for pod in observation.pods
+        if (owner := owners.get(owner_of(pod))) is not None and pod.uid not in owner.siblings
+    )

@@ -1,0 +1,88 @@
+"""Declares what is remembered of who holds a supply, and of what evictions gave back.
+
+A part of `State`: `core.eviction.holdings` and `core.eviction.effect` have the rules. A *supply* is what the signals of one
+device, or of memory, PIDs or swap, have in common (`core.eviction.ledger.supply_of`); amounts are in its unit. Times are `now`
+values in nanoseconds.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from evictd.core.units.duration import SECOND
+
+
+class MeasuredLevel(NamedTuple):
+    """An amount as last measured, and the lowest that it was within about the last minute."""
+
+    at: int
+    """When it was measured."""
+    used: int
+    begun: int
+    """When the present half of that minute began."""
+    lowest: int
+    """The lowest of the present half."""
+    lowest_before: int
+    """The lowest of the half before it."""
+    since: int
+    """When the half before it began."""
+    parts: int = 1
+    """How many numbers `used` is the sum of: two sums of different parts say nothing about growth."""
+
+    @property
+    def grown(self) -> int:
+        """By how much it rose above its lowest; 0 after a first measurement, which is an arrival."""
+        return self.used - min(self.lowest, self.lowest_before)
+
+    @property
+    def rate(self) -> int:
+        """By how much a second it grew, on average since the earlier half began."""
+        return self.grown * SECOND // max(self.at - self.since, SECOND)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SupplyHoldings:
+    """Who holds a supply, at one reading."""
+
+    pods: Mapping[str, MeasuredLevel] = field(default_factory=dict)
+    """By uid: the active pods that were measured within the last minute."""
+    unmeasured: MeasuredLevel | None = None
+    """What all other pods hold together: the pods' cgroup less the measured ones; `None` where that is not known."""
+    elsewhere: MeasuredLevel | None = None
+    """What no pod is measured to hold: the host, the kernel, images, deleted files; may be negative. `None`: never read."""
+    grown_critical: int = 0
+    """By how much grew within about the last minute what pods hold that are never evicted: static and critical ones."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """The effect of one eviction on a supply after the pod has ended."""
+
+    uid: str
+    owner: str = ""
+    siblings: frozenset[str] = frozenset()
+    """Uids of the owner's pods that were here when it was chosen."""
+    chosen_at: int
+    held: int
+    """What the pod was measured to hold when it was chosen."""
+    missing: int
+    """What was missing to the target then, the minimum reclaim included."""
+    available_before: int | None = None
+    freed: int = 0
+    """The most by which what was available has risen since, within the bound."""
+    until: int
+    """When the bytes that it owes count no longer."""
+    elsewhere_grew: bool = False
+    """Whether growth elsewhere was more than twice that of the pods when it was chosen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pause:
+    """Evictions for a supply are paused because the last ones did not help."""
+
+    until: int
+    """When one more may be tried."""
+    wait: int
+    """The time between that and the try before it; doubled by each."""
+    for_growth: bool = False
+    """Only because of growth elsewhere: the victims gave back enough, so the pause ends with that growth."""

@@ -1,1 +1,0 @@
-"""Performs decisions: with the runtime alone, or through an API server."""

@@ -1,0 +1,73 @@
+"""Remembers the last decisions as text, for `evictd status` and the page.
+
+An eviction that the API server refused is no eviction: its line gives way to one that says who refused it, how often and since
+when.
+"""
+
+import re
+from collections import deque
+from dataclasses import dataclass, replace
+
+from evictd.codec.times import rfc3339
+from evictd.core.eviction.backoff import Refusal
+from evictd.core.model.decision import Decision, EvictPod
+from evictd.daemon.telemetry.snapshot import Decided
+from evictd.render.sentences import kind_of
+
+REMEMBERED = 50
+REFUSED = "Refused"
+_BUDGET = re.compile(r"disruption budget (?P<name>[a-z0-9.-]+) ")
+"""In the API server's message: `The disruption budget web needs 1 healthy pods and has 1 currently`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Entry:
+    shown: Decided
+    uid: str = ""
+    times: int = 0
+    since: int = 0
+
+
+class RecentDecisions:
+    """The last decisions, bounded; of a pod that is refused again and again one line. Times are wall-clock nanoseconds."""
+
+    def __init__(self) -> None:
+        self._entries: deque[_Entry] = deque(maxlen=REMEMBERED)
+
+    def add(self, decision: Decision, text: str, wall: int) -> None:
+        """Remember a decision."""
+        uid = decision.pod.uid if isinstance(decision, EvictPod) else ""
+        self._entries.append(_Entry(shown=Decided(wall=wall, kind=kind_of(decision), text=text), uid=uid))
+
+    def explain(self, uid: str, why: str) -> bool:
+        """Add to a pod's last eviction why it was chosen; return whether that was not known yet."""
+        for number in reversed(range(len(self._entries))):
+            entry = self._entries[number]
+            if entry.uid == uid and not entry.times:
+                self._entries[number] = replace(entry, shown=replace(entry.shown, why=why))
+                return not entry.shown.why
+        return False
+
+    def refused(self, refusal: Refusal, wall: int) -> None:
+        """Replace the pod's eviction and its earlier refusals by a refusal."""
+        uid = refusal.victim.uid
+        earlier = [each for each in self._entries if each.uid == uid]
+        times = 1 + sum(each.times for each in earlier)
+        since = min((each.since for each in earlier if each.times), default=wall)
+        text = _refused_text(refusal, times, since)
+        kept = [each for each in self._entries if each.uid != uid]
+        shown = Decided(wall=wall, kind=REFUSED, text=text)
+        self._entries = deque([*kept, _Entry(shown=shown, uid=uid, times=times, since=since)], maxlen=REMEMBERED)
+
+    def all(self) -> tuple[Decided, ...]:
+        """Return them, newest last."""
+        return tuple(each.shown for each in self._entries)
+
+
+def _refused_text(refusal: Refusal, times: int, since: int) -> str:
+    detail = refusal.answer.detail
+    budget = _BUDGET.search(detail)
+    who = f"refused by budget {budget['name']}" if budget else "refused by the API server"
+    often = "" if times == 1 else f", {times} times since {rfc3339(since)[11:16]}"
+    why = "" if budget or not detail else f": {detail}"
+    return f"{refusal.victim.full_name} stays, {who}{often}{why}"

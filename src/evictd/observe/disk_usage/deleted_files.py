@@ -1,0 +1,213 @@
+"""Counts the deleted files that the processes of a pod keep open or mapped: no directory has them, but the disk does.
+
+They are looked for only while a disk is near a threshold. Everything in /proc that a process can influence is hostile: how many
+processes, descriptors and mappings it has, their names, and filesystems that never answer, such as one in user space. Therefore:
+
+* A descriptor is looked at by its name first, which asks no filesystem; only one that ends with ` (deleted)` goes on.
+* Which mount it is on comes from `fdinfo` and `mountinfo`, which ask none either. Only a file on the root filesystem of its
+  container, or on the disk of the kubelet's directories or of the pods' logs, is asked for its size, by a `stat` through its
+  link in /proc: the kernel follows that to the open file, not by a path.
+* Nothing is opened but files of /proc, and of the texts only the first `_MAX_TEXT` bytes are read.
+* The count goes by steps and in entries as a walk does, so that a pod of 100,000 descriptors holds up no other (`turns`).
+
+A file that is open several times counts once. Without CAP_SYS_PTRACE a process shows nothing, and without CAP_SYS_ADMIN or
+CAP_CHECKPOINT_RESTORE it does not show what it has mapped.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Generator, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from evictd.core.model.stats import DiskUsage
+from evictd.errors import NodeError
+from evictd.observe.disk_usage.inode_set import InodeSet
+from evictd.observe.disk_usage.rate_limiter import RateLimiter
+from evictd.observe.disk_usage.tree_walk import BLOCK, SLICE
+
+_DELETED = " (deleted)"
+_MAX_TEXT = 1 << 20
+"""Bytes that are read of a `mountinfo` or `maps`: 10,000 lines."""
+_MAX_CGROUPS = 4096
+"""Cgroups of a pod that are gone through; of a tree with more, the processes found in these count."""
+_PROCESS_COST = 16
+"""How many entries cost as much as a process without descriptors."""
+_DELETED_COST = 16
+"""How many entries cost as much as a descriptor of a deleted file."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Mount:
+    """A mount in the mount table of a process."""
+
+    device: str
+    """`major:minor`"""
+    is_layer: bool
+    """Whether it is an overlay that is the root filesystem of the process; another root may be on any filesystem."""
+
+
+class DeletedFiles:
+    """Counts the deleted files of the processes in a pod's cgroups; `layer` and `local` grow with each step.
+
+    `cgroups` are the directories that the pod's cgroup may have, `disks` the device numbers where volumes and logs are.
+    """
+
+    def __init__(self, proc: Path, cgroups: tuple[Path, ...], disks: frozenset[int], limiter: RateLimiter) -> None:
+        self.complete = True
+        self.refused = False
+        """Whether a process could not be looked into for want of a capability."""
+        self._proc = proc
+        self._cgroups = cgroups
+        self._disks = frozenset(f"{os.major(disk)}:{os.minor(disk)}" for disk in disks)
+        self._mapped_disks = frozenset(_hexadecimal(disk) for disk in self._disks)
+        self._limiter = limiter
+        self._seen = InodeSet()
+        self._layer = self._local = DiskUsage(0, 0)
+        self._tables: dict[str, dict[str, _Mount]] = {}
+
+    @property
+    def layer(self) -> DiskUsage:
+        """What was deleted in the containers' writable layers."""
+        return self._layer
+
+    @property
+    def local(self) -> DiskUsage:
+        """What was deleted in volumes and logs."""
+        return self._local
+
+    def steps(self) -> Generator[None, None, None]:
+        """Count; yields every few dozen descriptors. What has ended meanwhile is left out."""
+        for pid in self._pids():
+            if pid is None:
+                self._spend(1)
+                yield
+                continue
+            self._spend(_PROCESS_COST)
+            yield
+            process = self._proc / pid
+            try:
+                yield from self._open(process)
+                yield from self._mapped(process)
+            except PermissionError:
+                self.refused = True
+            except (OSError, ValueError):
+                continue
+
+    def _pids(self) -> Iterator[str | None]:
+        """Find the processes; `None` for each cgroup, so that one without a process is a step as well."""
+        left = [str(top) for top in self._cgroups]
+        seen = len(left)
+        while left:
+            folder = left.pop()
+            yield None
+            with suppress(OSError):
+                yield from (Path(folder) / "cgroup.procs").read_text(encoding="ascii").split()
+            try:
+                with os.scandir(folder) as entries:
+                    below = (entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
+                    found = [*islice(below, _MAX_CGROUPS - seen + 1)]
+            except OSError as error:
+                self.complete = self.complete and error.errno != errno.ENAMETOOLONG
+                continue
+            if seen + len(found) > _MAX_CGROUPS:
+                self.complete = False
+                found.pop()
+            seen += len(found)
+            left += found
+
+    def _open(self, process: Path) -> Generator[None, None, None]:
+        since = 0
+        table: dict[str, _Mount] | None = None
+        with os.scandir(process / "fd") as entries:
+            for entry in entries:
+                since += 1
+                with suppress(FileNotFoundError):
+                    if os.readlink(entry.path).endswith(_DELETED):  # noqa: PTH115 - in the hot loop
+                        since += _DELETED_COST
+                        table = self._table(process) if table is None else table
+                        self._add_open(process, entry, table)
+                if since >= SLICE:
+                    self._spend(since)
+                    since = 0
+                    yield
+        self._spend(since)
+
+    def _add_open(self, process: Path, entry: os.DirEntry[str], table: dict[str, _Mount]) -> None:
+        info = _text(f"{process}/fdinfo/{entry.name}")
+        mount = table.get(info.partition("mnt_id:")[2].partition("\n")[0].strip())
+        if mount is not None and (mount.is_layer or mount.device in self._disks):
+            self._add(os.stat(entry.path), in_layer=mount.is_layer)  # noqa: PTH116 - through the kernel's own link
+
+    def _mapped(self, process: Path) -> Generator[None, None, None]:
+        lines = _text(f"{process}/maps").splitlines()
+        layers: set[str] | None = None
+        for number, line in enumerate(lines, start=1):
+            if number % SLICE == 0:
+                self._spend(SLICE)
+                yield
+            if not line.endswith(_DELETED):
+                continue
+            where, _, _, device, *_ = line.split(maxsplit=5)
+            if layers is None:
+                layers = {_hexadecimal(each.device) for each in self._table(process).values() if each.is_layer}
+            in_layer = device in layers
+            if not in_layer and device not in self._mapped_disks:
+                continue
+            with suppress(OSError):  # CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE is missing, or it is mapped no longer
+                self._add(os.stat(process / "map_files" / where), in_layer=in_layer)  # noqa: PTH116
+        self._spend(len(lines) % SLICE)
+
+    def _table(self, process: Path) -> dict[str, _Mount]:
+        """Return the mounts that a process sees by their number; the same for all processes of a mount namespace."""
+        namespace = str((process / "ns/mnt").readlink())
+        if namespace not in self._tables:
+            self._tables = {namespace: dict(_mounts(_text(f"{process}/mountinfo")))}
+        return self._tables[namespace]
+
+    def _add(self, file: os.stat_result, *, in_layer: bool) -> None:
+        if file.st_nlink or not stat.S_ISREG(file.st_mode):
+            return
+        try:
+            if not self._seen.add(file.st_ino):
+                return
+        except NodeError:
+            self.complete = False
+            return
+        if in_layer:
+            self._layer = _sum(self._layer, file)
+        else:
+            self._local = _sum(self._local, file)
+
+    def _spend(self, entries: int) -> None:
+        if self._limiter.due:
+            self._limiter.pause()
+        self._limiter.spent(entries)
+
+
+def _sum(usage: DiskUsage, file: os.stat_result) -> DiskUsage:
+    return DiskUsage((usage.used_bytes or 0) + file.st_blocks * BLOCK, (usage.inodes_used or 0) + 1)
+
+
+def _mounts(text: str) -> Iterator[tuple[str, _Mount]]:
+    """Parse a mountinfo: number, parent, major:minor, root, mount point, options, a dash after optional fields, type."""
+    for line in text.splitlines():
+        fields, _, filesystem = line.partition(" - ")
+        number, _, device, _, point, *_ = fields.split(" ")
+        yield number, _Mount(device, point == "/" and filesystem.startswith("overlay "))
+
+
+def _hexadecimal(device: str) -> str:
+    """Write a device number as `maps` does."""
+    major, _, minor = device.partition(":")
+    return f"{int(major):02x}:{int(minor):02x}"
+
+
+def _text(path: str) -> str:
+    with open(path, "rb") as file:  # noqa: PTH123 - in the hot loop
+        found = file.read(_MAX_TEXT)
+    cut = found if len(found) < _MAX_TEXT else found[: found.rfind(b"\n") + 1]
+    return cut.decode("utf-8", "surrogateescape")

@@ -1,0 +1,66 @@
+"""Says which pods count on a node: those of the runtime, or those that an API server has bound to it (`cluster_pods`)."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from evictd.core.model.config import Policy
+from evictd.core.model.observation import Problem
+from evictd.core.model.pod import Pod
+from evictd.observe.pods.node_pods import NodePods
+from evictd.observe.runtime.runtime_view import RuntimeView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimePods:
+    """What the runtime shows of a node's pods in one reading."""
+
+    found: NodePods | None
+    """The pods derived from its listing and the manifests; `None` without a listing."""
+    view: RuntimeView | None
+    """The listing of this reading, or the last one where it is still decided on."""
+    last: RuntimeView | None
+    """The last listing, however old; mirror pods are recognized by it."""
+
+    @property
+    def active(self) -> tuple[Pod, ...]:
+        """The active pods; empty without a listing."""
+        return () if self.found is None else self.found.active
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActivePods:
+    """The pods that could be evicted or count against the node, by namespace, name and uid."""
+
+    pods: tuple[Pod, ...]
+    problems: tuple[Problem, ...] = ()
+    api_pods_standalone: bool = False
+    """Whether pods of an API server run here although evictd has none (`core.eviction.report_only`)."""
+
+
+class ActivePodSource(Protocol):
+    """Knows the pods of one node."""
+
+    @property
+    def own_pods(self) -> frozenset[str]:
+        """Uids of the pods that evictd itself runs in."""
+        ...
+
+    def active(self, runtime: RuntimePods, policy: Policy) -> ActivePods:
+        """Return the active pods of this reading."""
+        ...
+
+
+class StandalonePods:
+    """The pods of a node without an API server: those of the runtime and the manifests."""
+
+    own_pods = frozenset[str]()
+    """evictd runs as a service."""
+
+    def __init__(self) -> None:
+        self._of_api_server = False
+
+    def active(self, runtime: RuntimePods, _policy: Policy) -> ActivePods:
+        """Return the runtime's pods. While it does not answer, whether an API server's pods run here is as it was last."""
+        if runtime.found is not None:
+            self._of_api_server = runtime.found.of_api_server
+        return ActivePods(pods=runtime.active, api_pods_standalone=self._of_api_server)

@@ -1,0 +1,135 @@
+"""Reads disks that have a threshold between two cycles, so that a crossing is noticed soon after it.
+
+One `statvfs` for each disk that is due. The next reading is due when the disk could be short at the fastest fill seen in an hour,
+or at the least rate that is reckoned with if that is faster: at least every `longest`, the period of the cycles, and at most
+every `SHORTEST` (`core.eviction.disk_pace`). So a disk with much left is not read between two cycles at all, and a node whose
+disks are calm wakes up no more often than without. A disk that does not respond within `TIMEOUT` is read again after twice
+`SHORTEST`, and after twice as long each time that it does not, up to `longest`: on a busy node a reading may be late once. While
+its call hangs no time is spent on it, so it holds up neither memory nor the other disks. The kubelet reads every 10 s.
+
+With `lead` (`disk.lead: Auto`) a crossing is what `RecentFill.led_limit` says, if that is earlier.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from evictd.core.eviction.disk_pace import LEAST_RATE, SHORTEST, until_next_reading
+from evictd.core.model.decision import Finding, ThresholdFinding
+from evictd.core.model.signal import SIGNALS, Filesystem, Resource, Signal
+from evictd.core.model.stats import FsStats
+from evictd.core.units.duration import MILLISECOND, MINUTE, SECOND
+from evictd.observe.filesystems.filesystem import FilesystemReader
+from evictd.observe.reading.problems import Problems
+from evictd.observe.threshold_watch.recent_fill import RecentFill
+
+TIMEOUT = 20 * MILLISECOND
+"""Nanoseconds; how long a disk may take to answer."""
+
+_MOST_DOUBLED = 16
+_SPAN = 10 * MINUTE
+_SPANS = 6
+_SHORTEST_SPAN = 20 * MILLISECOND
+
+
+@dataclass(slots=True)
+class _Disk:
+    """What is left for one signal, the limit that it is watched for, and how fast it filled."""
+
+    limit: int
+    least_rate: int
+    available: int | None = None
+    at: int = 0
+    due: int = 0
+    missed: int = 0
+    """How often it has not responded since it last did."""
+    fastest: dict[int, int] = field(default_factory=dict)
+    """The fastest fill by span of ten minutes, of the last hour."""
+
+    def add(self, available: int, now: int) -> None:
+        """Add a reading."""
+        elapsed = now - self.at
+        if self.available is not None and elapsed >= _SHORTEST_SPAN:
+            span, rate = now // _SPAN, (self.available - available) * SECOND // elapsed
+            kept = {each: fastest for each, fastest in self.fastest.items() if each > span - _SPANS}
+            self.fastest = {**kept, span: max(kept.get(span, 0), rate)}
+        if self.available is None or elapsed >= _SHORTEST_SPAN:
+            self.available, self.at = available, now
+
+    def pace(self, distance: int, now: int, longest: int) -> None:
+        """Set when it is to be read again; `distance` is what is left to the limit."""
+        rate = max(self.least_rate, *self.fastest.values(), 0)
+        self.due = now + until_next_reading(distance, rate, longest)
+
+
+class DiskWatch:
+    """The disks to read between two cycles; `paths` gives a path on each. Used by the loop's thread only."""
+
+    def __init__(
+        self,
+        paths: Callable[[], Mapping[Filesystem, Path]],
+        *,
+        reader: FilesystemReader | None = None,
+        recent: RecentFill | None = None,
+        lead: bool = False,
+        longest: int = 10 * SECOND,
+    ) -> None:
+        self._paths = paths
+        self._reader = FilesystemReader(timeout=TIMEOUT) if reader is None else reader
+        self._recent = RecentFill() if recent is None else recent
+        self._lead = lead
+        self._longest = longest
+        self._watched: dict[Signal, _Disk] = {}
+        self._known: dict[Signal, _Disk] = {}
+
+    @property
+    def due(self) -> int | None:
+        """When the next reading is due; `None` if no disk is watched."""
+        return min((disk.due for disk in self._watched.values()), default=None)
+
+    def set_thresholds(self, findings: Iterable[Finding], now: int) -> None:
+        """Watch the limits that this cycle found not crossed, the highest of each signal."""
+        self._watched = {}
+        for finding in findings:
+            signal = finding.threshold.signal if isinstance(finding, ThresholdFinding) else None
+            if signal is None or SIGNALS[signal].filesystem is None or not isinstance(finding, ThresholdFinding):
+                continue
+            disk = self._known.setdefault(signal, _Disk(limit=0, least_rate=LEAST_RATE[SIGNALS[signal].resource]))
+            disk.add(finding.available.value(), now)
+            if not finding.met:
+                limit = finding.limit.value()
+                disk.limit = max(limit, disk.limit) if signal in self._watched else limit
+                disk.pace(finding.available.value() - self._limit(signal, disk), now, self._longest)
+                self._watched[signal] = disk
+
+    def read(self, now: int) -> bool:
+        """Read the disks that are due; returns whether a limit is crossed."""
+        due = [signal for signal, disk in self._watched.items() if disk.due <= now]
+        found = {kind: self._read(kind, now) for kind in {SIGNALS[signal].filesystem for signal in due}}
+        return any(self._is_crossed(signal, found[SIGNALS[signal].filesystem], now) for signal in due)
+
+    def close(self) -> None:
+        """End the threads."""
+        self._reader.close()
+
+    def _read(self, filesystem: Filesystem | None, now: int) -> FsStats | None:
+        path = None if filesystem is None else self._paths().get(filesystem)
+        return None if path is None else self._reader.read(path, "disk", now, Problems())  # the next cycle reports it
+
+    def _is_crossed(self, signal: Signal, stats: FsStats | None, now: int) -> bool:
+        disk = self._watched[signal]
+        inodes = SIGNALS[signal].resource is Resource.INODES
+        available = None if stats is None else stats.inodes_free if inodes else stats.available_bytes
+        if available is None:
+            disk.missed += 1
+            disk.due = now + min(self._longest, SHORTEST << min(disk.missed, _MOST_DOUBLED))
+            return False
+        disk.missed = 0
+        disk.add(available, now)
+        self._recent.add(signal, available, now)
+        limit = self._limit(signal, disk)
+        disk.pace(available - limit, now, self._longest)
+        return available < limit
+
+    def _limit(self, signal: Signal, disk: _Disk) -> int:
+        return max(disk.limit, self._recent.led_limit(signal)) if self._lead else disk.limit

@@ -1,0 +1,30 @@
+"""Who holds what is short, and who took it, as a document and as sentences: for `explain`, `status`, `why` and the page."""
+
+from evictd.codec.decision import encode_finding
+from evictd.codec.times import rfc3339
+from evictd.core.model.attribution import Attribution, growth_text, holders_text
+from evictd.core.model.signal import SIGNALS
+from evictd.render.documents import Document
+
+
+def attribution_document(held: Attribution | None, wall: int | None) -> Document | None:
+    """Make the document; `wall` is the time of the reading in nanoseconds since 1970, `None` where it is not known."""
+    if held is None:
+        return None
+    since = None if wall is None or held.over is None else rfc3339(wall - held.over)
+    return {**encode_finding(held), "since": since, "text": list(attribution_lines(held, wall))}
+
+
+def attribution_lines(held: Attribution, wall: int | None = None) -> tuple[str, ...]:
+    """Write what filled the supply since it became short, and who holds it.
+
+    On a calm disk logs and volumes are not walked, so who holds it is not known there.
+    """
+    since = "" if wall is None or held.over is None else clock_text(rfc3339(wall - held.over))
+    whole = held.over is not None or SIGNALS[held.signal].filesystem is None
+    return tuple(filter(None, (growth_text(held, since=since), holders_text(held) if whole else "")))
+
+
+def clock_text(time: str) -> str:
+    """Return the time of the day of an RFC 3339 time: `10:02:00`."""
+    return time[11:19]

@@ -1,0 +1,218 @@
+"""Says in one sentence why this pod was evicted and not another, from the findings of the cycle that chose it.
+
+The findings are those of the core, in the form in which the journal has them: the ranking with its keys, and which pods were
+passed over. A pod is compared with the nearest one after it that may be evicted; the first key in which the two differ has
+decided. Nothing is ranked here. `why`, `history`, `status`, the page and the log show the same sentence.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evictd.core.model.decision import EvictionReason, RankedPod, RankPlace, SkipReason, Standing
+from evictd.core.model.signal import Resource
+from evictd.core.units.quantity import NANO
+from evictd.render.text import amount_text, clean, counted, share_text
+
+Plain = Mapping[str, Any]
+
+_COUNTED = {Resource.PIDS: " processes", Resource.INODES: " inodes", Resource.SWAP: " in swap", Resource.IO: " stalled"}
+"""What follows an amount of a resource that no pod requests."""
+
+_REQUESTED = {Resource.MEMORY, Resource.EPHEMERAL_STORAGE}
+"""What pods request, so that usage is compared with the request."""
+
+PASSED_OVER = {
+    SkipReason.IN_FLIGHT: "it is being evicted already",
+    SkipReason.NOT_MEASURED: "its usage of what is short is not known",
+    SkipReason.USES_NOTHING: "it uses nothing of what is short",
+    SkipReason.BUDGET: "a disruption budget refused its eviction",
+    SkipReason.OWNER: "its owner recreates it here after each eviction",
+    SkipReason.UNNECESSARY: "another pod that holds more makes its eviction unnecessary",
+    SkipReason.STALLS_LITTLE: "no pod stalls as much as the node does, pods at their own limit apart, so no end of one helps",
+    SkipReason.EVICTIONS_PAUSED: "the last evictions did not help, and it holds too little to help now",
+}
+"""Why a pod that ranks before the victim was not chosen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contender:
+    """One row of a ranking: a pod with the keys that put it where it is. `usage` is `None` where it was not measured."""
+
+    name: str
+    uid: str
+    usage: int | None
+    request: int
+    exceeds: bool
+    preference: int
+    priority: int
+    stall: int | None
+    stalls_little: bool
+    protected: bool
+
+    def amount(self, resource: Resource) -> str:
+        """Write what it uses: `249Mi`, `20 processes`."""
+        if self.usage is None:
+            return "not measured"
+        return amount_text(self.usage, resource) + _COUNTED.get(resource, "")
+
+    def named(self, resource: Resource) -> str:
+        """Write its name with what it uses."""
+        return f"{self.name} ({self.amount(resource)})"
+
+
+def contender(row: RankedPod) -> Contender:
+    """Convert a row of the core."""
+    return Contender(
+        name=clean(row.pod.full_name),
+        uid=row.uid,
+        usage=row.usage,
+        request=row.request // NANO,
+        exceeds=row.standing is Standing.EXCEEDS,
+        preference=row.preference,
+        priority=row.priority,
+        stall=row.stall,
+        stalls_little=row.place is RankPlace.LAST and row.usage is not None,
+        protected=row.pod.critical,
+    )
+
+
+def _recorded(row: Plain) -> Contender:
+    return Contender(
+        name=clean(f"{row['namespace']}/{row['name']}"),
+        uid=row["uid"],
+        usage=row["usage"],
+        request=row["request"],
+        exceeds=bool(row["exceedsRequest"]),
+        preference=row.get("preference", 0),
+        priority=row["priority"],
+        stall=row.get("stall"),
+        stalls_little=row.get("stallsLittle", False),
+        protected=row["protected"],
+    )
+
+
+# --- one key ----------------------------------------------------------------------------------------------------------
+
+
+def deciding_key(pod: Contender, rival: Contender, resource: Resource) -> str:
+    """Return the first ranking key in which a pod differs from one that ranks after it, with the numbers of both."""
+    return _key(pod, rival, resource, theirs=f" of {rival.name}")
+
+
+def _key(pod: Contender, rival: Contender, resource: Resource, *, theirs: str) -> str:
+    if pod.exceeds != rival.exceeds or (pod.usage is None and rival.usage is not None):
+        return _standing(pod, rival, resource)
+    if pod.preference != rival.preference:
+        return (
+            "the configuration prefers to evict it" if pod.preference < 0 else f"the configuration avoids {rival.name}"
+        )
+    if pod.priority != rival.priority:
+        return f"its priority {pod.priority} is below {rival.priority}{theirs}"
+    if rival.usage is None and pod.usage is not None:
+        return f"{rival.name} is not measured"
+    if pod.stalls_little != rival.stalls_little:
+        return f"it stalls {share_text(pod.stall or 0)} of the time, {rival.name} {share_text(rival.stall or 0)}"
+    return _usage(pod, rival, resource)
+
+
+def _standing(pod: Contender, rival: Contender, resource: Resource) -> str:
+    if pod.usage is None:
+        return f"it is not measured, {rival.name} is"
+    if rival.usage is None:
+        return f"{rival.name} is not measured"
+    if resource not in _REQUESTED:
+        return f"it uses {pod.amount(resource)}, {rival.name} none"
+    return f"it exceeds its request by {_distance(pod, resource)}, {rival.name} does not exceed its own"
+
+
+def _usage(pod: Contender, rival: Contender, resource: Resource) -> str:
+    if pod.usage is None or rival.usage is None or pod.usage - pod.request == rival.usage - rival.request:
+        return f"it is equal to {rival.name}, so the name decides"
+    if resource not in _REQUESTED:
+        return f"it uses {pod.amount(resource)}, {rival.name} {rival.amount(resource)}"
+    if pod.exceeds:
+        return (
+            f"it exceeds its request by {_distance(pod, resource)}, {rival.name} by only {_distance(rival, resource)}"
+        )
+    return f"it is {_distance(pod, resource)} within its request, {rival.name} {_distance(rival, resource)}"
+
+
+def _distance(pod: Contender, resource: Resource) -> str:
+    return amount_text(abs((pod.usage or 0) - pod.request), resource)
+
+
+# --- the sentence -----------------------------------------------------------------------------------------------------
+
+
+def evicted_because(decision: Plain, findings: Iterable[Plain], *, dry_run: bool = False) -> str:
+    """Return the sentence for an eviction and the findings of its cycle, as the journal has both.
+
+    Empty for an eviction because of a pod's own limit, whose message says everything, and where the findings do not have the pod.
+    """
+    try:
+        sentence = _sentence(decision, tuple(findings))
+    except (KeyError, TypeError, ValueError, AttributeError):  # a damaged record is no error
+        return ""
+    return f"{'Would evict' if dry_run else 'Evicted'} {sentence}." if sentence else ""
+
+
+def _sentence(decision: Plain, findings: Sequence[Plain]) -> str:
+    because, uid = decision["because"], decision["pod"]["uid"]
+    if because["reason"] != EvictionReason.PRESSURE.value or decision["shortens"]:
+        return ""
+    for finding in findings:
+        if finding["kind"] != "Ranking" or finding["signal"] != because["signal"]:
+            continue
+        rows, resource = [_recorded(row) for row in finding["rows"]], Resource(finding["resource"])
+        index = next((number for number, row in enumerate(rows) if row.uid == uid), None)
+        if index is not None:
+            complete = finding.get("pods", len(rows)) <= len(rows)
+            why = _why(rows, index, resource, _skipped(findings), complete=complete)
+            return f"{rows[index].named(resource)}: {why}" if why else ""
+    return ""
+
+
+def _skipped(findings: Iterable[Plain]) -> dict[str, SkipReason]:
+    """Return why each pod was passed over, by its uid."""
+    return {each["pod"]["uid"]: SkipReason(each["reason"]) for each in findings if each["kind"] == "PodSkipped"}
+
+
+def _why(
+    rows: Sequence[Contender], index: int, resource: Resource, skipped: Mapping[str, SkipReason], *, complete: bool
+) -> str:
+    """Return a sentence: which pods before the victim were passed over, else which key puts it before its nearest rival."""
+    before = [row for row in rows[:index] if skipped.get(row.uid, SkipReason.IN_FLIGHT) is not SkipReason.IN_FLIGHT]
+    if before:
+        return _instead(before, resource, skipped)
+    rival = next((row for row in rows[index + 1 :] if not row.protected and row.uid not in skipped), None)
+    if rival is None:
+        return "no other pod of this node may be evicted for it" if complete else ""
+    return _against(rows[index], rival, resource)
+
+
+def _instead(before: Sequence[Contender], resource: Resource, skipped: Mapping[str, SkipReason]) -> str:
+    nearest = before[-1]
+    reason = skipped[nearest.uid]
+    others = sum(skipped[row.uid] is reason for row in before) - 1
+    names = nearest.named(resource) + (f" and {counted(others, 'other pod')}" if others else "")
+    ranks = "rank" if others else "ranks"
+    if reason is SkipReason.UNNECESSARY:
+        return f"its eviction makes that of {names}, which {ranks} before it, unnecessary"
+    return f"{names}, which {ranks} before it, {'are' if others else 'is'} passed over: {PASSED_OVER[reason]}"
+
+
+def _against(pod: Contender, rival: Contender, resource: Resource) -> str:
+    """Compare with the nearest rival; what both have in common comes first, so that the key that decided stands out."""
+    named = rival.named(resource)
+    if resource not in _REQUESTED or pod.exceeds != rival.exceeds or pod.usage is None or rival.usage is None:
+        return _key(pod, rival, resource, theirs=f" of {named}")
+    common = f"both it and {named} {'exceed' if pod.exceeds else 'are within'} their request"
+    if _same_but_usage(pod, rival) and pod.usage - pod.request != rival.usage - rival.request:
+        return f"{common}, it by {_distance(pod, resource)} and {rival.name} by {_distance(rival, resource)}"
+    return f"{common}, and {_key(pod, rival, resource, theirs='')}"
+
+
+def _same_but_usage(pod: Contender, rival: Contender) -> bool:
+    keys = (pod.preference, pod.priority, pod.stalls_little)
+    return keys == (rival.preference, rival.priority, rival.stalls_little)

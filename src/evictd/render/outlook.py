@@ -1,0 +1,119 @@
+"""Says of a calm node which pod would go next for each signal, and when its threshold is crossed at the present rate."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evictd.core.eviction.next_up import NextUp, who_is_next
+from evictd.core.model.config import EvictionConfig
+from evictd.core.model.decision import EvictPod, ThresholdFinding
+from evictd.core.model.observation import signal_observations
+from evictd.core.model.signal import STALLS, Signal
+from evictd.core.units.duration import SECOND, format_duration
+from evictd.render.documents import Document
+from evictd.render.sentences import no_action_text, place_text
+from evictd.render.text import pod_name, seconds_text, signal_amount, signal_quantity
+from evictd.simulation import SimulatedCycle
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outlook:
+    """One signal of a calm node: its nearest threshold, how fast that comes nearer, and the pod that would go for it."""
+
+    finding: ThresholdFinding
+    next_up: NextUp
+    rate: int | None = None
+    """Units per second by which what is available falls, over all readings; `None`: there is one reading only."""
+
+    @property
+    def time_left(self) -> int | None:
+        """Nanoseconds until the threshold is crossed at that rate; `None` where it does not come nearer."""
+        if self.rate is None or self.rate <= 0:
+            return None
+        return (self.finding.available.value() - self.finding.limit.value()) * SECOND // self.rate
+
+
+def outlooks(cycles: Sequence[SimulatedCycle], config: EvictionConfig) -> tuple[Outlook, ...]:
+    """Return the outlook of each signal with a threshold; empty where a pod was evicted or a threshold is met."""
+    if not cycles or any(
+        isinstance(each, EvictPod) for c in cycles for turn in c.turns for each in turn.step.decisions
+    ):
+        return ()
+    turn = cycles[-1].turns[-1]
+    nearest: dict[Signal, ThresholdFinding] = {}
+    for each in turn.step.findings:
+        if isinstance(each, ThresholdFinding) and each.threshold.signal not in STALLS:
+            known = nearest.get(each.threshold.signal)
+            if known is None or each.limit > known.limit:
+                nearest[each.threshold.signal] = each
+    if any(each.met for each in nearest.values()):
+        return ()
+    ranked = who_is_next(turn.step.state, turn.observation, config, cycles[-1].at)
+    return tuple(
+        Outlook(finding=nearest[each.signal], next_up=each, rate=_rate(cycles, each.signal))
+        for each in ranked
+        if each.signal in nearest
+    )
+
+
+def _rate(cycles: Sequence[SimulatedCycle], signal: Signal) -> int | None:
+    """Return by how much a second the signal fell from the first reading of it to the last."""
+    found = []
+    for cycle in cycles:
+        node = cycle.turns[-1].observation.node
+        seen = None if node is None else signal_observations(node).get(signal)
+        if seen is not None:
+            found.append((cycle.at, seen.available.value()))
+    if len(found) < 2 or found[-1][0] <= found[0][0]:
+        return None
+    (first, before), (last, after) = found[0], found[-1]
+    return (before - after) * SECOND // (last - first)
+
+
+def outlook_text(outlook: Outlook) -> str:
+    """Write one outlook as a sentence without a full stop."""
+    finding, signal = outlook.finding, outlook.finding.threshold.signal
+    left = f"{finding.threshold}: {signal_quantity(finding.available, signal)} left, {_when(outlook)}"
+    victim = outlook.next_up.victim
+    if victim is None:
+        stop = outlook.next_up.stop
+        return f"{left}; no pod would go" + ("" if stop is None else f": {no_action_text(stop)}")
+    return f"{left}; next is {pod_name(victim.pod)}, {place_text(victim, outlook.next_up.resource)}"
+
+
+def _when(outlook: Outlook) -> str:
+    if outlook.rate is None:
+        return "the rate is not known from one reading"
+    if outlook.time_left is None:
+        return "and it does not come nearer"
+    rate = signal_amount(outlook.rate, outlook.finding.threshold.signal)
+    return f"crossed in {seconds_text(outlook.time_left / SECOND)} at the present rate of {rate}/s"
+
+
+def print_outlooks(found: Sequence[Outlook], to: "Console") -> None:
+    """Print a line for each signal."""
+    if found:
+        to.print()
+        to.print("no pod is evicted; if it goes on like this", style="bold")
+        for each in found:
+            to.print(f"  {outlook_text(each)}", soft_wrap=True)
+
+
+def outlook_documents(found: Sequence[Outlook]) -> list[Document]:
+    """Make the documents of the outlooks."""
+    return [
+        {
+            "threshold": str(each.finding.threshold),
+            "available": each.finding.available.value(),
+            "limit": each.finding.limit.value(),
+            "ratePerSecond": each.rate,
+            "timeLeft": None if each.time_left is None else format_duration(each.time_left),
+            "next": None if each.next_up.victim is None else each.next_up.victim.pod.full_name,
+            "ranking": [row.pod.full_name for row in each.next_up.rows],
+            "text": outlook_text(each),
+        }
+        for each in found
+    ]

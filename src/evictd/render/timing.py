@@ -1,0 +1,81 @@
+"""Says when a threshold is met or acts, and how long a condition stays, from the document of `/statusz`.
+
+`status`, `why` and the page say it in the same words. A rate is that of the last minute, so a time to a threshold holds while the
+rate does; the grace period of a soft threshold ends early if what is missing comes back.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from evictd.core.model.signal import Signal
+from evictd.render.text import clean, gap_text, seconds_text, signal_amount
+
+Document = Mapping[str, Any]
+
+SOON_SECONDS = 600
+"""A threshold that is met within this time at the present rate is near."""
+_FORESEEN_SECONDS = 3600
+"""Later crossings are not told: no rate holds for so long."""
+
+
+class Approach(NamedTuple):
+    """A threshold that is not met and will be at the present rate."""
+
+    seconds: float
+    entry: Document
+    threshold: Document
+
+    @property
+    def text(self) -> str:
+        """The sentence, without a full stop."""
+        limit = signal_amount(self.threshold["limit"], Signal(self.entry["signal"]))
+        return (
+            f"{self.entry['signal']} reaches its {self.threshold['kind']} threshold {limit} in {seconds_text(self.seconds)} "
+            "at the present rate"
+        )
+
+
+def approaches(status: Document, within: float = SOON_SECONDS) -> list[Approach]:
+    """Return the next threshold of each signal that is met within this many seconds at the present rate, the soonest first."""
+    found = []
+    for entry in status["signals"]:
+        times = [
+            Approach(seconds, entry, threshold)
+            for threshold in entry["thresholds"]
+            if threshold["origin"] != "derived"
+            and not threshold["met"]
+            and (seconds := threshold.get("secondsToThreshold")) is not None
+            and seconds <= within
+        ]
+        found += sorted(times, key=lambda each: each.seconds)[:1]
+    return sorted(found, key=lambda each: each.seconds)
+
+
+def graces(status: Document) -> Iterator[str]:
+    """Return a sentence for each running grace period: when it ends, and what would end it early."""
+    for entry in status["signals"]:
+        signal = Signal(entry["signal"])
+        for threshold in entry["thresholds"]:
+            left = threshold["graceLeftSeconds"]
+            if not threshold["met"] or not left or threshold["origin"] == "derived":
+                continue
+            missing = threshold["limit"] - entry["available"]
+            back = f", unless {gap_text(missing, signal)} come back" if missing > 0 else ""
+            yield f"{entry['signal']}: the {threshold['kind']} threshold acts in {seconds_text(left)} at the latest{back}"
+
+
+def conditions(status: Document) -> Iterator[str]:
+    """Return a sentence for each reported condition: how long it stays."""
+    for entry in status["conditions"]:
+        if entry["status"] == "True" and entry["staysSeconds"] is not None:
+            yield (
+                f"{clean(entry['type'])} stays for at least {seconds_text(entry['staysSeconds'])}; "
+                "it ends when no threshold of it has been met for the transition period"
+            )
+
+
+def time_lines(status: Document) -> Iterator[str]:
+    """Return when thresholds act and when they are met."""
+    yield from graces(status)
+    for approach in approaches(status, _FORESEEN_SECONDS):
+        yield approach.text

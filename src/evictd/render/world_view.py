@@ -1,0 +1,305 @@
+"""Shows a world that was played: a timeline, and a conclusion in sentences.
+
+The timeline has a line for each thing that changed; cycles in which nothing did are left out.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evictd.core.model.decision import EvictPod, NoAction, ReclaimNode, ReportConditions, ThresholdFinding
+from evictd.core.model.threshold import Origin
+from evictd.core.units.approximate import bytes_text
+from evictd.core.units.duration import MILLISECOND, format_duration
+from evictd.render.documents import API_VERSION, Document
+from evictd.render.sentences import decision_text, no_action_text
+from evictd.render.text import clean, counted, duration_text, signal_quantity
+from evictd.simulation import SimulatedCycle, Turn
+from evictd.world.account import OOM_KILLED, Account, Loss, Verdict
+from evictd.world.behaviours import OF_MEMORY
+from evictd.world.kernel import OomKill
+from evictd.world.lifecycle import Collected, EndCause, Event, PodArrival, PodEnd
+from evictd.world.loop import Run, WorldCycle
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+MOST_LINES = 60
+"""Lines of a timeline that are shown unless all are asked for."""
+_TENTH = 100 * MILLISECOND
+MOST_NAMES = 4
+"""Pods that one sentence names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlayedWorld:
+    """A world under one configuration, and what came of it."""
+
+    name: str
+    """Of the configuration or policy."""
+    run: Run
+    account: Account
+    unattended: Run | None = None
+    """The same world without evictd, to say whether the OOM killer would have come."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimelineEntry:
+    """Something that changed at a time."""
+
+    at: int
+    text: str
+    decided: bool = False
+    """Whether evictd saw or decided it; else it happened on the node."""
+
+
+# --- the timeline -----------------------------------------------------------------------------------------------------
+
+
+def timeline(run: Run) -> list[TimelineEntry]:
+    """Return what changed, in order of time; what was decided comes before what followed at the same time."""
+    lines = [*_decided(run.cycles), *(TimelineEntry(at=each.at, text=_event_text(each.event)) for each in run.happened)]
+    return sorted(lines, key=lambda line: (line.at, not line.decided))
+
+
+def _decided(cycles: Iterable[WorldCycle]) -> Iterator[TimelineEntry]:
+    met: dict[str, str] = {}
+    reasons: frozenset[str] = frozenset()
+    for cycle in cycles:
+        now_met = {
+            str(
+                each.threshold
+            ): f"{each.threshold} is met, {signal_quantity(each.available, each.threshold.signal)} left"
+            for each in cycle.step.findings
+            if isinstance(each, ThresholdFinding) and each.met and each.threshold.origin is not Origin.DERIVED
+        }
+        yield from (_line(cycle, text) for name, text in now_met.items() if name not in met)
+        yield from (_line(cycle, f"{name} is not met any more") for name in met if name not in now_met)
+        found = [each for each in cycle.step.findings if isinstance(each, NoAction)]
+        new = dict.fromkeys(no_action_text(each) for each in found if _key(each) not in reasons)
+        yield from (_line(cycle, text) for text in new)
+        for decision in cycle.step.decisions:
+            if isinstance(decision, EvictPod | ReclaimNode | ReportConditions):
+                yield _line(cycle, decision_text(decision))
+        # A reason that is missing for one cycle is not news when it is back.
+        met, reasons = now_met, frozenset(map(_key, found)) | (reasons if now_met else frozenset())
+
+
+def _clock(at: int) -> str:
+    """Write a time to a tenth of a second."""
+    return format_duration(round(at / _TENTH) * _TENTH)
+
+
+def _line(cycle: WorldCycle, text: str) -> TimelineEntry:
+    return TimelineEntry(at=cycle.at, text=text, decided=True)
+
+
+def _key(finding: NoAction) -> str:
+    pod = "" if finding.pod is None else finding.pod.full_name
+    return f"{finding.why.value} {finding.threshold} {pod}"
+
+
+def _event_text(event: Event) -> str:
+    match event:
+        case PodEnd():
+            ended = {EndCause.EVICTED: "is gone", EndCause.EXITED: "has exited", EndCause.DELETED: "was deleted"}
+            memory = sum(event.held.get(each, 0) for each in OF_MEMORY)
+            return f"{event.name} {ended[event.cause]}, it held {bytes_text(memory)} of memory"
+        case PodArrival():
+            return f"{event.name} is started"
+        case OomKill():
+            why = "at its own memory limit" if event.own_limit else "for want of memory"
+            return f"the kernel kills {event.name} {why}, {bytes_text(event.held)}"
+        case Collected():
+            return f"the collection has ended: {bytes_text(event.freed_bytes)} freed"
+
+
+# --- the conclusion ---------------------------------------------------------------------------------------------------
+
+
+def outcome_text(run: Run, account: Account, unattended: Run | None = None) -> list[str]:
+    """Write what came of a run, one sentence each."""
+    evicted = [loss for loss in account.losses if loss.cause != OOM_KILLED]
+    sentences = [*_loss_texts(evicted)] or ["No pod was evicted."]
+    sentences += _kill_texts(run, account)
+    sentences.append(_relief_text(account))
+    stayed = sorted(account.culprits - account.culprit_gone_at.keys())
+    if stayed and account.ideal.crossed_at is not None:
+        sentences.append(f"{_names(stayed)}, the cause, {'was' if len(stayed) == 1 else 'were'} not ended.")
+    if unattended is not None:
+        sentences.append(_unattended_text(unattended, evicted))
+    return sentences
+
+
+_WORDS = {
+    Verdict.CULPRIT: "the cause",
+    Verdict.NEEDED: "which was needed",
+    Verdict.INNOCENT: "which was not needed",
+}
+
+
+def _loss_texts(evicted: Sequence[Loss]) -> Iterator[str]:
+    for verdict in Verdict:
+        losses = [loss for loss in evicted if loss.verdict is verdict]
+        slots = list(dict.fromkeys(loss.slot for loss in losses))
+        if not losses:
+            continue
+        first, last = losses[0], losses[-1]
+        when = f"at {duration_text(first.at)}"
+        if len(losses) > 1:
+            when = f"from {duration_text(first.at)} to {duration_text(last.at)}"
+        again = f", {len(losses)} times" if len(losses) > len(slots) else ""
+        causes = ", ".join(dict.fromkeys(loss.cause for loss in losses))
+        verb = "was" if len(slots) == 1 else "were"
+        yield f"{_names(slots)} {verb} evicted {when}{again} for {causes}: {_WORDS[verdict]}."
+
+
+def _kill_texts(run: Run, account: Account) -> Iterator[str]:
+    kills = [each for each in run.happened if isinstance(each.event, OomKill) and not each.event.own_limit]
+    if kills:
+        counts = Counter(clean(each.event.name) for each in kills if isinstance(each.event, OomKill))
+        innocent = f", {counted(account.innocents_killed, 'innocent')} among them" if account.innocents_killed else ""
+        yield (
+            f"The kernel killed for want of memory {counted(len(kills), 'time')}, first at {duration_text(kills[0].at)}: "
+            f"{_names(list(counts))}{innocent}."
+        )
+
+
+def _relief_text(account: Account) -> str:
+    if account.relieved_at == 0:
+        return "No threshold was met."
+    least = f"; the least that would have sufficed is {counted(len(account.ideal.slots), 'pod')}"
+    ideal = least if account.ideal.relieves else "; no set of pods would have relieved the node for good"
+    if account.relieved_at is None:
+        return f"A threshold is still met at the end{ideal}."
+    return f"No threshold is met from {duration_text(account.relieved_at)} on{ideal}."
+
+
+def _unattended_text(unattended: Run, evicted: Sequence[Loss]) -> str:
+    kill = next((h for h in unattended.happened if isinstance(h.event, OomKill) and not h.event.own_limit), None)
+    if kill is None or not isinstance(kill.event, OomKill):
+        return "Without evictd the OOM killer would not have come."
+    later = f", {duration_text(kill.at - evicted[0].at)} after the first eviction" if evicted else ""
+    name = clean(kill.event.name)
+    return f"Without evictd the OOM killer would have come at {duration_text(kill.at)}{later}, and killed {name} first."
+
+
+def _names(slots: Sequence[str]) -> str:
+    shown = ", ".join(clean(slot) for slot in slots[:MOST_NAMES])
+    return shown + (f" and {len(slots) - MOST_NAMES} more" if len(slots) > MOST_NAMES else "")
+
+
+# --- forms ------------------------------------------------------------------------------------------------------------
+
+
+def print_world(title: str, played: PlayedWorld, to: "Console", *, everything: bool = False) -> None:
+    """Print the timeline and the conclusion."""
+    to.print(f"{clean(title) or 'world'}: decided by {clean(played.name)}", style="bold")
+    lines = timeline(played.run)
+    shown = lines if everything else lines[:MOST_LINES]
+    for line in shown:
+        to.print(f"{_clock(line.at):>10}  {clean(line.text)}", style=None if line.decided else "dim", soft_wrap=True)
+    if len(shown) < len(lines):
+        to.print(f"{'':>10}  {len(lines) - len(shown)} more lines; --all shows them")
+    quiet = len(played.run.cycles) - len({line.at for line in lines if line.decided})
+    to.print(f"{'':>10}  {counted(quiet, 'cycle')} without a change", style="dim")
+    to.print()
+    for sentence in outcome_text(played.run, played.account, played.unattended):
+        to.print(sentence, soft_wrap=True)
+
+
+def print_worlds(title: str, sides: Sequence[PlayedWorld], to: "Console") -> None:
+    """Print several configurations side by side: what each did at which time, then each conclusion."""
+    from rich.table import Table  # noqa: PLC0415
+
+    table = Table(title=clean(title), box=None, pad_edge=False, padding=(0, 2, 0, 0), title_justify="left")
+    table.add_column("at", no_wrap=True)
+    for side in sides:
+        table.add_column(clean(side.name), overflow="fold")
+    columns = [_by_time(side.run) for side in sides]
+    times = sorted({at for column in columns for at in column})
+    for at in times[:MOST_LINES]:
+        table.add_row(_clock(at), *("\n".join(column.get(at, ())) or "-" for column in columns))
+    to.print(table)
+    if len(times) > MOST_LINES:
+        to.print(f"{len(times) - MOST_LINES} more lines")
+    for side in sides:
+        to.print()
+        to.print(f"{clean(side.name)}: {counted(side.account.regret, 'innocent pod')} lost", style="bold")
+        for sentence in outcome_text(side.run, side.account, side.unattended):
+            to.print(sentence, soft_wrap=True)
+    to.print()
+    to.print(_earlier_text(sides), soft_wrap=True)
+
+
+def _by_time(run: Run) -> dict[int, list[str]]:
+    column: dict[int, list[str]] = {}
+    for cycle in run.cycles:
+        for decision in cycle.step.decisions:
+            if isinstance(decision, EvictPod | ReclaimNode):
+                column.setdefault(cycle.at, []).append(clean(decision_text(decision)))
+    return column
+
+
+def _earlier_text(sides: Sequence[PlayedWorld]) -> str:
+    firsts = [next(iter(_by_time(side.run)), None) for side in sides]
+    acting = [(at, side.name) for at, side in zip(firsts, sides, strict=True) if at is not None]
+    if len(acting) < len(sides):
+        idle = ", ".join(clean(side.name) for at, side in zip(firsts, sides, strict=True) if at is None)
+        return f"{idle} does nothing."
+    (first, name), (last, _) = min(acting), max(acting)
+    if first == last:
+        return "Both act first at the same time."
+    return f"{clean(name)} acts first, {duration_text(last - first)} earlier."
+
+
+def world_document(title: str, played: PlayedWorld) -> Document:
+    """Make the document of one configuration."""
+    account = played.account
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "WorldRun",
+        "name": title,
+        "configuration": played.name,
+        "policy": played.run.config.policy.value,
+        "cycles": len(played.run.cycles),
+        "timeline": [{"at": format_duration(each.at), "text": each.text} for each in timeline(played.run)],
+        "losses": [
+            {
+                "at": format_duration(loss.at),
+                "pod": loss.name,
+                "of": loss.slot,
+                "cause": loss.cause,
+                "held": loss.held,
+                "verdict": loss.verdict.value,
+            }
+            for loss in account.losses
+        ],
+        "innocents": account.innocents,
+        "innocentsKilled": account.innocents_killed,
+        "regret": account.regret,
+        "oomKills": account.oom_kills,
+        "culpritsGone": {slot: format_duration(at) for slot, at in account.culprit_gone_at.items()},
+        "evictionsByCause": dict(account.evictions_by_cause),
+        "shortFor": {name: format_duration(each) for name, each in account.short_for.items()},
+        "cameBack": {resource.value: each for resource, each in account.came_back.items()},
+        "relievedAt": None if account.relieved_at is None else format_duration(account.relieved_at),
+        "leastPods": sorted(account.ideal.slots),
+        "relievable": account.ideal.relieves,
+        "conclusion": outcome_text(played.run, account, played.unattended),
+    }
+
+
+def worlds_document(title: str, sides: Sequence[PlayedWorld]) -> Document:
+    """Make the document of a comparison."""
+    runs = [world_document(title, side) for side in sides]
+    return {"apiVersion": API_VERSION, "kind": "WorldComparison", "name": title, "configurations": runs}
+
+
+def cycles_to_draw(run: Run) -> tuple[SimulatedCycle, ...]:
+    """Return the cycles as a simulation's, for the picture."""
+    return tuple(
+        SimulatedCycle(at=cycle.at, turns=(Turn(observation=cycle.observation, step=cycle.step),))
+        for cycle in run.cycles
+    )

@@ -1,0 +1,217 @@
+"""Counts what a run has cost and what it has brought.
+
+**Culprit.** A pod that the world marks as one (`WorldPod.culprit`), or, where nothing is marked, one that takes without bound:
+a `Grow` without `bound`, or `TakeRest`. A successor of a culprit is one. Where the host is the cause, no pod is.
+
+**Innocent.** A pod that was lost and whose end was not needed: it is no culprit, and the observer who knows every byte
+(`oracle.ideal_ends`) would have left it running. Of pods alike, not the same one has to go: a lost pod is needed as well if it
+held at least as much of what was short as a pod that the observer would have ended, and that was never lost; it stands in for
+that one, and for one only. A successor that is lost again is one more loss.
+
+Pods that were evicted and pods whose container the kernel has killed are counted apart; a pod whose container is started and
+killed again is one loss. A container that exceeds the memory limit of its own pod is no loss: the node had no part in it. Nor is
+the end of a pod that was being deleted anyway.
+
+**Regret.** Innocents beyond those of the observer, who by definition has none: evicted and killed ones.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from itertools import pairwise
+
+from evictd.core.model.decision import EvictPod, ThresholdFinding
+from evictd.core.model.signal import SIGNALS, Resource
+from evictd.world.behaviours import Grow, TakeRest, Usage
+from evictd.world.kernel import OomKill
+from evictd.world.lifecycle import EndCause, PodEnd
+from evictd.world.loop import Run
+from evictd.world.model import WorldPod
+from evictd.world.oracle import OF_RESOURCE, IdealEnds, ideal_ends
+from evictd.world.process import Process
+
+OOM_KILLED = "OOMKilled"
+
+
+class Verdict(Enum):
+    """Whether a loss was needed."""
+
+    CULPRIT = "culprit"
+    NEEDED = "needed"
+    INNOCENT = "innocent"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """A pod that was evicted, or whose container the kernel has killed."""
+
+    at: int
+    uid: str
+    name: str
+    slot: str
+    """The full name of the pod in the world that it was, or a successor of."""
+    cause: str
+    """The label of the eviction (a signal, or the limit that the pod exceeded), or `OOMKilled`."""
+    held: int
+    """What it held of what was short, in bytes, inodes or processes."""
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """The account of one run."""
+
+    losses: tuple[Loss, ...]
+    ideal: IdealEnds
+    culprits: frozenset[str]
+    """Full names of the pods that are culprits."""
+    culprit_gone_at: Mapping[str, int]
+    """When each culprit was evicted first; an OOM kill ends no pod."""
+    evictions_by_cause: Mapping[str, int]
+    oom_kills: int
+    """All of them, also those at a limit of the pod's own."""
+    short_for: Mapping[str, int] = field(default_factory=dict)
+    """Nanoseconds that each threshold was met, by its text; only those that ever were."""
+    came_back: Mapping[Resource, int] = field(default_factory=dict)
+    """What the evicted pods held of the resource for which they went."""
+    relieved_at: int | None = None
+    """Since when no threshold is met; 0 if none ever was, `None` if one is at the end."""
+
+    @property
+    def innocents(self) -> int:
+        """How many innocent pods were evicted."""
+        return sum(each.verdict is Verdict.INNOCENT and each.cause != OOM_KILLED for each in self.losses)
+
+    @property
+    def innocents_killed(self) -> int:
+        """How many times the kernel killed an innocent pod's container."""
+        return sum(each.verdict is Verdict.INNOCENT and each.cause == OOM_KILLED for each in self.losses)
+
+    @property
+    def regret(self) -> int:
+        """Innocents lost beyond those of the observer who knows every byte."""
+        return self.innocents + self.innocents_killed
+
+
+def account_of(run: Run, ideal: IdealEnds | None = None) -> Account:
+    """Draw up the account of a run; `ideal` saves looking for the observer's set, which does not depend on the run."""
+    ideal = ideal_ends(run.world, run.config) if ideal is None else ideal
+    culprits = frozenset(each.pod.full_name for each in run.world.pods if is_culprit(each))
+    losses = _judged(run, _losses(run), culprits, ideal)
+    gone: dict[str, int] = {}
+    for loss in losses:
+        if loss.slot in culprits and loss.cause != OOM_KILLED:
+            gone.setdefault(loss.slot, loss.at)
+    back: Counter[Resource] = Counter()
+    for loss in losses:
+        if (resource := _resource_of(loss.cause)) is not None and loss.cause != OOM_KILLED:
+            back[resource] += loss.held
+    return Account(
+        losses=losses,
+        ideal=ideal,
+        culprits=culprits,
+        culprit_gone_at=gone,
+        evictions_by_cause=Counter(loss.cause for loss in losses if loss.cause != OOM_KILLED),
+        oom_kills=sum(isinstance(each.event, OomKill) for each in run.happened),
+        short_for=_short_for(run),
+        came_back=back,
+        relieved_at=_relieved_at(run),
+    )
+
+
+def is_culprit(spec: WorldPod) -> bool:
+    """Whether a pod is a cause: it is marked, or takes without bound."""
+    if spec.culprit is not None:
+        return spec.culprit
+    return any(
+        isinstance(each, TakeRest) or (isinstance(each, Grow) and each.bound is None and each.rate > 0)
+        for each in spec.behaviours
+    )
+
+
+def _losses(run: Run) -> list[Loss]:
+    """Return the losses, each without a judgement."""
+    labels: dict[str, str] = {}
+    for cycle in run.cycles:
+        for decision in cycle.step.decisions:
+            if isinstance(decision, EvictPod):
+                labels.setdefault(decision.pod.uid, decision.because.signal_label)
+    found, killed = list[Loss](), set[str]()
+    for each in run.happened:
+        match each.event:
+            case PodEnd(cause=EndCause.EVICTED) as end:
+                cause = labels.get(end.uid, "")
+                held = _of(cause, end.held)
+                found.append(_loss(each.at, end, cause, held))
+            case OomKill(own_limit=False) as kill if kill.uid and kill.uid not in killed:
+                killed.add(kill.uid)
+                found.append(_loss(each.at, kill, OOM_KILLED, kill.held))
+            case _:
+                pass
+    return found
+
+
+def _loss(at: int, of: PodEnd | OomKill, cause: str, held: int) -> Loss:
+    return Loss(at=at, uid=of.uid, name=of.name, slot=of.slot, cause=cause, held=held, verdict=Verdict.INNOCENT)
+
+
+def _judged(run: Run, losses: list[Loss], culprits: frozenset[str], ideal: IdealEnds) -> tuple[Loss, ...]:
+    specs = {each.pod.full_name: each for each in run.world.pods}
+    open_slots = set(ideal.slots) - {loss.slot for loss in losses}
+
+    def verdict(loss: Loss) -> Verdict:
+        if loss.slot in culprits:
+            return Verdict.CULPRIT
+        deleted_at = None if loss.slot not in specs else specs[loss.slot].deleted_at
+        if loss.slot in ideal.slots or (deleted_at is not None and loss.at >= deleted_at):
+            return Verdict.NEEDED
+        for slot in sorted(open_slots):
+            spec = specs[slot]
+            if _of(loss.cause, Process(spec.behaviours, spec.start).held(loss.at)) <= loss.held:
+                open_slots.remove(slot)
+                return Verdict.NEEDED
+        return Verdict.INNOCENT
+
+    return tuple(replace(loss, verdict=verdict(loss)) for loss in losses)
+
+
+def _of(cause: str, held: Mapping[Usage, int]) -> int:
+    resource = _resource_of(cause)
+    return 0 if resource is None else sum(held.get(each, 0) for each in OF_RESOURCE[resource])
+
+
+_RESOURCES = {signal.value: spec.resource for signal, spec in SIGNALS.items()}
+
+
+def _resource_of(cause: str) -> Resource | None:
+    return Resource.MEMORY if cause == OOM_KILLED else _RESOURCES.get(cause, Resource.EPHEMERAL_STORAGE)
+
+
+def _met(run: Run) -> list[tuple[int, set[str]]]:
+    """Return for each cycle its time and the thresholds that were met."""
+    return [
+        (
+            cycle.at,
+            {str(each.threshold) for each in cycle.step.findings if isinstance(each, ThresholdFinding) and each.met},
+        )
+        for cycle in run.cycles
+    ]
+
+
+def _short_for(run: Run) -> dict[str, int]:
+    met, short = _met(run), Counter[str]()
+    for (at, found), (then, _) in pairwise(met):
+        for each in found:
+            short[each] += then - at
+    return dict(short)
+
+
+def _relieved_at(run: Run) -> int | None:
+    since: int | None = 0
+    for at, found in _met(run):
+        if found:
+            since = None
+        elif since is None:
+            since = at
+    return since

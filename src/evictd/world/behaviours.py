@@ -1,0 +1,221 @@
+"""Declares what a process does with the node in time, and computes how much it holds at an age.
+
+A behaviour is a function of the age of its process alone, in nanoseconds since it was started, so a world that was not looked at
+for a minute is brought up to date in one step. `amount` is the value of that function, `slope` its present growth a second, and
+`next_change` the age at which that growth changes. So the loop knows when a limit is crossed without looking each millisecond.
+
+Behaviours compose: those of one pod are added up, by `Usage`.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from evictd.core.units.duration import SECOND
+
+GIB = 1 << 30
+
+
+class Usage(Enum):
+    """What a behaviour takes of the node. Bytes, inodes or processes; the value is the spelling in a world file."""
+
+    MEMORY = "memory"
+    """Anonymous memory."""
+    MEMORY_VOLUME = "memoryVolume"
+    """Files of an emptyDir in memory: they count until the pod is gone, and no OOM kill of a container frees them."""
+    PAGE_CACHE = "pageCache"
+    """Active file pages: in the working set, and given back by the kernel before memory ends."""
+    PROCESSES = "processes"
+    LAYER = "layer"
+    """Bytes in the containers' writable layers."""
+    LOGS = "logs"
+    VOLUME = "volume"
+    """Bytes in the pod's local volumes."""
+    HOST_PATH = "hostPath"
+    """Bytes on the node's disk that no pod is charged for, and that stay when the pod is gone. For the host: its own files."""
+    UNLINKED = "unlinked"
+    """Bytes of deleted files on nodefs that are still open: they go with the process. Policy Standard alone looks for them."""
+    IMAGE_DISK = "imageDisk"
+    """For the host: bytes on the disk of the images that no collection removes, such as orphaned snapshots."""
+    LAYER_INODES = "layerInodes"
+    VOLUME_INODES = "volumeInodes"
+    HOST_PATH_INODES = "hostPathInodes"
+    """Inodes that no pod is charged for; they stay when the pod is gone."""
+
+    __hash__ = object.__hash__
+
+
+OF_THE_PROCESS = frozenset({Usage.MEMORY, Usage.PAGE_CACHE, Usage.PROCESSES, Usage.UNLINKED})
+"""What an end of the process gives back; the rest goes with the pod, or stays."""
+OF_MEMORY = (Usage.MEMORY, Usage.MEMORY_VOLUME, Usage.PAGE_CACHE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """Holds an amount from the beginning."""
+
+    of: Usage
+    amount: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grow:
+    """Grows by `rate` a second from the age `start` on, up to `bound`; `None`: without end."""
+
+    of: Usage
+    rate: int
+    start: int = 0
+    bound: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeakAndRelease:
+    """Grows by `rate` a second from `low` to `peak`, then falls back to `low`, again and again."""
+
+    of: Usage
+    rate: int
+    peak: int
+    low: int = 0
+    start: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Burst:
+    """Takes `amount` at the age `start` as fast as `rate` a second, for `duration`; every `every` again, if that is set."""
+
+    of: Usage
+    amount: int
+    start: int
+    duration: int
+    every: int | None = None
+    rate: int = GIB
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakeRest:
+    """Takes memory by `rate` a second as long as more than `leave` bytes are available to processes."""
+
+    rate: int
+    leave: int = 0
+    start: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stops:
+    """Ends so long after SIGTERM; `None`: ignores it, and ends by SIGKILL when its grace period is over."""
+
+    after: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exits:
+    """Ends by itself with code 0 at an age: the pod succeeds."""
+
+    after: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreadable:
+    """Its statistics cannot be read from the age `start` on, for `duration` (`None`: ever after), every `every` again."""
+
+    start: int = 0
+    duration: int | None = None
+    every: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stalls:
+    """Its tasks stall for memory and I/O for these percentages of the time (PSI `full`), from the age `start` on."""
+
+    memory: float = 0.0
+    io: float = 0.0
+    start: int = 0
+    duration: int | None = None
+
+
+Taking = Hold | Grow | LeakAndRelease | Burst
+"""The behaviours that hold an amount which depends on the age alone."""
+Behaviour = Taking | TakeRest | Stops | Exits | Unreadable | Stalls
+
+
+def amount(behaviour: Taking, age: int) -> int:
+    """Return how much a behaviour holds at an age."""
+    match behaviour:
+        case Hold():
+            return behaviour.amount
+        case Grow():
+            grown = behaviour.rate * max(age - behaviour.start, 0) // SECOND
+            return grown if behaviour.bound is None else min(grown, behaviour.bound)
+        case LeakAndRelease():
+            period = _period(behaviour)
+            return behaviour.low + behaviour.rate * (max(age - behaviour.start, 0) % period) // SECOND
+        case Burst():
+            into = _into(behaviour, age)
+            return 0 if into is None else min(behaviour.rate * into // SECOND, behaviour.amount)
+
+
+def slope(behaviour: Taking, age: int) -> int:
+    """Return by how much a second it grows at this age, from the age on; a fall at once counts as 0."""
+    match behaviour:
+        case Hold():
+            return 0
+        case Grow():
+            full = behaviour.bound is not None and amount(behaviour, age) >= behaviour.bound
+            return 0 if age < behaviour.start or full else behaviour.rate
+        case LeakAndRelease():
+            return 0 if age < behaviour.start else behaviour.rate
+        case Burst():
+            into = _into(behaviour, age)
+            rising = into is not None and behaviour.rate * into // SECOND < behaviour.amount
+            return behaviour.rate if rising else 0
+
+
+def next_change(behaviour: Taking, age: int) -> int | None:
+    """Return the next age at which its growth changes; `None`: never again."""
+    match behaviour:
+        case Hold():
+            return None
+        case Grow():
+            full = None if behaviour.bound is None else behaviour.start + _duration(behaviour.bound, behaviour.rate)
+            return next((each for each in (behaviour.start, full) if each is not None and each > age), None)
+        case LeakAndRelease():
+            if age < behaviour.start:
+                return behaviour.start
+            period = _period(behaviour)
+            return behaviour.start + ((age - behaviour.start) // period + 1) * period
+        case Burst():
+            return _next_of_burst(behaviour, age)
+
+
+def is_now(start: int, duration: int | None, every: int | None, age: int) -> bool:
+    """Whether an age lies in a window that begins at `start` and lasts `duration`, repeated each `every`."""
+    if age < start:
+        return False
+    into = age - start if every is None else (age - start) % every
+    return duration is None or into < duration
+
+
+def _period(behaviour: LeakAndRelease) -> int:
+    return _duration(behaviour.peak - behaviour.low, behaviour.rate)
+
+
+def _duration(size: int, rate: int) -> int:
+    """Return the nanoseconds, at least 1, in which so much is taken, rounded up."""
+    return max(-(-size * SECOND // rate), 1) if rate else 1
+
+
+def _into(behaviour: Burst, age: int) -> int | None:
+    """Return how long the present burst has lasted; `None` between two."""
+    if age < behaviour.start:
+        return None
+    into = age - behaviour.start if behaviour.every is None else (age - behaviour.start) % behaviour.every
+    return into if into < behaviour.duration else None
+
+
+def _next_of_burst(behaviour: Burst, age: int) -> int | None:
+    if age < behaviour.start:
+        return behaviour.start
+    every = behaviour.every
+    begun = behaviour.start if every is None else age - (age - behaviour.start) % every
+    ages = [begun + min(_duration(behaviour.amount, behaviour.rate), behaviour.duration), begun + behaviour.duration]
+    ages += [] if every is None else [begun + every]
+    return next((each for each in ages if each > age), None)

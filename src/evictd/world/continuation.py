@@ -1,0 +1,126 @@
+"""Makes a world of one reading of a node, so that it can be played on from there.
+
+Each pod goes on holding what it was measured to use, the host what belongs to no pod. What a pod grows by is added. Images
+and dead containers are not in a reading: what they hold counts as the host's, so no collection frees any of it.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from evictd.core.model.observation import Filesystems
+from evictd.core.model.pod import Pod
+from evictd.core.model.stats import FsStats, MemoryStats, NodeStats, PodStats
+from evictd.world.behaviours import Behaviour, Hold, Unreadable, Usage
+from evictd.world.model import Disk, HostUse, NodeSpec, World, WorldPod
+from evictd.world.node import part_on_disk
+
+_NO_DISK = Disk(capacity=1 << 50)
+"""Where the reading has no filesystem: it never runs full."""
+_NO_MEMORY = 1 << 50
+
+
+def world_of(
+    node: NodeStats,
+    pods: Iterable[Pod],
+    stats: Mapping[str, PodStats],
+    *,
+    name: str,
+    filesystems: Filesystems,
+    behaviours: Mapping[str, tuple[Behaviour, ...]],
+    gone: Collection[str] = frozenset(),
+    begin: int = 0,
+    duration: int,
+) -> World:
+    """Return the world that goes on from a reading at the time `begin` until `duration`.
+
+    `behaviours` are what pods do from then on, by uid; `gone` are pods of the reading that are not there any more.
+    """
+    held = {uid: dict(_held(each)) for uid, each in stats.items()}
+    there = [pod for pod in pods if not pod.terminal and pod.uid not in gone]
+    dedicated, split = bool(filesystems.dedicated_image_fs), bool(filesystems.split_container_fs)
+    own, images = (
+        [part_on_disk(each, has_imagefs=dedicated, split=split, images=side) for each in held.values()]
+        for side in (False, True)
+    )
+    spec = NodeSpec(
+        name=node.name,
+        memory=_capacity(node.memory) or _NO_MEMORY,
+        allocatable_memory=_capacity(node.pods_memory),
+        swap=0 if node.swap is None else (node.swap.available_bytes or 0) + (node.swap.usage_bytes or 0),
+        pids=32768 if node.rlimit is None or node.rlimit.max_pid is None else node.rlimit.max_pid,
+        nodefs=_disk(node.fs, own),
+        imagefs=_disk(node.image_fs, images) if dedicated else None,
+        split=dedicated and split,
+        layers_period=1,
+    )
+    return World(
+        name=name,
+        node=spec,
+        pods=tuple(_world_pod(pod, held.get(pod.uid), behaviours.get(pod.uid, ())) for pod in there),
+        host=(HostUse(name="host", behaviours=tuple(_of_host(node, held.values(), len(there)))),),
+        begin=begin,
+        duration=duration,
+    )
+
+
+def _world_pod(pod: Pod, held: Mapping[Usage, int] | None, behaviours: tuple[Behaviour, ...]) -> WorldPod:
+    """Return a pod that goes on as it was measured; one that is being deleted already goes on with that."""
+    measured = (Unreadable(),) if held is None else tuple(Hold(of=usage, amount=each) for usage, each in held.items())
+    leaving = pod.deletion_grace_period_seconds is not None
+    return WorldPod(
+        pod=pod,
+        behaviours=(*measured, *behaviours),
+        deleted_at=0 if leaving else None,
+        culprit=bool(behaviours),
+    )
+
+
+def _held(stats: PodStats) -> Iterator[tuple[Usage, int]]:
+    """Yield what a pod was measured to hold; what is absent is left out."""
+    memory = None if stats.memory is None else stats.memory.working_set_bytes
+    swapped = 0 if stats.memory is None else stats.memory.swap_bytes or 0
+    if memory is not None:
+        yield Usage.MEMORY, memory + swapped
+    if stats.process_count is not None:
+        yield Usage.PROCESSES, max(stats.process_count - 1, 0)
+    rootfs = [each.rootfs for each in stats.containers if each.rootfs is not None]
+    logs = [each.logs for each in stats.containers if each.logs is not None]
+    yield Usage.LAYER, sum(each.used_bytes or 0 for each in rootfs)
+    yield Usage.LAYER_INODES, sum(each.inodes_used or 0 for each in rootfs)
+    yield Usage.LOGS, sum(each.used_bytes or 0 for each in logs)
+    yield Usage.VOLUME, sum(each.used_bytes or 0 for each in stats.volumes)
+    yield Usage.VOLUME_INODES, sum(each.inodes_used or 0 for each in stats.volumes)
+
+
+def _of_host(node: NodeStats, pods: Collection[Mapping[Usage, int]], count: int) -> Iterator[Behaviour]:
+    """Yield what the node uses and no measured pod does."""
+    used = None if node.memory is None else node.memory.working_set_bytes
+    swapped = 0 if node.swap is None else node.swap.usage_bytes or 0
+    if used is not None:
+        of_pods = sum(each.get(Usage.MEMORY, 0) for each in pods)
+        yield Hold(of=Usage.MEMORY, amount=max(used + swapped - of_pods, 0))
+    if node.rlimit is not None and node.rlimit.current is not None:
+        of_pods = sum(each.get(Usage.PROCESSES, 0) for each in pods) + count
+        yield Hold(of=Usage.PROCESSES, amount=max(node.rlimit.current - of_pods, 0))
+
+
+def _capacity(memory: MemoryStats | None) -> int | None:
+    if memory is None or memory.available_bytes is None or memory.working_set_bytes is None:
+        return None
+    return memory.available_bytes + memory.working_set_bytes
+
+
+def _disk(fs: FsStats | None, of_pods: Iterable[tuple[int, int]]) -> Disk:
+    """Return a disk on which the system holds what no pod does."""
+    if fs is None or fs.capacity_bytes is None or fs.available_bytes is None:
+        return _NO_DISK
+    parts = list(of_pods)
+    size, count = (sum(each[i] for each in parts) for i in (0, 1))
+    inodes = fs.inodes if fs.inodes is not None and fs.inodes_free is not None else 1 << 40
+    inodes_used = inodes - fs.inodes_free if fs.inodes_free is not None and fs.inodes is not None else 0
+    return Disk(
+        capacity=fs.capacity_bytes,
+        inodes=inodes,
+        used=max(fs.capacity_bytes - fs.available_bytes - size, 0),
+        inodes_used=max(inodes_used - count, 0),
+        read_only=fs.read_only,
+    )

@@ -1,0 +1,345 @@
+"""Makes a world of a world file, and reports all that is wrong with it: each fault with its path, value and remedy."""
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, TypeVar
+
+from evictd.codec.strict import Span, decode
+from evictd.codec.world_fields import (
+    KIND,
+    BehaviourFields,
+    DiskFields,
+    ExpectFields,
+    NodeFields,
+    WorldFields,
+    WorldPodFields,
+)
+from evictd.core.model.decision import NoActionReason, SkipReason
+from evictd.core.model.pod import Pod, PodSource
+from evictd.core.model.problem import ConfigProblem
+from evictd.core.model.resources import CPU, Container
+from evictd.core.model.volume import Volume, VolumeKind
+from evictd.core.units.duration import format_duration
+from evictd.core.units.quantity import Quantity, of_bytes, of_count
+from evictd.errors import InputError
+from evictd.world.behaviours import (
+    Behaviour,
+    Burst,
+    Exits,
+    Grow,
+    Hold,
+    LeakAndRelease,
+    Stalls,
+    Stops,
+    TakeRest,
+    Unreadable,
+    Usage,
+)
+from evictd.world.model import (
+    ApiServer,
+    DeadContainers,
+    Disk,
+    DisruptionBudget,
+    Fault,
+    HostUse,
+    NodeImage,
+    NodeSpec,
+    Outage,
+    Owner,
+    Unread,
+    World,
+    WorldPod,
+)
+
+E = TypeVar("E", bound=Enum)
+
+FINDINGS = frozenset({each.value for each in (*NoActionReason, *SkipReason)})
+"""The reasons that `expect.findings` may name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorldFile:
+    """A world with its configuration and what is expected of it."""
+
+    world: World
+    config: Mapping[str, Any]
+    """KubeletConfiguration fields by their YAML names."""
+    evictd: Mapping[str, Any]
+    """EvictdConfiguration fields by their YAML names; may be empty."""
+    expect: ExpectFields | None = None
+
+
+def decode_world(document: Mapping[str, Any]) -> WorldFile:
+    """Decode a world from plain values (parsed JSON or YAML); raises `InputError` with every fault."""
+    fields, problems = decode(WorldFields, document)
+    reader = _Reader(list(problems))
+    if fields.kind != KIND:
+        reader.wrong("kind", fields.kind, "is no world", f"a world has `kind: {KIND}`")
+    found = WorldFile(world=reader.world(fields), config=fields.config, evictd=fields.evictd, expect=fields.expect)
+    if not problems:  # else the rest of a field that was not understood would be reported as well
+        reader.check(fields, found.world)
+    if reader.problems:
+        raise InputError(tuple(str(problem) for problem in reader.problems))
+    return found
+
+
+@dataclass(slots=True)
+class _Reader:
+    problems: list[ConfigProblem] = field(default_factory=list)
+
+    def wrong(self, path: str, value: object, wrong: str, remedy: str) -> None:
+        text = format_duration(value) if isinstance(value, Span) else str(value)
+        self.problems.append(ConfigProblem(path=path, value=text, wrong=wrong, remedy=remedy))
+
+    # --- from fields to values ----------------------------------------------------------------------------------------
+
+    def world(self, fields: WorldFields) -> World:
+        pods = [pod for index, each in enumerate(fields.pods) for pod in self.pods(each, f"pods[{index}]")]
+        host = (
+            HostUse(
+                name=each.name,
+                behaviours=self.behaviours(each.behaviours, f"host[{index}]"),
+                oom_score_adj=each.oom_score_adj,
+            )
+            for index, each in enumerate(fields.host)
+        )
+        api = fields.api_server
+        return World(
+            name=fields.name,
+            node=_node(fields.node),
+            pods=tuple(pods),
+            owners=tuple(
+                Owner(name=each.name, delay=each.delay, here=each.here, tolerates=each.tolerates)
+                for each in fields.owners
+            ),
+            host=tuple(host),
+            api_server=ApiServer(
+                termination=api.pod_termination,
+                kubelet=api.kubelet,
+                budgets=tuple(
+                    DisruptionBudget(pods=frozenset(each.pods), allowed=each.allowed) for each in api.budgets
+                ),
+                retry_after=api.retry_after,
+                outages=tuple(
+                    Outage(start=each.start, duration=each.duration, status=each.status) for each in api.outages
+                ),
+            ),
+            faults=tuple(
+                Fault(
+                    unread=self.member(Unread, each.unread, f"faults[{index}].unread") or Unread.EVERYTHING,
+                    start=each.start,
+                    duration=each.duration,
+                )
+                for index, each in enumerate(fields.faults)
+            ),
+            duration=fields.duration,
+            seed=fields.seed,
+            watch=fields.watch,
+            description=fields.description,
+            source=fields.source,
+        )
+
+    def pods(self, fields: WorldPodFields, path: str) -> list[WorldPod]:
+        if not fields.name:
+            self.wrong(f"{path}.name", "", "there is none", "give each pod a name")
+        names = [fields.name] if fields.count == 1 else [f"{fields.name}-{number}" for number in range(fields.count)]
+        behaviours = self.behaviours(fields.behaviours, path)
+        return [
+            WorldPod(
+                pod=_pod(fields, name),
+                behaviours=behaviours,
+                start=fields.start,
+                image=fields.image,
+                deleted_at=fields.deleted_at,
+                culprit=fields.culprit,
+            )
+            for name in names
+        ]
+
+    def behaviours(self, fields: Iterable[BehaviourFields], path: str) -> tuple[Behaviour, ...]:
+        found = (self.behaviour(each, f"{path}.behaviours[{index}]") for index, each in enumerate(fields))
+        return tuple(each for each in found if each is not None)
+
+    def behaviour(self, fields: BehaviourFields, path: str) -> Behaviour | None:
+        given = [name for name in fields.__struct_fields__ if getattr(fields, name) is not None]
+        if len(given) != 1:
+            wrong = "names no behaviour" if not given else "names more than one behaviour"
+            self.wrong(path, ", ".join(given) or "{}", wrong, "write one to an entry, as in `- hold: {...}`")
+            return None
+        kind = getattr(fields, given[0])
+        values = {name: getattr(kind, name) for name in kind.__struct_fields__}
+        path = f"{path}.{dict(zip(fields.__struct_fields__, fields.__struct_encode_fields__, strict=True))[given[0]]}"
+        if "of" in values:
+            usage = self.member(Usage, values["of"], f"{path}.of")
+            if usage is None:
+                return None
+            values["of"] = usage
+        if values.get("rate") == 0:
+            self.wrong(f"{path}.rate", 0, "nothing changes at this rate", "give a rate above zero, such as 50Mi")
+            return None
+        if given[0] == "leak_and_release" and values["peak"] <= values["low"]:
+            self.wrong(f"{path}.peak", values["peak"], "is not above `low`", "give a peak above it")
+            return None
+        if values.get("every") is not None and values["every"] <= (values["duration"] or 0):
+            self.wrong(f"{path}.every", values["every"], "is no longer than `duration`", "give a longer time")
+            return None
+        made: Behaviour = _BEHAVIOURS[given[0]](**values)
+        return made
+
+    def member(self, kind: type[E], value: str, path: str) -> E | None:
+        known = [str(each.value) for each in kind]
+        if value in known:
+            return kind(value)
+        near = difflib.get_close_matches(value[:64], known, n=1)
+        self.wrong(
+            path,
+            value or '""',
+            "is not known",
+            f"did you mean {near[0]}?" if near else f"give one of {', '.join(known)}",
+        )
+        return None
+
+    # --- what does not fit together -----------------------------------------------------------------------------------
+
+    def check(self, fields: WorldFields, world: World) -> None:
+        names = [each.pod.full_name for each in world.pods]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            self.wrong("pods", twice, "is there twice", "give each pod a name of its own")
+        images = {each.name for each in fields.node.images}
+        self.check_owners(fields)
+        for index, pod in enumerate(fields.pods):
+            self.check_pod(pod, f"pods[{index}]", images)
+        for index, budget in enumerate(fields.api_server.budgets):
+            for name in sorted(set(budget.pods) - set(names)):
+                self.wrong(
+                    f"apiServer.budgets[{index}].pods", name, "is no pod of this world", "name it `namespace/name`"
+                )
+        self.check_times(fields)
+        if fields.node.split_layout and fields.node.imagefs is None:
+            self.wrong("node.splitLayout", "true", "needs `imagefs`", "add the disk of the images")
+        if fields.expect is not None:
+            self.check_expect(fields.expect, names)
+
+    def check_owners(self, fields: WorldFields) -> None:
+        owned = {each.owner for each in fields.pods}
+        for index, owner in enumerate(fields.owners):
+            path = f"owners[{index}]"
+            if owner.name not in owned:
+                self.wrong(f"{path}.name", owner.name, "owns no pod", "name it as `owner` of a pod, or remove it")
+            if not 0 <= owner.here <= 1:
+                self.wrong(f"{path}.here", owner.here, "is no probability", "give a number from 0 to 1")
+
+    def check_expect(self, expect: ExpectFields, names: list[str]) -> None:
+        for index, name in enumerate(expect.findings):
+            if name not in FINDINGS:
+                self.wrong(f"expect.findings[{index}]", name, "is no reason of a finding", _nearest(name, FINDINGS))
+        for name in sorted(set(expect.evicted or ()) - set(names)):
+            self.wrong("expect.evicted", name, "is no pod of this world", "name it `namespace/name`")
+
+    def check_pod(self, pod: WorldPodFields, path: str, images: set[str]) -> None:
+        if pod.deleted_at is not None and pod.deleted_at < pod.start:
+            self.wrong(f"{path}.deletedAt", pod.deleted_at, "is before `start`", "give a later time")
+        if pod.image and pod.image not in images:
+            self.wrong(f"{path}.image", pod.image, "is no image of the node", "add it to `node.images`")
+        writes = any(
+            each.of in {"volume", "volumeInodes"}
+            for behaviour in pod.behaviours
+            for each in (behaviour.hold, behaviour.grow, behaviour.leak_and_release, behaviour.burst)
+            if each is not None
+        )
+        if writes and not any(volume.medium == "" for volume in pod.volumes):
+            self.wrong(f"{path}.volumes", "[]", "a behaviour writes to a volume, and there is none", "add an emptyDir")
+
+    def check_times(self, fields: WorldFields) -> None:
+        if fields.duration == 0:
+            self.wrong("duration", fields.duration, "nothing happens in no time", "give a duration such as 10m")
+        times = [
+            *((f"pods[{i}].start", each.start) for i, each in enumerate(fields.pods)),
+            *((f"apiServer.outages[{i}].start", each.start) for i, each in enumerate(fields.api_server.outages)),
+            *((f"faults[{i}].start", each.start) for i, each in enumerate(fields.faults)),
+        ]
+        for path, at in times:
+            if at > fields.duration:
+                self.wrong(path, at, "is after the end of the world", "give an earlier time, or a longer `duration`")
+
+
+_BEHAVIOURS: Mapping[str, type[Any] | Any] = {
+    "hold": Hold,
+    "grow": Grow,
+    "leak_and_release": LeakAndRelease,
+    "burst": Burst,
+    "take_rest": TakeRest,
+    "stops": Stops,
+    "ignores_term": lambda: Stops(after=None),
+    "exits": Exits,
+    "unreadable": Unreadable,
+    "stalls": Stalls,
+}
+"""By the field of `BehaviourFields`."""
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name[:64], list(known), n=1)
+    return f"did you mean {near[0]}?" if near else f"give one of {', '.join(sorted(known))}"
+
+
+def _node(fields: NodeFields) -> NodeSpec:
+    return NodeSpec(
+        memory=fields.memory,
+        allocatable_memory=fields.allocatable_memory,
+        unusable_memory=fields.unusable_memory,
+        swap=fields.swap,
+        pids=fields.pids,
+        nodefs=_disk(fields.nodefs),
+        imagefs=None if fields.imagefs is None else _disk(fields.imagefs),
+        split=fields.split_layout,
+        images=tuple(
+            NodeImage(name=each.name, size=each.size, inodes=each.inodes, pinned=each.pinned) for each in fields.images
+        ),
+        dead_containers=DeadContainers(size=fields.dead_containers.size, inodes=fields.dead_containers.inodes),
+        stop_overhead=fields.stop_overhead,
+        release_delay=fields.release_delay,
+        collection_time=fields.collection_time,
+        layers_period=fields.layers_period,
+        walk_age=fields.walk_age,
+    )
+
+
+def _disk(fields: DiskFields) -> Disk:
+    return Disk(
+        capacity=fields.capacity,
+        inodes=fields.inodes,
+        used=fields.used,
+        inodes_used=fields.inodes_used,
+        read_only=fields.read_only,
+    )
+
+
+def _pod(fields: WorldPodFields, name: str) -> Pod:
+    container = Container(name="main", requests=_resources(fields.requests), limits=_resources(fields.limits))
+    return Pod(
+        name=name,
+        namespace=fields.namespace,
+        uid=f"{fields.namespace}.{name}",
+        priority=fields.priority,
+        source=PodSource.STATIC if fields.static else PodSource.API,
+        termination_grace_period_seconds=fields.termination_grace_period_seconds,
+        containers=(container,),
+        volumes=tuple(
+            Volume(
+                name=each.name,
+                kind=VolumeKind.EMPTY_DIR,
+                medium=each.medium,
+                size_limit=None if each.size_limit is None else of_bytes(each.size_limit),
+            )
+            for each in fields.volumes
+        ),
+        labels=fields.labels,
+        owner=fields.owner,
+    )
+
+
+def _resources(amounts: Mapping[str, int]) -> dict[str, Quantity]:
+    return {name: of_count(each) if name == CPU else of_bytes(each) for name, each in amounts.items()}

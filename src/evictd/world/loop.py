@@ -1,0 +1,241 @@
+"""Plays a world: observe, synchronize, apply the decisions, wait; as the daemon's loop does (`evictd.daemon.housekeeping`).
+
+Time goes from stop to stop. A stop is the next cycle, something that was scheduled, a change of how fast memory or PIDs fill,
+the crossing of a limit that the daemon's watch would notice (`watch`), or the end of memory. Between two stops everything is a
+straight line, so nothing is missed and a calm minute costs nothing.
+
+A wait ends early as the daemon's does: when a watched limit is crossed, a victim is gone or a collection has ended; a pod that
+comes or goes otherwise brings the next cycle forward to a second after the last one.
+"""
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from evictd.core.eviction.synchronize import synchronize
+from evictd.core.model.config import EvictionConfig
+from evictd.core.model.decision import (
+    EvictPod,
+    ReclaimNode,
+    ReportConditions,
+    Wait,
+    WithdrawEviction,
+)
+from evictd.core.model.observation import Observation, Outcomes, ReclaimOutcome
+from evictd.core.model.signal import Filesystem
+from evictd.core.model.state import State, Step
+from evictd.core.units.duration import MILLISECOND, SECOND
+from evictd.world.api_server import SimulatedApiServer
+from evictd.world.behaviours import OF_MEMORY
+from evictd.world.collect import collect
+from evictd.world.kernel import settle
+from evictd.world.lifecycle import Collected, EndCause, Happened, Lifecycle, Schedule
+from evictd.world.model import World
+from evictd.world.node import SimulatedNode
+from evictd.world.observe import WorldObserver
+from evictd.world.watch import SimulatedWatch
+
+PODS_INTERVAL = 1 * SECOND
+"""The least time between two cycles that only changes of pods ask for (`evictd.daemon.waiter`)."""
+
+
+class WakeCause(Enum):
+    """Why a cycle began."""
+
+    TIME = "time"
+    ENDED = "ended"
+    """A victim is gone, or a collection has ended."""
+    PODS = "pods"
+    CROSSED = "crossed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorldCycle:
+    """One cycle: what was seen and what was decided."""
+
+    at: int
+    woken: WakeCause
+    observation: Observation
+    step: Step
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A world that was played to its end."""
+
+    world: World
+    config: EvictionConfig
+    cycles: tuple[WorldCycle, ...]
+    happened: tuple[Happened, ...]
+    """What happened on the node, in order of time."""
+
+
+def play(world: World, config: EvictionConfig, state: State | None = None) -> Run:
+    """Play a world to its end. The same world and configuration always give the same run."""
+    with _without_garbage_collection():
+        return _Player(world, config, state or State()).play()
+
+
+@contextmanager
+def _without_garbage_collection() -> Iterator[None]:
+    """Look for no reference cycles: a run keeps all that it has seen, and to search that again and again takes a third of it."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+class _Player:
+    def __init__(self, world: World, config: EvictionConfig, state: State) -> None:
+        self._world = world
+        self._config = config
+        self._state = state
+        self._node = SimulatedNode(world)
+        self._schedule = Schedule()
+        self._lifecycle = Lifecycle(self._node, self._schedule)
+        self._api = SimulatedApiServer(world.api_server, config.eviction_timeout)
+        self._observer = WorldObserver(self._node, config)
+        self._collecting: dict[Filesystem | None, int] = {}
+        self._outcomes: dict[Filesystem | None, tuple[ReclaimOutcome, ...]] = {}
+        self._watch = SimulatedWatch(self._node, self._observer)
+        self._ended = False
+        """Whether a collection has ended since the last cycle."""
+
+    def play(self) -> Run:
+        self._lifecycle.begin()
+        self._node.changed()
+        now, woken, cycles = self._world.begin, WakeCause.TIME, list[WorldCycle]()
+        self._settle(now)
+        while now <= self._world.duration:
+            cycle = self._cycle(now, woken)
+            cycles.append(cycle)
+            wait = next(each.nanoseconds for each in cycle.step.decisions if isinstance(each, Wait))
+            now, woken = self._wait(now, now + max(wait, MILLISECOND))
+        return Run(
+            world=self._world,
+            config=self._config,
+            cycles=tuple(cycles),
+            happened=tuple(self._lifecycle.happened),
+        )
+
+    # --- one cycle ----------------------------------------------------------------------------------------------------
+
+    def _cycle(self, now: int, woken: WakeCause) -> WorldCycle:
+        observation = self._observer.observe(now, self._outcomes_of(self._state), self._stop_time())
+        step = synchronize(self._state, observation, self._config, now)
+        self._state = step.state
+        for decision in step.decisions:
+            match decision:
+                case ReportConditions():
+                    self._node.conditions = decision.conditions
+                case EvictPod():
+                    self._evict(decision, now)
+                case WithdrawEviction():
+                    self._api.withdraw(decision.pod.uid, now)
+                case ReclaimNode():
+                    self._reclaim(decision, now)
+                case _:
+                    pass
+        self._watch.set_thresholds(step.findings if self._world.watch else (), now)
+        return WorldCycle(at=now, woken=woken, observation=observation, step=step)
+
+    def _outcomes_of(self, state: State) -> Outcomes:
+        victims = {victim.uid for victim in state.in_flight}
+        reclaimed = tuple(outcome for each in self._outcomes.values() for outcome in each)
+        answers = self._api.answers
+        return Outcomes(
+            reclaimed=reclaimed or None,
+            collecting=frozenset(device for device in self._collecting if device is not None),
+            cleaned_up=frozenset(victims & self._lifecycle.gone),
+            unanswered=frozenset(victims & self._api.unanswered.keys()),
+            answers=tuple(answer for uid in sorted(victims) if (answer := answers.get(uid)) is not None),
+        )
+
+    def _stop_time(self) -> int | None:
+        return max(self._lifecycle.stop_times, default=None)
+
+    def _evict(self, decision: EvictPod, now: int) -> None:
+        running = self._node.pods.get(decision.pod.uid)
+        if running is None:
+            return
+        decision = replace(decision, shortens=False) if decision.shortens else decision
+        if self._api.evict(decision, running.slot, now):
+            self._stop(decision, now)
+
+    def _stop(self, decision: EvictPod, now: int) -> None:
+        running = self._node.pods[decision.pod.uid]
+        if self._world.api_server.kubelet:
+            self._lifecycle.mark_deleted(running, decision.grace_period_seconds)
+        self._lifecycle.stop(running, decision.grace_period_seconds * SECOND, EndCause.EVICTED, now)
+
+    def _reclaim(self, decision: ReclaimNode, now: int) -> None:
+        self._outcomes.pop(decision.device, None)
+        due = self._collecting[decision.device] = now + self._world.node.collection_time
+        self._schedule.at(due, lambda at: self._collected(decision, at))
+
+    def _collected(self, decision: ReclaimNode, now: int) -> None:
+        outcomes = collect(self._node, decision)
+        self._collecting.pop(decision.device, None)
+        self._outcomes[decision.device] = outcomes
+        self._observer.collect_time = self._world.node.collection_time
+        self._ended = True
+        freed, removed = sum(each.freed_bytes for each in outcomes), sum(each.removed for each in outcomes)
+        self._lifecycle.happened.append(Happened(at=now, event=Collected(freed_bytes=freed, removed=removed)))
+
+    # --- the wait -----------------------------------------------------------------------------------------------------
+
+    def _wait(self, began: int, due: int) -> tuple[int, WakeCause]:
+        """Move the time to the next cycle; return its time and why it begins then."""
+        now, woken, pods = began, WakeCause.TIME, self._known_pods()
+        while True:
+            now = self._advance(now, self._next_stop(now, due))
+            if self._ended or self._victim_gone():
+                self._ended = False
+                return now, WakeCause.ENDED
+            if (
+                woken is WakeCause.TIME
+                and self._known_pods() != pods
+                and (earlier := max(began + PODS_INTERVAL, now)) < due
+            ):
+                woken, due = WakeCause.PODS, earlier
+            if now >= due:
+                return now, woken
+            if self._watch.crossed(now):
+                return now, WakeCause.CROSSED
+
+    def _advance(self, now: int, then: int) -> int:
+        self._schedule.run(now)
+        self._node.take_rest(now, then)
+        self._schedule.run(then)
+        if self._api.unanswered:
+            slots = {uid: each.slot for uid, each in self._node.pods.items()}
+            for decision in self._api.ask_again(slots, then):
+                self._stop(decision, then)
+        self._settle(then)
+        return then
+
+    def _settle(self, now: int) -> None:
+        self._lifecycle.happened.extend(Happened(at=now, event=kill) for kill in settle(self._node, now))
+
+    def _known_pods(self) -> tuple[str, ...]:
+        return tuple(self._node.pods)
+
+    def _victim_gone(self) -> bool:
+        gone = self._lifecycle.gone
+        return any(victim.gone_at is None and victim.uid in gone for victim in self._state.in_flight)
+
+    def _next_stop(self, now: int, due: int) -> int:
+        stops = [due, self._schedule.next, self._node.next_change(now), *self._watch.next_times(now)]
+        memory, growth = self._node.memory(now), self._node.growth(OF_MEMORY, now)
+        if growth > 0:
+            spec = self._world.node
+            distances = [spec.memory - spec.unusable_memory + spec.swap - memory.anonymous]
+            if spec.allocatable_memory is not None:
+                distances.append(spec.allocatable_memory - memory.pods)
+            stops += [now + each * SECOND // growth + 1 for each in distances if each >= 0]
+        return min(due, max(min(each for each in stops if each is not None), now + MILLISECOND))

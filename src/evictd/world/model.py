@@ -1,0 +1,191 @@
+"""Declares a world: the node, its pods with their behaviours and owners, the host, the API server and the faults.
+
+A world is a plain value. Bytes are ints, times and durations ints of nanoseconds since the beginning of the world; ages are
+nanoseconds since a process was started. `codec` reads it from a file, `loop.play` plays it.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from evictd.core.eviction.eviction_method import EvictionMethod
+from evictd.core.model.pod import Pod
+from evictd.core.units.duration import MILLISECOND, MINUTE, SECOND
+from evictd.world.behaviours import Behaviour
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disk:
+    """One device: bytes and inodes."""
+
+    capacity: int
+    inodes: int = 1 << 24
+    used: int = 0
+    """Bytes of the system, that never change."""
+    inodes_used: int = 0
+    read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeImage:
+    """An image on the node; a running pod that names it keeps it from being collected."""
+
+    name: str
+    size: int
+    inodes: int = 0
+    pinned: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadContainers:
+    """Layers of dead containers, removed by the first collection of containers."""
+
+    size: int = 0
+    inodes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSpec:
+    """The machine and its runtime."""
+
+    memory: int
+    name: str = "node"
+    allocatable_memory: int | None = None
+    """The limit of the cgroup of all pods; `None`: the capacity."""
+    unusable_memory: int = 0
+    """Memory that counts as available although no process can have it: the kernel's watermarks."""
+    swap: int = 0
+    pids: int = 32768
+    nodefs: Disk = Disk(capacity=100 << 30)
+    imagefs: Disk | None = None
+    """The device of the images; `None`: they lie on `nodefs`."""
+    split: bool = False
+    """With `imagefs`: the writable layers lie on `nodefs`, and only the images on `imagefs`."""
+    images: tuple[NodeImage, ...] = ()
+    dead_containers: DeadContainers = DeadContainers()
+    stop_overhead: int = 200 * MILLISECOND
+    """From the end of a process until the runtime says so."""
+    release_delay: int = 1 * SECOND
+    """From the end of a pod until the filesystem shows its bytes as free."""
+    collection_time: int = 500 * MILLISECOND
+    layers_period: int = 10 * SECOND
+    """How often the runtime reads the writable layers (containerd `stats_collect_period`)."""
+    walk_age: int = 100 * MILLISECOND
+    """How old the measurements of logs and volumes are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostUse:
+    """A part of the host that takes from the node and is no pod."""
+
+    name: str
+    behaviours: tuple[Behaviour, ...]
+    oom_score_adj: int | None = None
+    """`None`: memory of the kernel, which has no process to kill."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorldPod:
+    """A pod, when it comes and what it does."""
+
+    pod: Pod
+    behaviours: tuple[Behaviour, ...] = ()
+    start: int = 0
+    image: str = ""
+    deleted_at: int | None = None
+    """When something else than evictd deletes it; it then has its own grace period."""
+    culprit: bool | None = None
+    """Whether it is a cause of the incident; `None`: it is if it takes without bound."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """What creates a pod's successor when the pod was evicted or has exited."""
+
+    name: str
+    """`Kind/name`, as `Pod.owner` has it; pods of one namespace only."""
+    delay: int = 2 * SECOND
+    here: float = 1.0
+    """The probability that the successor is bound to this node."""
+    tolerates: bool = False
+    """Whether its pods tolerate the taints of pressure. Else a successor goes to another node while the node has a pressure
+    condition, and where `here` is 1 it waits for the end of that."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DisruptionBudget:
+    """A PodDisruptionBudget."""
+
+    pods: frozenset[str]
+    """Full names, `namespace/name`, of pods in the world; their successors belong to it too."""
+    allowed: int = 0
+    """How many of them may be gone at a time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outage:
+    """A time in which the API server answers every request with this status; 0: not at all."""
+
+    start: int
+    duration: int
+    status: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiServer:
+    """How evictd ends pods, and what the API server answers."""
+
+    termination: EvictionMethod = EvictionMethod.AUTO
+    kubelet: bool = True
+    """Whether a kubelet runs the pods (`choose_eviction_method`)."""
+    budgets: tuple[DisruptionBudget, ...] = ()
+    retry_after: int | None = 10 * SECOND
+    outages: tuple[Outage, ...] = ()
+
+
+class Unread(Enum):
+    """What a fault keeps from being read."""
+
+    EVERYTHING = "everything"
+    MEMORY = "memory"
+    PODS_MEMORY = "podsMemory"
+    DISK = "disk"
+    PIDS = "pids"
+    SWAP = "swap"
+    PODS = "pods"
+    """The statistics of every pod."""
+
+    __hash__ = object.__hash__
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """A time in which something is not read."""
+
+    unread: Unread
+    start: int
+    duration: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """A node and all that happens on it."""
+
+    name: str
+    node: NodeSpec
+    pods: tuple[WorldPod, ...] = ()
+    owners: tuple[Owner, ...] = ()
+    host: tuple[HostUse, ...] = ()
+    api_server: ApiServer = ApiServer()
+    faults: tuple[Fault, ...] = ()
+    begin: int = 0
+    """When evictd's first cycle is; pods of `start` 0 are there then, and have behaved since time 0."""
+    duration: int = 10 * MINUTE
+    """When it ends, counted from time 0."""
+    seed: int = 0
+    watch: bool = True
+    """Whether a crossing of memory or PIDs begins a cycle at once, as the daemon's threshold watch does."""
+    own_pods: frozenset[str] = frozenset()
+    """Uids of the pods that evictd runs in."""
+    description: str = ""
+    source: str = ""
+    """The public report, `repository#number`."""

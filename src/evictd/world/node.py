@@ -1,0 +1,257 @@
+"""Holds the simulated node: which pods run, what they and the host hold, what lies on the disks.
+
+Only arithmetic of a moment: `loop` moves the time, `kernel` kills, `lifecycle` starts and ends pods, `observe` makes readings.
+
+**Memory.** Anonymous memory is what behaviours ask for. What exceeds the usable memory goes to swap; active page cache gets
+what is then left. When neither suffices `short` is above zero, and the kernel has to kill. The share of a pod in what is
+swapped or dropped is its share in what all pods hold.
+
+**Disks.** What a disk has used is bounded by its capacity: writes beyond fail. Logs and volumes lie on nodefs, images on
+imagefs, writable layers with the images unless the layout is split (`evictd.core.eviction.reclaim.Layout`).
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from evictd.core.model.observation import Filesystems
+from evictd.core.model.pod import Pod
+from evictd.core.model.resources import MEMORY
+from evictd.core.model.signal import NodeCondition
+from evictd.world.behaviours import OF_MEMORY, Unreadable, Usage
+from evictd.world.model import DeadContainers, HostUse, NodeImage, World, WorldPod
+from evictd.world.process import Process
+
+_PROCESSES = (Usage.PROCESSES,)
+
+
+@dataclass(slots=True, kw_only=True)
+class SimulatedPod:
+    """A pod that exists on the node: it runs, or is ending."""
+
+    spec: WorldPod
+    pod: Pod
+    slot: str
+    """The full name of the pod in the world that it is, or that it is a successor of."""
+    process: Process
+    memory_limit: int | None = None
+    leaving_until: int | None = None
+    """When it is killed at the latest; `None` while nothing ends it."""
+    restarts: int = 0
+    unreadable: tuple[Unreadable, ...] = ()
+    """When its statistics cannot be read."""
+
+
+@dataclass(slots=True, kw_only=True)
+class SimulatedHost:
+    """A part of the host."""
+
+    spec: HostUse
+    process: Process
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeMemory:
+    """The memory of the node at one time, in bytes."""
+
+    anonymous: int
+    pods: int
+    """Anonymous memory of all pods, swap included."""
+    swapped: int
+    cache: int
+    """Active page cache that is kept."""
+    cache_wanted: int
+    short: int
+    """What fits neither into memory nor into swap; above zero the kernel has to kill."""
+    available: int
+    pods_working_set: int
+
+
+@dataclass(slots=True, kw_only=True)
+class Shown:
+    """Bytes of a pod that is gone, which the filesystem still counts until a time."""
+
+    until: int
+    held: Mapping[Usage, int]
+
+
+@dataclass(slots=True)
+class SimulatedNode:
+    """The node. `changed` must be called after pods were added, removed, restarted or ended."""
+
+    world: World
+    pods: dict[str, SimulatedPod] = field(default_factory=dict)
+    """By uid, in the order of their arrival."""
+    hosts: list[SimulatedHost] = field(default_factory=list)
+    images: dict[str, NodeImage] = field(default_factory=dict)
+    dead: DeadContainers = field(default_factory=DeadContainers)
+    left: dict[Usage, int] = field(default_factory=dict)
+    """What pods that are gone have left on the node's disk."""
+    shown: list[Shown] = field(default_factory=list)
+    moving: list[SimulatedPod] = field(default_factory=list)
+    """The pods whose amounts change."""
+    conditions: tuple[NodeCondition, ...] = ()
+    _still: dict[Usage, int] = field(default_factory=dict)
+    _known: tuple[int, dict[Usage, int]] | None = None
+    _memory: tuple[int, NodeMemory] | None = None
+
+    def __post_init__(self) -> None:
+        self.hosts = [SimulatedHost(spec=each, process=Process(each.behaviours, 0)) for each in self.world.host]
+        self.images = {each.name: each for each in self.world.node.images}
+        self.dead = self.world.node.dead_containers
+
+    # --- what is held -------------------------------------------------------------------------------------------------
+
+    def changed(self) -> None:
+        """Forget what was added up."""
+        self._known = self._memory = None
+        self.moving = [pod for pod in self.pods.values() if not _is_constant(pod.process)]
+        self._still = {}
+        for pod in self.pods.values():
+            if _is_constant(pod.process):
+                _add(self._still, pod.process.held(pod.process.begun))
+
+    def held(self, now: int) -> Mapping[Usage, int]:
+        """Return what all pods hold."""
+        if self._known is None or self._known[0] != now:
+            total = self._still.copy()
+            for pod in self.moving:
+                _add(total, pod.process.held(now))
+            self._known = now, total
+        return self._known[1]
+
+    def held_by_host(self, now: int) -> dict[Usage, int]:
+        """Return what the host holds."""
+        total: dict[Usage, int] = {}
+        for host in self.hosts:
+            _add(total, host.process.held(now))
+        return total
+
+    def growth(self, of: tuple[Usage, ...], now: int) -> int:
+        """Return by how much a second pods and host grow."""
+        moving = sum(pod.process.growth(of, now) for pod in self.moving)
+        return moving + sum(host.process.growth(of, now) for host in self.hosts)
+
+    def next_change(self, now: int) -> int | None:
+        """Return when a growth of memory or processes changes, or a pod may reach its own memory limit."""
+        processes = (*(pod.process for pod in self.moving), *(host.process for host in self.hosts))
+        found = [at for each in processes if (at := each.next_change(now)) is not None]
+        found += [at for pod in self.moving if (at := _limit_reached(pod, now)) is not None]
+        return min(found, default=None)
+
+    def memory(self, now: int) -> NodeMemory:
+        """Return the state of memory."""
+        if self._memory is None or self._memory[0] != now:
+            self._memory = now, self._memory_at(now)
+        return self._memory[1]
+
+    def _memory_at(self, now: int) -> NodeMemory:
+        spec, held, host = self.world.node, self.held(now), self.held_by_host(now)
+        pods = held.get(Usage.MEMORY, 0) + held.get(Usage.MEMORY_VOLUME, 0)
+        anonymous = pods + host.get(Usage.MEMORY, 0)
+        usable = spec.memory - spec.unusable_memory
+        swapped = min(max(anonymous - usable, 0), spec.swap, pods)
+        wanted = held.get(Usage.PAGE_CACHE, 0)
+        cache = min(wanted, max(usable - anonymous + swapped, 0))
+        return NodeMemory(
+            anonymous=anonymous,
+            pods=pods,
+            swapped=swapped,
+            cache=cache,
+            cache_wanted=wanted,
+            short=max(anonymous - swapped - usable, 0),
+            available=max(spec.memory - (anonymous - swapped) - cache, 0),
+            pods_working_set=pods - swapped + cache,
+        )
+
+    def take_rest(self, since: int, now: int) -> None:
+        """Let the pods that take all memory that is left take their part of a span."""
+        processes = [*(pod.process for pod in self.moving), *(host.process for host in self.hosts)]
+        takers = [each for each in processes if each.takes(since)]
+        for each in takers:
+            room = self.world.node.memory - self.world.node.unusable_memory - self._memory_at(now).anonymous
+            each.take(since, now, room)
+            self._known = self._memory = None
+
+    # --- PIDs and disks -----------------------------------------------------------------------------------------------
+
+    def processes(self, now: int) -> int:
+        """Return how many processes there are, one for each pod and what they fork, at most as many as PIDs."""
+        found = self.held(now).get(Usage.PROCESSES, 0) + self.held_by_host(now).get(Usage.PROCESSES, 0)
+        return min(found + len(self.pods), self.world.node.pids)
+
+    @property
+    def filesystems(self) -> Filesystems:
+        """The layout of the disks."""
+        dedicated = self.world.node.imagefs is not None
+        return Filesystems(dedicated_image_fs=dedicated, split_container_fs=dedicated and self.world.node.split)
+
+    def disk_used(self, now: int, *, images: bool) -> tuple[int, int]:
+        """Return the bytes and inodes used of the disk of the images, or of the node's own; not bounded by its capacity."""
+        spec = self.world.node
+        disk = spec.imagefs if images and spec.imagefs is not None else spec.nodefs
+        used, inodes = disk.used, disk.inodes_used
+        for holder in self._on_disks(now):
+            size, count = part_on_disk(holder, has_imagefs=spec.imagefs is not None, split=spec.split, images=images)
+            used, inodes = used + size, inodes + count
+        if images or spec.imagefs is None:
+            used += sum(each.size for each in self.images.values())
+            inodes += sum(each.inodes for each in self.images.values())
+        if spec.imagefs is None or images is not spec.split:
+            used, inodes = used + self.dead.size, inodes + self.dead.inodes
+        return used, inodes
+
+    def _on_disks(self, now: int) -> Iterator[Mapping[Usage, int]]:
+        yield self.held(now)
+        yield self.held_by_host(now)
+        yield self.left
+        yield from (each.held for each in self.shown if each.until > now)
+
+    def unused_images(self) -> list[NodeImage]:
+        """Return the images that no pod on the node uses, in the order in which they came."""
+        used = {pod.spec.image for pod in self.pods.values()}
+        return [each for each in self.images.values() if each.name not in used and not each.pinned]
+
+
+def part_on_disk(held: Mapping[Usage, int], *, has_imagefs: bool, split: bool, images: bool) -> tuple[int, int]:
+    """Return the bytes and inodes of these amounts that lie on the disk of the images, or on the node's own."""
+    if not held:
+        return 0, 0
+    kinds, counts = kinds_on_disk(has_imagefs=has_imagefs, split=split, images=images)
+    return sum(held.get(each, 0) for each in kinds), sum(held.get(each, 0) for each in counts)
+
+
+def kinds_on_disk(*, has_imagefs: bool, split: bool, images: bool) -> tuple[tuple[Usage, ...], tuple[Usage, ...]]:
+    """Return the usages of bytes and of inodes that lie on the disk of the images, or on the node's own."""
+    layers = not has_imagefs or images is not split
+    own = not has_imagefs or not images
+    kinds: tuple[Usage, ...] = (Usage.LAYER,) if layers else ()
+    counts: tuple[Usage, ...] = (Usage.LAYER_INODES,) if layers else ()
+    if own:
+        kinds += (Usage.LOGS, Usage.VOLUME, Usage.HOST_PATH, Usage.UNLINKED)
+        counts += (Usage.VOLUME_INODES, Usage.HOST_PATH_INODES)
+    if images or not has_imagefs:
+        kinds += (Usage.IMAGE_DISK,)
+    return kinds, counts
+
+
+def memory_limit(pod: Pod) -> int | None:
+    """Return the sum of the containers' memory limits; `None` where one of them has none."""
+    limits = [each.limits.get(MEMORY) for each in pod.containers]
+    return None if not limits or None in limits else sum(each.value() for each in limits if each is not None)
+
+
+def _limit_reached(pod: SimulatedPod, now: int) -> int | None:
+    """Return when a pod reaches its memory limit if it grows on as it does."""
+    if pod.memory_limit is None or (growth := pod.process.growth(OF_MEMORY, now)) <= 0:
+        return None
+    held = pod.process.held(now)
+    return now + max((pod.memory_limit - sum(held.get(each, 0) for each in OF_MEMORY)) * 10**9 // growth, 0) + 1
+
+
+def _is_constant(process: Process) -> bool:
+    return process.is_still and not process.ended and process.begun == process.started
+
+
+def _add(total: dict[Usage, int], more: Mapping[Usage, int]) -> None:
+    for usage, count in more.items():
+        total[usage] = total.get(usage, 0) + count

@@ -1,0 +1,216 @@
+"""Finds the pods that an observer who knows every byte would end: the smallest set that relieves the node for good.
+
+The observer knows what every pod and the host will hold until the end of the world. It first collects what no pod uses. Where a
+threshold is due all the same, it ends pods once, at that time, and keeps their successors away. A set relieves the node for
+good if no threshold is met from then on. Of the smallest such sets it takes the first in documented order: the order in which
+`evictd.core.eviction.rank` puts the pods at that time. Where no set suffices, because the host or a protected pod is the cause,
+the observer ends nothing: the end of a pod would not help.
+
+Sets of one pod are all tried, sets of two of the pods that hold most. Larger ones are made by adding the largest holders until
+the node is relieved, and dropping again each one that was not needed: the smallest set up to pods that are almost as large as
+others.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from evictd.core.eviction.assess import configured_thresholds
+from evictd.core.eviction.rank import rank
+from evictd.core.eviction.reclaim import layout_of
+from evictd.core.model.config import EvictionConfig
+from evictd.core.model.observation import Outcomes, signal_observations
+from evictd.core.model.signal import SIGNALS, Resource
+from evictd.core.model.threshold import Threshold, thresholds_met
+from evictd.core.units.duration import MILLISECOND
+from evictd.world.behaviours import OF_MEMORY, Exits, Usage
+from evictd.world.model import DeadContainers, World, WorldPod
+from evictd.world.node import SimulatedNode, SimulatedPod, memory_limit
+from evictd.world.observe import WorldObserver
+from evictd.world.process import Process
+
+POINTS = 120
+"""At how many times the node is looked at."""
+CHANGES = 20
+"""How many changes of each pod's growth are looked at."""
+CROSSING = 100 * MILLISECOND
+"""How exactly the time of the crossing is found."""
+LARGEST = 14
+"""Of how many holders pairs are tried."""
+
+OF_RESOURCE: dict[Resource, tuple[Usage, ...]] = {
+    Resource.MEMORY: OF_MEMORY,
+    Resource.SWAP: OF_MEMORY,
+    Resource.PIDS: (Usage.PROCESSES,),
+    Resource.EPHEMERAL_STORAGE: (Usage.LAYER, Usage.LOGS, Usage.VOLUME, Usage.UNLINKED),
+    Resource.INODES: (Usage.LAYER_INODES, Usage.VOLUME_INODES),
+    Resource.IO: (),
+}
+"""What a pod's end gives back of a resource."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdealEnds:
+    """What the observer does."""
+
+    slots: frozenset[str] = frozenset()
+    """Full names of the pods that it ends."""
+    crossed_at: int | None = None
+    """When a threshold is met although all that no pod uses was collected; `None`: never."""
+    relieves: bool = True
+    """Whether that relieves the node for good; where not, no set of pods would."""
+
+
+def ideal_ends(world: World, config: EvictionConfig) -> IdealEnds:
+    """Return the smallest set of pods whose end relieves the node for good."""
+    times = _times(world)
+    crossing = _crossing(world, config, times)
+    if crossing is None:
+        return IdealEnds()
+    crossed_at, node, due = crossing
+    order = _documented_order(node, due[0], config, crossed_at)
+    rest = [crossed_at, *(at for at in times if at > crossed_at)]
+
+    def relieves(slots: Iterable[str]) -> bool:
+        chosen = frozenset(slots)
+        return not any(found for _, _, found in _play(world, config, chosen, crossed_at, rest))
+
+    if not relieves(order):
+        return IdealEnds(crossed_at=crossed_at, relieves=False)
+    largest = _largest(world, order, due[0])
+    return IdealEnds(slots=_smallest(order, largest, relieves), crossed_at=crossed_at)
+
+
+def _times(world: World) -> list[int]:
+    """Return the times at which the node is looked at: evenly, and around each change of a growth."""
+    length = world.duration - world.begin
+    times = {world.begin + length * number // POINTS for number in range(POINTS + 1)}
+    holders = [*((each.behaviours, each.start) for each in world.pods), *((each.behaviours, 0) for each in world.host)]
+    for process in (Process(behaviours, start) for behaviours, start in holders):
+        now = world.begin
+        for _ in range(CHANGES):
+            change = process.next_change(now)
+            if change is None or change > world.duration:
+                break
+            times |= {change - 1, change}
+            now = change
+    return sorted(at for at in times if world.begin <= at <= world.duration)
+
+
+def _crossing(
+    world: World, config: EvictionConfig, times: Sequence[int]
+) -> tuple[int, SimulatedNode, tuple[Threshold, ...]] | None:
+    """Return when a threshold is due first, the node then, and which ones are; to a tenth of a second where it is a hard one."""
+    last = times[0]
+    for at, node, due in _play(world, config, frozenset(), None, times):
+        if not due:
+            last = at
+            continue
+        low, found = last, (at, node, due)
+        while due[0].grace_period == 0 and found[0] - low > CROSSING and found[0] > times[0]:
+            middle = (low + found[0]) // 2
+            ((_, then, met),) = _play(world, config, frozenset(), None, (middle,))
+            if met:
+                found = middle, then, met
+            else:
+                low = middle
+        return found
+    return None
+
+
+def _smallest(
+    order: Sequence[str], largest: Sequence[str], relieves: Callable[[Iterable[str]], bool]
+) -> frozenset[str]:
+    for one in order:
+        if relieves((one,)):
+            return frozenset((one,))
+    near = [each for each in order if each in set(largest[:LARGEST])]
+    for pair in combinations(near, 2):
+        if relieves(pair):
+            return frozenset(pair)
+    chosen: list[str] = []
+    for each in largest:
+        chosen.append(each)
+        if relieves(chosen):
+            break
+    for each in tuple(chosen):
+        without = [other for other in chosen if other != each]
+        if relieves(without):
+            chosen = without
+    return frozenset(chosen)
+
+
+def _largest(world: World, order: Iterable[str], threshold: Threshold) -> list[str]:
+    """Sort pods by the most that they ever hold of what is short, the largest first."""
+    kinds = OF_RESOURCE[SIGNALS[threshold.signal].resource]
+    known = {each.pod.full_name: each for each in world.pods}
+
+    def most(slot: str) -> int:
+        process = Process(known[slot].behaviours, known[slot].start)
+        held = (process.held(world.duration * number // 10) for number in range(11))
+        return max(sum(each.get(kind, 0) for kind in kinds) for each in held)
+
+    return sorted(order, key=most, reverse=True)
+
+
+def _documented_order(node: SimulatedNode, threshold: Threshold, config: EvictionConfig, now: int) -> list[str]:
+    """Return the full names of the pods that may be evicted, in the order of their ranking."""
+    observation = WorldObserver(node, config).observe(now, Outcomes(), None)
+    layout = layout_of(observation.filesystems)
+    rows = rank(threshold.signal, observation.pods, observation.pod_stats, layout, config.policy)
+    own = node.world.own_pods | config.protected_pods
+    return [row.pod.full_name for row in rows if not row.pod.critical and row.uid not in own]
+
+
+def _play(
+    world: World, config: EvictionConfig, ended: frozenset[str], end: int | None, times: Sequence[int]
+) -> Iterator[tuple[int, SimulatedNode, tuple[Threshold, ...]]]:
+    """Yield for each time the node and the thresholds that are due; pods in `ended` are gone at `end`.
+
+    A threshold with a grace period is due once it was met at every time for so long.
+    """
+    node = SimulatedNode(world)
+    node.dead = DeadContainers()
+    observer = WorldObserver(node, config)
+    thresholds = configured_thresholds(config, node.filesystems)
+    last = times[0] if times else 0
+    met_since: dict[Threshold, int] = {}
+    for now in times:
+        present = [
+            each
+            for each in world.pods
+            if each.start <= now < _end_of(each) and not (end is not None and each.pod.full_name in ended)
+        ]
+        if {each.pod.uid for each in present} != node.pods.keys():
+            node.pods = {each.pod.uid: node.pods.get(each.pod.uid) or _running(each) for each in present}
+            node.left = {} if end is None else _left(world, ended, end)
+            used = {each.image for each in present}
+            node.images = {each.name: each for each in world.node.images if each.name in used or each.pinned}
+            node.changed()
+        node.take_rest(last, now)
+        last = now
+        met = thresholds_met(thresholds, signal_observations(observer.node_stats(now)))
+        met_since = {each: met_since.get(each, now) for each in met}
+        yield now, node, tuple(each for each, since in met_since.items() if now - since >= each.grace_period)
+
+
+def _running(spec: WorldPod) -> SimulatedPod:
+    process = Process(spec.behaviours, spec.start)
+    return SimulatedPod(
+        spec=spec, pod=spec.pod, slot=spec.pod.full_name, process=process, memory_limit=memory_limit(spec.pod)
+    )
+
+
+def _end_of(spec: WorldPod) -> int:
+    """Return when a pod ends by itself."""
+    exits = [spec.start + each.after for each in spec.behaviours if isinstance(each, Exits)]
+    deleted = () if spec.deleted_at is None else (spec.deleted_at,)
+    return min((*exits, *deleted), default=2**63)
+
+
+def _left(world: World, ended: frozenset[str], at: int) -> dict[Usage, int]:
+    """Return what these pods have left on the node's disk when they were ended."""
+    kinds = (Usage.HOST_PATH, Usage.HOST_PATH_INODES)
+    gone = [each for each in world.pods if each.pod.full_name in ended]
+    held = [Process(each.behaviours, each.start).held(at) for each in gone]
+    return {kind: sum(each.get(kind, 0) for each in held) for kind in kinds}

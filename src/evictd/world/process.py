@@ -1,0 +1,106 @@
+"""Adds up what one process tree holds of the node: that of a pod, or a part of the host."""
+
+from collections.abc import Iterable
+
+from evictd.core.units.duration import SECOND
+from evictd.world.behaviours import (
+    OF_MEMORY,
+    OF_THE_PROCESS,
+    Behaviour,
+    Burst,
+    Grow,
+    Hold,
+    LeakAndRelease,
+    TakeRest,
+    Taking,
+    Usage,
+    amount,
+    next_change,
+    slope,
+)
+
+_WATCHED = frozenset({*OF_MEMORY, Usage.PROCESSES})
+"""What the loop has to stop for when its growth changes; disks are looked at in cycles only."""
+
+
+class Process:
+    """The behaviours of one pod or host part, from `started` on. A restart begins those of the process anew."""
+
+    __slots__ = ("begun", "ended", "fixed", "moving", "rest", "started", "taken")
+
+    def __init__(self, behaviours: Iterable[Behaviour], started: int) -> None:
+        taking = [each for each in behaviours if isinstance(each, Hold | Grow | LeakAndRelease | Burst)]
+        self.fixed: dict[Usage, int] = {}
+        self.moving: tuple[Taking, ...] = tuple(each for each in taking if not isinstance(each, Hold))
+        self.rest = next((each for each in behaviours if isinstance(each, TakeRest)), None)
+        self.taken = 0
+        """What `rest` has taken so far."""
+        self.started = started
+        self.begun = started
+        """When the present process was started; later than now while it is restarted."""
+        self.ended = False
+        for each in taking:
+            if isinstance(each, Hold):
+                self.fixed[each.of] = self.fixed.get(each.of, 0) + each.amount
+
+    @property
+    def is_still(self) -> bool:
+        """Whether it always holds the same."""
+        return not self.moving and self.rest is None
+
+    def held(self, now: int) -> dict[Usage, int]:
+        """Return what it holds of each usage."""
+        alive = not self.ended and now >= self.begun
+        if alive and self.is_still:
+            return self.fixed
+        held = self.fixed.copy() if alive else {u: a for u, a in self.fixed.items() if u not in OF_THE_PROCESS}
+        for each in self.moving:
+            if alive or each.of not in OF_THE_PROCESS:
+                held[each.of] = held.get(each.of, 0) + amount(each, self._age(each, now))
+        if alive and self.taken:
+            held[Usage.MEMORY] = held.get(Usage.MEMORY, 0) + self.taken
+        return held
+
+    def growth(self, of: Iterable[Usage], now: int) -> int:
+        """Return by how much a second these usages grow."""
+        if self.ended or now < self.begun:
+            return 0
+        found = sum(slope(each, self._age(each, now)) for each in self.moving if each.of in of)
+        return found + (self.rest.rate if self.rest is not None and Usage.MEMORY in of and self.takes(now) else 0)
+
+    def next_change(self, now: int) -> int | None:
+        """Return when the growth of memory or processes changes next."""
+        if self.ended:
+            return None
+        if now < self.begun:
+            return self.begun
+        found = [
+            now - age + at
+            for each in self.moving
+            if each.of in _WATCHED
+            for age in (self._age(each, now),)
+            if (at := next_change(each, age)) is not None
+        ]
+        if self.rest is not None and now - self.begun < self.rest.start:
+            found.append(self.begun + self.rest.start)
+        return min(found, default=None)
+
+    def takes(self, now: int) -> bool:
+        """Whether its `TakeRest` has begun."""
+        return self.rest is not None and not self.ended and now - self.begun >= self.rest.start
+
+    def take(self, since: int, now: int, room: int) -> None:
+        """Let its `TakeRest` take from `since` until now, at most so much."""
+        if self.rest is not None and self.takes(since):
+            self.taken += max(min(self.rest.rate * (now - since) // SECOND, room - self.rest.leave), 0)
+
+    def restart(self, at: int) -> None:
+        """End the process, and begin it anew at a time."""
+        self.begun, self.taken = at, 0
+
+    def end(self) -> None:
+        """End the process for good."""
+        self.ended, self.taken = True, 0
+
+    def _age(self, behaviour: Taking, now: int) -> int:
+        return now - (self.begun if behaviour.of in OF_THE_PROCESS else self.started)

@@ -1,0 +1,53 @@
+"""All files of a node's journal are read, oldest first."""
+
+import argparse
+import json
+from pathlib import Path
+
+import pytest
+
+from evictd.codec.checksum import sealed
+from evictd.commands.journals import add_directory_argument, add_journal_argument, expanded, journals_of, read_lines
+from evictd.errors import InputError
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    for name in ("journal.jsonl", "journal.1.jsonl", "journal.2.jsonl", "journal.x.jsonl", "state.json"):
+        (tmp_path / name).write_text("")
+    return tmp_path
+
+
+def names(*arguments: str) -> list[str]:
+    parser = argparse.ArgumentParser()
+    add_journal_argument(parser)
+    add_directory_argument(parser)
+    return [path.name for path in journals_of(parser.parse_args(arguments))]
+
+
+def test_a_directory_is_all_of_its_files_named_or_not(directory: Path) -> None:
+    every = ["journal.2.jsonl", "journal.1.jsonl", "journal.jsonl"]
+    assert names("--directory", str(directory)) == every
+    assert names(str(directory)) == every
+
+
+def test_the_newest_file_alone_is_read_and_the_others_are_named(
+    directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert expanded([directory / "journal.jsonl"]) == [directory / "journal.jsonl"]
+    assert "journal.2.jsonl" in capsys.readouterr().err
+    assert len(expanded([directory / "journal.1.jsonl", directory / "journal.jsonl"])) == 2
+    assert capsys.readouterr().err == ""
+
+
+def test_a_directory_without_a_journal_is_a_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no journal"):
+        expanded([tmp_path])
+
+
+def test_a_record_with_a_flipped_bit_is_named_and_skipped(tmp_path: Path) -> None:
+    whole = sealed(b'{"now":1000}\n')
+    (tmp_path / "journal.jsonl").write_bytes(whole + whole.replace(b"1000", b"1001") + b'{"now":7}\n')
+    entries, problems = read_lines([tmp_path / "journal.jsonl"], json.loads)
+    assert entries == [{"now": 1000}, {"now": 7}]
+    assert problems == [f"{tmp_path}/journal.jsonl: line 2: its checksum does not match; it is damaged"]

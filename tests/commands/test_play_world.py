@@ -1,0 +1,83 @@
+"""Checks `evictd simulate WORLD`."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from evictd.cli import main
+from tests.stories import ROOT
+
+JOURNAL = ROOT / "tests" / "data" / "earlier" / "journal.jsonl"
+WORLD = """
+kind: World
+name: leak
+config: {evictionHard: {memory.available: 500Mi}}
+duration: 3m
+node: {memory: 4Gi}
+pods:
+- {name: leak, behaviours: [{grow: {of: memory, rate: 100Mi}}]}
+- {name: web, count: 3, requests: {memory: 100Mi}, behaviours: [{hold: {of: memory, amount: 80Mi}}]}
+"""
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Path:
+    """A world file."""
+    path = tmp_path / "leak.yaml"
+    path.write_text(WORLD)
+    return path
+
+
+def test_a_world_is_played_and_concluded(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", str(world)]) == 0
+    out = capsys.readouterr().out
+    assert "evict default/leak (grace period 1s)" in out
+    assert "default/leak was evicted at" in out
+
+
+def test_policy_kubelet_plays_the_same_world(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", str(world), "--policy", "Kubelet", "--output", "json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["policy"], document["regret"]) == ("Kubelet", 0)
+
+
+def test_a_second_configuration_stands_beside(world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = tmp_path / "other.yaml"
+    other.write_text(
+        "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nevictionHard: {memory.available: 100Mi}\n"
+    )
+    assert main(["simulate", str(world), "--compare", str(other)]) == 0
+    assert "policy Standard acts first" in capsys.readouterr().out
+
+
+def test_both_sides_are_drawn(world: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.yaml"
+    other.write_text("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n")
+    picture = tmp_path / "picture.svg"
+    assert main(["simulate", str(world), "--compare", str(other), "--plot", str(picture)]) == 0
+    assert picture.read_text().startswith("<?xml")
+    assert (tmp_path / "picture-2.svg").exists()
+
+
+def test_a_fault_of_the_file_is_exit_status_2(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    world.write_text(WORLD.replace("grow", "grwo"))
+    assert main(["simulate", str(world)]) == 2
+    assert "pods[0].behaviours[0].grwo: unknown field; did you mean grow?" in capsys.readouterr().err
+
+
+def test_other_commands_say_what_plays_a_world(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", str(world)]) == 2
+    assert "`evictd simulate` plays it" in capsys.readouterr().err
+
+
+def test_growth_is_the_world_s_own(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", str(world), "--grow", "default/web-0+1Gi/1m"]) == 2
+    assert "--grow" in capsys.readouterr().err
+
+
+def test_a_journal_becomes_a_world_that_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    captured = tmp_path / "incident.yaml"
+    assert main(["capture", "--from-journal", str(JOURNAL), "-o", str(captured)]) == 0
+    assert main(["simulate", str(captured), "--grow", "default/a+4Gi/5m"]) == 0
+    assert "default/a was evicted at" in capsys.readouterr().out

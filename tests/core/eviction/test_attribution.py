@@ -1,0 +1,81 @@
+"""Who holds what is short, and who took it since it became short."""
+
+from evictd.core.model.attribution import Attribution, growth_text
+from evictd.core.model.config import EvictionConfig, Policy
+from evictd.core.model.pod import PodSource
+from evictd.core.units.duration import SECOND
+from tests.playbook import Playbook, config, empty_dir, pod, usage
+
+WEB, STATIC = pod("web", memory="2Gi"), pod("static", source=PodSource.STATIC)
+GI, MI = 1 << 30, 1 << 20
+HARD = config(hard={"memory.available": "500Mi"})
+
+
+def book(settings: EvictionConfig = HARD, left: str = "4Gi") -> Playbook:
+    found = Playbook(settings, pods=[WEB, STATIC], usage=[usage(WEB, memory="1Gi"), usage(STATIC, memory="1Gi")])
+    found.at("0s", memory=f"{left} of 8Gi")
+    found.left = []
+    return found
+
+
+def attribution(found: Playbook) -> Attribution:
+    (held,) = (each for each in found.step.findings if isinstance(each, Attribution))
+    return held
+
+
+def at(found: Playbook, time: str, left: str, *, web: str = "1Gi", static: str = "1Gi") -> Playbook:
+    found.usage = {"web": usage(WEB, memory=web), "static": usage(STATIC, memory=static)}
+    found.at(time, memory=f"{left} of 8Gi")
+    found.left = []
+    return found
+
+
+def test_what_grew_is_counted_from_a_minute_before_the_crossing() -> None:
+    held = attribution(at(book(), "40s", "100Mi", web="1054Mi"))
+    assert (held.used, held.over) == (8 * GI - 100 * MI, 40 * SECOND)
+    assert (held.evictable.held, held.evictable.grown, held.evictable.pods) == (1054 * MI, 30 * MI, 1)
+    assert (held.protected.held, held.protected.grown) == (GI, 0)
+    assert held.elsewhere.grown == 4 * GI - 130 * MI
+    assert growth_text(held) == "of 3.9Gi that filled memory in the last 40s, pods took 30Mi; 3.87Gi belong to no pod"
+
+
+def test_a_static_pod_that_grew_is_told_apart() -> None:
+    held = attribution(at(book(), "40s", "100Mi", static="5020Mi"))
+    assert (held.protected.grown, held.evictable.grown, held.elsewhere.grown) == (3996 * MI, 0, 0)
+
+
+def test_growth_is_counted_as_long_as_it_is_short_and_anew_when_it_is_short_again() -> None:
+    story = at(at(book(), "40s", "100Mi", static="5020Mi"), "140s", "50Mi", static="5070Mi")
+    assert attribution(story).protected.grown == 4046 * MI
+    at(story, "200s", "4Gi")
+    assert not story.state.crossings
+    held = attribution(at(story, "220s", "100Mi", static="5020Mi"))
+    assert (held.over, held.protected.grown) == (80 * SECOND, 3996 * MI)
+
+
+def test_a_calm_node_keeps_nothing() -> None:
+    story = book()
+    assert not story.state.crossings
+    assert not any(isinstance(each, Attribution) for each in story.step.findings)
+
+
+def test_policy_kubelet_attributes_nothing() -> None:
+    story = at(book(config(hard={"memory.available": "500Mi"}, policy=Policy.KUBELET)), "40s", "100Mi", web="4Gi")
+    assert not any(isinstance(each, Attribution) for each in story.step.findings)
+
+
+def test_what_is_measured_of_a_pod_after_the_crossing_is_no_growth() -> None:
+    """On a calm disk volumes are not walked: until they are, what they hold belongs to no measured pod."""
+    web = pod("web", volumes=[empty_dir("data")])
+    story = Playbook(config(hard={"nodefs.available": "10Gi"}), pods=[web], usage=[usage(web, rootfs="1Gi")])
+    story.at("0s", nodefs="5Gi of 100Gi")
+    story.left = []
+    story.usage = {"web": usage(web, rootfs="1Gi", logs="0", volumes={"data": "60Gi"})}
+    for second in range(1, 15):
+        story.at(f"{second}s", nodefs="5Gi of 100Gi", reclaimed=[] if second == 1 else None)
+        story.left = []
+        if any(isinstance(each, Attribution) for each in story.step.findings):
+            break
+    held = attribution(story)
+    assert (held.evictable.grown, held.elsewhere.grown) == (0, 0)
+    assert (held.evictable.held, held.elsewhere.held) == (61 * GI, 34 * GI)

@@ -1,0 +1,59 @@
+"""Law Blame: no pod within its request goes in the place of a culprit that may not go."""
+
+import pytest
+
+from evictd.core.eviction.blame import Suspect, blamed
+from evictd.core.model.decision import NoActionReason
+from tests.playbook import pod
+from tests.shortages import row, shortage
+
+STATIC = pod("static")
+WITHIN = row("a", 100, request=200)
+HELD = {"a": 100, "static": 5000}
+
+
+@pytest.mark.parametrize(
+    ("held", "grown", "missing", "stays"),
+    [(5000, 0, 150, True), (5000, 0, 50, False), (50, 0, 150, False), (50, 600, 50, True), (50, 10, 50, False)],
+    ids=["holds more", "the candidates cover it", "holds less", "grows more", "its growth is noise"],
+)
+def test_a_pod_within_its_request_stays(held: int, grown: int, missing: int, stays: bool) -> None:
+    suspect = Suspect(pod=STATIC, held=held, grown=grown, rate=grown // 60)
+    found = blamed(WITHIN, [WITHIN], [suspect], shortage(HELD, missing=missing))
+    assert (found is not None) is stays
+    if found is not None:
+        assert (found[0], found[1].why, found[1].pod) == (suspect, NoActionReason.PROTECTED_CULPRIT, STATIC)
+
+
+def test_a_pod_that_exceeds_its_request_goes_all_the_same() -> None:
+    over = row("a", 100, request=50)
+    assert blamed(over, [over], [Suspect(pod=STATIC, held=5000, grown=0)], shortage(HELD, missing=150)) is None
+
+
+def test_a_pod_that_its_owner_creates_anew_does_not_go_again() -> None:
+    over = row("a", 100, request=50)
+    short = shortage(HELD, missing=150, recreated=["a"])
+    assert blamed(over, [over], [Suspect(pod=STATIC, held=5000, grown=0)], short) is not None
+
+
+def test_growth_counts_until_all_candidates_are_gone() -> None:
+    """At 50 a second for ten seconds each, 100 do not cover a shortage of 50."""
+    suspect = Suspect(pod=STATIC, held=5000, grown=3000)
+    found = blamed(WITHIN, [WITHIN], [suspect], shortage(HELD, missing=50, rate=50, grown={"static": 3000}))
+    assert found is not None
+    assert (str(found[1].needed), str(found[1].reachable)) == ("550", "100")
+
+
+@pytest.mark.parametrize(("held", "stays"), [(100, True), (2600, False)])
+def test_without_requests_a_pod_stays_that_holds_less_than_half(held: int, stays: bool) -> None:
+    victim = row("a", held)
+    suspect = Suspect(pod=STATIC, held=5000, grown=0)
+    found = blamed(victim, [victim], [suspect], shortage({"a": held}, missing=3000, signal="pid.available"))
+    assert (found is not None) is stays
+
+
+def test_pods_that_were_not_measured_are_suspect_together() -> None:
+    """Where the pods' cgroup was not read, growth that belongs to no pod stands for theirs."""
+    found = blamed(WITHIN, [WITHIN], [Suspect(pod=None, held=None, grown=700)], shortage(HELD, missing=150))
+    assert found is not None
+    assert (found[1].why, found[1].pod) == (NoActionReason.UNMEASURED_CULPRIT, None)

@@ -1,0 +1,95 @@
+"""Which pods may not go, and in which order the laws are asked (policy Standard)."""
+
+from dataclasses import replace
+
+from evictd.core.eviction.chooser import is_whole
+from evictd.core.eviction.stalls import stall_is_elsewhere
+from evictd.core.model.backoff import Backoff, BudgetRefusal, OwnerBackoff
+from evictd.core.model.decision import NoAction, NoActionReason, PodSkipped, SkipReason
+from evictd.core.model.pod import PodSource
+from evictd.core.model.state import State
+from evictd.core.units.duration import SECOND
+from tests.playbook import Playbook, config, empty_dir, pod, usage
+from tests.shortages import row, shortage
+
+HARD = config(hard={"memory.available": "1Gi"})
+SHORT = "500Mi of 16Gi"
+
+
+def test_a_recreated_hog_is_evicted_again_under_a_hard_threshold() -> None:
+    """An owner's back-off would cost its neighbours, one every two seconds."""
+    hog, web = pod("hog-2", owner="ReplicaSet/hog", memory="64Mi"), pod("web", memory="1Gi")
+    book = Playbook(HARD, pods=[hog, web], usage=[usage(hog, memory="12Gi"), usage(web, memory="900Mi")])
+    level = OwnerBackoff(level=3, evicted_at=0, until=300 * SECOND)
+    book.state = State(backoff=Backoff(owners={"default/ReplicaSet/hog": level}))
+    book.at("2s", memory=SHORT).conditions("MemoryPressure").evicts("hog-2")
+
+
+def test_a_soft_threshold_skips_it_only_for_a_pod_that_holds_as_much() -> None:
+    hog, web = pod("hog-2", owner="ReplicaSet/hog", memory="64Mi"), pod("web", memory="64Mi")
+    level = OwnerBackoff(level=3, evicted_at=0, until=300 * SECOND)
+    for size, victim in (("900Mi", "hog-2"), ("3Gi", "web")):
+        uses = [usage(hog, memory="3Gi"), usage(web, memory=size)]
+        book = Playbook(config(soft={"memory.available": ("1Gi", "1s")}), pods=[hog, web], usage=uses)
+        book.state = State(backoff=Backoff(owners={"default/ReplicaSet/hog": level}))
+        book.at("2s", memory=SHORT).conditions("MemoryPressure").does_nothing()
+        book.at("4s", memory=SHORT).evicts(victim)
+
+
+def test_a_static_pod_that_grows_costs_no_pod_within_its_request() -> None:
+    """The shortage of the moment is small; the growth is not."""
+    static, web = pod("static", source=PodSource.STATIC), pod("web", memory="1Gi")
+    book = Playbook(HARD, pods=[static, web], usage=[usage(static, memory="5Gi"), usage(web, memory="597Mi")])
+    book.at("0s", memory="1500Mi of 8Gi").conditions().does_nothing()
+    book.usage["static"] = usage(static, memory="5720Mi")
+    book.at("10s", memory="900Mi of 8Gi").conditions("MemoryPressure").does_nothing()
+    book.stays_silent(NoActionReason.PROTECTED_CULPRIT)
+
+
+def test_a_culprit_that_a_budget_guards_is_asked_for_again_and_no_other_pod_goes() -> None:
+    hog, web = pod("hog", memory="64Mi"), pod("web", memory="1Gi")
+    settings = config(soft={"memory.available": ("1Gi", "1s")})
+    book = Playbook(settings, pods=[hog, web], usage=[usage(hog, memory="5Gi"), usage(web, memory="100Mi")])
+    refused = BudgetRefusal(first_at=0, last_at=0, until=5 * SECOND, held_until=60 * SECOND)
+    book.state = State(backoff=Backoff(budgets={"hog": refused}))
+    book.at("1s", memory=SHORT).conditions("MemoryPressure").does_nothing()
+    book.at("3s", memory=SHORT).does_nothing()
+    assert [f.why for f in book.findings(NoAction)] == [NoActionReason.PROTECTED_CULPRIT]
+    book.at("6s", memory=SHORT).evicts("hog")
+
+
+def test_a_pod_that_is_not_measured_now_counts_as_measured_a_moment_ago() -> None:
+    hog, web = pod("hog", memory="64Mi"), pod("web", memory="64Mi")
+    book = Playbook(HARD, pods=[hog, web], usage=[usage(hog, memory="12Gi"), usage(web, memory="65Mi")])
+    book.at("0s", memory="3Gi of 16Gi").conditions().does_nothing()
+    del book.usage["hog"]
+    book.at("10s", memory=SHORT).conditions("MemoryPressure").evicts("hog")
+
+
+def test_what_a_pod_has_in_swap_gives_back_no_memory() -> None:
+    swapped, hog = pod("swapped"), pod("hog", priority=1)
+    uses = [usage(swapped, memory="10Mi", swap="4Gi"), usage(hog, memory="3Gi")]
+    book = Playbook(HARD, pods=[swapped, hog], usage=uses)
+    book.at("0s", memory=SHORT).conditions("MemoryPressure").evicts("hog")
+    assert [(f.pod.name, f.reason) for f in book.findings(PodSkipped)] == [("swapped", SkipReason.UNNECESSARY)]
+
+
+def test_no_pod_goes_for_a_stall_that_no_pod_has() -> None:
+    """In a stall that the host makes every pod stalls a little."""
+    little = [row(name, 1)._replace(stall=400) for name in "ab"]
+    stalled = shortage({}, signal="pods.memory.full.avg10", available=6000)
+    assert stall_is_elsewhere(little, stalled, {})
+    assert not stall_is_elsewhere([*little, row("c", 1)._replace(stall=2000)], stalled, {})
+    assert not stall_is_elsewhere([row("a", 1)], stalled, {}), "none was read"
+    some = shortage({}, signal="pods.memory.some.avg10", available=6000)
+    assert not stall_is_elsewhere([row("a", 1)._replace(stall=1000)], some, {})
+    assert not stall_is_elsewhere(little, shortage({}), {})
+
+
+def test_a_pod_is_whole_when_all_its_volumes_on_disk_were_measured() -> None:
+    of = pod("a", volumes=[empty_dir("disk"), empty_dir("memory", medium="Memory")])
+    assert is_whole(pod("b"), None)
+    assert not is_whole(of, None)
+    assert not is_whole(of, usage(of, volumes={}))
+    assert is_whole(of, usage(of, volumes={"disk": "1"}))
+    assert not is_whole(of, replace(usage(of, volumes={"disk": "1"}), volumes=()))

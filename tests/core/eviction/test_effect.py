@@ -1,0 +1,158 @@
+"""Law Effect: two evictions that did not help pause further ones."""
+
+from dataclasses import replace
+
+import pytest
+
+from evictd.core.eviction.effect import (
+    CLEAR,
+    COMPARED,
+    FIRST_PAUSE,
+    LONGEST_PAUSE,
+    after_retry,
+    elsewhere_grows,
+    follow_clear,
+    follow_effects,
+    freed_lately,
+    may_go_paused,
+    pause_of,
+)
+from evictd.core.eviction.reclaim import Layout
+from evictd.core.model.holdings import Effect, Pause, SupplyHoldings
+from evictd.core.model.observation import Observation
+from evictd.core.model.signal import Signal
+from evictd.core.model.state import State, Victim
+from evictd.core.units.duration import MINUTE, SECOND
+from tests.playbook import pod, threshold
+from tests.shortages import level, row, shortage
+
+MEMORY, DISK = Signal.MEMORY_AVAILABLE, Signal.NODEFS_AVAILABLE
+NOTHING = Observation(node=None)
+GROWING = SupplyHoldings(elsewhere=level(0, 300))
+
+
+def effect(freed: int, *, at: int = 0, missing: int = 100, grew: bool = False, owner: str = "") -> Effect:
+    return Effect(
+        uid=f"{at}",
+        chosen_at=at,
+        held=freed,
+        missing=missing,
+        freed=freed,
+        until=at,
+        elsewhere_grew=grew,
+        available_before=0,
+        owner=owner,
+    )
+
+
+def after(*effects: Effect, supply: Signal = MEMORY, **more: object) -> State:
+    return replace(State(effects={supply: effects}), **more)  # type: ignore[arg-type]
+
+
+def test_two_victims_that_gave_back_too_little_pause_evictions() -> None:
+    assert pause_of(after(effect(10)), MEMORY, NOTHING, 1) is None
+    assert pause_of(after(effect(10), effect(39, at=1)), MEMORY, NOTHING, 1) == Pause(
+        until=1 + FIRST_PAUSE, wait=FIRST_PAUSE
+    )
+    assert pause_of(after(effect(10), effect(40, at=1)), MEMORY, NOTHING, 1) is None
+    assert pause_of(after(effect(10), effect(10, at=1)), MEMORY, NOTHING, COMPARED) is None, "one of them is too old"
+    assert pause_of(after(effect(10), effect(10, at=1)), DISK, NOTHING, 1) is None, "another supply"
+
+
+@pytest.mark.parametrize(("supply", "paused"), [(MEMORY, True), (DISK, False)])
+def test_growth_elsewhere_pauses_them_although_they_gave_back_enough(supply: Signal, paused: bool) -> None:
+    """On a disk what a victim gave back is more than what was measured of it."""
+    state = after(effect(200, grew=True), effect(200, at=1, grew=True), supply=supply, holdings={supply: GROWING})
+    pause = pause_of(state, supply, NOTHING, 1)
+    assert (pause is not None) is paused
+    if pause is not None:
+        assert pause.for_growth
+        ended = replace(state, holdings={}, pauses={supply: pause})
+        assert pause_of(ended, supply, NOTHING, 2) is None, "the growth has ended"
+        assert follow_effects(ended, (), {}, 2).pauses == {}
+
+
+def test_what_the_successor_of_a_victim_holds_did_not_come_back() -> None:
+    holdings = {MEMORY: SupplyHoldings(pods={"new": level(80)})}
+    seen = Observation(node=None, pods=(pod("new", owner="DaemonSet/a"),))
+    state = after(effect(60, owner="default/DaemonSet/a"), effect(60, at=1), holdings=holdings)
+    assert pause_of(state, MEMORY, seen, 1) is not None
+    assert pause_of(state, MEMORY, NOTHING, 1) is None
+
+
+def test_the_most_that_came_back_within_the_bound_counts() -> None:
+    victim = Victim(
+        uid="v", cause=DISK, chosen_at=1, missing=100, owed={DISK: 70}, available_before={DISK: 20}, elsewhere_grew=True
+    )
+    state = follow_effects(State(), [victim], {DISK: 30}, SECOND)
+    for now, available in ((2, 60), (3, 40), (12, 900)):
+        state = follow_effects(state, (), {DISK: available}, now * SECOND)
+    [found] = state.effects[DISK]
+    assert (found.freed, found.held, found.missing, found.elsewhere_grew) == (40, 70, 100, True)
+    assert freed_lately(state, DISK) == 40
+    assert follow_effects(state, (), {}, 1 + COMPARED).effects == {}
+    paused = replace(state, pauses={DISK: Pause(until=1, wait=1)})
+    assert follow_effects(paused, (), {}, 1 + COMPARED).effects, "a pause compares with them"
+
+
+def test_a_supply_that_was_clear_for_a_minute_ends_the_pause() -> None:
+    state = State(pauses={MEMORY: Pause(until=9, wait=9)}, clear_since={MEMORY: 0})
+    assert follow_effects(state, (), {}, CLEAR - 1).pauses
+    assert not follow_effects(state, (), {}, CLEAR).pauses
+
+
+def test_when_a_supply_is_clear() -> None:
+    """Not while any threshold of it is met; what was not read stays as it was."""
+    memory, soft = threshold("memory.available", "1"), threshold("memory.available", "2", grace="1m")
+    both, read = (memory, soft), {MEMORY: None}
+    met = State(thresholds_first_observed_at={soft: 0})
+    state = follow_clear(met, both, read, Layout.SINGLE, 1)
+    assert (state.clear_since, state.once_clear) == ({}, (memory,))
+    state = follow_clear(replace(state, thresholds_first_observed_at={}), both, read, Layout.SINGLE, 2)
+    assert (state.clear_since, state.once_clear) == ({MEMORY: 2}, both)
+    assert follow_clear(state, both, {}, Layout.SINGLE, 3) is state
+    assert follow_clear(State(), both, {}, Layout.SINGLE, 3) == State()
+
+
+@pytest.mark.parametrize(
+    ("name", "may"), [("leak", True), ("large", True), ("again", True), ("within", False), ("small", False)]
+)
+def test_who_may_go_while_evictions_are_paused(name: str, may: bool) -> None:
+    held = {"leak": 30, "large": 60, "again": 110, "within": 30, "small": 49}
+    grown = {"leak": 40, "within": 40}
+    rows = {each: row(each, used, request=100 if each == "within" else 0) for each, used in held.items()}
+    short = shortage(held, missing=100, grown={name: grown.get(name, 0)}, elsewhere=10, recreated=("again",))
+    last = [effect(30), effect(10, at=1)] if name != "again" else [effect(60), effect(90, at=1)]
+    assert may_go_paused(rows[name], [rows[name]], last, short) == (rows[name] if may else None)
+
+
+def test_another_pod_than_the_one_chosen_first_may_go() -> None:
+    held = {"small": 10, "large": 500}
+    rows = [row(name, used) for name, used in held.items()]
+    assert may_go_paused(rows[0], rows, [effect(30), effect(10, at=1)], shortage(held, rate=30)) == rows[1]
+
+
+def test_many_small_pods_that_are_the_shortage_go_on() -> None:
+    """The last two gave back what they held, and those left hold what is missing; not where something else grows."""
+    held = {"a": 40, "b": 40, "c": 40}
+    rows, last = [row(name, used) for name, used in held.items()], [effect(20), effect(20, at=1)]
+    assert may_go_paused(rows[0], rows, last, shortage(held)) == rows[0]
+    assert may_go_paused(rows[0], rows, last, shortage(held, missing=121)) is None
+    assert may_go_paused(rows[0], rows, last, shortage(held, elsewhere=90)) is None
+    kept = [replace(each, held=100) for each in last]
+    assert may_go_paused(rows[0], rows, kept, shortage(held)) is None
+
+
+def test_each_try_waits_twice_as_long_up_to_an_hour() -> None:
+    pause, waits = Pause(until=0, wait=FIRST_PAUSE), []
+    for _ in range(4):
+        pause = after_retry(pause, pause.until)
+        waits.append(pause.wait // MINUTE)
+    assert waits == [20, 40, 60, 60]
+    assert LONGEST_PAUSE == 60 * MINUTE
+
+
+def test_growth_elsewhere_that_is_small_beside_the_shortage_is_noise() -> None:
+    assert elsewhere_grows(shortage({}, missing=100, elsewhere=50))
+    assert not elsewhere_grows(shortage({}, missing=101, elsewhere=50))
+    assert not elsewhere_grows(shortage({"a": 90}, missing=100, grown={"a": 25}, elsewhere=50))

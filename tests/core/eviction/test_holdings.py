@@ -1,0 +1,117 @@
+"""Who holds a supply, how much of it grew, and what counts of a pod that was not measured."""
+
+import pytest
+
+from evictd.core.eviction.holdings import WINDOW, growth_elsewhere, growth_of_pods, level, with_holdings
+from evictd.core.eviction.reclaim import Layout
+from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
+from evictd.core.model.observation import Observation, signal_observations
+from evictd.core.model.pod import Pod, PodSource
+from evictd.core.model.signal import Signal
+from evictd.core.model.state import State
+from evictd.core.model.stats import MemoryStats, PodStats
+from evictd.core.units.duration import SECOND
+from tests.playbook import node, pod, threshold, usage
+
+A, B = pod("a"), pod("b")
+MEMORY = threshold("memory.available", "100")
+
+
+def read(
+    state: State, now: int, *stats: PodStats, pods: tuple[Pod, ...] = (A, B), left: int = 500, cgroup: int | None = None
+) -> State:
+    """One reading of a node with a memory of 1000."""
+    numbers = node(memory=f"{left} of 1000")
+    if cgroup is not None:
+        object.__setattr__(numbers, "pods_memory", MemoryStats(working_set_bytes=cgroup))
+    observation = Observation(node=numbers, pods=pods, pod_stats={each.uid: each for each in stats})
+    return with_holdings(
+        state, observation, signal_observations(numbers), [MEMORY], layout=Layout.SINGLE, now=now * SECOND
+    )
+
+
+def holdings(state: State) -> SupplyHoldings:
+    return state.holdings[Signal.MEMORY_AVAILABLE]
+
+
+def test_what_no_pod_holds_is_elsewhere() -> None:
+    state = read(State(), 0, usage(A, memory="100"), usage(B, memory="50"))
+    assert {uid: each.used for uid, each in holdings(state).pods.items()} == {"a": 100, "b": 50}
+    assert holdings(state).elsewhere == MeasuredLevel(0, 350, 0, 350, 350, 0)
+
+
+def test_growth_is_told_apart() -> None:
+    """A pod that arrives does not grow."""
+    state = read(State(), 0, usage(A, memory="100"), pods=(A,))
+    state = read(state, 10, usage(A, memory="150"), usage(B, memory="200"), left=210)
+    assert growth_of_pods(holdings(state)) == 50
+    assert growth_elsewhere(holdings(state)) == 40
+
+
+def test_a_pod_counts_with_its_last_measurement_for_a_minute() -> None:
+    state = read(State(), 0, usage(A, memory="100"), usage(B, memory="50"))
+    assert set(holdings(read(state, 59, usage(A, memory="100"))).pods) == {"a", "b"}
+    assert set(holdings(read(state, 60, usage(A, memory="100"))).pods) == {"a"}
+
+
+def test_the_only_pod_that_was_not_measured_is_measured_by_the_cgroup_of_all() -> None:
+    state = read(State(), 0, usage(A, memory="100"), cgroup=400)
+    assert holdings(state).pods["b"].used == 300
+    c = pod("c")
+    state = read(State(), 0, usage(A, memory="100"), pods=(A, B, c), cgroup=400)
+    assert set(holdings(state).pods) == {"a"}
+    assert holdings(state).unmeasured == MeasuredLevel(0, 300, 0, 300, 300, 0)
+    assert holdings(state).elsewhere == MeasuredLevel(0, 100, 0, 100, 100, 0)
+
+
+def test_growth_is_the_rise_above_the_lowest_of_the_last_minute() -> None:
+    last: MeasuredLevel | None = None
+    for at, used in enumerate([100, 150, 90, 200]):
+        last = level(last, used, at * 10 * SECOND)
+    assert last is not None
+    assert last.grown == 110
+    for at in range(4, 12):
+        last = level(last, 200, at * 10 * SECOND)
+    assert last.grown == 0, "what ended a minute ago is no growth"
+
+
+def test_of_a_change_over_an_hour_a_minute_counts() -> None:
+    last = level(level(None, 0, 0), 600, 60 * WINDOW)
+    assert (last.grown, last.rate) == (10, 10 // 60)
+
+
+def test_sums_of_other_parts_are_no_growth() -> None:
+    assert level(level(None, 10, 0, parts=1), 500, SECOND, parts=2).grown == 0
+
+
+def test_a_supply_that_is_not_read_keeps_its_holdings_for_a_minute() -> None:
+    state = read(State(), 0, usage(A, memory="100"))
+    unread = Observation(node=node(), pods=(A,))
+    for now, kept in ((59, True), (60, False)):
+        later = with_holdings(state, unread, {}, [MEMORY], layout=Layout.SINGLE, now=now * SECOND)
+        assert (Signal.MEMORY_AVAILABLE in later.holdings) is kept
+
+
+@pytest.mark.parametrize(("left", "followed"), [(360, True), (350, True), (361, False)])
+def test_a_disk_is_followed_from_a_quarter_above_its_threshold_on(left: int, followed: bool) -> None:
+    """Far from it nothing is decided, and to measure every pod's disk costs as much as a decision."""
+    numbers = node(nodefs=f"{left} of 1000")
+    observation = Observation(node=numbers, pods=(A,), pod_stats={"a": usage(A, rootfs="30")})
+    seen, disk = signal_observations(numbers), threshold("nodefs.available", "110")
+    state = with_holdings(State(), observation, seen, [disk], layout=Layout.SINGLE, now=0)
+    assert (Signal.NODEFS_AVAILABLE in state.holdings) is followed
+
+
+def test_growth_of_pods_that_are_never_evicted_is_known() -> None:
+    static = pod("static", source=PodSource.STATIC)
+    state = read(State(), 0, usage(A, memory="100"), usage(static, memory="100"), pods=(A, static))
+    state = read(state, 10, usage(A, memory="150"), usage(static, memory="170"), pods=(A, static))
+    assert (holdings(state).grown_critical, growth_of_pods(holdings(state))) == (70, 120)
+
+
+def test_a_pod_that_has_just_ended_does_not_make_the_rest_seem_to_grow() -> None:
+    """Its processes are gone before it is: it counts with its last measurement, and the pods' cgroup says that this is gone."""
+    state = read(State(), 0, usage(A, memory="100"), usage(B, memory="300"), left=500, cgroup=400)
+    state = read(state, 1, usage(A, memory="100"), left=800, cgroup=100)
+    state = read(state, 2, usage(A, memory="100"), pods=(A,), left=800, cgroup=100)
+    assert growth_elsewhere(holdings(state)) == 0

@@ -1,0 +1,76 @@
+"""Law Need: no pod goes that another one makes unnecessary."""
+
+import pytest
+
+from evictd.core.eviction.need import needed
+from evictd.core.model.decision import SkipReason
+from tests.shortages import row, shortage
+
+
+@pytest.mark.parametrize(
+    ("held", "missing", "victim"),
+    [
+        ({"a": 10, "b": 10, "c": 600}, 100, "c"),
+        ({"a": 60, "b": 60, "c": 600}, 100, "a"),
+        ({"a": 40, "b": 600}, 100, "b"),
+        ({"a": 50, "b": 600}, 100, "a"),
+        ({"a": 600, "b": 10}, 100, "a"),
+        ({"a": 10, "b": 30}, 100, "b"),
+        ({"a": 20, "b": 30}, 100, "a"),
+        ({"a": 45, "b": 40, "c": 60}, 100, "a"),
+    ],
+    ids=[
+        "small ones before a large one",
+        "two that reach it together",
+        "less than half",
+        "half",
+        "the first alone",
+        "none reaches it, twice as much",
+        "none reaches it",
+        "none is dropped for a smaller one",
+    ],
+)
+def test_the_first_that_is_needed_goes(held: dict[str, int], missing: int, victim: str) -> None:
+    chosen, dropped = needed([row(name, used) for name, used in held.items()], shortage(held, missing=missing))
+    assert chosen.name == victim
+    before = list(held)[: list(held).index(victim)]
+    assert [(each.pod.name, each.reason) for each in dropped] == [(name, SkipReason.UNNECESSARY) for name in before]
+    assert all(each.instead == chosen.pod for each in dropped)
+
+
+def test_growth_counts_for_the_time_that_the_evictions_take() -> None:
+    """Ten seconds each: the two small pods would be lost within as long."""
+    held = {"a": 80, "b": 80, "leak": 6000}
+    rows = [row(name, used) for name, used in held.items()]
+    assert needed(rows, shortage(held, missing=10))[0].name == "a"
+    assert needed(rows, shortage(held, missing=10, rate=50))[0].name == "leak"
+
+
+def test_on_a_disk_only_less_than_a_tenth_is_small() -> None:
+    """Images and open files come on top of what was measured."""
+    held = {"a": 20, "b": 600}
+    rows = [row(name, used) for name, used in held.items()]
+    assert needed(rows, shortage(held, missing=100, signal="nodefs.available"))[0].name == "a"
+    assert needed(rows, shortage(held, missing=201, signal="nodefs.available"))[0].name == "b"
+
+
+def test_a_pod_within_its_request_is_not_looked_at_where_those_that_exceed_theirs_suffice() -> None:
+    held = {"a": 30, "b": 100, "within": 900}
+    rows = [row("a", 30), row("b", 100), row("within", 900, request=1000)]
+    assert needed(rows, shortage(held, missing=100))[0].name == "b"
+
+
+def test_pods_that_the_configuration_prefers_are_dropped_for_no_other() -> None:
+    held = {"preferred": 10, "also": 30, "hog": 600}
+    rows = [row(name, used)._replace(preference=0 if name == "hog" else -1) for name, used in held.items()]
+    assert needed(rows, shortage(held, missing=100))[0].name == "also"
+
+
+def test_what_an_owner_creates_again_counts_for_nothing() -> None:
+    """The hog behind the recreated pods goes, and a recreated hog goes again."""
+    held = {"again": 60, "hog": 600}
+    rows = [row(name, used) for name, used in held.items()]
+    assert needed(rows, shortage(held, missing=130, recreated=("again",)))[0].name == "hog"
+    held = {"hog": 600, "other": 200}
+    rows = [row(name, used) for name, used in held.items()]
+    assert needed(rows, shortage(held, missing=100, recreated=("hog",)))[0].name == "hog"

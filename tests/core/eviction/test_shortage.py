@@ -1,0 +1,46 @@
+"""What is known of a shortage."""
+
+from evictd.core.eviction.reclaim import Layout
+from evictd.core.eviction.shortage import EVICTION_TIME, shortage_of
+from evictd.core.model.backoff import Backoff, OwnerBackoff
+from evictd.core.model.observation import Observation, signal_observations
+from evictd.core.model.signal import Signal
+from evictd.core.model.state import State, Victim
+from evictd.core.units.duration import MILLISECOND, SECOND
+from tests.playbook import config, node, pod, threshold, usage
+from tests.shortages import row, shortage
+
+A = pod("a", owner="ReplicaSet/a")
+
+
+def test_what_is_missing_includes_the_minimum_reclaim_and_what_other_victims_owe() -> None:
+    numbers = node(memory="60 of 1000", nodefs="500 of 1000")
+    due = threshold("memory.available", "100", min_reclaim="50")
+    owing = Victim(uid="v", cause=Signal.NODEFS_AVAILABLE, until=SECOND, owed={Signal.MEMORY_AVAILABLE: 30})
+    backoff = Backoff(owners={"default/ReplicaSet/a": OwnerBackoff(level=0, evicted_at=0, until=0)})
+    found = shortage_of(
+        due,
+        signal_observations(numbers)[due.signal],
+        Observation(node=numbers, pods=(A,), pod_stats={"a": usage(A, memory="70", swap="5")}),
+        State(in_flight=(owing,), backoff=backoff),
+        config(),
+        layout=Layout.SINGLE,
+        now=0,
+    )
+    assert (found.missing, dict(found.held), set(found.recreated)) == (60, {"a": 70}, {"a"})
+    assert found.eviction_time == EVICTION_TIME + 500 * MILLISECOND
+
+
+def test_growth_comes_on_top() -> None:
+    found = shortage({"a": 100, "b": 20}, missing=50, rate=7, grown={"a": 30}, elsewhere=12)
+    assert found.with_growth(2) == 50 + 2 * 70
+    assert found.growth == 42
+    assert (found.grown_of("a"), found.grown_of("c")) == (30, 0)
+    assert found.held_by([row("a", 100), row("b", 20), row("c", 1)]) == 120
+
+
+def test_only_memory_and_disk_space_have_requests() -> None:
+    over = row("a", 100, request=50)
+    assert shortage({"a": 100}).exceeds(over)
+    assert not shortage({"a": 100}, signal="pid.available").exceeds(over)
+    assert not shortage({"a": 100}, signal="nodefs.inodesFree").exceeds(over)

@@ -1,0 +1,57 @@
+"""Who holds a supply, in sentences."""
+
+from dataclasses import replace
+
+from evictd.core.model.attribution import Attribution, Share, growth_text, holders_text
+from evictd.core.model.signal import Signal
+from evictd.core.units.duration import SECOND
+
+MI = 1 << 20
+HOST = Attribution(
+    signal=Signal.MEMORY_AVAILABLE,
+    used=7000 * MI,
+    over=130 * SECOND + 5,
+    evictable=Share(held=2000 * MI, grown=30 * MI, pods=8),
+    protected=Share(held=1000 * MI, pods=2),
+    leaving=Share(held=0),
+    unmeasured=Share(held=0),
+    elsewhere=Share(held=4000 * MI, grown=1200 * MI),
+)
+
+
+def test_growth_of_the_host_is_told_from_that_of_pods() -> None:
+    assert growth_text(HOST) == "of 1.2Gi that filled memory in the last 2m10s, pods took 30Mi; 1.17Gi belong to no pod"
+    assert growth_text(HOST, since="10:02:00").startswith("of 1.2Gi that filled memory since 10:02:00, pods took 30Mi")
+
+
+def test_pods_that_may_not_go_are_named_beside_the_others() -> None:
+    found = replace(
+        HOST,
+        protected=Share(held=3000 * MI, grown=2000 * MI, pods=1),
+        leaving=Share(held=100 * MI, grown=20 * MI, pods=1),
+        elsewhere=Share(held=0, grown=-50 * MI),
+    )
+    assert growth_text(found).endswith("pods took 2Gi (protected ones 1.95Gi, leaving ones 20Mi); nothing else grew")
+
+
+def test_without_growth_only_the_holders_are_written() -> None:
+    calm = replace(HOST, over=None)
+    assert growth_text(calm) == ""
+    assert growth_text(replace(HOST, evictable=Share(held=1), elsewhere=Share(held=1))) == ""
+    assert holders_text(calm) == (
+        "of 6.84Gi used of memory, evictable pods hold 1.95Gi, protected pods hold 1000Mi; 3.91Gi belong to no pod"
+    )
+
+
+def test_what_is_not_known_is_not_charged_to_no_pod() -> None:
+    found = replace(HOST, unmeasured=Share(held=None, pods=1), reclaimable=1 << 30)
+    assert holders_text(found).endswith(
+        "3.91Gi belong to no measured pod; 1Gi of all are clean file pages, which the kernel can give back"
+    )
+
+
+def test_processes_are_counted() -> None:
+    found = replace(
+        HOST, signal=Signal.PID_AVAILABLE, evictable=Share(held=900, grown=40), elsewhere=Share(held=5000, grown=4000)
+    )
+    assert growth_text(found, since="x") == "of 4040 that filled PIDs since x, pods took 40; 4000 belong to no pod"

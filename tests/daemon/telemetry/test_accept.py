@@ -1,0 +1,85 @@
+"""Strangers cost a bounded part of a processor, and a probe is answered beside them."""
+
+import http.client
+import multiprocessing
+import multiprocessing.synchronize
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Any
+
+from evictd.daemon.telemetry.accept import BURST, PER_SECOND, newest_of_each_source
+from evictd.daemon.telemetry.http import HttpServer, Page, oldest_of_the_most
+from tests.recorded_errors import NoErrors
+
+
+def test_the_newest_of_each_source_comes_first() -> None:
+    waiting: Any = [("flood", 1), ("flood", 2), ("kubelet", 3), ("flood", 4), ("other", 5), ("flood", 6)]
+    first: Any = newest_of_each_source(waiting, 4)
+    assert first == [("flood", 6), ("other", 5), ("kubelet", 3), ("flood", 4)]
+    assert newest_of_each_source(waiting, 0) == []
+    assert sorted(newest_of_each_source(waiting, 9)) == sorted(waiting)
+
+
+def test_the_source_with_most_clients_loses_its_oldest() -> None:
+    assert oldest_of_the_most({1: "kubelet", 2: "flood", 3: "flood"}) == 2
+    assert oldest_of_the_most({1: "kubelet"}) == 1
+
+
+def flood(port: int, source: str, ended: multiprocessing.synchronize.Event) -> None:
+    """Connect, ask and reset without end, from an address of its own."""
+    while not ended.is_set():
+        with socket.socket() as client, suppress(OSError):
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+            client.settimeout(1)
+            client.bind((source, 0))
+            client.connect(("127.0.0.1", port))
+            client.send(b"GET /healthz HTTP/1.0\r\n\r\n")
+
+
+@contextmanager
+def flooded(port: int) -> Iterator[None]:
+    spawn = multiprocessing.get_context("spawn")
+    ended = spawn.Event()
+    with ExitStack() as stack:
+        for source in ("127.0.0.2", "127.0.0.3"):
+            process = spawn.Process(target=flood, args=(port, source, ended))
+            process.start()
+            stack.callback(process.join)
+        stack.callback(ended.set)
+        yield
+
+
+def answered(port: int) -> bool:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    try:
+        connection.request("GET", "/healthz")
+        return connection.getresponse().status == 200
+    except OSError:
+        return False
+    finally:
+        connection.close()
+
+
+def test_a_flood_is_served_at_a_bounded_rate_and_a_probe_beside_it() -> None:
+    """Two processes that connect without end made 4 of 11 probes fail, at a tenth of a processor."""
+    served = 0
+
+    def page() -> Page:
+        nonlocal served
+        served += 1
+        return Page(body=b"ok\n")
+
+    ours = HttpServer("127.0.0.1:0", {"/healthz": page}, NoErrors())
+    try:
+        with flooded(ours.port):
+            began, asked = time.monotonic(), 0
+            while not answered(ours.port):  # the flood begins
+                pass
+            while time.monotonic() - began < 3 or asked < 3:
+                asked += answered(ours.port)
+            took = time.monotonic() - began
+        assert served <= BURST + PER_SECOND * (took + 1) + 1
+    finally:
+        ours.close()

@@ -1,0 +1,55 @@
+"""The last decisions: what was refused is not shown as an eviction."""
+
+from evictd.codec.times import parse_time
+from evictd.core.eviction.backoff import Refusal
+from evictd.core.model.decision import EvictPod, ReportConditions
+from evictd.core.model.observation import EvictionAnswer, EvictionAnswerKind
+from evictd.core.model.state import Victim
+from evictd.core.units.duration import MINUTE
+from evictd.daemon.telemetry.recent import REMEMBERED, RecentDecisions
+from tests.daemon.world import GI, HOG, step
+
+WALL = parse_time("2026-11-22T10:02:00Z")
+EVICT = next(each for each in step(GI // 2).decisions if isinstance(each, EvictPod))
+
+
+def refusal(detail: str) -> Refusal:
+    answer = EvictionAnswer(uid=HOG.uid, kind=EvictionAnswerKind.REFUSED, detail=detail)
+    return Refusal(Victim(uid=HOG.uid, full_name=HOG.full_name), answer)
+
+
+def texts(recent: RecentDecisions) -> list[str]:
+    return [each.text for each in recent.all()]
+
+
+def test_a_refused_eviction_is_one_line_with_who_how_often_and_since_when() -> None:
+    recent = RecentDecisions()
+    recent.add(ReportConditions(conditions=()), "report", WALL)
+    for number in range(4):
+        recent.add(EVICT, "evict default/hog", WALL + number * MINUTE)
+        budget = "Cannot evict pod. The disruption budget web needs 1 healthy pods and has 1 currently"
+        recent.refused(refusal(budget), WALL + number * MINUTE)
+    assert texts(recent) == ["report", "default/hog stays, refused by budget web, 4 times since 10:02"]
+    recent.add(EVICT, "evict default/hog", WALL + MINUTE)
+    assert texts(recent)[-1] == "evict default/hog"
+
+
+def test_another_refusal_has_the_servers_words() -> None:
+    recent = RecentDecisions()
+    recent.refused(refusal("admission webhook denied the request"), WALL)
+    assert texts(recent) == ["default/hog stays, refused by the API server: admission webhook denied the request"]
+
+
+def test_the_list_is_bounded() -> None:
+    recent = RecentDecisions()
+    for number in range(REMEMBERED + 5):
+        recent.add(ReportConditions(conditions=()), str(number), WALL)
+    assert (len(texts(recent)), texts(recent)[0]) == (REMEMBERED, "5")
+
+
+def test_an_eviction_gets_its_reason_once() -> None:
+    recent = RecentDecisions()
+    assert not recent.explain(HOG.uid, "because")
+    recent.add(EVICT, "evict default/hog", WALL)
+    assert [recent.explain(HOG.uid, "because"), recent.explain(HOG.uid, "because")] == [True, False]
+    assert [each.why for each in recent.all()] == ["because"]

@@ -1,9 +1,0 @@
-"""The three clocks."""
-
-from evictd.core.units.duration import SECOND
-from evictd.daemon.clock import boot_clock, monotonic_clock, wall_clock
-
-
-def test_the_clocks() -> None:
-    assert monotonic_clock() <= boot_clock()
-    assert wall_clock() > 1_600_000_000 * SECOND

@@ -1,0 +1,157 @@
+"""Deleted files that processes keep open or mapped."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from evictd.core.model.stats import DiskUsage
+from evictd.observe.disk_usage import deleted_files
+from evictd.observe.disk_usage.deleted_files import DeletedFiles
+from evictd.observe.disk_usage.rate_limiter import RateLimiter
+from tests import mounted
+
+MIB = 1 << 20
+PROC = Path("/proc")
+
+HOLD = """
+import mmap, os, sys
+folder, what = sys.argv[1:]
+held = []
+def deleted(name, size, mode="wb+"):
+    path = os.path.join(folder, name)
+    file = open(path, mode)
+    file.write(b"x" * size)
+    file.flush()
+    os.unlink(path)
+    return file
+if what == "open":
+    held.append(deleted("gone", 1 << 20))
+    held += [os.dup(held[0].fileno()) for _ in range(200)]
+    held.append(open(os.path.join(folder, "kept"), "wb"))
+    held[-1].write(b"y" * 5000)
+    held[-1].flush()
+    held.append(open(os.path.join(folder, "looks (deleted)"), "wb"))
+    os.mkdir(os.path.join(folder, "d"))
+    held.append(os.open(os.path.join(folder, "d"), os.O_RDONLY))
+    os.rmdir(os.path.join(folder, "d"))
+    held.append(os.memfd_create("memory"))
+    os.write(held[-1], b"z" * 5000)
+if what == "mapped":
+    file = deleted("gone", 1 << 20)
+    held.append(mmap.mmap(file.fileno(), 4096))
+    file.close()
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def holder(folder: Path, what: str) -> Iterator[int]:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(folder), what],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        try:
+            yield process.pid
+        finally:
+            process.communicate(timeout=30)
+
+
+def count(tmp_path: Path, *pids: int, disk: Path, proc: Path = PROC) -> DeletedFiles:
+    cgroup = tmp_path / "cgroup/container"
+    cgroup.mkdir(parents=True, exist_ok=True)
+    (cgroup / "cgroup.procs").write_text("".join(f"{pid}\n" for pid in pids))
+    found = DeletedFiles(proc, (tmp_path / "cgroup",), frozenset({disk.stat().st_dev}), RateLimiter())
+    assert [*found.steps()] or not pids
+    return found
+
+
+def total(found: DeletedFiles) -> DiskUsage:
+    parts = (found.layer, found.local)
+    return DiskUsage(sum(p.used_bytes or 0 for p in parts), sum(p.inodes_used or 0 for p in parts))
+
+
+def test_a_deleted_file_that_is_open_counts_once_and_nothing_else_does(tmp_path: Path) -> None:
+    folder = tmp_path / "volume"
+    folder.mkdir()
+    with holder(folder, "open") as pid, holder(folder, "none") as other:
+        found = count(tmp_path, pid, other, 4_000_000, disk=folder)
+    assert total(found) == DiskUsage(MIB, 1)
+    assert (found.complete, found.refused) == (True, False)
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@pytest.mark.parametrize("what", ["open", "mapped"])
+def test_only_files_on_the_disk_of_the_volumes_count(tmp_path: Path, what: str) -> None:
+    with mounted.tmpfs(tmp_path / "disk") as disk, mounted.tmpfs(tmp_path / "other") as other:
+        with holder(disk, what) as here, holder(other, what) as elsewhere:
+            found = count(tmp_path, here, elsewhere, disk=disk)
+            assert (found.local, found.layer) == (DiskUsage(MIB, 1), DiskUsage(0, 0))
+        assert total(count(tmp_path, here, disk=disk)) == DiskUsage(0, 0), "it has ended"
+
+
+def test_a_process_that_may_not_be_looked_into_is_named_and_the_next_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "volume"
+    folder.mkdir()
+    real = os.scandir
+    with holder(folder, "open") as pid, holder(folder, "none") as other:
+
+        def scandir(path: Path) -> object:
+            if str(path) == f"/proc/{other}/fd":
+                raise PermissionError(13, "Permission denied")
+            return real(path)
+
+        monkeypatch.setattr(os, "scandir", scandir)
+        found = count(tmp_path, other, pid, disk=folder)
+    assert (total(found), found.refused) == (DiskUsage(MIB, 1), True)
+
+
+def test_descriptors_are_counted_as_entries_in_small_steps(tmp_path: Path) -> None:
+    folder = tmp_path / "volume"
+    folder.mkdir()
+    (tmp_path / "cgroup").mkdir()
+    limiter = RateLimiter()
+    with holder(folder, "open") as pid:
+        (tmp_path / "cgroup/cgroup.procs").write_text(f"{pid}\n" * 50)
+        found = DeletedFiles(PROC, (tmp_path / "cgroup",), frozenset({folder.stat().st_dev}), limiter)
+        last, most = 0, 0
+        for _ in found.steps():
+            last, most = limiter.entries, max(most, limiter.entries - last)
+    assert limiter.entries > 50 * 200 * 16, "a deleted file costs more than a descriptor"
+    assert most < 300
+
+
+def test_a_tree_of_cgroups_of_any_depth_hides_no_process(tmp_path: Path) -> None:
+    folder = tmp_path / "volume"
+    folder.mkdir()
+    deep = tmp_path / "cgroup" / Path(*["a"] * 1500)
+    for each in (*reversed(deep.parents), deep):
+        each.mkdir(exist_ok=True)
+    with holder(folder, "open") as pid:
+        (deep / "cgroup.procs").write_text(f"{pid}\n")
+        found = DeletedFiles(PROC, (tmp_path / "cgroup",), frozenset({folder.stat().st_dev}), RateLimiter())
+        steps = len([*found.steps()])
+    subprocess.run(["rm", "-r", str(tmp_path / "cgroup")], check=True)  # deeper than pytest can remove
+    assert steps > 1500
+    assert (total(found), found.complete) == (DiskUsage(MIB, 1), True)
+
+
+def test_of_too_many_cgroups_only_some_are_gone_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deleted_files, "_MAX_CGROUPS", 10)
+    for number in range(20):
+        (tmp_path / f"cgroup/{number}").mkdir(parents=True)
+    found = DeletedFiles(PROC, (tmp_path / "cgroup",), frozenset(), RateLimiter())
+    assert (len([*found.steps()]), found.complete) == (10, False)

@@ -1,0 +1,147 @@
+"""A pod's disk usage in the kubelet's directories."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from evictd.core.model.stats import DiskUsage
+from evictd.errors import NodeError
+from evictd.observe.cgroups.file_descriptor_cache import VanishedError
+from evictd.observe.disk_usage import levels, tree_walk
+from evictd.observe.disk_usage.pod_disk import DiskRequest, PodDisk
+from evictd.observe.disk_usage.pod_meter import PodDiskMeter, open_below
+from evictd.observe.reading.roots import Roots
+from tests.trees import Link, Tree, plant
+
+BLOCK = 4096
+
+
+def measure(base: Path, request: DiskRequest, *, kubelet: Tree | None = None, logs: Tree | None = None) -> PodDisk:
+    roots = Roots(kubelet_dir=plant(base / "kubelet", kubelet or {}), pod_logs_dir=plant(base / "logs", logs or {}))
+    return PodDiskMeter(roots, lambda: 42).measure(request)
+
+
+def request(*volumes: tuple[str, str], uid: str = "u1", name: str = "web") -> DiskRequest:
+    return DiskRequest(uid=uid, namespace="ns", name=name, containers=("main", "side"), volumes=volumes)
+
+
+def test_logs_volumes_and_the_hosts_file_are_found(tmp_path: Path) -> None:
+    """`debugger` is an ephemeral container, which is not in the request."""
+    found = measure(
+        tmp_path,
+        request(("kubernetes.io~empty-dir", "data"), ("kubernetes.io~configmap", "conf")),
+        kubelet={
+            "pods": {
+                "u1": {
+                    "etc-hosts": "127.0.0.1 localhost\n",
+                    "volumes": {
+                        "kubernetes.io~empty-dir": {"data": {"a": "x", "b": {"c": "y"}}, "other": {"d": "z"}},
+                        "kubernetes.io~configmap": {"conf": {"k": "v"}},
+                    },
+                }
+            }
+        },
+        logs={
+            "ns_web_u1": {
+                "extra": "x",
+                "main": {"0.log": "x", "0.log.gz": "y", "d": {"e": "z"}},
+                "debugger": {"0.log": "x"},
+                "link": Link("main"),
+            }
+        },
+    )
+    assert found == PodDisk(
+        time=42,
+        logs={"main": DiskUsage(2 * BLOCK, 2), "debugger": DiskUsage(BLOCK, 1)},
+        volumes={"data": DiskUsage(4 * BLOCK, 4), "conf": DiskUsage(2 * BLOCK, 2)},
+        pod_logs=DiskUsage(BLOCK, 1),
+        etc_hosts=DiskUsage(BLOCK, 1),
+    )
+
+
+def test_a_pod_with_nothing_on_disk_yet_has_nothing_and_that_is_no_problem(tmp_path: Path) -> None:
+    assert measure(tmp_path, request(("kubernetes.io~empty-dir", "data"))) == PodDisk(time=42)
+
+
+@pytest.mark.parametrize("name", ["..", "../x", "/etc", "a/b", ".", ""])
+def test_a_name_that_is_no_step_of_a_path_is_a_problem_and_touches_nothing(tmp_path: Path, name: str) -> None:
+    secret: Tree = {"volumes": {"kubernetes.io~empty-dir": {"data": {"secret": "x"}}}, "etc-hosts": "x"}
+    kubelet: Tree = {"pods": {"u1": secret, **secret}, **secret}
+    found = measure(tmp_path, request(("kubernetes.io~empty-dir", "data"), uid=name), kubelet=kubelet)
+    assert (found.volumes, found.etc_hosts) == ({}, None)
+    assert {problem.source for problem in found.problems} >= {"volume data of ns/web", "hosts file of ns/web"}
+    found = measure(tmp_path / "again", request(("kubernetes.io~empty-dir", name)), kubelet=kubelet)
+    assert found.volumes == {}
+    assert [problem.source for problem in found.problems] == [f"volume {name} of ns/web"]
+
+
+def test_a_pods_name_with_slashes_leads_nowhere(tmp_path: Path) -> None:
+    found = measure(
+        tmp_path, request(name="x/../../outside"), logs={"ns_x": {}, "outside_u1": {"main": {"0.log": "x"}}}
+    )
+    assert found.logs == {}
+    assert "unsafe name" in found.problems[0].detail
+
+
+@pytest.mark.parametrize("where", ["pod", "volumes", "plugin", "volume"])
+def test_no_step_follows_a_symlink(tmp_path: Path, where: str) -> None:
+    outside = plant(tmp_path / "outside", {"u1": {}, "volumes": {}, "data": {"big": "x" * 50_000}, "big": "x" * 50_000})
+    volume: Tree = {"data": Link(str(outside / "data"))} if where == "volume" else {"data": {}}
+    plugin: Tree = {"kubernetes.io~empty-dir": Link(str(outside)) if where == "plugin" else volume}
+    pod: Tree = {"volumes": Link(str(outside)) if where == "volumes" else plugin}
+    found = measure(
+        tmp_path,
+        request(("kubernetes.io~empty-dir", "data")),
+        kubelet={"pods": {"u1": Link(str(outside)) if where == "pod" else pod}},
+    )
+    assert found.volumes == {}
+
+
+def test_a_volume_that_cannot_be_read_is_absent_and_the_others_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.lstat
+
+    def lstat(name: str, *, dir_fd: int) -> os.stat_result:
+        if name == "bad":
+            raise OSError(5, "EIO")
+        return real(name, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "lstat", lstat)
+    found = measure(
+        tmp_path,
+        request(("kubernetes.io~empty-dir", "a"), ("kubernetes.io~empty-dir", "b")),
+        kubelet={"pods": {"u1": {"volumes": {"kubernetes.io~empty-dir": {"a": {"bad": "x"}, "b": {"good": "y"}}}}}},
+    )
+    assert found.volumes == {"b": DiskUsage(2 * BLOCK, 2)}
+    assert [problem.source for problem in found.problems] == ["volume a of ns/web"]
+
+
+def test_a_volume_that_is_too_large_to_be_walked_counts_with_what_was_seen_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the lower bound a pod could hide its usage in a tree that is too deep."""
+    monkeypatch.setattr(levels, "_MAX_PATH_BYTES", 100)
+    monkeypatch.setattr(tree_walk, "_MAX_LATER", 0)
+    deep: Tree = {"file": "x"}
+    for _ in range(20):
+        deep = {"d": deep, "file": "x"}
+    kubelet: Tree = {"pods": {"u1": {"volumes": {"kubernetes.io~empty-dir": {"data": deep}}}}}
+    found = measure(tmp_path, request(("kubernetes.io~empty-dir", "data")), kubelet=kubelet)
+    inodes = found.volumes["data"].inodes_used
+    assert inodes is not None
+    assert 5 < inodes < 40
+    (problem,) = found.problems
+    assert problem.source == "volume data of ns/web"
+    assert "at least" in problem.detail
+
+
+def test_a_missing_folder_has_vanished_and_a_file_in_its_place_too(tmp_path: Path) -> None:
+    plant(tmp_path, {"a": {"b": "x"}})
+    with pytest.raises(VanishedError):
+        open_below(tmp_path, ("a", "none"))
+    with pytest.raises(VanishedError):
+        open_below(tmp_path, ("a", "b"))
+    with pytest.raises(NodeError, match="unsafe"):
+        open_below(tmp_path, ("a", ".."))

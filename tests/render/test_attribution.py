@@ -1,0 +1,71 @@
+"""Who took what is short, wherever it is shown."""
+
+from dataclasses import replace
+
+from evictd.codec.journal import encode_entry
+from evictd.codec.journal_record import decode_record
+from evictd.core.eviction.synchronize import synchronize
+from evictd.core.model.observation import Observation
+from evictd.core.model.pod import PodSource
+from evictd.core.model.state import State
+from evictd.core.units.duration import SECOND
+from evictd.daemon.telemetry.snapshot import Snapshot
+from evictd.daemon.telemetry.status_page import explain_snapshot, status_document
+from evictd.render.explanation import explanation_document
+from evictd.render.history import history
+from evictd.render.node_page import node_page
+from evictd.render.why import PodWhy, why_lines
+from tests.playbook import SINGLE, config, node, pod, usage
+from tests.render.test_status_view import shown
+
+WEB, STATIC = pod("web", memory="2Gi"), pod("static", source=PodSource.STATIC)
+SETTINGS = config(hard={"memory.available": "500Mi"})
+WALL = 1_700_000_000 * SECOND
+FILLED = "of 3.9Gi that filled memory since 22:13:20, pods took 30Mi; 3.87Gi belong to no pod"
+
+
+def reading(left: str, web: str, now: int) -> Observation:
+    return Observation(
+        node=node(memory=f"{left} of 8Gi", time=now),
+        pods=(WEB, STATIC),
+        pod_stats={"web": usage(WEB, memory=web), "static": usage(STATIC, memory="1Gi")},
+        filesystems=SINGLE,
+    )
+
+
+def filled() -> tuple[Snapshot, bytes]:
+    """A host that took memory within 40 s; the snapshot and the journal's line of the cycle that evicts a pod."""
+    state = synchronize(State(), reading("4Gi", "1Gi", 0), SETTINGS, 0).state
+    now, seen = 40 * SECOND, reading("100Mi", "1054Mi", 40 * SECOND)
+    step = synchronize(state, seen, SETTINGS, now)
+    line = encode_entry(now=now, wall="2023-11-14T22:14:00Z", state=state, observation=seen, config=SETTINGS, step=step)
+    wall = WALL + 40 * SECOND
+    return Snapshot(
+        at=now, wall=wall, config=SETTINGS, state=step.state, observation=seen, findings=step.findings
+    ), line
+
+
+def test_the_journal_says_who_took_what_was_short() -> None:
+    (event,) = (each for each in history([decode_record(filled()[1])]) if each.kind.value == "Evicted")
+    assert event.filled == f"O{FILLED[1:]}."
+
+
+def test_a_damaged_attribution_leaves_the_event() -> None:
+    damaged = filled()[1].replace(b'"overNanoseconds":40000000000', b'"overNanoseconds":"long"')
+    assert damaged != filled()[1]
+    (event,) = (each for each in history([decode_record(damaged)]) if each.kind.value == "Evicted")
+    assert (event.filled, bool(event.why)) == ("", True)
+
+
+def test_every_view_says_it() -> None:
+    snapshot, _ = filled()
+    snapshot = replace(snapshot, state=replace(snapshot.state, in_flight=()))  # as if the pod had not been chosen
+    status = status_document(snapshot, snapshot.at)
+    explained = explanation_document(explain_snapshot(snapshot))
+    (entry,) = (each for each in status["signals"] if each["signal"] == "memory.available")
+    assert entry["attribution"]["text"][0] == FILLED
+    assert entry["attribution"]["since"] == "2023-11-14T22:13:20Z"
+    assert entry["attribution"]["elsewhere"]["grown"] == 3966 << 20
+    assert FILLED in shown(status, width=120)
+    assert FILLED.encode() in node_page(status, explained, {})
+    assert f"  {FILLED}" in why_lines(PodWhy(pod="default/web", explained=explained, status=status))

@@ -1,0 +1,112 @@
+"""Why this pod was evicted and not another, in one sentence."""
+
+from typing import Any
+
+import pytest
+
+from evictd.render.deciding import evicted_because
+
+MI = 2**20
+
+
+def row(name: str, usage: int | None = 0, request: int = 0, **more: Any) -> dict[str, Any]:
+    namespace, pod = name.split("/")
+    return {
+        "namespace": namespace, "name": pod, "uid": name, "exceedsRequest": None if usage is None else usage > request,
+        "priority": 0, "usage": usage, "request": request, "protected": False, "specKnown": True, **more,
+    }  # fmt: skip
+
+
+def said(
+    victim: str, *rows: dict[str, Any], skipped: dict[str, str] | None = None, resource: str = "memory", pods: int = 0
+) -> str:
+    """The sentence for the eviction of a pod of a ranking; `skipped` has the reason by pod."""
+    signal = {"memory": "memory.available", "pids": "pid.available"}[resource]
+    ranking = {
+        "kind": "Ranking",
+        "signal": signal,
+        "resource": resource,
+        "rows": list(rows),
+        "pods": max(pods, len(rows)),
+    }
+    skips = [{"kind": "PodSkipped", "pod": {"uid": uid}, "reason": reason} for uid, reason in (skipped or {}).items()]
+    decision = {"pod": {"uid": victim}, "shortens": False, "because": {"reason": "pressure", "signal": signal}}
+    return evicted_because(decision, [ranking, *skips])
+
+
+REPORT, CHECKOUT = row("batch/report", 21 * MI, 10 * MI, priority=-10), row("shop/checkout", 249 * MI, 64 * MI)
+
+
+def test_the_priority_decides_between_two_that_exceed_their_request() -> None:
+    assert said("batch/report", REPORT, CHECKOUT) == (
+        "Evicted batch/report (21Mi): both it and shop/checkout (249Mi) exceed their request, "
+        "and its priority -10 is below 0."
+    )
+
+
+def test_the_rival_is_never_a_protected_pod_nor_one_that_cannot_go_now() -> None:
+    guarded, held = row("kube-system/etcd", 900 * MI, protected=True), row("a/held", 800 * MI)
+    sentence = said("batch/report", REPORT, guarded, held, CHECKOUT, skipped={"a/held": "Budget"})
+    assert "both it and shop/checkout (249Mi)" in sentence
+
+
+def test_a_pod_that_stays_within_its_request_is_the_rival() -> None:
+    assert said("a/hog", row("a/hog", 90 * MI, 30 * MI), row("a/db", 50 * MI, 60 * MI)) == (
+        "Evicted a/hog (90Mi): it exceeds its request by 60Mi, a/db does not exceed its own."
+    )
+
+
+def test_the_excess_decides_at_equal_priority() -> None:
+    assert said("a/hog", row("a/hog", 90 * MI), row("a/db", 50 * MI)) == (
+        "Evicted a/hog (90Mi): both it and a/db (50Mi) exceed their request, it by 90Mi and a/db by 50Mi."
+    )
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("Unnecessary", "its eviction makes that of a/side (2Mi), which ranks before it, unnecessary."),
+        ("Budget", "a/side (2Mi), which ranks before it, is passed over: a disruption budget refused its eviction."),
+        (
+            "OwnerBackoff",
+            "a/side (2Mi), which ranks before it, is passed over: its owner recreates it here after each eviction.",
+        ),
+    ],
+)
+def test_a_pod_that_was_passed_over_is_named_with_the_reason(reason: str, words: str) -> None:
+    side, leak = row("a/side", 2 * MI, priority=-1), row("a/leak", 600 * MI)
+    assert said("a/leak", side, leak, skipped={"a/side": reason}) == f"Evicted a/leak (600Mi): {words}"
+
+
+def test_several_pods_passed_over_for_one_reason_are_counted() -> None:
+    sides = [row(f"a/side{number}", 2 * MI, priority=-1) for number in range(5)]
+    sentence = said("a/leak", *sides, row("a/leak", 600 * MI), skipped={side["uid"]: "Unnecessary" for side in sides})
+    assert "that of a/side4 (2Mi) and 4 other pods, which rank before it, unnecessary" in sentence
+
+
+def test_processes_are_counted_and_have_no_request() -> None:
+    forks, web = row("a/forks", 500), row("a/web", 20)
+    for each in (forks, web):
+        each["exceedsRequest"] = False
+    assert said("a/forks", forks, web, resource="pids") == (
+        "Evicted a/forks (500 processes): it uses 500 processes, a/web 20 processes."
+    )
+
+
+def test_a_rival_that_was_not_measured_is_said_to_be_so() -> None:
+    assert (
+        said("a/hog", row("a/hog", 9 * MI, 10 * MI), row("a/new", None))
+        == "Evicted a/hog (9Mi): a/new is not measured."
+    )
+
+
+def test_without_a_rival_that_is_the_reason_unless_the_record_is_cut() -> None:
+    assert (
+        said("a/hog", row("a/hog", 9 * MI)) == "Evicted a/hog (9Mi): no other pod of this node may be evicted for it."
+    )
+    assert said("a/hog", row("a/hog", 9 * MI), pods=30) == ""
+
+
+def test_a_damaged_record_gives_no_sentence_and_no_error() -> None:
+    assert evicted_because({}, []) == ""
+    assert evicted_because({"pod": 3, "because": {}, "shortens": False}, [{}]) == ""

@@ -1,0 +1,51 @@
+"""Checks what is said of a calm node."""
+
+from dataclasses import replace
+
+from evictd.core.eviction.synchronize import synchronize
+from evictd.core.model.observation import Observation
+from evictd.core.model.pod import Pod, PodSource
+from evictd.core.model.state import State
+from evictd.core.units.duration import MINUTE
+from evictd.render.outlook import outlook_documents, outlook_text, outlooks
+from evictd.simulation import SimulatedCycle, Turn
+from tests.playbook import config, node, pod, usage
+
+CONFIG = config(hard={"memory.available": "1Gi"})
+HOG = pod("hog", memory="1Gi")
+
+
+def cycles(*available: str, of: Pod = HOG) -> list[SimulatedCycle]:
+    """A reading each minute."""
+    found = []
+    for number, each in enumerate(available):
+        observation = Observation(
+            node=node(memory=f"{each} of 8Gi"), pods=(of,), pod_stats={of.uid: usage(of, memory="3Gi")}
+        )
+        step = synchronize(State(), observation, CONFIG, number * MINUTE)
+        found.append(SimulatedCycle(at=number * MINUTE, turns=(Turn(observation=observation, step=step),)))
+    return found
+
+
+def test_the_time_to_the_threshold_is_that_of_the_rate_over_all_readings() -> None:
+    (outlook,) = outlooks(cycles("5Gi", "4Gi", "3Gi"), CONFIG)
+    assert outlook_text(outlook) == (
+        "memory.available<1Gi: 3Gi left, crossed in 2m0s at the present rate of 17.1Mi/s; next is default/hog, exceeds its "
+        "request by 2Gi"
+    )
+    assert outlook_documents([outlook])[0]["next"] == "default/hog"
+
+
+def test_one_reading_has_no_rate_and_a_node_that_empties_never_crosses() -> None:
+    assert "the rate is not known from one reading" in outlook_text(outlooks(cycles("5Gi"), CONFIG)[0])
+    assert "it does not come nearer" in outlook_text(outlooks(cycles("4Gi", "5Gi"), CONFIG)[0])
+
+
+def test_where_no_pod_may_go_that_is_said() -> None:
+    static = replace(HOG, source=PodSource.STATIC)
+    assert "; no pod would go" in outlook_text(outlooks(cycles("5Gi", of=static), CONFIG)[0])
+
+
+def test_a_node_that_is_short_has_no_outlook() -> None:
+    assert outlooks(cycles("500Mi"), CONFIG) == ()
+    assert outlooks([], CONFIG) == ()

@@ -1,0 +1,110 @@
+"""Checks the timeline, the conclusion and the documents of a world."""
+
+import io
+
+from evictd.core.model.config import Policy
+from evictd.core.model.pod import PodSource
+from evictd.core.units.duration import SECOND
+from evictd.render.console import make_console
+from evictd.render.world_view import (
+    PlayedWorld,
+    cycles_to_draw,
+    outcome_text,
+    print_world,
+    print_worlds,
+    timeline,
+    world_document,
+    worlds_document,
+)
+from evictd.world.account import account_of
+from evictd.world.loop import play
+from evictd.world.model import Owner, World
+from tests.playbook import config
+from tests.world.worlds import HARD, hog, quiet, world
+
+
+def played(of: World, policy: Policy = Policy.STANDARD) -> PlayedWorld:
+    """A world that was played."""
+    run = play(of, config(hard=HARD, policy=policy))
+    unattended = play(of, config())
+    return PlayedWorld(name=f"policy {policy.value}", run=run, account=account_of(run), unattended=unattended)
+
+
+def shown(side: PlayedWorld) -> str:
+    """What is printed of a world."""
+    out = io.StringIO()
+    print_world("w", side, make_console(out))
+    return out.getvalue()
+
+
+def test_the_timeline_has_what_changed_in_order_of_time() -> None:
+    lines = timeline(played(world(hog(), *quiet(3))).run)
+    texts = [line.text for line in lines]
+    assert [line.at for line in lines] == sorted(line.at for line in lines)
+    met = next(i for i, text in enumerate(texts) if text.startswith("memory.available<500Mi is met"))
+    went = next(i for i, text in enumerate(texts) if text.startswith("evict default/hog"))
+    gone = next(i for i, text in enumerate(texts) if text.startswith("default/hog is gone"))
+    assert met < went < gone
+
+
+def test_the_conclusion_says_who_went_whether_that_was_needed_and_what_the_kernel_would_have_done() -> None:
+    side = played(world(hog(), *quiet(3)))
+    text = " ".join(outcome_text(side.run, side.account, side.unattended))
+    assert text.startswith("default/hog was evicted at 1m")
+    assert "the cause" in text
+    assert "No threshold is met from 1m" in text
+    assert "Without evictd the OOM killer would have come at 1m" in text
+
+
+def test_a_calm_world_needs_no_eviction() -> None:
+    side = played(world(*quiet(3)))
+    assert outcome_text(side.run, side.account, side.unattended) == [
+        "No pod was evicted.",
+        "No threshold was met.",
+        "Without evictd the OOM killer would not have come.",
+    ]
+
+
+def test_innocents_are_named_as_not_needed_and_the_cause_as_still_there() -> None:
+    static = hog(source=PodSource.STATIC, name="static", rate=10 * (1 << 20))
+    side = played(world(static, *quiet(6), duration=420 * SECOND), Policy.KUBELET)
+    text = " ".join(outcome_text(side.run, side.account))
+    assert "which was not needed" in text
+    assert "no set of pods would have relieved the node" in text
+
+
+def test_a_long_timeline_is_cut() -> None:
+    owner = Owner(name="ReplicaSet/hog", tolerates=True)
+    text = shown(played(world(hog(rate=1 << 30, owner="ReplicaSet/hog"), owners=(owner,))))
+    assert "more lines; --all shows them" in text
+    assert "times for memory.available" in text
+
+
+def test_two_configurations_side_by_side_say_which_acts_first() -> None:
+    story = world(hog(), *quiet(3))
+    late = play(story, config(hard={"memory.available": "100Mi"}))
+    sides = (played(story), PlayedWorld(name="late", run=late, account=account_of(late)))
+    out = io.StringIO()
+    print_worlds("w", sides, make_console(out))
+    assert "policy Standard acts first, 8s earlier." in out.getvalue()
+    document = worlds_document("w", sides)
+    assert [each["configuration"] for each in document["configurations"]] == ["policy Standard", "late"]
+
+
+def test_one_that_does_nothing_is_named() -> None:
+    story = world(hog(), *quiet(3))
+    idle = play(story, config())
+    out = io.StringIO()
+    print_worlds("w", (played(story), PlayedWorld(name="idle", run=idle, account=account_of(idle))), make_console(out))
+    assert "idle does nothing." in out.getvalue()
+
+
+def test_the_document_has_the_account() -> None:
+    document = world_document("w", played(world(hog(), *quiet(3))))
+    assert (document["innocents"], document["regret"], document["leastPods"]) == (0, 0, ["default/hog"])
+    assert document["losses"][0]["verdict"] == "culprit"
+
+
+def test_each_cycle_can_be_drawn() -> None:
+    run = played(world(hog())).run
+    assert len(cycles_to_draw(run)) == len(run.cycles)

@@ -1,0 +1,48 @@
+"""Checks how much each behaviour holds at an age, and when its growth changes."""
+
+import pytest
+
+from evictd.core.units.duration import SECOND
+from evictd.world.behaviours import Burst, Grow, Hold, LeakAndRelease, Taking, Usage, amount, is_now, next_change, slope
+
+MEMORY = Usage.MEMORY
+GROW = Grow(of=MEMORY, rate=10, start=5 * SECOND, bound=100)
+SAW = LeakAndRelease(of=MEMORY, rate=10, low=20, peak=120)
+BURST = Burst(of=MEMORY, amount=100, start=10 * SECOND, duration=5 * SECOND, every=20 * SECOND, rate=100)
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "seconds", "held", "growth", "change"),
+    [
+        (Hold(of=MEMORY, amount=7), 100, 7, 0, None),
+        (GROW, 0, 0, 0, 5),
+        (GROW, 5, 0, 10, 15),
+        (GROW, 10, 50, 10, 15),
+        (GROW, 20, 100, 0, None),
+        (Grow(of=MEMORY, rate=10), 20, 200, 10, None),
+        (SAW, 0, 20, 10, 10),
+        (SAW, 9, 110, 10, 10),
+        (SAW, 10, 20, 10, 20),
+        (BURST, 0, 0, 0, 10),
+        (BURST, 10, 0, 100, 11),
+        (BURST, 12, 100, 0, 15),
+        (BURST, 16, 0, 0, 30),
+        (BURST, 32, 100, 0, 35),
+    ],
+)
+def test_amount_growth_and_next_change(
+    behaviour: Taking, seconds: int, held: int, growth: int, change: int | None
+) -> None:
+    age = seconds * SECOND
+    assert amount(behaviour, age) == held
+    assert slope(behaviour, age) == growth
+    assert next_change(behaviour, age) == (None if change is None else change * SECOND)
+
+
+@pytest.mark.parametrize(("age", "now"), [(0, False), (5, True), (7, False), (15, True), (18, False)])
+def test_a_window_that_is_repeated(age: int, now: bool) -> None:
+    assert is_now(5, 2, 10, age) is now
+
+
+def test_a_window_without_an_end() -> None:
+    assert is_now(5, None, None, 10**12)

@@ -1,0 +1,69 @@
+"""Checks that a world made of a reading shows that reading again, and then goes on."""
+
+import pytest
+
+from evictd.core.model.observation import Filesystems
+from evictd.core.units.duration import MINUTE, SECOND
+from evictd.world.behaviours import Grow, Usage
+from evictd.world.continuation import world_of
+from evictd.world.loop import play
+from tests.playbook import DEDICATED, SINGLE, SPLIT, config, empty_dir, node, pod, usage
+
+PODS = (pod("a", volumes=[empty_dir("v")]), pod("b", deletion_grace_period_seconds=40), pod("c"))
+STATS = {
+    "a": usage(PODS[0], memory="1Gi", rootfs="2Gi", logs="1Gi", volumes={"v": "3Gi"}, processes=7),
+    "b": usage(PODS[1], memory="2Gi", rootfs="1Gi", logs="0", processes=3),
+}
+READING = node(memory="3Gi of 8Gi", nodefs="40Gi of 100Gi", imagefs="20Gi of 50Gi", pids="900 of 1000")
+
+
+@pytest.mark.parametrize("layout", [SINGLE, DEDICATED, SPLIT])
+def test_the_first_reading_is_the_one_that_it_was_made_of(layout: Filesystems) -> None:
+    world = world_of(
+        READING, PODS, STATS, name="w", filesystems=layout, behaviours={}, begin=MINUTE, duration=2 * MINUTE
+    )
+    seen = play(world, config()).cycles[0]
+    assert seen.at == MINUTE
+    again, before = seen.observation.node, READING
+    assert again is not None
+    assert again.memory is not None
+    assert again.fs is not None
+    assert again.rlimit is not None
+    assert before.memory is not None
+    assert before.fs is not None
+    assert before.rlimit is not None
+    assert again.memory.available_bytes == before.memory.available_bytes
+    assert again.fs.available_bytes == before.fs.available_bytes
+    assert again.rlimit.current == before.rlimit.current
+    if layout.dedicated_image_fs:
+        assert again.image_fs is not None
+        assert before.image_fs is not None
+        assert again.image_fs.available_bytes == before.image_fs.available_bytes
+    stats = seen.observation.pod_stats
+    assert set(stats) == {"a", "b"}
+    assert stats["a"].memory is not None
+    assert stats["a"].memory.working_set_bytes == 1 << 30
+    assert stats["a"].process_count == 7
+
+
+def test_it_goes_on_from_there() -> None:
+    """A pod that grows is the cause, one that is being deleted ends, and one that is gone is not there."""
+    grows = (Grow(of=Usage.MEMORY, rate=10, start=MINUTE, bound=100),)
+    world = world_of(
+        READING,
+        PODS,
+        STATS,
+        name="w",
+        filesystems=SINGLE,
+        behaviours={"a": grows},
+        gone={"c"},
+        begin=MINUTE,
+        duration=3 * MINUTE,
+    )
+    last = play(world, config()).cycles[-1].observation
+    assert [each.name for each in last.pods] == ["a"]
+    memory = last.pod_stats["a"].memory
+    assert memory is not None
+    assert memory.working_set_bytes == (1 << 30) + 100
+    assert [each.culprit for each in world.pods] == [True, False]
+    assert world.begin == 60 * SECOND

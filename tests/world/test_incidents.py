@@ -1,0 +1,27 @@
+"""Plays every file of config/incidents: its assertions hold, unless it says that one fails today."""
+
+from pathlib import Path
+
+import pytest
+
+from tools.incidents import incident_files, play_incident, table
+
+FILES = incident_files()
+
+
+@pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
+def test_an_incident_ends_as_an_operator_would_want_it(path: Path) -> None:
+    incident = play_incident(path)
+    expect = incident.file.expect
+    assert expect is not None, "a file without assertions shows nothing"
+    assert "#" in incident.file.world.source
+    if expect.fails:
+        assert incident.unmet, "every assertion holds: remove `fails: true`"
+    else:
+        assert incident.unmet == ()
+
+
+def test_the_table_has_a_line_for_each_and_a_sum() -> None:
+    lines = table([play_incident(FILES[0])])
+    assert len(lines) == 4
+    assert lines[2].startswith(FILES[0].stem)

@@ -1,0 +1,71 @@
+"""Checks the arithmetic of memory and disks."""
+
+import pytest
+
+from evictd.core.model.resources import Container
+from evictd.core.units.quantity import parse_quantity
+from evictd.world.behaviours import Hold, Usage
+from evictd.world.model import DeadContainers, Disk, HostUse, NodeImage, NodeSpec
+from evictd.world.node import SimulatedNode, SimulatedPod, memory_limit, part_on_disk
+from evictd.world.process import Process
+from tests.playbook import pod
+from tests.world.worlds import GI, holder, world
+
+
+def node(spec: NodeSpec, *holds: tuple[Usage, int], host: int = 0) -> SimulatedNode:
+    """A node with one pod for each amount."""
+    pods = tuple(holder(f"p{i}", amount, of) for i, (of, amount) in enumerate(holds))
+    story = world(*pods, node=spec, host=(HostUse(name="host", behaviours=(Hold(of=Usage.MEMORY, amount=host),)),))
+    simulated = SimulatedNode(story)
+    for each in pods:
+        simulated.pods[each.pod.uid] = SimulatedPod(
+            spec=each, pod=each.pod, slot=each.pod.full_name, process=Process(each.behaviours, 0)
+        )
+    simulated.changed()
+    return simulated
+
+
+def test_page_cache_gets_what_is_left() -> None:
+    memory = node(NodeSpec(memory=4 * GI), (Usage.MEMORY, 3 * GI), (Usage.PAGE_CACHE, 2 * GI)).memory(0)
+    assert (memory.cache, memory.short, memory.available) == (GI, 0, 0)
+
+
+def test_what_exceeds_memory_goes_to_swap_and_the_rest_is_short() -> None:
+    memory = node(NodeSpec(memory=4 * GI, swap=GI), (Usage.MEMORY, 5 * GI), host=GI).memory(0)
+    assert (memory.swapped, memory.short) == (GI, GI)
+
+
+def test_memory_that_no_process_can_have_counts_as_available() -> None:
+    memory = node(NodeSpec(memory=4 * GI, unusable_memory=GI), (Usage.MEMORY, 3 * GI)).memory(0)
+    assert (memory.short, memory.available) == (0, GI)
+
+
+@pytest.mark.parametrize(
+    ("imagefs", "split", "own", "images"),
+    [(False, False, 127, 127), (True, False, 28, 99), (True, True, 29 + 64, 34)],
+)
+def test_what_lies_where(imagefs: bool, split: bool, own: int, images: int) -> None:
+    spec = NodeSpec(
+        memory=GI,
+        nodefs=Disk(capacity=1000),
+        imagefs=Disk(capacity=1000) if imagefs else None,
+        split=split,
+        images=(NodeImage(name="i", size=2),),
+        dead_containers=DeadContainers(size=1),
+    )
+    kinds = (Usage.VOLUME, Usage.LOGS, Usage.HOST_PATH, Usage.IMAGE_DISK, Usage.LAYER)
+    found = node(spec, *zip(kinds, (4, 8, 16, 32, 64), strict=True))
+    assert (found.disk_used(0, images=False)[0], found.disk_used(0, images=True)[0]) == (own, images)
+
+
+def test_inodes_lie_where_the_bytes_lie() -> None:
+    held = {Usage.LAYER_INODES: 1, Usage.VOLUME_INODES: 2}
+    assert part_on_disk(held, has_imagefs=True, split=False, images=True) == (0, 1)
+    assert part_on_disk(held, has_imagefs=True, split=False, images=False) == (0, 2)
+    assert part_on_disk(held, has_imagefs=False, split=False, images=True) == (0, 3)
+
+
+def test_a_memory_limit_needs_one_of_every_container() -> None:
+    limited = Container(name="a", limits={"memory": parse_quantity("1Gi")})
+    assert memory_limit(pod("p", containers=(limited,))) == GI
+    assert memory_limit(pod("p", containers=(limited, Container(name="b")))) is None

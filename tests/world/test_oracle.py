@@ -1,0 +1,81 @@
+"""Checks the smallest set that relieves the node for good."""
+
+from evictd.core.model.pod import PodSource
+from evictd.core.units.duration import SECOND
+from evictd.world.behaviours import Burst, Grow, Hold, Usage
+from evictd.world.model import Disk, HostUse, NodeImage, NodeSpec, WorldPod
+from evictd.world.oracle import ideal_ends
+from tests.playbook import config, pod
+from tests.world.worlds import GI, HARD, MI, hog, holder, quiet, world
+
+
+def test_nothing_has_to_go_from_a_calm_node() -> None:
+    found = ideal_ends(world(*quiet(3)), config(hard=HARD))
+    assert (found.slots, found.crossed_at, found.relieves) == (frozenset(), None, True)
+
+
+def test_one_hog_among_many() -> None:
+    assert ideal_ends(world(*quiet(5), hog()), config(hard=HARD)).slots == {"default/hog"}
+
+
+def test_of_pods_alike_the_one_of_lower_priority() -> None:
+    pods = (holder("a", 2 * GI, priority=10), holder("b", 2 * GI, priority=5))
+    assert ideal_ends(world(*pods), config(hard=HARD)).slots == {"default/b"}
+
+
+def test_two_hogs() -> None:
+    pods = (*quiet(3), hog(name="one"), hog(name="two", rate=20 * MI))
+    assert ideal_ends(world(*pods), config(hard=HARD)).slots == {"default/one", "default/two"}
+
+
+def test_many_small_ones_where_it_takes_many() -> None:
+    pods = tuple(holder(f"p{i:02}", 500 * MI) for i in range(8))
+    found = ideal_ends(world(*pods, memory=2 * GI), config(hard=HARD))
+    assert found.relieves
+    assert len(found.slots) == 5
+
+
+def test_no_set_suffices_against_the_host_or_a_protected_pod() -> None:
+    host = (HostUse(name="slab", behaviours=(Grow(of=Usage.MEMORY, rate=100 * MI),)),)
+    assert not ideal_ends(world(*quiet(3), host=host), config(hard=HARD)).relieves
+    static = hog(source=PodSource.STATIC, name="static", rate=100 * MI)
+    assert ideal_ends(world(*quiet(3), static), config(hard=HARD)).slots == frozenset()
+
+
+def test_images_are_collected_first_also_those_of_the_pods_that_go() -> None:
+    node = NodeSpec(
+        memory=GI,
+        nodefs=Disk(capacity=20 * GI),
+        images=(NodeImage(name="big", size=10 * GI), NodeImage(name="old", size=5 * GI)),
+    )
+    user = WorldPod(pod=pod("user"), behaviours=(Hold(of=Usage.LAYER, amount=MI),), image="big")
+    writer = WorldPod(pod=pod("writer"), behaviours=(Grow(of=Usage.HOST_PATH, rate=100 * MI, bound=9 * GI),))
+    found = ideal_ends(world(user, writer, node=node), config(hard={"nodefs.available": "10%"}))
+    assert found.slots == {"default/user"}
+
+
+def test_a_burst_counts_while_it_lasts() -> None:
+    burst = Burst(of=Usage.MEMORY, amount=4 * GI, start=60 * SECOND, duration=60 * SECOND)
+    found = ideal_ends(world(WorldPod(pod=pod("burst"), behaviours=(burst,))), config(hard=HARD))
+    assert found.slots == {"default/burst"}
+
+
+def test_the_crossing_is_found_to_a_tenth_of_a_second() -> None:
+    found = ideal_ends(world(*quiet(3), hog(rate=50 * MI)), config(hard=HARD))
+    exact = (4 * GI - 500 * MI - 300 * MI) * SECOND // (50 * MI)
+    assert found.crossed_at is not None
+    assert 0 <= found.crossed_at - exact <= SECOND // 10
+
+
+def test_what_is_over_within_the_grace_period_needs_nobody() -> None:
+    burst = Burst(of=Usage.MEMORY, amount=3 * GI, start=60 * SECOND, duration=20 * SECOND)
+    story = world(WorldPod(pod=pod("burst"), behaviours=(burst,)), *quiet(3))
+    soft = {"memory.available": ("1Gi", "30s")}
+    assert ideal_ends(story, config(soft=soft)).slots == frozenset()
+    assert ideal_ends(story, config(soft={"memory.available": ("1Gi", "10s")})).slots == {"default/burst"}
+
+
+def test_a_short_burst_between_two_looks_is_seen() -> None:
+    burst = Burst(of=Usage.MEMORY, amount=4 * GI, start=61 * SECOND, duration=5 * SECOND)
+    story = world(WorldPod(pod=pod("burst"), behaviours=(burst,)), duration=7200 * SECOND)
+    assert ideal_ends(story, config(hard=HARD)).slots == {"default/burst"}

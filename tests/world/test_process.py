@@ -1,0 +1,32 @@
+"""Checks what a process holds, before and after it ends or is restarted."""
+
+from evictd.core.units.duration import SECOND
+from evictd.world.behaviours import Grow, Hold, TakeRest, Usage
+from evictd.world.process import Process
+
+
+def test_behaviours_are_added_up() -> None:
+    process = Process((Hold(of=Usage.MEMORY, amount=5), Grow(of=Usage.MEMORY, rate=2)), 10 * SECOND)
+    assert process.held(20 * SECOND) == {Usage.MEMORY: 25}
+
+
+def test_a_restart_begins_memory_anew_and_leaves_the_disk() -> None:
+    process = Process((Grow(of=Usage.MEMORY, rate=2), Grow(of=Usage.LAYER, rate=2)), 0)
+    process.restart(20 * SECOND)
+    assert process.held(15 * SECOND) == {Usage.LAYER: 30}
+    assert process.held(25 * SECOND) == {Usage.MEMORY: 10, Usage.LAYER: 50}
+    assert process.next_change(15 * SECOND) == 20 * SECOND
+
+
+def test_an_end_gives_back_all_but_files() -> None:
+    process = Process((Hold(of=Usage.MEMORY, amount=5), Hold(of=Usage.LOGS, amount=6)), 0)
+    process.end()
+    assert process.held(0) == {Usage.LOGS: 6}
+    assert process.growth((Usage.MEMORY,), 0) == 0
+
+
+def test_taking_the_rest_leaves_what_it_has_to() -> None:
+    process = Process((TakeRest(rate=100, leave=30),), 0)
+    process.take(0, 1 * SECOND, 1000)
+    process.take(1 * SECOND, 2 * SECOND, 50)
+    assert process.held(2 * SECOND) == {Usage.MEMORY: 120}

@@ -1,0 +1,183 @@
+"""Makes the files of a release from the commit that is checked out: `python -m tools.release [FOLDER]` (or `make release`).
+
+    packages    wheel, source archive, Debian package of this Debian release
+    image       OCI archive (`ctr images import`, `skopeo copy oci-archive:...`)
+    cluster     Helm chart, one file for each overlay of kustomize and for the removal
+    documents   the site as HTML
+    proof       SBOM of packages and image, provenance (in-toto, SLSA v1), SHA256SUMS; a signature of that where
+                `EVICTD_SIGNING_KEY` names a key of cosign
+
+Two runs on one commit give the same bytes: every time is that of the commit. The files appear together under
+build/release/VERSION, or none of them. Exit status 2 says what is missing: uncommitted changes, versions that differ, a program.
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from evictd import __version__
+from evictd.demo.binaries import default_cache
+from evictd.demo.tool import run_tool
+from evictd.errors import NodeError
+from tools import proof, versions
+from tools.image import write_image
+from tools.packing import checksums, pack_compressed, repacked, unpack
+
+ROOT = Path(__file__).parents[1]
+OVERLAYS = ("overlays/beside-kubelet", "overlays/instead-of-kubelet-eviction", "overlays/dry-run", "cleanup")
+KEY = "EVICTD_SIGNING_KEY"
+"""The environment variable with the path of the private key; its password is in `COSIGN_PASSWORD`, as cosign documents."""
+NEEDED = {
+    "git": "Debian's package git",
+    "dpkg-deb": "Debian's package dpkg",
+    "apt-get": "Debian's package apt; the image is made from Debian's packages",
+    "kubectl": "Debian's package kubernetes-client, or a release of Kubernetes; it renders the overlays",
+}
+COSIGN = "Debian 13's package cosign"
+LIMIT_SECONDS = 1800
+"""For one step, on a busy machine."""
+
+
+class ReleaseError(Exception):
+    """A release cannot be made; the text says why, and what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Build:
+    """What the steps need: the sources of the commit in a folder of their own, the commit, and its time in seconds."""
+
+    source: Path
+    target: Path
+    commit: str
+    epoch: int
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment of builders, which take every time from it."""
+        return {**os.environ, "SOURCE_DATE_EPOCH": str(self.epoch), "PYTHONPATH": "", "NO_MKDOCS_2_WARNING": "1"}
+
+
+def release(folder: Path) -> list[Path]:
+    """Make the files in `folder`, which is replaced, and return them; raises `ReleaseError` with nothing left behind."""
+    problems = [*_missing(), *versions.problems(ROOT), *_changes()]
+    if problems:
+        raise ReleaseError("\n".join(problems))
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=".making-", dir=folder.parent) as made:
+        build = _checked_out(Path(made))
+        for step in STEPS:
+            step(build)
+        shutil.rmtree(folder, ignore_errors=True)
+        build.target.rename(folder)
+    return sorted(folder.iterdir())
+
+
+def _missing() -> Iterator[str]:
+    wanted = NEEDED | ({"cosign": COSIGN} if os.environ.get(KEY) else {})
+    for name, how in wanted.items():
+        if shutil.which(name) is None:
+            yield f"{name} is not installed ({how})"
+    key = os.environ.get(KEY)
+    if key and not Path(key).is_file():
+        yield f"{KEY}: there is no file {key}"
+
+
+def _changes() -> Iterator[str]:
+    if shutil.which("git") is None:
+        return
+    changed = _git("status", "--porcelain").splitlines()
+    if changed:
+        named = ", ".join(line[3:] for line in changed[:3]) + (" and others" if len(changed) > 3 else "")
+        yield f"the working tree has changes that no commit has: {named}; commit them, or stash them with `git stash -u`"
+
+
+def _checked_out(work: Path) -> Build:
+    """Unpack the commit: what git does not know has no part in a release."""
+    source, target = work / "evictd", work / "release"
+    target.mkdir()
+    commit, epoch = _git("log", "-1", "--format=%H %ct").split()
+    _git("archive", "--output", str(work / "commit.tar"), commit)
+    unpack(work / "commit.tar", source)
+    return Build(source=source, target=target, commit=commit, epoch=int(epoch))
+
+
+def _git(*arguments: str) -> str:
+    return run_tool("git", "-C", ROOT, *arguments)
+
+
+def _packages(build: Build) -> None:
+    run_tool(
+        *(sys.executable, "-m", "build", "--no-isolation", "--outdir", build.target, build.source),
+        environment=build.environment,
+        seconds=LIMIT_SECONDS,
+    )
+    work = build.source.parent / "sdist"
+    repacked(build.target / f"evictd-{__version__}.tar.gz", work, epoch=build.epoch)
+
+
+def _debian(build: Build) -> None:
+    command = (sys.executable, "-m", "tools.debian", build.target)
+    run_tool(*command, environment=build.environment, folder=build.source, seconds=LIMIT_SECONDS)
+
+
+def _image(build: Build) -> None:
+    write_image(default_cache(), build.target / f"evictd-image-{__version__}-amd64.tar")
+
+
+def _chart(build: Build) -> None:
+    archive = build.target / f"evictd-chart-{__version__}.tgz"
+    pack_compressed(build.source / "deploy/chart/evictd", archive, epoch=build.epoch, top="evictd")
+
+
+def _overlays(build: Build) -> None:
+    for overlay in OVERLAYS:
+        made = run_tool("kubectl", "kustomize", build.source / "deploy" / overlay)
+        (build.target / f"evictd-{Path(overlay).name}-{__version__}.yaml").write_text(made, encoding="utf-8")
+
+
+def _documents(build: Build) -> None:
+    site = build.source.parent / "site"
+    command = (sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", site)
+    run_tool(*command, environment=build.environment, folder=build.source, seconds=LIMIT_SECONDS)
+    name = f"evictd-docs-{__version__}"
+    pack_compressed(site, build.target / f"{name}.tar.gz", epoch=build.epoch, top=name)
+
+
+def _proof(build: Build) -> None:
+    packages, image = f"evictd-{__version__}.cdx.json", f"evictd-image-{__version__}.cdx.json"
+    (build.target / packages).write_text(proof.packages_sbom(), encoding="utf-8")
+    (build.target / image).write_text(proof.image_sbom(default_cache()), encoding="utf-8")
+    files = sorted(build.target.iterdir())
+    statement = proof.provenance(files, commit=build.commit, inputs=[build.source / "constraints.txt"])
+    (build.target / f"evictd-{__version__}.intoto.json").write_text(statement, encoding="utf-8")
+    sums = build.target / "SHA256SUMS"
+    sums.write_text(checksums(build.target.iterdir()), encoding="utf-8")
+    if key := os.environ.get(KEY):
+        signature = build.target / "SHA256SUMS.sig"
+        offline = ("--yes", "--tlog-upload=false", "--output-signature", signature)
+        run_tool("cosign", "sign-blob", "--key", key, *offline, sums)
+
+
+STEPS: tuple[Callable[[Build], None], ...] = (_packages, _debian, _image, _chart, _overlays, _documents, _proof)
+"""In order; each writes its files into the target. The proof is about all before it."""
+
+
+def main(folder: Path) -> int:
+    """Make a release and print its files with their sizes."""
+    try:
+        files = release(folder)
+    except (ReleaseError, NodeError) as error:
+        print(f"make release: {error}", file=sys.stderr)
+        return 2
+    for path in files:
+        print(f"{path.stat().st_size:>12} {path.name}")
+    print(f"{folder}: {len(files)} files" + ("" if os.environ.get(KEY) else f", not signed: {KEY} names no key"))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "build/release" / __version__))
