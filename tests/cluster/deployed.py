@@ -8,11 +8,13 @@ import copy
 import json
 import urllib.request
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import yaml
 
+from evictd.demo import cgroups
 from tests.cluster.control_plane import free_ports
 from tests.cluster.node import NAME, RealNode
 from tests.cluster.objects import NODES, PATHS
@@ -126,6 +128,14 @@ class Daemon:
         """Return containerd's id of a container of the pod."""
         statuses = self.pod["status"]["containerStatuses"]
         return next(str(each["containerID"]).partition("//")[2] for each in statuses if each["name"] == name)
+
+    def main_process(self) -> tuple[int, int]:
+        """Return the id of the container's first process and its start in clock ticks; probes add others for a moment."""
+        found: dict[int, int] = {}
+        for pid in cgroups.pids_of(f"{self.cgroup}/{self.container_id()}"):
+            with suppress(FileNotFoundError, ProcessLookupError):
+                found[pid] = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+        return min(found.items(), key=lambda each: each[1])
 
     def run(self, *command: str) -> str:
         """Run a command in the container, as `kubectl exec` does."""

@@ -106,8 +106,7 @@ def evictions(daemon: Daemon) -> float:
 
 def print_timeline(daemon: Daemon, status_seconds: float) -> None:
     """Print what docs/cluster.md has as a table (`pytest -s`): seconds from the start of the container's process."""
-    (pid,) = cgroups.pids_of(f"{daemon.cgroup}/{daemon.container_id()}")
-    ticks = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+    pid, ticks = daemon.main_process()
     booted = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
     started = booted + ticks / os.sysconf("SC_CLK_TCK")
     for line in daemon.log():
@@ -132,7 +131,7 @@ class TestBesideKubelet:
         """One capability, no new privileges, seccomp, a root that cannot be written, and its limits in the cgroup."""
         pod = daemon.pod
         group = daemon.cgroup
-        (pid,) = cgroups.pids_of(f"{group}/{daemon.container_id()}")
+        pid, _ = daemon.main_process()
         status = dict(line.split(":\t", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
         assert int(status["CapEff"], 16) == int(status["CapBnd"], 16) == DAC_READ_SEARCH
         assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2")
