@@ -17,6 +17,7 @@ from typing import Any, Self
 
 import structlog
 
+from evictd.clock import boot_clock
 from evictd.codec.journal import decode_entry
 from evictd.config.file import load
 from evictd.daemon.assemble import Assembly
@@ -28,6 +29,7 @@ from evictd.daemon.reload import Reloader
 from evictd.daemon.store.lock import lock_directory
 from evictd.daemon.telemetry.http import StatusServer
 from evictd.daemon.telemetry.metrics import Metrics
+from evictd.daemon.telemetry.pages import Pages
 from evictd.daemon.telemetry.snapshot import LatestSnapshot
 from evictd.daemon.telemetry.telemetry import Telemetry
 from evictd.daemon.waiter import Waiter, WaitResult
@@ -66,11 +68,18 @@ class Run:
     """One daemon after another on one node and one state directory."""
 
     def __init__(
-        self, node: FakeNode, endpoint: str, api: ApiServer | None = None, *, kubelet: Mapping[str, Any] | None = None
+        self,
+        node: FakeNode,
+        endpoint: str,
+        api: ApiServer | None = None,
+        *,
+        kubelet: Mapping[str, Any] | None = None,
+        health: str = "",
     ) -> None:
-        """`kubelet`: more fields of the KubeletConfiguration."""
+        """`kubelet`: more fields of the KubeletConfiguration; `health`: the address of the health pages, empty for none."""
         self.node = node
         self.api = api
+        self._health = health
         self.logged: list[dict[str, Any]] = []
         self.cycles = self.starts = 0
         self.reloads = False
@@ -115,12 +124,10 @@ class Run:
         configuration = Configuration(load(self.config), lambda: load(self.config))
         settings, folder, stack = configuration.settings, self.node.folder, self._stack
         board = LatestSnapshot()
-        log = structlog.wrap_logger(
-            structlog.PrintLogger(),
-            processors=[self._keep],
-            wrapper_class=structlog.make_filtering_bound_logger(0),
-        )
-        telemetry = Telemetry(log, Metrics(board), board, lambda: 0)
+        every = structlog.make_filtering_bound_logger(0)
+        log = structlog.wrap_logger(structlog.PrintLogger(), processors=[self._keep], wrapper_class=every)
+        metrics = Metrics(board)
+        telemetry = Telemetry(log, metrics, board, lambda: 0)
         lock_directory(settings.evictd.state_directory, folder / "run", stack, telemetry)
         roots = Roots(
             proc=folder / "proc",
@@ -131,7 +138,10 @@ class Run:
         liveness = Liveness(SdNotifier(), board)
         parts = Assembly(settings, roots, telemetry, stack, liveness)
         self.wake = parts.wake
-        reloader = Reloader(configuration, parts.node, StatusServer("", {}, telemetry), telemetry)
+        server = StatusServer(self._health, Pages(board, metrics, configuration, boot_clock).health(), telemetry)
+        stack.callback(server.close)
+        server.listen()
+        reloader = Reloader(configuration, parts.node, server, telemetry)
         waiter = Waiter(parts.watch, parts.wake, liveness, telemetry)
         self.loop = Housekeeping(parts.node, parts.recorder, telemetry, waiter, reloader, state=parts.checkpoint.state)
         self._recorder = parts.recorder

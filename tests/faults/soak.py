@@ -10,7 +10,8 @@ of a pod and each moment is checked from outside, by what the node knows and not
 * progress: no pressure lasts longer than `BOUND` seconds without a fault while a pod exceeds its request;
 * the descriptors and the memory of the process do not grow.
 
-Beside them one pod of each kind of `HOSTILE` runs at any time and is replaced when it ends: no law may break for their sake.
+Beside them one pod of each kind of `hostile.HOSTILE` runs at any time and is replaced when it ends, each beyond its request and
+growing, and another process floods the health page: no law may break for their sake.
 """
 
 import argparse
@@ -29,8 +30,10 @@ import grpc
 from cri_api.v1 import api_pb2 as pb
 
 from evictd.demo.tool import wait_for
+from tests.cluster.control_plane import free_ports
 from tests.faults.cri_server import fake_runtime
 from tests.faults.harness import Fault, Run
+from tests.faults.hostile import ANNOTATIONS, HOSTILE, PLANTED, STUCK_SECONDS, add_volumes, flooded, remove_files
 from tests.faults.node_double import MEMORY, OF_API, FakeNode, FakePod
 from tests.faults.table import API, KERNEL, RUNTIME
 from tests.kube import objects
@@ -49,11 +52,7 @@ LATE = SETTLED + FAULT_SECONDS[1]
 """Seconds by which a stop may come after the shortage that it was decided for: one cycle, and a fault that holds up the call."""
 CRITICAL = 2_000_000_000
 MOST_GROWTH = 300 << 20
-"""Bytes by which the process may grow after the first minute: the doubles of the servers live in it as well."""
-HOSTILE = ("deep", "wide", "stuck", "annotated", "static")
-"""Kinds of hostile pods: a cgroup tree of `DEPTH` levels, `WIDTH` child cgroups, processes that outlive the stop by `STUCK`
-seconds (state D), annotations of 200 KB, the claim to be a static pod. Each exceeds its request and grows."""
-DEPTH, WIDTH, STUCK = 200, 500, 6.0
+"""Bytes by which the process may grow after its first sixth: the doubles of the servers live in it as well."""
 MOST_DESCRIPTORS, DESCRIPTORS_A_POD = 200, 10
 """Descriptors of the process: the files of the cgroups of each pod stay open."""
 
@@ -149,20 +148,10 @@ class ChurningNode(FakeNode):
             name = f"{kind}-{self.counts[f'hostile {kind}']}"
             life = Life(name, 40 << 20, request=30 << 20, ends=now + 60, annotations=dict(OF_API), hostile=kind)
             life.grows_to = self.random.randrange(200 << 20, 1 << 30)
-            if kind == "annotated":
-                life.annotations |= {"\x1b[2J": "\u202e", "a" * 300: "x" * 200_000}
-            elif kind == "static":
-                life.annotations["kubernetes.io/config.source"] = "file"
+            life.annotations |= ANNOTATIONS.get(kind, {})
             self._enter(life)
-            if kind in {"deep", "wide"}:
-                self._plant_cgroups(self.cgroup(life.key), kind)
-
-    def _plant_cgroups(self, cgroup: Path, kind: str) -> None:
-        path = cgroup
-        for number in range(DEPTH if kind == "deep" else WIDTH):
-            path = path / "d" if kind == "deep" else cgroup / f"w{number}"
-            path.mkdir()
-            (path / "cgroup.procs").touch()
+            if kind in PLANTED:
+                PLANTED[kind](self, life)
 
     def _enter(self, life: Life) -> None:
         self.lives[life.key] = life
@@ -170,6 +159,7 @@ class ChurningNode(FakeNode):
         if self.api is not None:
             made = life.api_object()
             made["spec"]["priority"] = life.priority
+            add_volumes(life.hostile, made)
             self.api.store.create("pods", made)
 
     def _live(self, life: Life, now: float) -> None:
@@ -186,6 +176,8 @@ class ChurningNode(FakeNode):
         life.running = life.ready = False
         del self.lives[life.key]
         self.refresh_cgroups()
+        if life.hostile == "files":
+            remove_files(self, life)
         self.pods.pop(life.key, None)
         if self.api is not None and self.api.store.get(("pods", "ns", life.name)) is not None:
             self.api.store.remove(("pods", "ns", life.name))
@@ -206,7 +198,7 @@ class ChurningNode(FakeNode):
             if not self._short:
                 self.broken.append(f"thrift: {life}; available {self.available(owed=False)}, with what is owed "
                                    f"{self.available(owed=True)}")  # fmt: skip
-            life.ending = now + (STUCK if life.hostile == "stuck" else self.random.uniform(0, 0.8))
+            life.ending = now + (STUCK_SECONDS if life.hostile == "stuck" else self.random.uniform(0, 0.8))
 
     def _stop_container(self, request: bytes, context: grpc.ServicerContext) -> bytes:
         """Answer when the container has ended, as a runtime does."""
@@ -232,7 +224,9 @@ def soak(folder: Path, *, minutes: float, seed: int) -> int:
         api = node.api = stack.enter_context(ApiServer(folder))
         api.store.create("nodes", objects.node("n1", kubelet=False))
         endpoint = stack.enter_context(fake_runtime(folder / "s", node.answers()))
-        run = stack.enter_context(Run(node, endpoint, api))
+        (port,) = free_ports(1)
+        run = stack.enter_context(Run(node, endpoint, api, health=f"127.0.0.1:{port}"))
+        stack.enter_context(flooded(port))
         course = Course(node, run)
         begin: tuple[int, int] | None = None
         reported, told = time.monotonic(), 0
@@ -254,23 +248,30 @@ def soak(folder: Path, *, minutes: float, seed: int) -> int:
             told = len(node.broken)
             api.forget_requests()
             run.logged.clear()
-            now = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10, len(list(Path("/proc/self/fd").iterdir())))
+            now = (_resident_bytes(), len(list(Path("/proc/self/fd").iterdir())))
             pods = max(pods, len(node.lives))
             if now[1] > MOST_DESCRIPTORS + DESCRIPTORS_A_POD * pods:
                 node.broken.append(f"descriptors: {now[1]} with {pods} pods")
             if time.monotonic() - reported > min(60.0, minutes * 20):
                 reported = time.monotonic()
                 api.store.compact()  # the double's history, not a part of the daemon
-                begin = begin or now
+                if until - reported < minutes * 50:
+                    begin = begin or now
                 print(_figures(node, run, counts, course, now), flush=True)
-        if begin is not None and now[0] - begin[0] > MOST_GROWTH:
-            node.broken.append(f"memory: from {begin[0] >> 20} to {now[0] >> 20} MiB")
+        if begin is not None:
+            print(f"memory: {begin[0] >> 20} MiB after the first sixth, {now[0] >> 20} MiB at the end")
+            if now[0] - begin[0] > MOST_GROWTH:
+                node.broken.append(f"memory: from {begin[0] >> 20} to {now[0] >> 20} MiB")
     print(
         f"{minutes:g} minutes: {dict(node.counts)}, {node.counts['begun'] / minutes / 60:.1f} pods a second, "
         f"{run.cycles} cycles, longest pressure {course.longest:.1f} s, {dict(counts)}"
     )
     print("\n".join(node.broken[:20]) or "no law was broken")
     return int(bool(node.broken))
+
+
+def _resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
 def _figures(node: ChurningNode, run: Run, counts: Counter[str], course: "Course", now: tuple[int, int]) -> str:
