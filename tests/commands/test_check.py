@@ -15,21 +15,22 @@ from evictd.core.model.signal import Signal
 from evictd.core.units.quantity import of_bytes, parse_quantity
 from evictd.errors import ExitCode, InputError, NodeError
 from tests.settings import settings_with
+from tests.trees import MOUNTINFO, Tree, plant, v2
 
 HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
-EVICTD = "apiVersion: evictd.io/v1alpha1\nkind: EvictdConfiguration\nrootDir: {}\n"
 COMPLETE = HEAD + (
     "evictionHard: {memory.available: 500Mi, nodefs.available: 10%, nodefs.inodesFree: 5%, pid.available: 5%}\n"
 )
 
 
+MEMINFO = "MemTotal: 8388608 kB\n"
+
+
 @pytest.fixture
 def node(tmp_path: Path) -> Path:
-    """A node of 8 GiB that has nothing else."""
-    proc = tmp_path / "node" / "proc"
-    proc.mkdir(parents=True)
-    (proc / "meminfo").write_text("MemTotal: 8388608 kB\n")
-    return tmp_path / "node"
+    """A node of 8 GiB that has cgroups and nothing else."""
+    proc: Tree = {"meminfo": MEMINFO, "self": {"mountinfo": MOUNTINFO}}
+    return plant(tmp_path / "node", {"proc": proc, "sys": {"fs": {"cgroup": v2(file=0)}}})
 
 
 def write(folder: Path, text: str, name: str = "c.yaml") -> Path:
@@ -74,19 +75,23 @@ def test_a_lethal_configuration_is_a_no(
     assert "error: memory.available:" in capsys.readouterr().out
 
 
-def test_met_already_on_this_node_is_a_no(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_met_already_on_this_node_is_a_no(tmp_path: Path, node: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The disk of this very machine, a gigabyte above what is available."""
-    state = os.statvfs("/")
+    state = os.statvfs(node)
     left = state.f_frsize * state.f_bavail
-    path = write(
-        tmp_path, HEAD + f'evictionHard: {{nodefs.available: "{left + 2**30}"}}\n---\n' + EVICTD.format(tmp_path)
-    )
-    assert outcome(str(path), "--output=json") is ExitCode.NO
+    path = write(tmp_path, HEAD + f'evictionHard: {{nodefs.available: "{left + 2**30}"}}\n')
+    assert outcome(str(path), "--root", str(node), "--output=json") is ExitCode.NO
     data = json.loads(capsys.readouterr().out)
     row = next(row for row in data["thresholds"] if row["signal"] == "nodefs.available")
     assert row["available"] > 0
     kinds = {one["lint"] for one in data["findings"] if one["severity"] == "error"}
     assert kinds & {"MetAlready", "NotBelowCapacity", "AboveHalfOfCapacity"}
+
+
+def test_a_machine_without_cgroups_says_why_it_has_no_amounts(tmp_path: Path) -> None:
+    report = check(load(write(tmp_path, COMPLETE)), tmp_path)
+    assert report.capacities == {}
+    assert [line for line in report.warnings if line.startswith("this node's amounts are unknown: ")]
 
 
 def test_soft_thresholds_without_a_grace_period_are_warned_of(tmp_path: Path, node: Path) -> None:

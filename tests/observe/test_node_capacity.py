@@ -14,67 +14,61 @@ from evictd.core.units.quantity import of_bytes, of_count
 from evictd.observe.node_capacity import (
     below,
     container_fs_capacities,
-    dedicated_image_fs,
     image_store,
     read_amounts,
     read_low_watermark,
     read_unusable_pids,
 )
 from tests.settings import settings_with
+from tests.trees import MEMINFO, MOUNTINFO, PROC, plant, v2_node
 
 
-def tree(root: Path, **files: str) -> Path:
-    for name, text in files.items():
-        path = root / name.replace("__", "/")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return root
+def node(root: Path, *, meminfo: str = MEMINFO, mountinfo: str = MOUNTINFO) -> Path:
+    """Make the files of a node: its /proc and its cgroups."""
+    limits = {"pid_max": "4194304\n", "threads-max": "1000\n"}
+    proc = {**PROC, "meminfo": meminfo, "self": {"mountinfo": mountinfo}, "sys": {"kernel": limits}}
+    return plant(root, {"proc": proc, "sys": {"fs": {"cgroup": v2_node(systemd=True)}}})
 
 
 def test_memory_and_pids_come_from_proc(tmp_path: Path) -> None:
-    root = tree(
-        tmp_path,
-        proc__meminfo="MemTotal:        1024 kB\nMemFree: 1 kB\nSwapTotal: 2048 kB\n",
-        proc__sys__kernel__pid_max="4194304\n",
-    )
-    (root / "proc/sys/kernel/threads-max").write_text("1000\n")
-    capacities = read_amounts(Settings(), root).capacities
-    assert capacities[Signal.MEMORY_AVAILABLE] == of_bytes(2**20)
-    assert capacities[Signal.SWAP_AVAILABLE] == of_bytes(2**21)
+    capacities = read_amounts(Settings(), node(tmp_path)).capacities
+    assert capacities[Signal.MEMORY_AVAILABLE] == of_bytes(16_000_000 * 1024)
+    assert capacities[Signal.SWAP_AVAILABLE] == of_bytes(2_000_000 * 1024)
     assert capacities[Signal.PID_AVAILABLE] == of_count(1000)
 
 
 def test_the_pods_have_what_is_not_reserved(tmp_path: Path) -> None:
-    root = tree(tmp_path, proc__meminfo="MemTotal:        1024 kB\n")
-    half = {"memory": "512Ki"}
+    root = node(tmp_path)
+    half = {"memory": "8000000Ki"}
     capacities = read_amounts(settings_with(kube_reserved=half), root).capacities
-    assert capacities[Signal.ALLOCATABLE_MEMORY_AVAILABLE] == of_bytes(2**19)
-    too_much = read_amounts(settings_with(kube_reserved=half, system_reserved={"memory": "1Gi"}), root).capacities
+    assert capacities[Signal.ALLOCATABLE_MEMORY_AVAILABLE] == of_bytes(8_000_000 * 1024)
+    too_much = read_amounts(settings_with(kube_reserved=half, system_reserved={"memory": "16Gi"}), root).capacities
     assert too_much[Signal.ALLOCATABLE_MEMORY_AVAILABLE] == of_bytes(0)
 
 
 def test_filesystems_are_asked_where_they_would_lie(tmp_path: Path) -> None:
     stat = os.statvfs(tmp_path)
-    capacities = read_amounts(Settings(), tmp_path).capacities
+    capacities = read_amounts(Settings(), node(tmp_path)).capacities
     assert capacities[Signal.NODEFS_AVAILABLE] == of_bytes(stat.f_frsize * stat.f_blocks)
     assert capacities[Signal.IMAGEFS_AVAILABLE] == capacities[Signal.NODEFS_AVAILABLE]
 
 
-def test_an_unreadable_node_has_no_memory_and_no_pids(tmp_path: Path) -> None:
-    capacities = read_amounts(Settings(), tree(tmp_path, proc__meminfo="MemTotal: much\n")).capacities
-    assert Signal.MEMORY_AVAILABLE not in capacities
-    assert Signal.SWAP_AVAILABLE not in capacities
-    assert Signal.PID_AVAILABLE not in capacities
+def test_an_unreadable_node_has_no_memory(tmp_path: Path) -> None:
+    amounts = read_amounts(Settings(), node(tmp_path, meminfo="MemTotal: much\n"))
+    assert not {Signal.MEMORY_AVAILABLE, Signal.SWAP_AVAILABLE} & amounts.capacities.keys()
+    assert amounts.unallocatable_bytes is None
     assert read_low_watermark(tmp_path) is None
 
 
 def test_nothing_above_the_root_is_ever_asked(tmp_path: Path) -> None:
-    assert read_amounts(Settings(), tmp_path / "none").capacities == {}
+    amounts = read_amounts(Settings(), tmp_path / "none")
+    assert amounts.capacities == {}
+    assert str(tmp_path / "none") in amounts.problem
 
 
 def test_the_low_watermark_is_in_bytes(tmp_path: Path) -> None:
-    root = tree(tmp_path, proc__zoneinfo="Node 0, zone Normal\n        low      10\n")
-    assert read_low_watermark(root) == 10 * os.sysconf("SC_PAGE_SIZE")
+    plant(tmp_path, {"proc": {"zoneinfo": "Node 0, zone Normal\n        low      10\n"}})
+    assert read_low_watermark(tmp_path) == 10 * os.sysconf("SC_PAGE_SIZE")
 
 
 def test_the_image_store_follows_the_runtime(tmp_path: Path) -> None:
@@ -98,7 +92,15 @@ def test_an_image_store_that_may_not_be_looked_for_counts_as_absent(tmp_path: Pa
 
 def test_one_device_is_no_dedicated_filesystem(tmp_path: Path) -> None:
     (tmp_path / "var/lib/containerd").mkdir(parents=True)
-    assert dedicated_image_fs(Settings(), tmp_path) is False
+    assert read_amounts(Settings(), node(tmp_path)).filesystems == Filesystems()
+
+
+def test_a_device_is_what_the_daemon_takes_for_one(tmp_path: Path) -> None:
+    """Subvolumes of btrfs have device numbers of their own, and are one filesystem; the mount above them tells."""
+    plant(tmp_path, {"var": {"lib": {"containerd": {}, "kubelet": {}}}})
+    images = f"28 27 9:98 / {tmp_path}/var/lib/containerd rw - btrfs /dev/vdb rw\n"
+    seen = read_amounts(Settings(), node(tmp_path, mountinfo="27 1 9:99 / / rw - btrfs /dev/vda rw\n" + images))
+    assert seen.filesystems.dedicated_image_fs is True
 
 
 def test_containerfs_is_as_large_as_what_it_lies_on() -> None:

@@ -15,19 +15,17 @@ from evictd.config.lint import lint, without_effect
 from evictd.config.lint_model import Severity, Surroundings
 from evictd.config.settings import Settings
 from evictd.core.eviction.containerfs import add_container_fs_thresholds
-from evictd.core.model.config import MemoryFormula
 from evictd.core.model.observation import Filesystems
 from evictd.core.model.signal import Filesystem, Signal
 from evictd.core.model.threshold import Operator, Threshold
 from evictd.core.units.quantity import Quantity, parse_quantity
 from evictd.errors import ExitCode, InputError, InvalidValueError, NodeError
 from evictd.observe.node_capacity import (
+    NodeAmounts,
     below,
     container_fs_capacities,
-    dedicated_image_fs,
     read_amounts,
     read_low_watermark,
-    read_unallocatable,
     read_unusable_pids,
 )
 from evictd.render.check_report import CheckReport, write_report
@@ -91,8 +89,8 @@ def check(
     kubelet_config: Path | None = None,
 ) -> CheckReport:
     """Return the report on the thresholds, amounts and findings for the node below `root`."""
-    filesystems = _LAYOUTS[layout] if layout else Filesystems(dedicated_image_fs=dedicated_image_fs(settings, root))
     amounts = read_amounts(settings, root)
+    filesystems = _LAYOUTS[layout] if layout else amounts.filesystems
     capacities = {**amounts.capacities, **(overrides or {})}
     thresholds = _effective(settings.eviction.thresholds, filesystems)
     available = {signal: left for signal, left in amounts.available.items() if signal not in (overrides or {})}
@@ -103,7 +101,8 @@ def check(
         available=available,
         filesystems=[Filesystem.NODEFS, *([Filesystem.IMAGEFS] if filesystems.dedicated_image_fs else [])],
         low_watermark_bytes=read_low_watermark(root),
-        unallocatable_bytes=_unallocatable(settings, root, overrides or {}),
+        # Of another machine it is not known.
+        unallocatable_bytes=None if Signal.MEMORY_AVAILABLE in (overrides or {}) else amounts.unallocatable_bytes,
         unusable_pids=None if Signal.PID_AVAILABLE in (overrides or {}) else read_unusable_pids(root),
         kubelet=_kubelet_thresholds(settings, root, kubelet_config),
     )
@@ -112,16 +111,13 @@ def check(
         thresholds=thresholds,
         capacities=capacities,
         available=available,
-        warnings=(*settings.warnings, *without_effect(settings.without_effect)),
+        warnings=(*settings.warnings, *without_effect(settings.without_effect), *_unread(amounts)),
         findings=lint(thresholds, surroundings),
     )
 
 
-def _unallocatable(settings: Settings, root: Path, overrides: Mapping[Signal, Quantity]) -> int | None:
-    """Return what the kubelet's formula counts as available although no process can have it; another machine's is not known."""
-    if settings.evictd.memory.formula is not MemoryFormula.WORKING_SET or Signal.MEMORY_AVAILABLE in overrides:
-        return None
-    return read_unallocatable(root)
+def _unread(amounts: NodeAmounts) -> tuple[str, ...]:
+    return (f"this node's amounts are unknown: {amounts.problem}",) if amounts.problem else ()
 
 
 def _effective(thresholds: tuple[Threshold, ...], filesystems: Filesystems) -> tuple[Threshold, ...]:

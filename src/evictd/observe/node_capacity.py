@@ -1,31 +1,27 @@
 """Reads capacity and availability behind each signal without a daemon, to turn percentages into amounts (`check`).
 
-The daemon's readers read it, but for its pods and the runtime. All paths are below a `root` parameter, so that a container can
-read its host's mounts. Capacities that cannot be read are absent.
+The daemon's reader of the node reads them, without the pods and the runtime: a default image store stands for where the runtime
+has its images. All paths are below a `root` parameter, so that a container can read its host's mounts.
 """
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from evictd.clients.cri.values import FilesystemUsage, ImageFsInfo
 from evictd.clock import boot_clock
 from evictd.config.settings import Settings
 from evictd.core.eviction.reclaim import Layout, layout_of
 from evictd.core.model.config import stall_signals
-from evictd.core.model.observation import Filesystems, signal_observations
+from evictd.core.model.observation import Filesystems, Observation, signal_observations
 from evictd.core.model.signal import Signal
-from evictd.core.model.stats import FsStats, NodeStats
 from evictd.core.units.quantity import Quantity, of_bytes, of_count
-from evictd.errors import EvictdError
-from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache
-from evictd.observe.cgroups.memory import parse_meminfo
-from evictd.observe.cgroups.process import rlimit
-from evictd.observe.cgroups.unallocatable import low_watermark_pages, unallocatable_bytes
-from evictd.observe.filesystems.filesystem import FilesystemReader
+from evictd.errors import NodeError
+from evictd.observe.cgroups.unallocatable import low_watermark_pages
 from evictd.observe.reading.node_stats import NodeStatsReader, observe_options
-from evictd.observe.reading.problems import Problems
 from evictd.observe.reading.roots import Roots, existing
+from evictd.observe.runtime.runtime_view import RuntimeView
 
 _STORES = ("var/lib/containerd", "var/lib/containers/storage", "var/lib/rancher/k3s/agent/containerd")
 
@@ -36,52 +32,61 @@ _RESERVED_PIDS = 300
 class NodeAmounts:
     """The capacity of each signal, and what is available of it now, in bytes or counts; unreadable ones are absent."""
 
-    capacities: dict[Signal, Quantity]
-    available: dict[Signal, Quantity]
+    capacities: Mapping[Signal, Quantity] = field(default_factory=dict)
+    available: Mapping[Signal, Quantity] = field(default_factory=dict)
+    filesystems: Filesystems = field(default_factory=Filesystems)
+    unallocatable_bytes: int | None = None
+    """Bytes that the memory formula counts as available although no process can have them; `None` where that is unknown."""
+    problem: str = ""
+    """Why nothing could be read."""
 
 
 def read_amounts(settings: Settings, root: Path) -> NodeAmounts:
     """Read the node's signals as the daemon does, without its pods and the runtime; where images are is a guess."""
     kubelet_dir = existing(below(root, settings.evictd.root_dir), root).absolute()
     roots = Roots(proc=root / "proc", cgroup=root / "sys/fs/cgroup", kubelet_dir=kubelet_dir)
-    store = image_store(settings, root)
-    fs = _filesystem(kubelet_dir)
-    image_fs = fs if store is None else _filesystem(store.absolute())
-    node = replace(_node(settings, roots), fs=fs, image_fs=image_fs)
-    seen = signal_observations(node)
-    pids = {} if node.rlimit is None or node.rlimit.max_pid is None else {Signal.PID_AVAILABLE: node.rlimit.max_pid}
+    store = image_store(settings, root) or kubelet_dir
+    try:
+        with NodeStatsReader(roots, observe_options(settings, ""), clock=boot_clock) as reader:
+            seen = reader.observe((), _images_in(store.absolute()), stalls=stall_signals(settings.eviction))
+    except NodeError as error:
+        return NodeAmounts(problem=str(error))
+    known = seen.filesystems.dedicated_image_fs is not None
     return NodeAmounts(
-        capacities={
-            **{signal: each.capacity for signal, each in seen.items()},
-            **{signal: of_count(most) for signal, most in pids.items()},
-            **_memory(settings, root),
-        },
-        available={signal: each.available for signal, each in seen.items()},
+        capacities=_capacities(settings, seen),
+        available={}
+        if seen.node is None
+        else {at: one.available for at, one in signal_observations(seen.node).items()},
+        filesystems=seen.filesystems if known else Filesystems(),
+        unallocatable_bytes=None
+        if seen.node is None or seen.node.gauges is None
+        else seen.node.gauges.unallocatable_bytes,
     )
 
 
-def _node(settings: Settings, roots: Roots) -> NodeStats:
-    """Read the node; of one without a cgroup hierarchy the limit of PIDs alone, as of a directory with some files of it."""
-    try:
-        with NodeStatsReader(roots, observe_options(settings, ""), clock=boot_clock) as reader:
-            node = reader.observe(has_runtime=False, stalls=stall_signals(settings.eviction)).node
-    except EvictdError:
-        node = None
-    if node is not None:
-        return node
-    files = FileDescriptorCache()
-    try:
-        return NodeStats(rlimit=rlimit(roots, files, boot_clock(), Problems()))
-    finally:
-        files.close()
+def _images_in(store: Path) -> RuntimeView:
+    """Return the listing of a runtime that has no pods and its images in `store`."""
+    images = FilesystemUsage(time=boot_clock(), mountpoint=str(store), used_bytes=None, inodes_used=None)
+    info = ImageFsInfo(image_filesystems=(images,), container_filesystems=())
+    return RuntimeView(time=boot_clock(), sandboxes=(), containers=(), image_fs=info)
 
 
-def _filesystem(path: Path) -> FsStats | None:
-    reader = FilesystemReader()
-    try:
-        return reader.read(path, "filesystem", boot_clock(), Problems())
-    finally:
-        reader.close()
+def _capacities(settings: Settings, seen: Observation) -> dict[Signal, Quantity]:
+    """Return the capacities, also of a signal whose available amount cannot be read.
+
+    That of the pods' memory is what the configuration reserves nothing of: the kubelet has not set its limit by it yet.
+    """
+    if seen.node is None:
+        return {}
+    found = {signal: one.capacity for signal, one in signal_observations(seen.node).items()}
+    memory = None if seen.node.gauges is None else seen.node.gauges.capacity_bytes
+    if memory is not None:
+        reserved = sum(amount.value() for amount in settings.kubelet.reserved_memory)
+        found[Signal.MEMORY_AVAILABLE] = of_bytes(memory)
+        found[Signal.ALLOCATABLE_MEMORY_AVAILABLE] = of_bytes(max(memory - reserved, 0))
+    if seen.node.rlimit is not None and seen.node.rlimit.max_pid is not None:
+        found[Signal.PID_AVAILABLE] = of_count(seen.node.rlimit.max_pid)
+    return found
 
 
 def container_fs_capacities(capacities: Mapping[Signal, Quantity], filesystems: Filesystems) -> dict[Signal, Quantity]:
@@ -98,12 +103,6 @@ def read_low_watermark(root: Path) -> int | None:
     """Return the sum of the low watermarks of all memory zones in bytes; `None` if it cannot be read."""
     pages = low_watermark_pages(_text(root / "proc/zoneinfo"))
     return None if pages is None else pages * os.sysconf("SC_PAGE_SIZE")
-
-
-def read_unallocatable(root: Path) -> int | None:
-    """Return the bytes that count as available memory although no process can have them; `None` if that cannot be read."""
-    meminfo = parse_meminfo(_text(root / "proc/meminfo").encode())
-    return unallocatable_bytes(meminfo, _text(root / "proc/zoneinfo"), os.sysconf("SC_PAGE_SIZE"))
 
 
 def read_unusable_pids(root: Path) -> int | None:
@@ -147,32 +146,9 @@ def _is_directory(path: Path) -> bool:
         return False
 
 
-def dedicated_image_fs(settings: Settings, root: Path) -> bool:
-    """Whether images are on another device than the kubelet's directory; `False` where that cannot be read."""
-    store = image_store(settings, root)
-    try:
-        return (
-            store is not None
-            and existing(below(root, settings.evictd.root_dir), root).stat().st_dev != store.stat().st_dev
-        )
-    except OSError:
-        return False
-
-
 def below(root: Path, path: Path) -> Path:
     """Return the path below `root` of an absolute path of the node."""
     return root / path.relative_to("/") if path.is_absolute() else root / path
-
-
-def _memory(settings: Settings, root: Path) -> dict[Signal, Quantity]:
-    meminfo = parse_meminfo(_text(root / "proc/meminfo").encode())
-    total, swap = meminfo.get("MemTotal"), meminfo.get("SwapTotal")
-    found = {Signal.SWAP_AVAILABLE: of_bytes(swap)} if swap else {}
-    if total is not None:
-        allocatable = total - sum(amount.value() for amount in settings.kubelet.reserved_memory)
-        found[Signal.MEMORY_AVAILABLE] = of_bytes(total)
-        found[Signal.ALLOCATABLE_MEMORY_AVAILABLE] = of_bytes(max(allocatable, 0))
-    return found
 
 
 def _text(path: Path) -> str:
