@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -9,14 +10,15 @@ import pytest
 from evictd.codec.journal import encode_entry
 from evictd.commands import history, journals
 from evictd.core.eviction.synchronize import synchronize
+from evictd.core.model.pod import Pod
 from evictd.core.model.state import State
 from evictd.core.units.duration import MINUTE
 from evictd.errors import ExitCode, InputError
-from tests.daemon.world import CONFIG, GI, NOW, observe
+from tests.daemon.world import CONFIG, GI, HOG, NOW, STATIC, WEB, observe
 
 
-def line(at: int, wall: str) -> bytes:
-    seen = observe(GI // 2, at)
+def line(at: int, wall: str, *, pods: Sequence[Pod] = (HOG, WEB, STATIC)) -> bytes:
+    seen = observe(GI // 2, at, pods=pods)
     step = synchronize(State(), seen, CONFIG, at)
     return encode_entry(now=at, wall=wall, state=State(), observation=seen, config=CONFIG, step=step, extra={})
 

@@ -3,17 +3,19 @@
 import argparse
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from evictd.commands import why
+from evictd.core.units.duration import MINUTE
 from evictd.daemon.telemetry.http import HttpServer, json_page
 from evictd.daemon.telemetry.status_page import explain_snapshot, status_document
 from evictd.errors import ExitCode, InputError, NodeError
 from evictd.render.explanation import explanation_document
 from tests.commands.test_history import line
-from tests.daemon.world import GI, NOW, snapshot
+from tests.daemon.world import GI, NOW, WEB, observe, pod, snapshot
 from tests.recorded_errors import NoErrors
 
 
@@ -51,6 +53,36 @@ def test_the_journal_alone_is_enough(tmp_path: Path, capsys: pytest.CaptureFixtu
     shown = capsys.readouterr().out
     assert "2026-01-01T00:00:00Z: evict default/hog" in shown
     assert "no daemon answers" in shown
+
+
+def test_a_pod_that_was_replaced_is_found_by_its_owner_in_a_rotated_journal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old, new = (replace(pod(name), owner="ReplicaSet/report-7d4f") for name in ("report-7d4f-old", "report-7d4f-new"))
+    (tmp_path / "journal.1.jsonl").write_bytes(line(NOW, "2026-01-01T00:00:00Z", pods=(old, WEB)))
+    (tmp_path / "journal.jsonl").write_bytes(line(NOW + MINUTE, "2026-01-01T00:01:00Z", pods=(WEB,)))
+    seen = snapshot(4 * GI)
+    seen = replace(seen, observation=observe(4 * GI, pods=(new, WEB)))
+    pages = {
+        "/statusz": lambda: json_page(status_document(seen, NOW)),
+        "/explainz": lambda: json_page(explanation_document(explain_snapshot(seen), rows=None)),
+    }
+    server = HttpServer("127.0.0.1:0", pages, NoErrors())
+    arguments = ("--address", f"127.0.0.1:{server.port}", "--directory", str(tmp_path))
+    try:
+        assert why.run(command(f"default/{old.name}", *arguments)) is ExitCode.DONE
+        gone = " ".join(capsys.readouterr().out.split())
+        assert why.run(command(f"default/{new.name}", *arguments)) is ExitCode.DONE
+        here = " ".join(capsys.readouterr().out.split())
+        assert why.run(command(f"default/{new.name}", *arguments, "--output", "json")) is ExitCode.DONE
+    finally:
+        server.close()
+    assert "Evicted default/report-7d4f-old (6Gi): both it and default/web (5Gi) exceed their request" in gone
+    assert "its owner ReplicaSet/report-7d4f runs default/report-7d4f-new on this node now" in gone
+    assert "2026-01-01T00:00:00Z: evict default/report-7d4f-old" in here
+    assert "ReplicaSet/report-7d4f owns this pod and default/report-7d4f-new" in here
+    document = json.loads(capsys.readouterr().out)
+    assert [each["pod"] for each in document["replaced"]] == [f"default/{old.name}"]
 
 
 def test_an_unknown_pod_is_a_no(address: str, tmp_path: Path) -> None:

@@ -50,6 +50,7 @@ class RecordingActuator:
     def __init__(self, log: ActuatorLog) -> None:
         self.done: list[str] = []
         self.gone: set[str] = set()
+        self.reasons: dict[str, str] = {}
         self._log = log
 
     def outcomes(self, state: State) -> Outcomes:
@@ -73,6 +74,7 @@ class RecordingActuator:
 
     def begin_eviction(self, decision: EvictPod, reading: Reading) -> None:
         self.done.append(f"evict {decision.pod.name}")
+        self.reasons |= reading.reasons
         self.gone.add(decision.pod.uid)
 
     def withdraw_eviction(self, decision: WithdrawEviction, reading: Reading) -> None:

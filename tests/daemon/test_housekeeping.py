@@ -29,6 +29,7 @@ from tests.daemon.conftest import Make
 from tests.daemon.double import LoopOnScript
 from tests.daemon.world import CONFIG, GI, HOG, NOW, STATIC, WEB, observe
 from tests.kube.waiting import eventually
+from tests.settings import settings_with
 
 
 def test_a_cycle_does_what_was_decided_in_order(tmp_path: Path, make: Make) -> None:
@@ -38,6 +39,19 @@ def test_a_cycle_does_what_was_decided_in_order(tmp_path: Path, make: Make) -> N
         "report MemoryPressure", "event EvictionThresholdMet", "evict hog", "advance", "duties", "heartbeat",
     ]  # fmt: skip
     assert ours.loop.state.activity is PhaseName.CLEANING_UP
+
+
+def test_the_actuator_knows_why_each_pod_goes_except_under_policy_kubelet(make: Make) -> None:
+    """Its event says so; that of policy Kubelet is the kubelet's, to the letter."""
+    ours = make([observe(GI // 2)])
+    ours.loop.cycle(WaitResult())
+    assert ours.live.reasons[HOG.uid].startswith("Evicted default/hog (6Gi): both it and default/web (")
+    eviction = replace(CONFIG, policy=Policy.KUBELET)
+    theirs = make([observe(GI // 2)], read=lambda: settings_with(eviction=eviction, listen_address=""))
+    theirs.loop._reload()
+    theirs.loop.cycle(WaitResult())
+    assert "evict hog" in theirs.live.done
+    assert theirs.live.reasons == {}
 
 
 def test_stops_are_begun_before_the_journal_is_written(

@@ -18,7 +18,12 @@ def row(name: str, usage: int | None = 0, request: int = 0, **more: Any) -> dict
 
 
 def said(
-    victim: str, *rows: dict[str, Any], skipped: dict[str, str] | None = None, resource: str = "memory", pods: int = 0
+    victim: str,
+    *rows: dict[str, Any],
+    skipped: dict[str, str] | None = None,
+    resource: str = "memory",
+    pods: int = 0,
+    for_tenant: bool = False,
 ) -> str:
     """The sentence for the eviction of a pod of a ranking; `skipped` has the reason by pod."""
     signal = {"memory": "memory.available", "pids": "pid.available"}[resource]
@@ -30,8 +35,9 @@ def said(
         "pods": max(pods, len(rows)),
     }
     skips = [{"kind": "PodSkipped", "pod": {"uid": uid}, "reason": reason} for uid, reason in (skipped or {}).items()]
-    decision = {"pod": {"uid": victim}, "shortens": False, "because": {"reason": "pressure", "signal": signal}}
-    return evicted_because(decision, [ranking, *skips])
+    pod = {"uid": victim, "namespace": victim.partition("/")[0]}
+    decision = {"pod": pod, "shortens": False, "because": {"reason": "pressure", "signal": signal}}
+    return evicted_because(decision, [ranking, *skips], for_tenant=for_tenant)
 
 
 REPORT, CHECKOUT = row("batch/report", 21 * MI, 10 * MI, priority=-10), row("shop/checkout", 249 * MI, 64 * MI)
@@ -76,6 +82,13 @@ def test_the_excess_decides_at_equal_priority() -> None:
 def test_a_pod_that_was_passed_over_is_named_with_the_reason(reason: str, words: str) -> None:
     side, leak = row("a/side", 2 * MI, priority=-1), row("a/leak", 600 * MI)
     assert said("a/leak", side, leak, skipped={"a/side": reason}) == f"Evicted a/leak (600Mi): {words}"
+
+
+def test_a_pod_of_another_namespace_has_no_name_in_what_a_tenant_may_read() -> None:
+    assert said("batch/report", REPORT, CHECKOUT, for_tenant=True) == (
+        "Evicted batch/report (21Mi): both it and a pod of another namespace (249Mi) exceed their request, and its "
+        "priority -10 is below 0."
+    )
 
 
 def test_several_pods_passed_over_for_one_reason_are_counted() -> None:

@@ -57,9 +57,44 @@ class RecordedOutcome(_Part, frozen=True):
     unused_bytes: int | None = None
 
 
-class RecordedObservation(_Part, frozen=True):
-    """The outcomes of earlier decisions."""
+class RecordedOwner(_Part, frozen=True):
+    """An owner reference."""
 
+    kind: str = ""
+    name: str = ""
+    controller: bool = False
+
+
+class RecordedMetadata(_Part, frozen=True):
+    """Which pod it is, and whose."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    owner_references: tuple[RecordedOwner, ...] = ()
+
+
+class RecordedPod(_Part, frozen=True):
+    """An active pod."""
+
+    metadata: RecordedMetadata = RecordedMetadata()
+
+    @property
+    def full_name(self) -> str:
+        """`namespace/name`."""
+        return f"{self.metadata.namespace}/{self.metadata.name}"
+
+    @property
+    def owner(self) -> str:
+        """`Kind/name` of the controlling owner; empty without one."""
+        owners = (f"{each.kind}/{each.name}" for each in self.metadata.owner_references if each.controller)
+        return next(owners, "")
+
+
+class RecordedObservation(_Part, frozen=True):
+    """The active pods, and the outcomes of earlier decisions."""
+
+    pods: tuple[RecordedPod, ...] = ()
     reclaimed: tuple[RecordedOutcome, ...] = ()
     cleaned_up: tuple[str, ...] = ()
 

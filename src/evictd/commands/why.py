@@ -13,7 +13,7 @@ from evictd.commands.journals import add_directory_argument, journals_of
 from evictd.commands.status import DEFAULT_ADDRESS, fetch, understood
 from evictd.errors import ExitCode, InputError, NodeError
 from evictd.render.console import make_console, print_line
-from evictd.render.history import HistoryEvent, history_document
+from evictd.render.history import EventKind, HistoryEvent, history_document
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.text import clean
 from evictd.render.why import PodWhy, why_document, why_lines
@@ -59,13 +59,14 @@ def _ask(args: argparse.Namespace) -> PodWhy:
     pod = clean(args.pod)
     events = _events(args)
     mine = tuple(event for event in events or () if event.pod == pod)
+    evicted = tuple(event for event in events or () if event.kind is EventKind.EVICTED)
     try:
         explained, status = fetch(args.address, "/explainz"), fetch(args.address)
     except NodeError:
         if events is None:
             raise
-        return PodWhy(pod=pod, events=mine)
-    return PodWhy(pod=pod, events=mine, explained=explained, status=status)
+        return PodWhy(pod=pod, events=mine, evicted=evicted)
+    return PodWhy(pod=pod, events=mine, evicted=evicted, explained=explained, status=status)
 
 
 def _events(args: argparse.Namespace) -> list[HistoryEvent] | None:

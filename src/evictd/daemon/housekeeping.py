@@ -9,12 +9,14 @@ decisions were performed: a later error in the cycle must not make the next one 
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from evictd.act.node_actuation import victims_of
 from evictd.act.perform import Failure, perform
 from evictd.clock import boot_clock, wall_clock
 from evictd.core.eviction.backoff import refusals
 from evictd.core.eviction.synchronize import synchronize
+from evictd.core.model.config import Policy
 from evictd.core.model.decision import Finding, Wait
 from evictd.core.model.state import State
 from evictd.daemon.node import Node
@@ -25,6 +27,7 @@ from evictd.daemon.waiter import Waiter, WaitResult
 from evictd.observe.reading.observer import ObserveRequest
 from evictd.observe.reading.reading import Reading
 from evictd.observe.threshold_watch.memory_watch import Woken
+from evictd.render.deciding import reasons_of
 from evictd.worker import ErrorBackoff
 
 
@@ -64,6 +67,10 @@ class Housekeeping:
         """Run one cycle: observe, synchronize, perform, record; returns the boot-clock time until which to wait."""
         reading = self._observe(waited)
         cycle = self._synchronize(reading)
+        if cycle.config.policy is Policy.STANDARD:  # the events of policy Kubelet are the kubelet's, to the letter
+            none: dict[str, str] = {}
+            why = self._guard.run("why", lambda: _reasons(cycle, for_tenant=True), boot_clock(), otherwise=none)
+            reading = replace(reading, reasons=why)
         performed = perform(cycle.step.decisions, self._node.effects.actuator, reading)
         self.state = cycle.step.state
         self._findings = cycle.step.findings
@@ -124,7 +131,7 @@ class Housekeeping:
     def _report(self, waited: WaitResult, cycle: Cycle, failures: tuple[Failure, ...], acted: int) -> None:
         self._telemetry.findings(cycle.step.findings, cycle.observation.problems)
         step = cycle.step
-        self._telemetry.reasons(step.decisions, step.findings, dry_run=cycle.observation.outcomes.dry_run)
+        self._telemetry.reasons(step.decisions, _reasons(cycle, for_tenant=False))
         self._telemetry.failures(failures)
         since = cycle.now if waited.crossed_at is None else waited.crossed_at
         self._node.effects.reactions.performed(cycle, failures, since=since, acted=acted)
@@ -150,3 +157,9 @@ class Housekeeping:
             *(f"{problem.source}: {problem.detail}" for problem in self._recorder.problems()[:1]),
         )
         return "; ".join(filter(None, parts))
+
+
+def _reasons(cycle: Cycle, *, for_tenant: bool) -> dict[str, str]:
+    """Return why each pod was chosen and not another, by uid."""
+    dry_run, step = cycle.observation.outcomes.dry_run, cycle.step
+    return reasons_of(step.decisions, step.findings, dry_run=dry_run, for_tenant=for_tenant)

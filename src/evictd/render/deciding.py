@@ -2,14 +2,26 @@
 
 The findings are those of the core, in the form in which the journal has them: the ranking with its keys, and which pods were
 passed over. A pod is compared with the nearest one after it that may be evicted; the first key in which the two differ has
-decided. Nothing is ranked here. `why`, `history`, `status`, the page and the log show the same sentence.
+decided. Nothing is ranked here. `why`, `history`, `status`, the page, the log and the pod's event show the same sentence.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evictd.core.model.decision import EvictionReason, RankedPod, RankPlace, SkipReason, Standing
+from evictd.codec.decision import encode_decision, encode_finding
+from evictd.core.model.decision import (
+    Decision,
+    EvictionReason,
+    EvictPod,
+    Finding,
+    PodSkipped,
+    RankedPod,
+    Ranking,
+    RankPlace,
+    SkipReason,
+    Standing,
+)
 from evictd.core.model.signal import Resource
 from evictd.core.units.quantity import NANO
 from evictd.render.text import amount_text, clean, counted, share_text
@@ -77,9 +89,11 @@ def contender(row: RankedPod) -> Contender:
     )
 
 
-def _recorded(row: Plain) -> Contender:
+def _recorded(row: Plain, namespace: str) -> Contender:
+    """Read a row; with a namespace, pods of others have no name."""
+    known = namespace in {"", row["namespace"]}
     return Contender(
-        name=clean(f"{row['namespace']}/{row['name']}"),
+        name=clean(f"{row['namespace']}/{row['name']}") if known else "a pod of another namespace",
         uid=row["uid"],
         usage=row["usage"],
         request=row["request"],
@@ -145,26 +159,46 @@ def _distance(pod: Contender, resource: Resource) -> str:
 # --- the sentence -----------------------------------------------------------------------------------------------------
 
 
-def evicted_because(decision: Plain, findings: Iterable[Plain], *, dry_run: bool = False) -> str:
+def evicted_because(
+    decision: Plain, findings: Iterable[Plain], *, dry_run: bool = False, for_tenant: bool = False
+) -> str:
     """Return the sentence for an eviction and the findings of its cycle, as the journal has both.
 
     Empty for an eviction because of a pod's own limit, whose message says everything, and where the findings do not have the pod.
     """
     try:
-        sentence = _sentence(decision, tuple(findings))
+        sentence = _sentence(decision, tuple(findings), namespace=decision["pod"]["namespace"] if for_tenant else "")
     except (KeyError, TypeError, ValueError, AttributeError):  # a damaged record is no error
         return ""
     return f"{'Would evict' if dry_run else 'Evicted'} {sentence}." if sentence else ""
 
 
-def _sentence(decision: Plain, findings: Sequence[Plain]) -> str:
+def reasons_of(
+    decisions: Iterable[Decision], findings: Iterable[Finding], *, dry_run: bool = False, for_tenant: bool = False
+) -> dict[str, str]:
+    """Return the sentence of each eviction of a cycle that has one, by the pod's uid; empty without an eviction.
+
+    With `for_tenant` pods of other namespaces have no names: who may read the events of a namespace need not know of them.
+    """
+    evictions = [each for each in decisions if isinstance(each, EvictPod)]
+    if not evictions:
+        return {}
+    found = [encode_finding(each) for each in findings if isinstance(each, Ranking | PodSkipped)]
+    sentences = (
+        (each.pod.uid, evicted_because(encode_decision(each), found, dry_run=dry_run, for_tenant=for_tenant))
+        for each in evictions
+    )
+    return {uid: sentence for uid, sentence in sentences if sentence}
+
+
+def _sentence(decision: Plain, findings: Sequence[Plain], *, namespace: str) -> str:
     because, uid = decision["because"], decision["pod"]["uid"]
     if because["reason"] != EvictionReason.PRESSURE.value or decision["shortens"]:
         return ""
     for finding in findings:
         if finding["kind"] != "Ranking" or finding["signal"] != because["signal"]:
             continue
-        rows, resource = [_recorded(row) for row in finding["rows"]], Resource(finding["resource"])
+        rows, resource = [_recorded(row, namespace) for row in finding["rows"]], Resource(finding["resource"])
         index = next((number for number, row in enumerate(rows) if row.uid == uid), None)
         if index is not None:
             complete = finding.get("pods", len(rows)) <= len(rows)

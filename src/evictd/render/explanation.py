@@ -170,6 +170,7 @@ def _queue(queue: Queue, explained: Explanation, rows: int | None) -> Document:
         "rows": [
             {
                 **encode_row(row),
+                "owner": row.pod.owner,
                 "protected": protection(row.pod, explained.config),
                 "why": why(row, after, queue.resource),
             }

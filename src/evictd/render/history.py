@@ -60,6 +60,8 @@ class HistoryEvent:
     pod: str = ""
     """`namespace/name`; empty where the event is the node's."""
     uid: str = ""
+    owner: str = ""
+    """An eviction: `Kind/name` of the pod's controlling owner; empty without one."""
     dry_run: bool = False
     why: str = ""
     """An eviction for pressure: why this pod and not another."""
@@ -129,7 +131,8 @@ class _Reader:
         evidence = {**decision, **({"lastWords": last_words} if last_words else {})}
         event = _event(record, kind, recorded_text(decision), pod=name, uid=pod["uid"], evidence=evidence)
         why = evicted_because(decision, record.findings, dry_run=record.extra.dry_run)
-        return replace(event, why=why, filled=_filled(record) if why else "")
+        owner = next((each.owner for each in record.observation.pods if each.metadata.uid == pod["uid"]), "")
+        return replace(event, why=why, filled=_filled(record) if why else "", owner=clean(owner))
 
     def _conditions(self, record: JournalRecord, decision: Plain) -> HistoryEvent | None:
         before, after = self.conditions or (), tuple(str(each) for each in decision["conditions"])
@@ -235,6 +238,7 @@ def history_document(events: Sequence[HistoryEvent], spans: Sequence[ConditionSp
                 "kind": event.kind.value,
                 "pod": event.pod,
                 "uid": event.uid,
+                "owner": event.owner,
                 "dryRun": event.dry_run,
                 "text": event.text,
                 "why": event.why,

@@ -23,6 +23,8 @@ class PodWhy:
 
     pod: str
     events: tuple[HistoryEvent, ...] = ()
+    evicted: tuple[HistoryEvent, ...] = ()
+    """All evictions of the journal, also of other pods."""
     explained: Plain | None = None
     status: Plain | None = None
 
@@ -39,9 +41,31 @@ class PodWhy:
         return next((row for row in rows if clean(row["pod"]) == self.pod), None)
 
     @property
+    def owner(self) -> str:
+        """`Kind/name` of its controlling owner, of the journal or of the daemon; empty without one."""
+        mine = (event.owner for event in self.evicted if event.pod == self.pod and event.owner)
+        return next(mine, "") or next((clean(place.row.get("owner") or "") for place in self.places), "")
+
+    @property
+    def replaced(self) -> tuple[HistoryEvent, ...]:
+        """Evictions of other pods of its owner: it replaces them, or they were its neighbours."""
+        return tuple(event for event in self.evicted if event.pod != self.pod and self._is_kin(event.owner, event.pod))
+
+    @property
+    def successors(self) -> tuple[str, ...]:
+        """Other active pods of its owner, by `namespace/name`."""
+        queues = () if self.explained is None else self.explained["queues"]
+        rows = ((row, clean(f"{row['namespace']}/{row['name']}")) for queue in queues for row in queue["rows"])
+        found = (name for row, name in rows if name != self.pod and self._is_kin(clean(row.get("owner") or ""), name))
+        return tuple(dict.fromkeys(found))
+
+    def _is_kin(self, owner: str, pod: str) -> bool:
+        return bool(owner) and owner == self.owner and pod.partition("/")[0] == self.pod.partition("/")[0]
+
+    @property
     def known(self) -> bool:
         """Whether anything is known of the pod."""
-        return bool(self.events or self.places or self.leaving)
+        return bool(self.events or self.places or self.leaving or self.replaced)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +103,7 @@ def why_lines(why: PodWhy) -> Iterator[str]:
         yield f"{clean(event.at)}: {event_line(event)}"
         for line in filter(None, (event.why, event.filled)):
             yield f"  {line}"
+    yield from _kin(why)
     if why.explained is None or why.status is None:
         yield "no daemon answers, so only the journal is known"
         return
@@ -97,6 +122,21 @@ def why_lines(why: PodWhy) -> Iterator[str]:
         yield "only a local-storage limit or a change of its priority below system-critical would end that"
         return
     yield from _standing(why)
+
+
+_SHOWN_KIN = 3
+
+
+def _kin(why: PodWhy) -> Iterator[str]:
+    """Write what happened to the pods that it replaces, and which pods replace it if it is gone."""
+    replaced = why.replaced
+    if len(replaced) > _SHOWN_KIN:
+        yield f"{len(replaced)} other pods of its owner {why.owner} were evicted from this node; the last {_SHOWN_KIN}:"
+    for event in replaced[-_SHOWN_KIN:]:
+        yield f"{clean(event.at)}: {event_line(event)}; {why.owner} owns this pod and {why.pod}"
+        yield from (f"  {line}" for line in (event.why, event.filled) if line)
+    if not why.places and why.leaving is None and (names := why.successors):
+        yield f"its owner {why.owner} runs {', '.join(names)} on this node now"
 
 
 def _for(row: Plain) -> str:
@@ -176,6 +216,12 @@ def why_document(why: PodWhy, events: Sequence[Document]) -> Document:
              "next": place.is_next, "stop": place.queue["stop"], **place.row}
             for place in why.places
         ],
+        "owner": why.owner,
+        "replaced": [
+            {"at": event.at, "pod": event.pod, "uid": event.uid, "text": event_line(event), "why": event.why}
+            for event in why.replaced
+        ],
+        "replacedBy": list(why.successors),
         "events": list(events),
         "text": list(why_lines(why)),
     }  # fmt: skip

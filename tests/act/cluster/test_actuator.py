@@ -49,7 +49,7 @@ class RecordingCluster:
             in_flight=lambda: self.leaving,
             resume=lambda decision, now, *, hard: self.resumed.append((decision, hard)),
             advance=lambda now: self.calls.append(("advance", now)),
-            begin=lambda decision, now: self.calls.append(("evict", decision.pod.uid, now)),
+            begin=lambda decision, now, why: self.calls.append(("evict", decision.pod.uid, now, why)),
             withdraw=lambda uid, now: self.calls.append(("withdraw", uid, now)),
             may_stop=lambda uid: {"agreed": True, "asked": False}[uid] if self.synced else None,
             take_evicted=lambda: (EVICTION,),
@@ -109,8 +109,8 @@ def test_the_collectors_events_go_there_too(actuator: ClusterActuator, cluster: 
 
 
 def test_a_pod_is_evicted_by_the_cluster(actuator: ClusterActuator, cluster: RecordingCluster) -> None:
-    actuator.begin_eviction(EVICTION, READING)
-    assert cluster.calls == [("evict", HOG.uid, NOW)]
+    actuator.begin_eviction(EVICTION, replace(READING, reasons={HOG.uid: "Evicted it because."}))
+    assert cluster.calls == [("evict", HOG.uid, NOW, "Evicted it because.")]
     assert actuator.outcomes(State()).cleaned_up == {"gone"}
 
 

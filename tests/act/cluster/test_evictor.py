@@ -308,6 +308,19 @@ def evicted_events(rig: Rig) -> list[str]:
     return [event["regarding"]["name"] for event in events if event["reason"] == "Evicted"]
 
 
+def test_the_event_says_after_the_kubelet_s_message_why_this_pod_went(rig: Rig) -> None:
+    cluster = rig.start()
+    why = "Evicted default/a (21Mi): its priority -10 is below 0 of a pod of another namespace (249Mi)."
+    long = replace(decision(rig.pod("b"), hard=True), message="x" * 2000)
+    cluster.evictor.begin(decision(rig.pod("a"), hard=True), rig.driver.now, why=why)
+    cluster.evictor.begin(long, rig.driver.now, why=why)
+    assert sorted(evicted_events(rig)) == ["a", "b"]
+    notes = {each["regarding"]["name"]: each["note"] for each in rig.api.store.list("events")[0]}
+    assert notes["a"] == MESSAGE + why
+    assert len(notes["b"]) == 1024
+    assert notes["b"].endswith("x" + why)
+
+
 def test_what_a_budget_refuses_was_no_eviction(rig: Rig) -> None:
     """No event and nothing to count, but a refusal; the Evicted event follows once the server has agreed."""
     cluster = rig.start()

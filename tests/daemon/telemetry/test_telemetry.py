@@ -14,6 +14,7 @@ from evictd.core.model.state import Victim
 from evictd.core.units.duration import SECOND
 from evictd.daemon.telemetry.telemetry import REPEAT_AFTER, Telemetry
 from evictd.errors import NodeError
+from evictd.render.deciding import reasons_of
 from tests.daemon.double import LoopOnScript
 from tests.daemon.telemetry.test_metrics import samples, value
 from tests.daemon.world import GI, HOG, NOW, WALL, observe, step
@@ -119,7 +120,7 @@ def test_why_this_pod_went_is_logged_once_and_remembered(ours: LoopOnScript) -> 
     ours.telemetry.decision(eviction())
     for _ in range(2):
         decided = step(GI // 2)
-        ours.telemetry.reasons(decided.decisions, decided.findings, dry_run=False)
+        ours.telemetry.reasons(decided.decisions, reasons_of(decided.decisions, decided.findings))
     _, line = ours.logged
     assert line["event"].startswith("Evicted default/hog (6Gi): both it and default/web (")
     assert ours.telemetry._recent.all()[0].why == line["event"]

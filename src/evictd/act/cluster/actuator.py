@@ -95,7 +95,7 @@ class ClusterActuator:
         if self._previous is not None:
             self._previous.pop(decision.pod.uid, None)  # this run evicts it itself
         self._node.stopper.update(reading.view)
-        self._cluster.evictor.begin(decision, reading.now)
+        self._cluster.evictor.begin(decision, reading.now, why=reading.reasons.get(decision.pod.uid, ""))
 
     def withdraw_eviction(self, decision: WithdrawEviction, reading: Reading) -> None:
         """Drop what the API server has not agreed to. Of a previous run's victim its object decides, as soon as it is listed."""

@@ -13,7 +13,7 @@ from itertools import count
 
 from evictd.act.cluster.clocks import Bell, Clocks
 from evictd.act.cluster.request_queue import Call
-from evictd.clients.kube.events import EventClient, KubeEvent, Regarding, cut
+from evictd.clients.kube.events import NOTE_BYTES, EventClient, KubeEvent, Regarding, cut
 from evictd.codec.times import rfc3339
 from evictd.core.model.decision import RecordEvent
 from evictd.core.model.pod import Pod
@@ -78,6 +78,11 @@ def owner_reference(pod: Pod) -> Regarding | None:
     if version is None or not pod.owner_uid:
         return None
     return Regarding(kind=kind, name=name, namespace=pod.namespace, uid=pod.owner_uid, api_version=version)
+
+
+def note_with(message: str, why: str) -> str:
+    """Return the note of an eviction: the kubelet's message, then why it was this pod; cut at the end of the message."""
+    return cut(message, max(NOTE_BYTES - len(why.encode()), 0)) + why
 
 
 class EventRecorder:

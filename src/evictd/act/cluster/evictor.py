@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from evictd.act.cluster.clocks import Bell
-from evictd.act.cluster.events import EventRecorder, owner_reference, pod_reference
+from evictd.act.cluster.events import EventRecorder, note_with, owner_reference, pod_reference
 from evictd.act.cluster.eviction_sender import EvictionSender
 from evictd.act.cluster.eviction_stages import REQUEST_OF, Containers, Event, Request, Stage
 from evictd.act.cluster.pod_eviction import REPAIRS, VERIFY, PodEviction
@@ -97,8 +97,8 @@ class ClusterEvictor:
 
     # --- from the loop ------------------------------------------------------------------------------------------------
 
-    def begin(self, decision: EvictPod, now: int) -> None:
-        """Begin to evict a pod, or shorten the grace of one that is being evicted; returns at once.
+    def begin(self, decision: EvictPod, now: int, *, why: str = "") -> None:
+        """Begin to evict a pod, or shorten the grace of one that is being evicted; `why` is for its event. Returns at once.
 
         A pod that had stopped and is chosen again runs again, as a kubelet sees to while the API server is away: it is stopped
         once more. Where its eviction was still under way, what the server is asked for stays as it was; else a new eviction
@@ -110,7 +110,7 @@ class ClusterEvictor:
             if known is not None:
                 known.withdrawing = False
             if known is None or known.replaceable:
-                self._begin(decision, known, now, hard=hard)
+                self._begin(decision, known, now, hard=hard, why=why)
             elif known.containers is Containers.STOPPED:
                 self._perform(known, known.receive(Event.RESTARTED, now), now)
             elif decision.shortens or hard > known.hard:
@@ -118,10 +118,11 @@ class ClusterEvictor:
             self._advance(now)
         self._bell.notify()
 
-    def _begin(self, decision: EvictPod, known: PodEviction | None, now: int, *, hard: bool) -> None:
+    def _begin(self, decision: EvictPod, known: PodEviction | None, now: int, *, hard: bool, why: str) -> None:
         # A decision that only shortens was announced when it was first made, if need be by the previous run.
         announced = decision.shortens and (known is None or known.stage is Stage.DONE)
         made = PodEviction(decision, now, hard=hard, announced=announced)
+        made.why = why
         made.first_refused_at = decision.refused_since
         self._drop_problems(decision.pod.uid)
         self._evictions[decision.pod.uid] = made
@@ -317,15 +318,15 @@ class ClusterEvictor:
         for request in requests:
             match request:
                 case Request.ANNOUNCE:
-                    self._announce(decision, now)
+                    self._announce(decision, now, eviction.why)
                 case Request.STOP | Request.STOP_AGAIN:
                     self._stopper.stop(decision.pod, decision.grace_period_seconds)
                 case _:  # sent by the queue
                     pass
 
-    def _announce(self, decision: EvictPod, now: int) -> None:
+    def _announce(self, decision: EvictPod, now: int, why: str) -> None:
         self._evicted.append(decision)
-        event = RecordEvent(type=WARNING, reason=EVICTED, message=decision.message)
+        event = RecordEvent(type=WARNING, reason=EVICTED, message=note_with(decision.message, why))
         self._events.record(event, now, about=pod_reference(decision.pod), annotations=decision.annotations)
         number, owner = self._repeated.note(decision.pod, now), owner_reference(decision.pod)
         if number and owner is not None:

@@ -70,6 +70,8 @@ class PodEviction:
     def __init__(self, decision: EvictPod, now: int, *, hard: bool, announced: bool = False) -> None:
         self.decision = decision
         """The latest one about this pod."""
+        self.why = ""
+        """Why this pod was chosen and not another; empty of one that the previous run began."""
         self.hard = hard
         self.begun_at = now
         self.not_before = 0

@@ -1,13 +1,12 @@
 """Logs, counts and publishes what happens. Takes values and only observes: nothing else depends on it."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from evictd import __version__
 from evictd.act.actuator import Progress
 from evictd.act.perform import Failure
 from evictd.act.repeated import RepeatedEvictions
-from evictd.codec.decision import encode_decision, encode_finding
 from evictd.core.eviction.backoff import Refusal
 from evictd.core.eviction.ledger import ended_reclaims
 from evictd.core.model.decision import (
@@ -31,7 +30,6 @@ from evictd.daemon.telemetry.metrics import Metrics
 from evictd.daemon.telemetry.recent import RecentDecisions
 from evictd.daemon.telemetry.snapshot import LatestSnapshot, Snapshot
 from evictd.daemon.telemetry.trends import NO_TRENDS, advanced
-from evictd.render.deciding import evicted_because
 from evictd.render.sentences import decision_text, kind_of
 from evictd.worker import describe
 
@@ -92,13 +90,11 @@ class Telemetry:
                 self._metrics.error(key[1])
         self._topics = now
 
-    def reasons(self, decisions: Iterable[Decision], found: Iterable[Finding], *, dry_run: bool) -> None:
-        """Log once for each eviction for pressure why this pod was chosen and not another."""
-        evictions = [each for each in decisions if isinstance(each, EvictPod)]
-        findings = [encode_finding(finding) for finding in found] if evictions else []
-        for decision in evictions:
-            text = evicted_because(encode_decision(decision), findings, dry_run=dry_run)
-            if text and self._recent.explain(decision.pod.uid, text):
+    def reasons(self, decisions: Iterable[Decision], why: Mapping[str, str]) -> None:
+        """Log once for each eviction for pressure why this pod was chosen and not another; `why` by uid."""
+        for decision in decisions:
+            text = why.get(decision.pod.uid, "") if isinstance(decision, EvictPod) else ""
+            if isinstance(decision, EvictPod) and text and self._recent.explain(decision.pod.uid, text):
                 self._log.info(text, pod=decision.pod.full_name, uid=decision.pod.uid)
 
     def failures(self, failures: Iterable[Failure]) -> None:

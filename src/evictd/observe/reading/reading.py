@@ -4,7 +4,8 @@ A decision knows the observation alone. Beside it are the runtime's listing with
 what may be collected.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from evictd.core.gc.container_gc import PodLifecycles
 from evictd.core.model.observation import Observation
@@ -21,3 +22,5 @@ class Reading:
     view: RuntimeView | None = None
     """What the runtime listed; `None` before its first answer. A listing of an earlier cycle has `current` false."""
     lifecycles: PodLifecycles | None = None
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    """What was decided on it: why each pod that is evicted was chosen and not another, by uid, for the pod's event."""
