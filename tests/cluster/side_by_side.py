@@ -216,12 +216,12 @@ class Recorded:
     """What a daemon recorded."""
 
     def __init__(self, state: Path, process: Process) -> None:
-        self._state = state
+        self.state = state
         self.process = process
 
     def records(self) -> list[Json]:
         """Return the journal's complete records."""
-        files = sorted(self._state.glob("journal.jsonl*"), key=lambda path: path.stat().st_mtime)
+        files = sorted(self.state.glob("journal.jsonl*"), key=lambda path: path.stat().st_mtime)
         texts = [path.read_text() for path in files]
         return [json.loads(line) for text in texts for line in text[: text.rfind("\n") + 1].splitlines()]
 

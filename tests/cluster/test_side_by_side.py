@@ -11,8 +11,11 @@ from typing import Any
 
 import pytest
 
+from evictd.commands.history import read_history
+from evictd.commands.journals import journal_files
 from evictd.core.units.quantity import parse_quantity
 from evictd.demo.binaries import Binaries
+from evictd.render.kubelet_comparison import ChosenBy, compare_with_kubelet
 from tests.cluster import objects, processes
 from tests.cluster.binaries import Missing, find
 from tests.cluster.control_plane import ControlPlane
@@ -250,7 +253,16 @@ def _differences(node: RealNode, scenario: Scenario, recorded: Recorded) -> list
             for name, value in _of_kubelet(node, pod).items()
             if not _alike(value, evictd.get(name), apart)
         ]
+    eventually(lambda: {f"default/{pod}" for pod in named} <= chosen_by_both(recorded), 60)
     return found
+
+
+def chosen_by_both(recorded: Recorded) -> set[str]:
+    """The pods that `evictd history --compare-kubelet` shows as the kubelet's and evictd's."""
+    if not recorded.records():
+        return set()
+    rows = compare_with_kubelet(read_history(journal_files(recorded.state)))
+    return {row.pod for row in rows if row.chosen_by is ChosenBy.BOTH}
 
 
 def pressure_of(node: RealNode) -> set[str]:

@@ -1,6 +1,7 @@
 """Decoding of pod lists and watch events."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -186,3 +187,15 @@ def test_events_that_are_none(line: bytes) -> None:
     """Unknown type, no object, no pod, unbounded nesting."""
     with pytest.raises(InputError):
         decode_event(line)
+
+
+def test_of_failed_pods_those_that_the_kubelet_evicted_are_known() -> None:
+    """Not those that it did not admit under pressure, which have the same reason, nor evictd's own."""
+    entry = decode_event(json.dumps({"type": "MODIFIED", "object": sample("evicted-pod")}).encode()).pod
+    assert entry is not None
+    assert entry.evicted_by_kubelet
+    assert (entry.message[:35], entry.disrupted_at) == ("The node was low on resource: memor", "2026-11-21T02:27:09Z")
+    assert not replace(entry, message="Pod was rejected: The node had condition: [DiskPressure]. ").evicted_by_kubelet
+    assert not replace(entry, written_by_evictd=True).evicted_by_kubelet
+    assert not replace(entry, reason="Terminated").evicted_by_kubelet
+    assert not replace(entry, pod=replace(entry.pod, phase="Running")).evicted_by_kubelet

@@ -72,6 +72,16 @@ def test_a_missing_journal_and_a_bad_duration_are_clear_errors(directory: Path, 
         history.run(command("--directory", str(directory), *arguments))
 
 
+def test_the_kubelets_evictions_are_compared(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    of_journal = ("--directory", str(directory), "--compare-kubelet")
+    assert history.run(command(*of_journal)) is ExitCode.DONE
+    assert "1 pod: 0 both, 0 only the kubelet, 1 only evictd" in capsys.readouterr().out
+    history.run(command(*of_journal, "--output", "json", "--since", "30s", "--pod", "default/hog"))
+    assert json.loads(capsys.readouterr().out)["evictions"] == []  # evictd chose it first before that
+    with pytest.raises(InputError, match="--output html"):
+        history.run(command(*of_journal, "--output", "html"))
+
+
 def test_the_default_directory_is_the_settings_own() -> None:
     from evictd.config.settings import Settings
 

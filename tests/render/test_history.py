@@ -1,14 +1,15 @@
 """Journal records as events."""
 
+import msgspec
 import pytest
 
 from evictd.codec.journal import encode_entry
-from evictd.codec.journal_record import JournalRecord, decode_record
+from evictd.codec.journal_record import JournalRecord, RecordedExtra, RecordedKubeletEviction, decode_record
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.observation import Outcomes
 from evictd.core.model.state import State
 from evictd.core.units.duration import MINUTE, SECOND
-from evictd.render.history import EventKind, condition_spans, event_line, history, history_document
+from evictd.render.history import EventKind, condition_spans, event_line, history, history_document, totals_text
 from evictd.render.replayed import recorded_text
 from tests.daemon.world import CONFIG, GI, NOW, WEB, observe
 
@@ -91,3 +92,15 @@ def test_the_document_is_plain() -> None:
     events = list(history(journal()))
     document = history_document(events, condition_spans(events))
     assert json.loads(json.dumps(document)) == document
+
+
+def test_an_eviction_by_the_kubelet_is_an_event_once_and_no_would_in_a_dry_run() -> None:
+    """Each start of the daemon records those of the hour before again."""
+    evicted = RecordedKubeletEviction(
+        pod="default/hog", uid="uid-hog", at="2026-01-01T00:00:00Z", message="low on memory"
+    )
+    extra = RecordedExtra(dry_run=True, kubelet_evicted=(evicted,))
+    records = [msgspec.structs.replace(each, extra=extra) for each in journal(dry_run=True)]
+    (event,) = [event for event in history(records) if event.kind is EventKind.KUBELET]
+    assert (event.pod, event_line(event)) == ("default/hog", "the kubelet evicted default/hog: low on memory")
+    assert totals_text([event]).endswith("1 eviction by the kubelet")

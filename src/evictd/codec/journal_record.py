@@ -107,11 +107,22 @@ class RecordedRefusal(_Part, frozen=True):
     detail: str = ""
 
 
+class RecordedKubeletEviction(_Part, frozen=True):
+    """A pod that the kubelet evicted; `at` is an RFC 3339 time."""
+
+    pod: str
+    uid: str = ""
+    at: str = ""
+    message: str = ""
+    earlier: bool = False
+
+
 class RecordedExtra(_Part, frozen=True):
     """The fields that the shell added."""
 
     dry_run: bool = False
     refused: tuple[RecordedRefusal, ...] = ()
+    kubelet_evicted: tuple[RecordedKubeletEviction, ...] = ()
     last_words: dict[str, Plain] = {}
     """Usage and the end of the logs of each new victim, by uid."""
 

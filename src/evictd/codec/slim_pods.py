@@ -15,7 +15,7 @@ import msgspec
 
 from evictd.codec.lenient import plain_values, readable
 from evictd.codec.pod import CONFIG_MIRROR, pod_of
-from evictd.codec.pod_wire import WireListMeta, WireMetadata, WirePod, WireStruct
+from evictd.codec.pod_wire import WireListMeta, WireMetadata, WirePod, WirePodStatus, WireStruct
 from evictd.core.model.pod import Pod, PodSource
 from evictd.core.model.problem import shown
 from evictd.errors import InputError
@@ -23,6 +23,11 @@ from evictd.errors import InputError
 POD_LIST = "PodList"
 FIELD_MANAGER = "evictd"
 """evictd's name in `metadata.managedFields`, by which it recognises its own writes after a restart."""
+
+
+_REJECTED = ("Pod was rejected: ", "Pod The node had condition: ")
+"""How the kubelet's message about a pod begins that it does not admit (`rejectPod`, today and before 1.26)."""
+_DISRUPTION = "DisruptionTarget"
 
 
 class WatchType(Enum):
@@ -45,6 +50,10 @@ class SlimPod:
     """The node that it is bound to."""
     reason: str = ""
     """`status.reason`; `Evicted` if it was evicted by its status."""
+    message: str = ""
+    """`status.message` of a pod whose phase is Failed."""
+    disrupted_at: str = ""
+    """RFC 3339 time of the condition `DisruptionTarget` of a pod whose phase is Failed; empty where it has none."""
     mirror_of: str = ""
     """The static pod's uid that a mirror claims; empty for pods that are not owned by their node."""
     written_by_evictd: bool = False
@@ -61,6 +70,12 @@ class SlimPod:
     def left_by_evictd(self) -> bool:
         """Whether this is the Failed object of a pod that evictd evicted."""
         return self.pod.phase == "Failed" and self.reason == "Evicted" and self.written_by_evictd
+
+    @property
+    def evicted_by_kubelet(self) -> bool:
+        """Whether a kubelet evicted it; a pod that it did not admit under pressure has the same reason and never ran."""
+        evicted = self.pod.phase == "Failed" and self.reason == "Evicted" and not self.written_by_evictd
+        return evicted and not self.message.startswith(_REJECTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,8 +108,20 @@ class _Metadata(WireMetadata, frozen=True):
     managed_fields: tuple[_Manager, ...] | None = None
 
 
+class _Condition(WireStruct, frozen=True):
+    type: str | None = None
+    status: str | None = None
+    last_transition_time: str | None = None
+
+
+class _PodStatus(WirePodStatus, frozen=True):
+    message: str | None = None
+    conditions: tuple[_Condition, ...] | None = None
+
+
 class _Pod(WirePod, frozen=True):
     metadata: _Metadata = _Metadata()
+    status: _PodStatus = _PodStatus()
 
 
 class _PodList(WireStruct, frozen=True):
@@ -197,14 +224,22 @@ def _slim(wire: _Pod) -> SlimPod:
     if not (pod.uid and pod.name):
         raise InputError(f"pod {shown(pod.full_name)}: its name or uid cannot be read")
     managers = wire.metadata.managed_fields or ()
+    failed = pod.phase == "Failed"  # of others these change often, and nothing needs them
     return SlimPod(
         pod=pod,
         resource_version=wire.metadata.resource_version or "",
         node_name=wire.spec.node_name or "",
         reason=wire.status.reason or "",
+        message=(wire.status.message or "") if failed else "",
+        disrupted_at=_disrupted_at(wire.status) if failed else "",
         mirror_of=mirror_of,
         written_by_evictd=any(m.manager == FIELD_MANAGER and m.subresource == "status" for m in managers),
     )
+
+
+def _disrupted_at(status: _PodStatus) -> str:
+    found = (each for each in status.conditions or () if (each.type, each.status) == (_DISRUPTION, "True"))
+    return next((each.last_transition_time or "" for each in found), "")
 
 
 def _mirror_of(wire: _Pod) -> str:

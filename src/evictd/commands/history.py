@@ -2,6 +2,7 @@
 
 Evictions, refusals, collections and node conditions, oldest first, over restarts of the daemon and of the machine. Without a file
 it reads the journal of this node's daemon. `--pod` keeps the events of one pod, `--since` the last hours.
+`--compare-kubelet` shows the pods that the kubelet evicted beside those that evictd chose, also in a dry run.
 """
 
 import argparse
@@ -17,6 +18,11 @@ from evictd.errors import ExitCode, InputError, InvalidValueError
 from evictd.render.console import make_console
 from evictd.render.history import HistoryEvent, condition_spans, history, history_document, print_history
 from evictd.render.history_page import history_page
+from evictd.render.kubelet_comparison import (
+    compare_with_kubelet,
+    kubelet_comparison_document,
+    print_kubelet_comparison,
+)
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.parquet import write_parquet
 from evictd.render.text import clean
@@ -30,17 +36,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_directory_argument(parser)
     parser.add_argument("--pod", metavar="NAMESPACE/POD", default="", help="only the events of this pod")
     parser.add_argument("--since", metavar="DURATION", help="only the last part of the journal, such as 24h")
+    parser.add_argument(
+        "--compare-kubelet",
+        action="store_true",
+        help="the pods that the kubelet of this node evicted beside those that evictd chose, in a dry run too",
+    )
     add_output_argument(parser, HTML, PARQUET)
 
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Read the journal and show its events."""
     events = read_history(journals_of(args))
+    if args.compare_kubelet:
+        return _compare(args, events)
     spans = condition_spans(events)
     if args.pod:
         events = [event for event in events if event.pod == clean(args.pod)]
     if args.since is not None:
-        events = _since(events, args.since)
+        begin = _begin(events, args.since)
+        events = [event for event in events if parse_time(event.at) >= begin]
     if args.output == PARQUET:
         if sys.stdout.isatty():
             raise InputError("--output parquet: is not for a terminal; redirect it to a file")
@@ -62,13 +76,27 @@ def read_history(paths: Sequence[Path]) -> list[HistoryEvent]:
     return list(history(records))
 
 
-def _since(events: list[HistoryEvent], text: str) -> list[HistoryEvent]:
-    """Return the events of the last `text`, a duration, before the last event."""
+def _compare(args: argparse.Namespace, events: list[HistoryEvent]) -> ExitCode:
+    """Show the kubelet's evictions beside evictd's."""
+    if args.output in (HTML, PARQUET):
+        raise InputError(f"--output {args.output}: --compare-kubelet is a table, json or yaml")
+    rows = compare_with_kubelet(events)
+    if args.pod:
+        rows = tuple(row for row in rows if row.pod == clean(args.pod))
+    if args.since is not None:
+        begin = _begin(events, args.since)
+        rows = tuple(row for row in rows if parse_time(row.at) >= begin)
+    if args.output == TABLE:
+        print_kubelet_comparison(rows, make_console(sys.stdout))
+    else:
+        write_document(kubelet_comparison_document(rows), args.output, sys.stdout)
+    return ExitCode.DONE
+
+
+def _begin(events: list[HistoryEvent], text: str) -> int:
+    """Return when the last `text`, a duration, before the last event began, in nanoseconds; 0 without an event."""
     try:
         length = parse_duration(text)
     except InvalidValueError as error:
         raise InputError(f"--since: {text}: {error}; a duration looks like 90s or 24h") from error
-    if not events:
-        return events
-    begin = parse_time(events[-1].at) - length
-    return [event for event in events if parse_time(event.at) >= begin]
+    return parse_time(events[-1].at) - length if events else 0

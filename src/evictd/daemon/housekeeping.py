@@ -19,6 +19,7 @@ from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import Policy
 from evictd.core.model.decision import Finding, Wait
 from evictd.core.model.state import State
+from evictd.daemon.kubelet_evictions import KubeletEvictions
 from evictd.daemon.node import Node
 from evictd.daemon.reload import Reloader
 from evictd.daemon.store.recorder import Cycle, Recorder
@@ -45,6 +46,7 @@ class Housekeeping:
         self._reloader = reloader
         self._findings: tuple[Finding, ...] = ()
         self._guard = ErrorBackoff("cycle", telemetry)
+        self._kubelet = KubeletEvictions()
 
     def run(self) -> None:
         """Run cycles until SIGTERM or SIGINT; what is under way then is in the state file for the next run."""
@@ -75,7 +77,7 @@ class Housekeeping:
         self.state = cycle.step.state
         self._findings = cycle.step.findings
         # Not before the stops: its thread would compete.
-        self._guarded("record", lambda: self._record(cycle, news=performed.news))
+        self._guarded("record", lambda: self._record(cycle, reading, news=performed.news))
         self._follow_up(waited, cycle, reading, performed.failures)
         return cycle.now + next(decision.nanoseconds for decision in cycle.step.decisions if isinstance(decision, Wait))
 
@@ -101,12 +103,17 @@ class Housekeeping:
             now=reading.now, wall=reading.wall, before=before, observation=observation, config=config, step=step
         )
 
-    def _record(self, cycle: Cycle, *, news: bool) -> None:
-        """Journal a cycle that decided anything, in which a victim is gone, or before which an eviction was refused."""
-        refused = refusals(cycle.before, cycle.observation)
-        if refused or (news and not self._recorder.repeats(cycle)) or self._recorder.has_outcome(cycle):
-            self._recorder.journal(cycle, refusals=refused)
+    def _record(self, cycle: Cycle, reading: Reading, *, news: bool) -> None:
+        """Journal a cycle that decided anything, in which a victim is gone, or before which an eviction was refused.
+
+        One before which the kubelet evicted a pod as well: it is compared with what evictd chose.
+        """
+        refused, kubelet = refusals(cycle.before, cycle.observation), self._kubelet.fresh(reading)
+        outcome = self._recorder.has_outcome(cycle)
+        if refused or kubelet or outcome or (news and not self._recorder.repeats(cycle)):
+            self._recorder.journal(cycle, refusals=refused, kubelet=kubelet)
             self._telemetry.refusals(refused)
+            self._telemetry.evicted_by_kubelet(kubelet)
 
     def _follow_up(self, waited: WaitResult, cycle: Cycle, reading: Reading, failures: tuple[Failure, ...]) -> None:
         """Do what follows the decisions, each part guarded: thresholds to watch, telemetry, duties, checkpoint."""

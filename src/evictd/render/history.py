@@ -46,6 +46,8 @@ class EventKind(Enum):
     """A collection ended."""
     CONDITIONS = "Conditions"
     """The node's pressure conditions changed."""
+    KUBELET = "KubeletEvicted"
+    """The kubelet evicted a pod."""
     BOOT = "Boot"
     """The machine was started again: the clock of the records began anew."""
 
@@ -79,6 +81,7 @@ class _Reader:
     now: int = 0
     gone: frozenset[str] = frozenset()
     names: dict[str, str] = field(default_factory=dict)
+    by_kubelet: set[str] = field(default_factory=set)
 
     def events(self, record: JournalRecord) -> Iterator[HistoryEvent]:
         if record.now < self.now:
@@ -90,6 +93,7 @@ class _Reader:
         yield from self._gone(record)
         yield from _refused(record)
         yield from _reclaimed(record)
+        yield from self._by_kubelet(record)
         for decision in record.decisions:
             try:
                 event = self._decided(record, decision)
@@ -105,6 +109,17 @@ class _Reader:
                 name = clean(self.names[uid])
                 yield HistoryEvent(at=record.wall, kind=EventKind.GONE, text=f"{name} is gone", pod=name, uid=uid)
         self.gone = now_gone
+
+    def _by_kubelet(self, record: JournalRecord) -> Iterator[HistoryEvent]:
+        """Return the evictions of the kubelet; each start of the daemon records those of the hour before again."""
+        for each in record.extra.kubelet_evicted:
+            if each.uid in self.by_kubelet:
+                continue
+            self.by_kubelet.add(each.uid)
+            name = clean(each.pod)
+            text = f"the kubelet evicted {name}: {clean(each.message)}".removesuffix(": ")
+            evidence = {"at": each.at, "message": each.message, "earlier": each.earlier}
+            yield _event(record, EventKind.KUBELET, text, pod=name, uid=each.uid, evidence=evidence)
 
     def _decided(self, record: JournalRecord, decision: Plain) -> HistoryEvent | None:
         match decision.get("kind"):
@@ -253,10 +268,17 @@ def history_document(events: Sequence[HistoryEvent], spans: Sequence[ConditionSp
 
 def event_line(event: HistoryEvent) -> str:
     """Write an event without its time; in a dry run `would` comes first."""
-    return f"would {event.text}" if event.dry_run and event.kind is not EventKind.CONDITIONS else event.text
+    return f"would {event.text}" if event.dry_run and event.kind not in _FACTS else event.text
 
 
-_STYLES = {EventKind.EVICTED: "bold red", EventKind.REFUSED: "yellow", EventKind.CONDITIONS: "bold yellow"}
+_FACTS = frozenset({EventKind.CONDITIONS, EventKind.KUBELET, EventKind.BOOT})
+"""What is so in a dry run as well."""
+_STYLES = {
+    EventKind.EVICTED: "bold red",
+    EventKind.KUBELET: "bold red",
+    EventKind.REFUSED: "yellow",
+    EventKind.CONDITIONS: "bold yellow",
+}
 
 
 def print_history(events: Sequence[HistoryEvent], spans: Sequence[ConditionSpan], to: "Console") -> None:
@@ -286,4 +308,6 @@ def totals_text(events: Sequence[HistoryEvent]) -> str:
         (EventKind.EVICTED, "eviction"), (EventKind.REFUSED, "refusal"), (EventKind.RECLAIMED, "collection"),
         (EventKind.CONDITIONS, "condition change"),
     )  # fmt: skip
-    return ", ".join(counted(sum(event.kind is kind for event in events), noun) for kind, noun in totals)
+    texts = [counted(sum(event.kind is kind for event in events), noun) for kind, noun in totals]
+    by_kubelet = sum(event.kind is EventKind.KUBELET for event in events)
+    return ", ".join([*texts, *([f"{counted(by_kubelet, 'eviction')} by the kubelet"] if by_kubelet else [])])

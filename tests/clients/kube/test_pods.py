@@ -4,11 +4,13 @@ import itertools
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 
 import pytest
 
-from evictd.clients.kube.pods import PodWatch
+from evictd.clients.kube.pods import MOST_EVICTED, PodSnapshot, PodWatch, applied
 from evictd.clients.kube.transport import Transport
+from evictd.codec.slim_pods import PodEvent, WatchType, decode_event
 from evictd.core.units.duration import SECOND
 from tests.kube.api import Api
 from tests.kube.api_server import ApiServer
@@ -319,3 +321,29 @@ def test_a_store_that_went_back_in_time_costs_one_list(api: ApiServer, transport
         eventually(sees(watch, "a"))
     assert len(api.requests("list pods")) == 2
     assert "resourceVersion" not in api.requests("list pods")[-1].query
+
+
+def test_an_eviction_by_the_kubelet_is_remembered_also_if_the_pod_is_deleted_at_once(
+    api: Api, transport: Transport
+) -> None:
+    """A DaemonSet's controller deletes a failed pod before the next cycle."""
+    api.store.create("pods", pod("a"))
+    api.store.create("pods", pod("b"))
+    api.store.update(("pods", "default", "a"), lambda item: item["status"].update(phase="Failed", reason="Evicted"))
+    with watching(transport) as watch:
+        eventually(sees(watch, "a", "b"))
+        api.store.update(("pods", "default", "b"), lambda item: item["status"].update(phase="Failed", reason="Evicted"))
+        api.store.remove(("pods", "default", "b"))
+        eventually(sees(watch, "a"))
+        assert [each.pod.name for each in watch.snapshot.evicted_by_kubelet] == ["a", "b"]
+
+
+def test_only_so_many_evictions_by_the_kubelet_are_remembered() -> None:
+    evicted = decode_event(json.dumps({"type": "MODIFIED", "object": sample("evicted-pod")}).encode()).pod
+    assert evicted is not None
+    snapshot = PodSnapshot(synced=True)
+    for number in range(MOST_EVICTED + 5):
+        one = replace(evicted, pod=replace(evicted.pod, uid=f"u{number}"))
+        snapshot = applied(snapshot, PodEvent(type=WatchType.MODIFIED, pod=one))
+    found = [each.pod.uid for each in snapshot.evicted_by_kubelet]
+    assert (len(found), found[0], found[-1]) == (MOST_EVICTED, "u5", f"u{MOST_EVICTED + 4}")

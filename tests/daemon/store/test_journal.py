@@ -7,12 +7,14 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from evictd.codec.journal import encode_entry
 from evictd.core.model.state import State
+from evictd.daemon.kubelet_evictions import KubeletEviction, encode_kubelet_eviction
 from evictd.daemon.store.journal import JournalFile
 from tests.daemon.world import CONFIG, GI, NOW, observe, step
 
@@ -94,12 +96,17 @@ def test_a_record_of_the_codec_is_known_as_an_eviction(tmp_path: Path) -> None:
     seen = observe(GI // 2)
     done = step(GI // 2)
     evicting = encode_entry(now=NOW, wall="", state=State(), observation=seen, config=CONFIG, step=done)
-    calm = encode_entry(now=NOW, wall="", state=State(), observation=seen, config=CONFIG, step=step(4 * GI))
-    journal = JournalFile(tmp_path / "journal.jsonl", max_bytes=len(evicting), kept=3)
-    for line in (evicting, calm, calm, calm):
+    parts: Any = {"now": NOW, "wall": "", "state": State(), "observation": seen, "config": CONFIG, "step": step(4 * GI)}
+    kubelet = KubeletEviction(pod="default/web", uid="u", at="")
+    calm, beside = (
+        encode_entry(**parts),
+        encode_entry(**parts, extra={"kubeletEvicted": [encode_kubelet_eviction(kubelet)]}),
+    )
+    journal = JournalFile(tmp_path / "journal.jsonl", max_bytes=len(evicting + beside), kept=3)
+    for line in (evicting, calm, beside, calm, calm, calm, calm):
         journal.append(line)
     journal.close()
-    assert (tmp_path / "journal.2.jsonl").read_bytes() == evicting
+    assert (tmp_path / "journal.2.jsonl").read_bytes() == evicting + beside
 
 
 def test_a_record_larger_than_a_file_is_still_written(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ up to date, which other threads read. The kubelet does the same in `config/apise
 """
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from evictd.clients.kube.backoff import RetryBackoff
@@ -24,6 +24,8 @@ PAGE = 250
 """Pods per page of a list: about two MiB in memory at a time instead of all pods."""
 WATCH_SECONDS = 300
 """Least seconds after which the server ends a watch; up to twice as many, at random, to spread nodes (as in client-go)."""
+MOST_EVICTED = 100
+"""Evictions of the kubelet that are remembered; they are read once a cycle."""
 _GONE = 410
 _TOO_NEW = "Too large resource version"
 """Message of a server whose store was restored from a backup: it would reach the requested version only much later."""
@@ -45,6 +47,8 @@ class PodSnapshot:
     """Why the snapshot is not up to date at the moment; empty while it is."""
     unreadable: tuple[str, ...] = ()
     """The pods left out because their objects cannot be decoded."""
+    evicted_by_kubelet: tuple[SlimPod, ...] = ()
+    """The last pods that a kubelet evicted, oldest first, at most `MOST_EVICTED`; an owner may have deleted them since."""
 
     @property
     def unread_parts(self) -> tuple[str, ...]:
@@ -174,6 +178,7 @@ class PodWatch:
                 resource_version=page.resource_version,
                 synced=True,
                 unreadable=tuple(unreadable),
+                evicted_by_kubelet=_with_evicted(self._snapshot, pods.values()),
             )
         )
 
@@ -254,7 +259,16 @@ def applied(snapshot: PodSnapshot, event: PodEvent) -> PodSnapshot:
         pods.pop(event.pod.pod.uid, None)
     else:
         pods[event.pod.pod.uid] = event.pod
-    return replace(snapshot, pods=pods, resource_version=version, problem="")
+    evicted = _with_evicted(snapshot, (event.pod,))
+    return replace(snapshot, pods=pods, resource_version=version, problem="", evicted_by_kubelet=evicted)
+
+
+def _with_evicted(snapshot: PodSnapshot, seen: Iterable[SlimPod]) -> tuple[SlimPod, ...]:
+    """Return the remembered evictions of the kubelet with those among the pods seen."""
+    known = {each.pod.uid for each in snapshot.evicted_by_kubelet}
+    fresh = [each for each in seen if each.evicted_by_kubelet and each.pod.uid not in known]
+    fresh.sort(key=lambda each: (each.disrupted_at, each.pod.full_name))
+    return (*snapshot.evicted_by_kubelet, *fresh)[-MOST_EVICTED:] if fresh else snapshot.evicted_by_kubelet
 
 
 def _only_version_differs(known: Mapping[str, SlimPod], event: PodEvent) -> bool:

@@ -25,6 +25,7 @@ RESERVED_BYTES = 1 << 20
 _FILES_WITH_EVICTIONS = 2
 """With so few files the oldest one is needed for records of any kind."""
 _EVICTION, _FINDINGS = b'"kind":"EvictPod"', b'"findings":'
+_BY_KUBELET = b'"kubeletEvicted":['
 _KEEP_SIZE = 1  # FALLOC_FL_KEEP_SIZE of linux/falloc.h
 
 
@@ -126,10 +127,14 @@ def _opened_new(path: Path) -> BinaryIO:
 
 
 def _evictions(path: Path) -> Iterator[bytes]:
-    """Return the records of a file that evicted a pod; none of a file that does not exist."""
+    """Return the records of a file in which evictd or the kubelet evicted a pod; none of a file that does not exist."""
     with suppress(FileNotFoundError), os.fdopen(open_own(path, os.O_RDONLY), "rb") as file:
         # Decisions come before the findings. A text of a pod's author has its quotation marks escaped, so it cannot match.
-        yield from (line for line in file if line.endswith(b"\n") and _EVICTION in line.partition(_FINDINGS)[0])
+        yield from (line for line in file if line.endswith(b"\n") and _is_eviction(line))
+
+
+def _is_eviction(line: bytes) -> bool:
+    return _EVICTION in line.partition(_FINDINGS)[0] or _BY_KUBELET in line
 
 
 def reserve_beyond_end(fd: int, size: int, length: int) -> bool:

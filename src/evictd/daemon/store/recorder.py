@@ -25,6 +25,7 @@ from evictd.core.model.pod import Pod
 from evictd.core.model.signal import SIGNALS
 from evictd.core.model.state import State, Step
 from evictd.core.model.stats import PodStats
+from evictd.daemon.kubelet_evictions import KubeletEviction, encode_kubelet_eviction
 from evictd.daemon.store.checkpoint import Checkpoint, CheckpointSource, encode_checkpoint
 from evictd.daemon.store.emergency_file import EmergencyFile
 from evictd.daemon.store.journal import JournalFile
@@ -103,13 +104,18 @@ class Recorder:
             isinstance(decision, RecordEvent) and decision in self._journaled_events for decision in decisions
         )
 
-    def journal(self, cycle: Cycle, *, refusals: tuple[Refusal, ...] = ()) -> None:
-        """Append a cycle with the refusals since the last one, and with usage and log tails of each new victim."""
+    def journal(
+        self, cycle: Cycle, *, refusals: tuple[Refusal, ...] = (), kubelet: tuple[KubeletEviction, ...] = ()
+    ) -> None:
+        """Append a cycle with usage and log tails of each new victim, and what happened since the last one.
+
+        That is the `refusals`, and the evictions by the `kubelet`.
+        """
         self._journaled_gone = cycle.observation.outcomes.cleaned_up
         self._journaled_events = tuple(each for each in cycle.step.decisions if isinstance(each, RecordEvent))
-        self._jobs.submit("journal", partial(self._append, cycle, refusals))
+        self._jobs.submit("journal", partial(self._append, cycle, refusals, kubelet))
 
-    def _append(self, cycle: Cycle, refusals: tuple[Refusal, ...]) -> None:
+    def _append(self, cycle: Cycle, refusals: tuple[Refusal, ...], kubelet: tuple[KubeletEviction, ...]) -> None:
         stats, leaving = cycle.observation.pod_stats, {victim.uid for victim in cycle.step.state.in_flight}
         decided = [each for each in cycle.step.decisions if isinstance(each, EvictPod) and not each.shortens]
         victims = [decision.pod for decision in decided if decision.pod.uid in leaving]  # of a dry run none leaves
@@ -119,6 +125,8 @@ class Recorder:
         }
         if refusals:
             extra["refused"] = [_refusal(each) for each in refusals]
+        if kubelet:
+            extra["kubeletEvicted"] = [encode_kubelet_eviction(each) for each in kubelet]
         line = encode_entry(
             now=cycle.now,
             wall=rfc3339(cycle.wall),

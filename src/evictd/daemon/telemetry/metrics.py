@@ -41,6 +41,7 @@ REACTION_BUCKETS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 _SIGNAL = "eviction_signal"
 _OTHER = "other"
 """The kind of a source that is not in the list."""
+_CHOSEN = {True: "yes", False: "no"}
 _STATS_AGE_TEXT = (
     "Time between when stats are collected, and when pod is evicted based on those stats by eviction signal"
 )
@@ -58,6 +59,15 @@ class Metrics:
         self._repeated = self._counter(
             "repeated_evictions", "Evictions that were at least the third of one owner's pods within an hour"
         )
+        self._dry_run = self._counter(
+            "dry_run_evictions",
+            "Pods that a dry run would have evicted, by eviction signal and reason",
+            _SIGNAL,
+            "reason",
+        )
+        self._by_kubelet = self._counter(
+            "kubelet_evictions", "Pods that the kubelet evicted, by whether evictd had chosen the pod before", "chosen"
+        )
         self._stats_age = self._histogram("eviction_stats_age_seconds", _STATS_AGE_TEXT, STATS_AGE_BUCKETS, _SIGNAL)
         self._reclaimed = self._counter("reclaimed_bytes", "Bytes freed by garbage collection, by kind", "kind")
         self._collected = self._counter(
@@ -71,10 +81,13 @@ class Metrics:
 
     def _begin_at_zero(self) -> None:
         """Make every series whose labels are known: `increase()` does not see the first count of one that was not there."""
-        for signal in Signal:
-            self._evictions.labels(signal.value, EvictionReason.PRESSURE.value)
-        for reason in set(EvictionReason) - {EvictionReason.PRESSURE}:
-            self._evictions.labels(reason.value, reason.value)
+        for counter in (self._evictions, self._dry_run):
+            for signal in Signal:
+                counter.labels(signal.value, EvictionReason.PRESSURE.value)
+            for reason in set(EvictionReason) - {EvictionReason.PRESSURE}:
+                counter.labels(reason.value, reason.value)
+        for chosen in _CHOSEN.values():
+            self._by_kubelet.labels(chosen)
         for action in Reclaim:
             self._reclaimed.labels(action.value)
             self._collected.labels(action.value)
@@ -102,6 +115,14 @@ class Metrics:
     def evicted(self, because: EvictionCause) -> None:
         """Count an eviction."""
         self._evictions.labels(because.signal_label, because.reason.value).inc()
+
+    def would_evict(self, because: EvictionCause) -> None:
+        """Count an eviction that a dry run would have carried out."""
+        self._dry_run.labels(because.signal_label, because.reason.value).inc()
+
+    def evicted_by_kubelet(self, *, chosen: bool) -> None:
+        """Count an eviction by the kubelet; `chosen`: evictd had chosen that pod before."""
+        self._by_kubelet.labels(_CHOSEN[chosen]).inc()
 
     def repeated(self) -> None:
         """Count an eviction that is at least the third of its owner's pods within an hour."""

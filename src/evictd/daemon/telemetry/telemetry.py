@@ -1,5 +1,6 @@
 """Logs, counts and publishes what happens. Takes values and only observes: nothing else depends on it."""
 
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -24,6 +25,7 @@ from evictd.core.model.observation import Observation, Problem, ReclaimOutcome, 
 from evictd.core.model.oom import MemoryQoSDifference, OomScoreDifference
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.daemon.configuration import Difference
+from evictd.daemon.kubelet_evictions import KubeletEviction
 from evictd.daemon.store.recorder import Cycle
 from evictd.daemon.telemetry.findings_log import Topics, changes, topics
 from evictd.daemon.telemetry.metrics import Metrics
@@ -36,6 +38,8 @@ from evictd.worker import describe
 REPEAT_AFTER = 10 * MINUTE
 """How long the same error is counted and not logged again: a full disk refuses each attempt."""
 _MOST_ERRORS = 256
+_MOST_CHOSEN = 1000
+"""Uids of victims, for the comparison with the kubelet's."""
 
 
 class Telemetry:
@@ -51,6 +55,7 @@ class Telemetry:
         self._logged_errors: dict[tuple[str, str], int] = {}
         self._recent = RecentDecisions()
         self._repeated = RepeatedEvictions()
+        self._chosen: deque[str] = deque(maxlen=_MOST_CHOSEN)
 
     def report_error(self, source: str, detail: str) -> None:
         """Count an error, and log it unless the same one was logged within `REPEAT_AFTER`; safe from any thread."""
@@ -69,11 +74,29 @@ class Telemetry:
         if isinstance(decision, Wait | RecordEvent):
             return  # an event is logged when it is recorded
         self._recent.add(decision, text, self._wall())
+        if isinstance(decision, EvictPod) and not decision.shortens:
+            self._chosen.append(decision.pod.uid)
+            if prefix:
+                self._metrics.would_evict(decision.because)
         level = "warning" if isinstance(decision, EvictPod) else "info"
         fields = {}
         if isinstance(decision, EvictPod | WithdrawEviction):
             fields = {"pod": decision.pod.full_name, "uid": decision.pod.uid}
         self._log.log(_LEVELS[level], text, decision=kind_of(decision), **fields)
+
+    def evicted_by_kubelet(self, evictions: Iterable[KubeletEviction]) -> None:
+        """Log and count the pods that the kubelet evicted."""
+        for each in evictions:
+            chosen = each.uid in self._chosen
+            self._metrics.evicted_by_kubelet(chosen=chosen)
+            self._log.info(
+                "the kubelet evicted a pod"
+                + (", which evictd had chosen" if chosen else ", which evictd had not chosen"),
+                pod=each.pod,
+                uid=each.uid,
+                at=each.at,
+                detail=each.message,
+            )
 
     def event(self, event: RecordEvent) -> None:
         """Log an event on the node."""

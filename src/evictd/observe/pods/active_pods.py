@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol
 
+from evictd.codec.slim_pods import SlimPod
 from evictd.core.model.config import Policy
 from evictd.core.model.observation import Problem
 from evictd.core.model.pod import Pod
@@ -35,6 +36,8 @@ class ActivePods:
     problems: tuple[Problem, ...] = ()
     api_pods_standalone: bool = False
     """Whether pods of an API server run here although evictd has none (`core.eviction.report_only`)."""
+    evicted_by_kubelet: tuple[SlimPod, ...] | None = None
+    """The last pods that a kubelet evicted; `None` without an API server, and before its first list."""
 
 
 class ActivePodSource(Protocol):

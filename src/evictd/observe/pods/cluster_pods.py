@@ -116,7 +116,7 @@ class ClusterPods:
         )
         if runtime.view is not None:  # without the runtime's answer no mirror is recognized
             self._remembered.remember(tuple(pod for pod in pods if pod.spec_known))
-        return ActivePods(pods=pods, problems=problems)
+        return ActivePods(pods=pods, problems=problems, evicted_by_kubelet=self._watch.snapshot.evicted_by_kubelet)
 
     def bound(self, known: KnownSandboxes = NO_SANDBOXES, running: Collection[str] = ()) -> tuple[Pod, ...] | None:
         """Return the bound pods that could be evicted or count against the node, by namespace, name and uid.

@@ -120,6 +120,7 @@ class NodeObserver:
             lifecycles=None
             if pods is None or view is None or not (view.current and view.complete)
             else pods.lifecycles,
+            evicted_by_kubelet=active.evicted_by_kubelet,
         )
 
     def measure(self, findings: Collection[Finding], state: State) -> None:

@@ -7,6 +7,7 @@ what may be collected.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from evictd.codec.slim_pods import SlimPod
 from evictd.core.gc.container_gc import PodLifecycles
 from evictd.core.model.observation import Observation
 from evictd.observe.runtime.runtime_view import RuntimeView
@@ -24,3 +25,5 @@ class Reading:
     lifecycles: PodLifecycles | None = None
     reasons: Mapping[str, str] = field(default_factory=dict)
     """What was decided on it: why each pod that is evicted was chosen and not another, by uid, for the pod's event."""
+    evicted_by_kubelet: tuple[SlimPod, ...] | None = None
+    """The last pods that a kubelet evicted, as `ActivePods` has them."""
