@@ -21,22 +21,6 @@ def snapshot(api: Api) -> PodSnapshot:
     return PodSnapshot(pods={entry.pod.uid: entry for entry in page.pods}, synced=True)
 
 
-class Node:
-    """What the server lists, each time anew."""
-
-    def __init__(self, api: Api) -> None:
-        self._api = api
-
-    def pods(self) -> PodSnapshot:
-        return snapshot(self._api)
-
-    def kubelet(self) -> bool | None:
-        return None
-
-    def conditions_pending(self) -> bool:
-        return False
-
-
 def corpse(name: str, *, ours: bool = True, reason: str = "Evicted") -> dict[str, object]:
     made = pod(name)
     made["status"].update(phase="Failed", reason=reason)
@@ -61,7 +45,7 @@ def test_without_the_loop_s_duties_nothing_is_deleted(api: Api, transport: Trans
     """A dry run has none."""
     api.store.create("pods", corpse("ours"))
     driver = Driver()
-    source = Leftovers(EvictionClient(transport), Node(api), SILENT_BELL, time_to_live=MINUTE)
+    source = Leftovers(EvictionClient(transport), lambda: snapshot(api), SILENT_BELL, time_to_live=MINUTE)
     driver.run(RequestQueue([source], driver.clocks), 3600)
     assert names(api) == {"ours"}
 
@@ -72,7 +56,7 @@ def test_a_reload_to_a_dry_run_deletes_no_more_of_what_was_due(api: ApiServer, t
         api.store.create("pods", corpse(name))
     api.fault(verb="delete", status=503)
     driver = Driver()
-    source = Leftovers(EvictionClient(transport), Node(api), SILENT_BELL, time_to_live=MINUTE)
+    source = Leftovers(EvictionClient(transport), lambda: snapshot(api), SILENT_BELL, time_to_live=MINUTE)
     queue = RequestQueue([source], driver.clocks)
     run(driver, queue, source, 80)
     assert api.requests("delete pods")
@@ -91,7 +75,7 @@ def test_ours_go_after_their_time_and_others_stay(api: Api, transport: Transport
     api.store.create("pods", corpse("crashed", reason="Error"))
     api.store.create("pods", pod("running"))
     driver = Driver()
-    source = Leftovers(EvictionClient(transport), Node(api), SILENT_BELL, time_to_live=5 * MINUTE)
+    source = Leftovers(EvictionClient(transport), lambda: snapshot(api), SILENT_BELL, time_to_live=5 * MINUTE)
     queue = RequestQueue([source], driver.clocks)
     run(driver, queue, source, 299)
     assert len(names(api)) == 4
@@ -104,7 +88,7 @@ def test_zero_keeps_everything(api: Api, transport: Transport) -> None:
     """Off by default."""
     api.store.create("pods", corpse("ours"))
     driver = Driver()
-    off = Leftovers(EvictionClient(transport), Node(api), SILENT_BELL, time_to_live=0)
+    off = Leftovers(EvictionClient(transport), lambda: snapshot(api), SILENT_BELL, time_to_live=0)
     run(driver, RequestQueue([off], driver.clocks), off, 3600)
     assert api.requests() == []
 
@@ -114,6 +98,6 @@ def test_a_refusal_is_not_repeated(api: ApiServer, transport: Transport) -> None
     api.store.create("pods", corpse("ours"))
     driver = Driver()
     api.fault(verb="delete", status=403)
-    source = Leftovers(EvictionClient(transport), Node(api), SILENT_BELL, time_to_live=MINUTE)
+    source = Leftovers(EvictionClient(transport), lambda: snapshot(api), SILENT_BELL, time_to_live=MINUTE)
     run(driver, RequestQueue([source], driver.clocks), source, 3600)
     assert len(api.requests("delete pods")) == 1

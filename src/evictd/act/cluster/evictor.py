@@ -3,31 +3,36 @@
 Beside a kubelet a status patch alone evicts nothing, and a stopped container is started again; robust is to delete the object,
 and fast is to stop the containers at the same time. So soft thresholds ask the Eviction API, hard ones delete and stop at once,
 and only on a node without a kubelet the pod's status is written. Which method is used, and what a budget's refusal means, is
-decided in `core.eviction`; the path of each pod is the state machine of `pod_eviction`. The evictor turns answers, snapshots and
-the clock into the machine's events, and the machine's requests into calls.
+decided in `core.eviction`; the path of each pod is the state machine of `pod_eviction`. The evictor turns the API server's
+answers into the machine's events, and the machine's requests into calls; `eviction_events` turns the clock, the runtime and the
+list of pods into events.
 """
 
 import threading
 from collections import deque
-from collections.abc import Iterator
-from typing import Protocol
 
-from evictd.act.cluster.clocks import Bell
+from evictd.act.cluster.clocks import Bell, Clocks
 from evictd.act.cluster.events import EventRecorder, note_with, owner_reference, pod_reference
-from evictd.act.cluster.eviction_sender import EvictionSender
+from evictd.act.cluster.eviction_events import EVENT_OF, ClusterNode, Stopper, due_events, nothing_runs
 from evictd.act.cluster.eviction_stages import REQUEST_OF, Containers, Event, Request, Stage
-from evictd.act.cluster.pod_eviction import REPAIRS, VERIFY, PodEviction
+from evictd.act.cluster.pod_eviction import PodEviction
 from evictd.act.cluster.request_queue import Call
 from evictd.act.repeated import RepeatedEvictions, repeated_eviction
 from evictd.clients.kube.backoff import RetryBackoff
-from evictd.clients.kube.eviction import Answer, Outcome
-from evictd.clients.kube.pods import PodSnapshot
+from evictd.clients.kube.eviction import Answer, EvictionClient, Outcome
+from evictd.codec.times import rfc3339
 from evictd.core.eviction.draft import WARNING
 from evictd.core.eviction.evict import EVICTED
-from evictd.core.eviction.eviction_method import RefusalResponse, is_hard
+from evictd.core.eviction.eviction_method import (
+    EvictionMethod,
+    RefusalResponse,
+    choose_eviction_method,
+    forbidden_stays,
+    is_hard,
+    refusal_response,
+)
 from evictd.core.model.decision import EvictPod, RecordEvent
 from evictd.core.model.observation import EvictionAnswer
-from evictd.core.model.pod import Pod
 from evictd.core.units.duration import MILLISECOND, SECOND
 from evictd.errors import ApiRefusedError, ApiUnavailableError
 
@@ -36,50 +41,28 @@ UNREAD = 1000
 """How many evictions are kept until they are taken."""
 
 
-class Stopper(Protocol):
-    """Stops pods through the container runtime. Its methods return at once and may be called from any thread."""
-
-    def stop(self, pod: Pod, grace_seconds: int) -> None:
-        """Begin to stop everything of this pod, also once more; for one that is being stopped, shorten its grace."""
-        ...
-
-    def stopped(self, uid: str) -> bool:
-        """Whether nothing runs any more of a pod that was begun to be stopped."""
-        ...
-
-    def forget(self, uid: str) -> None:
-        """Drop the record of a pod."""
-        ...
-
-
-class ClusterNode(Protocol):
-    """The latest state of the node as the API server and the reporter know it; methods may be called from any thread."""
-
-    def pods(self) -> PodSnapshot:
-        """Return the pods that the API server has bound to it."""
-        ...
-
-    def kubelet(self) -> bool | None:
-        """Whether a kubelet runs its pods; `None` until that is known, or known again."""
-        ...
-
-    def conditions_pending(self) -> bool:
-        """Whether the API server does not show the node's conditions yet."""
-        ...
-
-
 class ClusterEvictor:
-    """Evicts pods; a source of the request queue. Called by the loop and by the queue's thread."""
+    """Evicts pods; a source of the request queue. Called by the loop and by the queue's thread.
+
+    `method` is the configured one, and `timeout` how long a soft eviction waits for a budget, in nanoseconds.
+    """
 
     def __init__(
         self,
-        sender: EvictionSender,
+        client: EvictionClient,
         stopper: Stopper,
         node: ClusterNode,
         events: EventRecorder,
         bell: Bell,
+        *,
+        clocks: Clocks,
+        method: EvictionMethod,
+        timeout: int,
     ) -> None:
-        self._sender = sender
+        self._client = client
+        self._clocks = clocks
+        self._method = method
+        self._timeout = timeout
         self._stopper = stopper
         self._node = node
         self._events = events
@@ -166,14 +149,17 @@ class ClusterEvictor:
         """Return the uids of the evicted pods of which nothing is left running."""
         with self._lock:
             pods = self._node.pods()
-            return frozenset(uid for uid, each in self._evictions.items() if self._is_gone(each, pods))
+            return frozenset(uid for uid, each in self._evictions.items() if nothing_runs(each, pods, self._stopper))
 
     def may_stop(self, uid: str) -> bool | None:
         """Whether a victim that the previous run chose by a soft threshold may be stopped; `None`: not known yet.
 
         Its eviction may have been refused, or never asked for; the object shows whether the API server agreed.
         """
-        if self._sender.event(self._node.kubelet() is not False, hard=False) is Event.WRITE:
+        if (
+            choose_eviction_method(self._method, hard=False, kubelet=self._node.kubelet() is not False)
+            is EvictionMethod.STATUS
+        ):
             return True
         pods = self._node.pods()
         if not pods.synced:
@@ -242,7 +228,7 @@ class ClusterEvictor:
             self._problems.append((eviction.uid, str(error)))
             if eviction.stage is not sent:  # it was shortened meanwhile, and its next request was not refused
                 return
-            if sent is Stage.ASKING and self._sender.stays(hard=eviction.hard):
+            if sent is Stage.ASKING and forbidden_stays(self._method, hard=eviction.hard):
                 self._perform(eviction, eviction.refuse(now, retry_after=None, detail=str(error)), now)
             else:
                 self._perform(eviction, eviction.receive(Event.FORBIDDEN, now), now)
@@ -254,51 +240,16 @@ class ClusterEvictor:
         for eviction in self._evictions.values():
             if eviction.stage is Stage.CHOOSING:
                 self._choose(eviction, now)
-            for event in self._due_events(eviction, pods, now):
+            for event in due_events(eviction, pods, self._stopper, self._node, now):
                 self._perform(eviction, eviction.receive(event, now), now)
         self._forget(now)
 
     def _choose(self, eviction: PodEviction, now: int) -> None:
         kubelet = self._node.kubelet()
-        event = self._sender.event(kubelet, hard=eviction.hard)
-        if event is not None:
-            self._perform(eviction, eviction.choose(event, now, kubelet=kubelet is not False), now)
-
-    def _due_events(self, eviction: PodEviction, pods: PodSnapshot, now: int) -> Iterator[Event]:
-        """Return what the clock, the runtime and the pods' list show; each is looked at after the one before was received."""
-        asking = eviction.stage is Stage.ASKING
-        if asking and eviction.hard and now - eviction.begun_at >= eviction.patience:
-            yield Event.UNANSWERED
-        if eviction.containers is Containers.DUE and (now >= eviction.clear_at or not self._node.conditions_pending()):
-            yield Event.CLEARED
-        # Received here and remembered, because the stopper's record goes when the loop no longer waits for this pod.
-        if eviction.containers is Containers.STOPPING and self._stopper.stopped(eviction.uid):
-            yield Event.STOPPED
-        if eviction.stage is Stage.VERIFYING:
-            yield from self._verify(eviction, pods, now)
-        elif (
-            eviction.stage is Stage.LEAVING and eviction.containers is Containers.KEPT and self._is_gone(eviction, pods)
-        ):
-            yield Event.ENDED
-
-    def _verify(self, eviction: PodEviction, pods: PodSnapshot, now: int) -> Iterator[Event]:
-        """Yield an event if the written status is gone: a kubelet may have started the pod again."""
-        entry = pods.pods.get(eviction.uid)
-        version = int(entry.resource_version) if entry is not None and entry.resource_version.isdigit() else 0
-        if entry is not None and not entry.terminal and version > eviction.written_version:
-            yield Event.REVIVED if eviction.repairs < REPAIRS else Event.RESISTED
-        # After this long without an event the cached object is stale; trust our own write.
-        elif entry is None or now >= eviction.verify_until + (0 if entry.terminal else VERIFY):
-            yield Event.ENDED
-
-    def _is_gone(self, eviction: PodEviction, pods: PodSnapshot) -> bool:
-        """Whether nothing of it runs: the runtime says so, or the API server has no such pod any more."""
-        if eviction.stage in {Stage.REFUSED, Stage.WITHDRAWN}:
-            return False
-        if eviction.containers in {Containers.STOPPING, Containers.STOPPED}:
-            return eviction.containers is Containers.STOPPED or self._stopper.stopped(eviction.uid)
-        entry = pods.pods.get(eviction.uid)
-        return pods.synced and not pods.problem and (entry is None or entry.terminal)
+        if self._method is EvictionMethod.AUTO and kubelet is None:
+            return  # the method depends on whether a kubelet runs the pods
+        method = choose_eviction_method(self._method, hard=eviction.hard, kubelet=kubelet is not False)
+        self._perform(eviction, eviction.choose(EVENT_OF[method], now, kubelet=kubelet is not False), now)
 
     def _forget(self, now: int) -> None:
         for uid, each in tuple(self._evictions.items()):
@@ -339,7 +290,7 @@ class ClusterEvictor:
                 return
             self._asking = eviction
         try:
-            outcome = self._sender.send(REQUEST_OF[stage], decision)
+            outcome = self._request(REQUEST_OF[stage], decision)
         except ApiUnavailableError as error:
             if not error.reached:
                 raise
@@ -352,6 +303,19 @@ class ClusterEvictor:
                 if eviction.withdrawing:
                     self._perform(eviction, eviction.withdraw(now), now)
 
+    def _request(self, request: Request, decision: EvictPod) -> Outcome:
+        """Send one request; raises `ApiUnavailableError` and `ApiRefusedError`."""
+        pod, since = decision.pod, rfc3339(self._clocks.wall())
+        match request:
+            case Request.EVICT:
+                return self._client.evict(pod, decision.grace_period_seconds)
+            case Request.MARK if decision.condition is not None:
+                return self._client.mark_disrupted(pod, decision.condition, since)
+            case Request.WRITE:
+                return self._client.mark_evicted(pod, decision.message, decision.condition, since)
+            case _:
+                return self._client.delete(pod, decision.grace_period_seconds)
+
     def _receive(self, eviction: PodEviction, stage: Stage, outcome: Outcome, now: int) -> None:
         with self._lock:
             self._answered(eviction)
@@ -362,7 +326,7 @@ class ClusterEvictor:
         """Try this pod's request again later; those of the others go on."""
         with self._lock:
             if eviction.stage is stage:
-                backoff = self._backoffs.setdefault(eviction.uid, self._sender.backoff())
+                backoff = self._backoffs.setdefault(eviction.uid, RetryBackoff(self._clocks.random))
                 eviction.postpone(now + backoff.next(error.retry_after_seconds), str(error))
 
     def _answered(self, eviction: PodEviction) -> None:
@@ -386,7 +350,7 @@ class ClusterEvictor:
         retry = None if after is None else after * SECOND
         first = now if eviction.first_refused_at is None else eviction.first_refused_at
         eviction.first_refused_at = first
-        match self._sender.response(now - first, hard=eviction.hard):
+        match refusal_response(self._method, hard=eviction.hard, waited=now - first, eviction_timeout=self._timeout):
             case RefusalResponse.BYPASS:
                 return eviction.receive(Event.BYPASS, now)
             case RefusalResponse.ASK_AGAIN:

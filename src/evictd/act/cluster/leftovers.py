@@ -4,20 +4,24 @@ Only pods whose status evictd itself wrote (the API server records the writer), 
 counted from when this process first saw them. The pod garbage collector of the control plane waits for 12,500 of them.
 """
 
+from collections.abc import Callable
+
 from evictd.act.cluster.clocks import Bell
-from evictd.act.cluster.evictor import ClusterNode
 from evictd.act.cluster.request_queue import Call
 from evictd.clients.kube.eviction import MINIMUM_GRACE_SECONDS, EvictionClient
+from evictd.clients.kube.pods import PodSnapshot
 from evictd.core.model.pod import Pod
 from evictd.errors import ApiRefusedError
 
 
 class Leftovers:
-    """Deletes them; a source of the request queue. A time to live of zero keeps everything."""
+    """Deletes them; a source of the request queue. `pods` returns the node's pods; a time to live of zero keeps everything."""
 
-    def __init__(self, client: EvictionClient, node: ClusterNode, bell: Bell, *, time_to_live: int) -> None:
+    def __init__(
+        self, client: EvictionClient, pods: Callable[[], PodSnapshot], bell: Bell, *, time_to_live: int
+    ) -> None:
         self._client = client
-        self._node = node
+        self._pods = pods
         self._bell = bell
         self._time_to_live = time_to_live
         self._first_seen: dict[str, int] = {}
@@ -30,7 +34,7 @@ class Leftovers:
         """Request the deletion of evicted pods that are older than their time to live."""
         if not self._time_to_live:
             return
-        left = {entry.pod.uid: entry.pod for entry in self._node.pods().pods.values() if entry.left_by_evictd}
+        left = {entry.pod.uid: entry.pod for entry in self._pods().pods.values() if entry.left_by_evictd}
         self._first_seen = {uid: self._first_seen.get(uid, now) for uid in left}
         due = tuple(pod for uid, pod in left.items() if now - self._first_seen[uid] >= self._time_to_live)
         if due != self._due:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 from evictd.act.cluster.clocks import Clocks
 from evictd.act.cluster.events import EventRate, EventRecorder
-from evictd.act.cluster.eviction_sender import EvictionSender
-from evictd.act.cluster.evictor import ClusterEvictor, Stopper
+from evictd.act.cluster.eviction_events import ClusterNode, Stopper
+from evictd.act.cluster.evictor import ClusterEvictor
 from evictd.act.cluster.leftovers import Leftovers
 from evictd.act.cluster.report import KUBELET_RHYTHM, ClusterReporter, ReportSettings, Rhythm
 from evictd.act.cluster.request_queue import RequestLanes, RequestQueue
@@ -18,7 +18,7 @@ from evictd.clients.kube.credentials import Credentials
 from evictd.clients.kube.events import EventClient
 from evictd.clients.kube.eviction import EvictionClient
 from evictd.clients.kube.nodes import NodeClient
-from evictd.clients.kube.pods import PodSnapshot, PodWatch
+from evictd.clients.kube.pods import PodWatch
 from evictd.clients.kube.transport import Transport
 from evictd.config.settings import ClusterSettings
 from evictd.core.model.observation import Problem
@@ -91,23 +91,6 @@ class Cluster:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Node:
-    """The node as the evictor sees it."""
-
-    watch: PodWatch
-    reporter: ClusterReporter
-
-    def pods(self) -> PodSnapshot:
-        return self.watch.snapshot
-
-    def kubelet(self) -> bool | None:
-        return self.reporter.confirmed_kubelet()
-
-    def conditions_pending(self) -> bool:
-        return self.reporter.pending
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Evictions:
     """The evictions as the source of pods sees them."""
 
@@ -158,29 +141,30 @@ def build(
     `settings` is the `cluster` part of the configuration, `node_name` its `nodeName` or the host's name. `stopper` stops pods
     through the runtime. `wake` is called, from another thread, when the pods of the node have changed. `rate` bounds the events,
     by default as a kubelet does. `remembered` keeps what is listed for a start without the server. `errors` gets unforeseen
-    exceptions.
-    Raises `InputError` for a credential that cannot be used; a server that does not answer is a problem in `problems`.
+    exceptions. Raises `InputError` for a credential that cannot be used; a server that does not answer is a problem in
+    `problems`.
     """
     environ = os.environ if environ is None else environ
     transport = Transport(Credentials(settings.kubeconfig, environ=environ))
     bell = _Bell(wake)
     watch = PodWatch(transport, node_name, clock=clocks.now, random=clocks.random, changed=bell.changed, errors=errors)
-    report = ReportSettings(
-        node_name=node_name,
-        types=settings.condition_types,
-        taints=settings.taints,
-        taint_effect=settings.taint_effect,
-        rhythm=rhythm,
-    )
+    report = _report_settings(settings, node_name, rhythm)
     reporter = ClusterReporter(NodeClient(transport, node_name), clocks, bell, report)
     client = EvictionClient(transport)
     events = EventRecorder(
         EventClient(transport, node_name), node_name, clocks, bell, rate=rate or EventRate(qps=50, burst=100)
     )
-    sender = EvictionSender(client, clocks, method=settings.pod_termination, timeout=settings.eviction_timeout)
-    node = _Node(watch=watch, reporter=reporter)
-    evictor = ClusterEvictor(sender, stopper, node, events, bell)
-    leftovers = Leftovers(client, node, bell, time_to_live=settings.evicted_pod_ttl)
+    evictor = ClusterEvictor(
+        client,
+        stopper,
+        _node(watch, reporter),
+        events,
+        bell,
+        clocks=clocks,
+        method=settings.pod_termination,
+        timeout=settings.eviction_timeout,
+    )
+    leftovers = Leftovers(client, lambda: watch.snapshot, bell, time_to_live=settings.evicted_pod_ttl)
     # Conditions wait for nothing else. In this order: pods before events.
     queue = RequestLanes(
         RequestQueue((reporter,), clocks, errors=errors),
@@ -188,6 +172,7 @@ def build(
         clocks=clocks,
     )
     bell.queue = queue
+    evictions = _Evictions(evictor=evictor, queue=queue)
     return Cluster(
         watch=watch,
         reporter=reporter,
@@ -196,7 +181,23 @@ def build(
         leftovers=leftovers,
         queue=queue,
         transport=transport,
-        pods=ClusterPods(
-            watch, own_pods(environ), evictions=_Evictions(evictor=evictor, queue=queue), remembered=remembered
-        ),
+        pods=ClusterPods(watch, own_pods(environ), evictions=evictions, remembered=remembered),
+    )
+
+
+def _node(watch: PodWatch, reporter: ClusterReporter) -> ClusterNode:
+    return ClusterNode(
+        pods=lambda: watch.snapshot,
+        kubelet=reporter.confirmed_kubelet,
+        conditions_pending=lambda: reporter.pending,
+    )
+
+
+def _report_settings(settings: ClusterSettings, node_name: str, rhythm: Rhythm) -> ReportSettings:
+    return ReportSettings(
+        node_name=node_name,
+        types=settings.condition_types,
+        taints=settings.taints,
+        taint_effect=settings.taint_effect,
+        rhythm=rhythm,
     )
