@@ -40,8 +40,9 @@ from tests.kube import objects
 from tests.kube.api_server import ApiServer
 
 PODS_A_SECOND = 20
+GROWTH_A_SECOND = 400 << 20
 MADE_UP = 1.0
-"""Seconds of a stall of the whole process for which pods begin afterwards: those of a longer one would make the next stall."""
+"""Seconds of a stall of the whole process for which pods begin and grow afterwards: more would make the next stall."""
 BASE, CAPACITY, THRESHOLD = 3_000_000_000, 16_384_000_000, 1 << 30
 SETTLED = 2.0
 """Seconds for which something is true before evictd must know it: a cycle reads, decides and acts on one reading."""
@@ -92,7 +93,7 @@ class ChurningNode(FakeNode):
         self.counts: Counter[str] = Counter()
         self.api: ApiServer | None = None
         self._short: list[float] = []  # the times at which the node was short, counting what victims owe
-        self._next = time.monotonic()
+        self._next = self._ticked = time.monotonic()
         super().__init__(folder)
 
     def add(self, pod: FakePod) -> None:
@@ -114,13 +115,14 @@ class ChurningNode(FakeNode):
         """Let pods begin, grow and end as time passes."""
         now = time.monotonic()
         self._next = max(self._next, now - MADE_UP)
+        growth, self._ticked = int(min(now - self._ticked, MADE_UP) * GROWTH_A_SECOND), now
         with self.lock:
             while self._next < now:
                 self._next += 1 / PODS_A_SECOND
                 self._begin(now)
             self._begin_hostile(now)
             for life in tuple(self.lives.values()):
-                self._live(life, now)
+                self._live(life, now, growth)
             if self.available(owed=True) < THRESHOLD:
                 self._short.append(now)
             self._short = [at for at in self._short if now - at < LATE]
@@ -162,9 +164,9 @@ class ChurningNode(FakeNode):
             add_volumes(life.hostile, made)
             self.api.store.create("pods", made)
 
-    def _live(self, life: Life, now: float) -> None:
+    def _live(self, life: Life, now: float, growth: int) -> None:
         if life.stays and life.used < life.grows_to:
-            life.used = min(life.grows_to, life.used + (100 << 20))
+            life.used = min(life.grows_to, life.used + growth)
             for path in (self.cgroup(life.key), self.cgroup(life.key) / f"c-{life.key}"):
                 (path / "memory.current").write_text(f"{life.used}\n")
         exceeds = life.stays and life.used > life.request
