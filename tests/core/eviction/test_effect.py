@@ -17,6 +17,7 @@ from evictd.core.eviction.effect import (
     may_go_paused,
     pause_of,
 )
+from evictd.core.eviction.ledger import follow_victims
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.model.holdings import Effect, Pause, SupplyHoldings
 from evictd.core.model.observation import Observation
@@ -93,6 +94,18 @@ def test_the_most_that_came_back_within_the_bound_counts() -> None:
     assert follow_effects(state, (), {}, 1 + COMPARED).effects == {}
     paused = replace(state, pauses={DISK: Pause(until=1, wait=1)})
     assert follow_effects(paused, (), {}, 1 + COMPARED).effects, "a pause compares with them"
+
+
+def test_what_came_back_before_the_end_was_seen_counts() -> None:
+    """A runtime that answered late, and pods that took 1 GiB/s, made two evictions of hogs look as if they had not helped."""
+    victim = Victim(
+        uid="v", cause=MEMORY, chosen_at=1, until=99 * SECOND, owed={MEMORY: 70}, available_before={MEMORY: 20}
+    )
+    running = Observation(node=None, pods=(pod("v"),))
+    for now, available in ((2, 85), (3, 40), (4, 10)):
+        [victim] = follow_victims((victim,), running, {MEMORY: available}, [MEMORY], now * SECOND)
+    state = follow_effects(State(), [victim], {MEMORY: 10}, 4 * SECOND)
+    assert freed_lately(state, MEMORY) == 65
 
 
 def test_a_supply_that_was_clear_for_a_minute_ends_the_pause() -> None:

@@ -1,8 +1,8 @@
 """Law Effect: an eviction that did not help is evidence (policy Standard).
 
 **Theory of operation.** For each victim that has really ended, `State.effects` keeps what it held, what was missing when it was
-chosen, and the most that what is available has risen since, within the bound of its bytes. Before the next choice for a supply
-the last two are compared with what was missing:
+chosen, and the most that what is available has risen since: while it ended, and after it within the bound of its bytes. Before
+the next choice for a supply the last two are compared with what was missing:
 
     running  --two victims within ten minutes did not help-->  paused, one more after ten minutes
     paused   --the supply was clear of its targets for a minute, or the growth elsewhere has ended-->  running
@@ -94,6 +94,7 @@ def _effect(victim: Victim, now: int) -> Effect:
         held=victim.owed.get(supply, 0),
         missing=victim.missing,
         available_before=victim.available_before.get(supply),
+        freed=victim.freed,
         until=now + release_timeout(victim, supply),
         elsewhere_grew=victim.elsewhere_grew,
     )

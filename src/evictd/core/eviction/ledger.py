@@ -219,6 +219,7 @@ def follow_victims(
     """
     active = {pod.uid for pod in observation.pods}
     marked = tuple(_with_deadline(with_end(victim, observation.outcomes, now), observation, now) for victim in victims)
+    marked = tuple(_with_freed(victim, available) for victim in marked)
     return open_victims(marked, available, active, relevant, now)
 
 
@@ -227,6 +228,18 @@ def with_end(victim: Victim, outcomes: Outcomes, now: int) -> Victim:
     if victim.stopped_at is None and victim.uid in outcomes.stopped:
         victim = replace(victim, stopped_at=now)
     return replace(victim, gone_at=now) if victim.gone_at is None and victim.uid in outcomes.cleaned_up else victim
+
+
+def _with_freed(victim: Victim, available: Mapping[Signal, int]) -> Victim:
+    """Return a victim with what has come back while it ends.
+
+    Its end may be seen seconds after its memory is back (a runtime that answers late), and another pod has taken that by then.
+    """
+    if victim.cause is None or victim.gone_at is not None:
+        return victim
+    seen, before = available.get(victim.cause), victim.available_before.get(victim.cause)
+    risen = 0 if seen is None or before is None else seen - before
+    return victim if risen <= victim.freed else replace(victim, freed=risen)
 
 
 def _with_deadline(victim: Victim, observation: Observation, now: int) -> Victim:

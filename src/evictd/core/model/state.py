@@ -87,6 +87,8 @@ class Victim:
     """What it was measured to use when it was chosen. A supply that is missing here is not known, which is not 0."""
     available_before: Mapping[Signal, int] = field(default_factory=dict)
     """What was available then."""
+    freed: int = 0
+    """The most by which what is available of its supply has risen since then, before it was seen gone."""
     has_volumes_in_memory: bool = False
     """Whether memory comes back after its last process as well: when a volume in memory is unmounted, or emptied."""
     gone_at: int | None = None
