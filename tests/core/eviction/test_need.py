@@ -38,6 +38,12 @@ def test_the_first_that_is_needed_goes(held: dict[str, int], missing: int, victi
     assert all(each.instead == chosen.pod for each in dropped)
 
 
+@pytest.mark.parametrize("held", [0, -(1 << 63)])
+def test_the_only_candidate_goes_whatever_it_holds(held: int) -> None:
+    """An amount beyond 63 bits in a recorded summary counts as negative, as with the kubelet."""
+    assert needed([row("a", held)], shortage({"a": held}))[0].name == "a"
+
+
 def test_growth_counts_for_the_time_that_the_evictions_take() -> None:
     """Ten seconds each: the two small pods would be lost within as long."""
     held = {"a": 80, "b": 80, "leak": 6000}

@@ -87,5 +87,6 @@ def _without_small(listed: list[RankedPod], amount: int, shortage: Shortage) -> 
 
 
 def _without_halves(listed: list[RankedPod], shortage: Shortage) -> list[RankedPod]:
+    """Return the pods that hold more than half of what the largest one holds, and that one, which may hold nothing."""
     most = max(shortage.held[row.uid] for row in listed)
-    return [row for row in listed if shortage.held[row.uid] * LARGER > most]
+    return [row for row in listed if shortage.held[row.uid] * LARGER > most or shortage.held[row.uid] == most]
