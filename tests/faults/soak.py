@@ -8,6 +8,7 @@ of a pod and each moment is checked from outside, by what the node knows and not
 * thrift: no pod is stopped where the memory of earlier victims, which comes back late, has been enough for `LATE` seconds;
 * protection: no critical pod is stopped;
 * progress: no pressure lasts longer than `BOUND` seconds without a fault while a pod exceeds its request;
+* early: the kernel's OOM killer takes fewer pods than evictd, although each fault makes evictd blind for up to two seconds;
 * the descriptors and the memory of the process do not grow.
 
 Beside them one pod of each kind of `hostile.HOSTILE` runs at any time and is replaced when it ends, each beyond its request and
@@ -51,6 +52,8 @@ FAULT_SECONDS = (0.2, 2.0)
 CALM_SECONDS = (1.0, 5.0)
 LATE = SETTLED + FAULT_SECONDS[1]
 """Seconds by which a stop may come after the shortage that it was decided for: one cycle, and a fault that holds up the call."""
+BLIND_KILLS = 5
+"""Pods that the kernel may kill in a run too short to compare."""
 CRITICAL = 2_000_000_000
 MOST_GROWTH = 300 << 20
 """Bytes by which the process may grow after its first sixth: the doubles of the servers live in it as well."""
@@ -269,6 +272,8 @@ def soak(folder: Path, *, minutes: float, seed: int) -> int:
                 if until - reported < minutes * 50:
                     begin = begin or now
                 print(_figures(node, run, counts, course, now), flush=True)
+        if node.counts["killed by the kernel"] > node.counts["evicted"] + BLIND_KILLS:
+            node.broken.append(f"early: {dict(node.counts)}")
         if begin is not None:
             print(f"memory: {begin[0] >> 20} MiB after the first sixth, {now[0] >> 20} MiB at the end")
             if now[0] - begin[0] > MOST_GROWTH:
