@@ -1,17 +1,17 @@
 """Makes up for time in which evictd did not look (policy Standard): it was not running, was halted, or the machine slept.
 
-A deadline is over when something should have happened and has not. What was to happen stands still with evictd: the stop call may
-not have been sent, collectors and walks are threads of evictd, and on a machine that sleeps nothing runs at all. So only as much
-of an absence counts as may lie between two cycles of a daemon that runs; otherwise the first cycle after it would evict a second
-pod for a first one that was never asked to stop.
+A deadline passes when something should have happened and did not. While evictd does not run none of it happens: the stop call may
+not have been sent, collectors and walks are threads of evictd, and on a machine that sleeps nothing runs. So at most
+`LONGEST_COUNTED` of an absence counts; otherwise the first cycle after it would evict a second pod in place of a first one that
+was never asked to stop.
 
 What moves is the deadlines of victims and collections, and the times at which thresholds were crossed: grace periods and the wait
 for measurements begin there. `Victim.since` stays, because answers of the API server are compared with it, and so does what is
 waited for after a victim or a collection has ended, because those waits are shorter than what counts. Each absence counts for
 `LONGEST_COUNTED`, so no wait is renewed for ever, by slow cycles or by a daemon that ends again and again.
-A victim that lives on after a long absence was not stopped, and what it was chosen for is long ago. Where that is read and not
-short any more it stays, and is chosen anew if it has to go: a pod is not stopped at a calm start because of the
-pressure of last night. While its supply is short, or not read, it is still the victim.
+A victim that still runs after a long absence was not stopped, and the shortage that it was chosen for is long ago. If its supply
+is read and no longer short, the pod stays, and can be chosen again: a pod is not stopped at a calm start because of the pressure
+of last night. While its supply is short or was not read, it is still the victim.
 """
 
 from collections.abc import Iterable
@@ -31,11 +31,11 @@ LONGEST_COUNTED = 20 * SECOND
 looks each second."""
 CHOSEN_LONG_AGO = "it was chosen before a long absence of evictd, and what it was chosen for is not short any more"
 LONG_ABSENCE = 2 * MINUTE
-"""What a threshold was before so long an absence says nothing of it now; an update of the daemon takes less."""
+"""After so long an absence the time since which a threshold is met no longer counts; an update of the daemon takes less."""
 
 
 def make_up_for_absence(state: State, config: EvictionConfig, now: int) -> State:
-    """Move the times from which something is waited for by the time that was not seen, as far as that is not counted.
+    """Move the start of every wait by the part of the absence that does not count.
 
     None is then later than now, and no deadline further away than at its beginning, whatever a state file says of the last cycle.
     After a long absence the thresholds' grace periods begin anew.
@@ -100,14 +100,14 @@ def _before(state: State, now: int) -> State:
 
 
 def is_long(state: State, now: int) -> bool:
-    """Whether evictd has not looked for so long that what it knows of the node is old."""
+    """Whether the last cycle was so long ago that what evictd knows of the node is out of date."""
     return state.last_cycle_at is not None and now - state.last_cycle_at > LONG_ABSENCE
 
 
 def without_old_victims(
     state: State, observation: Observation, read: Iterable[Signal], layout: Layout
 ) -> tuple[State, tuple[Pod, ...]]:
-    """Return the state after a long absence without the victims that live and need not go, and these pods.
+    """Drop, after a long absence, the victims that still run and whose supply is no longer short; return the state and these.
 
     `read` are the signals of this reading; `state` has the thresholds that it meets. A pod over a limit of its own is judged anew
     in this cycle anyway.

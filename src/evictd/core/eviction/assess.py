@@ -1,12 +1,12 @@
 """Assesses one reading: the first half of a cycle, before anything is done about it.
 
-Layout, thresholds met, timers, conditions, and which thresholds are due: steps 1 to 12 of the kubelet's `synchronize` (spec
-4.2). The result holds the state as it will be remembered, whatever is decided afterwards.
+Layout, thresholds met, timers, conditions, and which thresholds are due: the first half of the kubelet's `synchronize`. The
+result holds the state as it will be remembered, whatever is decided afterwards.
 
-Where policy Standard differs: what was not read is not over. A threshold whose signal is unread keeps its timer and its
-condition, unless the node is known not to have the signal any more (`Observation.absent`): then nothing can be short of it.
-The last observation of a signal is kept until there is another, and a reload keeps the time for which a threshold has been
-met.
+Where policy Standard differs: a shortage is not over because its signal could not be read. A threshold whose signal is unread
+keeps its timer and its condition, unless the node is known not to have the signal any more (`Observation.absent`): then nothing
+can be short of it. The last observation of a signal is kept until there is another, and a reload keeps the time for which a
+threshold has been met.
 """
 
 from collections.abc import Iterable, Mapping
@@ -50,7 +50,8 @@ class Assessment:
     filesystems: Filesystems
     observations: Mapping[Signal, SignalObservation]
     due: tuple[Threshold, ...]
-    """Met for their whole grace period, on numbers newer than the last cycle's; the one to act on first."""
+    """The thresholds met for their whole grace period, on numbers newer than the last cycle's; the one to act on first comes
+    first."""
     findings: tuple[Finding, ...]
 
 
@@ -68,7 +69,7 @@ def configured_thresholds(config: EvictionConfig, filesystems: Filesystems) -> t
 
 
 def detect_filesystems(state: State, observation: Observation, config: EvictionConfig) -> Filesystems | None:
-    """Return the layout: looked at once by the kubelet, whenever it is readable under Standard; `None` if never yet."""
+    """Return the layout, which the kubelet detects once and Standard in each cycle; `None` before the first time."""
     seen, known = observation.filesystems, state.filesystems
     if seen.dedicated_image_fs is None or (known is not None and config.policy is Policy.KUBELET):
         return known

@@ -25,7 +25,7 @@ from evictd.core.model.state import State
 
 
 def with_crossings(state: State, observation: Observation, layout: Layout, now: int) -> State:
-    """Return the state with what everything held when each supply that is short now became short."""
+    """Return the state with a `Crossing` for each supply that is short: what each holder had when the shortage began."""
     short = {supply_of(threshold.signal, layout) for threshold in state.thresholds_first_observed_at}
     if not short and not state.crossings and not state.noticed:
         return state
@@ -109,9 +109,9 @@ def _share(pods: Iterable[Pod], holdings: SupplyHoldings, crossing: Crossing | N
 
 
 def _grown(uid: str, level: MeasuredLevel, crossing: Crossing) -> int:
-    """Return by how much a pod grew; one that has come since took all that it holds.
+    """Return by how much a pod grew since the crossing; a pod that started later grew by all that it holds.
 
-    Where more or less of it was measured than at the crossing, its growth of the last minute stands for it.
+    If other parts of it were measured than at the crossing, its growth of the last minute is returned.
     """
     if uid in crossing.unmeasured_pods or (uid in crossing.pods and crossing.parts.get(uid, 1) != level.parts):
         return level.grown

@@ -18,13 +18,13 @@ from evictd.core.model.state import CleaningUp, State, Victim, Watching
 from evictd.core.units.duration import MINUTE, SECOND
 
 HARD_BYPASS = 10 * SECOND
-"""How long a hard threshold lets a budget hold up one pod, once."""
+"""How long a budget may delay a hard eviction of a pod after its first refusal."""
 BUDGET_RETRY = 10 * SECOND
-"""When to ask a budget again that named no time (the API server's own figure)."""
+"""When a budget is asked again if the API server names no time (its own default)."""
 FIRST_OWNER_BACKOFF = 10 * SECOND
 LAST_OWNER_BACKOFF = 5 * MINUTE
 RECREATED_WITHIN = 60 * SECOND
-"""A pod of the same owner chosen so soon after the last one counts as the same victim again."""
+"""A pod of the same owner that is chosen within this time counts as the last victim, recreated."""
 
 
 def owner_of(pod: Pod) -> str:
@@ -38,8 +38,8 @@ def owner_of(pod: Pod) -> str:
 def settle_answers(state: State, observation: Observation, config: EvictionConfig, now: int) -> State:
     """Drop the victims that stay, and record refusals and evictions that have become certain.
 
-    A refusal or an eviction that was never asked for concerns the decision that it answers: one older than the victim's decision
-    is of an earlier one. Withdrawing is no end of the pod: no new collection follows it.
+    An answer that is older than the victim's decision belongs to an earlier decision, and is ignored. A withdrawn eviction does
+    not end its pod, so no new collection follows.
     """
     if not state.in_flight:
         return state

@@ -31,9 +31,9 @@ from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import NANO, Quantity
 
 NO_NOISE = 2
-"""Growth of less than a half of what is missing says nothing of the cause (1 and 10: no incident ends differently)."""
+"""Growth of less than a half of what is missing says nothing of the cause (with 1 or 10 no incident ends differently)."""
 LIKE_THE_CULPRIT = 2
-"""For what no pod requests: a candidate with half of what the culprit holds is a cause as well (1 and 4: no incident ends
+"""For what no pod requests: a candidate with half of what the culprit holds is a cause as well (with 1 or 4 no incident ends
 differently)."""
 
 

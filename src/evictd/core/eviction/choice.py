@@ -42,10 +42,10 @@ _NO_POD = {
     SkipReason.STALLS_LITTLE: NoActionReason.NOTHING_HELPS,
     SkipReason.IN_FLIGHT: NoActionReason.NOTHING_EVICTABLE,
 }
-"""What it means that every pod is skipped; the first reason in this order that any pod has."""
+"""The reason for doing nothing when every pod is skipped: that of the first skip reason in this order which any pod has."""
 
 
 def why_no_pod(skips: Iterable[Skip]) -> NoActionReason:
-    """Return what it means that every pod is skipped."""
+    """Return the reason for doing nothing when every pod is skipped."""
     found = {skip.reason for skip in skips if isinstance(skip, PodSkipped)}
     return next((why for reason, why in _NO_POD.items() if reason in found), NoActionReason.NOTHING_EVICTABLE)

@@ -1,4 +1,4 @@
-"""Keeps Standard's ledger of collections up to date, and says what a collection could have freed besides.
+"""Updates Standard's ledger of collections, and reports what collections that are switched off would have freed.
 
 A device is collected once until none of its thresholds is due. A victim that is gone leaves dead containers and images, so it
 allows another round everywhere (docs/laws.md, fault 2); one over a limit of its own does so only within `OWN_LIMITS_TIMEOUT`. A
@@ -24,7 +24,7 @@ def due_since(threshold: Threshold, state: State) -> int:
 def kept_collections(
     state: State, gone: Sequence[Victim], outcomes: Outcomes, read: Iterable[Signal], *, layout: Layout, now: int
 ) -> Mapping[Filesystem, Collection]:
-    """Return the collections that hold up another one of their device; `gone` are the victims whose end was seen now."""
+    """Return the collections that prevent another one of their device; `gone` are the victims whose end was seen now."""
     if not state.collections:
         return state.collections
     for_pressure = any(victim.cause is not None for victim in gone)
@@ -43,7 +43,7 @@ def kept_collections(
 def unused_reclaim(
     threshold: Threshold, outcomes: Outcomes, missing: int, layout: Layout
 ) -> tuple[ReclaimWouldHelp, ...]:
-    """Return a finding for each action that would have freed bytes of the device that is short of them."""
+    """Return a finding for each action that is switched off and would have freed bytes on the device that is short of them."""
     device = device_of(threshold.signal, layout)
     if device is None or SIGNALS[threshold.signal].resource is not Resource.EPHEMERAL_STORAGE:
         return ()

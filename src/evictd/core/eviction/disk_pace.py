@@ -11,7 +11,8 @@ from evictd.core.units.duration import MILLISECOND, SECOND
 SHORTEST = 100 * MILLISECOND
 """Nanoseconds; the least time between two readings."""
 LEAST_RATE: Mapping[Resource, int] = {Resource.EPHEMERAL_STORAGE: 200 << 20, Resource.INODES: 20_000}
-"""Units per second that are always reckoned with: the bytes that an ordinary disk takes, the inodes that one core creates."""
+"""The least rate that is assumed, in units per second: the bytes that an ordinary disk takes, the inodes that one core
+creates."""
 
 
 def until_next_reading(distance: int, rate: int, longest: int) -> int:

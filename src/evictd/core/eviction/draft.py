@@ -1,7 +1,7 @@
 """A step in the making, and what must hold of every step.
 
-The rules of `synchronize` that can be checked on its result are checked here, each time (the habit of Patroni's `quorum.py`): a
-broken one is a programmer's error, and costs the cycle before it costs a pod.
+The rules of `synchronize` that can be checked on its result are checked here, each time (as in Patroni's `quorum.py`): a broken
+rule is a programming error, and ends the cycle before a pod is evicted.
 """
 
 from dataclasses import dataclass, field, replace

@@ -49,11 +49,13 @@ CLEAR = MINUTE
 HELPED = 2
 """Half of what was missing: with a tenth four pods more are lost over the incidents (06, 23)."""
 ELSEWHERE = 2
-"""Growth elsewhere that is twice the pods' is the cause; less may be their page cache (1 and 4: no incident ends differently)."""
+"""Growth elsewhere that is twice the pods' is the cause; less may be their page cache (with 1 or 4 no incident ends
+differently)."""
 NO_NOISE = 2
 """As in `blame`."""
 LARGER_THAN_LAST = 2
-"""Twice what the last victims held is another attempt, as much is the same one (1 and 4: no incident ends differently)."""
+"""Twice what the last victims held is another attempt, an equal one is the same attempt (with 1 or 4 no incident ends
+differently)."""
 _KEPT = 3
 """Effects of each supply: two are compared here, three count for a threshold that was never clear (`prudence`)."""
 

@@ -1,6 +1,6 @@
 """Makes the decision to evict a pod, and says which pods are protected from it.
 
-The message, the event's annotations and the DisruptionTarget condition, to the letter of the kubelet's (`evictionMessage`,
+The message, the event's annotations and the DisruptionTarget condition are the kubelet's, word for word (`evictionMessage`,
 `evictPod`).
 """
 

@@ -1,7 +1,7 @@
 """How a pod is ended in a cluster, and what a refusal by a disruption budget leads to.
 
-Which pod is ended is decided before. The evictor (`act.cluster`) asks here by which of three ways, which differ in what they
-promise: chosen by how urgent the eviction is and whether a kubelet runs the pod. Times in nanoseconds.
+The pod is chosen before. The evictor (`act.cluster`) asks here which of three methods to use; that depends on how urgent the
+eviction is and on whether a kubelet runs the pod. Times are nanoseconds.
 """
 
 from enum import Enum

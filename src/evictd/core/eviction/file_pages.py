@@ -1,4 +1,4 @@
-"""Tells need from page cache: when a soft memory threshold is met although processes can have memory (policy Standard).
+"""Recognises a soft memory threshold that only page cache keeps met, while processes can have memory (policy Standard).
 
 The working set leaves out inactive file pages alone, so it counts those that the kernel holds to be active. A pod that reads a
 large file again and again makes all of its pages active: it seems to use them, and the node to be short of memory, although the
@@ -33,7 +33,7 @@ then. A node that thrashes stalls for ten times that and more."""
 def not_short_of_memory(
     threshold: Threshold, observation: Observation, seen: SignalObservation, config: EvictionConfig
 ) -> NoAction | None:
-    """Return why a threshold that is due waits: only page cache holds it met; `None` where it does not wait for that."""
+    """Return why a threshold that is due waits: only page cache keeps it met; `None` where it does not wait for that."""
     memory = None if observation.node is None else observation.node.memory
     if threshold.hard or threshold.signal is not Signal.MEMORY_AVAILABLE or memory is None:
         return None

@@ -29,9 +29,9 @@ from evictd.core.units.duration import MILLISECOND, MINUTE, SECOND
 MEASUREMENT_TIMEOUT = 30 * SECOND
 """How long measurements may hold up a decision: three collections of containerd as it is by default."""
 NEAR_TIME = 10 * MINUTE
-"""A filesystem is near a threshold too once it is crossed within so long at the measured rate."""
+"""A filesystem is also near a threshold that it will cross within this time at the measured rate."""
 HELD_INTERVAL = 100 * MILLISECOND
-"""How soon to look again while a decision is held: a walk of an ordinary pod takes less."""
+"""The time until the next cycle while a decision is held; the walk of an ordinary pod takes less."""
 
 _NEAR_PART = 10
 """A filesystem is near a threshold once it is within a tenth of its capacity of it."""

@@ -125,7 +125,7 @@ def _measured_pods(
 
 
 def level(last: MeasuredLevel | None, used: int, now: int, *, parts: int = 1) -> MeasuredLevel:
-    """Return an amount as measured now; of a change over more than `WINDOW` the part counts that falls into one."""
+    """Return an amount as measured now. If the last measurement is older than `WINDOW`, growth is its mean over one `WINDOW`."""
     if last is None or last.parts != parts:
         return MeasuredLevel(now, used, now, used, used, now, parts)
     elapsed = now - last.at
@@ -186,7 +186,7 @@ def _grown(holdings: SupplyHoldings) -> Iterator[MeasuredLevel]:
 
 
 def growth_elsewhere(holdings: SupplyHoldings) -> int:
-    """Return by how much grew what no pod holds within about the last minute."""
+    """Return by how much the use that belongs to no pod grew within about the last minute."""
     return 0 if holdings.elsewhere is None else holdings.elsewhere.grown
 
 

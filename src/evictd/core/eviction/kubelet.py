@@ -26,7 +26,7 @@ from evictd.core.model.threshold import Threshold, thresholds_met
 
 
 def kubelet_step(draft: Draft, state: State, observation: Observation) -> Step:
-    """Decide as the kubelet does; what is met is found in every cycle in which it looks, also where nothing follows from it."""
+    """Decide as the kubelet does; each cycle in which it looks has a finding for every threshold met, acted on or not."""
     if isinstance(state.phase, CleaningUp) and _stands_still(state, observation, draft.now):
         draft.no_action(NoActionReason.WAITING_FOR_VICTIM)
         return draft.close(state)
@@ -68,7 +68,7 @@ def _cycle(draft: Draft, before: State, observation: Observation, assessment: As
 def _after_reclaim(draft: Draft, state: State, phase: Reclaiming, observation: Observation) -> Step:
     """Test every configured threshold again; where one is met, evict on the numbers from before (`reclaimNodeLevelResources`).
 
-    Collectors that nothing knows of, because evictd was restarted, count as done: the kubelet's would be, too.
+    A collection that was lost in a restart of evictd counts as done, as the kubelet's own would.
     """
     outcomes = observation.outcomes
     if outcomes.reclaimed is None and (outcomes.collecting is None or outcomes.collecting):

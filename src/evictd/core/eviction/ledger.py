@@ -108,7 +108,7 @@ def victim_of(
 def ending(
     pod: Pod, grace: int, observation: Observation, available: Mapping[Signal, int], *, layout: Layout, now: int
 ) -> Victim:
-    """Return a pod that ends within so many seconds of grace from now on, whatever ends it."""
+    """Return the ledger's entry for a pod that ends within `grace` seconds from now, whoever ended it."""
     return Victim(
         uid=pod.uid,
         full_name=pod.full_name,
@@ -277,7 +277,7 @@ def open_victims(
     relevant: SomeOf[Signal],
     now: int,
 ) -> tuple[Victim, ...]:
-    """Return the victims that are there or owe something of the relevant supplies.
+    """Return the victims that still exist, or still owe something of the relevant supplies.
 
     An overdue victim stays in the ledger as long as it is there, so that it is not chosen again.
     """
@@ -301,7 +301,7 @@ def shortened(victim: Victim, grace_period_seconds: int, now: int) -> Victim:
 
 
 def can_shorten(victim: Victim, grace_period_seconds: int) -> bool:
-    """Whether so much grace is less than it has."""
+    """Whether this grace period would end before the victim's present one."""
     return victim.gone_at is None and victim.grace_period_seconds > grace_period_seconds
 
 

@@ -22,7 +22,7 @@ from evictd.core.eviction.shortage import Shortage
 from evictd.core.model.decision import PodSkipped, RankedPod, SkipReason
 
 LARGER = 2
-"""Where all together do not suffice a pod is dropped for one twice as large: equal replicas are taken in their order (4: no
+"""Where all together do not suffice a pod is dropped for one twice as large: equal replicas are taken in their order (with 4 no
 incident ends differently)."""
 
 

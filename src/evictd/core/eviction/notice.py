@@ -33,7 +33,7 @@ _TEXTS: Mapping[NoActionReason, str] = {
 
 
 def with_notices(draft: Draft, state: State, findings: Iterable[Finding], supply: Signal) -> State:
-    """Record the events of the reasons not to evict that have had none since the supply is short; return the new state."""
+    """Record an event for each reason not to evict that has had none since the supply became short; return the new state."""
     found = tuple(findings)
     held = next((each for each in found if isinstance(each, Attribution)), None)
     known = state.noticed.get(supply, ())

@@ -53,7 +53,7 @@ _keys = itemgetter(0, 1, 2, 3, 4, 5, 6, 7)
 Meter = Callable[[Pod, PodStats], int | None]
 """How much a pod uses of what is short, in the resource's own unit; `None` where nothing of it was measured."""
 Measure = Callable[[Pod, PodStats], tuple[int | None, int]]
-"""The same, and of how many numbers it is the sum."""
+"""A `Meter` that also returns how many numbers the amount is the sum of."""
 
 
 def rank(
@@ -92,7 +92,7 @@ def rank(
         if known is None:
             usage = meter(pod, found)
         elif known.at == now:
-            usage = known.used  # to measure is what costs most of a ranking
+            usage = known.used  # measuring is the most expensive part of a ranking
         else:
             usage = max(meter(pod, found) or 0, known.used)
         if usage is None:
@@ -196,7 +196,7 @@ def _by_stall(rows: list[RankedPod], stall: Stall, stats: Mapping[str, PodStats]
 
 
 def _by_swap(row: RankedPod, stats: PodStats | None) -> RankedPod:
-    """Rank by what a pod has in swap, which alone comes back, where its place among the pods for memory leaves that open."""
+    """Rank by what the pod has in swap, which is what its end frees; the keys before that stay as for memory."""
     swap = None if stats is None or stats.memory is None else stats.memory.swap_bytes
     if swap is None:
         return _unmeasured(row.pod, 0, Policy.STANDARD)._replace(preference=row.preference)
@@ -251,7 +251,7 @@ _METERS: Mapping[Resource, Meter] = {
 
 
 def usage_measure(signal: Signal, layout: Layout) -> Measure:
-    """Return the function that reads a pod's usage of what this signal watches, and of how many numbers that is the sum."""
+    """Return the function that reads a pod's usage of what this signal watches, and how many numbers that is the sum of."""
     filesystem = SIGNALS[signal].filesystem
     if filesystem is not None:
         return _disk_measure(RANKED_PARTS[layout][filesystem], _unit_of(signal))

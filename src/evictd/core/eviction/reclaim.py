@@ -80,7 +80,7 @@ def device_of(signal: Signal, layout: Layout) -> Filesystem | None:
 
 
 def is_read_only(node: NodeStats | None, signal: Signal, layout: Layout) -> bool:
-    """Whether the device of this signal cannot be written, by what any filesystem on it says."""
+    """Whether any filesystem on the device of this signal is read-only."""
     device = device_of(signal, layout)
     if node is None or device is None:
         return False

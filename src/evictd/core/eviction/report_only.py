@@ -1,4 +1,4 @@
-"""Reports, and does nothing else: what is decided where evictd may not act on a node.
+"""Decides for a node on which evictd may not act: it reports and does nothing else.
 
 Standalone, evictd knows of the pods of an API server neither requests nor priorities, and a kubelet that manages them evicts by
 its own rules. Unless the configuration allows it (`allowApiPodsStandalone`), nothing is collected and no pod is evicted there,

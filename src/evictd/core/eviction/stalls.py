@@ -1,10 +1,10 @@
-"""Tells a stall that a pod's end would end from one that the host, or a pod within its own limit, makes.
+"""Recognises stalls that no eviction would end, because the host, or a pod at its own memory limit, causes them.
 
 The kernel reports for a cgroup how long its tasks stall for memory (PSI). A pod that works at its own memory limit stalls too:
 the kernel reclaims within its cgroup, whatever the node has left. On a node with little else to do all tasks of all pods then
 stall together, and a threshold on them is met. A tenant could so have its neighbours evicted, one after another, and the end of
-none of them would have ended the stall. So what a pod stalls at its own limit costs no other pod. Where it uses more than it
-requests and stalls enough, its own end ends the stall: then it goes itself, and the others stay.
+none of them would have ended the stall. So no other pod is evicted for what a pod stalls at its own limit. If that pod uses more
+than it requests and stalls enough to be the cause, it goes itself, and the others stay.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,14 +17,14 @@ from evictd.core.model.signal import STALLS, StalledResource, StallType
 from evictd.core.model.stats import PodStats
 
 _AT_LIMIT = (9, 10)
-"""Of its limit; the kernel reclaims shortly before it is reached."""
+"""The share of its limit from which a pod counts as being at it; the kernel reclaims shortly before it is reached."""
 
 
 def stall_is_elsewhere(rows: Iterable[RankedPod], shortage: Shortage, stats: Mapping[str, PodStats]) -> bool:
     """Whether every pod stalls for so much less than the node that no pod's end can end the stall.
 
-    In a stall that the host makes every pod stalls a little. What all tasks stall for at the same time (`full`) each culprit
-    stalls for as long; of `some` it may be a part, so half of that is enough. A pod at its own memory limit does not count.
+    If the host causes the stall, every pod stalls a little. The culprit of a `full` stall stalls for as long as the node does; of
+    a `some` stall it may cause only a part, so half of that is enough. A pod at its own memory limit does not count.
     """
     stalls = {row.uid: row.stall for row in rows if row.stall is not None}
     if shortage.measurable or not stalls:

@@ -388,4 +388,4 @@ RULES: tuple[Callable[[_Cycle, Threshold], bool], ...] = (
     _Cycle.measurement,
     _Cycle.evict,
 )
-"""Each gives whether it settled the threshold; the last one always does."""
+"""Each returns whether it settled the threshold; the last one always does."""

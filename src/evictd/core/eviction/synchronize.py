@@ -22,7 +22,7 @@ from evictd.core.model.observation import Observation
 from evictd.core.model.state import CleaningUp, State, Step, Watching
 
 _CARRIED_OUT = {NoActionReason.WAITING_FOR_RELEASE, NoActionReason.WAITING_FOR_VICTIM, NoActionReason.RECLAIM_SUFFICED}
-"""Reasons that a decision was carried out for."""
+"""Reasons that presume that a decision was carried out."""
 
 
 def synchronize(state: State, observation: Observation, config: EvictionConfig, now: int) -> Step:
@@ -83,7 +83,7 @@ def _after_dry_run(state: State, observation: Observation) -> State:
 
 
 def _of_dry_run(step: Step) -> Step:
-    """Leave out the victims, none of which goes, and what waits for a decision that was not carried out."""
+    """Drop the victims, none of which is stopped, and the findings that wait for a decision that was not carried out."""
     findings = (each for each in step.findings if not (isinstance(each, NoAction) and each.why in _CARRIED_OUT))
     return replace(step, state=_without_victims(step.state), findings=tuple(findings))
 

@@ -102,7 +102,7 @@ class ReclaimNode:
     wanted_bytes: int | None = None
     """How much is enough; `None`: everything that is unused."""
     measured: tuple[Reclaim, ...] = ()
-    """What the configuration does not allow, and would free something: the collectors only say how much."""
+    """Actions that the configuration switches off: the collectors only report how much each would free."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,7 +227,7 @@ class Ranking:
     resource: Resource
     rows: tuple[RankedPod, ...]
     due: tuple[Threshold, ...] = ()
-    """The thresholds that wanted a victim (the kubelet takes the age of each one's numbers here)."""
+    """The thresholds that the victim is chosen for (the kubelet records the age of their numbers at this point)."""
 
 
 class NoActionReason(Enum):
@@ -244,7 +244,7 @@ class NoActionReason(Enum):
     NOTHING_EVICTABLE = "NothingEvictable"
     """Every active pod is protected."""
     NO_POD_MEASURED = "NoPodMeasured"
-    """Policy Standard: of no pod that may go is it known how much it uses of what is short."""
+    """Policy Standard: the usage of what is short is not known of any pod that may go."""
     API_PODS_STANDALONE = "ApiPodsStandalone"
     """evictd runs without an API server beside pods of one, and `allowApiPodsStandalone` is not set: it only reports."""
     FILESYSTEM_READ_ONLY = "FilesystemReadOnly"
@@ -270,7 +270,7 @@ class NoActionReason(Enum):
     EVICTION_LIMIT_REACHED = "EvictionLimitReached"
     """Policy Standard: as many pods were evicted as `evictionLimit` allows within its time."""
     LAYOUT_UNKNOWN = "LayoutUnknown"
-    """Which filesystems are which could not be found out; the whole cycle waits for it."""
+    """The layout of the filesystems could not be detected; the whole cycle waits for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -104,7 +104,7 @@ class Outcomes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """Something that could not be read: `source` names it for ever, `detail` says what happened this time."""
+    """Something that could not be read: `source` is its stable name, `detail` says what happened this time."""
 
     source: str
     detail: str
@@ -133,7 +133,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignalObservation:
-    """One signal as read: what is available of what capacity, and when that was true."""
+    """One signal as read: how much is available, of which capacity, and at what time."""
 
     available: Quantity
     capacity: Quantity
@@ -147,7 +147,7 @@ class SignalObservation:
 
 
 def signal_observations(node: NodeStats) -> dict[Signal, SignalObservation]:
-    """Every signal that these numbers allow; one whose numbers are missing is left out."""
+    """Return the observation of every signal; one whose numbers are missing is left out."""
     found = {}
     for signal, statistic, observe in _OBSERVED:
         observation = observe(statistic(node), node)
@@ -239,7 +239,7 @@ def _share(stall: Stall, stats: MemoryStats | IOStats | None) -> int | None:
 
 
 _AVERAGES = {10: 0, 60: 1, 300: 2}
-"""Window of an average in seconds to its place in `PressureStall`."""
+"""Index in `PressureStall` of each average, by its window in seconds."""
 
 
 def _stalls(node: NodeStats) -> dict[Signal, SignalObservation]:
