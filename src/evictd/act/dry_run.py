@@ -1,4 +1,4 @@
-"""Carries nothing out: logs what would be done.
+"""Logs what would be done, and does none of it.
 
 What the core decides differently in a dry run is in `core.eviction.synchronize`; `daemon.effects` lists the parts that a dry run
 replaces.
@@ -85,7 +85,7 @@ class DryRunActuator:
         return self._live.advance(state, reading)
 
     def perform_duties(self, reading: Reading) -> None:  # noqa: ARG002
-        """Collect nothing, and have nothing collected that was due before the daemon became dry."""
+        """Collect nothing, and suspend what was due before the daemon became dry."""
         self.suspend_duties()
 
     def suspend_duties(self) -> None:

@@ -1,7 +1,7 @@
 """Implements what the actuators of every node share: collections, stopping victims, removing their leftovers.
 
-A part that the standalone and the cluster actuator each hold. It begins nothing by itself: which victims are resumed and whose
-leftovers are removed is for the actuator that holds it to say.
+A part that the standalone and the cluster actuator each hold. The actuator that holds it decides which victims are resumed and
+whose leftovers are removed.
 """
 
 from collections.abc import Iterable
@@ -90,7 +90,7 @@ class NodeActuation:
     # --- queries ---------------------------------------------------------------------------------------------------
 
     def outcomes(self, state: State) -> Outcomes:
-        """Return what has become of collections and victims; which victims are gone is for the actuator to add."""
+        """Return what has become of collections and victims; the actuator adds which victims are gone."""
         return Outcomes(
             reclaimed=self._collector.progress(),
             collecting=self._collector.collecting(),

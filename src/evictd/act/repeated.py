@@ -1,7 +1,7 @@
 """Recognises owners whose pods are evicted again and again: the third pod of one owner within an hour, and each one after it.
 
 An owner recreates its evicted pods, and what made them go is in its template. So the event is on the owner, where the people who
-wrote the template look. It changes no decision; what is counted here is of this run of the daemon.
+wrote the template look. It changes no decision, and the count begins anew with each run of the daemon.
 """
 
 from collections.abc import Iterable
@@ -41,7 +41,7 @@ def _recent(times: Iterable[int], now: int) -> tuple[int, ...]:
 
 
 def repeated_eviction(decision: EvictPod, number: int, node_name: str) -> RecordEvent:
-    """Return the event: how many, of the last one what it used and requested, and what would help."""
+    """Return the event: how many pods were evicted, what the last one used and requested, and what would help."""
     because = decision.because
     used = "" if because.usage is None else f" used {because.usage}{_resource(because)},"
     requested = " requested nothing" if because.request is None else f" requested {because.request}"

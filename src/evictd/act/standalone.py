@@ -39,7 +39,7 @@ class StandaloneActuator:
     # --- queries ---------------------------------------------------------------------------------------------------
 
     def outcomes(self, state: State) -> Outcomes:
-        """Return what became of the decisions: a victim is gone when nothing of it runs and its leftovers were gone through."""
+        """Return what became of the decisions; a victim is gone when it has stopped and its leftovers were dealt with once."""
         outcomes = self._node.outcomes(state)
         cleaned = frozenset(uid for uid in outcomes.stopped if self._node.cleanup.done(uid))
         return replace(outcomes, cleaned_up=cleaned)
@@ -103,7 +103,7 @@ class StandaloneActuator:
         self._node.perform_collections(reading, reading.lifecycles)
 
     def suspend_duties(self) -> None:
-        """Every collection begins in `perform_duties` itself."""
+        """Do nothing: every collection begins in `perform_duties` itself."""
 
     def heartbeat(self, reading: Reading) -> None:
         """Write the conditions again, with a new heartbeat time."""
@@ -138,5 +138,5 @@ class StandaloneActuator:
                 self._node.cleanup.begin(uid)
 
     def _watch(self, uid: str, view: RuntimeView) -> None:
-        """Remember by which cgroups it can be seen whether a victim's containers have ended."""
+        """Remember the cgroups that show whether a victim's containers have ended."""
         self._tasks.watch(uid, view.pod_cgroups.get(uid, ""), running_ids(view, uid)[0])

@@ -1,8 +1,8 @@
 """Holds the settings in effect, reads the configuration again, and finds what differs.
 
 The files are read again with the command line of the start. `about` says beside each setting whether it changes at once, as those
-that decisions obey do; what the loop is built on (sockets, directories, the runtime) changes at the next start, and the log says
-so. A configuration with an error changes nothing.
+that decisions obey do; settings that the loop is built from (sockets, directories, the runtime) change at the next start, and the
+log says so. A configuration with an error changes nothing.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ class Difference:
     new: str
     live: bool
     explicit: bool = False
-    """It is the end of a setting that must not end by an omission."""
+    """It switches off a setting, such as `dryRun`, that must be switched off in words and not by leaving it out."""
 
 
 class Configuration:
@@ -41,7 +41,7 @@ class Configuration:
     def reload(self) -> tuple[Difference, ...]:
         """Read the files again and put into effect what can change now.
 
-        Raises what `read` raises, and `InputError` for files that change something and look cut; then nothing changes.
+        Raises what `read` raises, and `InputError` for files that change something and look truncated; then nothing changes.
         """
         old, fresh = self.settings, self._read()
         found = differences(old, fresh)
@@ -53,7 +53,7 @@ class Configuration:
 
 
 def differences(old: Settings, new: Settings) -> tuple[Difference, ...]:
-    """List the settings that differ; those that make up the thresholds as the thresholds that they make."""
+    """List the settings that differ; those that thresholds are made of are listed as the thresholds."""
     return tuple(_differences(old, new))
 
 

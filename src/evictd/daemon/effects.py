@@ -1,4 +1,4 @@
-"""The parts by which a cycle has effects: the live ones, or those of a dry run, which has none."""
+"""Declares the parts by which a cycle has effects: the live ones, or those of a dry run, which have none."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class OomScoreSetter(Protocol):
     """Sets OOM scores and Memory QoS values."""
 
     def write(self, differences: Iterable[OomScoreDifference | MemoryQoSDifference]) -> tuple[Problem, ...]:
-        """Set each `oom_score_adj` and memory file to what is documented; gives those that could not be set."""
+        """Set each `oom_score_adj` and memory file to its documented value; return a problem for each that could not be set."""
         ...
 
 

@@ -69,7 +69,7 @@ class Housekeeping:
         """Run one cycle: observe, synchronize, perform, record; returns the boot-clock time until which to wait."""
         reading = self._observe(waited)
         cycle = self._synchronize(reading)
-        if cycle.config.policy is Policy.STANDARD:  # the events of policy Kubelet are the kubelet's, to the letter
+        if cycle.config.policy is Policy.STANDARD:  # the events of policy Kubelet are the kubelet's, word for word
             none: dict[str, str] = {}
             why = self._guard.run("why", lambda: _reasons(cycle, for_tenant=True), boot_clock(), otherwise=none)
             reading = replace(reading, reasons=why)
@@ -132,7 +132,7 @@ class Housekeeping:
         self._guarded("state", lambda: effects.checkpoints.save(self.state))
 
     def _guarded(self, part: str, work: Callable[[], None]) -> None:
-        """Do a part of the cycle that decides nothing; an exception is reported once while it repeats."""
+        """Run a part of the cycle that decides nothing; an exception is reported once while it repeats."""
         self._guard.run(part, work, boot_clock(), otherwise=None)
 
     def _report(self, waited: WaitResult, cycle: Cycle, failures: tuple[Failure, ...], acted: int) -> None:

@@ -1,4 +1,4 @@
-"""Tells which evictions of the kubelet are new, for the comparison with evictd's own (`evictd history --compare-kubelet`)."""
+"""Finds the evictions of the kubelet that are new, for the comparison with evictd's own (`evictd history --compare-kubelet`)."""
 
 from dataclasses import dataclass
 from typing import Any

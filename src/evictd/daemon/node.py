@@ -1,4 +1,4 @@
-"""The node as the loop sees it: observed by an observer, changed by its effects.
+"""Joins what observes the node with what changes it, for the loop.
 
 A reload may make a dry run of it, or end one, between two cycles.
 """

@@ -1,8 +1,8 @@
 """Waits between two cycles: until the next one is due, memory is crossed, a thread calls, or a signal arrives.
 
-A change of the pods brings the next cycle forward to `PODS_INTERVAL` after the last one, however many changes there are: a look
-makes the runtime list everything, and nothing depends on a pod that has just begun. While a victim is awaited its end counts at
-once.
+A change of the pods brings the next cycle forward to `PODS_INTERVAL` after the last one, however many changes there are: a cycle
+makes the runtime list everything, and no decision depends on a pod that has just started. While a victim is awaited, its end
+begins a cycle at once.
 """
 
 import select

@@ -74,7 +74,7 @@ def _images_in(store: Path) -> RuntimeView:
 def _capacities(settings: Settings, seen: Observation) -> dict[Signal, Quantity]:
     """Return the capacities, also of a signal whose available amount cannot be read.
 
-    That of the pods' memory is what the configuration reserves nothing of: the kubelet has not set its limit by it yet.
+    The capacity of the pods' memory is what the configuration's reservations leave: the kubelet may not have set that limit yet.
     """
     if seen.node is None:
         return {}

@@ -1,12 +1,12 @@
-"""Counts what a run has cost and what it has brought.
+"""Counts the losses and the effects of a run.
 
 **Culprit.** A pod that the world marks as one (`WorldPod.culprit`), or, where nothing is marked, one that takes without bound:
 a `Grow` without `bound`, or `TakeRest`. A successor of a culprit is one. Where the host is the cause, no pod is.
 
 **Innocent.** A pod that was lost and whose end was not needed: it is no culprit, and the observer who knows every byte
-(`oracle.ideal_ends`) would have left it running. Of pods alike, not the same one has to go: a lost pod is needed as well if it
-held at least as much of what was short as a pod that the observer would have ended, and that was never lost; it stands in for
-that one, and for one only. A successor that is lost again is one more loss.
+(`oracle.ideal_ends`) would have left it running. The pods need not be the same: a loss is needed as well if the pod held at least
+as much of what was short as a pod that the observer would have ended and that was never lost; it replaces that one, and one only.
+A successor that is lost again is one more loss.
 
 Pods that were evicted and pods whose container the kernel has killed are counted apart; a pod whose container is started and
 killed again is one loss. A container that exceeds the memory limit of its own pod is no loss: the node had no part in it. Nor is
@@ -95,7 +95,7 @@ class Account:
 
 
 def account_of(run: Run, ideal: IdealEnds | None = None) -> Account:
-    """Draw up the account of a run; `ideal` saves looking for the observer's set, which does not depend on the run."""
+    """Draw up the account of a run; `ideal` is the observer's set, if it is known: it does not depend on the run."""
     ideal = ideal_ends(run.world, run.config) if ideal is None else ideal
     culprits = frozenset(each.pod.full_name for each in run.world.pods if is_culprit(each))
     losses = _judged(run, _losses(run), culprits, ideal)

@@ -1,8 +1,8 @@
 """Answers evictions as an API server with budgets, refusals and outages does, by the rules of evictd's cluster actuator.
 
-A hard threshold's victim is deleted, a soft one's is asked about over the Eviction API (`choose_eviction_method`). A budget
+A hard threshold's victim is deleted; for a soft one's the Eviction API is asked (`choose_eviction_method`). A budget
 answers 429; what follows is decided by `refusal_response`. While the API server cannot be reached, a pod is stopped over the
-runtime where the eviction may not wait, and otherwise nothing is known of it until the outage is over.
+runtime where the eviction may not wait, and otherwise there is no answer until the outage is over.
 """
 
 from dataclasses import dataclass, field, replace

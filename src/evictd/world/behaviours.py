@@ -1,8 +1,8 @@
 """Declares what a process does with the node in time, and computes how much it holds at an age.
 
-A behaviour is a function of the age of its process alone, in nanoseconds since it was started, so a world that was not looked at
-for a minute is brought up to date in one step. `amount` is the value of that function, `slope` its present growth a second, and
-`next_change` the age at which that growth changes. So the loop knows when a limit is crossed without looking each millisecond.
+A behaviour is a function of the age of its process alone, in nanoseconds since it was started, so one step brings a world up to
+date after any time. `amount` is the value of that function, `slope` its present growth a second, and `next_change` the age at
+which that growth changes. So the loop computes when a limit is crossed, and need not test each millisecond.
 
 Behaviours compose: those of one pod are added up, by `Usage`.
 """
@@ -80,7 +80,7 @@ class LeakAndRelease:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Burst:
-    """Takes `amount` at the age `start` as fast as `rate` a second, for `duration`; every `every` again, if that is set."""
+    """Takes `amount` from the age `start` on, `rate` a second, and gives it back after `duration`; again every `every`."""
 
     of: Usage
     amount: int
@@ -92,7 +92,7 @@ class Burst:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakeRest:
-    """Takes memory by `rate` a second as long as more than `leave` bytes are available to processes."""
+    """Takes `rate` of memory a second as long as more than `leave` bytes are available to processes."""
 
     rate: int
     leave: int = 0
@@ -101,7 +101,7 @@ class TakeRest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stops:
-    """Ends so long after SIGTERM; `None`: ignores it, and ends by SIGKILL when its grace period is over."""
+    """Ends this long after SIGTERM; `None`: ignores it, and is killed when its grace period is over."""
 
     after: int | None
 
@@ -199,7 +199,7 @@ def _period(behaviour: LeakAndRelease) -> int:
 
 
 def _duration(size: int, rate: int) -> int:
-    """Return the nanoseconds, at least 1, in which so much is taken, rounded up."""
+    """Return the nanoseconds, at least 1, in which an amount is taken at this rate, rounded up."""
     return max(-(-size * SECOND // rate), 1) if rate else 1
 
 

@@ -1,6 +1,6 @@
 """Makes a world of one reading of a node, so that it can be played on from there.
 
-Each pod goes on holding what it was measured to use, the host what belongs to no pod. What a pod grows by is added. Images
+Each pod goes on holding what it was measured to use, the host what belongs to no pod. The growth asked for is added. Images
 and dead containers are not in a reading: what they hold counts as the host's, so no collection frees any of it.
 """
 
@@ -63,7 +63,7 @@ def world_of(
 
 
 def _world_pod(pod: Pod, held: Mapping[Usage, int] | None, behaviours: tuple[Behaviour, ...]) -> WorldPod:
-    """Return a pod that goes on as it was measured; one that is being deleted already goes on with that."""
+    """Return a pod that goes on as it was measured; the deletion of one that is being deleted goes on."""
     measured = (Unreadable(),) if held is None else tuple(Hold(of=usage, amount=each) for usage, each in held.items())
     leaving = pod.deletion_grace_period_seconds is not None
     return WorldPod(

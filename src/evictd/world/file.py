@@ -1,4 +1,4 @@
-"""Makes a world of a world file, and reports all that is wrong with it: each fault with its path, value and remedy."""
+"""Builds a world from a world file, and reports every fault with its path, value and remedy."""
 
 import difflib
 from collections.abc import Iterable, Mapping

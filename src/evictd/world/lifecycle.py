@@ -1,8 +1,8 @@
 """Starts and ends pods: arrivals, deletions, evictions, exits, and the successors that owners create.
 
-A pod that is to end gets SIGTERM. Its process ends when it wants to, or by SIGKILL when its grace period is over. The runtime
-says so `stop_overhead` later: then the pod is gone, its memory volumes are unmounted, and its owner may create a successor with
-a new uid. The filesystem shows its bytes as free `release_delay` after that.
+A pod that is to end gets SIGTERM. Its process ends as its behaviour says, or by SIGKILL when its grace period is over. The
+runtime says so `stop_overhead` later: then the pod is gone, its memory volumes are unmounted, and its owner may create a
+successor with a new uid. The filesystem shows its bytes as free `release_delay` after that.
 """
 
 import heapq
@@ -23,7 +23,7 @@ DEFAULT_GRACE = 30 * SECOND
 _STAYS: frozenset[Usage] = frozenset({Usage.HOST_PATH, Usage.HOST_PATH_INODES})
 """What a pod leaves on the node's disk."""
 UNSCHEDULED_RETRY = 1 * SECOND
-"""How soon it is looked again whether a pod that waits for the end of the taints may come."""
+"""How soon it is tried again to start a pod that waits for the end of the taints."""
 
 
 class EndCause(Enum):

@@ -80,7 +80,7 @@ def play(world: World, config: EvictionConfig, state: State | None = None) -> Ru
 
 @contextmanager
 def _without_garbage_collection() -> Iterator[None]:
-    """Look for no reference cycles: a run keeps all that it has seen, and to search that again and again takes a third of it."""
+    """Switch garbage collection off: a run keeps all its cycles, and searching them for garbage takes a third of its time."""
     enabled = gc.isenabled()
     gc.disable()
     try:

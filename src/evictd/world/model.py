@@ -20,7 +20,7 @@ class Disk:
     capacity: int
     inodes: int = 1 << 24
     used: int = 0
-    """Bytes of the system, that never change."""
+    """Bytes of the system, which never change."""
     inodes_used: int = 0
     read_only: bool = False
 
@@ -92,7 +92,7 @@ class WorldPod:
     start: int = 0
     image: str = ""
     deleted_at: int | None = None
-    """When something else than evictd deletes it; it then has its own grace period."""
+    """When another component deletes it; it then has its own grace period."""
     culprit: bool | None = None
     """Whether it is a cause of the incident; `None`: it is if it takes without bound."""
 
@@ -123,7 +123,7 @@ class DisruptionBudget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outage:
-    """A time in which the API server answers every request with this status; 0: not at all."""
+    """A time in which the API server answers every request with this status; 0: it does not answer."""
 
     start: int
     duration: int

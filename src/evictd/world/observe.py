@@ -47,7 +47,7 @@ class _PodParts:
 
 @dataclass(slots=True)
 class WorldObserver:
-    """Reads one node. What is said of pods that never change is kept from cycle to cycle."""
+    """Reads one node. The readings of pods that never change are kept from cycle to cycle."""
 
     node: SimulatedNode
     config: EvictionConfig
@@ -134,7 +134,7 @@ class WorldObserver:
         )
 
     def _stalled(self, memory: NodeMemory, now: int) -> int:
-        """Return hundredths of a percent of the time in which a task stalls: as behaviours say, or for pages that do not fit."""
+        """Return hundredths of a percent of the time in which a task stalls: by its behaviours, or for pages that do not fit."""
         of_pods = max((_stalls(each, now)[0] for each in self.node.pods.values()), default=0.0)
         missing = memory.cache_wanted - memory.cache
         return max(round(of_pods * 100), 10000 * missing // memory.cache_wanted if missing else 0)
@@ -196,7 +196,7 @@ class WorldObserver:
         )
 
     def _parts(self, running: SimulatedPod, memory: NodeMemory, now: int) -> _PodParts:
-        """Return what is said of a pod beside the times; of one that never changes it is kept."""
+        """Return the reading of a pod without its times; that of a pod that never changes is kept."""
         squeezed = memory.swapped > 0 or memory.cache < memory.cache_wanted
         process = running.process
         lasts = not squeezed and not process.ended and process.begun <= now  # else it is about to be restarted

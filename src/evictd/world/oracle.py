@@ -30,9 +30,9 @@ from evictd.world.observe import WorldObserver
 from evictd.world.process import Process
 
 POINTS = 120
-"""At how many times the node is looked at."""
+"""At how many times the node is examined."""
 CHANGES = 20
-"""How many changes of each pod's growth are looked at."""
+"""How many changes of each pod's growth are examined."""
 CROSSING = 100 * MILLISECOND
 """How exactly the time of the crossing is found."""
 LARGEST = 14
@@ -82,7 +82,7 @@ def ideal_ends(world: World, config: EvictionConfig) -> IdealEnds:
 
 
 def _times(world: World) -> list[int]:
-    """Return the times at which the node is looked at: evenly, and around each change of a growth."""
+    """Return the times at which the node is examined: evenly spaced, and around each change of a growth."""
     length = world.duration - world.begin
     times = {world.begin + length * number // POINTS for number in range(POINTS + 1)}
     holders = [*((each.behaviours, each.start) for each in world.pods), *((each.behaviours, 0) for each in world.host)]

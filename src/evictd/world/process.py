@@ -20,7 +20,7 @@ from evictd.world.behaviours import (
 )
 
 _WATCHED = frozenset({*OF_MEMORY, Usage.PROCESSES})
-"""What the loop has to stop for when its growth changes; disks are looked at in cycles only."""
+"""The usages whose changes of growth the loop stops for; disks are read in cycles only."""
 
 
 class Process:

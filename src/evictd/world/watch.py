@@ -1,7 +1,7 @@
 """Says when a limit is crossed between two cycles, as the daemon's threshold watch does.
 
-Memory and PIDs are watched all the time: with the present growth it is known when they are crossed. A disk is read now and then:
-when it would be short at the fastest fill that the daemon reckons with, or at the measured one (`core.eviction.disk_pace`).
+Memory and PIDs are watched all the time: with the present growth it is known when they are crossed. A disk is read when it could
+be short at the least rate that the daemon assumes, or at the measured one if that is faster (`core.eviction.disk_pace`).
 """
 
 from collections.abc import Iterable, Iterator

@@ -46,7 +46,7 @@ class ClusterActuator:
     # --- queries ---------------------------------------------------------------------------------------------------
 
     def outcomes(self, state: State) -> Outcomes:
-        """Return what has become of the decisions: a victim is gone when nothing of it runs and its volumes were seen to."""
+        """Return what has become of the decisions; where evictd removes volumes, a victim is gone when that was tried."""
         outcomes = self._node.outcomes(state)
         stopped = outcomes.stopped
         cleaned = frozenset(uid for uid in stopped if not self._removes_volumes() or self._node.cleanup.done(uid))
@@ -131,11 +131,11 @@ class ClusterActuator:
     # --- parts of these --------------------------------------------------------------------------------------------
 
     def _lifecycles(self, reading: Reading) -> PodLifecycles | None:
-        """Return which pods are gone: none that is still an object of the API."""
+        """Return the lifecycles of the pods; a pod that is still an object of the API is not gone."""
         return None if reading.lifecycles is None else with_api_pods(reading.lifecycles, self._cluster.known_pods())
 
     def _removes_volumes(self) -> bool:
-        """Whether evictd removes the volumes of stopped pods: where a kubelet reports, or may, that is its work."""
+        """Whether evictd removes the volumes of stopped pods; where a kubelet reports, or may report, the kubelet does."""
         return self._cluster.reporter.kubelet is False
 
     # --- victims of the previous run -------------------------------------------------------------------------------
@@ -143,9 +143,9 @@ class ClusterActuator:
     def _resume(self, state: State, reading: Reading) -> None:
         """Resume the evictions of the previous run.
 
-        One that a hard threshold chose, or that the API server agreed to, is stopped at once. Its object is seen to as soon as
-        the pods are listed: deleted, or its status written. One that was not asked for stays here until the core has taken it
-        out of the state.
+        One that a hard threshold chose, or that the API server agreed to, is stopped at once. Its object is deleted, or its
+        status written, as soon as the pods are listed. An eviction that was never requested stays here until the core has taken
+        the victim out of the state.
         """
         own = self._cluster.evictor.in_flight()  # begun in this run
         if self._previous is None:
@@ -173,7 +173,7 @@ class ClusterActuator:
 
 
 def _needs_no_answer(victim: Victim) -> bool:
-    """Whether it was not asked for, or has stopped already."""
+    """Whether the API server's consent is not needed: the eviction is hard, or the pod has stopped already."""
     return _is_hard(victim) or victim.gone_at is not None
 
 
@@ -183,7 +183,7 @@ def _is_hard(victim: Victim) -> bool:
 
 
 def _decision(pod: Pod, victim: Victim, now: int) -> EvictPod:
-    """Write the decision of the previous run again, as far as carrying it out needs it."""
+    """Return the decision of the previous run, as far as it is needed to carry it out."""
     return EvictPod(
         pod=pod,
         grace_period_seconds=grace_left(victim, now),

@@ -1,4 +1,4 @@
-"""The clocks of what acts through an API server, and what wakes its thread."""
+"""Declares the clocks of the parts that speak to an API server, and what wakes their thread."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

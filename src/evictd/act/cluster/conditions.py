@@ -1,4 +1,4 @@
-"""Writes the node's pressure conditions as the API server holds them.
+"""Encodes the node's pressure conditions for the API server.
 
 Where a kubelet reports, the built-in types are its own and are rewritten by it every ten seconds; evictd then has types of
 its own beside them. A condition that is True says until when it holds unless renewed, so that one left behind by a crash is
@@ -53,7 +53,7 @@ class ConditionReport:
         return {condition: condition in self.active for condition in NodeCondition}
 
     def conditions(self, known: Mapping[str, Condition], wall: int) -> tuple[Condition, ...]:
-        """Write all three; a transition time is given only where the status differs, or no time is known."""
+        """Return all three conditions; a transition time is set only where the status differs, or no time is known."""
         return tuple(self._condition(condition, known, wall) for condition in NodeCondition)
 
     def _condition(self, condition: NodeCondition, known: Mapping[str, Condition], wall: int) -> Condition:
@@ -80,7 +80,7 @@ class ConditionReport:
         return reason, f"{message}{until}"
 
     def holds(self, known: Mapping[str, Condition]) -> bool:
-        """Whether the API shows what is to be said: all three types with the right status and a transition time."""
+        """Whether the API server shows this report: all three types with the right status and a transition time."""
         return all(
             (found := known.get(condition_type(self.types, condition))) is not None
             and found.status == ("True" if condition in self.active else "False")
@@ -92,7 +92,7 @@ class ConditionReport:
 def node_transition_events(
     before: ConditionReport | None, after: ConditionReport, node: str
 ) -> tuple[RecordEvent, ...]:
-    """List the node events that go with a change; the first report is a transition of each condition."""
+    """List the node events of a change; the first report is a transition of each condition."""
     subject = "Node" if after.types is ConditionTypes.BUILT_IN else "Evictd"
     return transition_events({} if before is None else before.statuses(), after.statuses(), node, subject=subject)
 

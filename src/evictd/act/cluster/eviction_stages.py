@@ -1,4 +1,4 @@
-"""The stages of one eviction, what can happen to it, and the tables of its transitions.
+"""Declares the stages of an eviction, its events, and the tables of its transitions.
 
 `pod_eviction` has the theory of operation.
 """
@@ -53,9 +53,9 @@ class Event(Enum):
     REFUSED = "Refused"
     """A disruption budget does not allow it, and another pod may be chosen."""
     BYPASS = "Bypass"
-    """A disruption budget was waited for long enough."""
+    """The wait for a disruption budget is over."""
     UNANSWERED = "Unanswered"
-    """The Eviction API was waited for long enough."""
+    """The wait for the Eviction API is over."""
     FORBIDDEN = "Forbidden"
     """The request was refused for good."""
     WITHDRAWN = "Withdrawn"
@@ -63,7 +63,7 @@ class Event(Enum):
     SHORTENED = "Shortened"
     """A hard threshold shortens the grace period."""
     CLEARED = "Cleared"
-    """Nothing has to be shown before the containers are stopped."""
+    """The node's conditions are shown, or the wait for that is over: the containers may be stopped."""
     STOPPED = "Stopped"
     """Nothing of the pod runs any more."""
     RESTARTED = "Restarted"
@@ -71,7 +71,7 @@ class Event(Enum):
     REVIVED = "Revived"
     """The status that was written was overwritten: a kubelet started the pod again."""
     RESISTED = "Resisted"
-    """And it did so more often than `REPAIRS`."""
+    """The same, more often than `REPAIRS`."""
     ENDED = "Ended"
     """The API server shows no such pod, or its phase as final; of a written status, for as long as it had to be watched."""
 

@@ -1,11 +1,11 @@
 """Evicts pods through the API server and the runtime.
 
-Beside a kubelet a status patch alone evicts nothing, and a stopped container is started again; robust is to delete the object,
-and fast is to stop the containers at the same time. So soft thresholds ask the Eviction API, hard ones delete and stop at once,
-and only on a node without a kubelet the pod's status is written. Which method is used, and what a budget's refusal means, is
-decided in `core.eviction`; the path of each pod is the state machine of `pod_eviction`. The evictor turns the API server's
-answers into the machine's events, and the machine's requests into calls; `eviction_events` turns the clock, the runtime and the
-list of pods into events.
+Beside a kubelet a status patch alone evicts nothing, and a stopped container is started again; deleting the object is robust, and
+stopping the containers at the same time is fast. So soft thresholds ask the Eviction API, hard ones delete and stop at once, and
+only on a node without a kubelet the pod's status is written. Which method is used, and what a budget's refusal means, is decided
+in `core.eviction`; the path of each pod is the state machine of `pod_eviction`. The evictor turns the API server's answers into
+the machine's events, and the machine's requests into calls; `eviction_events` turns the clock, the runtime and the list of pods
+into events.
 """
 
 import threading
@@ -38,7 +38,7 @@ from evictd.errors import ApiRefusedError, ApiUnavailableError
 
 POLL = 100 * MILLISECOND
 UNREAD = 1000
-"""How many evictions are kept until they are taken."""
+"""How many evictions are kept for `take_evicted`."""
 
 
 class ClusterEvictor:
@@ -323,7 +323,7 @@ class ClusterEvictor:
                 self._perform(eviction, self._received(eviction, outcome, now), now)
 
     def _postpone(self, eviction: PodEviction, stage: Stage, error: ApiUnavailableError, now: int) -> None:
-        """Try this pod's request again later; those of the others go on."""
+        """Try this pod's request again later; the other pods' requests are not delayed."""
         with self._lock:
             if eviction.stage is stage:
                 backoff = self._backoffs.setdefault(eviction.uid, RetryBackoff(self._clocks.random))

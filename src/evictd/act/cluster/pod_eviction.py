@@ -88,7 +88,7 @@ class PodEviction:
         self.written_version = 0
         self.verify_until = 0
         self.withdrawing = False
-        """Withdrawn while a request is being sent, whose answer decides."""
+        """Whether it was withdrawn while a request was being sent; the answer to that decides."""
         self.settled_at: int | None = None
         self.answer: EvictionAnswer | None = None
         """What is known of the API server's consent."""
@@ -130,7 +130,7 @@ class PodEviction:
 
     @property
     def withdrawable(self) -> bool:
-        """Whether nothing happened to the pod yet, and nothing need to."""
+        """Whether the eviction can still be withdrawn: nothing has happened to the pod yet."""
         return not self.certain and not self._announced
 
     @property

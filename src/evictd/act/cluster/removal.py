@@ -1,4 +1,4 @@
-"""Removes what evictd left on a node's object: its own conditions, the built-in ones it wrote, its taints.
+"""Computes how to remove what evictd left on a node's object: its conditions, the built-in ones it wrote, its taints.
 
 A condition that evictd wrote as True says until when it holds unless renewed (`conditions`). A taint, in which the API has no
 place for a time, holds as long as the condition of its kind. What does not hold any more was left behind by an evictd that

@@ -1,4 +1,4 @@
-"""Conditions and taints on the node's object: written at once when they change, and kept right from then on.
+"""Writes conditions and taints to the node's object at once when they change, and repairs them from then on.
 
     look (GET node) -> detect (GET lease) -> conditions (PATCH status) -> taints (PATCH node)
 
@@ -32,12 +32,12 @@ RENEW = MINUTE
 
 
 CONFIRM_PATIENCE = 3 * SECOND
-"""How long it is waited for the answer that there is still no kubelet."""
+"""How long to wait for the answer whether there is still no kubelet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rhythm:
-    """How often the node's object is looked at under pressure, and written on a calm node."""
+    """How often the node's object is read under pressure, and written on a calm node."""
 
     update: int = 10 * SECOND
     report: int = 5 * MINUTE
@@ -114,7 +114,7 @@ class ClusterReporter:
             self._bell.notify()
 
     def stop(self) -> None:
-        """Write the last word before a stop.
+        """Set the final report before a stop.
 
         A calm node has every condition False, and no taint of evictd. Under pressure everything stays as it is for `VALID` more:
         the next evictd takes over without a gap, and `evictd cleanup` removes it where there is none.
@@ -142,7 +142,7 @@ class ClusterReporter:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What the credential may not do, or the server refuses, until the same has worked again."""
+        """The requests that the credential may not make or the server refuses, until they succeed again."""
         with self._lock:
             return tuple(self._problems.values())
 
@@ -176,7 +176,7 @@ class ClusterReporter:
                 return None
             if self._node is None:
                 return self._named("look", lambda: self._look(now))
-            if wanted is None:  # without types, or before the first report: the method of evictions depends on it
+            if wanted is None:  # also without types or a report: the method of evictions depends on it
                 return self._named("detect", self._detect)
             if self._written != wanted:
                 return self._named("conditions", lambda: self._write(now))
@@ -223,7 +223,7 @@ class ClusterReporter:
                 if gone:
                     self._node = self._written = None
                 elif self.kubelet is None:
-                    self.kubelet = True  # the node may not be read: to delete a pod is right where a kubelet is
+                    self.kubelet = True  # the node may not be read; assume a kubelet, which finishes a deleted pod
 
     def _named(self, doing: str, call: Call) -> Call:
         self._doing = doing
@@ -273,7 +273,7 @@ class ClusterReporter:
             self._next_write = now + int(period * (0.8 + 0.4 * self._clocks.random()))
             self._next_look = now + self._rhythm.update
             if not wanted.holds(node.conditions):
-                # The types were new to the server, or an admission plugin changed them.
+                # the types were new to the server, or an admission plugin changed them
                 self._next_write = self._next_look
             if self.kubelet is not None:
                 self._next_detect = self._next_write

@@ -55,7 +55,7 @@ class Polled(Protocol):
 
 @dataclass(slots=True)
 class _Turn:
-    """A source with its own pause, for what the server could not do of it for a while."""
+    """A source with its own pause after a temporary error of the server."""
 
     source: RequestSource
     backoff: RetryBackoff
@@ -171,12 +171,12 @@ class RequestQueue:
         return now < turn.not_before or self._guard.rests(id(turn), now)
 
     def _due_at(self, turn: _Turn, now: int) -> int | None:
-        """Return when to serve this source again; after a pause it has the request that was not done."""
+        """Return when to serve this source again; after a pause that is when its failed request is repeated."""
         due = turn.source.due_at(now)
         return turn.not_before if due is None and now < turn.not_before else due
 
     def _serve(self, turn: _Turn, now: int) -> bool:
-        """Send what a source has; whether it had something. A source that fails rests, and the others go on."""
+        """Send the next request of a source. Return whether it had one. A source that fails pauses; the others go on."""
 
         def serve() -> bool:
             call = turn.source.call(now)
@@ -226,7 +226,7 @@ class RequestQueue:
 class RequestLanes:
     """Drives request queues that send independently of each other; the first one reports conditions.
 
-    A lane that hears of the server again ends the pauses of the others.
+    A lane that reaches the server again ends the pauses of the others.
     """
 
     def __init__(self, *lanes: RequestQueue, clocks: Clocks) -> None:

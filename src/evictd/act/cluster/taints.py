@@ -1,4 +1,4 @@
-"""The taints of evictd on a node: which to add and to remove, and when to try again.
+"""Computes which of evictd's taints to add to a node and to remove, and when to try again.
 
 `spec.taints` is an atomic list (`x-kubernetes-list-type: atomic`): the API server knows no way to write one entry of it. So the
 whole list is read, evictd's entries in it are changed, and the whole list is written with the `resourceVersion` that was read.
@@ -28,7 +28,7 @@ OWN_EFFECTS = frozenset(effect.value for effect in TaintEffect)
 
 
 def is_own(taint: Taint) -> bool:
-    """Whether evictd may add or remove it: one of its keys and effects. The same key with NoExecute is not its work."""
+    """Whether evictd may add or remove it: one of its keys and effects. The same key with NoExecute is never evictd's."""
     return taint["key"] in OWN_KEYS and taint["effect"] in OWN_EFFECTS
 
 

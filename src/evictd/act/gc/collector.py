@@ -1,8 +1,8 @@
 """Runs the garbage collectors on one thread, so that they never block the main loop.
 
-The thread performs collections in the order of the requests: `begin` starts node-level reclaim for an eviction, `progress` gives
-its outcomes, `perform_duties` starts the kubelet's periodic collections. The loop only exchanges values with the thread. The
-thread is a daemon thread: it ends with the process.
+The thread performs collections in the order of the requests: `begin` starts node-level reclaim for an eviction, `progress`
+returns its outcomes, `perform_duties` starts the kubelet's periodic collections. The loop only exchanges values with the thread.
+The thread is a daemon thread: it ends with the process.
 """
 
 from collections import deque
@@ -35,7 +35,7 @@ class NodeMoment:
 class Collector:
     """Both collectors and their thread.
 
-    `clock` gives nanoseconds. `wake` is called when a request of `begin` is done; `errors` gets unforeseen exceptions.
+    `clock` returns nanoseconds. `wake` is called when a request of `begin` is done; `errors` gets unforeseen exceptions.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Collector:
         self._images.decision_policy = config.policy
 
     def begin(self, decision: ReclaimNode, moment: NodeMoment) -> None:
-        """Start the reclaim of the decision; `progress` gives `None` until it is done."""
+        """Start the reclaim of the decision; `progress` returns `None` until it is done."""
         with self._lock:
             self._outcomes.pop(decision.device, None)
             request = self._requests[decision.device] = self._requests.get(decision.device, 0) + 1

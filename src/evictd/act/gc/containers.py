@@ -78,7 +78,7 @@ class ContainerCollector:
         )
 
     def collect_rotated_logs(self, wall: int, *, remove: bool) -> ReclaimOutcome:
-        """Remove the rotated logs of running containers, or only say how many bytes that would free."""
+        """Remove the rotated logs of running containers, or only return how many bytes that would free."""
         try:
             found = self._logs.rotated(wall, remove=remove)
         except EvictdError as error:

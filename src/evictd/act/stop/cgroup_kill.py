@@ -37,7 +37,7 @@ FIRST_DELAY = 20 * MILLISECOND
 LAST_DELAY = 1 * SECOND
 """The time from one attempt to the next doubles from the first to the last; a process dies some milliseconds after SIGKILL."""
 STUCK_AFTER = 2 * SECOND
-"""How long after the first attempt the states of what still lives are looked at; the exit of a large process takes a second."""
+"""How long after the first attempt the states of processes that still live are read; a large process takes a second to exit."""
 VISITS = 2048
 """How many cgroups one attempt visits: some 150 ms. The next attempt goes on from there, after those of the other pods."""
 ROUNDS = 10
@@ -87,7 +87,7 @@ class PodKill:
         self.found = False
         """Whether there was such a directory at the last attempt."""
         self.occupied = False
-        """Whether a process was ever seen in it, or could not be looked for."""
+        """Whether a process was ever seen in it, or it could not be read."""
 
     @property
     def unfinished(self) -> bool:
@@ -192,7 +192,7 @@ class PodKill:
 
 @dataclass(slots=True)
 class _Round:
-    """One way through a tree, in which each process is sent SIGKILL."""
+    """One traversal of a tree, in which each process is sent SIGKILL."""
 
     visits: Generator[int]
     occupied: bool = False
@@ -220,7 +220,7 @@ class _Round:
 
 
 def _kill_batch(folder: int, pids: Iterable[int]) -> None:
-    """Send SIGKILL to those that are in the cgroup while their pidfd is open: a PID that is used again is never meant."""
+    """Send SIGKILL to those that are in the cgroup while their pidfd is open: a PID that was reused is never signalled."""
     held: dict[int, int] = {}
     try:
         for pid in pids:
@@ -235,7 +235,7 @@ def _kill_batch(folder: int, pids: Iterable[int]) -> None:
 
 
 def _asked(termination: Termination) -> tuple[int, int]:
-    """Identify one attempt to stop a pod: what is found running after it is asked, and killed, anew."""
+    """Return what identifies one attempt to stop a pod; what runs after it is asked, and killed, anew."""
     return termination.started_at, termination.attempts
 
 

@@ -1,4 +1,4 @@
-"""Goes through a pod's cgroup and those below it, of any depth and number.
+"""Traverses a pod's cgroup and those below it, of any depth and number.
 
 A privileged pod makes cgroups below its own: deeper than any stack, with names that add up to more than a path may have, more
 than fit into memory. So each is opened relative to the one above it, a bounded number of names is held, and the caller takes as

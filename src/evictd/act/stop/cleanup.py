@@ -1,8 +1,8 @@
 """Removes what only a stopped pod could use, on a thread of its own.
 
-A pod counts as cleaned up when nothing of it runs and its leftovers were gone through once (kubelet: the pod worker's finished
-flag). What could not be removed then does not delay the next decision. It is a problem, and is tried again with
-growing delays, as the kubelet does with the volumes of orphaned pods, until it is gone or something of that pod runs again.
+A pod counts as cleaned up when nothing of it runs and the removal of its leftovers was tried once (kubelet: the pod worker's
+finished flag). What could not be removed then does not delay the next decision. It is a problem, and is tried again with growing
+delays, as the kubelet does with the volumes of orphaned pods, until it is gone or something of that pod runs again.
 
 The pods take turns, each with a part of its leftovers (`UnfinishedError`): a volume of a million entries takes ten seconds to a
 minute, and a pod evicted meanwhile would count as there for as long, so that no other would be evicted in its place.
@@ -63,11 +63,11 @@ class Cleanup:
                 return
             self._begun.add(uid)
         if not self._worker.submit("volumes", lambda: self._clean(uid)):
-            self._finish(uid)  # the writer has reported it; waiting would not help
+            self._finish(uid)  # the queue has reported it; waiting would not help
             self._failures[uid] = _Failure(detail=f"volumes of pod {uid}: the disk is too slow")
 
     def done(self, uid: str) -> bool:
-        """Whether a stopped pod's leftovers were gone through."""
+        """Whether the removal of a stopped pod's leftovers was tried once."""
         return uid in self._done
 
     def retry(self, now: int, running: Collection[str]) -> None:
@@ -81,7 +81,7 @@ class Cleanup:
                 failure.due_at = now + failure.delay
             elif now >= failure.due_at:
                 failure.due_at, failure.delay = None, min(2 * failure.delay, LAST_DELAY)
-                failure.under_way = True  # before the thread may say that it has ended
+                failure.under_way = True  # before the thread may report its end
                 if not self._worker.submit("volumes", partial(self._again, uid)):
                     failure.under_way = False
 

@@ -1,4 +1,4 @@
-"""How long the last stops took, for the grace of the next ones."""
+"""Remembers how long the last stops took, for the grace of the next ones."""
 
 from evictd.act.stop.termination import Termination
 from evictd.core.eviction.time_left import LONGEST_STOP_TIME

@@ -1,7 +1,7 @@
 """Stops pods through the runtime without making the loop wait.
 
 One thread, started before any pressure, advances every termination (`act.stop.termination`) as the runtime's answers come in. The
-loop, and in a cluster the thread that talks to the API server, begin a termination, go on, and ask later for its progress. The
+loop, and in a cluster the thread that talks to the API server, begin a termination and ask later for its progress. The
 ids to stop are those that the runtime listed last. The kubelet's pod workers, as far as they kill; only the kubelet runs preStop
 hooks.
 """
@@ -26,7 +26,7 @@ from evictd.worker import STDERR, ErrorBackoff, ErrorReporter
 class PodStopper:
     """Stops pods over CRI; its methods return at once and may be called from any thread.
 
-    `clock` gives boot-time nanoseconds; `wake` is called when a pod is finished. `minimum_grace_seconds` is the least that a
+    `clock` returns boot-time nanoseconds; `wake` is called when a pod is finished. `minimum_grace_seconds` is the least that a
     container is given between SIGTERM and SIGKILL: 1 here, 2 at the kubelet, which policy `Kubelet` asks for. `killer` kills what
     is left at the end of the grace; without one only the runtime does. `stop_times` has how long that took. `close()` abandons
     what is under way; begun anew after a restart, it is only looked at again.
@@ -96,7 +96,7 @@ class PodStopper:
         self._stop(pod, containers, sandboxes, grace_seconds)
 
     def resume(self, pod: Pod, grace_seconds: int) -> None:
-        """Go on stopping a victim of the previous run; of `pod` only what is known of it has to be there, its uid at least.
+        """Continue to stop a victim of the previous run; of `pod` only the uid has to be known.
 
         Its sandboxes are left to the listing that follows the containers: stopping a sandbox kills at once, and a container
         that was started since the view has its grace as well.

@@ -50,7 +50,7 @@ class StopCalls(Protocol):
 
 
 class TerminationPhase(Enum):
-    """The readings on which the next step depends."""
+    """What the next step waits for."""
 
     STOPPING_CONTAINERS = "StoppingContainers"
     STOPPING_SANDBOXES = "StoppingSandboxes"
@@ -76,7 +76,7 @@ class Termination:
     attempts: int = 0
     """How often its end was attempted; above 1 something failed, was started meanwhile, or runs although it is not listed."""
     errors: tuple[str, ...] = ()
-    """What the runtime refused, the latest twenty; also a finished pod may have some behind it."""
+    """What the runtime refused, the latest twenty; a finished pod may have some as well."""
     unkillable: tuple[int, ...] = ()
     """PIDs of those of its processes that were sent SIGKILL and are in uninterruptible sleep (state D)."""
 
@@ -256,7 +256,7 @@ class RuntimeTermination:
             call.when_done(self._changed.set)
 
     def _judge(self, now: int) -> None:
-        """Compare with a fresh listing: finished, stopped again, or looked at again later."""
+        """Compare with a fresh listing: the pod is finished, stopped again, or listed again later."""
         if self._lists is None or not all(call.done() for call in self._lists):
             return
         try:
@@ -279,7 +279,7 @@ class RuntimeTermination:
     def contradict(self, now: int) -> None:
         """Continue with a pod that the runtime no longer lists while its cgroup has processes; the next attempt lists again.
 
-        A runtime that was restarted, or has lost its records, lists nothing, and a moment later what runs.
+        A runtime that was restarted, or has lost its records, lists nothing at first and what runs a moment later.
         """
         self._note(EvictdError("the runtime lists nothing of it, but its cgroup has processes"))
         self.state = replace(self.state, finished_at=None, attempts=self.state.attempts + 1)

@@ -70,7 +70,7 @@ class VictimTasks:
 
 
 def _has_tasks(cgroups: CgroupReader, path: str) -> bool | None:
-    """Whether a cgroup has a task, itself or below; `None` where that cannot be read, no for one that does not exist."""
+    """Whether a cgroup has a task, itself or below; `None` where that cannot be read, False for one that does not exist."""
     try:
         return cgroups.pids_current(path) > 0
     except VanishedError:

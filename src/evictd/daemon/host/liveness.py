@@ -14,7 +14,7 @@ SIGNS_OF_LIFE = 4
 
 
 class Liveness:
-    """Notifies the service manager, and keeps the time of the last sign of life on the board."""
+    """Notifies the service manager, and keeps the time of the last sign of life in the snapshot."""
 
     def __init__(self, notifier: SdNotifier, board: LatestSnapshot) -> None:
         self._notifier = notifier

@@ -1,7 +1,7 @@
 """Ends the loop's wait from a signal handler or from another thread, through one pipe.
 
 Python writes the number of each signal to the pipe (`signal.set_wakeup_fd`), worker threads write through `wake`. The loop polls
-the reading end. A change of the node's pods has a byte of its own, because the loop may take its time to look at it.
+the reading end. A change of the node's pods has a byte of its own, because the loop need not react to it at once.
 """
 
 import os
@@ -66,7 +66,7 @@ class WakeUp:
         while select.select([self.fd], [], [], 0)[0]:
             arrived.update(os.read(self.fd, 512))
         if _PODS_CHANGED in arrived:
-            # A notice that is left out before this line is of a change that the caller's next look sees.
+            # A notice that is dropped before this line is of a change that the caller's next reading shows.
             self._pods_changed = False
         return Arrivals(
             signals=frozenset(arrived - {_WOKEN, _PODS_CHANGED}),

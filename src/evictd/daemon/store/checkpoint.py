@@ -112,7 +112,7 @@ def _of_this_run(state: State, now: int) -> State:
 def _without_timers_of(state: State, now: int) -> State:
     """Begin the soft thresholds' grace periods anew after a long absence, under both policies.
 
-    A restart in between must not stretch a grace period. But what held this morning need not have held since.
+    A restart in between must not stretch a grace period. But a threshold that was met before it need not have been met since.
     """
     last = now if state.last_cycle_at is None else state.last_cycle_at
     return state if now - last <= LONG_ABSENCE else replace(state, thresholds_first_observed_at={})

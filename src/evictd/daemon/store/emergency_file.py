@@ -16,7 +16,7 @@ from evictd.daemon.store.own_file import open_own
 
 SIZE = 1 << 20
 AT_LEAST = 8
-"""The file is made again once so many times its size is free, and as many inodes, so that it is not given up again at once."""
+"""The file is made again when this many times its size, and this many inodes, are free, so that it is not given up at once."""
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
@@ -40,7 +40,7 @@ class EmergencyFile:
             os.close(fd)
 
     def write(self, job: Callable[[], None]) -> None:
-        """Do a job that writes; where the disk is full, give up the file and do it again. Raises what the job raises."""
+        """Run a job that writes; where the disk is full, give up the file and run it again. Raises what the job raises."""
         try:
             job()
         except OSError as error:

@@ -41,7 +41,7 @@ def read_own(path: Path, most_bytes: int) -> bytes:
 
 
 def fault_of_directory(directory: Path) -> str:
-    """Why the state directory is not the daemon's alone; empty if it is."""
+    """Return why the state directory is not the daemon's alone; empty if it is."""
     found = directory.stat()
     if found.st_uid not in {0, os.geteuid()}:
         return f"{directory} belongs to user {found.st_uid}, who can replace the files in it; give it to root"

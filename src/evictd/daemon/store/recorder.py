@@ -91,7 +91,7 @@ class Recorder:
         journal, waits for that victim, or evicts it again.
         """
         outcomes = cycle.observation.outcomes
-        ended = ended_reclaims(cycle.before, cycle.step.state, outcomes)  # what they came to stays in the outcomes
+        ended = ended_reclaims(cycle.before, cycle.step.state, outcomes)  # their results stay in the outcomes
         return bool(ended) or not outcomes.cleaned_up <= self._journaled_gone
 
     def repeats(self, cycle: Cycle) -> bool:

@@ -2,9 +2,10 @@
 
 A served connection costs about half a millisecond, and evictd's limit may be a tenth of a processor: two pods that connected in a
 loop to the probes' address made a cycle take 48 ms instead of 2.5 ms, and probes failed. So a bucket of `BURST` connections is
-refilled at `PER_SECOND`. While it is empty, the socket is looked at each `PAUSE_SECONDS` only; of what waits then, the newest
-connection of each source is served, then the next newest, as far as the bucket allows. The others are closed, which costs some
-microseconds. A probe so competes with one connection of each other source, and no client waits behind its own older attempts.
+refilled at `PER_SECOND`. While it is empty, connections are accepted only every `PAUSE_SECONDS`; of those that wait then, the
+newest connection of each source is served, then the next newest, as far as the bucket allows. The others are closed, which costs
+some microseconds. A probe so competes with one connection of each other source, and no client waits behind its own older
+attempts.
 """
 
 import socket
@@ -53,7 +54,7 @@ class Acceptor:
         self._at = now
         served = newest_of_each_source(waiting, int(self._left))
         self._left -= len(served)
-        for source, connection in reversed(served):  # the server closes what began first
+        for source, connection in reversed(served):  # the server closes the oldest
             self._serve(source, connection)
         for each in waiting:
             if each not in served:

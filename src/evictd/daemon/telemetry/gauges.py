@@ -71,7 +71,7 @@ def _findings(snapshot: Snapshot) -> Iterator[Metric]:
 
 
 def _attributions(snapshot: Snapshot) -> Iterator[Metric]:
-    """Make them of the supplies that were chosen for in the last cycle: who holds a calm one is not computed."""
+    """Make the gauges of who holds each supply that a pod was chosen for in the last cycle; no other is computed."""
     labels = ["eviction_signal", "holder"]
     held = GaugeMetricFamily("evictd_held", "What each kind of holder has of what is short, in its unit", labels=labels)
     text = "By how much each kind of holder grew since about a minute before it became short"

@@ -21,7 +21,7 @@ from evictd.render.node_page import CONTENT_SECURITY_POLICY, asset, node_page
 NOTHING_YET = "no cycle has ended yet"
 
 _STUCK_AFTER = 30 * SECOND
-"""How much longer than the housekeeping interval the loop may give no sign of life before it counts as stuck."""
+"""How much longer than the housekeeping interval the loop may show no sign of life before it counts as stuck."""
 
 
 class Pages:

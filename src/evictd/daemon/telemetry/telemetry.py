@@ -43,7 +43,7 @@ _MOST_CHOSEN = 1000
 
 
 class Telemetry:
-    """Writes to the log, the metrics and the board. `wall` returns the wall clock in nanoseconds."""
+    """Writes to the log, the metrics and the snapshot. `wall` returns the wall clock in nanoseconds."""
 
     def __init__(self, log: Any, metrics: Metrics, board: LatestSnapshot, wall: Callable[[], int]) -> None:
         self.board = board
@@ -206,7 +206,7 @@ class Telemetry:
         )
 
     def reloaded(self, found: Sequence[Difference], warnings: Iterable[str] = ()) -> None:
-        """Log what a reload changed, and what is surprising in the new files."""
+        """Log what a reload changed, and the warnings about the new files."""
         self.board.reload_fault = ""
         self.board.configured_at = self._wall()
         for each in found:

@@ -1,7 +1,7 @@
 """Keeps an hour of each signal, and since when the node's conditions are reported, for the status page and the metrics.
 
-A value that each cycle replaces: `advanced` gives the next one, and readers on other threads keep theirs. It is bounded: for each
-signal an hour in slots of 30 s, each with the least that was available in it, and the last minute for the present rate.
+A value that each cycle replaces: `advanced` returns the next one, and readers on other threads keep theirs. It is bounded: for
+each signal an hour in slots of 30 s, each with the least that was available in it, and the last minute for the present rate.
 """
 
 from collections.abc import Mapping

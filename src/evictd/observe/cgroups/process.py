@@ -33,7 +33,7 @@ def pids_left(cgroups: CgroupReader, pods: str | None) -> int | None:
         limit = None if pods is None else cgroups.pids_max(pods)
         return None if limit is None or pods is None else limit - cgroups.pids_current(pods)
     except NodeError:
-        return None  # the node's own numbers are no worse
+        return None  # the node's own numbers still hold
 
 
 def _max_pid(roots: Roots, files: FileDescriptorCache, problems: Problems) -> int | None:

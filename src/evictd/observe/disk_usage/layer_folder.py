@@ -1,9 +1,9 @@
 """Finds the directory of a container's writable layer, so that it can be walked.
 
-containerd walks the layers of all containers every `stats_collect_period`, 10 s by default. A disk that fills by 200 MiB/s is
-full before that. Where containers have an overlay as their root, its `upperdir` is the layer; the mount table of a process of
-the container names it. A container that may mount can put another path there. So only a directory below the runtime's own
-directory of layers counts, no symlink is followed to it, and a layer is never taken for smaller than the runtime says.
+containerd walks the layers of all containers every `stats_collect_period`, 10 s by default. A disk that fills at 200 MiB/s is
+full before that. Where containers have an overlay as their root, its `upperdir` is the layer; the mount table of a process of the
+container names it. A container that may mount can put another path there. So only a directory below the runtime's own directory
+of layers counts, no symlink is followed to it, and a layer is never taken for smaller than the runtime says.
 """
 
 import os

@@ -1,6 +1,6 @@
-"""Declares what of a pod is measured on disk, and the result (docs/kubelet.md, Statistics).
+"""Declares which parts of a pod are measured on disk, and the result (docs/kubelet.md, Statistics).
 
-Writable layers are among it where their directories are known (`layer_folder`); the runtime reports them too, but less often.
+Writable layers are among them where their directories are known (`layer_folder`); the runtime reports them too, but less often.
 """
 
 from collections.abc import Mapping

@@ -63,7 +63,7 @@ class StandalonePods:
         self._of_api_server = False
 
     def active(self, runtime: RuntimePods, _policy: Policy) -> ActivePods:
-        """Return the runtime's pods. While it does not answer, whether an API server's pods run here is as it was last."""
+        """Return the runtime's pods. While it does not answer, what it said last about an API server's pods counts."""
         if runtime.found is not None:
             self._of_api_server = runtime.found.of_api_server
         return ActivePods(pods=runtime.active, api_pods_standalone=self._of_api_server)

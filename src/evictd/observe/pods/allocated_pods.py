@@ -2,7 +2,8 @@
 
 Without an API server and a manifest the requests of such a pod are unknown, and deduced from its OOM score at best. The kubelet
 keeps the allocated requests and limits of every pod in `allocated_pods_state` in its directory, to restore them after a restart
-(kubelet `pkg/kubelet/allocation/state`, since Kubernetes 1.33). The file is replaced at each change, and is read again then.
+(kubelet `pkg/kubelet/allocation/state`, since Kubernetes 1.33). The kubelet replaces the file at each change, and then it is read
+again.
 """
 
 import os

@@ -1,8 +1,8 @@
 """Says which pods an API server has bound to this node.
 
 Before the API server's first list they are the runtime's pods, completed with what it listed before. After it, and under policy
-Standard, a kubelet's pod that runs here counts although the list leaves it out: what it uses counts, and the pods that are listed
-do not go for it. The kubelet ends such a pod (`HandlePodCleanups`), so it is the better victim anyway.
+Standard, a kubelet's pod that runs here counts although the list leaves it out, so that no listed pod is evicted for what that
+pod uses. The kubelet ends such a pod (`HandlePodCleanups`), so it is the better victim anyway.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -123,8 +123,8 @@ class ClusterPods:
 
         Terminal ones are left out, unless evictd is still ending them, and so are those that evictd has stopped, once they are
         being deleted or are about to be: a kubelet takes its time to remove what is dead. `None`: the API server has not listed
-        its pods since the start; what the runtime knows is then all there is. `known` tells real mirrors of static pods.
-        `running` are the uids of the pods of which the runtime lists a container as running.
+        its pods since the start; what the runtime knows is then all there is. `known` tells which mirror pods have a static pod
+        here. `running` are the uids of the pods of which the runtime lists a container as running.
         """
         snapshot = self._watch.snapshot
         if not snapshot.synced:
@@ -137,7 +137,7 @@ class ClusterPods:
     def unlisted(self, pods: Iterable[Pod]) -> tuple[Pod, ...]:
         """Return those of the runtime's pods that the API server does not list, and of which evictd has not ended all containers.
 
-        One is deleted by force and does not end, the list is not true, or the watch has missed it.
+        Such a pod was deleted by force and does not end, or the list is wrong, or the watch has missed it.
         """
         known = self._watch.snapshot.pods.keys() | self._evictions.cleaned_up()
         return tuple(pod for pod in pods if pod.uid not in known)

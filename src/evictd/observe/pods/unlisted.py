@@ -1,6 +1,6 @@
 """Finds a kubelet's pods that run here although the API server does not list them (ADR 11).
 
-Such a pod was deleted by force and does not end, the list is not true, or a watch has missed it. A new one may be ahead of the
+Such a pod was deleted by force and does not end, or the list is wrong, or a watch has missed it. A new one may be ahead of the
 watch, so only a pod whose sandbox is older than `SETTLED` counts. The runtime's knowledge decides, as before the first list.
 """
 

@@ -1,8 +1,8 @@
-"""Tells the signals that a node does not have from those that could not be read.
+"""Distinguishes signals that a node does not have from those that could not be read.
 
-Swap goes with swapoff, the limit of all pods with `enforceNodeAllocatable`, the number of inodes with another filesystem (btrfs
-has none). Where the reading succeeded and shows that there is nothing to measure, the signal is absent, and its condition ends.
-Where it failed nothing is known, and the condition stays.
+Swap ends with swapoff, the limit of all pods with a change of `enforceNodeAllocatable`, and btrfs has no number of inodes. Where
+the reading succeeded and shows that there is nothing to measure, the signal is absent, and its condition ends. Where it failed
+nothing is known, and the condition stays.
 """
 
 from evictd.core.model.signal import Signal

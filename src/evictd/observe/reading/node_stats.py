@@ -89,7 +89,7 @@ class NodeStatsReader:
     ) -> None:
         """Find the cgroup hierarchy; raises `NodeError` if there is none, or no mount table.
 
-        `stop_time` and `collect_time` give what these fields of `NodeStats` have.
+        `stop_time` and `collect_time` return the values of these fields of `NodeStats`.
         """
         self._roots = roots
         self._options = options
@@ -382,7 +382,7 @@ class NodeStatsReader:
 
 
 def _stalled(node: NodeStats, wanted: Collection[Signal]) -> frozenset[StalledResource]:
-    """Return the resources that tasks have stalled for of late, by the signals that have a threshold."""
+    """Return the resources that tasks have stalled for lately, by the signals that have a threshold."""
     seen = signal_observations(node) if wanted else {}
     return frozenset(
         STALLS[signal].resource

@@ -4,9 +4,9 @@ The runtime is asked for statistics only where a decision may need them: its lis
 each container. Policy Standard uses of them the writable layers alone, so it asks while a filesystem is near a threshold or a pod
 has a limit on local storage, and not directly after memory was crossed.
 
-Then it is not even asked for its listings, as long as the cgroups show that the last ones still name every pod, and no
-filesystem is read: a runtime that is itself short of memory or processors, or a disk that hangs, takes longer for an answer than
-memory lasts.
+Directly after memory was crossed the listings are not requested either, as long as the cgroups show that the last ones still name
+every pod, and no filesystem is read: a runtime that is itself short of memory or processors, or a disk that hangs, takes longer
+for an answer than memory lasts.
 """
 
 from collections.abc import Collection, Sequence
@@ -34,7 +34,8 @@ from evictd.observe.runtime.runtime_view import RuntimeReader, RuntimeView, uids
 RUNTIME = SourceKind.CONTAINER_RUNTIME.value
 
 OLDEST_LISTING = 15 * SECOND
-"""Its age in nanoseconds; an older one is not decided on. One is made every `housekeepingInterval` of 10 s, later under load."""
+"""The age in nanoseconds up to which a listing serves a decision. One is made every `housekeepingInterval` of 10 s, later under
+load."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,7 +183,7 @@ class NodeObserver:
 
 
 def thresholds_never_met(thresholds: Sequence[Threshold], observation: Observation) -> tuple[Problem, ...]:
-    """Return a problem for the thresholds that the OOM killer precedes; none where the gauges do not say."""
+    """Return a problem for each memory threshold that the OOM killer acts before; none where the gauges are unknown."""
     node = observation.node
     if node is None or node.gauges is None or node.gauges.unallocatable_bytes is None:
         return ()

@@ -1,7 +1,7 @@
 """Reads disks that have a threshold between two cycles, so that a crossing is noticed soon after it.
 
 One `statvfs` for each disk that is due. The next reading is due when the disk could be short at the fastest fill seen in an hour,
-or at the least rate that is reckoned with if that is faster: at least every `longest`, the period of the cycles, and at most
+or at the least rate that is assumed if that is faster: at least every `longest`, the period of the cycles, and at most
 every `SHORTEST` (`core.eviction.disk_pace`). So a disk with much left is not read between two cycles at all, and a node whose
 disks are calm wakes up no more often than without. A disk that does not respond within `TIMEOUT` is read again after twice
 `SHORTEST`, and after twice as long each time that it does not, up to `longest`: on a busy node a reading may be late once. While

@@ -14,7 +14,7 @@ SHORTEST = 50 * MILLISECOND
 """Nanoseconds; the least time between two cheap readings, and between two that notifications ask for."""
 
 LEAST_RATE = 256 << 20
-"""Bytes per second that are always reckoned with: an ordinary process that fills memory."""
+"""The least rate that is assumed, in bytes per second: that of an ordinary process that fills memory."""
 
 CONCEIVABLE_RATE = 4 << 30
 """Bytes per second; what one core can touch for the first time."""

@@ -29,7 +29,7 @@ LONGEST_DISK_SPAN = 2 * SECOND
 class RecentFill:
     """The last readings of each signal. Used by the loop's thread only; `at` is boot-time nanoseconds.
 
-    `stop_time` and `collect_time` give what these fields of `NodeStats` have.
+    `stop_time` and `collect_time` return the values of these fields of `NodeStats`.
     """
 
     def __init__(
