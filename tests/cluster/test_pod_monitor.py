@@ -8,6 +8,7 @@ translates it, but Debian's Prometheus is built without discovery in Kubernetes:
 import base64
 import contextlib
 import json
+import os
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,8 @@ from urllib.parse import quote
 import pytest
 import urllib3
 
+from evictd.cli import main
+from evictd.commands.raw_files import prometheus_scenario
 from tests.cluster import metrics_proxy
 from tests.cluster.control_plane import free_ports
 from tests.cluster.deployed import ADDRESS, Json, applied, for_node
@@ -35,6 +38,7 @@ SERVER_NAME = "evictd-metrics.evictd.svc"
 PROXY_PORT, PROMETHEUS_PORT = free_ports(2)
 SCRAPE_INTERVAL = "5s"
 """Instead of the monitor's 30 s, so that the test need not wait for it."""
+QUERIES = ("evictd_signal_available", "evictd_signal_capacity", 'container_memory_working_set_bytes{container!=""}')
 
 
 def secret(node: RealNode, reference: Json) -> bytes:
@@ -149,25 +153,85 @@ def query(expression: str) -> list[Json]:
     return list(ask(f"query?query={quote(expression)}").get("result", ()))
 
 
-def test_prometheus_scrapes_the_proxy_with_the_monitor_s_identity(image_node: RealNode, monitored: Json) -> None:
+@pytest.fixture(scope="module")
+def prometheus(image_node: RealNode, monitored: Json) -> Iterator[Process]:
+    """Prometheus, which scrapes the proxy and the kubelet's cAdvisor."""
     folder = image_node.folder / "prometheus"
     folder.mkdir()
     config = folder / "prometheus.yml"
-    config.write_text(json.dumps({"scrape_configs": [scrape_config(image_node, monitored, folder)]}))
+    jobs = [scrape_config(image_node, monitored, folder), cadvisor_config(image_node)]
+    config.write_text(json.dumps({"scrape_configs": jobs}))
     arguments = [
         str(program("prometheus")),
         f"--config.file={config}",
         f"--storage.tsdb.path={folder}/data",
         f"--web.listen-address=127.0.0.1:{PROMETHEUS_PORT}",
     ]
-    prometheus = Process("prometheus", image_node.folder, arguments)
-    prometheus.start()
-    try:
-        scraped = eventually(lambda: _scraped(prometheus), 120)
-        assert [each["metric"]["node"] for each in scraped] == [NAME]
-        assert [each["value"][1] for each in query('up{job="evictd"}')] == ["1"]
-    finally:
-        prometheus.stop()
+    process = Process("prometheus", image_node.folder, arguments)
+    process.start()
+    yield process
+    process.stop()
+
+
+def cadvisor_config(node: RealNode) -> Json:
+    """Scrape the kubelet's own `/metrics/cadvisor`, as every monitoring of Kubernetes does."""
+    pair = node.plane.authority.issue("prometheus")
+    port = json.loads((node.folder / "kubelet.json").read_text())["port"]
+    return {
+        "job_name": "cadvisor",
+        "scrape_interval": SCRAPE_INTERVAL,
+        "scrape_timeout": SCRAPE_INTERVAL,
+        "metrics_path": "/metrics/cadvisor",
+        "scheme": "https",
+        "tls_config": {"cert_file": str(pair.cert), "key_file": str(pair.key), "insecure_skip_verify": True},
+        "static_configs": [{"targets": [f"127.0.0.1:{port}"]}],
+    }
+
+
+def test_prometheus_scrapes_the_proxy_with_the_monitor_s_identity(prometheus: Process) -> None:
+    scraped = eventually(lambda: _scraped(prometheus), 120)
+    assert [each["metric"]["node"] for each in scraped] == [NAME]
+    assert [each["value"][1] for each in query('up{job="evictd"}')] == ["1"]
+
+
+def test_simulate_plays_what_prometheus_recorded(
+    image_node: RealNode, prometheus: Process, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The node's signals as evictd published them, the pods as the kubelet measured them, and `kubectl get pods`."""
+    eventually(lambda: _scraped(prometheus) and all(map(query, QUERIES)), 120)
+    pods = tmp_path / "pods.json"
+    pods.write_text(
+        json.dumps(image_node.plane.admin.must("GET", f"/api/v1/pods?fieldSelector=spec.nodeName%3D{NAME}"))
+    )
+    now = ask("query?query=time()")["result"][0]
+    files = [tmp_path / f"{number}.json" for number in range(len(QUERIES))]
+    for path, expression in zip(files, QUERIES, strict=True):
+        data = ask(f"query_range?query={quote(expression)}&start={now - 300}&end={now}&step=5")
+        path.write_text(json.dumps({"status": "success", "data": data}))
+    last = prometheus_scenario(pods, files).steps[-1].summary
+    assert last is not None
+    node, stats = last
+    assert node.memory is not None
+    assert node.memory.available_bytes is not None
+    assert 0 < node.memory.available_bytes < memory_bytes()
+    (evictd,) = (uid for uid, name in named(pods).items() if name.startswith("evictd"))
+    measured = stats[evictd].memory
+    assert measured is not None
+    assert 10 << 20 < (measured.working_set_bytes or 0) < 200 << 20
+    arguments = [argument for path in files for argument in ("--prometheus", str(path))]
+    assert main(["simulate", "--pods", str(pods), *arguments, "--output", "json"]) == 0
+    assert {tuple(step["evicted"]) for step in json.loads(capsys.readouterr().out)["steps"]} == {()}
+
+
+def memory_bytes() -> int:
+    """The machine's memory, as the kernel says."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def named(pods: Path) -> dict[str, str]:
+    """The pods' names by uid."""
+    items = json.loads(pods.read_text())["items"]
+    return {item["metadata"]["uid"]: item["metadata"]["name"] for item in items}
 
 
 def _scraped(prometheus: Process) -> list[Json]:

@@ -2,8 +2,11 @@
 
 import contextlib
 import fcntl
+import io
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -146,6 +149,18 @@ def test_the_end_of_a_victims_log_is_recorded(make_node: NodeFactory) -> None:
         assert "I will fill your disk" in words["logs"]["main"]
         assert words["usage"]["ephemeralStorageUsedBytes"] > 10 << 20
         assert json.dumps(entry["observation"])
+        verify_parquet(story)
+
+
+def verify_parquet(story: Story) -> None:
+    """The journal of this node as Parquet has the eviction as a row, with its evidence."""
+    parquet = pytest.importorskip("pyarrow.parquet", reason="the extra `fleet` is not installed")
+    command = [sys.executable, "-m", "evictd", "history", "--directory", str(story.state), "--output", "parquet"]
+    written = subprocess.run(command, check=True, capture_output=True, timeout=60).stdout
+    rows = parquet.read_table(io.BytesIO(written)).to_pylist()
+    (row,) = [row for row in rows if row["kind"] == "Evicted"]
+    assert row["pod"] == "default/writer"
+    assert json.loads(row["evidence"])["because"]["signal"] == "nodefs.available"
 
 
 def test_oom_scores_are_corrected_if_configured_and_only_logged_in_a_dry_run(make_node: NodeFactory) -> None:
