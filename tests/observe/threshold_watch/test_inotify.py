@@ -4,6 +4,7 @@ import select
 import shutil
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ def ready(watch: FileWatch) -> bool:
 def test_a_change_can_be_polled_and_taken(tmp_path: Path) -> None:
     file = tmp_path / "memory.events"
     file.write_text("oom 0\n")
-    with FileWatch(file) as watch:
+    with closing(FileWatch(file)) as watch:
         assert not ready(watch)
         file.write_text("oom 1\n")
         assert ready(watch)

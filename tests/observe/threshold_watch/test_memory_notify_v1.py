@@ -4,6 +4,7 @@ import os
 import resource
 import select
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,7 @@ def fired(notifier: MemcgNotifier, milliseconds: int) -> bool:
 
 
 def test_a_level_that_is_crossed_fires(cgroup: Path) -> None:
-    with MemcgNotifier(cgroup) as notifier:
+    with closing(MemcgNotifier(cgroup)) as notifier:
         notifier.set_level(32 * MI)
         assert not fired(notifier, 0)
         process = fill(cgroup, 64 * MI)
@@ -47,7 +48,7 @@ def test_a_level_that_is_crossed_fires(cgroup: Path) -> None:
 
 
 def test_a_level_out_of_reach_causes_no_event(cgroup: Path) -> None:
-    with MemcgNotifier(cgroup) as notifier:
+    with closing(MemcgNotifier(cgroup)) as notifier:
         notifier.set_level(1 << 40)
         process = fill(cgroup, 16 * MI)
         finish(process)
@@ -55,7 +56,7 @@ def test_a_level_out_of_reach_causes_no_event(cgroup: Path) -> None:
 
 
 def test_a_level_moves_only_beyond_its_tolerance(cgroup: Path) -> None:
-    with MemcgNotifier(cgroup) as notifier:
+    with closing(MemcgNotifier(cgroup)) as notifier:
         assert notifier.set_level(100 * MI)
         assert not notifier.set_level(101 * MI, tolerance=2 * MI)
         assert notifier.level == 100 * MI
@@ -65,7 +66,7 @@ def test_a_level_moves_only_beyond_its_tolerance(cgroup: Path) -> None:
 
 def test_every_descriptor_is_given_back(cgroup: Path) -> None:
     before = open_descriptors()
-    with MemcgNotifier(cgroup) as notifier:
+    with closing(MemcgNotifier(cgroup)) as notifier:
         for level in range(1, 5):
             notifier.set_level(level * MI)
     assert open_descriptors() == before
@@ -79,7 +80,7 @@ def test_a_cgroup_without_notification_is_one_clear_error(tmp_path: Path) -> Non
 def test_a_cgroup_that_is_gone_refuses_and_leaves_the_old_level(cgroup: Path) -> None:
     pod = cgroup / "pod"
     pod.mkdir()
-    with MemcgNotifier(pod) as notifier:
+    with closing(MemcgNotifier(pod)) as notifier:
         notifier.set_level(32 * MI)
         pod.rmdir()
         with pytest.raises(NodeError, match="refused"):
@@ -89,7 +90,7 @@ def test_a_cgroup_that_is_gone_refuses_and_leaves_the_old_level(cgroup: Path) ->
 
 def test_a_process_without_a_descriptor_left_keeps_the_old_level(cgroup: Path) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with MemcgNotifier(cgroup) as notifier:
+    with closing(MemcgNotifier(cgroup)) as notifier:
         notifier.set_level(32 * MI)
         lowest_free = os.dup(notifier.fileno())
         try:

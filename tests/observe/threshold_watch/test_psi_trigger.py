@@ -2,6 +2,7 @@
 
 import os
 import select
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ PRESSURE = Path("/proc/pressure/memory")
 def test_the_kernel_takes_a_trigger_with_the_shortest_window_it_allows() -> None:
     if os.geteuid() != 0 or not PRESSURE.exists():
         pytest.skip("needs root and a kernel with pressure stall information")
-    with PressureTrigger(PRESSURE) as trigger:
+    with closing(PressureTrigger(PRESSURE)) as trigger:
         assert trigger.window_us in {WINDOW_US, UNPRIVILEGED_WINDOW_US}
         poll = select.poll()
         poll.register(trigger.fileno(), trigger.events)

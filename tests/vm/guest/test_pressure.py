@@ -4,6 +4,7 @@ import os
 import select
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -83,22 +84,22 @@ def polled(watch: PressureTrigger | FileWatch) -> bool:
 
 
 def test_a_pods_stall_fires_its_pressure_trigger(squeezed: Path) -> None:
-    with PressureTrigger(squeezed / "memory.pressure", stall_us=10_000) as trigger:
+    with closing(PressureTrigger(squeezed / "memory.pressure", stall_us=10_000)) as trigger:
         assert polled(trigger)
 
 
 def test_a_pods_stall_fires_the_trigger_of_all_pods(squeezed: Path) -> None:
-    with PressureTrigger(PODS_CGROUP / "memory.pressure", stall_us=10_000) as trigger:
+    with closing(PressureTrigger(PODS_CGROUP / "memory.pressure", stall_us=10_000)) as trigger:
         assert polled(trigger)
 
 
 def test_a_pods_stall_fires_the_trigger_of_the_node(squeezed: Path) -> None:
-    with PressureTrigger(NODE_PRESSURE, stall_us=10_000) as trigger:
+    with closing(PressureTrigger(NODE_PRESSURE, stall_us=10_000)) as trigger:
         assert polled(trigger)
 
 
 def test_a_breach_of_memory_high_modifies_memory_events(squeezed: Path) -> None:
-    with FileWatch(PODS_CGROUP / "memory.events") as watch:
+    with closing(FileWatch(PODS_CGROUP / "memory.events")) as watch:
         assert polled(watch)
 
 

@@ -5,7 +5,7 @@ what thresholds are compared with (kubelet `makeSignalObservations`).
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from operator import attrgetter
 from typing import Any
@@ -159,52 +159,36 @@ def signal_observations(node: NodeStats) -> dict[Signal, SignalObservation]:
 def _memory(memory: MemoryStats | None, node: NodeStats) -> SignalObservation | None:
     if memory is None or memory.available_bytes is None or memory.working_set_bytes is None:
         return None
-    capacity = memory.available_bytes + memory.working_set_bytes
-    return SignalObservation(
-        available=of_bytes(memory.available_bytes),
-        capacity=of_bytes(capacity),
-        time=memory.time,
-        fill_rate=memory.fill_rate,
-        stop_time=node.stop_time,
-    )
+    left, used = memory.available_bytes, memory.working_set_bytes
+    return _filling(of_bytes(left), of_bytes(left + used), memory.time, memory.fill_rate, node)
 
 
 def _bytes(fs: FsStats | None, node: NodeStats) -> SignalObservation | None:
     if fs is None or fs.available_bytes is None or fs.capacity_bytes is None:
         return None
-    return SignalObservation(
-        available=of_bytes(fs.available_bytes),
-        capacity=of_bytes(fs.capacity_bytes),
-        time=fs.time,
-        fill_rate=fs.fill_rate,
-        stop_time=node.stop_time,
-        collect_time=node.collect_time,
-    )
+    seen = _filling(of_bytes(fs.available_bytes), of_bytes(fs.capacity_bytes), fs.time, fs.fill_rate, node)
+    return replace(seen, collect_time=node.collect_time)
 
 
 def _inodes(fs: FsStats | None, node: NodeStats) -> SignalObservation | None:
     if fs is None or fs.inodes_free is None or fs.inodes is None:
         return None
-    return SignalObservation(
-        available=of_count(fs.inodes_free),
-        capacity=of_count(fs.inodes),
-        time=fs.time,
-        fill_rate=fs.inodes_fill_rate,
-        stop_time=node.stop_time,
-        collect_time=node.collect_time,
-    )
+    seen = _filling(of_count(fs.inodes_free), of_count(fs.inodes), fs.time, fs.inodes_fill_rate, node)
+    return replace(seen, collect_time=node.collect_time)
 
 
 def _pids(rlimit: RlimitStats | None, node: NodeStats) -> SignalObservation | None:
     if rlimit is None or rlimit.max_pid is None or rlimit.current is None:
         return None
-    return SignalObservation(
-        available=of_count(rlimit.max_pid - rlimit.current),
-        capacity=of_count(rlimit.max_pid),
-        time=rlimit.time,
-        fill_rate=rlimit.fill_rate,
-        stop_time=node.stop_time,
-    )
+    left = of_count(rlimit.max_pid - rlimit.current)
+    return _filling(left, of_count(rlimit.max_pid), rlimit.time, rlimit.fill_rate, node)
+
+
+def _filling(
+    left: Quantity, capacity: Quantity, time: int | None, rate: int | None, node: NodeStats
+) -> SignalObservation:
+    """Return the observation of a supply whose fill rate is measured."""
+    return SignalObservation(available=left, capacity=capacity, time=time, fill_rate=rate, stop_time=node.stop_time)
 
 
 def _swap(swap: SwapStats | None, _node: NodeStats) -> SignalObservation | None:

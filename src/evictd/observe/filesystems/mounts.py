@@ -28,7 +28,6 @@ class Mount:
     device: str
     """`major:minor`"""
     point: bytes
-    fs_type: str
     source: str
     read_only: bool = False
     """Whether the filesystem itself is read-only (its superblock options), not only this mount of it."""
@@ -45,7 +44,6 @@ def parse_mountinfo(text: bytes) -> tuple[Mount, ...]:
                 Mount(
                     device=fields[2].decode("ascii", "replace"),
                     point=_unescape(fields[4]),
-                    fs_type=tail[0].decode("utf-8", "surrogateescape"),
                     source=os.fsdecode(_unescape(tail[1])),
                     read_only=not _READ_ONLY.isdisjoint(b"".join(tail[2:3]).split(b",")),
                 )

@@ -9,7 +9,6 @@ import ctypes
 import os
 import select
 from pathlib import Path
-from typing import Self
 
 from evictd.errors import NodeError
 
@@ -32,12 +31,6 @@ class FileWatch:
             problem = os.strerror(ctypes.get_errno())
             self.close()
             raise NodeError(f"{path}: cannot be watched: {problem}")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def fileno(self) -> int:
         """The inotify descriptor, to poll for POLLIN."""

@@ -8,7 +8,6 @@ in both directions, so an event only makes the next reading of memory due. A reg
 import os
 import select
 from pathlib import Path
-from typing import Self
 
 from evictd.errors import NodeError
 
@@ -32,12 +31,6 @@ class MemcgNotifier:
         except OSError as error:
             self.close()
             raise NodeError(f"{directory}: memory notifications are unavailable: {error.strerror}") from error
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     @property
     def level(self) -> int | None:

@@ -7,7 +7,6 @@ window. This works for /proc/pressure/memory and for `memory.pressure` of a cgro
 import os
 import select
 from pathlib import Path
-from typing import Self
 
 from evictd.errors import NodeError
 
@@ -42,12 +41,6 @@ class PressureTrigger:
                 self.window_us = window
                 return
         raise NodeError(f"{path}: pressure triggers are unavailable: {problem}")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def fileno(self) -> int:
         """The pressure file's descriptor, to poll for POLLPRI."""
