@@ -10,7 +10,7 @@ nodes that had an eviction. The rest are named, so that a few nodes do not make 
 **Reservations.** The scheduler gives pods what is left of the node after systemReserved and kubeReserved. Together these are the
 most that was in use outside pods, again for the asked share of the nodes.
 
-`node_evidence` goes through one node's readings, `advise` through what it found on all of them. Nothing here decides: whether a
+`node_evidence` evaluates one node's readings, and `advise` merges the evidence of all nodes. Nothing here decides: whether a
 pod would go under the new values is for `evictd replay --config` and `evictd simulate --config` to say.
 """
 
@@ -38,9 +38,9 @@ SOFT_GRACE = 30 * SECOND
 _MOST_SOFT = 0.25
 """Part of the capacity above which a soft threshold would cost more than it gives."""
 _RATE_HOLDS = 30 * SECOND
-"""A fill rate says nothing of a later time than this; then only the fall that was read counts."""
+"""How long a fill rate counts after its reading; later only the measured fall counts."""
 _QUICK = 5 * SECOND
-"""A hard eviction that took no longer was as quick as it can be; only an earlier begin helps."""
+"""A hard eviction that took no longer was as quick as possible; only an earlier start helps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +147,7 @@ def _most_outside_pods(node: str, readings: Iterable[RecordedCycle]) -> dict[Res
 
 
 def _episode(node: str, readings: Sequence[RecordedCycle], index: int, chosen: Chosen) -> tuple[RecordedCycle, Episode]:
-    """Follow one victim until it is gone, or the clock begins anew; gives the last reading with it."""
+    """Follow one victim until it is gone, or the clock begins anew; return the last reading and the episode."""
     first = end = readings[index]
     signal, at_first = chosen.signal, readings[index].levels[chosen.signal].available
     lowest, ended = at_first, False

@@ -1,4 +1,4 @@
-"""Decodes what a journal line says happened, without the arguments of the core.
+"""Decodes the events of a journal line, without the arguments of `synchronize`.
 
 `decode_entry` rebuilds the whole cycle, to decide it again. A history reads thousands of lines and needs their decisions, the
 evidence of the shell and a few fields of state and observation; everything else of a line is skipped by the parser.

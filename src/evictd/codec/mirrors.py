@@ -18,7 +18,7 @@ from evictd.core.model.pod import Pod, PodSource
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownSandboxes:
-    """The runtime's knowledge of this node's pods that telling mirrors needs."""
+    """What the runtime knows of this node's pods, as far as it is needed to recognise mirrors."""
 
     uids: Collection[str] = frozenset()
     """The uids of all pods that have a sandbox."""

@@ -50,7 +50,7 @@ def a_pair(plain: Any) -> list[Any]:
 
 
 def wrong(want: str, plain: Any) -> MismatchError:
-    """Return the error for a value that is something else than wanted."""
+    """Return the error for a value of another type than the wanted one."""
     return MismatchError(f"want {want}, found {found_text(plain)}")
 
 

@@ -1,4 +1,4 @@
-"""Kinds and severities of lint findings, and what lints know of the node."""
+"""Declares the kinds and severities of lint findings, and what lints know of the node."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field

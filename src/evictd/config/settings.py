@@ -55,7 +55,7 @@ class Settings:
     source: Path | None = None
     """The main file; `None` if there was none."""
     written: Written = field(default=Written(), compare=False, repr=False)
-    """What the files say themselves, with which a reload compares theirs."""
+    """The fields as the files have them, with which a reload compares those of the new files."""
     warnings: tuple[str, ...] = ()
     """Settings that are valid but surprising; one line each."""
     without_effect: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""How the API server is reached with one credential: its URL, the Authorization header and the connection pool.
+"""Loads one credential for the API server: the server's URL, the Authorization header and the connection pool.
 
 In a pod the service account's files are read here. A kubeconfig is read by the `kubernetes` package, and so is a service account
 where a proxy is configured by environment variables. That package costs 20 MiB and a second of a slow processor, so it is

@@ -1,4 +1,4 @@
-"""Deletes a DaemonSet and tells when its pods have ended, for the removal of evictd."""
+"""Deletes a DaemonSet and reports when its pods have ended, for the removal of evictd."""
 
 from urllib.parse import quote
 

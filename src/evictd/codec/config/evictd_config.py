@@ -1,6 +1,6 @@
 """Declares and validates `EvictdConfiguration` (evictd.io/v1alpha1), the settings that the kubelet's configuration lacks.
 
-`about` says beside each field what holds for it; the JSON Schema, the reference and the reload obey that (`fields`).
+`about` declares the rules of each field; the JSON Schema, the reference and the reload follow them (`fields`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,7 +27,7 @@ KIND = "EvictdConfiguration"
 
 
 class ConditionTypes(Enum):
-    """ConditionTypes of the node's pressure conditions (`cluster.conditionTypes`)."""
+    """The types of the node's pressure conditions (`cluster.conditionTypes`)."""
 
     AUTO = "Auto"
     BUILT_IN = "BuiltIn"

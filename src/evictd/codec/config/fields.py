@@ -1,4 +1,4 @@
-"""Says beside each field of a configuration document all that holds for it: `about` in the field's type.
+"""Declares the rules of each field of a configuration document beside the field, by `about` in its type.
 
 The field's type and default are the struct's own. `about` adds its documentation, its bounds, the field of the core's
 configuration that it sets, and whether a reload puts it into effect at once. The JSON Schema, the reference, the core's
@@ -40,7 +40,7 @@ class Rule:
     most: int | None = None
     """Bounds of a duration in nanoseconds, or of a size in bytes."""
     explicit: bool = False
-    """Its end changes what evictd does to the node, so a reload accepts it only where the file says `false`."""
+    """Switching it off changes what evictd does to the node, so a reload accepts that only where the file says `false`."""
     zero_is_default: bool = False
     """A zero in a file means 'not set' and becomes the default (`SetDefaults_KubeletConfiguration`)."""
     has_effect: bool = True
