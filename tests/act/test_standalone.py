@@ -290,7 +290,7 @@ def test_a_victim_that_is_no_longer_waited_for_is_reported_and_forgotten(scene: 
     scene.parts.terminations[HOG.uid] = FINISHED
     scene.actuator.advance(leaving(), READING)
     assert scene.parts.retained == frozenset({HOG.uid})
-    assert scene.actuator.advance(State(), READING).ended == (FINISHED,)
+    assert scene.actuator.advance(State(), READING).ended == (replace(FINISHED, pod="default/hog"),)
     assert scene.parts.calls[-1:] == [("forget", HOG.uid)]
     assert scene.parts.retained == frozenset()
     assert scene.actuator.advance(State(), READING).ended == ()

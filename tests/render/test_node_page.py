@@ -6,15 +6,19 @@ from dataclasses import replace
 
 from evictd.config.settings import Settings
 from evictd.core.eviction.synchronize import synchronize
-from evictd.core.model.observation import signal_observations
+from evictd.core.model.decision import SignalUnobserved
+from evictd.core.model.observation import Outcomes, Problem, signal_observations
 from evictd.core.model.pod import Pod
 from evictd.core.model.state import State
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.daemon.configuration import Configuration
 from evictd.daemon.telemetry.metrics import Metrics
 from evictd.daemon.telemetry.pages import Pages
-from evictd.daemon.telemetry.snapshot import Decided, LatestSnapshot, Snapshot
+from evictd.daemon.telemetry.recent import RecentDecisions
+from evictd.daemon.telemetry.snapshot import LatestSnapshot, Snapshot
 from evictd.daemon.telemetry.trends import Trends, advanced
+from evictd.errors import CREDENTIALS_SOURCE
+from evictd.render.deciding import reasons_of
 from evictd.render.node_page import asset, headline, why_nothing
 from evictd.render.sentences import decision_text, kind_of
 from tests.daemon.world import CONFIG, GI, HOG, STATIC, WALL, WEB, observe, pod, uses
@@ -23,33 +27,60 @@ HOSTILE = '<script>alert("1")</script>\u202e\x1b[31m'
 START = 10_000 * SECOND
 
 
-def play(amounts: list[int], pods: tuple[Pod, ...] = (HOG, WEB, STATIC)) -> Snapshot:
-    """A node whose available memory takes these values, a minute apart; the snapshot of the last one."""
-    state, trends, recent = State(), Trends(), []
+def play(amounts: list[int], pods: tuple[Pod, ...] = (HOG, WEB, STATIC), *, gone_at: int | None = None) -> Snapshot:
+    """A node whose available memory takes these values, half a minute apart; the snapshot of the last one.
+
+    From reading `gone_at` on the first pod is gone.
+    """
+    state, trends, recent = State(), Trends(), RecentDecisions()
     step, seen, at = None, observe(amounts[0], START, pods=pods), START
     for number, available in enumerate(amounts):
         at = START + number * MINUTE // 2
+        if number == gone_at:
+            pods = pods[1:]
+        gone = frozenset() if gone_at is None or number < gone_at else frozenset({HOG.uid})
         seen = observe(available, at, pods=pods)
+        seen = replace(seen, outcomes=Outcomes(cleaned_up=gone))
         stats = {each.uid: uses(each, (200 - 3 * index) * GI // 40, at) for index, each in enumerate(pods)}
         seen = replace(seen, pod_stats=stats)
         step = synchronize(state, seen, CONFIG, at)
         state = step.state
         assert seen.node is not None
         trends = advanced(trends, signal_observations(seen.node), state.node_conditions, now=at, wall=WALL + at - START)
-        recent += [
-            Decided(wall=WALL + at - START, kind=kind_of(each), text=decision_text(each))
-            for each in step.decisions
-            if kind_of(each) not in {"Wait", "RecordEvent"}
-        ]
+        for each in step.decisions:
+            if kind_of(each) not in {"Wait", "RecordEvent"}:
+                recent.add(each, decision_text(each), WALL + at - START)
+        for uid, why in reasons_of(step.decisions, step.findings).items():
+            recent.explain(uid, why)
     assert step is not None
     return Snapshot(
         at=at, wall=WALL + at - START, config=CONFIG, state=state, observation=seen, findings=step.findings,
-        recent=tuple(recent), trends=trends, version="1.2.3",
+        recent=recent.all(), trends=trends, version="1.2.3",
     )  # fmt: skip
 
 
 def calm() -> Snapshot:
     return play([(6 * GI) - (number % 7) * GI // 8 for number in range(90)])
+
+
+def approaching() -> Snapshot:
+    return play([6 * GI - number * GI // 16 for number in range(60)])
+
+
+def fresh() -> Snapshot:
+    """Evictd runs for half a minute."""
+    return play([6 * GI, 6 * GI - GI // 8])
+
+
+def recovered() -> Snapshot:
+    """A pod was evicted, and memory is back."""
+    return play([*(5 * GI - number * GI // 14 for number in range(37)), GI // 2, *[3 * GI] * 20], gone_at=38)
+
+
+def blind() -> Snapshot:
+    snapshot = calm()
+    problem = Problem(source="container runtime", detail="ListPodSandbox: UNAVAILABLE: connection refused")
+    return replace(snapshot, observation=replace(snapshot.observation, problems=(problem,)))
 
 
 def pressed() -> Snapshot:
@@ -86,7 +117,7 @@ def test_a_calm_node_says_so_and_how_near_the_next_threshold_is() -> None:
     text = page(calm())
     assert "This node is calm: no threshold is met and no pod is being evicted." in text
     assert "no threshold is met; nearest is" in text
-    assert "Next: <strong>default/hog</strong>" in text
+    assert "First: <strong>default/hog</strong>" in text
     assert "never evicted: static pod" in text
 
 
@@ -140,8 +171,56 @@ def test_no_style_script_or_handler_is_inline_and_nothing_comes_from_elsewhere()
 
 def test_a_node_that_is_not_seen_is_no_calm_one() -> None:
     snapshot = calm()
-    blind = replace(snapshot, observation=replace(snapshot.observation, node=None))
-    assert "evictd does not see this node" in page(blind)
+    unread = replace(snapshot, observation=replace(snapshot.observation, node=None))
+    assert "evictd does not see this node: its numbers cannot be read, so no threshold is tested" in page(unread)
+
+
+def test_without_the_runtime_it_says_what_goes_on_and_the_error_stands_once() -> None:
+    text = page(blind())
+    assert "evictd sees no new pods: the container runtime does not answer. Thresholds are tested" in text
+    assert text.count("UNAVAILABLE") == 1
+    rejected = replace(
+        calm(), observation=replace(calm().observation, problems=(Problem(source=CREDENTIALS_SOURCE, detail="401"),))
+    )
+    assert "evictd does not see" not in page(rejected)
+
+
+def test_half_a_minute_of_readings_is_drawn_on_half_a_minute() -> None:
+    text = page(fresh())
+    assert "<span>32s ago</span><span>now</span>" in text
+    assert "an hour ago" not in text
+
+
+def test_an_eviction_is_marked_on_the_line_of_its_signal_and_said_below() -> None:
+    text = page(recovered())
+    assert 'class="mark"' in text
+    assert "default/hog evicted 10m" in text
+    assert "This node is calm" in text
+    assert "Evicted default/hog (5Gi): both it and default/web (4.92Gi) exceed their request" in text
+
+
+def test_who_would_go_first_and_when_stands_at_the_top() -> None:
+    head = page(approaching()).partition("</header>")[0]
+    assert "in 2m30s at the present rate. default/hog would be evicted first." in head
+    assert head.count("would be evicted first") == 2, "the title and the headline"
+    head = page(calm()).partition("</header>")[0]
+    assert (
+        "memory.available: default/hog (5Gi) would be evicted first; memory.available reaches its soft threshold"
+        in head
+    )
+
+
+def test_what_is_not_measured_takes_one_line_and_what_cannot_be_here_no_box() -> None:
+    snapshot = calm()
+    text = page(snapshot)
+    assert text.count("evictd explain</code> measures now") == 1
+    assert "not measured" not in text
+    absent = tuple(
+        replace(each, absent=True) if isinstance(each, SignalUnobserved) else each for each in snapshot.findings
+    )
+    text = page(replace(snapshot, findings=absent))
+    assert "Not on this node: pid.available. Its thresholds are not tested." in text
+    assert "No reading" not in text
 
 
 def test_a_grace_period_and_a_transition_period_are_told_apart() -> None:
@@ -150,9 +229,12 @@ def test_a_grace_period_and_a_transition_period_are_told_apart() -> None:
     soft = play([6 * GI, int(1.5 * GI)])
     status = status_document(soft, soft.at)
     assert headline(status).text == (
-        "memory.available is below its soft threshold; a pod is evicted in 1m30s unless it recovers."
+        "memory.available: the soft threshold acts in 1m30s at the latest, unless 512Mi come back. "
+        "default/hog would be evicted first."
     )
-    assert "memory.available: the soft threshold acts in 1m30s" in tuple(why_nothing(status, {"notes": ()}))
+    assert "memory.available: the soft threshold acts in 1m30s at the latest, unless 512Mi come back" in tuple(
+        why_nothing(status, {"notes": ()})
+    )
     over = play([6 * GI, int(1.5 * GI), 6 * GI])
     assert "No threshold is met; MemoryPressure is reported for 4m" in headline(status_document(over, over.at)).text
 

@@ -12,7 +12,7 @@ from evictd.render.history import condition_spans, history
 from evictd.render.history_page import history_page
 from tests.recorded_errors import NoErrors
 from tests.render.test_history import journal
-from tests.render.test_node_page import calm, crowded, pages, pressed
+from tests.render.test_node_page import approaching, blind, calm, crowded, pages, pressed, recovered
 
 axe = pytest.importorskip("axe_playwright_python.sync_playwright")
 playwright = pytest.importorskip("playwright.sync_api")
@@ -20,7 +20,10 @@ playwright = pytest.importorskip("playwright.sync_api")
 CHROMIUM = shutil.which("chromium")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
 
-STATES: dict[str, Callable[[], Snapshot]] = {"calm": calm, "pressed": pressed, "crowded": crowded}
+STATES: dict[str, Callable[[], Snapshot]] = {
+    "calm": calm, "approaching": approaching, "pressed": pressed, "recovered": recovered, "blind": blind,
+    "crowded": crowded,
+}  # fmt: skip
 LOOKS = [
     (width, height, scheme)
     for width, height in ((390, 844), (1280, 800))  # a phone, a desktop

@@ -5,6 +5,7 @@ whose leftovers are removed.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -86,6 +87,8 @@ class NodeActuation:
         self.log = log
         self._collector = collector
         self._waited_for: frozenset[str] = frozenset()
+        self._names: dict[str, str] = {}
+        """Of these, `namespace/name` by uid."""
 
     # --- queries ---------------------------------------------------------------------------------------------------
 
@@ -146,7 +149,12 @@ class NodeActuation:
             self.cleanup.retry(reading.now, running_uids(reading.view))
         victims = victims_of(state)
         gone, self._waited_for = self._waited_for - victims, victims
-        ended = [progress for uid in sorted(gone) if (progress := self.stopper.progress(uid)) is not None]
+        ended = [
+            replace(progress, pod=self._names.get(uid, ""))
+            for uid in sorted(gone)
+            if (progress := self.stopper.progress(uid)) is not None
+        ]
+        self._names = {victim.uid: victim.full_name for victim in state.in_flight}
         for uid in gone:
             self.stopper.drop(uid)
         self.cleanup.retain(victims)

@@ -17,7 +17,7 @@ from evictd.core.model.signal import Resource, Signal
 from evictd.core.model.state import State
 from evictd.render.attribution import attribution_document
 from evictd.render.documents import API_VERSION, TOP_ROWS, Document
-from evictd.render.sentences import finding_text, goes_before, place_text
+from evictd.render.sentences import finding_text, goes_before, place_text, rivals
 from evictd.render.text import protection
 
 
@@ -158,7 +158,8 @@ def explanation_document(explained: Explanation, *, rows: int | None = TOP_ROWS)
 
 def _queue(queue: Queue, explained: Explanation, rows: int | None) -> Document:
     shown = queue.rows if rows is None else queue.rows[:rows]
-    following = (*queue.rows[1:], None)
+    protections = [protection(row.pod, explained.config) for row in queue.rows]
+    after = rivals(queue.rows, protections)
     return {
         "signals": [signal.value for signal in queue.signals],
         "resource": queue.resource.value,
@@ -171,10 +172,10 @@ def _queue(queue: Queue, explained: Explanation, rows: int | None) -> Document:
             {
                 **encode_row(row),
                 "owner": row.pod.owner,
-                "protected": protection(row.pod, explained.config),
-                "why": why(row, after, queue.resource),
+                "protected": protected,
+                "why": why(row, rival, queue.resource),
             }
-            for row, after in zip(shown, following, strict=False)
+            for row, rival, protected in zip(shown, after, protections, strict=False)
         ],
     }
 

@@ -7,13 +7,15 @@ inline code. jinja2 is imported when the page is first asked for: a daemon whose
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evictd.core.model.signal import SIGNALS, STALLS, Resource, Signal
+from evictd.render.page_chart import EvictionMark, eviction_marks, page_chart
 from evictd.render.text import amount_text, clean, gap_text, not_of_pods_text, seconds_text, signal_amount
-from evictd.render.timing import approaches
+from evictd.render.timing import FORESEEN_SECONDS, approaches, graces
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -28,8 +30,7 @@ CONTENT_SECURITY_POLICY = (
 )
 _FOLDER = Path(__file__).parent / "node_page_files"
 _SHOWN_PODS = 5
-_HOUR_SECONDS = 3600
-_CHART_WIDTH, _CHART_HEIGHT = 120, 24
+_SHOWN_NEXT = 3
 
 
 def asset(name: str) -> bytes:
@@ -38,20 +39,29 @@ def asset(name: str) -> bytes:
 
 
 def node_page(
-    status: Document, explained: Document, trends: Mapping[str, Trend], *, faults: Sequence[str] = ()
+    status: Document, explained: Document, trends: Mapping[str, Trend], *, faults: Sequence["OwnFault"] = ()
 ) -> bytes:
     """Make the page; `faults` are what `/healthz` and `/readyz` name."""
+    marks = eviction_marks(status)
+    shown = [entry for entry in status["signals"] if not _is_calm_copy(entry)]
+    faulty = {fault.detail for fault in faults}
     context = {
         "status": status,
-        "headline": headline(status, faults),
+        "headline": (head := headline(status, faults)),
+        "next": tuple(_next(status, explained, head)),
         "signals": [
-            _signal(entry, trends.get(entry["signal"], ())) for entry in status["signals"] if not _is_calm_copy(entry)
+            _signal(entry, trends.get(entry["signal"], ()), marks.get(entry["signal"], ()))
+            for entry in shown
+            if entry["observed"]
         ],
+        "unread": [entry["signal"] for entry in shown if not entry["observed"] and not entry.get("absent")],
+        "absent": [entry["signal"] for entry in shown if entry.get("absent")],
         "conditions": [_condition(entry) for entry in status["conditions"]],
         "nothing": tuple(why_nothing(status, explained)),
         "queues": [_queue(queue) for queue in explained["queues"]],
         "notes": explained["notes"],
-        "faults": faults,
+        "faults": [fault.detail for fault in faults],
+        "problems": [each for each in status["problems"] if each["detail"] not in faulty],
         "shown": _SHOWN_PODS,
     }
     return page_template("page.html").render(context).encode("utf-8", errors="replace")
@@ -85,10 +95,33 @@ class Headline:
     level: str
 
 
-def headline(status: Document, faults: Sequence[str] = ()) -> Headline:
-    """Return the state of the node in one sentence."""
+class OwnFaultKind(Enum):
+    """What keeps evictd from its work, and what it does meanwhile."""
+
+    STUCK = "evictd does not watch this node: its loop stands still, so no threshold is tested and no pod is evicted"
+    NODE = "evictd does not see this node: its numbers cannot be read, so no threshold is tested and no pod is evicted"
+    PODS = "evictd sees no pods: the container runtime does not answer. Thresholds are tested, and no pod can be chosen"
+    LISTED_PODS = (
+        "evictd sees no new pods: the container runtime does not answer. Thresholds are tested, and a pod that must go is one "
+        "of those listed before"
+    )
+    CREDENTIALS = (
+        "The API server rejects evictd's credentials: conditions, taints and events are not written. Hard thresholds still "
+        "stop pods"
+    )
+
+
+class OwnFault(NamedTuple):
+    """A fault of evictd's own; `detail` is the error as it was reported."""
+
+    kind: OwnFaultKind
+    detail: str
+
+
+def headline(status: Document, faults: Sequence[OwnFault] = ()) -> Headline:
+    """Return the state of the node in one sentence: not seen, calm, approaching, or acting."""
     if faults:
-        return Headline(text=f"evictd does not see this node: {faults[0]}", level="blind")
+        return Headline(text=f"{faults[0].kind.value}.", level="blind")
     met = [(entry, threshold) for entry in status["signals"] for threshold in entry["thresholds"] if threshold["met"]]
     hard = [pair for pair in met if pair[1]["kind"] == "hard"]
     leaving = [row["pod"] for row in status["leaving"] if not row["gone"]]
@@ -101,9 +134,8 @@ def headline(status: Document, faults: Sequence[str] = ()) -> Headline:
     if hard:
         return Headline(text=f"{prefix}{_names(hard)} is below its hard threshold.", level="hard")
     if met:
-        left = min((threshold["graceLeftSeconds"] or 0 for _, threshold in met), default=0)
-        when = f"; a pod is evicted in {seconds_text(left)} unless it recovers" if left else ""
-        return Headline(text=f"{prefix}{_names(met)} is below its soft threshold{when}.", level="soft")
+        text = next(graces(status), f"{_names(met)} is below its soft threshold")
+        return Headline(text=f"{prefix}{text}.{_would_go(met[0][0])}", level="soft")
     if near := approaches(status):
         return Headline(text=f"{prefix}{near[0].text}.{_would_go(near[0].entry)}", level="soft")
     pressed = [entry for entry in status["conditions"] if entry["status"] == "True"]
@@ -121,6 +153,22 @@ def _names(met: Sequence[tuple[Document, Document]]) -> str:
     return ", ".join(dict.fromkeys(str(entry["signal"]) for entry, _ in met))
 
 
+def _next(status: Document, explained: Document, head: Headline) -> Iterator[str]:
+    """Return the pod that would be evicted first for each kind of shortage, and when, unless the headline says so."""
+    near = {each.entry["signal"]: each for each in reversed(approaches(status, FORESEEN_SECONDS))}
+    queues = [queue for queue in explained["queues"] if queue["next"] and queue["next"] not in head.text]
+    for queue in queues[:_SHOWN_NEXT]:
+        resource, signals = Resource(queue["resource"]), queue["signals"]
+        usage = next((row["usage"] for row in queue["rows"] if _full_name(row) == queue["next"]), None)
+        used = "" if usage is None else f" ({amount_text(usage, resource)})"
+        soon = next((near[signal].text for signal in signals if signal in near), "")
+        yield f"{', '.join(signals)}: {queue['next']}{used} would be evicted first" + (f"; {soon}" if soon else "")
+
+
+def _full_name(row: Document) -> str:
+    return f"{row['namespace']}/{row['name']}"
+
+
 def why_nothing(status: Document, explained: Document) -> Iterator[str]:
     """Return why no pod is being evicted, when none is."""
     if any(not row["gone"] for row in status["leaving"]):
@@ -131,10 +179,9 @@ def why_nothing(status: Document, explained: Document) -> Iterator[str]:
             if not threshold["met"]:
                 continue
             met = True
-            if threshold["graceLeftSeconds"]:
-                yield f"{entry['signal']}: the soft threshold acts in {seconds_text(threshold['graceLeftSeconds'])}"
-            elif entry["stop"]:
+            if not threshold["graceLeftSeconds"] and entry["stop"]:
                 yield f"{entry['signal']}: {entry['stop']}"
+    yield from graces(status)
     if not met:
         nearest = _nearest(status)
         yield "no threshold is met" + (f"; nearest is {nearest}" if nearest else "")
@@ -169,22 +216,19 @@ def _is_calm_copy(entry: Document) -> bool:
     )
 
 
-def _signal(entry: Document, trend: Trend) -> dict[str, Any]:
+def _signal(entry: Document, trend: Trend, marks: Sequence[EvictionMark]) -> dict[str, Any]:
     signal = Signal(entry["signal"])
-    if not entry["observed"]:
-        return {"name": entry["signal"], "observed": False, "level": "blind"}
     met = {threshold["kind"] for threshold in entry["thresholds"] if threshold["met"] or threshold["keptByMinReclaim"]}
     capacity = max(entry["capacity"], 1)
     return {
         "name": entry["signal"],
-        "observed": True,
         "level": "hard" if "hard" in met else "soft" if met else "calm",
         "amount": signal_amount(entry["available"], signal),
         "of": "of the time stalled" if signal in STALLS else f"left of {signal_amount(entry['capacity'], signal)}",
         "percent": _percent(entry["available"], capacity),
         "rate": _rate(entry["fillRate"], signal),
         "thresholds": [_threshold(threshold, signal, capacity) for threshold in entry["thresholds"]],
-        "chart": _chart(trend, capacity),
+        "chart": page_chart(trend, [(each["kind"], each["limit"]) for each in entry["thresholds"]], signal, marks),
     }
 
 
@@ -222,20 +266,6 @@ def _threshold(threshold: Document, signal: Signal, capacity: int) -> dict[str, 
     }
 
 
-def _chart(trend: Trend, capacity: int) -> str:
-    """Return the points of the hour's line, in the coordinates of the chart: the present is at its right."""
-    if len(trend) < 2:
-        return ""
-    points = (
-        (
-            _CHART_WIDTH * (1 - min(max(ago, 0), _HOUR_SECONDS) / _HOUR_SECONDS),
-            _CHART_HEIGHT * (1 - min(max(available / capacity, 0), 1)),
-        )
-        for ago, available in trend
-    )
-    return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-
-
 # --- conditions and pods ----------------------------------------------------------------------------------------------
 
 
@@ -265,6 +295,8 @@ def _queue(queue: Document) -> dict[str, Any]:
         "stop": queue["stop"],
         "not_of_pods": "" if queue["notOfPods"] is None else not_of_pods_text(queue["notOfPods"]),
         "held": (queue.get("attribution") or {"text": ()})["text"],
+        "unmeasured": bool(queue["rows"]) and all(row["usage"] is None for row in queue["rows"]),
+        "disk": resource in {Resource.EPHEMERAL_STORAGE, Resource.INODES},
         "rows": [_row(number, row, resource) for number, row in enumerate(queue["rows"], start=1)],
     }
 

@@ -4,6 +4,7 @@ Decisions and findings carry their reasons as data. The words are the kubelet's:
 rank, node-level reclaim. A finding about a signal names the signal, since thresholds of several signals stand side by side.
 """
 
+from collections.abc import Sequence
 from typing import assert_never
 
 from evictd.core.model.attribution import Attribution, growth_text, holders_text
@@ -96,6 +97,16 @@ def file_pages_text(pages: int | None, usage: int | None) -> str:
 def goes_before(row: RankedPod, following: RankedPod, resource: Resource) -> str:
     """Return the ranking key that puts a pod before the next one, with the numbers of both."""
     return deciding_key(contender(row), contender(following), resource).removeprefix("it ").removeprefix("its ")
+
+
+def rivals(rows: Sequence[RankedPod], protections: Sequence[str]) -> list[RankedPod | None]:
+    """Return for each row the nearest one after it that may be evicted; `None` where there is none."""
+    found: list[RankedPod | None] = []
+    rival: RankedPod | None = None
+    for row, protected in zip(reversed(rows), reversed(protections), strict=True):
+        found.append(rival)
+        rival = rival if protected else row
+    return found[::-1]
 
 
 _COUNTED = {Resource.PIDS: "processes", Resource.IO: "stalls", Resource.SWAP: "swap"}

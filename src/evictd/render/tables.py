@@ -34,6 +34,7 @@ from evictd.render.sentences import (
     goes_before,
     no_action_text,
     place_text,
+    rivals,
 )
 from evictd.render.text import (
     amount_text,
@@ -205,10 +206,8 @@ def ranking_table(
     Where rows do not fit on `width` columns, their numbers and reasons stand below the names, which are never folded.
     """
     shown = rows if view.everything else rows[:limit]
-    cells = [
-        _row_cells(index, row, rows[index + 1] if index + 1 < len(rows) else None, resource, view)
-        for index, row in enumerate(shown)
-    ]
+    after = rivals(rows, [protection(row.pod, view.config) for row in rows])
+    cells = [_row_cells(index, row, after[index], resource, view) for index, row in enumerate(shown)]
     names = max((len(row[1]) for row in cells), default=0)
     beside = names + _RANKING_COLUMNS + _LEAST_REASON <= width
     table = _table(*(("RANK>", "POD", "PRIORITY>", "USAGE>", "REQUEST>", "WHY") if beside else ("RANK>", "POD")))

@@ -170,3 +170,8 @@ def not_of_pods_text(amount: int) -> str:
     """Return how much of a disk no eviction gives back at once."""
     used = amount_text(amount, Resource.EPHEMERAL_STORAGE)
     return f"{used} in use belong to no pod (images, host files, dead containers)"
+
+
+def incident_id(uid: str) -> str:
+    """Return the name of an eviction for `evictd incident`: the begin of the pod's uid."""
+    return clean(uid)[:8]

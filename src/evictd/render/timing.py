@@ -14,7 +14,7 @@ Document = Mapping[str, Any]
 
 SOON_SECONDS = 600
 """A threshold that is met within this time at the present rate is near."""
-_FORESEEN_SECONDS = 3600
+FORESEEN_SECONDS = 3600
 """Later crossings are not told: no rate holds for so long."""
 
 
@@ -77,5 +77,5 @@ def conditions(status: Document) -> Iterator[str]:
 def time_lines(status: Document) -> Iterator[str]:
     """Return when thresholds act and when they are met."""
     yield from graces(status)
-    for approach in approaches(status, _FORESEEN_SECONDS):
+    for approach in approaches(status, FORESEEN_SECONDS):
         yield approach.text

@@ -79,6 +79,8 @@ class Termination:
     """What the runtime refused, the latest twenty; a finished pod may have some as well."""
     unkillable: tuple[int, ...] = ()
     """PIDs of those of its processes that were sent SIGKILL and are in uninterruptible sleep (state D)."""
+    pod: str = ""
+    """`namespace/name`, where that is known: set once it is no longer waited for."""
 
     @property
     def finished(self) -> bool:

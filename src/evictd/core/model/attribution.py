@@ -116,10 +116,12 @@ def holders_text(found: Attribution) -> str:
         for name, share in found.shares.items()
         if share.held and share is not found.elsewhere
     ]
-    rest = f"{_amount(found, found.elsewhere.held or 0)} belong to no {'measured ' if _hides(found) else ''}pod"
+    held = found.elsewhere.held or 0
+    # Node and pods are read one after the other, so their sum may be a little more than what is used.
+    rest = f"; {_amount(found, held)} belong to no {'measured ' if _hides(found) else ''}pod" if held >= 0 else ""
     if found.reclaimable:
         rest += f"; {_amount(found, found.reclaimable)} of all are clean file pages, which the kernel can give back"
-    return f"of {_amount(found, found.used)} used of {_name(found)}, {', '.join(parts) or 'pods hold nothing'}; {rest}"
+    return f"of {_amount(found, found.used)} used of {_name(found)}, {', '.join(parts) or 'pods hold nothing'}{rest}"
 
 
 def _hides(found: Attribution) -> bool:

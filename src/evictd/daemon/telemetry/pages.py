@@ -13,10 +13,10 @@ from evictd.daemon.configuration import Configuration
 from evictd.daemon.telemetry import http, metrics
 from evictd.daemon.telemetry.http import Page, json_page
 from evictd.daemon.telemetry.metrics import Metrics
-from evictd.daemon.telemetry.snapshot import LatestSnapshot
+from evictd.daemon.telemetry.snapshot import LatestSnapshot, Snapshot
 from evictd.daemon.telemetry.status_page import explain_snapshot, status_document, trend_points
 from evictd.render.explanation import explanation_document
-from evictd.render.node_page import CONTENT_SECURITY_POLICY, asset, node_page
+from evictd.render.node_page import CONTENT_SECURITY_POLICY, OwnFault, OwnFaultKind, asset, node_page
 
 NOTHING_YET = "no cycle has ended yet"
 
@@ -95,13 +95,25 @@ class Pages:
         now = self._clock()
         status = status_document(snapshot, now, reload_fault=self._board.reload_fault)
         explained = explanation_document(explain_snapshot(snapshot), rows=None)
-        faults = [fault for fault in (self.stuck(), snapshot.blind, snapshot.rejected) if fault]
-        body = node_page(status, explained, trend_points(snapshot, now), faults=faults)
+        body = node_page(status, explained, trend_points(snapshot, now), faults=self._faults(snapshot))
         return Page(
             body=body,
             content_type="text/html; charset=utf-8",
             headers={"Content-Security-Policy": CONTENT_SECURITY_POLICY, "Referrer-Policy": "no-referrer"},
         )
+
+    def _faults(self, snapshot: Snapshot) -> list[OwnFault]:
+        """Return what keeps evictd from its work, the gravest first."""
+        seen = snapshot.observation
+        unseen = (
+            OwnFaultKind.NODE if seen.node is None else OwnFaultKind.LISTED_PODS if seen.pods else OwnFaultKind.PODS
+        )
+        found = (
+            (OwnFaultKind.STUCK, self.stuck()),
+            (unseen, snapshot.blind),
+            (OwnFaultKind.CREDENTIALS, snapshot.rejected),
+        )
+        return [OwnFault(kind, detail) for kind, detail in found if detail]
 
 
 def _verdict(fault: str) -> Page:

@@ -34,10 +34,16 @@ class RecentDecisions:
     def __init__(self) -> None:
         self._entries: deque[_Entry] = deque(maxlen=REMEMBERED)
 
-    def add(self, decision: Decision, text: str, wall: int) -> None:
+    def add(self, decision: Decision, text: str, wall: int, *, dry_run: bool = False) -> None:
         """Remember a decision."""
-        uid = decision.pod.uid if isinstance(decision, EvictPod) else ""
-        self._entries.append(_Entry(shown=Decided(wall=wall, kind=kind_of(decision), text=text), uid=uid))
+        shown = Decided(wall=wall, kind=kind_of(decision), text=text, dry_run=dry_run)
+        if not isinstance(decision, EvictPod):
+            self._entries.append(_Entry(shown=shown))
+            return
+        pod = decision.pod
+        if not decision.shortens:
+            shown = replace(shown, pod=pod.full_name, uid=pod.uid, signal=decision.because.signal_label)
+        self._entries.append(_Entry(shown=shown, uid=pod.uid))
 
     def explain(self, uid: str, why: str) -> bool:
         """Add to a pod's last eviction why it was chosen; return whether that was not known yet."""

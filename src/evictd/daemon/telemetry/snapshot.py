@@ -24,6 +24,11 @@ class Decided:
     text: str
     why: str = ""
     """An eviction for pressure: why this pod and not another."""
+    pod: str = ""
+    """An eviction: `namespace/name`, its uid, and the signal that it was for or the limit that the pod exceeded."""
+    uid: str = ""
+    signal: str = ""
+    dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,10 +14,11 @@ from evictd.core.model.signal import NodeCondition, Signal
 from evictd.core.model.state import Reclaiming
 from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import NANO
-from evictd.daemon.telemetry.snapshot import Snapshot
+from evictd.daemon.telemetry.snapshot import Decided, Snapshot
 from evictd.render.attribution import attribution_document
 from evictd.render.explanation import Explanation, explanation
 from evictd.render.sentences import no_action_text
+from evictd.render.text import incident_id
 
 API_VERSION = "evictd.io/v1alpha1"
 
@@ -51,7 +52,21 @@ def status_document(snapshot: Snapshot, now: int, *, reload_fault: str = "") -> 
         ],
         "pods": len(snapshot.observation.pods),
         "problems": problems,
-        "decisions": [{"at": rfc3339(d.wall), "kind": d.kind, "text": d.text, "why": d.why} for d in snapshot.recent],
+        "decisions": [_decided(decided) for decided in snapshot.recent],
+    }
+
+
+def _decided(decided: Decided) -> dict[str, Any]:
+    """Return a decision; an eviction has its pod, signal and the name of its incident."""
+    return {
+        "at": rfc3339(decided.wall),
+        "kind": decided.kind,
+        "text": decided.text,
+        "why": decided.why,
+        "pod": decided.pod,
+        "signal": decided.signal,
+        "incident": incident_id(decided.uid),
+        "dryRun": decided.dry_run,
     }
 
 
@@ -87,7 +102,7 @@ def _signals(snapshot: Snapshot) -> list[dict[str, Any]]:
     node = snapshot.observation.node
     seen = {} if node is None else signal_observations(node)
     wanted = [f.threshold.signal for f in snapshot.findings if isinstance(f, ThresholdFinding)]
-    missing = [f.signal for f in snapshot.findings if isinstance(f, SignalUnobserved)]
+    missing = {f.signal: f.absent for f in snapshot.findings if isinstance(f, SignalUnobserved)}
     answers = {
         answer.signal: answer
         for answer in who_is_next(snapshot.state, snapshot.observation, snapshot.config, snapshot.at)
@@ -99,6 +114,7 @@ def _signals(snapshot: Snapshot) -> list[dict[str, Any]]:
                 {
                     "signal": signal.value,
                     "observed": False,
+                    "absent": missing[signal],
                     "thresholds": [],
                     "notOfPods": None,
                     "attribution": None,
@@ -156,9 +172,9 @@ def _seconds_to(snapshot: Snapshot, signal: Signal, finding: ThresholdFinding) -
 
 
 def trend_points(snapshot: Snapshot, now: int) -> dict[str, list[tuple[float, int]]]:
-    """Return the last hour of each signal: how many seconds ago, and what was available."""
+    """Return the last hour of each signal: how many seconds ago, and what was available; the last minute in more detail."""
     return {
-        signal.value: [(round((now - point.at) / SECOND, 1), point.available) for point in trend.hour]
+        signal.value: [(round((now - point.at) / SECOND, 1), point.available) for point in trend.points]
         for signal, trend in snapshot.trends.signals.items()
     }
 

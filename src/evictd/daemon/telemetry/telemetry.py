@@ -73,7 +73,7 @@ class Telemetry:
         text = prefix + decision_text(decision)
         if isinstance(decision, Wait | RecordEvent):
             return  # an event is logged when it is recorded
-        self._recent.add(decision, text, self._wall())
+        self._recent.add(decision, text, self._wall(), dry_run=bool(prefix))
         if isinstance(decision, EvictPod) and not decision.shortens:
             self._chosen.append(decision.pod.uid)
             if prefix:
@@ -171,6 +171,7 @@ class Telemetry:
             took = None if termination.finished_at is None else termination.finished_at - termination.started_at
             self._log.info(
                 "pod is gone" if took is not None else "pod is still there",
+                pod=termination.pod,
                 uid=termination.uid,
                 seconds=None if took is None else round(took / SECOND, 3),
             )

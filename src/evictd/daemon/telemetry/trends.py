@@ -36,6 +36,12 @@ class Trend:
     recent: tuple[Point, ...] = ()
 
     @property
+    def points(self) -> tuple[Point, ...]:
+        """Return the hour with the last minute in more detail, oldest first."""
+        begin = self.recent[0].at if self.recent else 0
+        return (*(each for each in self.hour if not self.recent or each.at < begin), *self.recent)
+
+    @property
     def fill_rate(self) -> float | None:
         """Units a second by which `available` falls; negative where it rises, `None` before it is known."""
         if len(self.recent) < 2:

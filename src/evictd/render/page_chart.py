@@ -1,0 +1,99 @@
+"""Scales the line of one signal on the page: the time that was recorded, the amounts that occurred, thresholds and evictions.
+
+Ten seconds of readings are drawn over the whole width and not at the end of an empty hour. Amounts begin at 0 and end just above
+what was seen and what the thresholds are, so that a small change of a large disk is visible.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evictd.codec.times import parse_time
+from evictd.core.model.signal import Signal
+from evictd.core.units.duration import SECOND
+from evictd.errors import InvalidValueError
+from evictd.render.text import clean, seconds_text, signal_amount
+
+WIDTH, HEIGHT = 120, 24
+"""Of the drawing, in its own coordinates."""
+_HEADROOM = 1.08
+_LEAST_SECONDS = 1.0
+_MINUTES = 600
+"""From so many seconds on the time axis counts minutes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvictionMark:
+    """An eviction for a signal: how many seconds ago, of which pod, and the incident that tells of it."""
+
+    ago: float
+    pod: str
+    incident: str = ""
+    dry_run: bool = False
+
+    @property
+    def text(self) -> str:
+        """What happened."""
+        return f"{self.pod} {'would have been evicted' if self.dry_run else 'evicted'} {seconds_text(self.ago)} ago"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageChart:
+    """A line with its scales, in the coordinates of the drawing: the present is at its right."""
+
+    points: str
+    lines: tuple[tuple[str, float], ...]
+    """Kind and height of each threshold."""
+    marks: tuple[tuple[float, EvictionMark], ...]
+    """Place and eviction."""
+    top: str
+    """The amount at the upper edge; 0 is at the lower one."""
+    begin: str
+    """How long ago the left edge was."""
+
+
+def page_chart(
+    trend: Sequence[tuple[float, int]],
+    thresholds: Sequence[tuple[str, int]],
+    signal: Signal,
+    marks: Sequence[EvictionMark] = (),
+) -> PageChart | None:
+    """Scale readings (seconds ago, amount) and thresholds (kind, limit); `None` where there is no time between readings."""
+    span = max((ago for ago, _ in trend), default=0)
+    if len(trend) < 2 or span < _LEAST_SECONDS:
+        return None
+    top = max(*(amount for _, amount in trend), *(limit for _, limit in thresholds), 1) * _HEADROOM
+
+    def x(ago: float) -> float:
+        return round(WIDTH * (1 - min(max(ago, 0), span) / span), 1)
+
+    def y(amount: float) -> float:
+        return round(HEIGHT * (1 - min(max(amount / top, 0), 1)), 1)
+
+    return PageChart(
+        points=" ".join(f"{x(ago)},{y(amount)}" for ago, amount in trend),
+        lines=tuple((kind, y(limit)) for kind, limit in thresholds),
+        marks=tuple((x(mark.ago), mark) for mark in marks if mark.ago <= span),
+        top=signal_amount(round(top), signal),
+        begin=f"{seconds_text(span) if span < _MINUTES else f'{round(span / 60)} min'} ago",
+    )
+
+
+def eviction_marks(status: Mapping[str, Any]) -> dict[str, list[EvictionMark]]:
+    """Return the evictions among the last decisions of `/statusz`, by the signal that they were for."""
+    found: dict[str, list[EvictionMark]] = {}
+    for decision in status["decisions"]:
+        if not decision.get("pod") or not decision.get("signal"):
+            continue
+        try:
+            between = (parse_time(status["at"]) - parse_time(decision["at"])) / SECOND
+        except InvalidValueError:
+            continue
+        mark = EvictionMark(
+            ago=max(status["ageSeconds"] + between, 0),
+            pod=clean(decision["pod"]),
+            incident=decision.get("incident", ""),
+            dry_run=decision.get("dryRun", False),
+        )
+        found.setdefault(decision["signal"], []).append(mark)
+    return found

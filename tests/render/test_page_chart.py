@@ -1,0 +1,38 @@
+"""The line of a signal on the page: its scales and marks."""
+
+from evictd.core.model.signal import Signal
+from evictd.render.page_chart import EvictionMark, eviction_marks, page_chart
+
+MI = 1 << 20
+
+
+def test_the_time_that_was_recorded_takes_the_whole_width() -> None:
+    made = page_chart([(10.0, 100 * MI), (0.0, 50 * MI)], [("hard", 20 * MI)], Signal.MEMORY_AVAILABLE)
+    assert made is not None
+    assert made.begin == "10s ago"
+    assert [point.split(",")[0] for point in made.points.split()] == ["0.0", "120.0"]
+    assert made.top == "108Mi"
+    assert [kind for kind, _ in made.lines] == ["hard"]
+
+
+def test_without_a_time_between_readings_there_is_no_line() -> None:
+    assert page_chart([], [], Signal.MEMORY_AVAILABLE) is None
+    assert page_chart([(0.0, 1)], [], Signal.MEMORY_AVAILABLE) is None
+    assert page_chart([(0.2, 1), (0.0, 2)], [], Signal.MEMORY_AVAILABLE) is None
+
+
+def test_a_mark_outside_of_the_time_is_left_out() -> None:
+    marks = [EvictionMark(ago=5, pod="a/b"), EvictionMark(ago=50, pod="a/old")]
+    made = page_chart([(10.0, 4), (0.0, 4)], [], Signal.PID_AVAILABLE, marks)
+    assert made is not None
+    assert made.marks == ((60.0, marks[0]),)
+    assert marks[0].text == "a/b evicted 5.0s ago"
+
+
+def test_the_marks_are_those_of_the_last_decisions_by_signal() -> None:
+    one = {"at": "2026-01-01T00:00:00Z", "pod": "a/b", "signal": "memory.available", "incident": "0123", "dryRun": True}
+    damaged = {**one, "at": "yesterday"}
+    status = {"at": "2026-01-01T00:01:00Z", "ageSeconds": 2.0, "decisions": [one, damaged, {"at": "", "pod": ""}]}
+    (mark,) = eviction_marks(status)["memory.available"]
+    assert (mark.ago, mark.incident) == (62.0, "0123")
+    assert mark.text == "a/b would have been evicted 1m2s ago"
