@@ -172,7 +172,7 @@ def test_the_api_server_is_away_when_the_disk_fills(small: DisposableNode, tmp_p
         story.until_calm("DiskPressure")
         assert story.evicted() == ["writer"]
         assert story.running() == {"innocent"}
-        # Two lanes: conditions and taints, and the pods; neither waits for the other.
+        # Two queues: conditions and taints, and the pods; neither waits for the other.
         late = api.writes()[heard:]
         order = [w.what for w in late if w.what != "patch nodes/status" or w.sets("EvictdDiskPressure")]
         assert [what for what in order if "nodes" in what][:2] == ["patch nodes/status", "patch nodes"]

@@ -23,7 +23,7 @@ TAINT = "evictd.io/disk-pressure:NoSchedule"
 CYCLE_MILLISECONDS = 100
 MANY_CYCLES = 40
 MOST_REQUESTS = 30
-"""Of both lanes together; 15 where nothing is slow: lease, node, condition, taint, two requests for each pod, and the events."""
+"""Of both queues together; 15 where nothing is slow: lease, node, condition, taint, two requests for each pod, and the events."""
 
 
 def waits_for(path: str, then: str) -> str:
@@ -36,10 +36,10 @@ def go(story: ClusterStory, name: str) -> None:
     (story.pods[name].volumes["data"] / "go").touch()
 
 
-def requests_of_lanes(api: WitnessServer, since: float) -> list[str]:
+def requests_of_queues(api: WitnessServer, since: float) -> list[str]:
     """What was sent about the node and about pods; lists and watches are another thread's.
 
-    Counted, not timed: a busy machine delays what was sent at intervals. That a lane sends no more than five in a second is shown
+    Counted, not timed: a busy machine delays what was sent at intervals. A queue sends at most five in a second: that is shown
     by `tests/act/cluster/test_request_queue.py`.
     """
     return [each.what for each in api.requests() if each.at >= since and each.attributes.verb not in {"list", "watch"}]
@@ -78,7 +78,7 @@ def test_a_long_outage_is_made_good_in_order_and_without_a_storm(small: Disposab
         api.up()
         story.until(lambda: not api.pod("first") and not api.pod("second"), "the pods' objects are deleted")
         story.until(lambda: len(api.events("Evicted")) == 2, "the events arrive")
-        # Conditions and taints have a lane of their own, which may be later; a write is noted after it was done.
+        # Conditions and taints have a queue of their own, which may be later; a write is noted after it was done.
         story.until(lambda: len([w for w in api.writes("create events") if is_evicted(w)]) == 2, "the events are noted")
         story.until(lambda: api.taints() == {TAINT} and bool(api.writes("patch nodes")), "the node is tainted")
         assert story.running() == {"innocent"}
@@ -87,7 +87,7 @@ def test_a_long_outage_is_made_good_in_order_and_without_a_storm(small: Disposab
         nodes = [w for w in late if w.what.startswith("patch nodes")]
         assert [w.what for w in nodes] == ["patch nodes/status", "patch nodes"]
         assert nodes[0].sets(OWN)
-        # Of the other lane: how a pod is deleted depends on the lease that is read in the first one, events on nothing.
+        # Of the other queue: how a pod is deleted depends on the lease that is read in the first one, events on nothing.
         events = [w for w in late if w.what == "create events"]
         assert [(w.what, w.name) for w in late if w not in nodes and w not in events] == [
             ("patch pods/status", "first"),
@@ -99,7 +99,7 @@ def test_a_long_outage_is_made_good_in_order_and_without_a_storm(small: Disposab
         assert len(about) == len(set(about))
         assert about.count(("Evicted", story.uid("first"))) == 1
         assert about.count(("Evicted", story.uid("second"))) == 1
-        sent = requests_of_lanes(api, up_at)
+        sent = requests_of_queues(api, up_at)
         assert len(sent) <= MOST_REQUESTS, sent
         assert len([each for each in api.requests() if each.at >= up_at and each.attributes.verb == "list"]) <= 1
 

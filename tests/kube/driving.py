@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from evictd.act.cluster.clocks import Clocks
-from evictd.act.cluster.request_queue import RequestLanes, RequestQueue
+from evictd.act.cluster.request_queue import RequestQueue, RequestQueues
 from evictd.act.cluster.wiring import Cluster, build
 from evictd.clients.kube.pods import PodSnapshot
 from evictd.config.settings import ClusterSettings
@@ -73,19 +73,19 @@ class Driver:
         """The same clock, for what is built by hand."""
         return Clocks(now=self.clock, wall=self.wall, random=lambda: 0.5)
 
-    def run(self, queue: RequestQueue | RequestLanes, seconds: float) -> None:
+    def run(self, queue: RequestQueue | RequestQueues, seconds: float) -> None:
         """Advance simulated time as fast as the requests allow."""
         ends = self.now + int(seconds * SECOND)
         while self.now < ends:
             wait = self._step(queue)
             self.now = min(ends, self.now + (wait if wait is not None else ends - self.now))
 
-    def settle(self, queue: RequestQueue | RequestLanes) -> None:
+    def settle(self, queue: RequestQueue | RequestQueues) -> None:
         """Send the requests that are due within the next seconds."""
         self.run(queue, 3)
 
     def until(
-        self, queue: RequestQueue | RequestLanes, condition: Callable[[], object], seconds: float = 120.0
+        self, queue: RequestQueue | RequestQueues, condition: Callable[[], object], seconds: float = 120.0
     ) -> None:
         """Advance simulated time at about 25 times the real one, so that other threads keep up."""
         ends = self.now + int(seconds * SECOND)
@@ -95,12 +95,12 @@ class Driver:
             self.now += 25 * MILLISECOND
             time.sleep(0.001)
 
-    def _step(self, queue: RequestQueue | RequestLanes) -> int | None:
+    def _step(self, queue: RequestQueue | RequestQueues) -> int | None:
         waits = []
-        for lane in queue.lanes if isinstance(queue, RequestLanes) else (queue,):
-            before = len(lane._sent), lane._sent[-1] if lane._sent else None
-            wait = lane.step(self.now)
-            if (len(lane._sent), lane._sent[-1] if lane._sent else None) != before or wait == 0:
+        for each in queue.queues if isinstance(queue, RequestQueues) else (queue,):
+            before = len(each._sent), each._sent[-1] if each._sent else None
+            wait = each.step(self.now)
+            if (len(each._sent), each._sent[-1] if each._sent else None) != before or wait == 0:
                 self.sent.append(self.now)
             waits.append(wait)
         return min((wait for wait in waits if wait is not None), default=None)

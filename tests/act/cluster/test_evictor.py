@@ -256,7 +256,7 @@ def test_after_an_outage_everything_is_made_good_in_order_and_without_a_storm(ri
     order = rig.verbs()
     assert order.index("patch nodes/status") < order.index("patch nodes")
     assert order.index("patch pods/status") < order.index("delete pods")
-    assert rig.driver.most_in_a_second() <= 2 * PER_SECOND  # one lane for conditions, one for the others
+    assert rig.driver.most_in_a_second() <= 2 * PER_SECOND  # one queue for conditions, one for the others
     assert rig.object() is None
 
 
@@ -678,7 +678,7 @@ def test_a_burst_of_a_hundred_keeps_to_five_requests_a_second(rig: DoubleRig) ->
             cluster.evictor.begin(decision(victim, hard=True), rig.driver.now)
         assert len(rig.stopper.stops) == 100
         rig.until(lambda: not any(rig.object(f"p{number}") for number in range(100)), seconds=600)
-    assert rig.driver.most_in_a_second() <= 2 * PER_SECOND  # one lane for conditions, one for the others
+    assert rig.driver.most_in_a_second() <= 2 * PER_SECOND  # one queue for conditions, one for the others
 
 
 def test_what_was_settled_is_forgotten_after_a_while(rig: Rig) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from evictd.act.cluster.clocks import Clocks
-from evictd.act.cluster.request_queue import Call, RequestLanes, RequestQueue
+from evictd.act.cluster.request_queue import Call, RequestQueue, RequestQueues
 from evictd.core.units.duration import MILLISECOND, MINUTE, SECOND
 from evictd.errors import ApiRefusedError, ApiUnavailableError
 from tests.kube.waiting import eventually
@@ -220,15 +220,15 @@ def test_a_lane_waits_for_no_other_and_ends_its_pause_when_another_hears_of_the_
     log: list[str] = []
     down = ApiUnavailableError("down")
     conditions, pods = Names(log, [down]), Names(log, [down])
-    lanes = RequestLanes(queue_of(conditions), queue_of(pods), clocks=clocks())
-    for lane in lanes.lanes:
-        lane.step(0)
-    assert lanes.away
+    queues = RequestQueues(queue_of(conditions), queue_of(pods), clocks=clocks())
+    for queue in queues.queues:
+        queue.step(0)
+    assert queues.away
     conditions.todo, pods.todo = ["conditions"], ["pod"]
-    pause = lanes.lanes[1].step(0)
+    pause = queues.queues[1].step(0)
     assert pause is not None
     assert pause > 0
-    lanes.lanes[1].retry()
-    lanes.lanes[1].step(0)
-    lanes.lanes[0].step(0)
-    assert (log, lanes.away) == (["pod", "conditions"], False)
+    queues.queues[1].retry()
+    queues.queues[1].step(0)
+    queues.queues[0].step(0)
+    assert (log, queues.away) == (["pod", "conditions"], False)

@@ -5,7 +5,7 @@ order, so that pods go before events, also when a server comes back after an hou
 a replay. While no request reaches the server, one at a time is tried, with a growing and jittered pause. Where the server
 answers one with a temporary error (429, 500, 503), only the source of that request pauses.
 
-`RequestLanes` drives several queues that do not wait for each other: a pod's request that hangs in a webhook delays no
+`RequestQueues` drives several queues that do not wait for each other: a pod's request that hangs in a webhook delays no
 condition.
 """
 
@@ -223,55 +223,55 @@ class RequestQueue:
         turn.not_before = self._clocks.now() + turn.backoff.next(retry_after)
 
 
-class RequestLanes:
+class RequestQueues:
     """Drives request queues that send independently of each other; the first one reports conditions.
 
-    A lane that reaches the server again ends the pauses of the others.
+    A queue that reaches the server again ends the pauses of the others.
     """
 
-    def __init__(self, *lanes: RequestQueue, clocks: Clocks) -> None:
-        self.lanes = lanes
+    def __init__(self, *queues: RequestQueue, clocks: Clocks) -> None:
+        self.queues = queues
         self._clocks = clocks
-        for lane in lanes:
-            lane.on_return = partial(self._retry, tuple(other for other in lanes if other is not lane))
+        for queue in queues:
+            queue.on_return = partial(self._retry, tuple(other for other in queues if other is not queue))
 
     def start(self) -> None:
         """Start the sending threads."""
-        for lane in self.lanes:
-            lane.start()
+        for queue in self.queues:
+            queue.start()
 
     def notify(self) -> None:
         """Wake all threads to ask their sources now; may be called from any thread."""
-        for lane in self.lanes:
-            lane.notify()
+        for queue in self.queues:
+            queue.notify()
 
     @property
     def away(self) -> bool:
-        """Whether the last request of a lane did not reach the server."""
-        return any(lane.away for lane in self.lanes)
+        """Whether the last request of a queue did not reach the server."""
+        return any(queue.away for queue in self.queues)
 
     @property
     def problem(self) -> str:
         """Why something cannot be sent at the moment; empty while all can."""
-        return next((lane.problem for lane in self.lanes if lane.problem), "")
+        return next((queue.problem for queue in self.queues if queue.problem), "")
 
     def drain(self, seconds: float, finished: Callable[[], bool] = lambda: True) -> None:
         """Wait until no source has a request due and `finished` is true, at most `seconds`; for a clean stop."""
         ends = self._clocks.now() + int(seconds * SECOND)
-        for lane in self.lanes:
-            lane.drain(max(0, ends - self._clocks.now()) / SECOND, finished)
+        for queue in self.queues:
+            queue.drain(max(0, ends - self._clocks.now()) / SECOND, finished)
 
     def close(self) -> None:
         """End the threads; what was not sent is dropped."""
-        for lane in self.lanes:
-            lane.stop()
-        for lane in self.lanes:
-            lane.close()
+        for queue in self.queues:
+            queue.stop()
+        for queue in self.queues:
+            queue.close()
 
     @staticmethod
-    def _retry(lanes: tuple[RequestQueue, ...]) -> None:
-        for lane in lanes:
-            lane.retry()
+    def _retry(queues: tuple[RequestQueue, ...]) -> None:
+        for queue in queues:
+            queue.retry()
 
 
 def _nothing() -> None:

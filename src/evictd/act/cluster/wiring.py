@@ -13,7 +13,7 @@ from evictd.act.cluster.eviction_events import ClusterNode, Stopper
 from evictd.act.cluster.evictor import ClusterEvictor
 from evictd.act.cluster.leftovers import Leftovers
 from evictd.act.cluster.report import KUBELET_RHYTHM, ClusterReporter, ReportSettings, Rhythm
-from evictd.act.cluster.request_queue import RequestLanes, RequestQueue
+from evictd.act.cluster.request_queue import RequestQueue, RequestQueues
 from evictd.clients.kube.credentials import Credentials
 from evictd.clients.kube.events import EventClient
 from evictd.clients.kube.eviction import EvictionClient
@@ -43,7 +43,7 @@ class Cluster:
     evictor: ClusterEvictor
     events: EventRecorder
     leftovers: Leftovers
-    queue: RequestLanes
+    queue: RequestQueues
     transport: Transport
     pods: ClusterPods
     """The observer's source of pods."""
@@ -95,7 +95,7 @@ class _Evictions:
     """The evictions as the source of pods sees them."""
 
     evictor: ClusterEvictor
-    queue: RequestLanes
+    queue: RequestQueues
 
     def in_flight(self) -> Collection[str]:
         return self.evictor.in_flight()
@@ -111,7 +111,7 @@ class _Bell:
     """Wakes the request queue, which is built last, and the loop."""
 
     def __init__(self, wake: Callable[[], None]) -> None:
-        self.queue: RequestLanes | None = None
+        self.queue: RequestQueues | None = None
         self._wake = wake
 
     def notify(self) -> None:
@@ -166,7 +166,7 @@ def build(
     )
     leftovers = Leftovers(client, lambda: watch.snapshot, bell, time_to_live=settings.evicted_pod_ttl)
     # Conditions wait for nothing else. In this order: pods before events.
-    queue = RequestLanes(
+    queue = RequestQueues(
         RequestQueue((reporter,), clocks, errors=errors),
         RequestQueue((evictor, events, leftovers), clocks, polled=evictor, errors=errors),
         clocks=clocks,
