@@ -12,7 +12,7 @@ from evictd.act.node_actuation import ActuatorLog, NodeActuation
 from evictd.act.standalone import StandaloneActuator
 from evictd.act.stop.stopper import PodStopper
 from evictd.act.stop.termination import Termination
-from evictd.act.stop.victim_tasks import VictimTasks
+from evictd.act.stop.victim_cgroups import VictimCgroups
 from evictd.clients.cri.values import CriContainer, CriSandbox, SandboxState
 from evictd.core.eviction.ledger import victim_until
 from evictd.core.gc.container_gc import ContainerState, PodLifecycles
@@ -27,6 +27,7 @@ from evictd.daemon.store.own_file import read_own
 from evictd.errors import RuntimeUnavailableError
 from evictd.observe.reading.reading import Reading
 from evictd.observe.runtime.runtime_view import RuntimeView
+from evictd.worker import STDERR
 from tests.daemon.world import DISK, GI, HOG, NOW, WALL, observe, step
 
 
@@ -108,7 +109,8 @@ class RecordingStopper(PodStopper):
 
     def __init__(self, parts: Parts) -> None:
         calls: Any = parts
-        super().__init__(calls, clock=lambda: NOW)
+        reader: Any = parts
+        super().__init__(calls, clock=lambda: NOW, cgroups=VictimCgroups(lambda _: (), STDERR, reader=reader))
         self._parts = parts
 
     def begin(self, uid: str, **how: Any) -> Any:
@@ -193,13 +195,11 @@ class Scene:
         self.parts = Parts()
         self.evicted: set[str] = set()
         self.conditions = folder / "conditions.json"
-        cgroups: Any = self.parts
         self.actuator = StandaloneActuator(
             node_of(self.parts),
             conditions=ConditionsFile(
                 self.conditions, node="n", replace_file=lambda path, text: path.write_bytes(text), read_file=read_own
             ),
-            tasks=VictimTasks(cgroups),
             evicted=self.evicted,
         )
 
@@ -303,7 +303,6 @@ def test_a_victim_that_never_ended_is_forgotten_too(scene: Scene) -> None:
     assert scene.actuator.advance(State(), READING).ended == ()
     assert scene.parts.calls[-1:] == [("forget", HOG.uid)]
     assert scene.parts.retained == frozenset()
-    assert len(scene.actuator._tasks) == 0
 
 
 def test_leftovers_of_a_dead_pod_go_even_while_the_runtime_believes_that_it_runs(scene: Scene) -> None:

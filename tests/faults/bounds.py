@@ -1,6 +1,6 @@
 """What one pod can cost the workers that all pods share, for docs/reliability.md: worker, cost, bound, test."""
 
-from evictd.act.stop import cgroup_kill, cleanup, termination
+from evictd.act.stop import cgroup_kill, cleanup, termination, victim_cgroups
 from evictd.act.trees import ENTRIES_AT_ONCE
 from evictd.core.eviction import ledger
 from evictd.core.units.duration import MILLISECOND, MINUTE, SECOND
@@ -38,12 +38,12 @@ SHARED_WORKERS = (
         (
             f"cgroup v2: one write; v1: {cgroup_kill.VISITS:,} cgroups an attempt, the next one goes on from there, and "
             f"{cgroup_kill.ROUNDS} rounds over its processes, which can fork no more; "
-            f"{cgroup_kill.FIRST_DELAY // MILLISECOND} ms, doubling to {cgroup_kill.LAST_DELAY // SECOND} s, between two"
+            f"{victim_cgroups.FIRST_DELAY // MILLISECOND} ms, doubling to {victim_cgroups.LAST_DELAY // SECOND} s, between two"
         ),
         "tests/act/stop/test_cgroup_kill.py::test_a_tree_of_more_cgroups_than_one_attempt_visits_is_gone_through_by_turns",
     ),
     (
-        "kill, where one pod's cgroup refuses (`act/stop/cgroup_kill.py`)",
+        "kill, where one pod's cgroup refuses (`act/stop/victim_cgroups.py`)",
         "an error",
         "the error is reported, the others are killed",
         "tests/act/stop/test_cgroup_kill.py::test_an_error_of_one_pod_leaves_the_others_to_be_killed",

@@ -9,7 +9,6 @@ from dataclasses import replace
 from evictd.act.actuator import Progress
 from evictd.act.conditions_file import ConditionsFile
 from evictd.act.node_actuation import NodeActuation, victims_of
-from evictd.act.stop.victim_tasks import VictimTasks
 from evictd.core.eviction.draft import WARNING
 from evictd.core.eviction.evict import EVICTED
 from evictd.core.model.decision import Decision, EvictPod, ReclaimNode, RecordEvent, Wait, WithdrawEviction
@@ -18,19 +17,14 @@ from evictd.core.model.signal import NodeCondition
 from evictd.core.model.state import State
 from evictd.errors import RuntimeUnavailableError
 from evictd.observe.reading.reading import Reading
-from evictd.observe.runtime.running import running_ids
-from evictd.observe.runtime.runtime_view import RuntimeView
 
 
 class StandaloneActuator:
     """The `Actuator` of a node of its own. `evicted` is kept up to date: uids evicted and still listed by the runtime."""
 
-    def __init__(
-        self, node: NodeActuation, *, conditions: ConditionsFile, tasks: VictimTasks, evicted: set[str]
-    ) -> None:
+    def __init__(self, node: NodeActuation, *, conditions: ConditionsFile, evicted: set[str]) -> None:
         self._node = node
         self._conditions = conditions
-        self._tasks = tasks
         self._evicted = evicted
         self._begun: list[EvictPod] = []
         self._reported: tuple[NodeCondition, ...] = ()
@@ -75,7 +69,6 @@ class StandaloneActuator:
         if view is None:
             raise RuntimeUnavailableError(f"{decision.pod.full_name}: its containers are not known")
         self._evicted.add(decision.pod.uid)
-        self._watch(decision.pod.uid, view)
         self._node.stopper.update(view)
         self._node.stopper.stop(decision.pod, decision.grace_period_seconds)
         if not decision.shortens:  # after the stop call, so that no log delays it
@@ -88,11 +81,10 @@ class StandaloneActuator:
     def advance(self, state: State, reading: Reading) -> Progress:
         """Resume victims of the previous run, remove leftovers of dead victims, forget evicted pods that are gone."""
         ended = self._node.advance(state, reading)
-        self._tasks.retain(victims_of(state))
         if reading.view is not None:
             self._evicted.intersection_update(sandbox.uid for sandbox in reading.view.sandboxes)
-            self._resume(state, reading, reading.view)
-        self._remove_leftovers(state, reading.view)
+            self._resume(state, reading)
+        self._remove_leftovers(state)
         begun, self._begun = tuple(self._begun), []
         return Progress(evicted=begun, ended=ended)
 
@@ -111,7 +103,7 @@ class StandaloneActuator:
 
     # --- victims ---------------------------------------------------------------------------------------------------
 
-    def _resume(self, state: State, reading: Reading, view: RuntimeView) -> None:
+    def _resume(self, state: State, reading: Reading) -> None:
         """Resume the victims of the previous run, once, with the first listing."""
         if self._resumed:
             return
@@ -120,12 +112,10 @@ class StandaloneActuator:
             for victim in state.in_flight
             if victim.gone_at is None and self._node.stopper.progress(victim.uid) is None
         ]
-        for victim in victims:
-            self._watch(victim.uid, view)
         self._node.resume(victims, reading)
         self._resumed = True
 
-    def _remove_leftovers(self, state: State, view: RuntimeView | None) -> None:
+    def _remove_leftovers(self, state: State) -> None:
         """Begin to remove what is left of victims that are dead.
 
         Also of one that the runtime still believes to run: it may need that very disk space to notice that the pod is dead.
@@ -133,10 +123,5 @@ class StandaloneActuator:
         for uid in victims_of(state):
             if self._node.stopper.progress(uid) is None:
                 continue
-            running = () if view is None else running_ids(view, uid)[0]
-            if self._node.stopped(uid) or self._tasks.none_left(uid, running):
+            if self._node.stopped(uid) or self._node.stopper.has_no_tasks(uid):
                 self._node.cleanup.begin(uid)
-
-    def _watch(self, uid: str, view: RuntimeView) -> None:
-        """Remember the cgroups that show whether a victim's containers have ended."""
-        self._tasks.watch(uid, view.pod_cgroups.get(uid, ""), running_ids(view, uid)[0])

@@ -22,10 +22,9 @@ from evictd.act.gc.images import ImageCollector
 from evictd.act.logs import PodLogs
 from evictd.act.node_actuation import NodeActuation, OomScoreWriter
 from evictd.act.standalone import StandaloneActuator
-from evictd.act.stop.cgroup_kill import CgroupKiller
 from evictd.act.stop.cleanup import Cleanup
 from evictd.act.stop.stopper import PodStopper
-from evictd.act.stop.victim_tasks import VictimTasks
+from evictd.act.stop.victim_cgroups import VictimCgroups
 from evictd.act.trees import Budget, UnfinishedError
 from evictd.act.volumes import remove_empty_dirs
 from evictd.clients.cri.client import CriClient
@@ -262,19 +261,18 @@ class Assembly:
             replace_file=self.recorder.replace_file,
             read_file=read_own,
         )
-        tasks = VictimTasks(self._stats.cgroups)
-        return StandaloneActuator(self._actuation, conditions=conditions, tasks=tasks, evicted=self._evicted)
+        return StandaloneActuator(self._actuation, conditions=conditions, evicted=self._evicted)
 
-    def _killer(self) -> CgroupKiller | None:
+    def _victim_cgroups(self) -> VictimCgroups:
         """Build what kills pods without the runtime; under policy Kubelet only the runtime kills."""
-        if self._settings.eviction.policy is Policy.KUBELET:
-            return None
         cgroups, above = self._stats.cgroups, self._settings.kubelet.parent_cgroup
         root, pids = containers_root(self._roots.cgroup), self._roots.cgroup / "pids"
         if root != self._roots.cgroup and pids.is_dir():  # v1: the hierarchy in which forks can be stopped
             root = pids
 
         def directories(uid: str) -> Iterable[Path]:
+            if self._settings.eviction.policy is Policy.KUBELET:
+                return ()
             pods = find_pods_cgroup(cgroups, above)
             return () if pods is None else [root / path.lstrip("/") for path in pod_cgroups(pods, uid)]
 
@@ -287,7 +285,7 @@ class Assembly:
 
         # In a cluster volumes may be the kubelet's.
         emptied = self._cleanup.begin if self._settings.evictd.cluster.standalone else lambda _: None
-        return CgroupKiller(directories, self._telemetry, emptied, freezer_of)
+        return VictimCgroups(directories, self._telemetry, emptied, freezer_of, reader=cgroups)
 
     @cached_property
     def _stopper(self) -> PodStopper:
@@ -296,7 +294,7 @@ class Assembly:
             self._client,
             clock=boot_clock,
             minimum_grace_seconds=least,
-            killer=self._killer(),
+            cgroups=self._victim_cgroups(),
             wake=self.wake.wake,
             errors=self._telemetry,
         )

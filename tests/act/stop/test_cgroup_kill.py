@@ -15,10 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evictd.act.stop import cgroup_kill
-from evictd.act.stop.cgroup_kill import FIRST_DELAY, STUCK_AFTER, CgroupKiller, PodKill, belongs, kill_cgroup
+from evictd.act.stop.cgroup_kill import PodKill, belongs, kill_cgroup
 from evictd.act.stop.cgroup_tree import is_populated, processes, walk, write
 from evictd.act.stop.stopper import PodStopper
 from evictd.act.stop.termination import Termination
+from evictd.act.stop.victim_cgroups import FIRST_DELAY, STUCK_AFTER, VictimCgroups
 from evictd.clock import boot_clock
 from evictd.core.units.duration import SECOND
 from evictd.demo.cgroups import group, is_unified
@@ -169,7 +170,7 @@ def test_a_hostile_tree_hides_no_process_and_the_next_victim_is_killed_as_well(l
         for pod in pods.values():
             pod.mkdir()
         errors = RecordedErrors()
-        killer = CgroupKiller(lambda uid: (pods[uid],), errors)
+        killer = VictimCgroups(lambda uid: (pods[uid],), errors)
         overdue = [Termination(uid=uid, started_at=0, grace_ends_at=SECOND, attempts=1) for uid in pods]
         with nested(pods[UID], levels, name), deaf(pods[other]):
             assert is_populated(pods[UID])
@@ -229,11 +230,11 @@ def test_a_process_in_state_d_is_named_until_it_is_gone() -> None:
             for folder in (pod, frozen):
                 (folder / "cgroup.procs").write_text(str(process.pid))
             (frozen / "freezer.state").write_text("FROZEN")
-            killer = CgroupKiller(
+            killer = VictimCgroups(
                 lambda _: (pod,), errors := RecordedErrors(), freezer_of=lambda _: frozen.parent / "no"
             )
             terminator = PodStopper(
-                Unanswered(), clock=boot_clock, minimum_grace_seconds=0, killer=killer, errors=errors
+                Unanswered(), clock=boot_clock, minimum_grace_seconds=0, cgroups=killer, errors=errors
             )
 
             def unkillable() -> tuple[int, ...]:
@@ -259,7 +260,7 @@ def test_a_tree_of_more_cgroups_than_one_attempt_visits_is_gone_through_by_turns
     for number in range(45):
         (pod / f"{number}").mkdir(parents=True)
     v2_pod(tmp_path / "other").rename(tmp_path / f"pod{other}")
-    killer = CgroupKiller(lambda uid: (tmp_path / f"pod{uid}",), errors := RecordedErrors())
+    killer = VictimCgroups(lambda uid: (tmp_path / f"pod{uid}",), errors := RecordedErrors())
     overdue = [Termination(uid=uid, started_at=0, grace_ends_at=SECOND, attempts=1) for uid in (UID, other)]
     assert [each.uid for each in killer.kill_overdue(overdue, SECOND)] == [other]
     for turn in range(1, 4):
@@ -278,7 +279,7 @@ def test_an_error_of_one_pod_leaves_the_others_to_be_killed(tmp_path: Path) -> N
             raise ValueError("a fault")
         return (pod,)
 
-    killer = CgroupKiller(directories, errors := RecordedErrors())
+    killer = VictimCgroups(directories, errors := RecordedErrors())
     faulty = Termination(uid="faulty", started_at=0, grace_ends_at=SECOND, attempts=1)
     assert killer.kill_overdue([faulty, termination()], SECOND) == [termination()]
     assert ["ValueError: a fault" in each for each in errors.details] == [True]
@@ -290,7 +291,7 @@ def test_a_cgroup_that_cannot_be_read_never_counts_as_empty(tmp_path: Path) -> N
     pod = tmp_path / f"pod{UID}"
     (pod / "c1/cgroup.procs").mkdir(parents=True)
     emptied: list[str] = []
-    killer = CgroupKiller(lambda _: (pod,), errors := RecordedErrors(), emptied.append)
+    killer = VictimCgroups(lambda _: (pod,), errors := RecordedErrors(), emptied.append)
     assert killer.kill_overdue([termination()], SECOND) == []
     assert (emptied, errors.details) == ([], ["pods are killed by the runtime alone: cgroup.procs: Is a directory"])
 
@@ -392,10 +393,10 @@ def test_on_v2_processes_that_die_slowly_are_waited_for(tmp_path: Path) -> None:
     assert not kill_cgroup(pod, UID)
 
 
-def killer_of(*folders: Path) -> tuple[CgroupKiller, RecordedErrors]:
+def killer_of(*folders: Path) -> tuple[VictimCgroups, RecordedErrors]:
     errors = RecordedErrors()
     directories: Callable[[str], tuple[Path, ...]] = lambda _: folders  # noqa: E731
-    return CgroupKiller(directories, errors), errors
+    return VictimCgroups(directories, errors), errors
 
 
 def test_nothing_is_killed_before_its_grace_is_over(tmp_path: Path) -> None:

@@ -4,10 +4,10 @@ import errno
 from concurrent.futures import Future
 from pathlib import Path
 
-from evictd.act.stop.cgroup_kill import CgroupKiller
 from evictd.act.stop.stop_times import KEPT, StopTimes
 from evictd.act.stop.stopper import PodStopper
 from evictd.act.stop.termination import Termination
+from evictd.act.stop.victim_cgroups import VictimCgroups
 from evictd.clients.cri.channel import Pending
 from evictd.clients.cri.values import CriContainer, CriSandbox
 from evictd.core.units.duration import SECOND
@@ -79,8 +79,8 @@ def test_the_runtime_is_asked_whatever_becomes_of_the_kill() -> None:
         raise OSError(errno.EIO, "Input/output error")
 
     calls, errors = Unanswered(), RecordedErrors()
-    killer = CgroupKiller(directories, errors)
-    terminator = PodStopper(calls, clock=lambda: SECOND, minimum_grace_seconds=0, killer=killer, errors=errors)
+    killer = VictimCgroups(directories, errors)
+    terminator = PodStopper(calls, clock=lambda: SECOND, minimum_grace_seconds=0, cgroups=killer, errors=errors)
     terminator.begin("u", containers=["c"], sandboxes=["s"], grace_seconds=0)
     assert calls.asked == ["c"]
     assert ["Input/output error" in each for each in errors.details] == [True]

@@ -9,9 +9,9 @@ from functools import partial
 
 import pytest
 
-from evictd.act.stop.cgroup_kill import CgroupKiller
 from evictd.act.stop.stopper import PodStopper
 from evictd.act.stop.termination import Termination
+from evictd.act.stop.victim_cgroups import VictimCgroups
 from evictd.act.volumes import remove_empty_dirs
 from evictd.clients.cri.channel import Pending
 from evictd.clients.cri.client import CriClient
@@ -219,8 +219,8 @@ def test_a_grace_already_running_is_shortened_and_never_lengthened(
 def killing(node: DisposableNode, emptied: Callable[[str], object] = str) -> PodStopper:
     """A terminator that kills by itself, below this node's cgroup."""
     paths = partial(pod_cgroups, f"{node.cgroup}/kubepods")
-    killer = CgroupKiller(lambda uid: [group("memory", path) for path in paths(uid)], RecordedErrors(), emptied)
-    return PodStopper(node.client, clock=clock, minimum_grace_seconds=0, killer=killer)
+    killer = VictimCgroups(lambda uid: [group("memory", path) for path in paths(uid)], RecordedErrors(), emptied)
+    return PodStopper(node.client, clock=clock, minimum_grace_seconds=0, cgroups=killer)
 
 
 def test_a_pod_is_killed_while_the_runtime_stands_still(each_node: DisposableNode) -> None:

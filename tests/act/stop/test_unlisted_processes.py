@@ -6,9 +6,9 @@ from typing import TypeVar
 
 import pytest
 
-from evictd.act.stop.cgroup_kill import CgroupKiller
 from evictd.act.stop.stopper import PodStopper
 from evictd.act.stop.termination import Termination
+from evictd.act.stop.victim_cgroups import VictimCgroups
 from evictd.clients.cri.channel import Pending
 from evictd.clients.cri.values import CriContainer, CriSandbox
 from evictd.clock import boot_clock
@@ -55,14 +55,14 @@ def test_a_pod_that_the_runtime_does_not_list_has_stopped_when_its_cgroup_is_emp
     events.write_text("populated 1\n")
     processes.write_text("4294967\n")
     calls, errors = Forgetful(), RecordedErrors()
-    killer = CgroupKiller(lambda _: directories, errors)
+    killer = VictimCgroups(lambda _: directories, errors)
 
     def state() -> Termination:
         found = terminator.progress(UID)
         assert found is not None
         return found
 
-    with PodStopper(calls, clock=boot_clock, minimum_grace_seconds=0, killer=killer, errors=errors) as terminator:
+    with PodStopper(calls, clock=boot_clock, minimum_grace_seconds=0, cgroups=killer, errors=errors) as terminator:
         terminator.begin(UID, containers=["c"], sandboxes=["s"], grace_seconds=600)
         assert wait_for(lambda: calls.listed >= 3)
         assert not state().finished
@@ -78,7 +78,7 @@ def test_a_pod_of_which_only_what_has_ended_is_left_has_stopped(tmp_path: Path) 
     pod.mkdir()
     (pod / "pids.current").write_text("1\n")
     (pod / "cgroup.procs").write_text("")
-    killer = CgroupKiller(lambda _: [pod], RecordedErrors())
+    killer = VictimCgroups(lambda _: [pod], RecordedErrors())
     assert not killer.has_processes(UID)
     (pod / "cgroup.procs").write_text("7\n")
     assert killer.has_processes(UID)
@@ -87,9 +87,9 @@ def test_a_pod_of_which_only_what_has_ended_is_left_has_stopped(tmp_path: Path) 
 def test_where_it_cannot_be_seen_a_pod_has_not_stopped(tmp_path: Path) -> None:
     pod = tmp_path / f"pod{UID}"
     (pod / "cgroup.procs").mkdir(parents=True)
-    assert CgroupKiller(lambda _: [pod], RecordedErrors()).has_processes(UID)
+    assert VictimCgroups(lambda _: [pod], RecordedErrors()).has_processes(UID)
     wide = tmp_path / f"wide/pod{UID}"
     for number in range(300):
         (wide / f"{number}").mkdir(parents=True)
-    assert CgroupKiller(lambda _: [wide], RecordedErrors()).has_processes(UID)
-    assert not CgroupKiller(lambda _: [tmp_path / "none"], RecordedErrors()).has_processes(UID)
+    assert VictimCgroups(lambda _: [wide], RecordedErrors()).has_processes(UID)
+    assert not VictimCgroups(lambda _: [tmp_path / "none"], RecordedErrors()).has_processes(UID)

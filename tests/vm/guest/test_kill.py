@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from evictd.act.stop.cgroup_kill import CgroupKiller, kill_cgroup
+from evictd.act.stop.cgroup_kill import kill_cgroup
 from evictd.act.stop.cgroup_tree import write
+from evictd.act.stop.victim_cgroups import VictimCgroups
 from evictd.act.volumes import remove_empty_dirs
 from evictd.clients.cri.values import SandboxState
 from evictd.demo.pods import IGNORE_TERM, ContainerRecipe, PodRecipe, RunningPod, VolumeRecipe
@@ -61,7 +62,7 @@ def test_a_frozen_process_at_the_end_of_the_longest_path_dies_by_one_write(node:
     write(here, "cgroup.procs", str(victim).encode())
     (cgroup / "cgroup.freeze").write_text("1")
     wait_for(lambda: "frozen 1" in (cgroup / "cgroup.events").read_text(), 240, "the pod to be frozen")
-    assert CgroupKiller(lambda _: [cgroup], STDERR).has_processes(pod.uid)
+    assert VictimCgroups(lambda _: [cgroup], STDERR).has_processes(pod.uid)
     wait_for(lambda: kill_cgroup(cgroup, pod.uid), 240, "the pod's processes to be gone")
     wait_for(lambda: not Path(f"/proc/{victim}").exists(), 240, "the process to be waited for")
     for _ in range(LEVELS):

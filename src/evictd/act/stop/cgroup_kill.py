@@ -1,4 +1,4 @@
-"""Kills the processes of a pod through its cgroup, when its grace period is over; no other program takes part.
+"""Kills the processes of a pod through its cgroup; no other program takes part.
 
 On cgroup v2 one write to `cgroup.kill` kills everything below the pod's cgroup, frozen or not, without a capability and without
 a race (Linux 5.14). On v1 every process of each `cgroup.procs` is sent SIGKILL through a pidfd, again and again until none is
@@ -8,8 +8,7 @@ The runtime is asked all the same: it has the network and the mounts to clean up
 
 What is killed is bounded twice: the cgroup is named from the pod's uid below the cgroup of all pods, and `PodKill` refuses a
 directory whose name does not end with that uid. What one pod costs is bounded as well: an attempt visits `VISITS` cgroups, the
-next one goes on from there, and an error of one pod is reported and leaves the others to be killed. A cgroup that cannot be read
-never counts as empty.
+next one goes on from there. A cgroup that cannot be read never counts as empty. `victim_cgroups` says when a pod is killed.
 
 A process in uninterruptible sleep (state D) cannot be killed before the kernel wakes it up: `unkillable` names such pods.
 """
@@ -19,25 +18,16 @@ import os
 import re
 import resource
 import signal
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from evictd.act.stop.cgroup_tree import is_populated, processes, read, uninterruptible, walk, write
-from evictd.act.stop.termination import Termination
 from evictd.act.trees import opened
-from evictd.core.units.duration import MILLISECOND, SECOND
 from evictd.errors import NodeError
-from evictd.worker import ErrorReporter, describe
 
-SOURCE = "terminate"
-FIRST_DELAY = 20 * MILLISECOND
-LAST_DELAY = 1 * SECOND
-"""The time from one attempt to the next doubles from the first to the last; a process dies some milliseconds after SIGKILL."""
-STUCK_AFTER = 2 * SECOND
-"""How long after the first attempt the states of processes that still live are read; a large process takes a second to exit."""
 VISITS = 2048
 """How many cgroups one attempt visits: some 150 ms. The next attempt goes on from there, after those of the other pods."""
 ROUNDS = 10
@@ -51,8 +41,6 @@ _EXAMINED = 256
 
 _PASSING = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 """Errors that may be over at the next attempt."""
-FAR_FUTURE = 1 << 62
-"""Nanoseconds: later than any clock."""
 _UID = re.compile(r"[0-9A-Za-z][-._0-9A-Za-z]{0,252}")
 
 
@@ -232,122 +220,3 @@ def _kill_batch(folder: int, pids: Iterable[int]) -> None:
     finally:
         for fd in held.values():
             os.close(fd)
-
-
-def _asked(termination: Termination) -> tuple[int, int]:
-    """Return what identifies one attempt to stop a pod; what runs after it is asked, and killed, anew."""
-    return termination.started_at, termination.attempts
-
-
-@dataclass(slots=True, kw_only=True)
-class _Attempts:
-    """The steps taken since a pod was last asked to stop."""
-
-    asked: tuple[int, int]
-    next_at: int
-    first_at: int
-    delay: int = FIRST_DELAY
-    ended: bool = False
-    kills: dict[Path, PodKill] = field(default_factory=dict)
-    unkillable: tuple[int, ...] = ()
-    """Those of its processes that are in uninterruptible sleep."""
-
-    @property
-    def occupied(self) -> bool:
-        """Whether a process was seen in the pod's cgroup: where none ever was, its processes may be elsewhere."""
-        return any(each.occupied for each in self.kills.values())
-
-
-class CgroupKiller:
-    """Kills the pods whose grace period is over.
-
-    `directories` names the directories that the cgroup of a pod with this uid may have, under every QoS class, and `freezer_of`
-    the directory of the same cgroup in the freezer's hierarchy of v1. `emptied` is called with the uid of a pod whose processes
-    were all killed. A reason why nothing can be killed here, such as a cgroup filesystem that is mounted read-only, is reported
-    once; then the runtime alone kills.
-    """
-
-    def __init__(
-        self,
-        directories: Callable[[str], Iterable[Path]],
-        errors: ErrorReporter,
-        emptied: Callable[[str], object] = lambda _: None,
-        freezer_of: Callable[[Path], Path] = lambda directory: directory,
-    ) -> None:
-        self._directories = directories
-        self._errors = errors
-        self._emptied = emptied
-        self._freezer_of = freezer_of
-        self._reported: set[str] = set()
-        self._attempts: dict[str, _Attempts] = {}
-
-    def kill_overdue(self, terminations: Iterable[Termination], now: int) -> list[Termination]:
-        """Kill what is left of the pods whose grace is over; return those that were emptied by it."""
-        return [each for each in terminations if self.due_at(each) <= now and self._attempt(each, now)]
-
-    def forget(self, uid: str) -> None:
-        """Drop the record of a pod."""
-        self._attempts.pop(uid, None)
-
-    def due_at(self, termination: Termination) -> int:
-        """Return when this pod is to be killed, or looked at again; the far future where nothing is left to do."""
-        made = self._attempts.get(termination.uid)
-        if made is None or made.asked != _asked(termination):
-            return termination.grace_ends_at
-        return FAR_FUTURE if made.ended else made.next_at
-
-    def has_processes(self, uid: str) -> bool:
-        """Whether a pod's cgroup has a process, or cannot be read; not where its cgroup has another name."""
-        found = [PodKill(each, uid, freezer=each) for each in self._directories(uid)]
-        return any(each.has_processes() for each in found)
-
-    def unkillable(self) -> Mapping[str, tuple[int, ...]]:
-        """Return the processes in state D of each pod that cannot be killed because of them, by the pod's uid."""
-        return {uid: each.unkillable for uid, each in tuple(self._attempts.items()) if each.unkillable}
-
-    def _attempt(self, termination: Termination, now: int) -> bool:
-        """Kill one pod; whether its cgroup was found and is empty. An error of one pod must not keep the others alive."""
-        made = self._begun(termination, now)
-        made.next_at = now + made.delay
-        try:
-            found = self._kill(termination.uid, made, now)
-        except NodeError as error:
-            made.ended = True
-            self._report(f"pods are killed by the runtime alone: {error}")
-            return False
-        except Exception as error:  # tried again
-            self._report(describe(error))
-            return False
-        if made.ended and made.occupied:
-            self._emptied(termination.uid)
-        return made.ended and found
-
-    def _begun(self, termination: Termination, now: int) -> _Attempts:
-        made = self._attempts.get(termination.uid)
-        if made is None or made.asked[0] != termination.started_at:
-            made = _Attempts(asked=_asked(termination), next_at=now, first_at=now)
-        elif made.asked != _asked(termination):
-            made = _Attempts(asked=_asked(termination), next_at=now, first_at=made.first_at, kills=made.kills)
-        self._attempts[termination.uid] = made
-        return made
-
-    def _kill(self, uid: str, made: _Attempts, now: int) -> bool:
-        """Make one attempt; whether the pod has a cgroup."""
-        made.delay = min(2 * made.delay, LAST_DELAY)
-        for each in self._directories(uid):
-            if each not in made.kills:
-                made.kills[each] = PodKill(each, uid, freezer=self._freezer_of(each))
-        kills = made.kills.values()
-        # Also where there is none: the runtime has removed it, or names it in a way of its own.
-        emptied = [each.attempt() for each in kills]
-        made.ended = all(emptied)
-        if any(each.unfinished for each in kills):
-            made.delay, made.next_at = FIRST_DELAY, now + FIRST_DELAY
-        late = not made.ended and now - made.first_at >= STUCK_AFTER
-        made.unkillable = tuple(pid for each in kills for pid in each.unkillable()) if late else ()
-        return any(each.found for each in kills)
-
-    def _report(self, reason: str) -> None:
-        if reason not in self._reported:
-            self._reported.add(reason)
-            self._errors.report_error(SOURCE, reason)

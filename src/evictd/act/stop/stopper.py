@@ -13,9 +13,9 @@ from functools import partial
 from types import TracebackType
 from typing import Self
 
-from evictd.act.stop.cgroup_kill import FAR_FUTURE, CgroupKiller
 from evictd.act.stop.stop_times import StopTimes
 from evictd.act.stop.termination import RunningIds, RuntimeTermination, StopCalls, Termination
+from evictd.act.stop.victim_cgroups import FAR_FUTURE, VictimCgroups
 from evictd.core.model.pod import Pod
 from evictd.core.units.duration import SECOND
 from evictd.observe.runtime.running import running_ids, sidecar_ids
@@ -27,9 +27,9 @@ class PodStopper:
     """Stops pods over CRI; its methods return at once and may be called from any thread.
 
     `clock` returns boot-time nanoseconds; `wake` is called when a pod is finished. `minimum_grace_seconds` is the least that a
-    container is given between SIGTERM and SIGKILL: 1 here, 2 at the kubelet, which policy `Kubelet` asks for. `killer` kills what
-    is left at the end of the grace; without one only the runtime does. `stop_times` has how long that took. `close()` abandons
-    what is under way; begun anew after a restart, it is only looked at again.
+    container is given between SIGTERM and SIGKILL: 1 here, 2 at the kubelet, which policy `Kubelet` asks for. `cgroups` kills
+    what is left at the end of the grace; without it only the runtime does. `stop_times` has how long that took. `close()`
+    abandons what is under way; begun anew after a restart, it is only looked at again.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class PodStopper:
         *,
         clock: Callable[[], int],
         minimum_grace_seconds: int = 1,
-        killer: CgroupKiller | None = None,
+        cgroups: VictimCgroups | None = None,
         wake: Callable[[], None] = lambda: None,
         errors: ErrorReporter = STDERR,
     ) -> None:
@@ -46,7 +46,7 @@ class PodStopper:
         self._calls = calls
         self._clock = clock
         self._minimum_grace = minimum_grace_seconds
-        self._killer = killer
+        self._cgroups = cgroups or VictimCgroups(lambda _: (), errors)
         self.stop_times = StopTimes()
         self._wake = wake
         self._view: RuntimeView | None = None
@@ -106,6 +106,8 @@ class PodStopper:
 
     def _stop(self, pod: Pod, containers: tuple[str, ...], sandboxes: tuple[str, ...], grace_seconds: int) -> None:
         sidecars = () if self._view is None else sidecar_ids(self._view, pod)
+        if self._view is not None:
+            self._cgroups.watch(pod.uid, self._view.pod_cgroups.get(pod.uid, ""), containers)
         self.begin(pod.uid, containers=containers, sandboxes=sandboxes, grace_seconds=grace_seconds, sidecars=sidecars)
 
     def begin(
@@ -147,8 +149,8 @@ class PodStopper:
 
     def _kill_at_once(self, state: Termination, now: int) -> None:
         """Kill a pod without grace before the runtime is asked, and without waiting for the thread to have its turn."""
-        if self._killer is not None and state.grace_ends_at <= now:
-            self._killer.kill_overdue([state], now)
+        if state.grace_ends_at <= now:
+            self._cgroups.kill_overdue([state], now)
 
     # --- progress ---------------------------------------------------------------------------------------------------
 
@@ -171,6 +173,11 @@ class PodStopper:
         progress = self.progress(uid)
         return uid in self._begun if progress is None else progress.finished
 
+    def has_no_tasks(self, uid: str) -> bool:
+        """Whether the cgroups show that no container of a pod that is being stopped has a process, whatever the runtime says."""
+        running = () if self._view is None else running_ids(self._view, uid)[0]
+        return self._cgroups.none_left(uid, running)
+
     def forget(self, uid: str) -> None:
         """Forget a pod altogether."""
         self._begun.discard(uid)
@@ -187,8 +194,7 @@ class PodStopper:
         for uid in [each for each in self._forgotten if self._terminations[each].state.finished]:
             self._forgotten.discard(uid)
             del self._terminations[uid]
-            if self._killer is not None:
-                self._killer.forget(uid)
+            self._cgroups.forget(uid)
 
     # --- the thread -------------------------------------------------------------------------------------------------
 
@@ -213,14 +219,14 @@ class PodStopper:
 
     def _kill_overdue(self) -> bool:
         """Kill the pods whose grace is over; whether the volumes of one can be emptied now. Not under the lock."""
-        emptied = [] if self._killer is None else self._killer.kill_overdue(self.in_flight(), self._clock())
+        emptied = self._cgroups.kill_overdue(self.in_flight(), self._clock())
         for each in emptied:
             self.stop_times.add(each, self._clock())
         self._note_unkillable()
         return bool(emptied)
 
     def _note_unkillable(self) -> None:
-        found = {} if self._killer is None else self._killer.unkillable()
+        found = self._cgroups.unkillable()
         with self._lock:
             for uid, victim in self._terminations.items():
                 if victim.state.unkillable != found.get(uid, ()):
@@ -241,7 +247,7 @@ class PodStopper:
 
     def _advance_one(self, victim: RuntimeTermination, now: int) -> None:
         victim.advance(now)
-        if victim.state.finished and self._killer is not None and self._killer.has_processes(victim.state.uid):
+        if victim.state.finished and self._cgroups.has_processes(victim.state.uid):
             victim.contradict(now)
 
     def _seconds_to_next_step(self) -> float | None:
@@ -252,9 +258,9 @@ class PodStopper:
                 for each in self._terminations.values()
                 if each.due_at and not self._guard.rests(each, now)
             ]
-            if self._killer is not None and not self._guard.rests("kill", now):
+            if not self._guard.rests("kill", now):
                 states = [each.state for each in self._terminations.values() if not each.state.finished]
-                due += [at - now for at in map(self._killer.due_at, states) if at < FAR_FUTURE]
+                due += [at - now for at in map(self._cgroups.due_at, states) if at < FAR_FUTURE]
         rest = self._guard.wait(now)
         earliest = min([*due, *([] if rest is None else [rest])], default=None)
         return None if earliest is None else max(0, earliest) / SECOND

@@ -5,13 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from evictd.act.stop.victim_tasks import VictimTasks
+from evictd.act.stop.victim_cgroups import VictimCgroups
 from evictd.demo.cgroups import CGROUP_MOUNT, group, make_group
-from evictd.observe.cgroups.cgroup import find_hierarchy
+from evictd.observe.cgroups.cgroup import CgroupReader, find_hierarchy
 from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache
 from tests.real_cgroups import branch, reason_against
+from tests.recorded_errors import RecordedErrors
 
 POD = "/kubepods/pod1"
+
+
+def watching(reader: CgroupReader) -> VictimCgroups:
+    """The cgroups of victims, none of which is killed."""
+    return VictimCgroups(lambda _: (), RecordedErrors(), reader=reader)
 
 
 class Tree:
@@ -20,7 +26,7 @@ class Tree:
     def __init__(self, folder: Path) -> None:
         (folder / "memory").mkdir()
         self._pids = folder / "pids"
-        self.tasks = VictimTasks(find_hierarchy(folder, FileDescriptorCache(limit=0)))
+        self.tasks = watching(find_hierarchy(folder, FileDescriptorCache(limit=0)))
 
     def set(self, path: str, text: str) -> None:
         folder = self._pids / path.lstrip("/")
@@ -93,13 +99,20 @@ def test_a_pods_cgroup_that_is_no_path_tells_nothing(tree: Tree, pod: str) -> No
     assert not tree.none_left()
 
 
-def test_a_pod_that_is_not_watched_is_not_dead_and_only_retained_pods_are_remembered(tree: Tree) -> None:
+def test_a_pod_that_is_not_watched_or_was_forgotten_is_not_dead(tree: Tree) -> None:
     assert not tree.none_left()
     tree.set(f"{POD}/c1", "1\n")
     tree.watch()
-    tree.tasks.retain(())
-    assert len(tree.tasks) == 0
+    tree.set(f"{POD}/c1", "0\n")
+    assert tree.none_left()
+    tree.tasks.forget("u")
     assert not tree.none_left()
+
+
+def test_without_a_reader_nothing_is_known() -> None:
+    tasks = VictimCgroups(lambda _: (), RecordedErrors())
+    tasks.watch("u", POD, ["c1"])
+    assert not tasks.none_left("u", ["c1"])
 
 
 @pytest.mark.root
@@ -109,7 +122,7 @@ def test_a_process_in_a_real_cgroup_under_any_name_keeps_its_pod_alive(name: str
     """The kernel's own answers: the count of the pod's cgroup includes those below, and a removed cgroup has no file."""
     with branch() as pod:
         make_group(f"{pod}/{name}")
-        tasks = VictimTasks(find_hierarchy(CGROUP_MOUNT, FileDescriptorCache()))
+        tasks = watching(find_hierarchy(CGROUP_MOUNT, FileDescriptorCache()))
         with subprocess.Popen(["sleep", "600"]) as process:
             try:
                 (group("pids", f"{pod}/{name}") / "cgroup.procs").write_text(str(process.pid))
