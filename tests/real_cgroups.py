@@ -5,7 +5,9 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
+from pathlib import Path
 
+from evictd.act.stop.cgroup_kill import PodKill
 from evictd.demo.cgroups import CGROUP_MOUNT, group, make_group, remove_group, trees
 from evictd.demo.tool import start_time
 
@@ -43,3 +45,8 @@ def sweep() -> None:
         maker = _NAME.fullmatch(name)
         if maker is not None and start_time(int(maker[1])) is None:
             remove_group(f"/{name}")
+
+
+def kill_cgroup(directory: Path, uid: str) -> bool:
+    """Kill every process in a pod's cgroup and below in one attempt; whether none was left. Raises `NodeError`."""
+    return PodKill(directory, uid, freezer=directory).attempt()

@@ -85,7 +85,7 @@ class NodeActuation:
         self.stopper = stopper
         self.cleanup = cleanup
         self.log = log
-        self._collector = collector
+        self.collector = collector
         self._waited_for: frozenset[str] = frozenset()
         self._names: dict[str, str] = {}
         """Of these, `namespace/name` by uid."""
@@ -95,8 +95,8 @@ class NodeActuation:
     def outcomes(self, state: State) -> Outcomes:
         """Return what has become of collections and victims; the actuator adds which victims are gone."""
         return Outcomes(
-            reclaimed=self._collector.progress(),
-            collecting=self._collector.collecting(),
+            reclaimed=self.collector.progress(),
+            collecting=self.collector.collecting(),
             stopped=frozenset(uid for uid in victims_of(state) if self.stopped(uid)),
             unkillable=frozenset(each.uid for each in self.stopper.in_flight() if each.unkillable),
         )
@@ -124,16 +124,12 @@ class NodeActuation:
 
     def begin_reclaim(self, decision: ReclaimNode, reading: Reading, lifecycles: PodLifecycles | None) -> None:
         """Begin to collect; `lifecycles` say of which pods something may be collected."""
-        self._collector.begin(decision, _moment(reading, lifecycles))
+        self.collector.begin(decision, _moment(reading, lifecycles))
 
     def perform_collections(self, reading: Reading, lifecycles: PodLifecycles | None) -> None:
         """Begin the periodic collections that are due; none while it is not known which pods are gone."""
         if lifecycles is not None:
-            self._collector.perform_duties(_moment(reading, lifecycles))
-
-    def take_events(self) -> tuple[RecordEvent, ...]:
-        """Return the collectors' events, each once."""
-        return self._collector.take_events()
+            self.collector.perform_duties(_moment(reading, lifecycles))
 
     def resume(self, victims: Iterable[Victim], reading: Reading) -> None:
         """Resume stopping the victims of the previous run with the rest of their grace periods."""

@@ -90,7 +90,7 @@ class StandaloneActuator:
 
     def perform_duties(self, reading: Reading) -> None:
         """Log the collectors' events and begin the periodic collections that are due."""
-        for event in self._node.take_events():
+        for event in self._node.collector.take_events():
             self.record_event(event, reading)
         self._node.perform_collections(reading, reading.lifecycles)
 

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evictd.act.stop import cgroup_kill
-from evictd.act.stop.cgroup_kill import PodKill, belongs, kill_cgroup
+from evictd.act.stop.cgroup_kill import PodKill, belongs
 from evictd.act.stop.cgroup_tree import is_populated, processes, walk, write
 from evictd.act.stop.stopper import PodStopper
 from evictd.act.stop.termination import Termination
@@ -27,7 +27,7 @@ from evictd.demo.tool import wait_for
 from evictd.errors import NodeError
 from evictd.observe.cgroups.cgroup import pod_cgroups
 from tests.act.stop.test_stop_times import Unanswered
-from tests.real_cgroups import branch, reason_against
+from tests.real_cgroups import branch, kill_cgroup, reason_against
 from tests.recorded_errors import RecordedErrors
 
 REAL = pytest.mark.skipif(bool(reason_against()), reason=reason_against())

@@ -115,7 +115,7 @@ class ClusterActuator:
 
     def perform_duties(self, reading: Reading) -> None:
         """Record the collectors' events, begin the periodic collections that are due, and delete leftovers that are due."""
-        for event in self._node.take_events():
+        for event in self._node.collector.take_events():
             self.record_event(event, reading)
         self._cluster.leftovers.delete_due(reading.now)
         self._node.perform_collections(reading, self._lifecycles(reading))

@@ -44,11 +44,6 @@ _PASSING = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 _UID = re.compile(r"[0-9A-Za-z][-._0-9A-Za-z]{0,252}")
 
 
-def kill_cgroup(directory: Path, uid: str) -> bool:
-    """Kill every process in a pod's cgroup and below in one attempt; whether none was left. Raises `NodeError`."""
-    return PodKill(directory, uid, freezer=directory).attempt()
-
-
 def belongs(name: str, uid: str) -> bool:
     """Whether a pod's cgroup has this name: `pod<uid>`, or `...-pod<uid>.slice` with `_` for `-` under the systemd driver.
 
