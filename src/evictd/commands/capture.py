@@ -1,6 +1,6 @@
 """`evictd capture`: records this node as a scenario file.
 
-Looks at the node once, or every so often for a while, and writes what it saw in the form that `simulate` and `explain` read.
+Reads the node once, or repeatedly for a while, and writes the readings in the form that `simulate` and `explain` take.
 With `--from-journal` it makes a scenario of a daemon's journal instead. It changes nothing on the node.
 """
 
@@ -44,7 +44,7 @@ from evictd.render.text import clean
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapturedReading:
-    """One reading on its way into a scenario; `after` is what was seen once node-level reclaim had run."""
+    """One reading for a scenario; `after` is the reading that followed a node-level reclaim."""
 
     now: int
     observation: Observation
@@ -110,7 +110,7 @@ def _looks(node: LiveNode, length: int, every: int) -> Iterator[CapturedReading]
 
 
 def scenario_of(name: str, config: EvictionConfig, readings: Sequence[CapturedReading]) -> Scenario:
-    """Make a scenario: times from the first reading on, every pod once, and in each step who was not there."""
+    """Make a scenario: times from the first reading on, every pod once, and in each step the pods that were absent."""
     pods: dict[str, Pod] = {}
     for pod in (pod for reading in readings for pod in reading.observation.pods):
         if pod.uid not in pods or not pod.terminal:  # a victim on its way out was a candidate before

@@ -101,7 +101,7 @@ def check(
         available=available,
         filesystems=[Filesystem.NODEFS, *([Filesystem.IMAGEFS] if filesystems.dedicated_image_fs else [])],
         low_watermark_bytes=read_low_watermark(root),
-        # Of another machine it is not known.
+        # unknown for another machine
         unallocatable_bytes=None if Signal.MEMORY_AVAILABLE in (overrides or {}) else amounts.unallocatable_bytes,
         unusable_pids=None if Signal.PID_AVAILABLE in (overrides or {}) else read_unusable_pids(root),
         kubelet=_kubelet_thresholds(settings, root, kubelet_config),

@@ -1,8 +1,8 @@
-"""`evictd cleanup`: removes from node objects what an evictd left there that does not run any more.
+"""`evictd cleanup`: removes what an evictd that no longer runs has left on node objects.
 
 Conditions and taints outlive the evictd that wrote them where it could not take them back: it was killed, its rights were removed
-first, or its stop handed over to a next one that never came. This command is the last step of removing evictd
-(docs/cluster.md), and the mend where that was forgotten. A running evictd writes its marks again.
+first, or its stop handed over to a next one that never came. This command is the last step of removing evictd (docs/cluster.md),
+and repairs nodes where that step was forgotten. A running evictd writes its conditions and taints again.
 """
 
 import argparse
@@ -80,7 +80,7 @@ def default_kubeconfig(environ: Mapping[str, str]) -> str:
 
 
 class NodeCleanup:
-    """Removes evictd's marks from node objects, and says on standard output what went."""
+    """Removes evictd's conditions and taints from node objects, and prints what was removed."""
 
     def __init__(self, transport: Transport, sleep: Sleep, *, expired: bool) -> None:
         self._transport = transport
@@ -131,7 +131,7 @@ class NodeCleanup:
         return not self._plan(node).names
 
     def _plan(self, node: NodeObject) -> Removal:
-        # Validity is judged by the API server's clock, which is that of no node.
+        # Validity is judged by the API server's clock, as nodes' clocks differ.
         return removal(node, node.date or 0, expired=self._expired)
 
     def _persist(self, request: Callable[[], _T]) -> _T:

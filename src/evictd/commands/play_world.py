@@ -1,4 +1,4 @@
-"""Plays a world for `evictd simulate`: the timeline and what came of it, under one configuration or two side by side.
+"""Plays a world for `evictd simulate`: the timeline and the result, under one configuration or two side by side.
 
 A world is read from a file, or is the last reading of a scenario in which a pod grows (`--grow`).
 """
@@ -76,7 +76,7 @@ def play_growth(scenario: Scenario, path: Path, args: argparse.Namespace) -> Exi
 
 
 _OF_GROWTH = ("timeline", "losses", "innocents", "regret", "oomKills", "relievedAt", "conclusion")
-"""What the document of a growth has beside the steps."""
+"""The keys of the document for `--grow` beside the steps."""
 
 
 def draw_sides(title: str, sides: Sequence[Side], path: Path | None, *, begin: int | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Makes a scenario of what people have: `kubectl get pods -o json`, and the kubelet's `/stats/summary`, once or several in time.
+"""Makes a scenario of files that people have: `kubectl get pods -o json`, and the kubelet's `/stats/summary`, one or several.
 
     kubectl get pods --all-namespaces --field-selector spec.nodeName=NODE -o json > pods.json
     kubectl get --raw /api/v1/nodes/NODE/proxy/stats/summary > summary.json

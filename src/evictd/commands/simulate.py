@@ -1,9 +1,9 @@
-"""`evictd simulate FILE`: shows what evictd would do in a scenario, and what would come of it in a world.
+"""`evictd simulate FILE`: shows what evictd would do in a scenario, and how a world would end.
 
 Plays a scenario file through the core and shows every step: the reading, the thresholds met, what was reclaimed, the pods evicted
-and the reason for their order. Instead of a scenario it takes what people have: `--pods` and `--summary`. `--grow` lets a pod
-grow after the last reading, `--compare` decides by a second configuration as well. It reads nothing of this node. A world file
-(`kind: World`) is played in a closed loop (`commands.play_world`).
+and the reason for their order. Instead of a scenario it takes the files of a cluster: `--pods` and `--summary`. `--grow` lets a
+pod grow after the last reading, `--compare` decides by a second configuration as well. It reads nothing of this node. A world
+file (`kind: World`) is played in a closed loop (`commands.play_world`).
 """
 
 import argparse
