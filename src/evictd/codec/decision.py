@@ -23,6 +23,7 @@ from evictd.core.model.decision import (
     ThresholdFinding,
     WaitingForMeasurement,
 )
+from evictd.core.model.keep_away import KeptAway
 from evictd.core.model.pod import Pod
 from evictd.core.units.quantity import MAX_INT64, NANO
 
@@ -93,6 +94,7 @@ DECISION_FORM = Form(
         ),
         SignalUnobserved: View(brief=frozenset({"absent"})),
         NoAction: View(apart=frozenset({"threshold"}), also=_of_no_action),
+        KeptAway: View(keys={"period": "periodNanoseconds"}),
         Attribution: View(keys={"over": "overNanoseconds"}, brief=frozenset({"reclaimable"})),
         Ranking: View(apart=frozenset({"due"})),
         RankedPod: View(encode=encode_row),

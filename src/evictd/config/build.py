@@ -57,7 +57,11 @@ def settings(layers: Layers, flags: Flags) -> Settings:
     report = report_frequency(kubelet, update_was_set=update_was_set or "node_status_update_frequency" in flags.kubelet)
     container_gc: Any = flags.container_gc
     eviction = with_options(eviction, evictd)
-    eviction = replace(eviction, container_gc=replace(eviction.container_gc, **container_gc))
+    eviction = replace(
+        eviction,
+        container_gc=replace(eviction.container_gc, **container_gc),
+        keep_away=eviction.keep_away and not cluster.standalone,  # without an API server nothing keeps pods away
+    )
     return Settings(
         eviction=eviction,
         evictd=evictd,

@@ -276,6 +276,8 @@ def _condition(entry: Document) -> dict[str, Any]:
         parts.append(f"since {_time(entry['since'])}" if entry["since"] else "since before evictd started")
         if entry["staysSeconds"] is not None:
             parts.append(f"stays at least {seconds_text(entry['staysSeconds'])} more")
+        if entry["why"]:
+            parts.append(entry["why"])
     elif entry["until"]:
         begun = f"{_time(entry['since'])} to " if entry["since"] else "until "
         parts.append(f"last reported {begun}{_time(entry['until'])}")

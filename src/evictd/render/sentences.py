@@ -34,6 +34,7 @@ from evictd.core.model.decision import (
     WaitingForMeasurement,
     WithdrawEviction,
 )
+from evictd.core.model.keep_away import KeptAway, NodeFinding
 from evictd.core.model.signal import RESOURCES, SIGNALS, Resource, Signal
 from evictd.core.units.approximate import bytes_text
 from evictd.core.units.duration import MILLISECOND
@@ -220,10 +221,24 @@ def finding_text(finding: Finding, config: EvictionConfig) -> str:
             )
         case ReclaimWouldHelp() | ContainerFsIgnored():
             return _of_configuration(finding)
-        case Attribution():
-            return f"{finding.signal.value}: {growth_text(finding) or holders_text(finding)}"
+        case KeptAway() | Attribution():
+            return _of_node(finding)
         case _:
             assert_never(finding)
+
+
+def _of_node(finding: NodeFinding) -> str:
+    if isinstance(finding, KeptAway):
+        return kept_away_text(finding)
+    return f"{finding.signal.value}: {growth_text(finding) or holders_text(finding)}"
+
+
+def kept_away_text(finding: KeptAway) -> str:
+    """Say why a condition stays longer than configured."""
+    return (
+        f"{finding.condition.value} and its taint stay {duration_text(finding.period)} after the shortage, because pods of "
+        f"{clean(finding.owner)} come back when they end: {finding.evictions} were evicted"
+    )
 
 
 def _of_configuration(finding: ReclaimWouldHelp | ContainerFsIgnored) -> str:

@@ -244,7 +244,8 @@ def _conditions(document: Document, width: int) -> list[Text]:
         if lines[-1].cell_len and lines[-1].cell_len + len("   ") + text.cell_len > width:
             lines.append(Text())
         lines[-1].append("   " if lines[-1].cell_len else "").append(text)
-    return lines
+    kept = (condition["why"] for condition in document["conditions"] if condition["why"])
+    return [*lines, *(Text(clean(why), style="yellow") for why in kept)]
 
 
 def _leaving(document: Document) -> Iterator[Text]:

@@ -72,6 +72,8 @@ def conditions(status: Document) -> Iterator[str]:
                 f"{clean(entry['type'])} stays for at least {seconds_text(entry['staysSeconds'])}; "
                 "it ends when no threshold of it has been met for the transition period"
             )
+            if entry["why"]:
+                yield clean(entry["why"])
 
 
 def time_lines(status: Document) -> Iterator[str]:

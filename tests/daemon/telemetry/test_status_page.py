@@ -3,9 +3,14 @@
 import json
 from dataclasses import replace
 
+from evictd.core.eviction.keep_away import kept_away
+from evictd.core.model.keep_away import Comeback
+from evictd.core.model.signal import NodeCondition
 from evictd.core.model.stats import ContainerStats, DiskUsage
-from evictd.core.units.duration import SECOND
+from evictd.core.units.duration import MINUTE, SECOND
+from evictd.daemon.telemetry.findings_log import changes, topics
 from evictd.daemon.telemetry.status_page import status_document
+from evictd.render.timing import conditions
 from tests.daemon.world import GI, NOW, snapshot
 
 
@@ -72,3 +77,21 @@ def test_the_last_decisions_are_shown() -> None:
     assert (decision["at"], decision["kind"], decision["text"], decision["why"]) == (
         "2023-11-14T22:13:20Z", "EvictPod", "evict default/hog", ""
     )  # fmt: skip
+
+
+def test_a_condition_that_stays_longer_than_configured_says_why() -> None:
+    comeback = Comeback(
+        owner="default/ReplicaSet/hog", condition=NodeCondition.MEMORY_PRESSURE, evicted_at=(NOW,), evictions=4,
+        period=20 * MINUTE,
+    )  # fmt: skip
+    seen = snapshot(GI // 2)
+    config, state = replace(seen.config, keep_away=True), replace(seen.state, comebacks=(comeback,))
+    seen = replace(seen, config=config, state=state, findings=(*seen.findings, *kept_away(state, config, NOW)))
+    memory, disk, _ = status_document(seen, NOW)["conditions"]
+    assert (memory["staysSeconds"], disk["why"]) == (1200.0, "")
+    assert memory["why"] == (
+        "MemoryPressure and its taint stay 20m0s after the shortage, because pods of default/ReplicaSet/hog come back when "
+        "they end: 4 were evicted"
+    )
+    assert memory["why"] in list(conditions(status_document(seen, NOW)))
+    assert any("come back when they end" in line.event for line in changes({}, topics(seen.findings, (), {})))

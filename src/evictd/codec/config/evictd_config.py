@@ -81,9 +81,9 @@ class ClusterSettings(msgspec.Struct, kw_only=True, frozen=True, rename="camel")
             "uses Own if a kubelet reports the built-in ones."
         ),
     ] = ConditionTypes.AUTO
-    taints: Annotated[bool, about("Taint the node while it is under pressure; applies to conditions of type Own.")] = (
-        True
-    )
+    taints: Annotated[
+        bool, about("Taint the node while it is under pressure; applies to conditions of type Own.", sets="keep_away")
+    ] = True
     taint_effect: Annotated[
         TaintEffect,
         about(

@@ -95,6 +95,9 @@ def _before(state: State, now: int) -> State:
         node_conditions_last_observed_at={
             condition: min(at, now) for condition, at in state.node_conditions_last_observed_at.items()
         },
+        comebacks=tuple(
+            replace(each, evicted_at=tuple(min(at, now) for at in each.evicted_at)) for each in state.comebacks
+        ),
         started_at=None if state.started_at is None else min(state.started_at, now),
     )
 

@@ -18,6 +18,7 @@ from evictd.core.eviction.grace import (
     thresholds_met_grace_period,
     thresholds_updated_stats,
 )
+from evictd.core.eviction.keep_away import transition_period
 from evictd.core.eviction.time_left import is_led
 from evictd.core.model.config import EvictionConfig, Policy, own_thresholds
 from evictd.core.model.decision import (
@@ -181,7 +182,12 @@ def _move_timers(state: State, met: tuple[Threshold, ...], config: EvictionConfi
         state,
         thresholds_first_observed_at=first_observed_at,
         thresholds_met=thresholds_met_grace_period(first_observed_at, now),
-        node_conditions=node_conditions_observed_since(last_observed_at, config.pressure_transition_period, now),
+        node_conditions=tuple(
+            condition
+            for condition in NodeCondition
+            for period in (transition_period(state, config, condition),)
+            if condition in node_conditions_observed_since(last_observed_at, period, now)
+        ),
         node_conditions_last_observed_at=last_observed_at,
     )
 

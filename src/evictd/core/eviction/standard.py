@@ -55,6 +55,7 @@ from evictd.core.eviction.evict import is_protected
 from evictd.core.eviction.file_pages import not_short_of_memory
 from evictd.core.eviction.freshness import waiting_for_measurement
 from evictd.core.eviction.holdings import with_holdings
+from evictd.core.eviction.keep_away import kept_away
 from evictd.core.eviction.leaving import follow_leaving, worth_shortening
 from evictd.core.eviction.ledger import (
     OWN_LIMITS_TIMEOUT,
@@ -104,6 +105,7 @@ def standard_step(draft: Draft, before: State, observation: Observation) -> Step
     if isinstance(assessment, NothingKnown):
         return draft.close(assessment.state)
     state = draft.report_conditions(before, assessment.state)
+    draft.findings.extend(kept_away(state, draft.config, draft.now))
     if state.in_flight and is_long(before, draft.now):
         read, layout = assessment.observations, layout_of(assessment.filesystems)
         state, stay = without_old_victims(state, observation, read, layout)

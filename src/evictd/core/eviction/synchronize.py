@@ -13,6 +13,7 @@ from dataclasses import replace
 from evictd.core.eviction.absence import make_up_for_absence
 from evictd.core.eviction.backoff import settle_answers
 from evictd.core.eviction.draft import Draft
+from evictd.core.eviction.keep_away import follow_comebacks
 from evictd.core.eviction.kubelet import kubelet_step
 from evictd.core.eviction.report_only import may_only_report, report_step
 from evictd.core.eviction.standard import standard_step
@@ -40,7 +41,8 @@ def _step(state: State, observation: Observation, config: EvictionConfig, now: i
     draft = Draft(config=config, now=now)
     if not config.thresholds and not config.local_storage_capacity_isolation and _is_at_rest(state, config):
         return draft.close(state)
-    state = settle_answers(state, observation, config, now)
+    before, state = state, settle_answers(state, observation, config, now)
+    state = follow_comebacks(before, state, observation, config, now)
     if may_only_report(observation, config):
         return report_step(draft, state, observation)
     decide = kubelet_step if config.policy is Policy.KUBELET else standard_step

@@ -126,6 +126,8 @@ class EvictionConfig:
     """Whether evictd may act without an API server on a node whose pods are an API server's (`report_only`)."""
     memory_lead: MemoryLead = MemoryLead.OFF
     disk_lead: DiskLead = DiskLead.OFF
+    keep_away: bool = True
+    """Whether a taint keeps pods away while a condition is reported (`cluster.taints`); then it may stay longer (`keep_away`)."""
     preferences: Preferences = NO_PREFERENCES
     eviction_limit: EvictionLimit = EvictionLimit()
     image_gc: ImageGCPolicy = ImageGCPolicy()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from typing import NamedTuple
 
-from evictd.core.model.attribution import Attribution
+from evictd.core.model.keep_away import NodeFinding
 from evictd.core.model.observation import Reclaim
 from evictd.core.model.pod import Pod
 from evictd.core.model.signal import Filesystem, NodeCondition, Resource, Signal
@@ -396,5 +396,5 @@ Finding = (
     | WaitingForMeasurement
     | ReclaimWouldHelp
     | ContainerFsIgnored
-    | Attribution
+    | NodeFinding
 )

@@ -18,6 +18,7 @@ from evictd.core.model.attribution import Crossing
 from evictd.core.model.backoff import Backoff
 from evictd.core.model.decision import Decision, Finding, NoActionReason, PodCondition
 from evictd.core.model.holdings import Effect, Pause, SupplyHoldings
+from evictd.core.model.keep_away import Comeback
 from evictd.core.model.observation import Filesystems, Observation, SignalObservation
 from evictd.core.model.signal import Filesystem, NodeCondition, Resource, Signal
 from evictd.core.model.threshold import Threshold
@@ -163,6 +164,8 @@ class State:
     node_conditions: tuple[NodeCondition, ...] = ()
     """What the node reports, transition period included."""
     node_conditions_last_observed_at: Mapping[NodeCondition, int] = field(default_factory=dict)
+    comebacks: tuple[Comeback, ...] = ()
+    """Policy Standard: the owners whose pods were evicted and may come back when the condition has ended."""
     last_seen: Mapping[Signal, SignalObservation] = field(default_factory=dict)
     """The last observation of each signal (policy Kubelet: of the last cycle), to tell new numbers from repeated ones."""
     last_cycle_at: int | None = None

@@ -24,6 +24,7 @@ from evictd.core.model.decision import (
     ThresholdFinding,
     WaitingForMeasurement,
 )
+from evictd.core.model.keep_away import KeptAway, NodeFinding
 from evictd.core.model.observation import Problem
 from evictd.core.model.pod import Pod
 from evictd.core.model.signal import SIGNALS, STALLS
@@ -31,6 +32,7 @@ from evictd.core.model.threshold import Origin, Threshold
 from evictd.core.units.duration import format_duration
 from evictd.core.units.quantity import Quantity
 from evictd.errors import SourceKind
+from evictd.render.sentences import kept_away_text
 from evictd.render.text import limit_text, quantity_text, signal_quantity
 
 _SHOWN_PODS = 5
@@ -185,13 +187,20 @@ def _of_finding(finding: Finding) -> dict[tuple[str, ...], Topic]:
             return {("measurement", signal): Topic(begins=Line("info", "waiting for measurements", waiting))}
         case ReclaimWouldHelp() | ContainerFsIgnored():
             return _of_configuration(finding)
-        case Attribution():
-            text = growth_text(finding) or holders_text(finding)
-            return {("held", finding.signal.value): Topic(begins=Line("info", text, {"signal": finding.signal.value}))}
+        case KeptAway() | Attribution():
+            return _of_node(finding)
         case Ranking():
             return {}  # the ranking is in the journal, not in the log
         case _:
             assert_never(finding)
+
+
+def _of_node(finding: NodeFinding) -> dict[tuple[str, ...], Topic]:
+    if isinstance(finding, KeptAway):
+        key = ("kept away", finding.condition.value, finding.owner, str(finding.period))
+        return {key: Topic(begins=Line("warning", kept_away_text(finding), {"owner": finding.owner}))}
+    text = growth_text(finding) or holders_text(finding)
+    return {("held", finding.signal.value): Topic(begins=Line("info", text, {"signal": finding.signal.value}))}
 
 
 def _of_configuration(finding: ReclaimWouldHelp | ContainerFsIgnored) -> dict[tuple[str, ...], Topic]:

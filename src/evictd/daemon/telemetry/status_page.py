@@ -7,8 +7,10 @@ pod for each signal, victims, the last decisions. Pods are ranked when the docum
 from typing import Any
 
 from evictd.codec.times import rfc3339
+from evictd.core.eviction.keep_away import transition_period
 from evictd.core.eviction.next_up import NextUp, who_is_next
 from evictd.core.model.decision import SignalUnobserved, ThresholdFinding
+from evictd.core.model.keep_away import KeptAway
 from evictd.core.model.observation import signal_observations
 from evictd.core.model.signal import NodeCondition, Signal
 from evictd.core.model.state import Reclaiming
@@ -17,7 +19,7 @@ from evictd.core.units.quantity import NANO
 from evictd.daemon.telemetry.snapshot import Decided, Snapshot
 from evictd.render.attribution import attribution_document
 from evictd.render.explanation import Explanation, explanation
-from evictd.render.sentences import no_action_text
+from evictd.render.sentences import kept_away_text, no_action_text
 from evictd.render.text import incident_id
 
 API_VERSION = "evictd.io/v1alpha1"
@@ -192,12 +194,12 @@ def _next_pod(answer: NextUp | None) -> dict[str, Any]:
 
 
 def _condition(snapshot: Snapshot, condition: NodeCondition, now: int) -> dict[str, Any]:
-    """Return whether it is reported, and how long it stays if no threshold is met from now on."""
+    """Return whether it is reported, how long it stays if no threshold is met from now on, and why longer than configured."""
     reported = condition in snapshot.state.node_conditions
     seen_at = snapshot.state.node_conditions_last_observed_at.get(condition)
     left = None
     if reported and seen_at is not None:
-        left = round(max(0, seen_at + snapshot.config.pressure_transition_period - now) / SECOND, 1)
+        left = round(max(0, seen_at + transition_period(snapshot.state, snapshot.config, condition) - now) / SECOND, 1)
     span = snapshot.trends.conditions.get(condition)
     return {
         "type": condition.value,
@@ -205,6 +207,11 @@ def _condition(snapshot: Snapshot, condition: NodeCondition, now: int) -> dict[s
         "since": _wall(None if span is None else span.since),
         "until": _wall(None if span is None else span.until),
         "staysSeconds": left,
+        "why": "; ".join(
+            kept_away_text(each)
+            for each in snapshot.findings
+            if isinstance(each, KeptAway) and each.condition is condition
+        ),
     }
 
 
