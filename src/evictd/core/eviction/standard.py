@@ -34,9 +34,8 @@ RELEASE_TIMEOUT + MEASUREMENT_TIMEOUT after the last victim, whatever the other 
 evictd itself moves deadlines (`absence`). A victim over a limit of its own delays that only within OWN_LIMITS_TIMEOUT of the
 time at which the threshold became due.
 
-A victim's amount is a lower bound: it may have grown since it was measured. So while it is leaving, no second pod goes for the
-supply that it was chosen for, whatever the amounts say. For other supplies the amount counts: one that suffices is waited for,
-one that does not holds up nothing.
+A victim's amount is a lower bound: it may have grown since it was measured. So while it is leaving, no second pod goes for its
+supply, whatever the amounts say. For other supplies the amount counts: one that does not suffice holds up nothing.
 """
 
 from collections.abc import Callable
