@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evictd.core.model.signal import SIGNALS, STALLS, Resource, Signal
 from evictd.render.page_chart import EvictionMark, eviction_marks, page_chart
+from evictd.render.signal_entry import is_calm_copy, is_pressed
 from evictd.render.text import amount_text, clean, gap_text, not_of_pods_text, seconds_text, signal_amount
 from evictd.render.timing import FORESEEN_SECONDS, approaches, graces
 
@@ -43,7 +44,7 @@ def node_page(
 ) -> bytes:
     """Make the page; `faults` are what `/healthz` and `/readyz` name."""
     marks = eviction_marks(status)
-    shown = [entry for entry in status["signals"] if not _is_calm_copy(entry)]
+    shown = [entry for entry in status["signals"] if not is_calm_copy(entry)]
     faulty = {fault.detail for fault in faults}
     context = {
         "status": status,
@@ -208,17 +209,9 @@ def _nearest(status: Document) -> str:
 # --- signals ----------------------------------------------------------------------------------------------------------
 
 
-def _is_calm_copy(entry: Document) -> bool:
-    """Whether this is a derived containerfs signal whose thresholds are not met; it only repeats its source."""
-    thresholds = entry["thresholds"]
-    return bool(thresholds) and all(
-        each["origin"] == "derived" and not each["met"] and not each["keptByMinReclaim"] for each in thresholds
-    )
-
-
 def _signal(entry: Document, trend: Trend, marks: Sequence[EvictionMark]) -> dict[str, Any]:
     signal = Signal(entry["signal"])
-    met = {threshold["kind"] for threshold in entry["thresholds"] if threshold["met"] or threshold["keptByMinReclaim"]}
+    met = {threshold["kind"] for threshold in entry["thresholds"] if is_pressed(threshold)}
     capacity = max(entry["capacity"], 1)
     return {
         "name": entry["signal"],
@@ -262,7 +255,7 @@ def _threshold(threshold: Document, signal: Signal, capacity: int) -> dict[str, 
         "limit": signal_amount(threshold["limit"], signal),
         "percent": _percent(threshold["limit"], capacity),
         "state": state,
-        "met": threshold["met"] or threshold["keptByMinReclaim"],
+        "met": is_pressed(threshold),
     }
 
 

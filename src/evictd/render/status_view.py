@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evictd.core.model.signal import SIGNALS, STALLS, Signal
+from evictd.render.signal_entry import is_calm_copy, is_pressed
 from evictd.render.text import amount_text, clean, not_of_pods_text, seconds_text, signal_amount
 from evictd.render.timing import time_lines
 
@@ -112,7 +113,7 @@ def _head(document: Document) -> Iterator[Text]:
 
 def _signals(document: Document, width: int) -> RenderableType:
     """Make the table of signals; the bar takes what names, amounts and thresholds leave of the width."""
-    entries = [entry for entry in document["signals"] if not _calm_copy(entry)]
+    entries = [entry for entry in document["signals"] if not is_calm_copy(entry)]
     names = max((len(entry["signal"]) for entry in entries), default=0)
     thresholds = max((_thresholds(entry).cell_len for entry in entries), default=0)
     left = width - names - thresholds - _AMOUNT - 3 * _GAP
@@ -131,16 +132,6 @@ def _signals(document: Document, width: int) -> RenderableType:
     return table
 
 
-def _calm_copy(entry: Document) -> bool:
-    """Whether this is a derived containerfs signal whose thresholds are not met; it only repeats its source."""
-    thresholds = entry["thresholds"]
-    return bool(thresholds) and all(t["origin"] == "derived" and not _pressed(t) for t in thresholds)
-
-
-def _pressed(threshold: Document) -> bool:
-    return bool(threshold["met"] or threshold["keptByMinReclaim"])
-
-
 def _signal_row(entry: Document, cells: int, *, capacity: bool) -> Iterator[RenderableType]:
     name = entry["signal"]
     if not entry["observed"]:
@@ -148,7 +139,7 @@ def _signal_row(entry: Document, cells: int, *, capacity: bool) -> Iterator[Rend
         yield from [Text()] * (bool(cells) + capacity)
         yield Text("no reading", style="red")
         return
-    met = {threshold["kind"] for threshold in entry["thresholds"] if _pressed(threshold)}
+    met = {threshold["kind"] for threshold in entry["thresholds"] if is_pressed(threshold)}
     style = "red" if "hard" in met else "yellow" if met else "green"
     yield Text(name, style="bold")
     yield Text(signal_amount(entry["available"], Signal(name)), style=style)
@@ -198,7 +189,7 @@ def _next_to_go(document: Document) -> Iterator[Text]:
     without: dict[str, list[str]] = {}
     for entry in document["signals"]:
         row = entry["next"]
-        if _calm_copy(entry) or (row is None and not entry["stop"]):
+        if is_calm_copy(entry) or (row is None and not entry["stop"]):
             continue
         if row is None or row["usage"] is None:
             measured = row is None and entry["stopReason"] != NO_POD_MEASURED
@@ -210,7 +201,7 @@ def _next_to_go(document: Document) -> Iterator[Text]:
             (f" {_usage(Signal(entry['signal']), row)}", "dim"),
         )
     for entry in document["signals"]:
-        if not _calm_copy(entry) and entry.get("notOfPods") is not None:
+        if not is_calm_copy(entry) and entry.get("notOfPods") is not None:
             yield Text(f"{entry['signal']}: {not_of_pods_text(entry['notOfPods'])}", style="dim")
     yield from _filled(document)
     for reason, signals in without.items():
@@ -219,7 +210,7 @@ def _next_to_go(document: Document) -> Iterator[Text]:
 
 def _filled(document: Document) -> Iterator[Text]:
     """Write who took what is short; the signals of one supply share a line."""
-    short = (entry for entry in document["signals"] if entry["observed"] and any(map(_pressed, entry["thresholds"])))
+    short = (entry for entry in document["signals"] if entry["observed"] and any(map(is_pressed, entry["thresholds"])))
     found = [entry.get("attribution") for entry in short]
     for line in dict.fromkeys(each["text"][0] for each in found if each is not None and each["text"]):
         yield Text(clean(line), style="yellow")
