@@ -92,7 +92,7 @@ def test_a_docstring_says_return_of_what_is_returned(path: Path) -> None:
     assert [text for text in _docstrings(path) if re.match(r"(Give|Gives|Tell|Name) ", text)] == []
 
 
-UNREADABLE = re.compile(r"\bissues? \d|\bspec (section )?\d", re.IGNORECASE)
+UNREADABLE = re.compile(r"\bissues?\s+\d|\bspec\s+(section\s+)?\d", re.IGNORECASE)
 """What names a document outside the repository by its number; a public issue is written repository#number."""
 WRITTEN = [
     path
