@@ -45,8 +45,10 @@ def main() -> int:
 
 
 def _own(names: list[str], seconds: float, seed: int) -> int:
+    from tests.fuzz import large_trees
     from tests.fuzz.run import faults, interrupted_if_endless
 
+    large_trees.entries = large_trees.A_MILLION
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))
     counts: dict[str, int] = {}
@@ -67,7 +69,10 @@ def _atheris(name: str, seconds: float) -> int:
     import atheris
 
     with atheris.instrument_imports(include=["evictd"]):
+        from tests.fuzz import large_trees
         from tests.fuzz.run import attempt
+
+    large_trees.entries = large_trees.A_MILLION
 
     def one(data: bytes) -> None:
         fault = attempt(name, data)

@@ -4,7 +4,7 @@ A target takes bytes. It may raise `EvictdError`; any other exception is a fault
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from io import StringIO
 from itertools import islice
 from pathlib import Path
@@ -55,6 +55,7 @@ from evictd.render.console import make_console
 from evictd.render.history import condition_spans, history, history_document, print_history
 from evictd.render.history_page import history_page
 from evictd.simulation import simulate
+from tests.fuzz.large_trees import size, volume
 from tests.fuzz.trees import tree
 from tests.kube.raw import fed_transport
 
@@ -367,4 +368,7 @@ TARGETS: dict[str, Target] = {
     "cri": cri_message,
     "http": http,
     "tree": tree,
+    "volume": volume,
 }
+SIZES: Mapping[str, Callable[[bytes], int]] = {"volume": size}
+"""What the time of an input may grow with where that is not its length."""

@@ -18,7 +18,7 @@ from evictd.observe.disk_usage.rate_limiter import RateLimiter
 from evictd.observe.disk_usage.tree_walk import BLOCK, OPEN_DIRECTORY
 from evictd.observe.disk_usage.walk import measure
 
-_FAST = "/dev/shm"
+FAST = "/dev/shm"
 """Memory, where a disk would take most of the time."""
 _MOST_OPEN = 64
 _MOST_STEPS = 512
@@ -71,7 +71,7 @@ class _Volume:
 
 @contextmanager
 def _planted(data: bytes) -> Iterator[tuple[Path, list[int]]]:
-    top = Path(mkdtemp(prefix="evictd-fuzz-", dir=_FAST if os.access(_FAST, os.W_OK) else None))
+    top = Path(mkdtemp(prefix="evictd-fuzz-", dir=FAST if os.access(FAST, os.W_OK) else None))
     volume = _Volume(top)
     try:
         for at in range(0, min(len(data) - 2, 3 * _MOST_STEPS), 3):
