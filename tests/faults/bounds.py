@@ -5,7 +5,7 @@ from evictd.act.trees import ENTRIES_AT_ONCE
 from evictd.core.eviction import ledger
 from evictd.core.units.duration import MILLISECOND, MINUTE, SECOND
 from evictd.daemon.telemetry import accept, http
-from evictd.observe.disk_usage import cache, deleted_files, turns
+from evictd.observe.disk_usage import cache, deleted_files, proc_text, turns
 
 SHARED_WORKERS = (
     (
@@ -28,7 +28,7 @@ SHARED_WORKERS = (
         "100,000 descriptors, many mappings, long mount tables, any tree of cgroups",
         (
             f"steps and turns as a walk; a descriptor costs one entry, a process {deleted_files._PROCESS_COST}; "
-            f"{deleted_files._MAX_TEXT >> 20} MiB of a text of /proc, {deleted_files._MAX_CGROUPS:,} cgroups"
+            f"{proc_text._MAX_BYTES >> 20} MiB of a text of /proc, {deleted_files._MAX_CGROUPS:,} cgroups"
         ),
         "tests/observe/disk_usage/test_deleted_files.py::test_descriptors_are_counted_as_entries_in_small_steps",
     ),

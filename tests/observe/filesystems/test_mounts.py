@@ -23,8 +23,15 @@ def test_a_line_is_read_with_its_escapes_and_optional_fields() -> None:
         + MOUNTINFO.encode()
     )
     assert parse_mountinfo(text) == (
-        Mount(device="98:0", point=b"/mnt two", source="/dev/a b"),
-        Mount(device="254:0", point=b"/", source="/dev/vda"),
+        Mount(
+            number="36",
+            device="98:0",
+            point=b"/mnt two",
+            fs_type="ext3",
+            source="/dev/a b",
+            options=(b"rw", b"errors=continue"),
+        ),
+        Mount(number="27", device="254:0", point=b"/", fs_type="ext4", source="/dev/vda", options=(b"rw",)),
     )
 
 

@@ -91,7 +91,7 @@ class DiskUsageCache:
         return nullcontext() if self._at_once else self.limiter
 
     def renew_since(self, since: int) -> None:
-        """Measure what was measured before this time; one that is not later than the last such time is left out."""
+        """Measure again what was measured before this time; does nothing where that was asked for since."""
         with self._lock:
             if since <= self._age.since:
                 return
@@ -139,14 +139,14 @@ class DiskUsageCache:
             self._thread.join(timeout_seconds)
 
     def _renew_all(self) -> None:
-        """Measure every pod that is due to the end; those that fail are left out."""
+        """Measure each pod that is due, until it has a result; those that fail are left out."""
         wanted = {request.uid for request in self._due(self._clock())} | self._turns.uids
         before = {uid: self._results.get(uid) for uid in wanted}
         while wanted and self.take_turn():
             wanted = {uid for uid in wanted if self._results.get(uid) is before[uid]}
 
     def take_turn(self) -> bool:
-        """Continue measuring one pod whose result is too old, for one turn; returns False if there is none."""
+        """Continue measuring one pod whose result is too old, for one turn. Return False if there is none."""
         now = self._clock()
         with self._lock:
             requested = [*self._requests]
@@ -168,7 +168,7 @@ class DiskUsageCache:
         return True
 
     def _due(self, now: int) -> list[DiskRequest]:
-        """Return the requests whose result is too old, by the most first, in order of the requests; without a result first."""
+        """Return the requests whose result is too old: without one first, then the longest due, then in order of the requests."""
         under_way = self._turns.uids
         with self._lock:
             due = [

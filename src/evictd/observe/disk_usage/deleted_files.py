@@ -7,7 +7,7 @@ processes, descriptors and mappings it has, their names, and filesystems that ne
 * Which mount it is on comes from `fdinfo` and `mountinfo`, which ask none either. Only a file on the root filesystem of its
   container, or on the disk of the kubelet's directories or of the pods' logs, is asked for its size, by a `stat` through its
   link in /proc: the kernel follows that to the open file, not by a path.
-* Nothing is opened but files of /proc, and of the texts only the first `_MAX_TEXT` bytes are read.
+* Nothing is opened but files of /proc, and of the texts only the first MiB is read (`proc_text`).
 * The count goes by steps and in entries as a walk does, so that a pod of 100,000 descriptors holds up no other (`turns`).
 
 A file that is open several times counts once. Without CAP_SYS_PTRACE a process shows nothing, and without CAP_SYS_ADMIN or
@@ -19,19 +19,18 @@ import os
 import stat
 from collections.abc import Generator, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from evictd.core.model.stats import DiskUsage
 from evictd.errors import NodeError
 from evictd.observe.disk_usage.inode_set import InodeSet
+from evictd.observe.disk_usage.proc_text import read_whole_lines
 from evictd.observe.disk_usage.rate_limiter import RateLimiter
 from evictd.observe.disk_usage.tree_walk import BLOCK, SLICE
+from evictd.observe.filesystems.mounts import Mount, parse_mountinfo
 
 _DELETED = " (deleted)"
-_MAX_TEXT = 1 << 20
-"""Bytes that are read of a `mountinfo` or `maps`: 10,000 lines."""
 _MAX_CGROUPS = 4096
 """Cgroups of a pod that are gone through; of a tree with more, the processes found in these count."""
 _PROCESS_COST = 16
@@ -40,24 +39,19 @@ _DELETED_COST = 16
 """How many entries cost as much as a descriptor of a deleted file."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Mount:
-    """A mount in the mount table of a process."""
-
-    device: str
-    """`major:minor`"""
-    is_layer: bool
-    """Whether it is an overlay that is the root filesystem of the process; another root may be on any filesystem."""
-
-
 class DeletedFiles:
-    """Counts the deleted files of the processes in a pod's cgroups; `layer` and `local` grow with each step.
+    """Counts the deleted files of the processes in a pod's cgroups.
 
     `cgroups` are the directories that the pod's cgroup may have, `disks` the device numbers where volumes and logs are.
     """
 
     def __init__(self, proc: Path, cgroups: tuple[Path, ...], disks: frozenset[int], limiter: RateLimiter) -> None:
+        self.layer = DiskUsage(0, 0)
+        """What was deleted in the containers' writable layers, as far as counted."""
+        self.local = DiskUsage(0, 0)
+        """What was deleted in volumes and logs, as far as counted."""
         self.complete = True
+        """Whether everything was counted so far; else `layer` and `local` are lower bounds also at the end."""
         self.refused = False
         """Whether a process could not be looked into for want of a capability."""
         self._proc = proc
@@ -66,18 +60,9 @@ class DeletedFiles:
         self._mapped_disks = frozenset(_hexadecimal(disk) for disk in self._disks)
         self._limiter = limiter
         self._seen = InodeSet()
-        self._layer = self._local = DiskUsage(0, 0)
-        self._tables: dict[str, dict[str, _Mount]] = {}
-
-    @property
-    def layer(self) -> DiskUsage:
-        """What was deleted in the containers' writable layers."""
-        return self._layer
-
-    @property
-    def local(self) -> DiskUsage:
-        """What was deleted in volumes and logs."""
-        return self._local
+        self._namespace: str | None = None
+        self._table_known: dict[str, Mount] = {}
+        """The mounts of `_namespace` by number. Those of other namespaces are not kept: a pod could make many."""
 
     def steps(self) -> Generator[None, None, None]:
         """Count; yields every few dozen descriptors. What has ended meanwhile is left out."""
@@ -121,7 +106,7 @@ class DeletedFiles:
 
     def _open(self, process: Path) -> Generator[None, None, None]:
         since = 0
-        table: dict[str, _Mount] | None = None
+        table: dict[str, Mount] | None = None
         with os.scandir(process / "fd") as entries:
             for entry in entries:
                 since += 1
@@ -136,11 +121,11 @@ class DeletedFiles:
                     yield
         self._spend(since)
 
-    def _add_open(self, process: Path, entry: os.DirEntry[str], table: dict[str, _Mount]) -> None:
+    def _add_open(self, process: Path, entry: os.DirEntry[str], table: dict[str, Mount]) -> None:
         info = _text(f"{process}/fdinfo/{entry.name}")
         mount = table.get(info.partition("mnt_id:")[2].partition("\n")[0].strip())
-        if mount is not None and (mount.is_layer or mount.device in self._disks):
-            self._add(os.stat(entry.path), in_layer=mount.is_layer)  # noqa: PTH116 - through the kernel's own link
+        if mount is not None and (_is_layer(mount) or mount.device in self._disks):
+            self._add(os.stat(entry.path), in_layer=_is_layer(mount))  # noqa: PTH116 - through the kernel's own link
 
     def _mapped(self, process: Path) -> Generator[None, None, None]:
         lines = _text(f"{process}/maps").splitlines()
@@ -153,7 +138,7 @@ class DeletedFiles:
                 continue
             where, _, _, device, *_ = line.split(maxsplit=5)
             if layers is None:
-                layers = {_hexadecimal(each.device) for each in self._table(process).values() if each.is_layer}
+                layers = {_hexadecimal(each.device) for each in self._table(process).values() if _is_layer(each)}
             in_layer = device in layers
             if not in_layer and device not in self._mapped_disks:
                 continue
@@ -161,12 +146,15 @@ class DeletedFiles:
                 self._add(os.stat(process / "map_files" / where), in_layer=in_layer)  # noqa: PTH116
         self._spend(len(lines) % SLICE)
 
-    def _table(self, process: Path) -> dict[str, _Mount]:
+    def _table(self, process: Path) -> dict[str, Mount]:
         """Return the mounts that a process sees by their number; the same for all processes of a mount namespace."""
         namespace = str((process / "ns/mnt").readlink())
-        if namespace not in self._tables:
-            self._tables = {namespace: dict(_mounts(_text(f"{process}/mountinfo")))}
-        return self._tables[namespace]
+        if namespace != self._namespace:
+            self._table_known = {
+                each.number: each for each in parse_mountinfo(read_whole_lines(f"{process}/mountinfo"))
+            }
+            self._namespace = namespace
+        return self._table_known
 
     def _add(self, file: os.stat_result, *, in_layer: bool) -> None:
         if file.st_nlink or not stat.S_ISREG(file.st_mode):
@@ -178,9 +166,9 @@ class DeletedFiles:
             self.complete = False
             return
         if in_layer:
-            self._layer = _sum(self._layer, file)
+            self.layer = _sum(self.layer, file)
         else:
-            self._local = _sum(self._local, file)
+            self.local = _sum(self.local, file)
 
     def _spend(self, entries: int) -> None:
         if self._limiter.due:
@@ -192,12 +180,9 @@ def _sum(usage: DiskUsage, file: os.stat_result) -> DiskUsage:
     return DiskUsage((usage.used_bytes or 0) + file.st_blocks * BLOCK, (usage.inodes_used or 0) + 1)
 
 
-def _mounts(text: str) -> Iterator[tuple[str, _Mount]]:
-    """Parse a mountinfo: number, parent, major:minor, root, mount point, options, a dash after optional fields, type."""
-    for line in text.splitlines():
-        fields, _, filesystem = line.partition(" - ")
-        number, _, device, _, point, *_ = fields.split(" ")
-        yield number, _Mount(device, point == "/" and filesystem.startswith("overlay "))
+def _is_layer(mount: Mount) -> bool:
+    """Whether a mount is an overlay that is the root of its process; another root may be on any filesystem."""
+    return mount.point == b"/" and mount.fs_type == "overlay"
 
 
 def _hexadecimal(device: str) -> str:
@@ -207,7 +192,4 @@ def _hexadecimal(device: str) -> str:
 
 
 def _text(path: str) -> str:
-    with open(path, "rb") as file:  # noqa: PTH123 - in the hot loop
-        found = file.read(_MAX_TEXT)
-    cut = found if len(found) < _MAX_TEXT else found[: found.rfind(b"\n") + 1]
-    return cut.decode("utf-8", "surrogateescape")
+    return read_whole_lines(path).decode("utf-8", "surrogateescape")

@@ -7,7 +7,6 @@ of layers counts, no symlink is followed to it, and a layer is never taken for s
 """
 
 import os
-import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import islice
@@ -15,12 +14,13 @@ from pathlib import Path
 
 from evictd.observe.cgroups.cgroup import is_safe_name, is_safe_path
 from evictd.observe.disk_usage.pod_disk import LayerRequest
+from evictd.observe.disk_usage.proc_text import read_whole_lines
+from evictd.observe.filesystems.mounts import parse_mountinfo
 from evictd.observe.runtime.runtime_view import RuntimeView
 
 _MOST_PROCESSES = 8
 """Processes of a container that are looked at: one that has entered it from the host has another root."""
-_MAX_TEXT = 1 << 20
-_OCTAL = re.compile(r"\\([0-3][0-7]{2})")
+_UPPER = b"upperdir="
 
 
 def layer_requests(
@@ -48,7 +48,7 @@ def layer_steps(request: LayerRequest, proc: Path) -> tuple[str, ...] | None:
     """Return the path of a container's layer below `request.snapshots`, as steps; `None` if it cannot be found."""
     for pid in islice(_pids(request), _MOST_PROCESSES):
         with suppress(OSError, ValueError):
-            found = _upper_directory(_text(proc / pid / "mountinfo"))
+            found = _upper_directory(read_whole_lines(f"{proc}/{pid}/mountinfo"))
             if found is not None and (steps := _steps_below(request.snapshots, found)):
                 return steps
     return None
@@ -57,29 +57,17 @@ def layer_steps(request: LayerRequest, proc: Path) -> tuple[str, ...] | None:
 def _pids(request: LayerRequest) -> Iterator[str]:
     for folder in request.cgroups:
         with suppress(OSError):
-            yield from _text(folder / "cgroup.procs").split()
+            yield from read_whole_lines(f"{folder}/cgroup.procs").decode("ascii").split()
 
 
-def _upper_directory(mountinfo: str) -> str | None:
-    """Return the upper directory of the overlay that is the root; mountinfo writes blanks and backslashes in octal."""
-    for line in mountinfo.splitlines():
-        fields, _, filesystem = line.partition(" - ")
-        parts = filesystem.split(" ")
-        if fields.split(" ")[4:5] == ["/"] and parts[0] == "overlay" and len(parts) > 2:
-            options = (option.partition("=") for option in parts[2].split(","))
-            return next((_unescaped(value) for name, _, value in options if name == "upperdir"), None)
+def _upper_directory(mountinfo: bytes) -> str | None:
+    """Return the upper directory of the overlay that is the root."""
+    for mount in parse_mountinfo(mountinfo):
+        if mount.point == b"/" and mount.fs_type == "overlay":
+            return next((os.fsdecode(each[len(_UPPER) :]) for each in mount.options if each.startswith(_UPPER)), None)
     return None
 
 
 def _steps_below(snapshots: Path, found: str) -> tuple[str, ...] | None:
     inside = is_safe_path(found) and found.startswith(f"{snapshots}/")
     return tuple(found[len(str(snapshots)) + 1 :].split("/")) if inside else None
-
-
-def _unescaped(text: str) -> str:
-    return _OCTAL.sub(lambda match: chr(int(match[1], 8)), text)
-
-
-def _text(path: Path) -> str:
-    with path.open("rb") as file:
-        return os.fsdecode(file.read(_MAX_TEXT))

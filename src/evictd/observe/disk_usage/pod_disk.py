@@ -46,7 +46,7 @@ class DiskRequest:
     """Pairs of plugin directory and volume name."""
     cgroups: tuple[Path, ...] = ()
     """The directories that the pod's cgroup may have, where the deleted files of its processes are to be counted as well."""
-    layers: tuple["LayerRequest", ...] = ()
+    layers: tuple[LayerRequest, ...] = ()
     """The running containers whose writable layers are to be walked."""
     limited: bool = False
     """Whether the pod has a limit of local storage, which is enforced also while no filesystem is near a threshold."""

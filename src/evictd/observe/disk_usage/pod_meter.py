@@ -112,21 +112,25 @@ class PodMeasurement:
     @property
     def found(self) -> PodDisk:
         """The result; before the end the amounts counted so far, without a time."""
-        if self._under_way is not None:
-            part, walk = self._under_way
-            part.column[part.name] = walk.counted
         return PodDisk(
             time=self._time if self._ended else None,
-            logs=dict(self._logs),
-            volumes=dict(self._volumes),
-            layers=dict(self._layers),
-            pod_logs=self._folder.get(_LOGS),
+            logs=self._so_far(self._logs),
+            volumes=self._so_far(self._volumes),
+            layers=self._so_far(self._layers),
+            pod_logs=self._so_far(self._folder).get(_LOGS),
             etc_hosts=self._folder.get(_HOSTS),
             deleted_layer=None if self._deleted is None else self._deleted.layer,
             deleted_local=None if self._deleted is None else self._deleted.local,
             problems=self._problems.found(),
             at_least=self._at_least or not self._ended,
         )
+
+    def _so_far(self, column: dict[str, DiskUsage]) -> dict[str, DiskUsage]:
+        """Return the usage of the parts measured, and of the one under way what is counted of it."""
+        if self._under_way is None or self._under_way[0].column is not column:
+            return dict(column)
+        part, walk = self._under_way
+        return {**column, part.name: walk.counted}
 
     def steps(self) -> Generator[None, None, None]:
         """Measure; yields every few dozen entries. What is open is closed at the end, or when the generator is."""
@@ -195,7 +199,6 @@ class PodMeasurement:
                 self._add(part, source, usage)
         except NodeError as error:
             self._problems.add(source, error)
-            part.column.pop(part.name, None)
         finally:
             self._under_way = None
             os.close(folder)

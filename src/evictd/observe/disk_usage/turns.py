@@ -94,7 +94,7 @@ class Turns:
         return self._under_way[number].request if number in self._under_way else waiting[number]
 
     def take(self, request: DiskRequest) -> PodDisk:
-        """Take the turn of a pod that `next` has named; returns what was found so far, with a time if that is the result.
+        """Take the turn of a pod that `next` has named. Return what was found so far, with a time if that is the result.
 
         What it raises ends the measurement.
         """

@@ -5,7 +5,7 @@ not fill is walked as rarely as by the kubelet, one that runs full every second.
 itself, because policy Standard decides on those alone (`freshness`); as long as the threshold stays met they age as usual.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from evictd.core.model.decision import Finding, ThresholdFinding
@@ -56,13 +56,8 @@ class DiskFill:
 
     def walk_age(self, findings: Collection[Finding], state: State, now: int) -> WalkAge:
         """Return the age allowed at the time `now`; `findings` and `state` are those that the last cycle has left."""
-        tested = [
-            f
-            for f in findings
-            if isinstance(f, ThresholdFinding) and SIGNALS[f.threshold.signal].filesystem is not None
-        ]
-        ages = (self._age(finding, now) for finding in tested)
-        return WalkAge(longest=min(ages, default=LONGEST), since=crossed_at(tested, state))
+        ages = (self._age(finding, now) for finding in _of_disks(findings))
+        return WalkAge(longest=min(ages, default=LONGEST), since=crossed_at(findings, state))
 
     def _age(self, finding: ThresholdFinding, now: int) -> int:
         signal, available = finding.threshold.signal, finding.available.value()
@@ -79,9 +74,14 @@ class DiskFill:
 
 def crossed_at(findings: Iterable[Finding], state: State) -> int:
     """Return when the last crossing of a disk was seen, or the collection that followed it began; zero without any."""
-    tested = (
-        each for each in findings if isinstance(each, ThresholdFinding) and SIGNALS[each.threshold.signal].filesystem
-    )
     known = {threshold.identity: at for threshold, at in state.thresholds_first_observed_at.items()}
-    crossed = max((known.get(finding.threshold.identity, 0) for finding in tested if finding.met), default=0)
+    crossed = max(
+        (known.get(finding.threshold.identity, 0) for finding in _of_disks(findings) if finding.met), default=0
+    )
     return max(crossed, *(collection.begun for collection in state.collections.values()), 0)
+
+
+def _of_disks(findings: Iterable[Finding]) -> Iterator[ThresholdFinding]:
+    for finding in findings:
+        if isinstance(finding, ThresholdFinding) and SIGNALS[finding.threshold.signal].filesystem is not None:
+            yield finding

@@ -125,8 +125,7 @@ class _StatvfsThread:
                 self._result = unreadable(self._path, error)
             except ValueError as error:  # the path comes from the runtime and may hold a NUL or a lone surrogate
                 self._result = NodeError(f"{self._path!r}: invalid path: {error}")
-            except (
-                Exception
-            ) as error:  # an unforeseen error must not end the thread: the path would never be read again
+            except Exception as error:
+                # An unforeseen error must not end the thread: the path would never be read again.
                 self._result = NodeError(f"{self._path!r}: {describe(error)}")
             self._idle.set()

@@ -79,9 +79,11 @@ class LayoutReader:
         return FilesystemReadings(layout=layout, node=node, image=image, container=container)
 
     def _rows(self, info: ImageFsInfo | None) -> tuple[FilesystemUsage | None, FilesystemUsage | None]:
-        image = info.image_filesystems[0] if info is not None and info.image_filesystems else None
-        separate = info is not None and info.container_filesystems and self._policy is Policy.STANDARD
-        return image, info.container_filesystems[0] if info is not None and separate else None
+        """Return what the runtime reports for images, and for writable layers where they are reported apart."""
+        if info is None:
+            return None, None
+        apart = info.container_filesystems if self._policy is Policy.STANDARD else ()
+        return next(iter(info.image_filesystems), None), next(iter(apart), None)
 
     def _of_runtime(self, row: FilesystemUsage, name: str, now: int, problems: Problems) -> FsStats | None:
         stats = self._read(Path(row.mountpoint), name, now, problems)

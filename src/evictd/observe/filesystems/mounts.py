@@ -25,16 +25,24 @@ _READ_ONLY = {b"ro", b"emergency_ro"}
 class Mount:
     """One line of mountinfo (proc(5))."""
 
+    number: str
+    """The mount's ID, as in the `mnt_id` of a descriptor."""
     device: str
     """`major:minor`"""
     point: bytes
+    fs_type: str
     source: str
-    read_only: bool = False
-    """Whether the filesystem itself is read-only (its superblock options), not only this mount of it."""
+    options: tuple[bytes, ...] = ()
+    """Those of the filesystem itself (its superblock), not of this mount of it."""
+
+    @property
+    def read_only(self) -> bool:
+        """Whether the filesystem itself is read-only, not only this mount of it."""
+        return not _READ_ONLY.isdisjoint(self.options)
 
 
 def parse_mountinfo(text: bytes) -> tuple[Mount, ...]:
-    """Parse /proc/self/mountinfo; truncated lines are left out."""
+    """Return the mounts of a mountinfo file; truncated lines are left out."""
     mounts = []
     for line in text.splitlines():
         before, dash, after = line.partition(b" - ")
@@ -42,10 +50,12 @@ def parse_mountinfo(text: bytes) -> tuple[Mount, ...]:
         if dash and len(fields) >= _FIELDS_BEFORE_DASH and len(tail) >= 2:
             mounts.append(
                 Mount(
+                    number=fields[0].decode("ascii", "replace"),
                     device=fields[2].decode("ascii", "replace"),
                     point=_unescape(fields[4]),
+                    fs_type=tail[0].decode("utf-8", "surrogateescape"),
                     source=os.fsdecode(_unescape(tail[1])),
-                    read_only=not _READ_ONLY.isdisjoint(b"".join(tail[2:3]).split(b",")),
+                    options=tuple(map(_unescape, b"".join(tail[2:3]).split(b","))),
                 )
             )
     return tuple(mounts)
@@ -69,7 +79,7 @@ class MountTable:
         self._mounts: tuple[Mount, ...] | None = None
 
     def changed(self) -> bool:
-        """Whether mounts have changed since the last call; True at the first. Reads the table if so."""
+        """Return whether mounts have changed since the last call, and at the first call true; reads the table if so."""
         # poll() clears the kernel's flag, so the table is read after it: a change in between sets the flag again.
         if not self._poll.poll(0) and self._mounts is not None:
             return False
