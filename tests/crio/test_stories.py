@@ -3,6 +3,7 @@
 import pytest
 
 from tests.e2e.test_disk import (
+    test_a_hog_that_hides_beside_empty_folders_goes_and_not_its_small_neighbour,
     test_a_hog_that_hides_in_a_deleted_file_goes_and_not_its_small_neighbour,
     test_disk_runs_out_and_the_pod_that_filled_it_goes,
     test_each_limit_of_local_storage_is_enforced,
@@ -17,6 +18,7 @@ from tests.e2e.test_memory_and_pids import (
 pytestmark = [pytest.mark.root, pytest.mark.containerd, pytest.mark.crio]
 
 __all__ = [
+    "test_a_hog_that_hides_beside_empty_folders_goes_and_not_its_small_neighbour",
     "test_a_hog_that_hides_in_a_deleted_file_goes_and_not_its_small_neighbour",
     "test_disk_runs_out_and_the_pod_that_filled_it_goes",
     "test_each_limit_of_local_storage_is_enforced",

@@ -1,5 +1,7 @@
 """Disk and inode pressure on a real containerd and a small filesystem (kubelet `eviction_test.go`)."""
 
+from dataclasses import replace
+
 import pytest
 
 from evictd.core.units.quantity import parse_quantity
@@ -101,6 +103,31 @@ def test_a_hog_that_hides_in_a_deleted_file_goes_and_not_its_small_neighbour(
         story.pod("neighbour", writes("/data", 5), volumes=DATA)
         story.until_left(before - 5)
         story.pod("hog", hides(where, 200), volumes=DATA)
+        story.until_evicted("hog")
+        story.until_calm("DiskPressure")
+        story.verify(evicted=["hog"], innocent=["neighbour"], starved="ephemeral-storage")
+
+
+FOLDERS = 45_000
+"""More than a walk keeps of one directory at a time (`levels`); `test_walk` counts beside 131,500."""
+
+
+def hides_beside_folders(path: str, folders: int, mib: int) -> str:
+    """Make so many empty folders with the longest names, five hundred at a time, and then files of 1 MiB."""
+    return (
+        f"{OBEDIENT}cd {path}; p=$(printf %0248d 0); i=100; while [ $i -lt {100 + folders // 500} ]; do "
+        f'mkdir $p$i-$(seq -s " $p$i-" 100 599); i=$((i+1)); done; ' + writes(path, mib)
+    )
+
+
+def test_a_hog_that_hides_beside_empty_folders_goes_and_not_its_small_neighbour(make_node: NodeFactory) -> None:
+    """The names of many were more than a walk remembered; it then counted nothing of the volume."""
+    node = make_node(node_disk=replace(DISK, inodes=FOLDERS + 10_000))
+    with Story(node, {"evictionHard": {"nodefs.available": "20Mi"}}) as story:
+        before = story.free_bytes() >> 20
+        story.pod("neighbour", writes("/data", 5), volumes=DATA)
+        story.until_left(before - 5)
+        story.pod("hog", hides_beside_folders("/data", FOLDERS, 200), volumes=DATA)
         story.until_evicted("hog")
         story.until_calm("DiskPressure")
         story.verify(evicted=["hog"], innocent=["neighbour"], starved="ephemeral-storage")
