@@ -10,22 +10,19 @@ import resource
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic, sleep
 
 from bench.harness import Result, summarize
+from bench.quota import begin_in, tenth_of_a_processor
 from bench.report import loads, write_section
 from bench.suite_calm import cpu_ms, status_value
-from evictd.demo.cgroups import group, is_unified
 from evictd.demo.tool import wait_for
 
 RUNS = int(os.environ.get("EVICTD_BENCH_RUNS", "5"))
 ADDRESS = "127.0.0.1:10279"
-_PERIOD_US, _QUOTA_US = 100_000, 10_000
 _SOURCE = Path(__file__).parents[1] / "src"
 _CONFIG = """
 apiVersion: kubelet.config.k8s.io/v1beta1
@@ -84,7 +81,7 @@ def run() -> list[Result]:
     if os.geteuid() != 0:
         print("start: needs root; left out")
         return []
-    with TemporaryDirectory(prefix="evictd-bench-") as name, _limited() as limited:
+    with TemporaryDirectory(prefix="evictd-bench-") as name, tenth_of_a_processor() as limited:
         folder = Path(name)
         (folder / "config.yaml").write_text(_CONFIG.format(folder=folder, address=ADDRESS))
         start = Start()
@@ -130,30 +127,13 @@ def _row(name: str, time: Result, cpu: Result) -> str:
     return f"| {name} | {time.median_ms / 1000:.1f} s | {time.max_ms / 1000:.1f} s | {cpu.median_ms:.0f} ms |"
 
 
-@contextmanager
-def _limited() -> Iterator[Path]:
-    """A cgroup with the quota."""
-    folder = group("cpu", f"evictd-bench-{os.getpid()}")
-    folder.mkdir()
-    try:
-        if is_unified():
-            (folder / "cpu.max").write_text(f"{_QUOTA_US} {_PERIOD_US}")
-        else:
-            (folder / "cpu.cfs_period_us").write_text(str(_PERIOD_US))
-            (folder / "cpu.cfs_quota_us").write_text(str(_QUOTA_US))
-        yield folder
-    finally:
-        folder.rmdir()
-
-
 def _environment(folder: Path) -> dict[str, str]:
     path = f"{_SOURCE}:{sysconfig.get_path('purelib')}"
     return {"PATH": os.environ["PATH"], "PYTHONPATH": path, "PYTHONPYCACHEPREFIX": str(folder / "compiled")}
 
 
 def _begin(folder: Path, limited: Path, *arguments: str) -> "subprocess.Popen[bytes]":
-    argv = ["sh", "-c", 'echo $$ > "$0"; exec "$@"', str(limited / "cgroup.procs")]
-    argv += [sys.executable, "-S", "-m", "evictd", *arguments]
+    argv = begin_in(limited, sys.executable, "-S", "-m", "evictd", *arguments)
     with (folder / "log").open("ab") as log:
         return subprocess.Popen(argv, env=_environment(folder), stdout=log, stderr=log)
 
