@@ -84,8 +84,8 @@ def assess(state: State, observation: Observation, config: EvictionConfig, now: 
     if filesystems is None and not standard:
         return NothingKnown(state=state, findings=(NoAction(why=NoActionReason.LAYOUT_UNKNOWN),))
     first_pass = state.filesystems is None
-    state = replace(state, filesystems=filesystems)
     if observation.node is None:
+        state = replace(state, filesystems=filesystems)
         return NothingKnown(state=state, findings=(NoAction(why=NoActionReason.NO_STATS),))
     thresholds = configured_thresholds(config, filesystems or Filesystems())
     if filesystems is None:
@@ -97,22 +97,21 @@ def assess(state: State, observation: Observation, config: EvictionConfig, now: 
     observations = signal_observations(observation.node)
     state = _after_reload(state, thresholds, observations) if standard else state
     met = _met(thresholds, observations, state, config, observation.absent)
-    state = _move_timers(state, met, config, now)
-    fresh = thresholds_updated_stats(state.thresholds_met, observations, state.last_seen)
+    # Only a number that was read again is new (kubernetes/kubernetes#51516): under Standard a signal that is unread once keeps
+    # its last one.
+    last_seen, before = observations, state.last_seen
+    if standard:
+        last_seen = {signal: seen for signal, seen in before.items() if signal not in observation.absent} | observations
+    state = _remember(state, filesystems, last_seen, met, config, now=now)
+    fresh = thresholds_updated_stats(state.thresholds_met, observations, before)
     findings = (
         *(ContainerFsIgnored(threshold=t) for t in ignored_container_fs_thresholds(config.thresholds) if first_pass),
         *_threshold_findings(thresholds, observations, state, fresh, observation.absent, config=config, now=now),
         *_missing_stats(observation, fresh),
         *((NoAction(why=NoActionReason.LAYOUT_UNKNOWN),) if filesystems is None else ()),
     )
-    # Only a number that was read again is new (kubernetes/kubernetes#51516): under Standard a signal that is unread once keeps
-    # its last one.
-    last_seen = observations
-    if standard:
-        known = {signal: seen for signal, seen in state.last_seen.items() if signal not in observation.absent}
-        last_seen = {**known, **observations}
     return Assessment(
-        state=replace(state, last_seen=last_seen),
+        state=state,
         filesystems=filesystems or Filesystems(),
         observations=observations,
         due=sort_by_eviction_priority(fresh, as_kubelet=not standard),
@@ -137,6 +136,8 @@ def _after_reload(
         if new is not None:
             timers[new] = min(at, timers.get(new, at))
     previous = tuple(configured[old.identity] for old in state.thresholds_met if old.identity in configured)
+    if timers == state.thresholds_first_observed_at and previous == state.thresholds_met:
+        return state
     return replace(state, thresholds_first_observed_at=timers, thresholds_met=previous)
 
 
@@ -168,18 +169,31 @@ def _met(
         kept += tuple(each for each in state.thresholds_first_observed_at if each.signal not in settled)
     led = tuple(t for t in thresholds if t.signal in observations and is_led(t, observations[t.signal], config))
     met = merge_thresholds((*thresholds_met(thresholds, observations), *led), kept)
+    if not met:
+        return ()
     found, configured = ({threshold.identity for threshold in each} for each in (met, thresholds))
     in_order = (threshold for threshold in thresholds if threshold.identity in found)
     return (*in_order, *(threshold for threshold in met if threshold.identity not in configured))
 
 
-def _move_timers(state: State, met: tuple[Threshold, ...], config: EvictionConfig, now: int) -> State:
+def _remember(
+    state: State,
+    filesystems: Filesystems | None,
+    last_seen: Mapping[Signal, SignalObservation],
+    met: tuple[Threshold, ...],
+    config: EvictionConfig,
+    *,
+    now: int,
+) -> State:
+    """Return the state with the layout, what was seen last, and the timers moved on."""
     first_observed_at = thresholds_first_observed_at(met, state.thresholds_first_observed_at, now)
     last_observed_at = node_conditions_last_observed_at(
         node_conditions(met), state.node_conditions_last_observed_at, now
     )
     return replace(
         state,
+        filesystems=filesystems,
+        last_seen=last_seen,
         thresholds_first_observed_at=first_observed_at,
         thresholds_met=thresholds_met_grace_period(first_observed_at, now),
         node_conditions=tuple(

@@ -9,17 +9,16 @@ supply is first met, and dropped when none is met any more, so a calm node keeps
 of about the minute before, which the holdings have: at the crossing itself what filled the supply has been taken already.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import repeat
 
-from evictd.core.eviction.evict import is_protected
 from evictd.core.eviction.ledger import supply_of
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.model.attribution import Attribution, Crossing, Share
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
 from evictd.core.model.observation import Observation, SignalObservation
-from evictd.core.model.pod import Pod
 from evictd.core.model.signal import Signal
 from evictd.core.model.state import State
 
@@ -44,10 +43,10 @@ def with_crossings(state: State, observation: Observation, layout: Layout, now: 
 def _crossing(holdings: SupplyHoldings, observation: Observation, now: int) -> Crossing:
     elsewhere = holdings.elsewhere
     return Crossing(
-        at=min((each.since for each in (*holdings.pods.values(), elsewhere) if each is not None), default=now),
-        pods={uid: _lowest(each) for uid, each in holdings.pods.items()},
+        at=min([each.since for each in (*holdings.pods.values(), elsewhere) if each is not None], default=now),
+        pods={uid: min(each.lowest, each.lowest_before) for uid, each in holdings.pods.items()},
         parts={uid: each.parts for uid, each in holdings.pods.items() if each.parts != 1},
-        unmeasured_pods=frozenset(pod.uid for pod in observation.pods if pod.uid not in holdings.pods),
+        unmeasured_pods=frozenset({pod.uid for pod in observation.pods} - holdings.pods.keys()),
         unmeasured=None if holdings.unmeasured is None else _lowest(holdings.unmeasured),
         elsewhere=None if elsewhere is None else _lowest(elsewhere),
     )
@@ -61,7 +60,7 @@ def _lowered(crossing: Crossing, holdings: SupplyHoldings | None) -> Crossing:
 
 
 def _lowest(level: MeasuredLevel) -> int:
-    return level.used - level.grown
+    return min(level.lowest, level.lowest_before)
 
 
 def attribution_of(
@@ -72,22 +71,21 @@ def attribution_of(
     if holdings is None:
         return None
     ending = {victim.uid for victim in (*state.in_flight, *state.leaving) if victim.gone_at is None}
-    kinds: dict[str, list[Pod]] = {"evictable": [], "protected": [], "leaving": [], "unmeasured": []}
-    for pod in observation.pods:
-        if pod.uid not in holdings.pods:
-            kinds["unmeasured"].append(pod)
-        elif pod.uid in ending:
-            kinds["leaving"].append(pod)
-        else:
-            kinds["protected" if is_protected(pod, config) else "evictable"].append(pod)
+    immovable = {pod.uid for pod in observation.pods if pod.critical} | config.protected_pods
+    measured = [pod.uid for pod in observation.pods if pod.uid in holdings.pods]
+    leaving = [uid for uid in measured if uid in ending]
+    protected = [uid for uid in measured if uid in immovable and uid not in ending]
+    others = measured
+    if leaving or protected:
+        others = [uid for uid in measured if uid not in ending and uid not in immovable]
     return Attribution(
         signal=supply,
         used=(seen.capacity - seen.available).value(),
         over=None if crossing is None else now - crossing.at,
-        evictable=_share(kinds["evictable"], holdings, crossing),
-        protected=_share(kinds["protected"], holdings, crossing),
-        leaving=_share(kinds["leaving"], holdings, crossing),
-        unmeasured=_unmeasured(len(kinds["unmeasured"]), holdings, crossing),
+        evictable=_share(others, holdings, crossing),
+        protected=_share(protected, holdings, crossing),
+        leaving=_share(leaving, holdings, crossing),
+        unmeasured=_unmeasured(len(observation.pods) - len(measured), holdings, crossing),
         reclaimable=_reclaimable(supply, observation),
         elsewhere=_elsewhere(holdings, crossing),
     )
@@ -98,14 +96,10 @@ def _reclaimable(supply: Signal, observation: Observation) -> int | None:
     return memory.clean_file_bytes if supply is Signal.MEMORY_AVAILABLE and memory is not None else None
 
 
-def _share(pods: Iterable[Pod], holdings: SupplyHoldings, crossing: Crossing | None) -> Share:
-    held = grown = count = 0
-    for pod in pods:
-        level = holdings.pods[pod.uid]
-        held, count = held + level.used, count + 1
-        if crossing is not None:
-            grown += _grown(pod.uid, level, crossing)
-    return Share(held=held, grown=grown, pods=count)
+def _share(uids: Sequence[str], holdings: SupplyHoldings, crossing: Crossing | None) -> Share:
+    levels = [holdings.pods[uid] for uid in uids]
+    grown = 0 if crossing is None else sum(map(_grown, uids, levels, repeat(crossing)))
+    return Share(held=sum([level.used for level in levels]), grown=grown, pods=len(uids))
 
 
 def _grown(uid: str, level: MeasuredLevel, crossing: Crossing) -> int:
@@ -113,9 +107,10 @@ def _grown(uid: str, level: MeasuredLevel, crossing: Crossing) -> int:
 
     If other parts of it were measured than at the crossing, its growth of the last minute is returned.
     """
-    if uid in crossing.unmeasured_pods or (uid in crossing.pods and crossing.parts.get(uid, 1) != level.parts):
-        return level.grown
-    return level.used - crossing.pods.get(uid, 0)
+    before = crossing.pods.get(uid)
+    if before is None:
+        return level.grown if uid in crossing.unmeasured_pods else level.used
+    return level.used - before if crossing.parts.get(uid, 1) == level.parts else level.grown
 
 
 def _unmeasured(count: int, holdings: SupplyHoldings, crossing: Crossing | None) -> Share:

@@ -37,10 +37,11 @@ from evictd.core.model.decision import (
     Ranking,
     SkipReason,
 )
-from evictd.core.model.observation import Filesystems, Observation, SignalObservation, signal_observations
+from evictd.core.model.observation import Filesystems, Observation, SignalObservation, signal_observation
 from evictd.core.model.pod import Pod
 from evictd.core.model.signal import SIGNALS, Signal
 from evictd.core.model.state import State
+from evictd.core.model.stats import NodeStats
 from evictd.core.model.threshold import Threshold
 
 
@@ -54,7 +55,7 @@ def choose_victim(
     threshold = due[0]
     if not observation.pods or observation.node is None:
         return Choice(eviction=None, findings=(NoAction(why=NoActionReason.NO_ACTIVE_PODS, threshold=threshold),))
-    seen = signal_observations(observation.node)[threshold.signal]
+    seen = _seen(threshold, observation.node)
     layout = layout_of(state.filesystems or Filesystems())
     rows = ranked(threshold.signal, observation, layout, config, state, now=now)
     ranking = Ranking(signal=threshold.signal, resource=SIGNALS[threshold.signal].resource, rows=rows, due=due)
@@ -118,13 +119,18 @@ def _first(
     return Choice(eviction=eviction, findings=(ranking, *in_rank_order(before, skips)))
 
 
+def _seen(threshold: Threshold, node: NodeStats | None) -> SignalObservation:
+    seen = None if node is None else signal_observation(node, threshold.signal)
+    if seen is None:
+        raise AssertionError("a threshold cannot be due without an observation")
+    return seen
+
+
 def shortening(
     pod: Pod, threshold: Threshold, observation: Observation, config: EvictionConfig, layout: Layout
 ) -> EvictPod:
     """Make the decision to give a pod that is already a victim no more grace than this threshold would."""
-    if observation.node is None:
-        raise AssertionError("a threshold cannot be due without an observation")
-    seen = signal_observations(observation.node)[threshold.signal]
+    seen = _seen(threshold, observation.node)
     row = rank(threshold.signal, (pod,), observation.pod_stats, layout, config.policy)[0]
     eviction = evict_for_pressure(row, threshold, seen, observation.pod_stats.get(pod.uid), config)
     return replace(eviction, shortens=True)

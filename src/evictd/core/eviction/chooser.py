@@ -130,7 +130,8 @@ class StandardChooser:
 
     def _skips(self, rows: Sequence[RankedPod]) -> dict[str, Skip]:
         """Return the findings of all pods that may not go now, by uid, in rank order."""
-        skips = {row.uid: skip for row in rows if (skip := self._skip(row)) is not None}
+        may_go = {row.uid for row in self._candidates(rows)}
+        skips = {row.uid: self._skip(row) for row in rows if row.uid not in may_go}
         stats = self._observation.pod_stats
         if stall_is_elsewhere(rows, self._shortage, stats):
             calm = [row for row in rows if not stalls_itself(row, self._shortage, stats.get(row.uid))]
@@ -163,18 +164,25 @@ class StandardChooser:
             backed_off = {uid: skip for uid, skip in backed_off.items() if uid not in larger}
         return backed_off
 
-    def _skip(self, row: RankedPod) -> Skip | None:
+    def _candidates(self, rows: Sequence[RankedPod]) -> list[RankedPod]:
+        """Return the pods that are not protected, do not leave, and were measured to hold some of what is short."""
+        # A runtime that lists nothing measures no pod; one that is chosen then could not be stopped.
+        if not self._observation.pod_stats:
+            return []
+        barred, held = self._in_flight | self._config.protected_pods, self._shortage.held
+        using = [row for row in rows if row.usage and not row.pod.critical and row.uid not in barred]
+        return [row for row in using if held.get(row.uid)] if self._measurable else using
+
+    def _skip(self, row: RankedPod) -> Skip:
+        """Return why a pod is no candidate."""
         pod = row.pod
         if is_protected(pod, self._config):
             return ProtectedPodSkipped(pod=pod)
         if pod.uid in self._in_flight:
             return PodSkipped(pod=pod, reason=SkipReason.IN_FLIGHT)
-        # A runtime that lists nothing measures no pod; one that is chosen then could not be stopped.
         if row.usage is None or not self._observation.pod_stats:
             return PodSkipped(pod=pod, reason=SkipReason.NOT_MEASURED)
-        if not row.usage or (self._measurable and not self._shortage.held.get(pod.uid)):
-            return PodSkipped(pod=pod, reason=SkipReason.USES_NOTHING)
-        return None
+        return PodSkipped(pod=pod, reason=SkipReason.USES_NOTHING)
 
     def _before(self, rows: Sequence[RankedPod], skips: Mapping[str, Skip], victim: RankedPod) -> tuple[Skip, ...]:
         """Return why the pods that rank before the victim do not go, and name all that were not measured.
@@ -215,17 +223,12 @@ class StandardChooser:
         leaving = {each.uid for each in (*self._state.in_flight, *self._state.leaving) if is_leaving(each, self._now)}
         immovable = {uid for uid, skip in skips.items() if uid not in leaving and _is_immovable(skip)}
         suspects = [self._suspect(row) for row in rows if row.uid in immovable] if immovable else []
-        if self._has_unmeasured(rows):
-            holdings = self._shortage.holdings
-            rest = holdings.unmeasured or holdings.elsewhere
-            suspects.append(
-                Suspect(
-                    pod=None,
-                    held=None if holdings.unmeasured is None else holdings.unmeasured.used,
-                    grown=0 if rest is None else rest.grown,
-                    rate=0 if rest is None else rest.rate,
-                )
-            )
+        unmeasured, elsewhere = self._shortage.holdings.unmeasured, self._shortage.holdings.elsewhere
+        rest = unmeasured or elsewhere
+        # What neither is known to hold something nor grows is no culprit.
+        if rest is not None and (unmeasured is not None or rest.grown > 0) and self._has_unmeasured(rows):
+            held = None if unmeasured is None else unmeasured.used
+            suspects.append(Suspect(pod=None, held=held, grown=rest.grown, rate=rest.rate))
         found = blamed(victim, candidates, suspects, self._shortage)
         return None if found is None else found[1]
 

@@ -16,6 +16,8 @@ from evictd.core.model.state import State
 
 def withdraw_proposals(draft: Draft, state: State, observation: Observation) -> State:
     """Withdraw each eviction that was not accepted and whose supply is clear; return the state that remembers it."""
+    if not state.in_flight:
+        return state
     pods = {pod.uid: pod for pod in observation.pods}
     ended = {
         victim.uid

@@ -50,7 +50,7 @@ class Draft:
         if before.reported and before.node_conditions == state.node_conditions:
             return state
         self.decisions.append(ReportConditions(conditions=state.node_conditions))
-        return replace(state, reported=True)
+        return state if state.reported else replace(state, reported=True)
 
     def announce(self, threshold: Threshold) -> None:
         """Record the event of an attempt to relieve this threshold."""
@@ -75,7 +75,7 @@ class Draft:
         elif state.activity is not PhaseName.WATCHING or state.in_flight or state.collections:
             period = min(POD_CLEANUP_POLL, period)
         decisions = (*self.decisions, Wait(nanoseconds=min(self.longest_wait, period)))
-        step = Step(state=state, decisions=decisions, findings=tuple(self.findings))
+        step = Step(state=replace(state, last_cycle_at=self.now), decisions=decisions, findings=tuple(self.findings))
         check_invariants(step, self.config)
         return step
 

@@ -91,17 +91,14 @@ def _read(
         measured, rest = measured + rest, None
     owed = _owed_by_ended(state.in_flight, supply, seen, now)
     measured -= _gone_with_cgroup(supply, observation, pods, now)
-    return SupplyHoldings(
+    found = SupplyHoldings(
         pods=pods,
         unmeasured=None if rest is None else level(before.unmeasured, rest, now),
         elsewhere=level(before.elsewhere, used - measured - (rest or 0) - owed, now),
-        grown_critical=_grown_critical(observation, pods),
     )
-
-
-def _grown_critical(observation: Observation, pods: Mapping[str, MeasuredLevel]) -> int:
-    grown = {uid: each.grown for uid, each in pods.items() if each.used > each.lowest or each.used > each.lowest_before}
-    return sum(grown.get(pod.uid, 0) for pod in observation.pods if pod.critical) if grown else 0
+    critical = [pod.uid for pod in observation.pods if pod.critical] if found.growing else []
+    grown_critical = sum(found.growing[uid].grown for uid in critical if uid in found.growing)
+    return replace(found, grown_critical=grown_critical) if grown_critical else found
 
 
 def _measured_pods(
@@ -156,11 +153,11 @@ def _gone_with_cgroup(supply: Signal, observation: Observation, pods: Mapping[st
     The memory of a victim is free a moment before the pod is known to be gone. Counted on, it would make all else seem to shrink
     and then to grow.
     """
-    remembered = sum(each.used for each in pods.values() if each.at < now)
-    if not remembered or supply is not Signal.MEMORY_AVAILABLE or observation.node is None:
+    cgroup = None if observation.node is None else observation.node.pods_memory
+    if supply is not Signal.MEMORY_AVAILABLE or cgroup is None or cgroup.working_set_bytes is None:
         return 0
-    cgroup = observation.node.pods_memory
-    if cgroup is None or cgroup.working_set_bytes is None:
+    remembered = sum(each.used for each in pods.values() if each.at < now)
+    if not remembered:
         return 0
     of_cgroup = cgroup.working_set_bytes - sum(each.used for each in pods.values() if each.at == now)
     return max(0, remembered - max(of_cgroup, 0))
@@ -177,10 +174,8 @@ def growth_of_pods(holdings: SupplyHoldings) -> int:
 
 
 def _grown(holdings: SupplyHoldings) -> Iterator[MeasuredLevel]:
-    """Yield the pods that grew, and those that were not measured if they did; most pods of a node do not."""
-    for each in holdings.pods.values():
-        if each.used > each.lowest or each.used > each.lowest_before:
-            yield each
+    """Yield the pods that grew, and those that were not measured together."""
+    yield from holdings.growing.values()
     if holdings.unmeasured is not None:
         yield holdings.unmeasured
 

@@ -93,6 +93,9 @@ def victim_of(
     available: Mapping[Signal, int],
     layout: Layout,
     now: int,
+    *,
+    missing: int = 0,
+    elsewhere_grew: bool = False,
 ) -> Victim:
     """Note a victim and what its end should give back, of every supply that it was measured for; `available` is by supply."""
     pod, threshold = eviction.pod, eviction.because.threshold
@@ -100,6 +103,8 @@ def victim_of(
         ending(pod, eviction.grace_period_seconds, observation, available, layout=layout, now=now),
         siblings=siblings(owner_of(pod), observation),
         cause=None if threshold is None else supply_of(threshold.signal, layout),
+        missing=missing,
+        elsewhere_grew=elsewhere_grew,
         message=eviction.message,
         condition=eviction.condition,
     )

@@ -81,7 +81,7 @@ def rank(
     row = _usage_row if not RESOURCES[SIGNALS[signal].resource].requested else _request_row(signal, policy)
     # The kubelet takes 0 for what is missing from a pod's stats; under Standard such a pod is not measured for this signal.
     unread = 0 if policy is Policy.KUBELET else None
-    # Else a pod that was swapped out looks small, although it is the one that uses most (kubernetes/kubernetes#120800, #129578).
+    # Else a pod that was swapped out looks small, although it is the one that uses most (kubernetes/kubernetes#129578).
     with_swap = policy is Policy.STANDARD and SIGNALS[signal].resource is Resource.MEMORY
 
     def used(pod: Pod) -> int | None:
@@ -153,10 +153,11 @@ def _request_row(signal: Signal, policy: Policy) -> Callable[[Pod, int | None, P
     def row(pod: Pod, usage: int | None, policy: Policy) -> RankedPod:
         if usage is None:
             return _unmeasured(pod, subtracted(pod), policy)
-        used = usage * NANO
         request = subtracted(pod)
-        standing = exceeds if used > (request if is_same else exceeding(pod)) else within
-        return _row(pod, standing, measured, deficit=request - used, usage=usage, request=request)
+        deficit = request - usage * NANO
+        standing = exceeds if (deficit < 0 if is_same else usage * NANO > exceeding(pod)) else within
+        key = (standing, 0, pod.priority, measured, deficit, pod.namespace, pod.name, pod.uid)
+        return RankedPod(*key, usage, request, pod)
 
     return row
 
@@ -301,9 +302,10 @@ def _disk_measure(parts: frozenset[Part], unit: int) -> Measure:
                     total, count = total + used, count + 1
         measured = bool(count) or not parts
         # Read under Standard alone: no directory has these files, and the pod's end gives them back.
-        for counts, deleted in ((with_rootfs, stats.deleted_layer), (with_volumes, stats.deleted_local)):
-            if counts and deleted is not None and (used := deleted[unit]) is not None:
-                total, measured = total + used, True
+        if with_rootfs and (deleted := stats.deleted_layer) is not None and (used := deleted[unit]) is not None:
+            total, measured = total + used, True
+        if with_volumes and (deleted := stats.deleted_local) is not None and (used := deleted[unit]) is not None:
+            total, measured = total + used, True
         return (total if measured else None), count
 
     return measure

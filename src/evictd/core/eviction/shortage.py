@@ -147,7 +147,7 @@ def _held(observation: Observation, holdings: SupplyHoldings, meter: Meter) -> d
     """Return by uid what each pod holds: as the state knows it, or as measured now where it does not."""
     held = {uid: each.used for uid, each in holdings.pods.items()}
     stats = observation.pod_stats
-    for pod in observation.pods:
+    for pod in observation.pods if len(held) < len(observation.pods) else ():
         if pod.uid in held or (found := stats.get(pod.uid)) is None:
             continue
         if (used := meter(pod, found)) is not None:

@@ -26,8 +26,10 @@ def stall_is_elsewhere(rows: Iterable[RankedPod], shortage: Shortage, stats: Map
     If the host causes the stall, every pod stalls a little. The culprit of a `full` stall stalls for as long as the node does; of
     a `some` stall it may cause only a part, so half of that is enough. A pod at its own memory limit does not count.
     """
+    if shortage.measurable:
+        return False
     stalls = {row.uid: row.stall for row in rows if row.stall is not None}
-    if shortage.measurable or not stalls:
+    if not stalls:
         return False
     stall = STALLS[shortage.threshold.signal]
     if stall.resource is StalledResource.MEMORY:

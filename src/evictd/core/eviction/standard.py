@@ -162,7 +162,8 @@ class _Cycle:
             state.leaving, in_flight, self.observation, self.available, layout=layout, relevant=relevant, now=now
         )
         collections = kept_collections(state, gone, outcomes, seen, layout=layout, now=now)
-        state = replace(state, announced=announced, in_flight=in_flight, leaving=leaving, collections=collections)
+        if leaving or state.leaving or state.in_flight or state.collections or state.announced:
+            state = replace(state, announced=announced, in_flight=in_flight, leaving=leaving, collections=collections)
         state = with_holdings(state, self.observation, seen, thresholds, layout=layout, now=now)
         state = with_crossings(state, self.observation, layout, now)
         state = follow_clear(state, thresholds, seen, layout, now)
@@ -339,8 +340,15 @@ class _Cycle:
         return (*self.state.in_flight, *self.state.leaving)
 
     def _add_victim(self, eviction: EvictPod, *, missing: int = 0, elsewhere_grew: bool = False) -> None:
-        victim = victim_of(eviction, self.observation, self.available, self.layout, self.draft.now)
-        victim = replace(victim, missing=missing, elsewhere_grew=elsewhere_grew)
+        victim = victim_of(
+            eviction,
+            self.observation,
+            self.available,
+            self.layout,
+            self.draft.now,
+            missing=missing,
+            elsewhere_grew=elsewhere_grew,
+        )
         self.draft.decisions.append(eviction)
         self.state = replace(self.state, in_flight=(*self.state.in_flight, victim))
 

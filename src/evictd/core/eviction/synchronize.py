@@ -33,8 +33,7 @@ def synchronize(state: State, observation: Observation, config: EvictionConfig, 
     """
     state = make_up_for_absence(_after_dry_run(state, observation), config, now)
     step = _step(state, observation, with_own_pods(config, observation), now)
-    step = _of_dry_run(step) if state.dry_run else step
-    return replace(step, state=replace(step.state, last_cycle_at=now))
+    return _of_dry_run(step) if state.dry_run else step
 
 
 def _step(state: State, observation: Observation, config: EvictionConfig, now: int) -> Step:

@@ -52,6 +52,12 @@ class SupplyHoldings:
     """What no pod is measured to hold: the host, the kernel, images, deleted files; may be negative. `None`: never read."""
     grown_critical: int = 0
     """By how much grew within about the last minute what pods hold that are never evicted: static and critical ones."""
+    growing: Mapping[str, MeasuredLevel] = field(init=False, repr=False, compare=False)
+    """Of `pods` those that grew within about the last minute, which most do not; found once, because several rules ask."""
+
+    def __post_init__(self) -> None:
+        growing = {uid: each for uid, each in self.pods.items() if each.used > min(each.lowest, each.lowest_before)}
+        object.__setattr__(self, "growing", growing)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -149,11 +149,19 @@ class SignalObservation:
 def signal_observations(node: NodeStats) -> dict[Signal, SignalObservation]:
     """Return the observation of every signal; one whose numbers are missing is left out."""
     found = {}
-    for signal, statistic, observe in _OBSERVED:
+    for signal, (statistic, observe) in _OBSERVED.items():
         observation = observe(statistic(node), node)
         if observation is not None:
             found[signal] = observation
     return found | _stalls(node)
+
+
+def signal_observation(node: NodeStats, signal: Signal) -> SignalObservation | None:
+    """Return one signal as these numbers allow; `None` where its numbers are missing."""
+    if signal in STALLS:
+        return _stalls(node).get(signal)
+    statistic, observe = _OBSERVED[signal]
+    return observe(statistic(node), node)
 
 
 def _memory(memory: MemoryStats | None, node: NodeStats) -> SignalObservation | None:
@@ -205,11 +213,11 @@ _OBSERVERS: Mapping[Resource, Callable[[Any, NodeStats], SignalObservation | Non
     Resource.PIDS: _pids,
     Resource.SWAP: _swap,
 }
-_OBSERVED = tuple(
-    (signal, attrgetter(spec.statistic), _OBSERVERS[spec.resource])
+_OBSERVED = {
+    signal: (attrgetter(spec.statistic), _OBSERVERS[spec.resource])
     for signal, spec in SIGNALS.items()
     if spec.stall is None
-)
+}
 
 
 def stalled(stall: Stall, memory: MemoryStats | None, io: IOStats | None) -> int | None:

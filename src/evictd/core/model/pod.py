@@ -1,6 +1,6 @@
 """Declares a pod with the fields of v1.Pod that eviction needs.
 
-The sums of its requests and limits are in `resource_totals`, computed once, when the pod is built.
+The sums of its requests and limits (`resource_totals`), and whether it is critical, are computed once, when the pod is built.
 """
 
 from collections.abc import Mapping
@@ -68,6 +68,8 @@ class Pod:
     volumes_known: bool = True
     """False where it could not be found out which volumes the pod has: what is measured of its disk usage is then not all."""
     resource_totals: PodResources = field(init=False, repr=False, compare=False)
+    critical: bool = field(init=False, repr=False, compare=False)
+    """Whether the pod is never evicted and always admitted (kubelet `types.IsCriticalPod`)."""
 
     def __post_init__(self) -> None:
         totals = pod_resources(
@@ -78,6 +80,8 @@ class Pod:
             volumes=self.volumes,
         )
         object.__setattr__(self, "resource_totals", totals)
+        critical = self.source is not PodSource.API or self.priority >= SYSTEM_CRITICAL_PRIORITY
+        object.__setattr__(self, "critical", critical)
 
     @property
     def terminal(self) -> bool:
@@ -88,11 +92,6 @@ class Pod:
     def full_name(self) -> str:
         """`namespace/name`."""
         return f"{self.namespace}/{self.name}"
-
-    @property
-    def critical(self) -> bool:
-        """Whether the pod is never evicted and always admitted (kubelet `types.IsCriticalPod`)."""
-        return self.source is not PodSource.API or self.priority >= SYSTEM_CRITICAL_PRIORITY
 
     @property
     def qos_class(self) -> QOSClass:

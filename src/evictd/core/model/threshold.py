@@ -6,7 +6,7 @@ configuration's maps.
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from evictd.core.model.observation import SignalObservation
@@ -66,16 +66,17 @@ class Threshold:
     origin: Origin = Origin.SET
     hard_after_grace: bool = False
     """A threshold on a signal of evictd's own that grants the pod the shortest grace period although it has one itself."""
+    identity: tuple[Signal, Operator, int, ThresholdValue, bool] = field(init=False, repr=False, compare=False)
+    """Key by which two thresholds are equal: every field but min-reclaim and origin (`compareThreshold`)."""
+
+    def __post_init__(self) -> None:
+        identity = (self.signal, self.operator, self.grace_period, self.value, self.hard_after_grace)
+        object.__setattr__(self, "identity", identity)
 
     @property
     def hard(self) -> bool:
         """Whether it grants the pod the shortest grace period; every threshold without a grace period of its own does."""
         return self.grace_period == 0 or self.hard_after_grace
-
-    @property
-    def identity(self) -> tuple[Signal, Operator, int, ThresholdValue, bool]:
-        """Key by which two thresholds are equal: every field but min-reclaim and origin (`compareThreshold`)."""
-        return (self.signal, self.operator, self.grace_period, self.value, self.hard_after_grace)
 
     def __str__(self) -> str:
         """Format it as the kubelet's flag does: `memory.available<1Gi`; for a stall signal `pods.io.full.avg10>20%`."""

@@ -98,6 +98,9 @@ class Quantity:
 
     def value(self) -> int:
         """Return the amount as an int64, rounded as Go's `Value()` does; beyond 64 bits it wraps or is zero, as in Go."""
+        whole, rest = divmod(self.nano, NANO)
+        if not rest and self.scale is not None and -MAX_INT64 <= whole <= MAX_INT64:
+            return whole  # nothing to round, and it fits: nearly every amount
         return _scaled(self.nano, 0, self.scale)
 
     def milli_value(self) -> int:
