@@ -1,5 +1,7 @@
 """Law Blame: no pod within its request goes in the place of a culprit that may not go."""
 
+from dataclasses import replace
+
 import pytest
 
 from evictd.core.eviction.blame import Suspect, blamed
@@ -23,6 +25,13 @@ def test_a_pod_within_its_request_stays(held: int, grown: int, missing: int, sta
     assert (found is not None) is stays
     if found is not None:
         assert (found[0], found[1].why, found[1].pod) == (suspect, NoActionReason.PROTECTED_CULPRIT, STATIC)
+
+
+def test_a_slow_leak_counts_with_all_that_it_took_since_the_supply_became_short() -> None:
+    """A static pod that grew by 7 MiB/s for two minutes: in one minute it took less than half of what was missing."""
+    slow = Suspect(pod=STATIC, held=50, grown=60, taken=600)
+    assert blamed(WITHIN, [WITHIN], [slow], shortage(HELD, missing=150)) is not None
+    assert blamed(WITHIN, [WITHIN], [replace(slow, taken=60)], shortage(HELD, missing=150)) is None
 
 
 def test_a_pod_that_exceeds_its_request_goes_all_the_same() -> None:

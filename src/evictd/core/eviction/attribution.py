@@ -98,11 +98,11 @@ def _reclaimable(supply: Signal, observation: Observation) -> int | None:
 
 def _share(uids: Sequence[str], holdings: SupplyHoldings, crossing: Crossing | None) -> Share:
     levels = [holdings.pods[uid] for uid in uids]
-    grown = 0 if crossing is None else sum(map(_grown, uids, levels, repeat(crossing)))
+    grown = 0 if crossing is None else sum(map(grown_since, uids, levels, repeat(crossing)))
     return Share(held=sum([level.used for level in levels]), grown=grown, pods=len(uids))
 
 
-def _grown(uid: str, level: MeasuredLevel, crossing: Crossing) -> int:
+def grown_since(uid: str, level: MeasuredLevel, crossing: Crossing) -> int:
     """Return by how much a pod grew since the crossing; a pod that started later grew by all that it holds.
 
     If other parts of it were measured than at the crossing, its growth of the last minute is returned.

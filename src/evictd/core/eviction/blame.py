@@ -1,10 +1,13 @@
 """Law Blame: no pod within its request goes in the place of a culprit that may not go (policy Standard).
 
 A pod that may not go now is protected or static, guarded by a disruption budget, not measured, or a victim that does not end. If
-it holds or grows more of what is short than all candidates together, it is the culprit, and evicting others only delays it. They
-go all the same where they hold what is missing together with the culprit's growth until they are gone: then the node is relieved.
-One that exceeds its request goes in the place of a culprit once: what its owner has created anew would go again and again, for
-seconds each time. They wait for a culprit that a budget guards until evictd may pass over the budget (`cluster.evictionTimeout`).
+it holds or grows more of what is short than all candidates together, it is the culprit, and evicting others only delays it. Its
+growth is that of the last minute, or all since the supply became short: a slow leak that goes on for minutes is as much a cause.
+
+The others go all the same where they hold what is missing together with the culprit's growth until they are gone: then the node
+is relieved. One that exceeds its request goes in the place of a culprit once: what its owner has created anew would go again and
+again, for seconds each time. They wait for a culprit that a budget guards until evictd may pass over the budget
+(`cluster.evictionTimeout`).
 
 For PIDs, inodes and swap, which no pod requests, a candidate is spared that holds less than half of what the culprit does.
 
@@ -48,6 +51,8 @@ class Suspect:
     grown: int
     rate: int = 0
     """Units per second by which it grows."""
+    taken: int = 0
+    """By how much it grew since about a minute before the supply became short."""
     goes_soon: bool = False
     """A disruption budget guards it, and is asked again or passed over within a bound."""
 
@@ -59,9 +64,10 @@ def blamed(
     if not suspects:
         return None
     held, grown = shortage.held_by(candidates), sum(shortage.grown_of(row.uid) for row in candidates)
+    taken = sum(shortage.taken_by(row.uid) for row in candidates)
     for suspect in suspects:
         covered = held >= _with_growth_of(suspect, candidates, shortage) and not suspect.goes_soon
-        if covered or not _is_culprit(suspect, held, grown, shortage):
+        if covered or not _is_culprit(suspect, shortage, held=held, grown=grown, taken=taken):
             continue
         if _may_go(victim, suspect, shortage):
             continue
@@ -77,10 +83,12 @@ def blamed(
     return None
 
 
-def _is_culprit(suspect: Suspect, held: int, grown: int, shortage: Shortage) -> bool:
+def _is_culprit(suspect: Suspect, shortage: Shortage, *, held: int, grown: int, taken: int) -> bool:
     """Whether it holds or grows more than all candidates; growth that is small beside what is missing is noise."""
-    holds_more = suspect.held is not None and suspect.held > held
-    return holds_more or (suspect.grown > grown and suspect.grown * NO_NOISE >= shortage.missing)
+    if suspect.held is not None and suspect.held > held:
+        return True
+    growths = ((suspect.grown, grown), (suspect.taken, taken))
+    return any(own > others and own * NO_NOISE >= shortage.missing for own, others in growths)
 
 
 def _with_growth_of(suspect: Suspect, candidates: Sequence[RankedPod], shortage: Shortage) -> int:

@@ -236,7 +236,14 @@ class StandardChooser:
         known = self._shortage.holdings.pods.get(row.uid)
         held = self._shortage.held.get(row.uid)
         grown, rate = (0, 0) if known is None else (known.grown, known.rate)
-        return Suspect(pod=row.pod, held=held, grown=grown, rate=rate, goes_soon=self._goes_soon(row.uid))
+        return Suspect(
+            pod=row.pod,
+            held=held,
+            grown=grown,
+            rate=rate,
+            taken=self._shortage.taken_by(row.uid),
+            goes_soon=self._goes_soon(row.uid),
+        )
 
     def _goes_soon(self, uid: str) -> bool:
         """Whether a budget that refused this pod's eviction is asked again or passed over within its bound."""

@@ -6,12 +6,14 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from evictd.core.eviction.attribution import grown_since
 from evictd.core.eviction.backoff import RECREATED_WITHIN, owner_of
 from evictd.core.eviction.holdings import growth_elsewhere, growth_of_pods, growth_rate
 from evictd.core.eviction.ledger import still_owed, supply_of
 from evictd.core.eviction.rank import Meter, usage_meter
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.eviction.time_left import stop_time, target_of
+from evictd.core.model.attribution import Crossing
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import RankedPod
 from evictd.core.model.holdings import SupplyHoldings
@@ -54,6 +56,8 @@ class Shortage:
     """By uid: what each measured pod holds of the supply."""
     recreated: frozenset[str]
     """Uids of pods that their owner created anew within a minute after an eviction: their end gives nothing back for long."""
+    crossing: Crossing | None = None
+    """What everything held when the supply became short; `None` where that is not known."""
     growth: int = field(init=False)
     """Growth of about the last minute, of pods and elsewhere; added up once, for every rule asks for it."""
 
@@ -91,6 +95,11 @@ class Shortage:
         """Return by how much a pod grew within about the last minute."""
         known = self.holdings.pods.get(uid)
         return 0 if known is None else known.grown
+
+    def taken_by(self, uid: str) -> int:
+        """Return by how much a pod grew since the supply became short, and in about the minute before."""
+        known = self.holdings.pods.get(uid)
+        return 0 if known is None or self.crossing is None else max(grown_since(uid, known, self.crossing), 0)
 
     def mostly_grows(self, uid: str) -> bool:
         """Whether a pod makes at least half of all growth."""
@@ -140,6 +149,7 @@ def shortage_of(
         holdings=holdings,
         held=_held(observation, holdings, usage_meter(supply, layout)),
         recreated=_recreated(observation, state, now),
+        crossing=state.crossings.get(supply),
     )
 
 
