@@ -93,6 +93,7 @@ class SimulatedNode:
     _still: dict[Usage, int] = field(default_factory=dict)
     _known: tuple[int, dict[Usage, int]] | None = None
     _memory: tuple[int, NodeMemory] | None = None
+    _growths: tuple[int, dict[tuple[Usage, ...], int]] | None = None
 
     def __post_init__(self) -> None:
         self.hosts = [SimulatedHost(spec=each, process=Process(each.behaviours, 0)) for each in self.world.host]
@@ -103,7 +104,7 @@ class SimulatedNode:
 
     def changed(self) -> None:
         """Forget what was added up."""
-        self._known = self._memory = None
+        self._known = self._memory = self._growths = None
         self.moving = [pod for pod in self.pods.values() if not _is_constant(pod.process)]
         self._still = {}
         for pod in self.pods.values():
@@ -127,9 +128,14 @@ class SimulatedNode:
         return total
 
     def growth(self, of: tuple[Usage, ...], now: int) -> int:
-        """Return by how much a second pods and host grow."""
-        moving = sum(pod.process.growth(of, now) for pod in self.moving)
-        return moving + sum(host.process.growth(of, now) for host in self.hosts)
+        """Return by how much a second pods and host grow; a reading and the watch ask for the same several times."""
+        if self._growths is None or self._growths[0] != now:
+            self._growths = now, {}
+        known = self._growths[1]
+        if of not in known:
+            moving = sum(pod.process.growth(of, now) for pod in self.moving)
+            known[of] = moving + sum(host.process.growth(of, now) for host in self.hosts)
+        return known[of]
 
     def next_change(self, now: int) -> int | None:
         """Return when a growth of memory or processes changes, or a pod may reach its own memory limit."""

@@ -230,8 +230,9 @@ def _pod_parts(running: SimulatedPod, memory: NodeMemory, spec: NodeSpec, now: i
     if memory.cache < memory.cache_wanted:
         cache = cache * memory.cache // memory.cache_wanted
     working_set = anonymous - swapped + cache
-    walked = process.held(max(now - spec.walk_age, process.started))
-    layers = None if layers_time is None else process.held(layers_time)
+    walked_at = max(now - spec.walk_age, process.started)
+    walked = held if walked_at == now else process.held(walked_at)
+    layers = None if layers_time is None else held if layers_time == now else process.held(layers_time)
     logs = DiskUsage(walked.get(Usage.LOGS, 0), 0)
     rootfs = None if layers is None else DiskUsage(layers.get(Usage.LAYER, 0), layers.get(Usage.LAYER_INODES, 0))
     of_volume = DiskUsage(walked.get(Usage.VOLUME, 0), walked.get(Usage.VOLUME_INODES, 0))
