@@ -5,7 +5,8 @@ once been clear since it was configured, changed or first read on this node lets
 than a twentieth of the supply is left: less than that is short by any measure.
 
 `evictionLimit` of the configuration is a limit for all evictions of the node for pressure, under hard thresholds as well: a
-node at its limit is left to the OOM killer, or to a full disk. A refused or withdrawn eviction does not count.
+node at its limit is left to the OOM killer, or to a full disk. A refused or withdrawn eviction does not count. The descheduler
+has such a limit since kubernetes-sigs/descheduler#65.
 """
 
 from dataclasses import replace
