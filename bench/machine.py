@@ -20,7 +20,9 @@ Trials = dict[str, list[dict[str, Any]]]
 """By mode, or by mode and kind, in the order of their first trials."""
 
 
-def trials(suite: str, file: str, *, limit_seconds: int, kinds: tuple[str, ...] = ("mode",)) -> Trials:
+def trials(
+    suite: str, file: str, *, limit_seconds: int, kinds: tuple[str, ...] = ("mode",), memory_mib: int = MEMORY_MIB
+) -> Trials:
     """Boot the machine and run `bench_FILE.py`; empty where that is not possible. `kinds` are the fields that tell groups."""
     if os.geteuid() != 0:
         print(f"{suite}: needs root; left out")
@@ -32,7 +34,7 @@ def trials(suite: str, file: str, *, limit_seconds: int, kinds: tuple[str, ...] 
     arguments = ["-o", f"python_files=bench_{file}.py"]
     if TRIALS in os.environ:
         arguments.append(f"{TRIALS}={os.environ[TRIALS]}")
-    if main(arguments, limit_seconds=limit_seconds, memory_mib=MEMORY_MIB) != 0:
+    if main(arguments, limit_seconds=limit_seconds, memory_mib=memory_mib) != 0:
         print(f"{suite}: incomplete")
     groups: Trials = {}
     for line in (RESULTS / f"out/{file}.jsonl").read_text().splitlines():

@@ -1,7 +1,8 @@
 """Counts OOM kills in the virtual machine with cgroup v2 (1 GiB, emulated), beside evictd, earlyoom and systemd-oomd.
 
 `tests/vm/guest/bench_oom.py` runs inside: anonymous memory, the same beside a pod that keeps the page cache busy, and a volume in
-memory, behind a threshold that can fire. Takes some twenty minutes on quiet processors (`bench.machine`).
+memory, behind a threshold that can fire; and the kubelet's default threshold with evictd's defaults, at several rates. Takes some
+forty minutes on quiet processors (`bench.machine`).
 """
 
 from statistics import median
@@ -27,7 +28,8 @@ def run() -> list[Result]:
     shares = {name: 100 * sum(t["lost"] for t in each) / len(each) for name, each in groups.items()}
     what = (
         f"virtual machine of {MEMORY_MIB} MiB (emulated, Linux 6.1, systemd driver), evictd as its service with "
-        "`memory.available<300Mi` and `memory.formula: Lowest`; earlyoom with the same threshold; systemd-oomd with "
+        "`memory.available<300Mi` and `memory.formula: Lowest`, or with the kubelet's default of 100Mi where the row says so; "
+        "earlyoom with the same threshold; systemd-oomd with "
         "`ManagedOOMMemoryPressureLimit=5%` on the pods' slice for 1 s, no swap. The hog fills 100 MiB/s at "
         "most and ignores SIGTERM."
     )

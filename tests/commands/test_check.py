@@ -3,18 +3,18 @@
 import argparse
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from evictd.codec.config.evictd_config import Memory
 from evictd.commands.check import add_arguments, check, run
 from evictd.config.file import load
+from evictd.config.settings import Settings
 from evictd.core.model.config import MemoryFormula
 from evictd.core.model.signal import Signal
 from evictd.core.units.quantity import of_bytes, parse_quantity
 from evictd.errors import ExitCode, InputError, NodeError
-from tests.settings import settings_with
 from tests.trees import MOUNTINFO, Tree, plant, v2
 
 HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
@@ -157,10 +157,17 @@ def test_a_kubelet_may_be_named(tmp_path: Path, node: Path) -> None:
     assert [finding.signal for finding in findings] == [Signal.MEMORY_AVAILABLE]
 
 
+def by(formula: MemoryFormula, settings: Settings) -> Settings:
+    """The settings with another formula of `memory.available`."""
+    return replace(settings, eviction=replace(settings.eviction, memory_formula=formula))
+
+
 def test_the_kernels_reserve_is_compared_with(tmp_path: Path, node: Path) -> None:
     (node / "proc/zoneinfo").write_text("Node 0\n        low      1000000\n")
-    lints = [one.lint.value for one in check(load(write(tmp_path, COMPLETE)), node).findings]
-    assert lints == ["BelowLowWatermark"]
+    settings = load(write(tmp_path, COMPLETE))
+    documented = by(MemoryFormula.WORKING_SET, settings)
+    assert [one.lint.value for one in check(documented, node).findings] == ["BelowLowWatermark"]
+    assert check(settings, node).findings == (), "the kernel's estimate leaves the watermarks out"
 
 
 def test_memory_that_no_process_can_have_is_compared_with(tmp_path: Path, node: Path) -> None:
@@ -168,11 +175,23 @@ def test_memory_that_no_process_can_have_is_compared_with(tmp_path: Path, node: 
     meminfo.write_text(meminfo.read_text() + "SUnreclaim: 600000 kB\n")
     (node / "proc/zoneinfo").write_text("Node 0, zone DMA\n  min 10\n  managed 100\n")
     path = write(tmp_path, COMPLETE)
-    assert [one.lint.value for one in check(load(path), node).findings] == ["MemoryThresholdNeverMet"]
-    lowest = settings_with(base=load(path), memory=Memory(formula=MemoryFormula.LOWEST))
+    documented = by(MemoryFormula.WORKING_SET, load(path))
+    assert [one.lint.value for one in check(documented, node).findings] == ["MemoryThresholdNeverMet"]
+    lowest = by(MemoryFormula.LOWEST, load(path))
     assert check(lowest, node).findings == ()
+    assert check(load(path), node).findings == (), "a hard threshold goes by the lower reading by default"
     larger = {Signal.MEMORY_AVAILABLE: of_bytes(64 << 30)}
-    assert check(load(path), node, larger).findings == (), "another machine's kernel memory is not known"
+    assert check(documented, node, larger).findings == (), "another machine's kernel memory is not known"
+
+
+def test_the_kubelet_s_threshold_that_cannot_be_met_is_named_beside_evictd_s(tmp_path: Path, node: Path) -> None:
+    meminfo = node / "proc/meminfo"
+    meminfo.write_text(meminfo.read_text() + "SUnreclaim: 600000 kB\n")
+    (node / "proc/zoneinfo").write_text("Node 0, zone DMA\n  min 10\n  managed 100\n")
+    kubelet = write(tmp_path, '{"kubeletconfig": {"evictionHard": {"memory.available": "100Mi"}}}', "configz.json")
+    (found,) = check(load(write(tmp_path, COMPLETE)), node, kubelet_config=kubelet).findings
+    assert found.lint.value == "MemoryThresholdNeverMet"
+    assert found.message.startswith("the kubelet's 100Mi cannot be met: ")
 
 
 def test_before_a_reload_only_what_the_daemon_would_refuse_counts(

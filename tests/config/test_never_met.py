@@ -1,12 +1,16 @@
 """Memory thresholds that the OOM killer precedes."""
 
+from dataclasses import replace
+
 import pytest
 
 from evictd.config.lint import lint
 from evictd.config.lint_model import Lint, Severity, Surroundings
-from evictd.config.never_met import memory_never_met, useful_threshold
+from evictd.config.never_met import MARGIN, memory_never_met, useful_threshold
+from evictd.core.model.config import MemoryFormula
 from evictd.core.model.signal import Signal
 from evictd.core.model.threshold import Threshold, ThresholdValue
+from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import of_bytes
 
 MI = 1 << 20
@@ -26,16 +30,22 @@ def test_the_default_of_100mi_on_a_node_of_2_gib_is_found_with_the_value_that_wo
     (found,) = memory_never_met([memory(100 * MI)], MACHINE)
     assert (found.lint, found.severity) == (Lint.MEMORY_THRESHOLD_NEVER_MET, Severity.WARNING)
     assert found.message.startswith("100Mi cannot be met: 107Mi count as available that no process can have")
-    assert found.remedy == "set it to 210Mi, or memory.formula: Lowest"
+    assert found.remedy == "set it to 210Mi, or memory.formula: Auto"
     assert not list(memory_never_met([memory(210 * MI)], MACHINE))
 
 
 @pytest.mark.parametrize(
     ("threshold", "found"),
-    [(memory(107 * MI), 1), (memory(107 * MI + 1), 0), (fraction(0.05), 1), (fraction(0.06), 0)],
+    [(memory(107 * MI + MARGIN), 1), (memory(107 * MI + MARGIN + 1), 0), (fraction(0.05), 1), (fraction(0.07), 0)],
 )
 def test_a_threshold_at_or_below_what_no_process_can_have_is_never_met(threshold: Threshold, found: int) -> None:
     assert len(list(memory_never_met([threshold], MACHINE))) == found
+
+
+def test_by_formula_auto_only_a_soft_threshold_is_hidden() -> None:
+    soft = replace(memory(100 * MI), grace_period=SECOND)
+    (found,) = memory_never_met([memory(100 * MI), soft], replace(MACHINE, formula=MemoryFormula.AUTO))
+    assert found.remedy == "set it to 210Mi, or memory.formula: Lowest"
 
 
 def test_other_signals_and_unknown_amounts_are_left_alone() -> None:

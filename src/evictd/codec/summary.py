@@ -51,6 +51,7 @@ class WireMemory(SummaryStruct, frozen=True):
     clean_file_bytes: WireInt | None = None
     """This and what follows is evictd's own, not in the kubelet's summary; absent where it was not read."""
     mem_available_bytes: WireInt | None = None
+    unallocatable_bytes: WireInt | None = None
     stalled: WireInt | None = None
 
 
@@ -172,6 +173,7 @@ def _memory(wire: WireMemory | None) -> MemoryStats | None:
         psi=decode_psi(wire.psi),
         clean_file_bytes=wire.clean_file_bytes,
         mem_available_bytes=wire.mem_available_bytes,
+        unallocatable_bytes=wire.unallocatable_bytes,
         stalled=wire.stalled,
     )
 
@@ -276,6 +278,7 @@ def _memory_wire(memory: MemoryStats | None, time: int | None = None) -> WireMem
         psi=encode_psi(memory.psi),
         clean_file_bytes=memory.clean_file_bytes,
         mem_available_bytes=memory.mem_available_bytes,
+        unallocatable_bytes=memory.unallocatable_bytes,
         stalled=memory.stalled,
     )
 

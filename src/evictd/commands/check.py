@@ -103,6 +103,7 @@ def check(
         low_watermark_bytes=read_low_watermark(root),
         # unknown for another machine
         unallocatable_bytes=None if Signal.MEMORY_AVAILABLE in (overrides or {}) else amounts.unallocatable_bytes,
+        formula=amounts.formula,
         unusable_pids=None if Signal.PID_AVAILABLE in (overrides or {}) else read_unusable_pids(root),
         kubelet=_kubelet_thresholds(settings, root, kubelet_config),
     )

@@ -6,10 +6,12 @@ met, and evictd and the kubelet acting on the same amount. Those of `lethal` fin
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from evictd.config.lethal import lethal
 from evictd.config.lint_model import Lint, LintFinding, Surroundings, at_most, limit_on
-from evictd.config.never_met import memory_never_met
+from evictd.config.never_met import kubelet_never_acts, memory_never_met
+from evictd.core.model.config import MemoryFormula
 from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, STALLS, Resource, Signal, StallScope, Unit
 from evictd.core.model.threshold import Operator, Origin, Threshold
 from evictd.core.units.quantity import of_bytes, of_count
@@ -26,6 +28,7 @@ def lint(thresholds: Sequence[Threshold], surroundings: Surroundings) -> tuple[L
         *_soft_never_first(active, surroundings),
         *_below_low_watermark(active, surroundings),
         *memory_never_met(active, surroundings),
+        *kubelet_never_acts(active, surroundings),
         *_no_memory_threshold(active),
         *_no_pid_threshold(active),
         *_pid_threshold_never_met(active, surroundings),
@@ -92,6 +95,8 @@ def _below_low_watermark(thresholds: Sequence[Threshold], around: Surroundings) 
         limit, watermark = limit_on(threshold, around.capacities), around.low_watermark_bytes
         if any(memory_never_met([threshold], around)):
             continue  # which says more
+        if threshold.hard and around.formula is MemoryFormula.AUTO:
+            continue  # the kernel's estimate leaves the watermarks out
         if limit is not None and watermark is not None and limit <= of_bytes(watermark):
             yield LintFinding(
                 lint=Lint.BELOW_LOW_WATERMARK,
@@ -173,7 +178,7 @@ def _kubelet_acts_first(thresholds: Sequence[Threshold], around: Surroundings) -
             continue
         ours = [one for one in thresholds if one.signal is theirs.signal]
         later = [one for one in ours if at_most(one, theirs, around)]
-        if ours and len(later) == len(ours):
+        if ours and len(later) == len(ours) and not any(kubelet_never_acts(ours, replace(around, kubelet=(theirs,)))):
             yield LintFinding(
                 lint=Lint.KUBELET_ACTS_FIRST,
                 signal=theirs.signal,

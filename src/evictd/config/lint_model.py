@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
+from evictd.core.model.config import MemoryFormula
 from evictd.core.model.signal import SIGNALS, Filesystem, Resource, Signal
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.approximate import bytes_text, count_text
@@ -84,6 +85,8 @@ class Surroundings:
     """Available memory at which the kernel starts to reclaim, in bytes."""
     unallocatable_bytes: int | None = None
     """Bytes that count as available memory although no process can have them; `None` with a formula that knows of them."""
+    formula: MemoryFormula = MemoryFormula.WORKING_SET
+    """The formula of `memory.available`; with `Auto` only soft thresholds go by the documented one."""
     unusable_pids: int | None = None
     """Number of PIDs that count as available but that the kernel never assigns."""
     kubelet: Sequence[Threshold] | None = None

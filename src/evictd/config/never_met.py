@@ -7,33 +7,66 @@ of 2 GiB it still said 107 MiB when the OOM killer struck, so the documented def
 from collections.abc import Iterator, Sequence
 
 from evictd.config.lint_model import Lint, LintFinding, Surroundings, limit_on
+from evictd.core.model.config import MemoryFormula
 from evictd.core.model.signal import Signal
-from evictd.core.model.threshold import Threshold
+from evictd.core.model.threshold import Origin, Threshold
 from evictd.core.units.quantity import of_bytes
 
 _MI = 1 << 20
 _USABLE = 100 * _MI
 """What a threshold should leave of memory that can be used: the kubelet's default threshold."""
 _ROUND = 10 * _MI
+MARGIN = 28 * _MI
+"""How far above the computed amount the OOM killer struck at least, in six trials on a machine of 1 GiB (docs/benchmarks.md): the
+last file pages and slab that could be reclaimed. With much slab it was twice as far."""
 
 
 def memory_never_met(thresholds: Sequence[Threshold], around: Surroundings) -> Iterator[LintFinding]:
-    """Return a finding for each threshold of `memory.available` that cannot be met on this node, with the value that can."""
-    unallocatable = around.unallocatable_bytes
+    """Return a finding for each threshold of `memory.available` that cannot be met on this node, with the value that can.
+
+    With the formula `Auto` hard thresholds go by the kernel's estimate, so only soft ones may be among them.
+    """
     for threshold in thresholds:
-        limit = limit_on(threshold, around.capacities)
-        if threshold.signal is not Signal.MEMORY_AVAILABLE or limit is None or unallocatable is None:
+        if around.formula is MemoryFormula.AUTO and threshold.hard:
             continue
-        if limit <= of_bytes(unallocatable):
-            yield LintFinding(
-                lint=Lint.MEMORY_THRESHOLD_NEVER_MET,
-                signal=threshold.signal,
-                message=(
-                    f"{threshold.value} cannot be met: {-(-unallocatable // _MI)}Mi count as available that no process can have "
-                    "(kernel memory, reserves, watermarks), so the kernel's OOM killer acts first"
-                ),
-                remedy=f"set it to {useful_threshold(unallocatable) // _MI}Mi, or memory.formula: Lowest",
-            )
+        unallocatable = _hides(threshold, around)
+        if unallocatable is not None:
+            other = MemoryFormula.LOWEST if around.formula is MemoryFormula.AUTO else MemoryFormula.AUTO
+            remedy = f"set it to {_useful(unallocatable)}, or memory.formula: {other.value}"
+            yield _finding(f"{threshold.value} cannot be met", unallocatable, remedy)
+
+
+def kubelet_never_acts(thresholds: Sequence[Threshold], around: Surroundings) -> Iterator[LintFinding]:
+    """Return a finding for each memory threshold of the kubelet on this node that cannot be met."""
+    for threshold in around.kubelet or ():
+        unallocatable = _hides(threshold, around)
+        if unallocatable is not None and threshold.origin is not Origin.DERIVED and thresholds:
+            remedy = f"set evictionHard of the kubelet to {_useful(unallocatable)}, if it is to act at all"
+            yield _finding(f"the kubelet's {threshold.value} cannot be met", unallocatable, remedy)
+
+
+def _hides(threshold: Threshold, around: Surroundings) -> int | None:
+    """Return what no process can have, where a threshold on the documented formula is not above it."""
+    limit, unallocatable = limit_on(threshold, around.capacities), around.unallocatable_bytes
+    if threshold.signal is not Signal.MEMORY_AVAILABLE or limit is None or unallocatable is None:
+        return None
+    return unallocatable if limit <= of_bytes(unallocatable + MARGIN) else None
+
+
+def _finding(what: str, unallocatable: int, remedy: str) -> LintFinding:
+    return LintFinding(
+        lint=Lint.MEMORY_THRESHOLD_NEVER_MET,
+        signal=Signal.MEMORY_AVAILABLE,
+        message=(
+            f"{what}: {-(-unallocatable // _MI)}Mi count as available that no process can have "
+            "(kernel memory, reserves, watermarks), so the kernel's OOM killer acts first"
+        ),
+        remedy=remedy,
+    )
+
+
+def _useful(unallocatable: int) -> str:
+    return f"{useful_threshold(unallocatable) // _MI}Mi"
 
 
 def useful_threshold(unallocatable: int) -> int:

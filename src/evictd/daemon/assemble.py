@@ -171,6 +171,7 @@ class Assembly:
             self._telemetry,
             recent=self._stats.recent_fill,
             disk_paths=lambda: self._stats.disk_paths,
+            formula=lambda: self._stats.memory_formula,
         )
         self._stack.callback(watch.memory.close)
         return watch

@@ -122,7 +122,7 @@ class LiveNode:
         return self._cluster.pods
 
     def _sources(self, view: RuntimeView | None) -> dict[Signal, str]:
-        version, formula = self._stats.cgroups.version, self._settings.evictd.memory.formula.value
+        version, formula = self._stats.cgroups.version, self._stats.memory_formula.value
         reported = "as the runtime reports it" if view is not None else "unknown without a runtime"
         filesystems = {
             Filesystem.NODEFS: f"statfs of {self._roots.kubelet_dir}",

@@ -13,7 +13,7 @@ from evictd.clients.cri.values import FilesystemUsage, ImageFsInfo
 from evictd.clock import boot_clock
 from evictd.config.settings import Settings
 from evictd.core.eviction.reclaim import Layout, layout_of
-from evictd.core.model.config import stall_signals
+from evictd.core.model.config import MemoryFormula, stall_signals
 from evictd.core.model.observation import Filesystems, Observation, signal_observations
 from evictd.core.model.signal import Signal
 from evictd.core.units.quantity import Quantity, of_bytes, of_count
@@ -37,6 +37,8 @@ class NodeAmounts:
     filesystems: Filesystems = field(default_factory=Filesystems)
     unallocatable_bytes: int | None = None
     """Bytes that the memory formula counts as available although no process can have them; `None` where that is unknown."""
+    formula: MemoryFormula = MemoryFormula.WORKING_SET
+    """The formula of `memory.available` that is used on this node."""
     problem: str = ""
     """Why nothing could be read."""
 
@@ -49,6 +51,7 @@ def read_amounts(settings: Settings, root: Path) -> NodeAmounts:
     try:
         with NodeStatsReader(roots, observe_options(settings, ""), clock=boot_clock) as reader:
             seen = reader.observe((), _images_in(store.absolute()), stalls=stall_signals(settings.eviction))
+            formula = reader.memory_formula
     except NodeError as error:
         return NodeAmounts(problem=str(error))
     known = seen.filesystems.dedicated_image_fs is not None
@@ -61,6 +64,7 @@ def read_amounts(settings: Settings, root: Path) -> NodeAmounts:
         unallocatable_bytes=None
         if seen.node is None or seen.node.gauges is None
         else seen.node.gauges.unallocatable_bytes,
+        formula=formula,
     )
 
 

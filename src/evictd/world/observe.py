@@ -7,7 +7,8 @@ logs and volumes as of the last walk (`walk_age`). What a fault keeps from being
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
-from evictd.core.model.config import EvictionConfig, Policy, stall_signals
+from evictd.core.model.config import EvictionConfig, Policy, memory_formula, stall_signals
+from evictd.core.model.memory_formula import available_by, unallocatable_by
 from evictd.core.model.observation import Observation, Outcomes
 from evictd.core.model.stats import (
     ContainerStats,
@@ -107,20 +108,21 @@ class WorldObserver:
     ) -> tuple[MemoryStats, MemoryStats]:
         spec = self.node.world.node
         rate = self.node.growth(OF_MEMORY, now)
-        working_set = spec.memory - memory.available
         limit = spec.memory if spec.allocatable_memory is None else spec.allocatable_memory
         of_pods = memory.pods_working_set
-        usable = spec.memory - spec.unusable_memory
+        formula, kernels = memory_formula(self.config), self._kernels_estimate(memory)
+        available = self.memory_available(now)
         return (
             MemoryStats(
                 time=now,
-                available_bytes=memory.available,
-                usage_bytes=working_set,
-                working_set_bytes=working_set,
+                available_bytes=available,
+                usage_bytes=spec.memory - memory.available,
+                working_set_bytes=spec.memory - available,
                 fill_rate=rate,
                 psi=psi[0],
                 clean_file_bytes=memory.cache or None,
-                mem_available_bytes=max(usable - memory.anonymous + memory.swapped, 0),
+                mem_available_bytes=kernels,
+                unallocatable_bytes=unallocatable_by(formula, memory.available, available),
                 stalled=self._stalled(memory, now) if memory.cache else None,
             ),
             MemoryStats(
@@ -132,6 +134,16 @@ class WorldObserver:
                 psi=psi[0],
             ),
         )
+
+    def memory_available(self, now: int) -> int:
+        """Return the node's available memory by the formula in effect."""
+        memory = self.node.memory(now)
+        found = available_by(memory_formula(self.config), memory.available, self._kernels_estimate(memory))
+        return memory.available if found is None else found
+
+    def _kernels_estimate(self, memory: NodeMemory) -> int:
+        spec = self.node.world.node
+        return max(spec.memory - spec.unusable_memory - memory.anonymous + memory.swapped, 0)
 
     def _stalled(self, memory: NodeMemory, now: int) -> int:
         """Return hundredths of a percent of the time in which a task stalls: by its behaviours, or for pages that do not fit."""

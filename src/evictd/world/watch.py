@@ -93,7 +93,7 @@ class SimulatedWatch:
         """Return what is available of memory or PIDs."""
         spec = self.node.world.node
         if signal is Signal.MEMORY_AVAILABLE:
-            return self.node.memory(now).available
+            return self.observer.memory_available(now)
         if signal is Signal.PID_AVAILABLE:
             return spec.pids - self.node.processes(now)
         limit = spec.memory if spec.allocatable_memory is None else spec.allocatable_memory

@@ -1,5 +1,7 @@
 """When a threshold is met, and when two thresholds are equal."""
 
+from dataclasses import replace
+
 import pytest
 
 from evictd.core.model.observation import SignalObservation
@@ -110,3 +112,12 @@ def test_values_are_written_as_they_were_read(text: str) -> None:
 def test_a_fraction_that_is_no_number_is_written_as_one() -> None:
     assert str(ThresholdValue(fraction=float("nan"))) == "nan%"
     assert str(ThresholdValue(fraction=0.0)) == "0%"
+
+
+def test_a_soft_threshold_goes_by_the_documented_reading() -> None:
+    """`memory.formula: Auto`: 900Mi by the lower reading are 1013Mi by the kubelet's."""
+    observation = replace(seen("900Mi"), unallocatable=of_bytes(number("113Mi")))
+    assert is_met(threshold("memory.available", "1000Mi"), observation)
+    assert not is_met(threshold("memory.available", "1000Mi", grace="1m"), observation)
+    assert is_met(threshold("memory.available", "1014Mi", grace="1m"), observation)
+    assert limit_of(threshold("memory.available", "1014Mi", grace="1m"), observation) == of_bytes(number("901Mi"))

@@ -88,8 +88,43 @@ def test_lowest_is_the_lower_of_both(tmp_path: Path, kib: int, working_set: int)
     assert (stats.available_bytes, stats.working_set_bytes) == (TOTAL - working_set, working_set)
 
 
+def automatic(base: Path, available: int, **files: str) -> MemoryStats:
+    """What the formula Auto reads where the kernel's estimate is this."""
+    meminfo = MEMINFO.replace("9000000", str(available // KIB))
+    node = memory(base, v2_node(systemd=True), {**PROC, "meminfo": meminfo, **files}, formula=MemoryFormula.AUTO)
+    stats = node.stats(node.node("/", Problems()), 7, Problems())
+    assert stats is not None
+    return stats
+
+
+def test_auto_is_the_lower_of_both_and_keeps_the_difference_for_soft_thresholds(tmp_path: Path) -> None:
+    documented = TOTAL - 4_000_000_000
+    stats = automatic(tmp_path, 9_000_000 * KIB)
+    assert (stats.available_bytes, stats.working_set_bytes) == (9_000_000 * KIB, 7_000_000 * KIB)
+    assert stats.unallocatable_bytes == documented - 9_000_000 * KIB
+
+
+def test_auto_is_the_documented_one_where_the_kernel_counts_more(tmp_path: Path) -> None:
+    stats = automatic(tmp_path, 14_000_000 * KIB)
+    assert (stats.available_bytes, stats.unallocatable_bytes) == (TOTAL - 4_000_000_000, None)
+
+
+def test_auto_is_the_documented_one_where_the_estimate_cannot_be_true(tmp_path: Path) -> None:
+    assert automatic(tmp_path, 99_000_000 * KIB).available_bytes == TOTAL - 4_000_000_000
+
+
+def test_auto_is_the_documented_one_beside_the_cache_of_zfs(tmp_path: Path) -> None:
+    """The kernel's estimate counts it as used (openzfs/zfs#10255), so pods would go for a cache that shrinks."""
+    (tmp_path / "proc/spl/kstat/zfs").mkdir(parents=True)
+    (tmp_path / "proc/spl/kstat/zfs/arcstats").touch()
+    stats = automatic(tmp_path, 9_000_000 * KIB)
+    assert (stats.available_bytes, stats.unallocatable_bytes) == (TOTAL - 4_000_000_000, None)
+
+
 @pytest.mark.parametrize(
-    ("formula", "known"), [(MemoryFormula.WORKING_SET, True), (MemoryFormula.LOWEST, False)], ids=str
+    ("formula", "known"),
+    [(MemoryFormula.WORKING_SET, True), (MemoryFormula.AUTO, True), (MemoryFormula.LOWEST, False)],
+    ids=str,
 )
 def test_what_no_process_can_have_is_known_where_the_formula_counts_it(
     tmp_path: Path, formula: MemoryFormula, known: bool

@@ -171,6 +171,16 @@ def test_the_other_formula(tmp_path: Path, clock: Clock) -> None:
     assert found.gauges.working_set_available_bytes == 16_000_000 * 1024 - 4_000_000_000
 
 
+def test_a_formula_that_a_reload_brings_is_used_and_its_step_is_no_fill(tmp_path: Path, clock: Clock) -> None:
+    with observer(tmp_path, clock, formula=MemoryFormula.WORKING_SET) as node:
+        node.observe()
+        found = node.observe(formula=MemoryFormula.LOWEST).node
+        assert node.memory_formula is MemoryFormula.LOWEST
+    assert found is not None
+    assert found.memory is not None
+    assert (found.memory.available_bytes, found.memory.fill_rate) == (9_000_000 * 1024, None)
+
+
 def test_a_mount_that_hangs_does_not_stop_the_observation(tmp_path: Path, clock: Clock) -> None:
     free = threading.Event()
 

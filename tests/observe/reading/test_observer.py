@@ -10,7 +10,7 @@ from evictd.clients.kube.pods import PodSnapshot
 from evictd.codec.manifest import Manifest, decode_manifest
 from evictd.codec.slim_pods import SlimPod
 from evictd.core.gc.container_gc import ContainerState, PodLifecycle
-from evictd.core.model.config import Policy
+from evictd.core.model.config import MemoryFormula, Policy
 from evictd.core.model.observation import Observation, Outcomes
 from evictd.core.model.resources import EPHEMERAL_STORAGE, Container
 from evictd.core.model.state import State
@@ -35,6 +35,7 @@ class Source:
 
     node_name = "n"
     memory_capacity = 16 * GI
+    memory_formula = MemoryFormula.AUTO
 
     def __init__(self) -> None:
         self.asked: list[bool] = []

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from evictd.core.model.config import MemoryFormula
 from evictd.core.model.signal import Signal
 from evictd.observe.cgroups.cgroup import find_hierarchy
 from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache
@@ -48,9 +49,12 @@ class Named(WatchedCgroups):
         return self.pods if signal is Signal.ALLOCATABLE_MEMORY_AVAILABLE else "/"
 
 
-def cheap(tmp_path: Path, *, meminfo: Path | None = None, lowest: bool = False) -> CheapMemory:
+def cheap(
+    tmp_path: Path, *, meminfo: Path | None = None, formula: MemoryFormula = MemoryFormula.MEM_AVAILABLE
+) -> CheapMemory:
     cgroups = WatchedCgroups(find_hierarchy(tmp_path, FileDescriptorCache()))
-    return CheapMemory(cgroups, MEMORY, meminfo=meminfo, lowest=lowest)
+    used = formula if meminfo is not None else MemoryFormula.WORKING_SET
+    return CheapMemory(cgroups, MEMORY, meminfo=meminfo, formula=lambda: used)
 
 
 def test_the_highest_limit_that_is_not_crossed_is_watched() -> None:
@@ -77,10 +81,13 @@ def test_with_the_other_formula_it_is_the_kernel_s_estimate(tmp_path: Path) -> N
     assert read.available_bytes == GI
 
 
+@pytest.mark.parametrize("formula", [MemoryFormula.LOWEST, MemoryFormula.AUTO])
 @pytest.mark.parametrize(("kib", "expected"), [(1048576, GI), (7340032, 6 * GI)])
-def test_with_the_lowest_formula_it_is_the_lower_of_both(tmp_path: Path, kib: int, expected: int) -> None:
+def test_with_these_formulas_it_is_the_lower_of_both(
+    tmp_path: Path, kib: int, expected: int, formula: MemoryFormula
+) -> None:
     (tmp_path / "meminfo").write_text(f"MemTotal: 8388608 kB\nMemAvailable: {kib} kB\n")
-    memory = cheap(tree(tmp_path, 3 * GI, GI), meminfo=tmp_path / "meminfo", lowest=True)
+    memory = cheap(tree(tmp_path, 3 * GI, GI), meminfo=tmp_path / "meminfo", formula=formula)
     memory.capacity = 8 * GI
     read = memory.read()
     assert read is not None

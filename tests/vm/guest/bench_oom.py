@@ -4,6 +4,8 @@ A process in a pod's cgroup fills memory until it is killed: anonymous memory, t
 busy, or a volume in memory. A trial is lost if the kernel's count of OOM kills has risen. The threshold is one that can fire
 here: 300Mi of the lower of both formulas, and the same for earlyoom's MemAvailable. systemd-oomd has no threshold on available
 memory: it kills where the pods have stalled for a twentieth of the last ten seconds for a second, its shortest time.
+
+`test_default` has the kubelet's default threshold of 100Mi, evictd's defaults, and anonymous memory at several rates.
 """
 
 import subprocess
@@ -29,11 +31,13 @@ pytestmark = [pytest.mark.vm, pytest.mark.timeout(900)]
 TRIALS = 5
 OOMD_TRIALS = 2
 """Each takes minutes: the machine thrashes until something is killed."""
+DEFAULT = 100
+"""MiB: the kubelet's default threshold."""
 NAME = "oom.jsonl"
 PATIENCE = 150
 """Seconds."""
 READER = "while :; do dd if=/dev/zero of=/data/file bs=1M count=150; cat /data/file >/dev/null; done"
-FILLER = f"""
+FILLER = """
 import mmap, os, signal, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 for name, text in ((sys.argv[1] + "/cgroup.procs", "0"), ("/proc/self/oom_score_adj", "1000")):
@@ -41,19 +45,19 @@ for name, text in ((sys.argv[1] + "/cgroup.procs", "0"), ("/proc/self/oom_score_
         file.write(text)
 held, begun, piece = [], time.monotonic(), bytes(1 << 20)
 at_once = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE
-file = open(sys.argv[2] + "/file", "wb", buffering=0) if sys.argv[2:] else None
+file = open(sys.argv[2] + "/file", "wb", buffering=0) if sys.argv[2] else None
 while True:
     if file:
         file.write(piece)
     held.append(None if file else mmap.mmap(-1, len(piece), flags=at_once))
-    time.sleep(max(0, begun + len(held) / {RATE} - time.monotonic()))
+    time.sleep(max(0, begun + len(held) / int(sys.argv[3]) - time.monotonic()))
 """
 
 
 @contextmanager
-def earlyoom() -> Iterator[None]:
-    """Earlyoom with the same threshold; only the filler, whose score is the greatest, is worth a kill."""
-    argv = [str(EARLYOOM), "-r", "0", "-M", f"{THRESHOLD << 10},{THRESHOLD << 9}"]
+def earlyoom(threshold: int = THRESHOLD) -> Iterator[None]:
+    """Earlyoom with the same threshold in MiB; only the filler, whose score is the greatest, is worth a kill."""
+    argv = [str(EARLYOOM), "-r", "0", "-M", f"{threshold << 10},{threshold << 9}"]
     process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         yield
@@ -105,14 +109,21 @@ class Trial:
     """False where nothing ended it within `PATIENCE` seconds: no victory, though the OOM killer did not come either."""
 
 
-def trial(node: Node, number: int, kind: str) -> Trial:
-    """Fill until the filler is dead."""
+def trial(node: Node, number: int, kind: str, rate: int = RATE) -> Trial:
+    """Fill with `rate` MiB/s at most until the filler is dead."""
     in_memory = (VolumeRecipe(name="shm", medium="Memory"),) if kind == "tmpfs" else ()
     pod, scope = run_hog(node, number, *in_memory)
     if in_memory:
         subprocess.run(["mount", "-o", "remount,size=900m", pod.volumes["shm"]], check=True)
     before, began = oom_kills(), time.monotonic()
-    argv = [sys.executable, "-c", FILLER, str(scope), *map(str, pod.volumes.values())]
+    argv = [
+        sys.executable,
+        "-c",
+        FILLER,
+        str(scope),
+        *(map(str, pod.volumes.values()) if in_memory else ("",)),
+        str(rate),
+    ]
     filler = subprocess.Popen(argv, stderr=subprocess.DEVNULL)
     ended = True
     try:
@@ -157,4 +168,25 @@ def test_trials(node: Node, installed: None, mode: str, kind: str) -> None:
                 reader = run_reader(node, number)
             trials.record(NAME, mode=mode, kind=kind, **asdict(trial(node, number, kind)))
             if mode == "evictd":
+                trials.wait_until_calm()
+
+
+@pytest.mark.parametrize("rate", [20, 100, 300])
+@pytest.mark.parametrize("mode", ["evictd", "evictd, WorkingSet", "earlyoom"])
+def test_default(node: Node, installed: None, mode: str, rate: int) -> None:
+    """The kubelet's default threshold. By its own formula every trial is lost, so one is enough to show it."""
+    FILE.with_name(NAME).touch()
+    if mode == "earlyoom" and not EARLYOOM.exists():
+        return
+    Path("/proc/self/oom_score_adj").write_text("-1000")
+    formula = {"memory": {"formula": "WorkingSet"}} if mode.endswith("WorkingSet") else {}
+    service.configure(
+        {"evictionHard": {"memory.available": f"{DEFAULT}Mi"}, "evictionPressureTransitionPeriod": "1s"},
+        {**formula, "allowApiPodsStandalone": True},
+    )
+    with earlyoom(DEFAULT) if mode == "earlyoom" else evictd():
+        for number in range(1 if formula else trials.count(TRIALS)):
+            found = trial(node, number, "anonymous", rate)
+            trials.record(NAME, mode=mode, kind=f"default threshold, {rate} MiB/s", **asdict(found))
+            if mode != "earlyoom":
                 trials.wait_until_calm()

@@ -194,9 +194,11 @@ class Memory(msgspec.Struct, kw_only=True, frozen=True, rename="camel"):
         MemoryFormula,
         about(
             "WorkingSet is the kubelet's formula; MemAvailable counts active page cache as available, but not the kernel's own "
-            "memory, reserves and huge pages; Lowest is the lower of both."
+            "memory; Lowest is the lower. Auto: Lowest for hard thresholds, WorkingSet for soft, under policy Kubelet, with ZFS.",
+            sets="memory_formula",
+            live=True,
         ),
-    ] = MemoryFormula.WORKING_SET
+    ] = MemoryFormula.AUTO
     lead: Annotated[
         MemoryLead,
         about(
@@ -338,9 +340,8 @@ class EvictdConfiguration(msgspec.Struct, kw_only=True, frozen=True, rename="cam
 
 def decode_evictd(fields: Mapping[str, object]) -> tuple[EvictdConfiguration, list[ConfigProblem]]:
     """Read the fields strictly: unknown fields and wrong types are problems, absent fields take their defaults."""
-    return decode(
-        EvictdConfiguration, {name: one for name, one in fields.items() if name not in {"apiVersion", "kind"}}
-    )
+    own = {name: one for name, one in fields.items() if name not in {"apiVersion", "kind"}}
+    return decode(EvictdConfiguration, own)
 
 
 def validate_evictd(config: EvictdConfiguration) -> list[ConfigProblem]:

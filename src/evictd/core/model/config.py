@@ -22,6 +22,8 @@ class Policy(Enum):
 class MemoryFormula(Enum):
     """How `memory.available` is computed (`memory.formula`): capacity minus working set, the kernel's estimate, or the lower."""
 
+    AUTO = "Auto"
+    """Under policy Standard the lower of both for hard thresholds, the documented one for soft ones (docs/adr/0017)."""
     WORKING_SET = "WorkingSet"
     MEM_AVAILABLE = "MemAvailable"
     LOWEST = "Lowest"
@@ -124,6 +126,8 @@ class EvictionConfig:
     """Uids of pods that are never evicted, beside critical pods: evictd's own pod."""
     allow_api_pods_standalone: bool = False
     """Whether evictd may act without an API server on a node whose pods are an API server's (`report_only`)."""
+    memory_formula: MemoryFormula = MemoryFormula.AUTO
+    """How the reading's `memory.available` is computed; see `memory_formula`."""
     memory_lead: MemoryLead = MemoryLead.OFF
     disk_lead: DiskLead = DiskLead.OFF
     keep_away: bool = True
@@ -139,6 +143,13 @@ def own_thresholds(config: EvictionConfig) -> tuple[Threshold, ...]:
     if config.policy is Policy.STANDARD:
         return config.thresholds
     return tuple(threshold for threshold in config.thresholds if not SIGNALS[threshold.signal].own)
+
+
+def memory_formula(config: EvictionConfig) -> MemoryFormula:
+    """Return the formula in effect: policy Kubelet reads `Auto` as the kubelet's own."""
+    if config.memory_formula is MemoryFormula.AUTO and config.policy is Policy.KUBELET:
+        return MemoryFormula.WORKING_SET
+    return config.memory_formula
 
 
 def stall_signals(config: EvictionConfig) -> frozenset[Signal]:

@@ -144,6 +144,8 @@ class SignalObservation:
     """Nanoseconds that stops took here beyond their grace (`NodeStats.stop_time`)."""
     collect_time: int | None = None
     """Nanoseconds that collections took here (`NodeStats.collect_time`); only of disks."""
+    unallocatable: Quantity | None = None
+    """What the documented formula has beyond `available` (`MemoryStats.unallocatable_bytes`): soft thresholds go by that one."""
 
 
 def signal_observations(node: NodeStats) -> dict[Signal, SignalObservation]:
@@ -168,7 +170,9 @@ def _memory(memory: MemoryStats | None, node: NodeStats) -> SignalObservation | 
     if memory is None or memory.available_bytes is None or memory.working_set_bytes is None:
         return None
     left, used = memory.available_bytes, memory.working_set_bytes
-    return _filling(of_bytes(left), of_bytes(left + used), memory.time, memory.fill_rate, node)
+    seen = _filling(of_bytes(left), of_bytes(left + used), memory.time, memory.fill_rate, node)
+    hidden = memory.unallocatable_bytes
+    return seen if hidden is None else replace(seen, unallocatable=of_bytes(hidden))
 
 
 def _bytes(fs: FsStats | None, node: NodeStats) -> SignalObservation | None:

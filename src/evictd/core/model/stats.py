@@ -53,6 +53,8 @@ class MemoryStats:
     """Clean active file pages: a part of the working set that the kernel gives back without writing when memory is short."""
     mem_available_bytes: int | None = None
     """Of the node: the kernel's estimate of what processes can still have (`MemAvailable`), file pages included."""
+    unallocatable_bytes: int | None = None
+    """Of the node with formula Auto: what capacity minus working set is above `available_bytes`, the kernel's estimate."""
     stalled: int | None = None
     """Of the node: hundredths of a percent of the last 10 s in which a task stalled for memory (PSI `some`)."""
 

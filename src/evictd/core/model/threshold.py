@@ -98,8 +98,13 @@ def stall_threshold(signal: Signal, above: int, *, duration: int, hard: bool) ->
 
 
 def limit_of(threshold: Threshold, observation: SignalObservation, *, with_min_reclaim: bool = False) -> Quantity:
-    """Return the amount below which the threshold is met on this node; `with_min_reclaim` adds the minimum reclaim."""
+    """Return the amount below which the threshold is met on this node; `with_min_reclaim` adds the minimum reclaim.
+
+    A soft threshold goes by the documented formula: where that has more than `available`, its limit is lower by as much.
+    """
     limit = threshold.value.resolve(observation.capacity)
+    if observation.unallocatable is not None and not threshold.hard:
+        limit -= observation.unallocatable
     if with_min_reclaim and threshold.min_reclaim is not None:
         return limit + threshold.min_reclaim.resolve(observation.capacity)
     return limit

@@ -2,8 +2,9 @@
 
 `memory.available` is capacity minus working set, as the kubelet computes it (docs/kubelet.md). With the formula `MemAvailable`
 it is the kernel's estimate of that name in /proc/meminfo, which counts active page cache as reclaimable
-(kubernetes/kubernetes#43916), and the kernel's own memory and its reserves as used; `Lowest` is the lower of the two. The
-gauges hold both, and the huge pages, swap and pressure that no threshold refers to.
+(kubernetes/kubernetes#43916), and the kernel's own memory and its reserves as used; `Lowest` is the lower of the two, and `Auto`
+as well, with the difference for soft thresholds. The gauges hold both, and the huge pages, swap and pressure that no threshold
+refers to.
 """
 
 import os
@@ -13,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evictd.core.model.config import MemoryFormula
+from evictd.core.model.memory_formula import available_by, unallocatable_by
 from evictd.core.model.signal import StalledResource
-from evictd.core.model.stats import MemoryStats, NodeGauges, PressureStall, PSIStats, SwapStats
+from evictd.core.model.stats import MemoryStats, NodeGauges, NodeStats, PressureStall, PSIStats, SwapStats
 from evictd.errors import NodeError
 from evictd.observe.cgroups.cgroup import NO_LIMIT, CgroupReader
 from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache, VanishedError
@@ -24,6 +26,7 @@ from evictd.observe.reading.problems import Problems
 from evictd.observe.reading.roots import Roots
 
 _KIBI = 1024
+_ARC_STATISTICS = "spl/kstat/zfs/arcstats"
 _MEMINFO_UNITLESS = {"HugePages_Total", "HugePages_Free", "HugePages_Rsvd", "HugePages_Surp"}
 
 
@@ -55,6 +58,15 @@ class NodeReading:
     """Whether it is the whole machine's, and not that of a cgroup with a limit."""
 
 
+def documented_only(roots: Roots) -> bool:
+    """Whether the formula `Auto` is the documented one on this node, because the kernel's estimate does not apply.
+
+    The usage of a cgroup with a limit has the kernel's memory in it. The kernel's estimate counts the cache of ZFS as used,
+    although it is freed under pressure: pods would be evicted for it (openzfs/zfs#10255).
+    """
+    return bool(roots.node_cgroup.strip("/")) or (roots.proc / _ARC_STATISTICS).exists()
+
+
 class NodeMemoryReader:
     """Reads the memory of the node and of the cgroup of all pods; a failed read becomes a problem, not an exception."""
 
@@ -64,11 +76,26 @@ class NodeMemoryReader:
         self._proc = str(roots.proc)
         self._cgroups = cgroups
         self._files = files
-        self._formula = formula
+        self.formula = formula
+        """As configured; `formula_here` is what is used."""
+        self._documented_only = documented_only(roots)
         self._zoneinfo: str | None = None
         self._total: int | None = None
         self.most: int | None = None
         """Bytes of the machine's memory and swap, which nothing can exceed; `None` where they were not read yet."""
+
+    def use(self, formula: MemoryFormula | None) -> bool:
+        """Read by this formula from now on, unless it is `None`; return whether it is another one than before."""
+        changed = formula is not None and formula is not self.formula
+        self.formula = formula or self.formula
+        return changed
+
+    @property
+    def formula_here(self) -> MemoryFormula:
+        """The formula that is used on this node: `Auto` is the documented one where the kernel's estimate does not apply."""
+        if self.formula is MemoryFormula.AUTO and self._documented_only:
+            return MemoryFormula.WORKING_SET
+        return self.formula
 
     def node(self, cgroup: str, problems: Problems) -> NodeReading:
         """Read the node's memory. `cgroup` is the root, or a cgroup whose memory limit is then the capacity (tests, `demo`)."""
@@ -105,28 +132,27 @@ class NodeMemoryReader:
 
     def stats(self, reading: NodeReading, now: int, problems: Problems) -> MemoryStats | None:
         """Compute the stats of `memory.available` by the configured formula; `None` where a part is missing."""
-        capacity, working_set = reading.capacity, reading.working_set
-        if capacity is not None and self._formula is not MemoryFormula.WORKING_SET:
-            available, total = reading.meminfo.get("MemAvailable"), reading.meminfo.get("MemTotal", capacity)
-            if available is None or available > total:
-                detail = "no MemAvailable" if available is None else f"MemAvailable: {available} cannot be true"
-                problems.add("memory of the node", f"{detail} in meminfo")
-                return None
-            # The remainder is the working set, so that available plus working set is the capacity, as the core expects.
-            unavailable = capacity - available
-            if self._formula is MemoryFormula.MEM_AVAILABLE:
-                working_set = unavailable
-            elif working_set is not None:
-                working_set = max(working_set, unavailable)
-        if capacity is None or working_set is None:
+        capacity, formula = reading.capacity, self.formula_here
+        if capacity is None:
+            return None
+        kernels, total = reading.meminfo.get("MemAvailable"), reading.meminfo.get("MemTotal", capacity)
+        if formula is not MemoryFormula.WORKING_SET and (kernels is None or kernels > total):
+            detail = "no MemAvailable" if kernels is None else f"MemAvailable: {kernels} cannot be true"
+            problems.add("memory of the node", f"{detail} in meminfo")
+            kernels = None
+        documented = None if reading.working_set is None else capacity - reading.working_set
+        available = available_by(formula, documented, kernels)
+        if available is None:
             return None
         return MemoryStats(
             time=now,
-            available_bytes=capacity - working_set,
+            available_bytes=available,
             usage_bytes=reading.usage,
-            working_set_bytes=working_set,
+            # The remainder, so that available plus working set is the capacity, as the core expects.
+            working_set_bytes=capacity - available,
             clean_file_bytes=reading.clean_file,
             mem_available_bytes=_kernels_estimate(reading),
+            unallocatable_bytes=unallocatable_by(formula, documented, available),
             stalled=self._stalled() if reading.clean_file else None,
         )
 
@@ -191,11 +217,11 @@ class NodeMemoryReader:
         )
 
     def _unallocatable(self, reading: NodeReading) -> int | None:
-        """Return what the formula counts although no process can have it.
+        """Return what the documented formula counts although no process can have it, where a threshold goes by that.
 
         Only for the machine's root: the usage of a cgroup with a limit has the kernel's memory in it.
         """
-        if self._formula is not MemoryFormula.WORKING_SET or not reading.of_root:
+        if self.formula_here not in {MemoryFormula.WORKING_SET, MemoryFormula.AUTO} or not reading.of_root:
             return None
         if self._zoneinfo is None:
             # Its watermarks hardly ever change, and it is a long file: once per run is enough.
@@ -235,6 +261,13 @@ class NodeMemoryReader:
         except NodeError as error:
             problems.add(f"{resource.value} pressure of the pods", error)
             return {}
+
+
+def left_out(node: NodeStats) -> int:
+    """Return the bytes that the formula leaves out of the documented reading, which hardly change within milliseconds."""
+    documented = None if node.gauges is None else node.gauges.working_set_available_bytes
+    available = None if node.memory is None else node.memory.available_bytes
+    return 0 if documented is None or available is None else documented - available
 
 
 def _kernels_estimate(reading: NodeReading) -> int | None:

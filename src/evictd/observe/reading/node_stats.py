@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from evictd.config.settings import Settings
-from evictd.core.model.config import MemoryFormula, Policy
+from evictd.core.model.config import MemoryFormula, Policy, memory_formula
 from evictd.core.model.observation import Filesystems, Observation, Outcomes, Problem, signal_observations
 from evictd.core.model.pod import Pod
 from evictd.core.model.signal import DISK_SIGNALS, STALLS, Filesystem, Signal, StalledResource
@@ -29,7 +29,7 @@ from evictd.observe.cgroups.cgroup import (
     pod_uids,
 )
 from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache
-from evictd.observe.cgroups.memory import NodeMemoryReader
+from evictd.observe.cgroups.memory import NodeMemoryReader, left_out
 from evictd.observe.cgroups.process import pids_left, rlimit
 from evictd.observe.disk_usage.cache import DiskUsageCache
 from evictd.observe.disk_usage.layer_folder import layer_requests
@@ -68,7 +68,7 @@ def observe_options(settings: Settings, node_name: str) -> ObserveOptions:
     return ObserveOptions(
         node_name=node_name,
         policy=settings.eviction.policy,
-        formula=settings.evictd.memory.formula,
+        formula=memory_formula(settings.eviction),
         cgroup_root=settings.kubelet.parent_cgroup,
     )
 
@@ -124,6 +124,11 @@ class NodeStatsReader:
         return self._layout.paths
 
     @property
+    def memory_formula(self) -> MemoryFormula:
+        """The formula of `memory.available` that the last reading was made by."""
+        return self._memory.formula_here
+
+    @property
     def memory_capacity(self) -> int | None:
         """The machine's memory (MemTotal) in bytes; `None` where it cannot be read."""
         return self._memory.total()
@@ -145,6 +150,7 @@ class NodeStatsReader:
         outcomes: Outcomes = Outcomes(),  # noqa: B008 - a frozen value
         stalls: Collection[Signal] = (),
         disks_anew: bool = True,
+        formula: MemoryFormula | None = None,
     ) -> Observation:
         """Take one reading.
 
@@ -153,7 +159,10 @@ class NodeStatsReader:
         filesystems that are near a threshold: only then are pods measured that have no limit of their own, and again when their
         numbers are older than `walk_age`. `stalls` are the stall signals that have a threshold; the pods' own stalls are read
         while one of them is not zero. Without `disks_anew` the filesystems are those that were read last, with their times.
+        `formula` is that of `memory.available` from now on.
         """
+        if self._memory.use(formula):
+            self.recent_fill.forget(Signal.MEMORY_AVAILABLE)  # the step from one formula to the other is no fill
         problems = Problems()
         if runtime is not None:
             problems.extend(runtime.problems)
@@ -292,12 +301,12 @@ class NodeStatsReader:
         }
         return replace(
             node,
-            memory=self._with_fresh_rate(Signal.MEMORY_AVAILABLE, node.memory, paths),
+            memory=self._with_fresh_rate(Signal.MEMORY_AVAILABLE, node.memory, paths, left_out(node)),
             pods_memory=self._with_fresh_rate(Signal.ALLOCATABLE_MEMORY_AVAILABLE, node.pods_memory, paths),
         )
 
     def _with_fresh_rate(
-        self, signal: Signal, memory: MemoryStats | None, paths: Mapping[Signal, str | None]
+        self, signal: Signal, memory: MemoryStats | None, paths: Mapping[Signal, str | None], hidden: int = 0
     ) -> MemoryStats | None:
         path = paths[signal]
         if memory is None or memory.available_bytes is None or memory.working_set_bytes is None or path is None:
@@ -305,10 +314,10 @@ class NodeStatsReader:
         if not self.recent_fill.is_old(signal):
             return memory
         try:
-            working_set = self.cgroups.working_set(path)[1]
+            used = self.cgroups.working_set(path)[1] + hidden
         except NodeError:
             return memory  # the reading before it is no worse
-        self.recent_fill.add(signal, memory.available_bytes + memory.working_set_bytes - working_set, self._clock())
+        self.recent_fill.add(signal, memory.available_bytes + memory.working_set_bytes - used, self._clock())
         return replace(memory, fill_rate=self.recent_fill.rate(signal))
 
     def _find_pods_cgroup(self, problems: Problems) -> str | None:

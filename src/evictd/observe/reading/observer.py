@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from evictd.config.lint_model import Surroundings
 from evictd.config.never_met import memory_never_met
 from evictd.core.eviction.freshness import filesystems_to_measure
-from evictd.core.model.config import EvictionConfig, Policy, stall_signals
+from evictd.core.model.config import EvictionConfig, MemoryFormula, Policy, memory_formula, stall_signals
 from evictd.core.model.decision import Finding
 from evictd.core.model.observation import Observation, Outcomes, Problem, signal_observations
 from evictd.core.model.signal import Filesystem
@@ -101,6 +101,7 @@ class NodeObserver:
             outcomes=request.outcomes,
             stalls=stall_signals(request.config),
             disks_anew=view is None or view.current or bool(problem),
+            formula=memory_formula(request.config),
         )
         refused = active.api_pods_standalone
         problems = (
@@ -110,7 +111,7 @@ class NodeObserver:
             *((API_PODS_STANDALONE,) if refused and not request.config.allow_api_pods_standalone else ()),
             *request.problems,
             *observation.problems,
-            *thresholds_never_met(request.config.thresholds, observation),
+            *thresholds_never_met(request.config.thresholds, observation, self._stats.memory_formula),
         )
         seen = replace(observation, problems=problems, own_pods=self._source.own_pods, api_pods_standalone=refused)
         return Reading(
@@ -182,7 +183,9 @@ class NodeObserver:
         return replace(found, problems=(*found.problems, *manifests.problems))
 
 
-def thresholds_never_met(thresholds: Sequence[Threshold], observation: Observation) -> tuple[Problem, ...]:
+def thresholds_never_met(
+    thresholds: Sequence[Threshold], observation: Observation, formula: MemoryFormula = MemoryFormula.WORKING_SET
+) -> tuple[Problem, ...]:
     """Return a problem for each memory threshold that the OOM killer acts before; none where the gauges are unknown."""
     node = observation.node
     if node is None or node.gauges is None or node.gauges.unallocatable_bytes is None:
@@ -190,6 +193,7 @@ def thresholds_never_met(thresholds: Sequence[Threshold], observation: Observati
     around = Surroundings(
         capacities={signal: seen.capacity for signal, seen in signal_observations(node).items()},
         unallocatable_bytes=node.gauges.unallocatable_bytes,
+        formula=formula,
     )
     active = [threshold for threshold in thresholds if threshold.operator is Operator.LESS_THAN]
     details = (f"{each.message}; {each.remedy}" for each in memory_never_met(active, around))

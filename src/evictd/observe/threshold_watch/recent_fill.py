@@ -47,6 +47,10 @@ class RecentFill:
         if not readings or at > readings[-1][0]:
             readings.append((at, available))
 
+    def forget(self, signal: Signal) -> None:
+        """Drop the readings of a signal that is measured in another way from now on."""
+        self._readings.pop(signal, None)
+
     def rate(self, signal: Signal) -> int | None:
         """Return the units per second by which it falls, negative while it rises; `None` before two readings."""
         readings = self._readings.get(signal)

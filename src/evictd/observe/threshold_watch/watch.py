@@ -9,8 +9,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 
 from evictd.config.settings import MemoryFormula, Settings
-from evictd.core.model.config import DiskLead, MemoryLead, Policy
+from evictd.core.model.config import DiskLead, MemoryLead, Policy, memory_formula
 from evictd.core.model.decision import Finding, ThresholdFinding
+from evictd.core.model.memory_formula import available_by
 from evictd.core.model.observation import Observation, signal_observations
 from evictd.core.model.signal import MEMORY_SIGNALS, Filesystem, Signal
 from evictd.core.model.stats import MemoryStats
@@ -70,18 +71,22 @@ class WatchedCgroups:
 class CheapMemory:
     """Reads one memory signal from one or two files; the capacity is the last cycle's, as it hardly ever changes.
 
-    With `meminfo` the available memory is the kernel's own estimate (`memory.formula: MemAvailable`), with `lowest` as well the
-    lower of that and capacity minus working set.
+    `formula` gives the formula of the last reading. `meminfo` is read where that needs the kernel's own estimate.
     """
 
     def __init__(
-        self, cgroups: WatchedCgroups, signal: Signal, *, meminfo: Path | None = None, lowest: bool = False
+        self,
+        cgroups: WatchedCgroups,
+        signal: Signal,
+        *,
+        meminfo: Path | None = None,
+        formula: Callable[[], MemoryFormula] = lambda: MemoryFormula.WORKING_SET,
     ) -> None:
         self.capacity: int | None = None
         self._cgroups = cgroups
         self._signal = signal
         self._meminfo = meminfo
-        self._lowest = lowest
+        self._formula = formula
 
     def read(self) -> MemoryStats | None:
         """Return what is available now, `None` if it cannot be read."""
@@ -94,14 +99,15 @@ class CheapMemory:
         except (NodeError, OSError):
             return None  # the next cycle reports it
         # With another formula than the working set's, no usage of the cgroup says when a limit is crossed.
-        known = working_set if self._meminfo is None else None
+        known = working_set if self._formula() is MemoryFormula.WORKING_SET else None
         return MemoryStats(usage_bytes=usage, working_set_bytes=known, available_bytes=available)
 
     def _available(self, by_working_set: int) -> int | None:
-        if self._meminfo is None:
+        formula = self._formula()
+        if self._meminfo is None or formula is MemoryFormula.WORKING_SET:
             return by_working_set
         estimate = parse_meminfo(self._meminfo.read_bytes()).get("MemAvailable")
-        return min(estimate, by_working_set) if self._lowest and estimate is not None else estimate
+        return available_by(formula, by_working_set, estimate)
 
 
 _LOADAVG_FIELDS = 5
@@ -166,10 +172,14 @@ def build_threshold_watch(
     *,
     recent: RecentFill | None = None,
     disk_paths: Callable[[], Mapping[Filesystem, Path]] | None = None,
+    formula: Callable[[], MemoryFormula] | None = None,
 ) -> ThresholdWatch:
-    """Build the watch that the settings ask for; without any it only waits. Its `memory` is to be closed; it adds to `recent`."""
+    """Build the watch that the settings ask for; without any it only waits. Its `memory` is to be closed; it adds to `recent`.
+
+    `formula` gives that of `memory.available` at present, which a reload may change.
+    """
     cgroups = WatchedCgroups(reader, node=roots.node_cgroup, cgroup_root=settings.kubelet.parent_cgroup)
-    sources = cheap_sources(settings, roots, cgroups)
+    sources = cheap_sources(settings, roots, cgroups, formula)
     disks = None
     if disk_paths is not None and settings.evictd.memory.watch and settings.eviction.policy is Policy.STANDARD:
         disks = DiskWatch(
@@ -192,7 +202,9 @@ def build_threshold_watch(
     return ThresholdWatch(watch, sources, clock)
 
 
-def cheap_sources(settings: Settings, roots: Roots, cgroups: WatchedCgroups) -> dict[Signal, CheapMemory | CheapPids]:
+def cheap_sources(
+    settings: Settings, roots: Roots, cgroups: WatchedCgroups, formula: Callable[[], MemoryFormula] | None = None
+) -> dict[Signal, CheapMemory | CheapPids]:
     """Return the readings between two cycles that the settings ask for."""
     if not (settings.evictd.memory.watch or settings.kubelet.kernel_memcg_notification):
         return {}
@@ -200,9 +212,10 @@ def cheap_sources(settings: Settings, roots: Roots, cgroups: WatchedCgroups) -> 
     def left() -> int | None:
         return pids_left(cgroups.reader, cgroups.name(PODS))
 
-    formula = settings.evictd.memory.formula
-    meminfo = None if formula is MemoryFormula.WORKING_SET else roots.proc / "meminfo"
-    node = CheapMemory(cgroups, NODE, meminfo=meminfo, lowest=formula is MemoryFormula.LOWEST)
+    def configured() -> MemoryFormula:
+        return memory_formula(settings.eviction)
+
+    node = CheapMemory(cgroups, NODE, meminfo=roots.proc / "meminfo", formula=formula or configured)
     pids = CheapPids(roots.proc / "loadavg", left if settings.eviction.policy is Policy.STANDARD else lambda: None)
     return {NODE: node, PODS: CheapMemory(cgroups, PODS), PIDS: pids}
 
