@@ -32,6 +32,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "replay": ("evictd.commands.replay", "compute a journal's decisions again, also under another configuration"),
     "history": ("evictd.commands.history", "show evictions, refusals, reclaims and conditions from the journal"),
     "why": ("evictd.commands.why", "show what happened to a pod, or why it stays and what would have to change"),
+    "incident": ("evictd.commands.incident", "show one eviction and everything around it, from the journal"),
     "advise": ("evictd.commands.advise", "derive thresholds and reservations from the journals of one node or many"),
     "capture": ("evictd.commands.capture", "record this node as a scenario file"),
     "cleanup": ("evictd.commands.cleanup", "remove the conditions and taints that a removed evictd left on nodes"),

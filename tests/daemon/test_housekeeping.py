@@ -12,6 +12,7 @@ import pytest
 
 from evictd.act.dry_run import DryRunActuator
 from evictd.codec.journal import decode_entry
+from evictd.codec.journal_record import decode_record
 from evictd.core.model.config import Policy
 from evictd.core.model.observation import EvictionAnswer, EvictionAnswerKind, Outcomes, Reclaim, ReclaimOutcome
 from evictd.core.model.signal import Filesystem
@@ -52,6 +53,19 @@ def test_the_actuator_knows_why_each_pod_goes_except_under_policy_kubelet(make: 
     theirs.loop.cycle(WaitResult())
     assert "evict hog" in theirs.live.done
     assert theirs.live.reasons == {}
+
+
+def test_an_eviction_s_record_has_the_readings_of_the_minutes_before(tmp_path: Path, make: Make) -> None:
+    """What `evictd incident` draws: the cycles before it decided nothing, so they are in no record."""
+    ours = make([observe(4 * GI), observe(3 * GI, NOW + 1), observe(GI // 2, NOW + 2)])
+    for _ in range(3):
+        ours.loop.cycle(WaitResult())
+    ours.recorder.close()
+    *_, record = [decode_record(line + b"\n") for line in (tmp_path / "journal.jsonl").read_bytes().splitlines()]
+    ((signal, readings),) = record.extra.trend.items()
+    assert signal == "memory.available"
+    assert {amount for _, amount in readings} <= {4 * GI, 3 * GI}
+    assert readings[-1][1] == 3 * GI
 
 
 def test_stops_are_begun_before_the_journal_is_written(

@@ -196,6 +196,9 @@ def test_an_eviction_is_marked_on_the_line_of_its_signal_and_said_below() -> Non
     assert 'class="mark"' in text
     assert "default/hog evicted 10m" in text
     assert "This node is calm" in text
+    assert '<a href="#incident-uid-hog">' in text
+    assert text.count('id="incident-uid-hog"') == 1
+    assert "<code>evictd incident uid-hog</code> shows everything around it" in text
     assert "Evicted default/hog (5Gi): both it and default/web (4.92Gi) exceed their request" in text
 
 

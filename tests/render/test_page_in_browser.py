@@ -10,8 +10,10 @@ from evictd.daemon.telemetry.http import HttpServer
 from evictd.daemon.telemetry.snapshot import Snapshot
 from evictd.render.history import condition_spans, history
 from evictd.render.history_page import history_page
+from evictd.render.incident_view import incident_page
 from tests.recorded_errors import NoErrors
 from tests.render.test_history import journal
+from tests.render.test_incident import incident
 from tests.render.test_node_page import approaching, blind, calm, crowded, pages, pressed, recovered
 
 axe = pytest.importorskip("axe_playwright_python.sync_playwright")
@@ -38,9 +40,11 @@ def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, st
     file = tmp_path_factory.mktemp("history") / "history.html"
     events = list(history(journal()))
     file.write_text(history_page(events, condition_spans(events)))
+    told = file.with_name("incident.html")
+    told.write_text(incident_page(incident(), "needed: as an observer who knows every byte would have it"))
     servers = {name: HttpServer("127.0.0.1:0", pages(make()), NoErrors()) for name, make in STATES.items()}  # type: ignore[arg-type]
     served = {name: f"http://127.0.0.1:{server.port}/" for name, server in servers.items()}
-    yield {"history": file.as_uri(), **served}
+    yield {"history": file.as_uri(), "incident": told.as_uri(), **served}
     for server in servers.values():
         server.close()
 
@@ -53,7 +57,7 @@ def browser(addresses: dict[str, str]) -> Iterator[Any]:
         browser.close()
 
 
-@pytest.mark.parametrize("state", ["history", *STATES])
+@pytest.mark.parametrize("state", ["history", "incident", *STATES])
 def test_it_keeps_the_rules_of_axe_in_every_look_and_has_no_error(
     browser: Any, addresses: dict[str, str], state: str
 ) -> None:

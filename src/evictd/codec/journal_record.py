@@ -125,6 +125,8 @@ class RecordedExtra(_Part, frozen=True):
     kubelet_evicted: tuple[RecordedKubeletEviction, ...] = ()
     last_words: dict[str, Plain] = {}
     """Usage and the end of the logs of each new victim, by uid."""
+    trend: dict[str, tuple[tuple[float, int], ...]] = {}
+    """By signal: readings of the minutes before, each how many seconds before and what was available."""
 
 
 class JournalRecord(_Part, frozen=True):

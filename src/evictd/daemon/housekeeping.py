@@ -111,7 +111,8 @@ class Housekeeping:
         refused, kubelet = refusals(cycle.before, cycle.observation), self._kubelet.fresh(reading)
         outcome = self._recorder.has_outcome(cycle)
         if refused or kubelet or outcome or (news and not self._recorder.repeats(cycle)):
-            self._recorder.journal(cycle, refusals=refused, kubelet=kubelet)
+            trend = self._telemetry.readings(cycle)
+            self._recorder.journal(cycle, refusals=refused, kubelet=kubelet, trend=trend)
             self._telemetry.refusals(refused)
             self._telemetry.evicted_by_kubelet(kubelet)
 

@@ -60,6 +60,7 @@ def node_page(
         "conditions": [_condition(entry) for entry in status["conditions"]],
         "nothing": tuple(why_nothing(status, explained)),
         "queues": [_queue(queue) for queue in explained["queues"]],
+        "decisions": _decisions(status),
         "notes": explained["notes"],
         "faults": [fault.detail for fault in faults],
         "problems": [each for each in status["problems"] if each["detail"] not in faulty],
@@ -259,7 +260,19 @@ def _threshold(threshold: Document, signal: Signal, capacity: int) -> dict[str, 
     }
 
 
-# --- conditions and pods ----------------------------------------------------------------------------------------------
+# --- decisions, conditions and pods ------------------------------------------------------------------------------------------
+
+
+def _decisions(status: Document) -> list[dict[str, Any]]:
+    """Return the decisions, newest first; the newest one of each incident has an anchor, to which the marks of a line lead."""
+    found: list[dict[str, Any]] = []
+    anchors: set[str] = set()
+    for decision in reversed(status["decisions"]):
+        incident = decision.get("incident", "")
+        anchor = f"incident-{incident}" if incident and incident not in anchors else ""
+        anchors.add(incident)
+        found.append({**decision, "incident": incident, "anchor": anchor})
+    return found
 
 
 def _condition(entry: Document) -> dict[str, Any]:

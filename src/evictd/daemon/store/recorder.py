@@ -6,7 +6,7 @@ would take what lies between for an absence (`core.eviction.absence`).
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -46,6 +46,9 @@ class Cycle:
     config: EvictionConfig
     step: Step
 
+
+Readings = Mapping[str, list[tuple[float, int]]]
+"""By signal: how many seconds before a cycle, and what was available."""
 
 MOST_UNWRITTEN = 32
 """Journal records that wait while the disk is full; some 100 KB each on a node with a hundred pods."""
@@ -105,17 +108,28 @@ class Recorder:
         )
 
     def journal(
-        self, cycle: Cycle, *, refusals: tuple[Refusal, ...] = (), kubelet: tuple[KubeletEviction, ...] = ()
+        self,
+        cycle: Cycle,
+        *,
+        refusals: tuple[Refusal, ...] = (),
+        kubelet: tuple[KubeletEviction, ...] = (),
+        trend: Readings | None = None,
     ) -> None:
         """Append a cycle with usage and log tails of each new victim, and what happened since the last one.
 
-        That is the `refusals`, and the evictions by the `kubelet`.
+        That is the `refusals`, the evictions by the `kubelet`, and the readings of what is short in the minutes before.
         """
         self._journaled_gone = cycle.observation.outcomes.cleaned_up
         self._journaled_events = tuple(each for each in cycle.step.decisions if isinstance(each, RecordEvent))
-        self._jobs.submit("journal", partial(self._append, cycle, refusals, kubelet))
+        self._jobs.submit("journal", partial(self._append, cycle, refusals, kubelet, trend))
 
-    def _append(self, cycle: Cycle, refusals: tuple[Refusal, ...], kubelet: tuple[KubeletEviction, ...]) -> None:
+    def _append(
+        self,
+        cycle: Cycle,
+        refusals: tuple[Refusal, ...],
+        kubelet: tuple[KubeletEviction, ...],
+        trend: Readings | None,
+    ) -> None:
         stats, leaving = cycle.observation.pod_stats, {victim.uid for victim in cycle.step.state.in_flight}
         decided = [each for each in cycle.step.decisions if isinstance(each, EvictPod) and not each.shortens]
         victims = [decision.pod for decision in decided if decision.pod.uid in leaving]  # of a dry run none leaves
@@ -125,6 +139,8 @@ class Recorder:
         }
         if refusals:
             extra["refused"] = [_refusal(each) for each in refusals]
+        if trend:
+            extra["trend"] = trend
         if kubelet:
             extra["kubeletEvicted"] = [encode_kubelet_eviction(each) for each in kubelet]
         line = encode_entry(

@@ -23,6 +23,7 @@ from evictd.core.model.decision import (
 )
 from evictd.core.model.observation import Observation, Problem, ReclaimOutcome, signal_observations
 from evictd.core.model.oom import MemoryQoSDifference, OomScoreDifference
+from evictd.core.model.signal import SIGNALS, Signal
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.daemon.configuration import Difference
 from evictd.daemon.kubelet_evictions import KubeletEviction
@@ -31,13 +32,15 @@ from evictd.daemon.telemetry.findings_log import Topics, changes, topics
 from evictd.daemon.telemetry.metrics import Metrics
 from evictd.daemon.telemetry.recent import RecentDecisions
 from evictd.daemon.telemetry.snapshot import LatestSnapshot, Snapshot
-from evictd.daemon.telemetry.trends import NO_TRENDS, advanced
+from evictd.daemon.telemetry.trends import NO_TRENDS, advanced, recent_readings
 from evictd.render.sentences import decision_text, kind_of
 from evictd.worker import describe
 
 REPEAT_AFTER = 10 * MINUTE
 """How long the same error is counted and not logged again: a full disk refuses each attempt."""
 _MOST_ERRORS = 256
+_RECORDED = 10 * MINUTE
+"""How much of the readings before an eviction the journal keeps."""
 _MOST_CHOSEN = 1000
 """Uids of victims, for the comparison with the kubelet's."""
 
@@ -223,6 +226,18 @@ class Telemetry:
         """Report a reload that changed nothing."""
         self.board.reload_fault = f"the configuration was not reloaded, nothing is changed: {detail}"
         self.report_error("reload", self.board.reload_fault)
+
+    def readings(self, cycle: Cycle) -> dict[str, list[tuple[float, int]]]:
+        """Return the readings before a cycle of what it evicts for, or what its victims and conditions are about."""
+        latest, before = self.board.latest, cycle.before
+        causes = {victim.cause for victim in (*before.in_flight, *cycle.step.state.in_flight)}
+        short = {
+            each for each in Signal if SIGNALS[each].condition in before.node_conditions and each in before.last_seen
+        }
+        wanted = {each for each in causes if each is not None} | short
+        if latest is None or not wanted:
+            return {}
+        return recent_readings(latest.trends, wanted, now=cycle.now, within=_RECORDED)
 
     def publish(self, cycle: Cycle) -> None:
         """Replace the snapshot that pages and metrics show."""

@@ -4,7 +4,7 @@ A value that each cycle replaces: `advanced` returns the next one, and readers o
 each signal an hour in slots of 30 s, each with the least that was available in it, and the last minute for the present rate.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -116,3 +116,16 @@ def _spans(trends: Trends, reported: tuple[NodeCondition, ...], wall: int) -> di
         elif condition not in reported and span is not None and is_open:
             spans[condition] = replace(span, until=wall)
     return spans
+
+
+def recent_readings(
+    trends: Trends, signals: Collection[Signal], *, now: int, within: int
+) -> dict[str, list[tuple[float, int]]]:
+    """Return the readings of some signals of the last `within` nanoseconds: how many seconds ago, and what was available."""
+    return {
+        signal.value: [
+            (round((now - point.at) / SECOND, 1), point.available) for point in trend.points if now - point.at <= within
+        ]
+        for signal, trend in trends.signals.items()
+        if signal in signals
+    }

@@ -1,0 +1,154 @@
+"""`evictd incident [ID|last]`: shows one eviction and everything around it, from the journal of this node's daemon.
+
+The signal with its thresholds, the ranking at that moment, what came back, who came back, the events, and what would have avoided
+it. `--output html` writes one file to attach to a ticket. An ID is the begin of the pod's uid; `--list` shows all.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from evictd.codec.journal import JournalEntry, decode_entry
+from evictd.codec.journal_record import JournalRecord, decode_record
+from evictd.commands.journals import add_directory_argument, expanded, journal_files, read_lines
+from evictd.config.file import STANDARD_INPUT
+from evictd.core.model.decision import EvictPod
+from evictd.core.model.holdings import MeasuredLevel
+from evictd.core.model.signal import SIGNALS, Resource, Signal
+from evictd.core.units.duration import MINUTE, format_duration
+from evictd.errors import EvictdError, ExitCode, InputError
+from evictd.render.console import make_console, print_line
+from evictd.render.history import HistoryEvent, event_line
+from evictd.render.incident import Incident, evictions_of, find_eviction, incident_of
+from evictd.render.incident_view import incident_document, incident_list_document, incident_page, print_incident
+from evictd.render.output import TABLE, add_output_argument, write_document
+from evictd.render.text import clean, incident_id
+from evictd.world.behaviours import Behaviour, Grow, Usage
+from evictd.world.continuation import world_of
+from evictd.world.model import HostUse
+from evictd.world.oracle import ideal_ends
+
+LAST, HTML = "last", "html"
+_PLAYED = 5 * MINUTE
+"""For how long the node is played on."""
+_GROWS = {
+    Resource.MEMORY: (Usage.MEMORY, Usage.MEMORY),
+    Resource.EPHEMERAL_STORAGE: (Usage.LAYER, Usage.HOST_PATH),
+    Resource.INODES: (Usage.LAYER_INODES, Usage.HOST_PATH_INODES),
+    Resource.PIDS: (Usage.PROCESSES, Usage.PROCESSES),
+}
+"""As what the growth of a pod is played, and that of the host."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument(
+        "incident",
+        nargs="?",
+        default=LAST,
+        metavar="ID",
+        help="the begin of the evicted pod's uid, its NAMESPACE/POD, or last (default)",
+    )
+    parser.add_argument("--list", action="store_true", help="list the incidents of the journal, oldest first")
+    parser.add_argument(
+        "--journal", nargs="+", type=Path, metavar="JOURNAL", help="journal files, oldest first; default: this node's"
+    )
+    add_directory_argument(parser)
+    add_output_argument(parser, HTML)
+
+
+def run(args: argparse.Namespace) -> ExitCode:
+    """Read the journal and show the incident."""
+    paths = expanded(args.journal) if args.journal else journal_files(args.directory)
+    records, problems = read_lines(paths, decode_record)
+    for problem in problems:
+        sys.stderr.write(f"evictd: {clean(problem)}; skipped\n")
+    evictions = evictions_of(records)
+    if args.list:
+        return _list(evictions, args.output)
+    event = find_eviction(evictions, args.incident)
+    found = incident_of(records, event)
+    account = _account(paths, found)
+    if args.output == TABLE:
+        print_incident(found, account, make_console(sys.stdout))
+    elif args.output == HTML:
+        sys.stdout.write(incident_page(found, account))
+    else:
+        write_document(incident_document(found, account), args.output, sys.stdout)
+    return ExitCode.DONE
+
+
+def _list(evictions: Sequence[HistoryEvent], form: str) -> ExitCode:
+    if form == HTML:
+        raise InputError("--list: is a table, json or yaml; `evictd history --output html` writes all events")
+    if form != TABLE:
+        write_document(incident_list_document(evictions), form, sys.stdout)
+        return ExitCode.DONE
+    console = make_console(sys.stdout)
+    for each in evictions:
+        print_line(console, f"{incident_id(each.uid)}  {clean(each.at)}  ", each.why or event_line(each))
+    return ExitCode.DONE
+
+
+# --- the account of the world -----------------------------------------------------------------------------------------
+
+
+def _account(paths: Sequence[Path], found: Incident) -> str:
+    """Return whether the eviction was needed, by an observer who knows what was measured; empty where that is not known."""
+    if found.signal is None or STANDARD_INPUT in paths:
+        return ""
+
+    def chosen(line: bytes) -> JournalEntry | None:
+        record: JournalRecord = decode_record(line)
+        return decode_entry(line) if record.wall == found.event.at else None
+
+    try:
+        entries, _ = read_lines(paths, chosen)
+        entry = next((each for each in entries if each is not None and _evicts(each, found.event.uid)), None)
+        return "" if entry is None else world_account(entry, found.signal, found.event.pod)
+    except (EvictdError, ArithmeticError, LookupError, ValueError):  # of a damaged record it is not known
+        return ""
+
+
+def _evicts(entry: JournalEntry, uid: str) -> bool:
+    return any(each.get("kind") == EvictPod.__name__ and uid in str(each.get("pod")) for each in entry.decisions)
+
+
+def world_account(entry: JournalEntry, signal: Signal, pod: str) -> str:
+    """Say whether the pod is one of the fewest whose end relieves the node, if each pod goes on growing as it did.
+
+    The node of the reading is played on for five minutes; what grew in the last minute grows on (`evictd.world.oracle`).
+    """
+    node, resource = entry.observation.node, SIGNALS[signal].resource
+    holders = (each for key, each in entry.state.holdings.items() if SIGNALS[key].resource is resource)
+    held, grows = next(holders, None), _GROWS.get(resource)
+    if node is None or grows is None or held is None:
+        return ""
+    world = world_of(
+        node,
+        entry.observation.pods,
+        entry.observation.pod_stats,
+        name="incident",
+        filesystems=entry.observation.filesystems,
+        behaviours={uid: _growth(grows[0], each) for uid, each in held.pods.items()},
+        duration=_PLAYED,
+    )
+    if held.elsewhere is not None:
+        host = HostUse(name="growth", behaviours=_growth(grows[1], held.elsewhere))
+        world = replace(world, host=(*world.host, host))
+    ideal = ideal_ends(world, entry.config)
+    played = f"played on for {format_duration(_PLAYED)} at the growth of the last minute"
+    if ideal.crossed_at is None:
+        return f"its end was not needed, {played}: no threshold would have been met"
+    if not ideal.relieves:
+        return f"no end of any pod would have relieved the node, {played}: the host or a protected pod is the cause"
+    if pod in ideal.slots:
+        others = sorted(ideal.slots - {pod})
+        return f"its end was needed, {played}: the fewest pods that relieve the node are {', '.join([pod, *others])}"
+    return f"its end was not needed, {played}: the end of {', '.join(sorted(ideal.slots))} would have relieved the node"
+
+
+def _growth(usage: Usage, level: MeasuredLevel) -> tuple[Behaviour, ...]:
+    return (Grow(of=usage, rate=level.rate),) if level.rate > 0 else ()

@@ -1,0 +1,363 @@
+"""Collects what the journal knows of one eviction: the incident that `evictd incident` shows.
+
+The signal around it, the ranking at that moment, what was reclaimed before, what came back after, who came back, the events
+written, and what would have avoided it. Everything is of the journal, in which each cycle that decided anything is one record; an
+eviction's record also has the readings of the minutes before it (`extra.trend`). Damaged parts of a record give less, never an
+error.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evictd.codec.journal_record import JournalRecord
+from evictd.codec.times import parse_time
+from evictd.core.model.signal import SIGNALS, Resource, Signal
+from evictd.core.units.duration import MINUTE, SECOND
+from evictd.core.units.quantity import parse_quantity
+from evictd.errors import InputError, InvalidValueError
+from evictd.render.history import EventKind, HistoryEvent, event_line, history
+from evictd.render.text import amount_text, clean, incident_id, seconds_text, signal_amount
+
+Plain = Mapping[str, Any]
+
+BEFORE, AFTER = 10 * MINUTE, 15 * MINUTE
+"""How much around an eviction belongs to its incident."""
+DRAWN_BEFORE, DRAWN_AFTER = 300, 120
+"""Seconds around an eviction that are drawn."""
+_LEAD_SECONDS = 60
+"""For how much earlier a threshold is proposed."""
+_REQUESTED = {Resource.MEMORY, Resource.EPHEMERAL_STORAGE}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IncidentRow:
+    """One pod of the ranking at that moment."""
+
+    number: int
+    pod: str
+    usage: int | None
+    request: int
+    priority: int
+    protected: bool
+    chosen: bool
+    skipped: str = ""
+    """Why it was passed over, as `SkipReason`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Incident:
+    """One eviction and what is around it. Seconds count from the eviction; amounts are in the signal's unit."""
+
+    event: HistoryEvent
+    signal: Signal | None
+    """`None` where the pod exceeded a limit of its own."""
+    available: int | None = None
+    capacity: int | None = None
+    levels: tuple[tuple[str, int], ...] = ()
+    """Kind and limit of each threshold of the signal."""
+    points: tuple[tuple[float, int], ...] = ()
+    """Seconds and what was available."""
+    ranking: tuple[IncidentRow, ...] = ()
+    pods: int = 0
+    """How many pods were ranked; the journal keeps the first twenty."""
+    before: tuple[HistoryEvent, ...] = ()
+    after: tuple[HistoryEvent, ...] = ()
+    gone_after: float | None = None
+    """Seconds until nothing of the pod ran; `None` where the journal does not say."""
+    successors: tuple[tuple[str, float], ...] = ()
+    """New pods of its owner on this node, and after how many seconds they were first seen."""
+    events: tuple[tuple[str, str], ...] = ()
+    """Reason and message of the events that evictd wrote with it."""
+
+    @property
+    def id(self) -> str:
+        """The name for the command line."""
+        return incident_id(self.event.uid)
+
+    @property
+    def resource(self) -> Resource | None:
+        """The resource that was short."""
+        return None if self.signal is None else SIGNALS[self.signal].resource
+
+    @property
+    def victim(self) -> IncidentRow | None:
+        """The evicted pod's row of the ranking."""
+        return next((row for row in self.ranking if row.chosen), None)
+
+    @property
+    def drawn(self) -> tuple[tuple[float, int], ...]:
+        """The readings near the eviction: what came minutes later would press them together."""
+        return tuple(each for each in self.points if -DRAWN_BEFORE <= each[0] <= DRAWN_AFTER)
+
+    @property
+    def came_back(self) -> int | None:
+        """By how much the signal rose at most afterwards; `None` where the journal has no later reading."""
+        later = [amount for seconds, amount in self.points if seconds > 0]
+        return None if self.available is None or not later else max(max(later) - self.available, 0)
+
+    @property
+    def missing(self) -> int | None:
+        """What was missing to the highest threshold that was met."""
+        if self.available is None:
+            return None
+        met = [limit for _, limit in self.levels if limit > self.available]
+        return max(met) - self.available if met else None
+
+    @property
+    def rate(self) -> int | None:
+        """By how much a second the signal fell in the last minute before; `None` where it is not known."""
+        known = [(seconds, amount) for seconds, amount in self.points if -_LEAD_SECONDS * 1.5 <= seconds <= 0]
+        if len(known) < 2 or known[-1][0] - known[0][0] < 1:
+            return None
+        return round((known[0][1] - known[-1][1]) / (known[-1][0] - known[0][0]))
+
+
+def evictions_of(records: Sequence[JournalRecord]) -> list[HistoryEvent]:
+    """Return the evictions of the records, oldest first."""
+    return [event for event in history(records) if event.kind is EventKind.EVICTED]
+
+
+def find_eviction(evictions: Sequence[HistoryEvent], wanted: str) -> HistoryEvent:
+    """Return the eviction that is meant: `last`, the begin of a uid, or NAMESPACE/POD; else raises `InputError` with all."""
+    if not evictions:
+        raise InputError("the journal has no eviction; `evictd why NAMESPACE/POD` says why a pod stays")
+    if wanted == "last":
+        return evictions[-1]
+    found = [each for each in evictions if each.pod == clean(wanted) or (each.uid.startswith(wanted) and wanted)]
+    if not found:
+        raise InputError(f"{wanted}: is no incident of this journal; there are {_named(evictions)}")
+    if len({each.uid for each in found}) > 1 and not any(each.pod == clean(wanted) for each in found):
+        raise InputError(f"{wanted}: is the begin of several: {_named(found)}")
+    return found[-1]
+
+
+_SHOWN = 10
+
+
+def _named(evictions: Sequence[HistoryEvent]) -> str:
+    """Return the names of the last evictions: `3f2a9c1b (batch/report, 2026-01-01T00:00:00Z)`."""
+    shown = [f"{incident_id(each.uid)} ({each.pod}, {each.at})" for each in evictions[-_SHOWN:]]
+    more = len(evictions) - len(shown)
+    return ", ".join(reversed(shown)) + (f" and {more} before them" if more else "")
+
+
+def incident_of(records: Sequence[JournalRecord], event: HistoryEvent) -> Incident:
+    """Collect what the records know of an eviction of theirs."""
+    number = next(
+        (n for n, each in enumerate(records) if each.wall == event.at and _evicts(each, event.uid)), len(records) - 1
+    )
+    record, at = records[number], _time(event.at)
+    label = event.evidence.get("because", {}).get("signal", "")
+    signal = Signal(label) if label in Signal._value2member_map_ else None
+    around = [each for each in records if -BEFORE <= _time(each.wall) - at <= AFTER]
+    found = list(history(around))
+    seen = _levels(record, signal)
+    gone = next((each for each in found if each.kind is EventKind.GONE and each.uid == event.uid), None)
+    return Incident(
+        event=event,
+        signal=signal,
+        available=seen[0],
+        capacity=seen[1],
+        levels=seen[2],
+        points=_points(around, signal, at),
+        ranking=tuple(_ranking(record, signal, event.uid)),
+        pods=_ranked(record, signal),
+        before=tuple(each for each in found if _time(each.at) <= at and each.uid != event.uid),
+        after=tuple(each for each in found if _time(each.at) > at and each.kind is not EventKind.BOOT),
+        gone_after=None if gone is None else (_time(gone.at) - at) / SECOND,
+        successors=_successors(record, records[number + 1 :], event, at),
+        events=tuple(_events(record, event)),
+    )
+
+
+def _time(text: str) -> int:
+    try:
+        return parse_time(text)
+    except InvalidValueError:
+        return 0
+
+
+def _evicts(record: JournalRecord, uid: str) -> bool:
+    return any(_uid_of(each) == uid for each in record.decisions if each.get("kind") == "EvictPod")
+
+
+def _uid_of(decision: Plain) -> str:
+    pod = decision.get("pod")
+    return str(pod.get("uid", "")) if isinstance(pod, Mapping) else ""
+
+
+# --- the signal -------------------------------------------------------------------------------------------------------
+
+
+def _found(record: JournalRecord, signal: Signal | None) -> Iterator[Plain]:
+    """Return the findings about the thresholds of a signal."""
+    for finding in record.findings if signal is not None else ():
+        threshold = finding.get("threshold")
+        named = threshold.get("signal") if isinstance(threshold, Mapping) else None
+        if finding.get("kind") == "Threshold" and signal is not None and named == signal.value:
+            yield finding
+
+
+def _levels(record: JournalRecord, signal: Signal | None) -> tuple[int | None, int | None, tuple[tuple[str, int], ...]]:
+    """Return what was available, the capacity, and the thresholds."""
+    available = capacity = None
+    levels: dict[tuple[str, int], None] = {}
+    for finding in _found(record, signal):
+        limit = _amount(finding.get("limit"))
+        available, capacity = _amount(finding.get("available")), _amount(finding.get("capacity"))
+        if limit is not None:
+            kind = "soft" if finding["threshold"].get("gracePeriodNanoseconds") else "hard"
+            levels[kind, limit] = None
+    return available, capacity, tuple(sorted(levels, key=lambda each: -each[1]))
+
+
+def _amount(text: object) -> int | None:
+    try:
+        return parse_quantity(str(text)).value()
+    except InvalidValueError:
+        return None
+
+
+def _points(records: Iterable[JournalRecord], signal: Signal | None, at: int) -> tuple[tuple[float, int], ...]:
+    """Return every reading of the signal in the records: of their findings, and of the minutes before some of them."""
+    if signal is None:
+        return ()
+    points: dict[float, int] = {}
+    for record in records:
+        since = (_time(record.wall) - at) / SECOND
+        for ago, amount in record.extra.trend.get(signal.value, ()):
+            if -BEFORE <= (since - ago) * SECOND <= AFTER:
+                points[round(since - ago, 1)] = amount
+        available, _, _ = _levels(record, signal)
+        if available is not None:
+            points[round(since, 1)] = available
+    return tuple(sorted(points.items()))
+
+
+# --- the ranking ------------------------------------------------------------------------------------------------------
+
+
+def _ranking_of(record: JournalRecord, signal: Signal | None) -> Plain:
+    rankings = (each for each in record.findings if each.get("kind") == "Ranking")
+    return next((each for each in rankings if signal is not None and each.get("signal") == signal.value), {})
+
+
+def _ranked(record: JournalRecord, signal: Signal | None) -> int:
+    found = _ranking_of(record, signal)
+    return int(found.get("pods", len(found.get("rows", ()))))
+
+
+def _ranking(record: JournalRecord, signal: Signal | None, uid: str) -> Iterator[IncidentRow]:
+    skipped = {
+        _uid_of(each): str(each.get("reason", "")) for each in record.findings if each.get("kind") == "PodSkipped"
+    }
+    for number, row in enumerate(_ranking_of(record, signal).get("rows", ()), start=1):
+        try:
+            yield IncidentRow(
+                number=number,
+                pod=clean(f"{row['namespace']}/{row['name']}"),
+                usage=row["usage"],
+                request=row["request"],
+                priority=row["priority"],
+                protected=bool(row["protected"]),
+                chosen=row["uid"] == uid,
+                skipped=skipped.get(row["uid"], ""),
+            )
+        except (KeyError, TypeError):
+            continue
+
+
+# --- afterwards -------------------------------------------------------------------------------------------------------
+
+
+def _successors(
+    record: JournalRecord, later: Iterable[JournalRecord], event: HistoryEvent, at: int
+) -> tuple[tuple[str, float], ...]:
+    """Return the pods of the same owner and namespace that were not here at the eviction, as they first appear."""
+    if not event.owner:
+        return ()
+    known = {each.metadata.uid for each in record.observation.pods} | {event.uid}
+    found: list[tuple[str, float]] = []
+    for each in later:
+        if _time(each.wall) - at > AFTER:
+            break
+        for pod in each.observation.pods:
+            kin = clean(pod.owner) == event.owner and pod.metadata.namespace == event.pod.partition("/")[0]
+            if kin and pod.metadata.uid not in known:
+                known.add(pod.metadata.uid)
+                found.append((clean(pod.full_name), (_time(each.wall) - at) / SECOND))
+    return tuple(found)
+
+
+def _events(record: JournalRecord, event: HistoryEvent) -> Iterator[tuple[str, str]]:
+    for decision in record.decisions:
+        if decision.get("kind") == "RecordEvent":
+            yield clean(str(decision.get("reason"))), clean(str(decision.get("message")))
+    if not event.dry_run:
+        yield "Evicted", clean(str(event.evidence.get("message", ""))).strip()
+
+
+# --- sentences --------------------------------------------------------------------------------------------------------
+
+
+def relief_lines(found: Incident) -> Iterator[str]:
+    """Write what was missing, what the pod held, what came back, and who came back."""
+    if found.signal is None:
+        return
+    resource = SIGNALS[found.signal].resource
+    if found.missing is not None:
+        used = "" if found.victim is None else f"; {found.event.pod} held {amount_text(found.victim.usage, resource)}"
+        yield f"{signal_amount(found.missing, found.signal)} was missing{used}"
+    if found.gone_after is not None:
+        yield f"nothing of it ran {seconds_text(found.gone_after)} later"
+    if found.came_back is not None and found.gone_after is not None:
+        enough = "" if found.missing is None else (", enough" if found.came_back >= found.missing else ", too little")
+        yield f"{signal_amount(found.came_back, found.signal)} came back at most{enough}"
+    elif not found.event.dry_run:
+        yield "the journal has no reading after its end, so what came back is not known"
+    for name, seconds in found.successors:
+        yield f"{found.event.owner} created {name} on this node, seen {seconds_text(seconds)} later"
+    if found.event.owner and not found.successors and not found.event.dry_run:
+        yield f"no new pod of {found.event.owner} was seen on this node"
+
+
+def avoidance_lines(found: Incident) -> Iterator[str]:
+    """Write what would have avoided this eviction: a request, a threshold, a lead."""
+    victim, signal = found.victim, found.signal
+    if signal is None:
+        yield "a higher limit of its own, or less usage: no other pod had a part in it"
+        return
+    resource = SIGNALS[signal].resource
+    if victim is not None and victim.usage is not None and resource in _REQUESTED and victim.usage > victim.request:
+        others = [
+            row for row in found.ranking if not row.protected and not row.chosen and (row.usage or 0) > row.request
+        ]
+        if others:
+            yield (
+                f"a request of {amount_text(victim.usage, resource)} (it had {amount_text(victim.request, resource)}): "
+                f"{others[0].pod} would have ranked before it"
+            )
+        else:
+            yield f"a limit: no other pod exceeded its request, and it held {amount_text(victim.usage, resource)}"
+    elif victim is not None and len(found.ranking) > 1:
+        yield f"a priority above {victim.priority}"
+    rate = found.rate
+    if rate is None or rate <= 0:
+        yield "the rate before it is not known, so no threshold is proposed"
+        return
+    limit = max((each for _, each in found.levels), default=0) + rate * _LEAD_SECONDS
+    fell = f"at {signal_amount(rate, signal)} a second"
+    if found.capacity is not None and limit * 2 > found.capacity:
+        yield f"no soft threshold below half of the node: {fell} it would have to be {signal_amount(limit, signal)}"
+    else:
+        yield f"a soft threshold of {signal_amount(limit, signal)}: {fell} it would have been met {_LEAD_SECONDS} s earlier"
+    option = {Resource.MEMORY: "memory.lead", Resource.EPHEMERAL_STORAGE: "disk.lead"}.get(resource)
+    if option is not None:
+        yield f"{option}: Auto acts before a hard threshold is crossed, where what is left lasts less than an eviction takes"
+
+
+def dated_lines(events: Iterable[HistoryEvent]) -> Iterator[tuple[str, str]]:
+    """Return time and text of each event."""
+    for event in events:
+        yield clean(event.at), event_line(event)

@@ -1,0 +1,218 @@
+"""Shows one incident: as text with a chart of the signal, as a document, and as one HTML file to attach to a ticket."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from evictd.core.model.signal import Signal
+from evictd.render.console import print_line
+from evictd.render.documents import API_VERSION, Document
+from evictd.render.history import HistoryEvent, event_line
+from evictd.render.incident import Incident, IncidentRow, avoidance_lines, dated_lines, relief_lines
+from evictd.render.node_page import asset, page_template
+from evictd.render.page_chart import EvictionMark, page_chart
+from evictd.render.text import amount_text, clean, incident_id, seconds_text, signal_amount
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_ROWS = 8
+_LEAST_COLUMNS, _MOST_COLUMNS = 20, 72
+_SHOWN_PODS = 10
+_LEVEL_CHARACTER = {"hard": "━", "soft": "╌"}
+
+
+def print_incident(found: Incident, account: str, to: "Console") -> None:
+    """Print an incident, section by section."""
+    event = found.event
+    to.print(f"incident {found.id}: {event.pod} at {clean(event.at)}", style="bold")
+    for line in filter(None, (event_line(event), event.why, event.filled)):
+        print_line(to, "  ", line)
+    if chart := chart_lines(found, to.width):
+        _heading(to, f"{'' if found.signal is None else found.signal.value} (▼ an eviction)")
+        for line in chart:
+            to.print(line, no_wrap=True, crop=True, highlight=False, markup=False)
+    if found.ranking:
+        _heading(to, f"ranking at that moment, {found.pods} pods")
+        for line in ranking_lines(found):
+            print_line(to, "  ", line)
+    _events(to, "before", found.before)
+    _heading(to, "what came back")
+    for line in (*relief_lines(found), account):
+        if line:
+            print_line(to, "  ", line)
+    _events(to, "after", found.after)
+    _heading(to, "events written")
+    for reason, message in found.events:
+        print_line(to, "  ", f"{reason}: {message}")
+    _heading(to, "what would have avoided it")
+    for line in avoidance_lines(found):
+        print_line(to, "  ", line)
+
+
+def _heading(to: "Console", text: str) -> None:
+    to.print()
+    to.print(text, style="bold cyan")
+
+
+def _events(to: "Console", heading: str, events: Sequence[HistoryEvent]) -> None:
+    if events:
+        _heading(to, heading)
+        for at, text in dated_lines(events):
+            print_line(to, f"  {at[11:19]}  ", text)
+
+
+def ranking_lines(found: Incident) -> Iterator[str]:
+    """Write the rows of the ranking, the evicted pod's always."""
+    for row in found.ranking:
+        if row.number <= _SHOWN_PODS or row.chosen:
+            yield row_text(row, found)
+    if (more := found.pods - sum(row.number <= _SHOWN_PODS or row.chosen for row in found.ranking)) > 0:
+        yield f"and {more} more"
+
+
+def row_text(row: IncidentRow, found: Incident) -> str:
+    """Write a pod of the ranking on one line."""
+    resource = found.resource
+    used = "not measured" if row.usage is None or resource is None else f"uses {amount_text(row.usage, resource)}"
+    request = (
+        "requests none" if not row.request or resource is None else f"requests {amount_text(row.request, resource)}"
+    )
+    note = (
+        "evicted"
+        if row.chosen
+        else "never evicted"
+        if row.protected
+        else f"passed over: {row.skipped}"
+        if row.skipped
+        else ""
+    )
+    text = f"{row.number}. {row.pod}: {used}, {request}, priority {row.priority}"
+    return f"{text} ({note})" if note else text
+
+
+# --- the chart of a terminal ------------------------------------------------------------------------------------------
+
+
+def chart_lines(found: Incident, width: int) -> list[str]:
+    """Draw the signal over time with its thresholds and a mark at the eviction; nothing without two readings."""
+    if found.signal is None or len(found.drawn) < 2:
+        return []
+    begin, end = found.drawn[0][0], found.drawn[-1][0]
+    labels = max(
+        len(signal_amount(limit, found.signal)) for limit in [_top(found), *(each for _, each in found.levels)]
+    )
+    columns = max(min(width - labels - 4, _MOST_COLUMNS), _LEAST_COLUMNS)
+    if end - begin < 1:
+        return []
+    values = _columns(found.drawn, columns)
+    at = min(round((0 - begin) / (end - begin) * (columns - 1)), columns - 1)
+    lines = [" " * (labels + 3 + max(at, 0)) + "▼"]
+    top = _top(found)
+    levels = {max(min(int(limit * _ROWS / top), _ROWS - 1), 0): (kind, limit) for kind, limit in reversed(found.levels)}
+    for row in range(_ROWS - 1, -1, -1):
+        kind, limit = levels.get(row, ("", top if row == _ROWS - 1 else 0))
+        label = signal_amount(limit, found.signal) if kind or row in {0, _ROWS - 1} else ""
+        empty = _LEVEL_CHARACTER.get(kind, " ")
+        cells = "".join("█" if value * _ROWS > row * top else empty for value in values)
+        lines.append(f" {label:>{labels}} ┤{cells}" + (f" {kind}" if kind else ""))
+    left, right = (
+        f"{seconds_text(-begin)} before" if begin < 0 else "at it",
+        f"{seconds_text(end)} after" if end > 0 else "at it",
+    )
+    return [*lines, " " * (labels + 3) + left + right.rjust(max(columns - len(left), len(right) + 1))]
+
+
+def _top(found: Incident) -> int:
+    return max(*(amount for _, amount in found.drawn), *(limit for _, limit in found.levels), 1)
+
+
+def _columns(points: Sequence[tuple[float, int]], columns: int) -> list[int]:
+    """Return for each column the lowest reading in its time, or the last one before."""
+    begin, end = points[0][0], points[-1][0]
+    lowest: dict[int, int] = {}
+    for seconds, amount in points:
+        column = min(int((seconds - begin) / (end - begin) * columns), columns - 1)
+        lowest[column] = min(lowest.get(column, amount), amount)
+    values, last = [], points[0][1]
+    for column in range(columns):
+        last = lowest.get(column, last)
+        values.append(last)
+    return values
+
+
+# --- as a document and a file -----------------------------------------------------------------------------------------
+
+
+def incident_document(found: Incident, account: str) -> Document:
+    """Make the document of an incident."""
+    event = found.event
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Incident",
+        "id": found.id,
+        "at": event.at,
+        "pod": event.pod,
+        "uid": event.uid,
+        "owner": event.owner,
+        "dryRun": event.dry_run,
+        "text": event_line(event),
+        "why": event.why,
+        "filled": event.filled,
+        "signal": None if found.signal is None else found.signal.value,
+        "available": found.available,
+        "capacity": found.capacity,
+        "thresholds": [{"kind": kind, "limit": limit} for kind, limit in found.levels],
+        "readings": [{"seconds": seconds, "available": amount} for seconds, amount in found.points],
+        "pods": found.pods,
+        "ranking": [asdict(row) for row in found.ranking],
+        "before": [_event_document(each) for each in found.before],
+        "after": [_event_document(each) for each in found.after],
+        "missing": found.missing,
+        "cameBack": found.came_back,
+        "goneAfterSeconds": found.gone_after,
+        "successors": [{"pod": name, "afterSeconds": seconds} for name, seconds in found.successors],
+        "account": account,
+        "relief": list(relief_lines(found)),
+        "events": [{"reason": reason, "message": message} for reason, message in found.events],
+        "avoidedBy": list(avoidance_lines(found)),
+    }
+
+
+def _event_document(event: HistoryEvent) -> dict[str, Any]:
+    return {"at": event.at, "kind": event.kind.value, "pod": event.pod, "text": event_line(event)}
+
+
+def incident_list_document(evictions: Sequence[HistoryEvent]) -> Document:
+    """Make the document of all incidents of a journal."""
+    rows = [{"id": incident_id(each.uid), **_event_document(each), "why": each.why} for each in evictions]
+    return {"apiVersion": API_VERSION, "kind": "IncidentList", "incidents": rows}
+
+
+def incident_page(found: Incident, account: str) -> str:
+    """Make one HTML file with its style in it."""
+    end = max((seconds for seconds, _ in found.drawn), default=0.0)
+    chart = None
+    if found.signal is not None:
+        trend = [(end - seconds, amount) for seconds, amount in found.drawn]
+        mark = EvictionMark(ago=end, pod=found.event.pod)
+        chart = page_chart(trend, found.levels, found.signal, [mark])
+    return page_template("incident.html").render(
+        style=asset("page.css").decode(),
+        found=found,
+        text=event_line(found.event),
+        signal="" if found.signal is None else found.signal.value,
+        levels=[(kind, _shown(limit, found.signal)) for kind, limit in found.levels],
+        chart=chart,
+        begin=seconds_text(max(-found.drawn[0][0], 0)) if found.drawn else "",
+        end=seconds_text(end),
+        ranking=[(row, row_text(row, found)) for row in found.ranking],
+        before=list(dated_lines(found.before)),
+        after=list(dated_lines(found.after)),
+        relief=[line for line in (*relief_lines(found), account) if line],
+        avoided=list(avoidance_lines(found)),
+    )
+
+
+def _shown(limit: int, signal: Signal | None) -> str:
+    return str(limit) if signal is None else signal_amount(limit, signal)

@@ -1,0 +1,82 @@
+"""`evictd incident`."""
+
+import argparse
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evictd.codec.journal import decode_entry
+from evictd.commands import incident
+from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
+from evictd.core.model.signal import Signal
+from evictd.core.units.duration import SECOND
+from evictd.errors import ExitCode, InputError
+from tests.daemon.world import GI, NOW, STATIC, WEB, uses
+from tests.render.test_incident import OLD, journal_lines
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """A state directory whose journal was rotated within the incident."""
+    lines = journal_lines()
+    (tmp_path / "journal.1.jsonl").write_bytes(b"".join(lines[:2]))
+    (tmp_path / "journal.jsonl").write_bytes(b"".join(lines[2:]))
+    return tmp_path
+
+
+def command(*arguments: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    incident.add_arguments(parser)
+    return parser.parse_args(arguments)
+
+
+def test_the_last_one_is_shown_with_the_account(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert incident.run(command("--directory", str(directory))) is ExitCode.DONE
+    shown = capsys.readouterr().out
+    assert shown.startswith("incident uid-hog-: default/hog-old at 2026-01-01T00:00:30Z")
+    assert "played on for 5m0s at the growth of the last minute" in shown
+    assert incident.run(command("uid-hog-", "--directory", str(directory), "--output", "json")) is ExitCode.DONE
+    document = json.loads(capsys.readouterr().out)
+    assert document["successors"] == [{"pod": "default/hog-new", "afterSeconds": 12.0}]
+    assert incident.run(command("last", "--directory", str(directory), "--output", "html")) is ExitCode.DONE
+    assert capsys.readouterr().out.startswith("<!doctype html>")
+
+
+def test_all_are_listed(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert incident.run(command("--list", "--directory", str(directory))) is ExitCode.DONE
+    assert capsys.readouterr().out.startswith("uid-hog-  2026-01-01T00:00:30Z  Evicted default/hog-old (6Gi)")
+    assert incident.run(command("--list", "--directory", str(directory), "--output", "json")) is ExitCode.DONE
+    assert len(json.loads(capsys.readouterr().out)["incidents"]) == 1
+    with pytest.raises(InputError, match="--list"):
+        incident.run(command("--list", "--directory", str(directory), "--output", "html"))
+
+
+def test_an_unknown_one_and_an_empty_journal_are_bad_usage(directory: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"0000: is no incident of this journal; there are uid-hog-"):
+        incident.run(command("0000", "--directory", str(directory)))
+    (tmp_path / "empty.jsonl").write_bytes(b"")
+    with pytest.raises(InputError, match="the journal has no eviction"):
+        incident.run(command("--journal", str(tmp_path / "empty.jsonl")))
+    with pytest.raises(InputError, match="there is no journal"):
+        incident.run(command("--directory", str(tmp_path / "none")))
+
+
+def test_a_pod_that_grows_alone_was_needed_and_one_beside_it_not() -> None:
+    entry = decode_entry(journal_lines()[1])
+    level = MeasuredLevel(at=NOW, used=2 * GI, begun=NOW, lowest=GI, lowest_before=GI, since=NOW - 60 * SECOND)
+    grows = SupplyHoldings(pods={OLD.uid: level})
+    held = {OLD.uid: 6 * GI, WEB.uid: GI // 2, STATIC.uid: GI // 2}
+    stats = {each.uid: uses(each, held[each.uid], entry.now) for each in entry.observation.pods}
+    entry = replace(
+        entry,
+        state=replace(entry.state, holdings={Signal.MEMORY_AVAILABLE: grows}),
+        observation=replace(entry.observation, pod_stats=stats),
+    )
+    said = incident.world_account(entry, Signal.MEMORY_AVAILABLE, "default/hog-old")
+    assert said.startswith("its end was needed, played on for 5m0s")
+    assert incident.world_account(entry, Signal.MEMORY_AVAILABLE, "default/web").startswith(
+        "its end was not needed, played on for 5m0s"
+    )
+    assert incident.world_account(entry, Signal.NODEFS_AVAILABLE, "default/web") == ""

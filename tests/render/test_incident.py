@@ -1,0 +1,151 @@
+"""An incident, collected from the records of a journal."""
+
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+
+from evictd.codec.journal import encode_entry
+from evictd.codec.journal_record import JournalRecord, decode_record
+from evictd.core.eviction.synchronize import synchronize
+from evictd.core.model.observation import Outcomes
+from evictd.core.model.pod import Pod
+from evictd.core.model.signal import Signal
+from evictd.core.model.state import State
+from evictd.core.units.duration import SECOND
+from evictd.errors import InputError
+from evictd.render.incident import (
+    Incident,
+    avoidance_lines,
+    evictions_of,
+    find_eviction,
+    incident_of,
+    relief_lines,
+)
+from tests.daemon.world import CONFIG, GI, NOW, STATIC, WEB, observe, pod
+
+OLD, NEW = (replace(pod(f"hog-{name}"), owner="ReplicaSet/hog") for name in ("old", "new"))
+AT = 30
+"""The second at which the pod is evicted."""
+
+
+def journal_lines(*, dry_run: bool = False) -> list[bytes]:
+    """Memory falls by 64 MiB a second, a pod is evicted at 00:00:30 and gone 2 s later, its owner creates another one."""
+    lines, state = [], State()
+    story: tuple[tuple[int, int, tuple[Pod, ...], tuple[str, ...]], ...] = (
+        (0, 3 * GI, (OLD, WEB, STATIC), ()),
+        (AT, GI // 2, (OLD, WEB, STATIC), ()),
+        (AT + 2, 6 * GI, (WEB, STATIC), (OLD.uid,)),
+        (AT + 12, 6 * GI, (NEW, WEB, STATIC), (OLD.uid,)),
+        (AT + 400, 5 * GI, (NEW, WEB, STATIC), (OLD.uid,)),
+    )
+    for seconds, available, pods, gone in story:
+        at = NOW + seconds * SECOND
+        seen = replace(
+            observe(available, at, pods=pods), outcomes=Outcomes(cleaned_up=frozenset(gone), dry_run=dry_run)
+        )
+        step = synchronize(state, seen, CONFIG, at)
+        extra: dict[str, Any] = {"dryRun": dry_run}
+        if seconds == AT:
+            extra["trend"] = {"memory.available": [[20.0, 5 * GI // 2], [10.0, 3 * GI // 2], [0.0, GI // 2]]}
+        wall = f"2026-01-01T00:{seconds // 60:02}:{seconds % 60:02}Z"
+        lines.append(
+            encode_entry(now=at, wall=wall, state=state, observation=seen, config=CONFIG, step=step, extra=extra)
+        )
+        state = step.state
+    return lines
+
+
+def recorded(*, dry_run: bool = False) -> list[JournalRecord]:
+    return [decode_record(line) for line in journal_lines(dry_run=dry_run)]
+
+
+def incident(*, dry_run: bool = False) -> Incident:
+    records = recorded(dry_run=dry_run)
+    return incident_of(records, find_eviction(evictions_of(records), "last"))
+
+
+def test_it_has_the_signal_the_ranking_and_what_came_back() -> None:
+    found = incident()
+    assert (found.event.pod, found.signal, found.available) == ("default/hog-old", Signal.MEMORY_AVAILABLE, GI // 2)
+    assert found.levels == (("soft", 2 * GI), ("hard", GI))
+    assert found.points[0] == (-30.0, 3 * GI)
+    assert (-10.0, 3 * GI // 2) in found.points
+    assert [(row.pod, row.chosen, row.protected) for row in found.ranking] == [
+        ("default/hog-old", True, False), ("default/etcd", False, True), ("default/web", False, False)
+    ]  # fmt: skip
+    assert found.gone_after == 2
+    assert found.successors == (("default/hog-new", 12.0),)
+    assert found.rate == pytest.approx(5 * GI / 2 / 30, rel=0.1)
+    assert list(relief_lines(found)) == [
+        "1.5Gi was missing; default/hog-old held 6Gi",
+        "nothing of it ran 2.0s later",
+        "5.5Gi came back at most, enough",
+        "ReplicaSet/hog created default/hog-new on this node, seen 12s later",
+    ]
+
+
+def test_it_says_what_would_have_avoided_it() -> None:
+    request, threshold, lead = avoidance_lines(incident())
+    assert request == "a request of 6Gi (it had 0): default/web would have ranked before it"
+    assert threshold == "no soft threshold below half of the node: at 85.3Mi a second it would have to be 7Gi"
+    slow = replace(incident(), points=((-30.0, GI), (0.0, GI // 2)))
+    _, threshold, _ = avoidance_lines(slow)
+    assert threshold == "a soft threshold of 3Gi: at 17.1Mi a second it would have been met 60 s earlier"
+    assert lead.startswith("memory.lead: Auto acts before")
+
+
+def test_what_is_around_it_is_told_and_the_events_are() -> None:
+    found = incident()
+    assert [event.text for event in found.after][:1] == ["default/hog-old is gone"]
+    assert "MemoryPressure begins" in [event.text for event in found.before]
+    reason, message = found.events[-1]
+    assert reason == "Evicted"
+    assert message == "The node was low on resource: memory. Threshold quantity: 1Gi, available: 512Mi."
+
+
+def test_a_dry_run_wrote_no_event_and_nothing_came_back() -> None:
+    found = incident(dry_run=True)
+    assert "Evicted" not in [reason for reason, _ in found.events]
+    assert found.event.why.startswith("Would evict")
+
+
+@pytest.mark.parametrize("wanted", ["last", "uid-hog-", "uid-hog-old", "default/hog-old"])
+def test_it_is_found_by_the_begin_of_the_uid_by_the_pod_and_as_the_last(wanted: str) -> None:
+    assert find_eviction(evictions_of(recorded()), wanted).pod == "default/hog-old"
+
+
+def test_what_is_not_there_is_said_with_what_is() -> None:
+    with pytest.raises(
+        InputError, match=r"zzz: is no incident of this journal; there are uid-hog- \(default/hog-old, 2026"
+    ):
+        find_eviction(evictions_of(recorded()), "zzz")
+    with pytest.raises(InputError, match="the journal has no eviction"):
+        find_eviction([], "last")
+    one, two = evictions_of(recorded())[0], replace(evictions_of(recorded())[0], uid="uid-hog-2", pod="default/two")
+    with pytest.raises(InputError, match="is the begin of several"):
+        find_eviction([one, two], "uid")
+
+
+def test_damaged_findings_give_less_and_no_error() -> None:
+    records = [
+        msgspec.structs.replace(
+            record, findings=({"kind": "Threshold", "threshold": 3}, {"kind": "Ranking", "rows": [{}]})
+        )
+        for record in recorded()
+    ]
+    found = incident_of(records, find_eviction(evictions_of(records), "last"))
+    assert (found.ranking, found.levels, found.came_back) == ((), (), None)
+    assert list(relief_lines(found))
+    assert list(avoidance_lines(found))
+
+
+def test_an_eviction_for_a_limit_of_its_own_has_no_signal() -> None:
+    records = recorded()
+    event = find_eviction(evictions_of(records), "last")
+    own = replace(event, evidence={**event.evidence, "because": {"signal": "ephemeral-storage limit"}})
+    found = incident_of(records, own)
+    assert found.signal is None
+    assert list(relief_lines(found)) == []
+    assert list(avoidance_lines(found)) == ["a higher limit of its own, or less usage: no other pod had a part in it"]

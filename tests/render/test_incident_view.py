@@ -1,0 +1,58 @@
+"""An incident as text, document and file."""
+
+import io
+from dataclasses import replace
+
+import pytest
+
+from evictd.render.console import make_console
+from evictd.render.incident_view import (
+    chart_lines,
+    incident_document,
+    incident_list_document,
+    incident_page,
+    print_incident,
+)
+from tests.render.test_incident import incident
+from tests.stories import check_golden
+
+ACCOUNT = "its end was needed, played on for 5m0s at the growth of the last minute: the fewest pods are default/hog-old"
+
+
+def test_as_text_it_is_as_in_the_golden_file() -> None:
+    out = io.StringIO()
+    print_incident(incident(), ACCOUNT, make_console(out, width=100))
+    check_golden("incident.txt", out.getvalue())
+
+
+@pytest.mark.parametrize("width", [30, 80, 200, 4096])
+def test_the_chart_fits_and_marks_the_eviction(width: int) -> None:
+    lines = chart_lines(incident(), width)
+    assert max(map(len, lines)) <= max(width + 6, 40)
+    assert lines[0].strip() == "▼"
+    assert any("hard" in line for line in lines)
+    assert "30s before" in lines[-1]
+
+
+def test_without_readings_there_is_no_chart() -> None:
+    assert chart_lines(replace(incident(), points=()), 80) == []
+    assert chart_lines(replace(incident(), points=((0.0, 1), (0.5, 2))), 80) == []
+
+
+def test_a_program_gets_everything() -> None:
+    document = incident_document(incident(), ACCOUNT)
+    assert (document["kind"], document["id"], document["signal"]) == ("Incident", "uid-hog-", "memory.available")
+    assert document["cameBack"] > document["missing"]
+    assert document["ranking"][0]["chosen"]
+    assert incident_list_document([incident().event])["incidents"][0]["pod"] == "default/hog-old"
+
+
+def test_the_file_has_everything_in_it_and_names_are_text() -> None:
+    found = incident()
+    text = incident_page(found, ACCOUNT)
+    assert "What would have avoided it" in text
+    assert "default/hog-new" in text
+    assert "<polyline" in text
+    assert "http" not in text.partition("</title>")[2].replace("http-equiv", "")
+    hostile = replace(found, event=replace(found.event, why='<script>alert("1")</script>'))
+    assert "<script>" not in incident_page(hostile, "")
