@@ -18,6 +18,7 @@ from evictd.cli import COMMANDS
 from evictd.codec.config.evictd_config import EvictdConfiguration
 from evictd.codec.config.fields import settings_of
 from evictd.codec.config.kubelet_fields import IGNORED_FIELDS, WITHOUT_EFFECT, KubeletConfiguration
+from evictd.commands import explain_alert
 from evictd.config.flags import CLUSTER, CONTAINER_GC, EVICTD, FLAGS, KUBELET
 from evictd.config.lint_model import Lint
 from evictd.config.schema import json_schema, world_schema
@@ -318,8 +319,12 @@ PAGES: dict[str, Callable[[], str]] = {
 }
 
 
+RUNBOOKS = FOLDER.parent / "alerts.md"
+"""The package has a copy, for `evictd explain-alert`."""
+
+
 def write(folder: Path = FOLDER) -> None:
-    """Write every page into the folder."""
+    """Write every page into the folder, and the run books into the package."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, page in PAGES.items():
         (folder / name).write_text(page(), encoding="utf-8")
@@ -327,3 +332,5 @@ def write(folder: Path = FOLDER) -> None:
 
 if __name__ == "__main__":
     write()
+    copy = Path(explain_alert.__file__).with_name("alerts.md")
+    copy.write_text(RUNBOOKS.read_text(encoding="utf-8"), encoding="utf-8")

@@ -25,6 +25,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "status": ("evictd.commands.status", "show what the running daemon observes and decides"),
     "check": ("evictd.commands.check", "validate a configuration, show its thresholds on this node, and lint it"),
     "explain": ("evictd.commands.explain", "show which pod would be evicted next for each signal, and why"),
+    "explain-alert": ("evictd.commands.explain_alert", "print the run book of an alert"),
     "simulate": (
         "evictd.commands.simulate",
         "compute the decisions for a scenario of recorded or written observations",
@@ -40,7 +41,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 """By name: the module, which is imported on demand, and what the command does."""
 
-_WITHOUT_CONFIGURATION = frozenset({"status", "cleanup"})
+_WITHOUT_CONFIGURATION = frozenset({"status", "cleanup", "explain-alert"})
 """Commands that take none of the configuration's flags, and do not wait for its import."""
 _INTERRUPTED = 130
 

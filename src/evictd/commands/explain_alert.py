@@ -1,0 +1,42 @@
+"""`evictd explain-alert NAME`: prints the run book of an alert, without a network.
+
+The text is that of docs/alerts.md, which is a part of the package; `make reference` copies it.
+"""
+
+import argparse
+import difflib
+import re
+import sys
+from pathlib import Path
+
+from evictd.errors import ExitCode, InputError
+
+_TEXT = Path(__file__).with_name("alerts.md")
+_HEADING = re.compile(r"^## (\w+)$", re.MULTILINE)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("name", nargs="?", default="", metavar="NAME", help="the alert; without one all are listed")
+
+
+def run(args: argparse.Namespace) -> ExitCode:
+    """Print the section of the alert, or the names of all."""
+    books = runbooks(_TEXT.read_text(encoding="utf-8"))
+    if not args.name:
+        sys.stdout.write("\n".join(books) + "\n")
+        return ExitCode.DONE
+    names = {name.lower(): name for name in books}
+    known = names.get(args.name.lower()) or names.get(f"evictd{args.name}".lower())
+    if known is None:
+        close = difflib.get_close_matches(args.name.lower(), names, n=1)
+        meant = f"did you mean {names[close[0]]}?" if close else f"there are {', '.join(books)}"
+        raise InputError(f"{args.name}: is no alert of evictd; {meant}")
+    sys.stdout.write(f"{known}\n\n{books[known]}\n")
+    return ExitCode.DONE
+
+
+def runbooks(text: str) -> dict[str, str]:
+    """Return the section of each alert by its name, without the heading."""
+    _, *parts = _HEADING.split(text)
+    return {name: section.strip() for name, section in zip(parts[::2], parts[1::2], strict=True)}

@@ -1,0 +1,47 @@
+"""`evictd explain-alert`."""
+
+import argparse
+import re
+from pathlib import Path
+
+import pytest
+
+from evictd.commands import explain_alert
+from evictd.errors import ExitCode, InputError
+
+ROOT = Path(__file__).parents[2]
+
+
+def command(*arguments: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    explain_alert.add_arguments(parser)
+    return parser.parse_args(arguments)
+
+
+def test_the_packaged_text_is_that_of_the_documentation() -> None:
+    packaged = Path(explain_alert.__file__).with_name("alerts.md")
+    assert packaged.read_text() == (ROOT / "docs" / "alerts.md").read_text(), "run `make reference`"
+
+
+def test_every_alert_has_its_run_book_and_names_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    rules = (ROOT / "deploy" / "chart" / "evictd" / "files" / "alerts.yaml").read_text()
+    for name in re.findall(r"alert: (\w+)", rules):
+        assert explain_alert.run(command(name)) is ExitCode.DONE
+        shown = capsys.readouterr().out
+        assert shown.startswith(f"{name}\n\n**Meaning.**")
+        assert "## " not in shown
+        assert f"runbook: evictd explain-alert {name}\n" in rules
+
+
+def test_without_a_name_all_are_listed_and_a_name_may_be_short(capsys: pytest.CaptureFixture[str]) -> None:
+    assert explain_alert.run(command()) is ExitCode.DONE
+    assert "EvictdDryRunForLong\n" in capsys.readouterr().out
+    assert explain_alert.run(command("dryrunforlong")) is ExitCode.DONE
+    assert capsys.readouterr().out.startswith("EvictdDryRunForLong")
+
+
+def test_an_unknown_alert_is_bad_usage() -> None:
+    with pytest.raises(InputError, match="EvictdDwn: is no alert of evictd; did you mean EvictdDown"):
+        explain_alert.run(command("EvictdDwn"))
+    with pytest.raises(InputError, match="there are EvictdDown, "):
+        explain_alert.run(command("qqqq"))
