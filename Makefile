@@ -98,6 +98,7 @@ e2e-soak: setup
 # generated worlds for the laws about outcomes. Takes some minutes.
 laws: setup
 	$(BIN)/python -m tests.laws.test_model_check
+	$(BIN)/python -m tests.laws.test_consent_model
 	$(BIN)/pytest -n $(JOBS) -m slow --timeout=3600 --hypothesis-profile=many tests/laws/test_generated_worlds.py
 
 # Small faults in the core, one at a time: how many of a sample the tests notice (ARGS='--sample 0' for all).

@@ -305,3 +305,19 @@ def test_the_logs_of_an_object_without_a_sandbox_stay_and_those_of_a_gone_pod_go
 def test_without_the_runtime_nothing_is_collected(actuator: ClusterActuator) -> None:
     with pytest.raises(RuntimeUnavailableError):
         actuator.begin_reclaim(ReclaimNode(actions=(Reclaim.CONTAINERS,), threshold=DISK), BLIND)
+
+
+def test_a_victim_of_the_previous_run_that_was_not_answered_is_no_overdue_one(
+    actuator: ClusterActuator, cluster: RecordingCluster
+) -> None:
+    """Its deadline passes in an outage; the core must not choose another pod for that (law Consent)."""
+    asked = Victim(uid="asked", grace_period_seconds=30, until=NOW)
+    hard, agreed = replace(asked, uid=HOG.uid, grace_period_seconds=1), replace(asked, uid="agreed", counted=True)
+    state = State(in_flight=(asked, hard, agreed))
+    assert actuator.outcomes(state).unanswered == {"asked"}
+    actuator.advance(state, READING)
+    assert actuator.outcomes(state).unanswered == {"asked"}
+    cluster.synced = True  # the pods are listed: the object says that nothing asked for it
+    outcomes = actuator.outcomes(state)
+    assert outcomes.unanswered == frozenset()
+    assert (outcomes.answers[0].uid, outcomes.answers[0].kind) == ("asked", EvictionAnswerKind.NOT_ASKED)

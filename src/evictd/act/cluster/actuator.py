@@ -53,9 +53,23 @@ class ClusterActuator:
         return replace(
             outcomes,
             cleaned_up=(self._cluster.evictor.cleaned_up() - stopped) | cleaned,
-            unanswered=self._cluster.evictor.unanswered(),
+            unanswered=self._cluster.evictor.unanswered() | self._unanswered_of_the_previous_run(state),
             answers=(*self._cluster.evictor.answers(), *self._answers_of_the_previous_run()),
         )
+
+    def _unanswered_of_the_previous_run(self, state: State) -> frozenset[str]:
+        """Return the victims of the previous run that nothing is known of yet: their deadline makes no other pod go.
+
+        Before the first listing of the runtime these are all that need an answer.
+        """
+        previous = state.in_flight if self._previous is None else self._previous.values()
+        open_ones = (victim for victim in previous if not _needs_no_answer(victim) and not victim.counted)
+        own = self._cluster.evictor.in_flight()
+        return frozenset(each.uid for each in open_ones if each.uid not in own and not self._is_known(each))
+
+    def _is_known(self, victim: Victim) -> bool:
+        """Whether this reading has the answer about a victim of the previous run."""
+        return self._previous is not None and self._agreed(victim) is not None
 
     def _answers_of_the_previous_run(self) -> Iterator[EvictionAnswer]:
         """Return whether the API server agreed to the evictions of the previous run, as far as the pods' objects show it."""
