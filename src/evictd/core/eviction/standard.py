@@ -340,14 +340,9 @@ class _Cycle:
         return (*self.state.in_flight, *self.state.leaving)
 
     def _add_victim(self, eviction: EvictPod, *, missing: int = 0, elsewhere_grew: bool = False) -> None:
+        now = self.draft.now
         victim = victim_of(
-            eviction,
-            self.observation,
-            self.available,
-            self.layout,
-            self.draft.now,
-            missing=missing,
-            elsewhere_grew=elsewhere_grew,
+            eviction, self.observation, self.available, self.layout, now, missing=missing, elsewhere_grew=elsewhere_grew
         )
         self.draft.decisions.append(eviction)
         self.state = replace(self.state, in_flight=(*self.state.in_flight, victim))
