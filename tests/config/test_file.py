@@ -92,7 +92,7 @@ def test_a_last_line_without_an_end_is_a_warning(tmp_path: Path) -> None:
 
 def test_without_any_file_there_are_no_thresholds_and_a_warning() -> None:
     settings = load(None)
-    assert settings.eviction == EvictionConfig()
+    assert settings.eviction == EvictionConfig(keep_away=False), "nor an API server"
     assert settings.warnings == (
         "no configuration file was given, so there are no hard thresholds; give --config or --eviction-hard",
     )

@@ -44,8 +44,8 @@ MEMORY_POLICIES = {policy.value: policy for policy in MemoryReservationPolicy}
 class Settings:
     """One complete, valid configuration."""
 
-    eviction: EvictionConfig = field(default_factory=EvictionConfig)
-    """What the core obeys of both documents."""
+    eviction: EvictionConfig = field(default_factory=lambda: EvictionConfig(keep_away=False))
+    """What the core obeys of both documents. Without an API server nothing keeps pods away."""
     evictd: EvictdConfiguration = field(default_factory=EvictdConfiguration)
     kubelet: KubeletConfiguration = field(default_factory=KubeletConfiguration)
     """With the kubelet's defaults in place of zeros."""
