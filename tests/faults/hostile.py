@@ -2,6 +2,7 @@
 
 import multiprocessing
 import multiprocessing.synchronize
+import os
 import shutil
 import socket
 from collections.abc import Callable, Iterator
@@ -98,7 +99,8 @@ def flooded(port: int) -> Iterator[None]:
 
 
 def _flood(port: int, ended: multiprocessing.synchronize.Event) -> None:
-    while not ended.wait(FLOOD_PAUSE_SECONDS):
+    parent = os.getppid()
+    while not ended.wait(FLOOD_PAUSE_SECONDS) and os.getppid() == parent:  # it may be killed
         with socket.socket() as client, suppress(OSError):
             client.settimeout(1)
             client.bind(("127.0.0.2", 0))

@@ -84,20 +84,21 @@ bounded part for one pod before the next pod has its turn. The bounds are read f
 
 `make soak` runs the loop beside pods that come and go, with faults of this table and SIGKILLs at random, and checks
 from outside, by what the node knows: no pod within its request goes while another one exceeds its own (fairness), no
-pod goes for what earlier victims will give back (thrift), no critical pod goes (protection), no pressure without a
-fault lasts for more than 30 s (progress), and neither memory nor descriptors grow. One hostile pod of each kind runs at any
-time: a cgroup tree of 200 levels, 500 child cgroups, processes that outlive their stop (state D), annotations of 200 KB, and
-the claim to be a static pod.
+pod goes for what earlier victims will give back (thrift), no critical pod goes (protection), no pressure lasts for more
+than 30 s without a fault (progress), the kernel kills fewer pods than evictd evicts (early), and neither memory nor
+descriptors grow. One hostile pod of each kind runs at any time: a cgroup tree of 200 levels, 500 child cgroups, a frozen
+cgroup, a volume of 300 directories with names of 255 bytes, processes that outlive their stop (state D), annotations of
+200 KB, and the claim to be a static pod. Another process connects to the health page some 200 times a second.
 
-| minutes | pods | evicted | cycles | faults | SIGKILL and start | longest pressure without a fault | laws broken |
-|---|---|---|---|---|---|---|---|
-| 60 | 15,091 | 13 | 818 | 280 | 26 | 2.4 s | 0 |
-| 8 with hostile pods | 4,762 and 40 hostile | 2 | 309 | 65 | 11 | 3.8 s | 0 |
+| minutes | pods | evicted | killed by the kernel | cycles | faults | SIGKILL and start | longest pressure | laws broken |
+|---|---|---|---|---|---|---|---|---|
+| 60 | 56,911 and 417 hostile | 848 | 60 | 53,803 | 677 | 68 | 1.9 s | 1 |
 
-Measured on two processors at a load of 10 to 50, with the lowest share of them: a cycle took more than four seconds, and
-4.2 pods a second began instead of the 20 that it asks for. A second run beside less work was ended after 33
-minutes: 35,429 pods (18 a second), 505 evictions, 19,301 cycles, 461 faults, no pressure longer than 4.8 s, no law broken.
-The eight minutes were measured at a load of 15; an hour with the hostile pods was not run yet.
+Measured on two processors beside other work; 15.8 pods a second began instead of the 20 that it asks for. Hogs take 200 MiB
+a second each, several at once, so the kernel kills while a fault makes evictd blind; without faults it killed none in 28
+evictions. The broken law is thrift, once: a pod was stopped more than four seconds after the last shortage, during or before
+a fault in which the runtime's ContainerStatus hung. Whether that held up the stop is not known. The process, which has both
+doubles in it, used 169 MiB after ten minutes and 210 MiB at the end.
 
 The daemon alone, as a process beside the same pods (18 a second, some 110 at a time, a cycle each second), used 63.0 MiB after
 one minute and 64.3 MiB after seven, by when 7,661 pods had come and gone.
