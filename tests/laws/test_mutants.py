@@ -112,7 +112,11 @@ def beforehand(change: Callable[[Any], Any]) -> Faulty:
 
 def passes(reason: SkipReason) -> Faulty:
     """Pods are not skipped for a reason."""
-    return then(lambda skip, *_: None if isinstance(skip, PodSkipped) and skip.reason is reason else skip)
+
+    def skipped_for_it(skip: object) -> bool:
+        return isinstance(skip, PodSkipped) and skip.reason is reason
+
+    return then(lambda skips, *_: {uid: skip for uid, skip in skips.items() if not skipped_for_it(skip)})
 
 
 FIRST_GOES = ((chooser, "needed", lambda _: lambda candidates, _shortage: (candidates[0], ())),)
@@ -217,7 +221,7 @@ FAULTS = [
         point=5,
         what="a pod is chosen for a resource for which none is measured",
         place=StandardChooser,
-        name="_skip",
+        name="_skips",
         faulty=passes(SkipReason.NOT_MEASURED),
         law=lambda: progress.test_no_pod_is_chosen_while_none_that_may_go_is_measured(None),
         also=FIRST_GOES,
@@ -226,7 +230,7 @@ FAULTS = [
         point=5,
         what="a pod that is not measured goes (law: ignorance)",
         place=StandardChooser,
-        name="_skip",
+        name="_skips",
         faulty=passes(SkipReason.NOT_MEASURED),
         law=over_generated_nodes(blind_to_a),
         also=FIRST_GOES,
@@ -395,7 +399,7 @@ FAULTS = [
         point=29,
         what="a pod that uses nothing goes",
         place=StandardChooser,
-        name="_skip",
+        name="_skips",
         faulty=passes(SkipReason.USES_NOTHING),
         law=stories.test_a_pod_measured_to_use_nothing_is_never_a_victim,
         also=FIRST_GOES,
