@@ -379,7 +379,8 @@ def check(fault: Fault, point: Point, run: Run) -> Result:
     """The laws: the right victim or none, nothing lost, one clear finding."""
     stopped = run.node.stopped
     if len(stopped) > 1 or not set(stopped) <= fault.victims:
-        raise BrokenLawError(f"stopped {stopped}, expected one of {sorted(fault.victims)}")
+        said = [each["message"] for each in run.evictions()]
+        raise BrokenLawError(f"stopped {stopped}, expected one of {sorted(fault.victims)}: {said}")
     evicted = {each["pod"]["name"] for each in run.evictions()}
     deleted = fault.deletes_journal and point in {Point.WAIT, Point.RESTART}
     if not set(stopped) <= evicted and not deleted:
