@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from bench.harness import show
-from evictd.demo import cleanup_process
+from evictd_testnode import cleanup_process
 
 SUITES = sorted(path.stem for path in Path(__file__).parent.glob("suite_*.py"))
 

@@ -21,9 +21,18 @@ Trials = dict[str, list[dict[str, Any]]]
 
 
 def trials(
-    suite: str, file: str, *, limit_seconds: int, kinds: tuple[str, ...] = ("mode",), memory_mib: int = MEMORY_MIB
+    suite: str,
+    file: str,
+    *,
+    limit_seconds: int,
+    kinds: tuple[str, ...] = ("mode",),
+    memory_mib: int = MEMORY_MIB,
+    select: str = "",
 ) -> Trials:
-    """Boot the machine and run `bench_FILE.py`; empty where that is not possible. `kinds` are the fields that tell groups."""
+    """Boot the machine and run `bench_FILE.py`; empty where that is not possible. `kinds` are the fields that tell groups.
+
+    `select` is pytest's expression (`-k`) for a part of the file.
+    """
     if os.geteuid() != 0:
         print(f"{suite}: needs root; left out")
         return {}
@@ -32,6 +41,8 @@ def trials(
     except EvictdError as error:
         print(f"{suite}: without earlyoom: {error}")
     arguments = ["-o", f"python_files=bench_{file}.py"]
+    if select:
+        arguments += ["-k", select]
     if TRIALS in os.environ:
         arguments.append(f"{TRIALS}={os.environ[TRIALS]}")
     if main(arguments, limit_seconds=limit_seconds, memory_mib=memory_mib) != 0:

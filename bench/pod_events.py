@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.lines import Lines
-from evictd.demo.pods import RunningPod, manifest
+from evictd_testnode.pods import RunningPod, manifest
 from tests.kube.api_server import ApiServer
 from tests.kube.kubelet import Kubelet
 from tests.kube.objects import node, padded, pod

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from evictd.demo.cgroups import group, is_unified
+from evictd_testnode.cgroups import group, is_unified
 
 _PERIOD_US, _QUOTA_US = 100_000, 10_000
 

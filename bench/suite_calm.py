@@ -22,12 +22,12 @@ from bench.harness import Result, summarize
 from bench.pod_events import NODE_NAME, POD_BYTES, PodEvents, served
 from bench.report import bars, loads, write_section
 from bench.suite_reaction import write_config
-from evictd.demo.binaries import default_cache, find_binaries
-from evictd.demo.cgroups import group
-from evictd.demo.disks import DiskKind, DiskRecipe
-from evictd.demo.node import DisposableNode, NodeRecipe
-from evictd.demo.pods import PodRecipe, RunningPod, VolumeRecipe
-from evictd.demo.tool import wait_for
+from evictd_testnode.binaries import default_cache, find_binaries
+from evictd_testnode.cgroups import group
+from evictd_testnode.disks import DiskKind, DiskRecipe
+from evictd_testnode.node import DisposableNode, NodeRecipe
+from evictd_testnode.pods import PodRecipe, RunningPod, VolumeRecipe
+from evictd_testnode.tool import wait_for
 
 PODS = tuple(int(each) for each in os.environ.get("EVICTD_BENCH_PODS", "10 110 500").split())
 DISKS = tuple(int(each) for each in os.environ.get("EVICTD_BENCH_DISKS", "50 80 88").split())

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from bench.harness import Result, measure, summarize
 from evictd.act.stop.stopper import PodStopper
 from evictd.clients.cri.client import CriClient
-from evictd.demo.binaries import default_cache, find_binaries
-from evictd.demo.disks import DiskRecipe
-from evictd.demo.node import DisposableNode, NodeRecipe
-from evictd.demo.pods import PodRecipe, RunningPod
-from evictd.demo.sweep import sweep
-from evictd.demo.tool import wait_for
+from evictd_testnode.binaries import default_cache, find_binaries
+from evictd_testnode.disks import DiskRecipe
+from evictd_testnode.node import DisposableNode, NodeRecipe
+from evictd_testnode.pods import PodRecipe, RunningPod
+from evictd_testnode.sweep import sweep
+from evictd_testnode.tool import wait_for
 
 PODS = 10
 TERMINATIONS = 10

@@ -7,14 +7,14 @@ one call that a reading with statistics adds. The bound is 60 ms for a reading.
 
 from bench.harness import Result, measure
 from evictd.core.model.pod import Pod
-from evictd.demo.binaries import default_cache, find_binaries
-from evictd.demo.disks import DiskRecipe
-from evictd.demo.node import DisposableNode, NodeRecipe
-from evictd.demo.pods import ContainerRecipe, PodRecipe
-from evictd.demo.sweep import sweep
 from evictd.observe.pods.manifests import ManifestReader
 from evictd.observe.pods.node_pods import described_by, node_pods
 from evictd.observe.runtime.runtime_view import RuntimeReader
+from evictd_testnode.binaries import default_cache, find_binaries
+from evictd_testnode.disks import DiskRecipe
+from evictd_testnode.node import DisposableNode, NodeRecipe
+from evictd_testnode.pods import ContainerRecipe, PodRecipe
+from evictd_testnode.sweep import sweep
 
 PODS = 50
 DISK = DiskRecipe(size_bytes=256 << 20, inodes=100_000)

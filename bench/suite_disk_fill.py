@@ -31,12 +31,12 @@ from bench.harness import Result, summarize
 from bench.lines import Lines, started
 from bench.report import bars, loads, write_section
 from bench.suite_reaction import Fields, daemon, first_process, is_running
-from evictd.demo.binaries import default_cache, find_binaries
-from evictd.demo.cgroups import group, pids_of, trees
-from evictd.demo.disks import DiskKind, DiskRecipe
-from evictd.demo.node import DisposableNode, NodeRecipe
-from evictd.demo.pods import IGNORE_TERM, ContainerRecipe, PodRecipe, RunningPod, VolumeRecipe
-from evictd.demo.tool import wait_for
+from evictd_testnode.binaries import default_cache, find_binaries
+from evictd_testnode.cgroups import group, pids_of, trees
+from evictd_testnode.disks import DiskKind, DiskRecipe
+from evictd_testnode.node import DisposableNode, NodeRecipe
+from evictd_testnode.pods import IGNORE_TERM, ContainerRecipe, PodRecipe, RunningPod, VolumeRecipe
+from evictd_testnode.tool import wait_for
 
 RUNS = int(os.environ.get("EVICTD_BENCH_RUNS", "20"))
 PEER_SHARE = 5
@@ -52,12 +52,15 @@ FILL_SECONDS = 4
 MEMORY = "/dev/shm"
 INNOCENTS = 10
 INNOCENT_MIB = 20
+LARGE_FILES = 20_000
+"""Empty files that each of them has besides, in the mode with large neighbours: what has to be walked before they are chosen."""
 COLLECT_PERIOD = int(os.environ.get("EVICTD_BENCH_COLLECT_PERIOD", "10"))
 """Seconds: how often containerd measures writable layers; 10 is its default."""
 KNOWN = Path("build/disk_fill.json")
 """The rows of earlier runs, which stay in the table until a run replaces them."""
 MODES: dict[str, Fields] = {
     "standard": {},
+    "standard, large neighbours": {},
     "standard, lead: Auto": {"disk": {"lead": "Auto"}},
     "kubelet": {"decisionPolicy": "Kubelet"},
     "10 s poll": {"memory": {"watch": False}},
@@ -189,7 +192,8 @@ def _section(known: dict[str, tuple[str, float]]) -> str:
     what = (
         f"ext4 of {DISK >> 30} GiB on a loop device (cgroup v1), `nodefs.available<10%` or `nodefs.inodesFree<10%` of "
         f"{INODES:,} inodes, containerd that measures layers every {COLLECT_PERIOD} s; filler and process 1 ignore SIGTERM, "
-        f"{INNOCENTS} idle pods with {INNOCENT_MIB} MiB each beside them, period 10 s, its phase random"
+        f"{INNOCENTS} idle pods with {INNOCENT_MIB} MiB each beside them (large neighbours: and {LARGE_FILES:,} files), "
+        "period 10 s, its phase random"
     )
     lines = [
         "## Before the disk is full",
@@ -216,7 +220,8 @@ ALL_PLACES = ("layer", "volume", "log")
 
 def _trials(node: DisposableNode, fill: Fill, place: str, mode: str, count: int) -> tuple[list[Trial], int]:
     """Run the trials of one mode, fill and place; gives also the number of innocent pods that are gone."""
-    innocents = [_innocent(node, number) for number in range(INNOCENTS)]
+    files = LARGE_FILES if "large neighbours" in mode else 0
+    innocents = [_innocent(node, number, files) for number in range(INNOCENTS)]
     hard = "nodefs.available" if fill.kind == "bytes" else "nodefs.inodesFree"
     kubelet: Fields = {"evictionHard": {hard: f"{100 // SHARE}%"}, "imageGCHighThresholdPercent": 100}
     _add_ballast(node, fill)
@@ -235,9 +240,11 @@ def _trials(node: DisposableNode, fill: Fill, place: str, mode: str, count: int)
     return trials, sum(not pids_of(f"{pod.cgroup_parent}/{pod.container_id}") for pod in innocents)
 
 
-def _innocent(node: DisposableNode, number: int) -> RunningPod:
+def _innocent(node: DisposableNode, number: int, files: int) -> RunningPod:
     pod = node.run_pod(PodRecipe(name=f"innocent-{number}", volumes=(VolumeRecipe(name="data"),)))
     (pod.volumes["data"] / "kept").write_bytes(bytes(INNOCENT_MIB << 20))
+    for name in range(files):
+        os.mknod(pod.volumes["data"] / str(name))
     return pod
 
 
@@ -254,7 +261,8 @@ def _add_ballast(node: DisposableNode, fill: Fill) -> None:
     makers = []
     for part in range(8):
         (folder / str(part)).mkdir()
-        makers.append(subprocess.Popen([sys.executable, "-c", script, str(folder / str(part)), str(surplus // 8)]))
+        argv = [sys.executable, "-c", script, str(folder / str(part)), str(surplus // 8)]
+        makers.append(subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *argv]))  # they outlived a run that was ended
     if any(maker.wait(600) for maker in makers):
         raise AssertionError("the files that take inodes beforehand could not be made")
 

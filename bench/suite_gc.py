@@ -14,17 +14,16 @@ from evictd.act.gc.containers import ContainerCollector
 from evictd.act.gc.images import ImageCollector
 from evictd.act.logs import PodLogs
 from evictd.clients.cri.channel import Channel
-from evictd.clients.cri.image_use import ImageUse
 from evictd.core.gc.container_gc import PodLifecycle, PodLifecycles
 from evictd.core.model.config import ContainerGCPolicy, ImageGCPolicy
 from evictd.core.model.observation import ReclaimOutcome
-from evictd.demo.binaries import default_cache, find_binaries
-from evictd.demo.disks import DiskRecipe
-from evictd.demo.images import ImageRecipe
-from evictd.demo.node import DisposableNode, NodeRecipe
-from evictd.demo.pods import ContainerRecipe, PodRecipe
-from evictd.demo.sweep import sweep
-from evictd.demo.tool import wait_for
+from evictd_testnode.binaries import default_cache, find_binaries
+from evictd_testnode.disks import DiskRecipe
+from evictd_testnode.images import ImageRecipe
+from evictd_testnode.node import DisposableNode, NodeRecipe
+from evictd_testnode.pods import ContainerRecipe, PodRecipe
+from evictd_testnode.sweep import sweep
+from evictd_testnode.tool import wait_for
 
 PODS, ATTEMPTS, IMAGES, RUNS = 10, 10, 20, 3
 DISK = DiskRecipe(size_bytes=256 << 20, inodes=100_000)
@@ -103,8 +102,6 @@ def _collect_images(node: DisposableNode, timed: Timed) -> None:
     node.import_images([ImageRecipe(reference=name, padding_bytes=1 << 20) for name in names])
     if not wait_for(lambda: len(node.client.list_images()) == IMAGES + 2):
         raise AssertionError("the images do not come")
-    use = ImageUse(node.endpoint)
     policy = ImageGCPolicy(min_age=0, keep=("localhost/busybox",))
-    collector = ImageCollector(node.client, use, policy, image_fs=lambda: None, running_since=0)
+    collector = ImageCollector(node.client, policy, image_fs=lambda: None, running_since=0)
     timed.measure(lambda: collector.delete_unused(1), removals=IMAGES)
-    use.close()

@@ -13,12 +13,12 @@ from bench.harness import Result, measure
 from evictd.clients.cri.values import FilesystemUsage, ImageFsInfo
 from evictd.core.model.pod import Pod
 from evictd.core.model.resources import Container
-from evictd.demo.cgroups import make_group
 from evictd.observe.disk_usage.cache import DiskUsageCache
 from evictd.observe.disk_usage.pod_disk import DiskRequest, PodDisk
 from evictd.observe.reading.node_stats import NodeStatsReader, ObserveOptions
 from evictd.observe.reading.roots import Roots
 from evictd.observe.runtime.runtime_view import RuntimeView
+from evictd_testnode.cgroups import make_group
 from tests import real_cgroups
 from tests.measured import at_once
 from tests.observe.runtime_double import container, sandbox, stats

@@ -28,11 +28,11 @@ from bench.harness import Result, summarize
 from bench.lines import Lines, started
 from bench.report import bars, loads, write_section
 from bench.suite_reaction import Fields, daemon, find_earlyoom, first_process, is_running
-from evictd.demo.binaries import default_cache, find_binaries
-from evictd.demo.cgroups import group, pids_of
-from evictd.demo.node import DisposableNode, NodeRecipe
-from evictd.demo.pods import IGNORE_TERM, ContainerRecipe, PodRecipe, RunningPod
-from evictd.demo.tool import wait_for
+from evictd_testnode.binaries import default_cache, find_binaries
+from evictd_testnode.cgroups import group, pids_of
+from evictd_testnode.node import DisposableNode, NodeRecipe
+from evictd_testnode.pods import IGNORE_TERM, ContainerRecipe, PodRecipe, RunningPod
+from evictd_testnode.tool import wait_for
 
 RUNS = int(os.environ.get("EVICTD_BENCH_RUNS", "20"))
 RATES = tuple(int(each) for each in os.environ.get("EVICTD_BENCH_RATES", "50 200 500").split())

@@ -13,11 +13,11 @@ from pathlib import Path
 from bench.harness import Result, summarize
 from bench.report import bars, loads, write_section
 from bench.suite_reaction import Fields, daemon, is_running
-from evictd.demo.binaries import default_cache, find_binaries
-from evictd.demo.cgroups import group, pids_of
-from evictd.demo.node import DisposableNode, NodeRecipe
-from evictd.demo.pods import ContainerRecipe, PodRecipe, VolumeRecipe
-from evictd.demo.tool import wait_for
+from evictd_testnode.binaries import default_cache, find_binaries
+from evictd_testnode.cgroups import group, pids_of
+from evictd_testnode.node import DisposableNode, NodeRecipe
+from evictd_testnode.pods import ContainerRecipe, PodRecipe, VolumeRecipe
+from evictd_testnode.tool import wait_for
 
 RUNS = int(os.environ.get("EVICTD_BENCH_RUNS", "50"))
 PEER_SHARE = 10

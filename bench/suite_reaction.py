@@ -25,12 +25,12 @@ from bench.filler import left_on_machine
 from bench.harness import Result, summarize
 from bench.lines import Lines, started
 from bench.report import bars, loads, write_section
-from evictd.demo.binaries import default_cache, find_binaries
-from evictd.demo.cgroups import group, pids_of
-from evictd.demo.node import DisposableNode, NodeRecipe
-from evictd.demo.pods import PodRecipe, RunningPod
-from evictd.demo.tool import run_tool, wait_for
 from evictd.errors import EvictdError
+from evictd_testnode.binaries import default_cache, find_binaries
+from evictd_testnode.cgroups import group, pids_of
+from evictd_testnode.node import DisposableNode, NodeRecipe
+from evictd_testnode.pods import PodRecipe, RunningPod
+from evictd_testnode.tool import run_tool, wait_for
 
 RUNS = int(os.environ.get("EVICTD_BENCH_RUNS", "20"))
 RATE_MIB = 500

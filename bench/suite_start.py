@@ -19,7 +19,7 @@ from bench.harness import Result, summarize
 from bench.quota import begin_in, tenth_of_a_processor
 from bench.report import loads, write_section
 from bench.suite_calm import cpu_ms, status_value
-from evictd.demo.tool import wait_for
+from evictd_testnode.tool import wait_for
 
 RUNS = int(os.environ.get("EVICTD_BENCH_RUNS", "5"))
 ADDRESS = "127.0.0.1:10279"
@@ -39,8 +39,8 @@ _IMPORTS = (
     ("the interpreter itself", "sys"),
     ("dataclasses, enum, re, argparse, json", "argparse, dataclasses, enum, json, re"),
     ("http.server, asyncio, ssl", "asyncio, http.server, ssl"),
-    ("grpc (it imports asyncio)", "grpc"),
-    ("CRI's messages (protobuf)", "cri_api.v1.api_pb2"),
+    ("grpclib (it imports asyncio and ssl)", "grpclib.client"),
+    ("CRI's messages (protobuf)", "evictd.clients.cri.api_pb2"),
     ("prometheus_client (it imports http.server and ssl)", "prometheus_client"),
     ("structlog without rich (it imports asyncio)", "evictd.daemon.telemetry.log"),
     ("msgspec", "msgspec"),

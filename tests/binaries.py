@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from evictd.demo.binaries import SYSTEM_PATH, Binaries, Tool, find_binaries, unpack_packages, which
-from evictd.demo.tool import run_tool
 from evictd.errors import NodeError
+from evictd_testnode.binaries import SYSTEM_PATH, Binaries, Tool, find_binaries, unpack_packages, which
+from evictd_testnode.tool import run_tool
 
 NEWER_SUITE = "trixie"
 """The Debian release with containerd 1.7, the first version with pinned images."""

@@ -17,8 +17,8 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
-    from evictd.demo.binaries import Binaries, Tool
-    from evictd.demo.node import DisposableNode
+    from evictd_testnode.binaries import Binaries, Tool
+    from evictd_testnode.node import DisposableNode
     from tests.cluster.control_plane import ControlPlane
     from tests.cluster.node import RealNode
 
@@ -79,8 +79,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_sessionstart() -> None:
     if not reason_against_nodes():
-        from evictd.demo import cleanup_process
-        from evictd.demo.sweep import sweep
+        from evictd_testnode import cleanup_process
+        from evictd_testnode.sweep import sweep
 
         sweep()
         cleanup_process.start_cleanup_process("tests.cleanup_process")
@@ -92,7 +92,7 @@ def reason_against_nodes() -> str:
         return "needs root"
     if "\toverlay\n" not in Path("/proc/filesystems").read_text():
         return "needs overlayfs"
-    from evictd.demo.cgroups import group
+    from evictd_testnode.cgroups import group
 
     if not all(os.access(group(controller, "/"), os.W_OK) for controller in ("memory", "pids")):
         return "needs writable memory and pids cgroups"
@@ -160,8 +160,8 @@ def binaries() -> "Binaries":
     reason = reason_against_nodes()
     if reason:
         pytest.skip(reason)
-    from evictd.demo.binaries import default_cache, find_binaries
     from evictd.errors import NodeError
+    from evictd_testnode.binaries import default_cache, find_binaries
 
     try:
         return find_binaries(default_cache())
@@ -172,7 +172,7 @@ def binaries() -> "Binaries":
 @pytest.fixture(scope="session")
 def newer_binaries(binaries: "Binaries") -> "Binaries":
     """The next Debian release's containerd."""
-    from evictd.demo.binaries import default_cache
+    from evictd_testnode.binaries import default_cache
     from tests.binaries import find_newer_binaries
 
     found = find_newer_binaries(default_cache())
@@ -184,8 +184,8 @@ def newer_binaries(binaries: "Binaries") -> "Binaries":
 @pytest.fixture(scope="session")
 def mkfs_xfs(binaries: "Binaries") -> "Tool":
     """What xfs disks are made with."""
-    from evictd.demo.binaries import default_cache
     from evictd.errors import NodeError
+    from evictd_testnode.binaries import default_cache
     from tests.binaries import find_mkfs_xfs
 
     try:
@@ -195,8 +195,8 @@ def mkfs_xfs(binaries: "Binaries") -> "Tool":
 
 
 def _factory(stack: ExitStack, request: pytest.FixtureRequest) -> NodeFactory:
-    from evictd.demo.disks import DiskKind, DiskRecipe
-    from evictd.demo.node import DisposableNode, NodeRecipe
+    from evictd_testnode.disks import DiskKind, DiskRecipe
+    from evictd_testnode.node import DisposableNode, NodeRecipe
 
     def make(**fields: object) -> DisposableNode:
         fields.setdefault("binaries", request.getfixturevalue("binaries"))
@@ -225,7 +225,7 @@ def make_module_node(request: pytest.FixtureRequest) -> Iterator[NodeFactory]:
 @pytest.fixture(scope="module")
 def module_node(make_module_node: NodeFactory) -> "DisposableNode":
     """One node for the module, in the dedicated layout: 64 MiB for the node, 64 MiB for the images."""
-    from evictd.demo.disks import DiskRecipe
+    from evictd_testnode.disks import DiskRecipe
 
     return make_module_node(node_disk=DiskRecipe(), image_disk=DiskRecipe())
 
@@ -240,7 +240,7 @@ def node(module_node: "DisposableNode") -> Iterator["DisposableNode"]:
 @pytest.fixture(scope="module", params=["usual", "newer"])
 def each_module_node(request: pytest.FixtureRequest, make_module_node: NodeFactory) -> "DisposableNode":
     """One node for the module on each available version of containerd."""
-    from evictd.demo.disks import DiskRecipe
+    from evictd_testnode.disks import DiskRecipe
 
     found = request.getfixturevalue("binaries" if request.param == "usual" else "newer_binaries")
     return make_module_node(binaries=found, node_disk=DiskRecipe(), image_disk=DiskRecipe())

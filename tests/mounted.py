@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from evictd.demo.tool import start_time
+from evictd_testnode.tool import start_time
 
 _NAME = re.compile(r"evictd-test-([0-9]+)")
 

@@ -292,6 +292,9 @@ class Playbook:
         dry_run: bool = False,
         own: Iterable[str] = (),
         absent: bool = False,
+        page_cache: ReclaimOutcome | None = None,
+        unused_images: int | None = None,
+        drops_page_cache: bool = True,
         **numbers: Any,
     ) -> Self:
         """Show the node at a time; victims of earlier steps are gone unless `gone` says which ones are.
@@ -310,6 +313,8 @@ class Playbook:
             cleaned_up=cleaned_up,
             answers=tuple(answers),
             dry_run=dry_run,
+            page_cache=page_cache,
+            unused_images=unused_images,
         )
         observation = Observation(
             node=None if failed else node(time=now + 1, **numbers),
@@ -318,6 +323,7 @@ class Playbook:
             filesystems=self.filesystems,
             outcomes=outcomes,
             own_pods=frozenset(own),
+            drops_page_cache=drops_page_cache,
         )
         self.step = synchronize(self.state, observation, self.config, now)
         self.state = self.step.state

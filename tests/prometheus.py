@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from evictd.demo.binaries import default_cache, unpack_packages
 from evictd.errors import NodeError
+from evictd_testnode.binaries import default_cache, unpack_packages
 
 
 def program(name: str) -> Path:

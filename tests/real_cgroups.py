@@ -8,8 +8,8 @@ from itertools import count
 from pathlib import Path
 
 from evictd.act.stop.cgroup_kill import PodKill
-from evictd.demo.cgroups import CGROUP_MOUNT, group, make_group, remove_group, trees
-from evictd.demo.tool import start_time
+from evictd_testnode.cgroups import CGROUP_MOUNT, group, make_group, remove_group, trees
+from evictd_testnode.tool import start_time
 
 PREFIX = "evictd-test-"
 _NAME = re.compile(rf"{PREFIX}([0-9]+)-[0-9a-z]+")

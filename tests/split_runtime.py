@@ -15,7 +15,7 @@ from typing import Any
 import grpc
 from cri_api.v1 import api_pb2 as pb
 
-from evictd.demo.node import DisposableNode
+from evictd_testnode.node import DisposableNode
 from tests.faults.cri_server import Answer
 
 SERVICES = ("RuntimeService", "ImageService")

@@ -27,7 +27,7 @@ from evictd.core.model.threshold import Threshold, ThresholdValue
 from evictd.core.model.volume import Volume, VolumeKind
 from evictd.core.units.duration import SECOND
 from evictd.core.units.percentage import float32
-from evictd.core.units.quantity import NANO, Format, Quantity
+from evictd.core.units.quantity import NANO, Format, Quantity, parse_quantity
 
 CAPACITY = 10_000
 
@@ -36,10 +36,11 @@ amounts = st.integers(0, CAPACITY)
 maybe_amounts = st.none() | amounts
 one_in_ten = st.integers(0, 9).map(lambda n: n == 0)
 one_in_twenty = st.integers(0, 19).map(lambda n: n == 0)
-quantities = st.builds(lambda n, form: Quantity(n * NANO, form), amounts, st.sampled_from(Format))
+# In the form that is read back from their text, as a file or the API server gives them.
+quantities = st.builds(lambda n, form: parse_quantity(str(Quantity(n * NANO, form))), amounts, st.sampled_from(Format))
 maybe_quantities = st.none() | quantities
 values = st.one_of(
-    st.builds(lambda n: ThresholdValue(quantity=Quantity(n * NANO, Format.BINARY_SI)), st.integers(1, CAPACITY)),
+    st.builds(lambda n: ThresholdValue(quantity=parse_quantity(str(n))), st.integers(1, CAPACITY)),
     st.builds(lambda p: ThresholdValue(fraction=float32(p / 100)), st.integers(1, 99)),
 )
 

@@ -81,6 +81,36 @@ def test_a_shortage_that_comes_back_asks_for_a_minimum_reclaim() -> None:
     assert node_evidence("n", later).came_back == {}
 
 
+def test_what_is_advised_fits_every_node_that_it_comes_from() -> None:
+    """A reserve of a tenth at most, and no more than half of the least capacity, which `evictd check` refuses."""
+    nodes = [
+        node_evidence(
+            name, [with_capacity(each, capacity) for each in (reading(0, 80, evict="a", rate=rate * MI), gone)]
+        )
+        for name, capacity, rate in (("small", 200, 5), ("large", 8192, 30))
+        for gone in [reading(10, 100, gone="a")]
+    ]
+    assert [node.episodes[0].needed for node in nodes] == [70 * MI, 400 * MI]
+    [memory] = advise(nodes, 100).signals
+    assert (memory.hard, memory.limited_by, memory.not_covered) == (100 * MI, "small", ("large",))
+    [memory] = advise(nodes[:1], 100).signals
+    assert (memory.hard, memory.limited_by, memory.not_covered) == (72 * MI, "", ())
+
+
+def with_capacity(cycle: RecordedCycle, mebibytes: int) -> RecordedCycle:
+    return replace(cycle, levels={MEMORY: replace(cycle.levels[MEMORY], capacity=mebibytes * MI)})
+
+
+def test_the_advice_says_what_it_would_have_changed() -> None:
+    nodes = [
+        node_evidence(f"n{rate}", [reading(0, 480, evict="a", rate=rate * MI), reading(10, 4000, gone="a")])
+        for rate in (10, 40, 60)
+    ]
+    [memory] = advise(nodes, 60).signals
+    assert (memory.hard, memory.episodes, memory.too_late, memory.enough) == (512 * MI, 3, 2, 2)
+    assert memory.earlier == 32 * MI * SECOND // (10 * MI)
+
+
 def test_lead_and_grace() -> None:
     """A leak that outruns a quick stop needs an earlier begin; soft evictions say how long pods take."""
     quick = node_evidence("n", [reading(0, 480, evict="a", rate=900 * MI), reading(1, 4000, gone="a")])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-SOURCES = sorted(path for path in (ROOT / "src" / "evictd").rglob("*.py") if path.name != "__init__.py")
+SOURCES = sorted(path for path in (ROOT / "src").rglob("*.py") if path.name != "__init__.py")
 MOST_LINES = 400
 MOST_FUNCTION_LINES = 60
 WITHOUT_MIRROR = {"__main__.py"}
@@ -23,7 +23,13 @@ def _parsed(path: Path) -> ast.Module:
 
 
 def _names(paths: list[Path]) -> list[str]:
-    return [str(path.relative_to(ROOT / "src" / "evictd")) for path in paths]
+    return [str(_below(path)) for path in paths]
+
+
+def _below(path: Path) -> Path:
+    """Return the path of a module below `evictd`; that of the test node begins with `testnode`."""
+    package, *rest = path.relative_to(ROOT / "src").parts
+    return Path(*rest) if package == "evictd" else Path(package.removeprefix("evictd_"), *rest)
 
 
 def _functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
@@ -49,7 +55,7 @@ def _has_behaviour(path: Path) -> bool:
 
 def _mirrors(path: Path) -> list[Path]:
     """Return where the tests of a module may lie: in the mirror of its package, or of a package around it below `evictd`."""
-    name = path.relative_to(ROOT / "src" / "evictd")
+    name = _below(path)
     folders = [name.parent, *name.parent.parents]
     return [
         ROOT / "tests" / folder / f"test_{name.name}" for folder in folders if folder != Path() or folder == name.parent
@@ -59,7 +65,7 @@ def _mirrors(path: Path) -> list[Path]:
 @pytest.mark.parametrize("path", SOURCES, ids=_names(SOURCES))
 def test_every_module_with_behaviour_has_its_tests(path: Path) -> None:
     """`core/gc/image_gc.py` is tested by `tests/core/gc/test_image_gc.py` or `tests/core/test_image_gc.py`."""
-    if path.relative_to(ROOT / "src" / "evictd").name not in WITHOUT_MIRROR and _has_behaviour(path):
+    if path.name not in WITHOUT_MIRROR and _has_behaviour(path):
         mirrors = _mirrors(path)
         assert any(mirror.is_file() for mirror in mirrors), (
             f"none of {[str(each.relative_to(ROOT)) for each in mirrors]}"

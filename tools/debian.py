@@ -69,7 +69,7 @@ def stage(root: Path, install: Install = install_environment) -> None:
     _copy(deploy / "evictd.tmpfiles", root / "usr/lib/tmpfiles.d/evictd.conf")
     _copy(deploy / "notify-reload.conf", root / "usr/share/evictd/notify-reload.conf")
     sample = (ROOT / "config/evictd.yaml").read_text(encoding="utf-8")
-    _write(root / CONFFILE, _dry(sample))
+    _write(root / CONFFILE, _default(sample))
     for path in sorted((ROOT / "config").rglob("*")):
         if path.is_file():
             _copy(path, root / "usr/share/doc/evictd/examples" / path.relative_to(ROOT / "config"))
@@ -90,12 +90,15 @@ def build(folder: Path, install: Install = install_environment, *, level: int = 
     return package
 
 
-def _dry(sample: str) -> str:
-    """Return the sample with a dry run, which is how a package starts."""
-    lines = sample.splitlines()
+DRY_RUN = "dryRun: true # decide and report, change nothing; set to false to enable evictions"
+
+
+def _default(sample: str) -> str:
+    """Return the configuration with which the package starts: the sample, as a dry run."""
+    lines = [line for line in sample.splitlines() if "yaml-language-server" not in line]
     (place,) = (number for number, line in enumerate(lines) if line.startswith("dryRun:"))
-    lines[place] = "dryRun: true # decide and report, change nothing; set to false to enable evictions"
-    return "\n".join(line for line in lines if "yaml-language-server" not in line) + "\n"
+    lines[place] = DRY_RUN
+    return "\n".join(lines) + "\n"
 
 
 def _control(root: Path) -> None:

@@ -22,8 +22,8 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from evictd import __version__
-from evictd.demo.binaries import default_cache, unpack_packages
-from evictd.demo.tool import run_tool
+from evictd_testnode.binaries import default_cache, unpack_packages
+from evictd_testnode.tool import run_tool
 from tools.packing import add_bytes, add_file, compress, digest, pack
 from tools.supply_chain import closure
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path, PurePosixPath
 
-from evictd.demo.tool import run_tool
+from evictd_testnode.tool import run_tool
 
 _LEVEL = 6
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evictd import __version__
-from evictd.demo.binaries import unpack_packages
+from evictd_testnode.binaries import unpack_packages
 from tools.image import PACKAGES
 from tools.packing import digest
 from tools.supply_chain import sbom

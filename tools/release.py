@@ -20,9 +20,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from evictd import __version__
-from evictd.demo.binaries import default_cache
-from evictd.demo.tool import run_tool
 from evictd.errors import NodeError
+from evictd_testnode.binaries import default_cache
+from evictd_testnode.tool import run_tool
 from tools import proof, versions
 from tools.image import write_image
 from tools.packing import checksums, pack_compressed, repacked, unpack

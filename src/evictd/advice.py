@@ -4,6 +4,9 @@
 measured: the fall to the lowest reading, or the fill rate times the time, whichever is more. A hard threshold is early enough
 where a reserve is left after that.
 
+**On these nodes.** A reserve is at most a tenth of the capacity, and no hard threshold is above half of the least capacity
+of the nodes that it comes from.
+
 **No earlier.** Each node has its own greatest need, and the advice is the least amount that is enough for the asked share of the
 nodes that had an eviction. The rest are named, so that a few nodes do not make all others evict too early.
 
@@ -28,7 +31,8 @@ RESERVE = {
     Resource.INODES: 5_000,
     Resource.PIDS: 400,  # the kernel never assigns the first 300 again
 }
-"""What should be left of a resource at the worst moment."""
+"""What should be left of a resource at the worst moment, at most a `_PART` of the capacity."""
+_PART = 10
 _AGAIN = 10 * MINUTE
 """Two evictions for a signal so close together count as one shortage that came back."""
 _NEAR = 2 * MINUTE
@@ -60,11 +64,14 @@ class Episode:
     """Units a second by which what was left fell; 0: not measured, or it did not fall."""
     ended: bool
     """Whether the end of the pod was recorded; never in a dry run."""
+    capacity: int = 0
+    """That of the node; 0 where it was not recorded."""
 
     @property
     def needed(self) -> int:
         """The hard threshold that would have left the reserve."""
-        return self.used + RESERVE[SIGNALS[self.signal].resource]
+        reserve = RESERVE[SIGNALS[self.signal].resource]
+        return self.used + (min(reserve, self.capacity // _PART) if self.capacity else reserve)
 
     @property
     def too_late(self) -> bool:
@@ -166,7 +173,7 @@ def _episode(node: str, readings: Sequence[RecordedCycle], index: int, chosen: C
     used = max(at_first - lowest, rate * min(took, _RATE_HOLDS) // SECOND)
     episode = Episode(
         node=node, wall=first.wall, pod=chosen.pod, signal=signal, hard=chosen.hard,
-        available=at_first, used=used, took=took, rate=rate, ended=ended,
+        available=at_first, used=used, took=took, rate=rate, ended=ended, capacity=first.levels[signal].capacity,
     )  # fmt: skip
     return end, episode
 
@@ -199,6 +206,12 @@ class SignalAdvice:
     soft: int | None
     """`None` where the signal falls too fast for one, or how fast it falls was not measured."""
     min_reclaim: int
+    enough: int
+    """Evictions after which this hard threshold would have left the reserve; `episodes` less `too_late` did."""
+    earlier: int
+    """By how much an eviction would have begun earlier at the most, at its measured rate; nanoseconds, 0 where none would."""
+    limited_by: str
+    """The node of the least capacity, where half of that is all that is advised; empty where the advice fits every node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,7 +277,11 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
     by_node = {node.node: [e for e in node.episodes if e.signal is signal] for node in nodes}
     worst = {name: max(found, key=lambda e: e.needed) for name, found in by_node.items() if found}
     needs = sorted(episode.needed for episode in worst.values())
-    hard = round_up(_quantile(needs, cover))
+    wanted = round_up(_quantile(needs, cover))
+    smallest = min((e for e in worst.values() if e.capacity), key=lambda e: e.capacity, default=None)
+    # `evictd check` refuses more than half of a capacity, and a line is checked on every node that it came from.
+    hard = wanted if smallest is None else min(wanted, smallest.capacity // 2)
+    found = [episode for each in by_node.values() for episode in each]
     limits = [node.hard[signal] for node in nodes if node.node in worst and signal in node.hard]
     rates = [max(e.rate for e in by_node[name]) for name in worst]
     rate = _quantile([each for each in rates if each], cover)
@@ -276,12 +293,15 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
         needs=tuple(needs),
         hard=hard,
         now=(min(limits), max(limits)) if limits else None,
-        episodes=sum(map(len, by_node.values())),
-        too_late=sum(e.too_late for found in by_node.values() for e in found),
+        episodes=len(found),
+        too_late=sum(e.too_late for e in found),
         worst=max(worst.values(), key=lambda e: e.needed),
         not_covered=tuple(sorted(name for name, episode in worst.items() if episode.needed > hard)),
         soft=soft if rate and soft <= least * _MOST_SOFT else None,
         min_reclaim=round_up(_quantile(back, cover)) if back else 0,
+        enough=sum(hard >= e.needed for e in found),
+        earlier=max((max(0, hard - e.available) * SECOND // e.rate for e in found if e.rate), default=0),
+        limited_by=smallest.node if smallest is not None and hard < wanted else "",
     )
 
 

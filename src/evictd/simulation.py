@@ -4,7 +4,7 @@ The world is the file; victims are gone in the next step unless a budget refused
 serves `simulate`, `explain FILE`, the laws and the comparison with the kubelet.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 from evictd.codec.scenario import MeasurementAges, Scenario, ScenarioStep, Summary
@@ -12,7 +12,14 @@ from evictd.core.eviction.admission import Admission, admit
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import EvictPod, ReclaimNode
-from evictd.core.model.observation import EvictionAnswer, EvictionAnswerKind, Observation, Outcomes, ReclaimOutcome
+from evictd.core.model.observation import (
+    EvictionAnswer,
+    EvictionAnswerKind,
+    Observation,
+    Outcomes,
+    Reclaim,
+    ReclaimOutcome,
+)
 from evictd.core.model.pod import Pod
 from evictd.core.model.state import State, Step
 from evictd.core.model.stats import PodStats
@@ -70,15 +77,22 @@ class _Scene:
     pods: tuple[Pod, ...]
     evicted: frozenset[str]
 
-    def observe(self, summary: Summary | None, reclaimed: tuple[ReclaimOutcome, ...] | None = None) -> Observation:
-        """Return one reading; earlier victims are gone by now."""
+    def observe(self, summary: Summary | None, actions: Collection[Reclaim] = ()) -> Observation:
+        """Return one reading; earlier victims are gone by now, and so is what these actions freed."""
         node, stats = (None, {}) if summary is None else summary
+        reclaimed = tuple(ReclaimOutcome(action=each) for each in actions if each is not Reclaim.PAGE_CACHE)
+        page_cache = ReclaimOutcome(action=Reclaim.PAGE_CACHE) if Reclaim.PAGE_CACHE in actions else None
         return Observation(
             node=node,
             pods=self.pods,
             pod_stats={uid: _measured(each, self.step) for uid, each in stats.items()},
             filesystems=self.scenario.filesystems,
-            outcomes=Outcomes(reclaimed=reclaimed, cleaned_up=self.evicted, answers=_answers(self.step)),
+            outcomes=Outcomes(
+                reclaimed=reclaimed or None,
+                cleaned_up=self.evicted,
+                answers=_answers(self.step),
+                page_cache=page_cache,
+            ),
         )
 
 
@@ -111,6 +125,5 @@ def _turns(scene: _Scene, config: EvictionConfig, state: State) -> Iterator[Turn
     actions = [action for d in first.step.decisions if isinstance(d, ReclaimNode) for action in d.actions]
     if actions:
         after = scene.step.summary_after_reclaim
-        reclaimed = tuple(ReclaimOutcome(action=action) for action in actions)
-        observation = scene.observe(summary if after is None else after, reclaimed)
+        observation = scene.observe(summary if after is None else after, actions)
         yield Turn(observation=observation, step=synchronize(first.step.state, observation, config, now))

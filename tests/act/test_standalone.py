@@ -40,6 +40,7 @@ class Parts:
         self.cleaned: set[str] = set()
         self.alive = True
         self.running = {"c1"}
+        self.unused_images = 7
         self.retried: list[tuple[int, frozenset[str]]] = []
         self.retained: frozenset[str] | None = None
         self.left = Problem(source="volumes", detail="busy")

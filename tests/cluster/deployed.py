@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from evictd.demo import cgroups
+from evictd_testnode import cgroups
 from tests.cluster.control_plane import free_ports
 from tests.cluster.node import NAME, RealNode
 from tests.cluster.objects import NODES, PATHS
@@ -155,9 +155,14 @@ class Daemon:
 
     def metrics(self) -> dict[str, float]:
         """Scrape it, from the host's loopback."""
-        with urllib.request.urlopen(f"http://{ADDRESS}/metrics", timeout=20) as answer:
-            lines = answer.read().decode().splitlines()
-        return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines if not line.startswith("#")}
+        return scraped(ADDRESS)
+
+
+def scraped(address: str) -> dict[str, float]:
+    """Return the metrics at an address: their values by name and labels."""
+    with urllib.request.urlopen(f"http://{address}/metrics", timeout=20) as answer:
+        lines = answer.read().decode().splitlines()
+    return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines if not line.startswith("#")}
 
 
 def condition(item: Json, kind: str) -> str:

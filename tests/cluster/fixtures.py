@@ -6,7 +6,7 @@ import pytest
 
 from evictd.clients.kube.credentials import Credentials
 from evictd.clients.kube.transport import Transport
-from evictd.demo.binaries import default_cache
+from evictd_testnode.binaries import default_cache
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.deployed import condition
 from tests.cluster.node import NAME, RealNode

@@ -16,11 +16,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from evictd.demo import cgroups
-from evictd.demo.binaries import Binaries
-from evictd.demo.images import ImageRecipe, write_archive
-from evictd.demo.tool import run_tool
 from evictd.errors import NodeError
+from evictd_testnode import cgroups
+from evictd_testnode.binaries import Binaries
+from evictd_testnode.images import ImageRecipe, write_archive
+from evictd_testnode.tool import run_tool
 from tests.cluster.binaries import Programs
 from tests.cluster.control_plane import BRING_UP_SECONDS, ControlPlane, free_ports
 from tests.cluster.processes import Process

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import gettempdir, mkdtemp
 
-from evictd.demo import cgroups, cleanup_process
-from evictd.demo.tool import command_line, process_ids, start_time, wait_for
+from evictd_testnode import cgroups, cleanup_process
+from evictd_testnode.tool import command_line, process_ids, start_time, wait_for
 
 PREFIX = "evictd-cluster-"
 _NAME = re.compile(rf"{PREFIX}([0-9]+)-([0-9]+)-[a-z0-9_]+")

@@ -1,4 +1,4 @@
-"""A reporter of node n1 with its queue on a simulated clock; the server is real."""
+"""A reporter of a node, n1 unless named, with its queue on a simulated clock; the server is real."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ class Rig:
     def __init__(self, transport: Transport, types: ConditionTypes = ConditionTypes.OWN, **settings: Any) -> None:
         self.driver = Driver()
         self.reporter = ClusterReporter(
-            NodeClient(transport, "n1"),
+            NodeClient(transport, settings.get("node_name", "n1")),
             self.driver.clocks,
             SILENT_BELL,
             ReportSettings(**{"node_name": "n1", "types": types, "taints": True, **settings}),

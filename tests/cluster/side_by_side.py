@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from evictd.core.units.quantity import parse_quantity
-from evictd.demo.images import BUSYBOX
+from evictd_testnode.images import BUSYBOX
 from tests.cluster import objects
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.node import NAME, RealNode
@@ -34,6 +34,17 @@ OFF = dict.fromkeys(
     ("memory.available", "nodefs.available", "nodefs.inodesFree", "imagefs.available", "imagefs.inodesFree"), "0%"
 )
 """Every default of the kubelet's evictionHard, switched off."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resize:
+    """What is asked for in place, and the kubelet's answer: `Deferred`, `Infeasible`, or nothing where it is granted."""
+
+    memory: str
+    """`NEARLY_ALL` of the node's memory is deferred; more than all of it is refused by the API server."""
+    cpu: str = ""
+    """Of a Guaranteed pod: infeasible under the static CPU manager policy, and the memory with it."""
+    answer: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +132,9 @@ def _restart(node: RealNode) -> None:
     lease = f"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{NAME}"
     eventually(lambda: node.plane.admin.request("GET", lease).status == 200, 60)
     node.kubelet.stop()
+    node.path("/var/lib/kubelet/cpu_manager_state").unlink(
+        missing_ok=True
+    )  # with that of another policy it does not start
     before = node.plane.admin.must("GET", lease)["spec"]["renewTime"]
     node.kubelet.start()
     eventually(lambda: node.plane.admin.must("GET", lease)["spec"]["renewTime"] != before and node.ready(), 90)
@@ -178,17 +192,18 @@ def pods(node: RealNode, loads: Iterable[Load], *, running: bool = True) -> Iter
             objects.remove(admin, f"{objects.PODS}/{load.name}")
 
 
-def resize(node: RealNode, requests: Mapping[str, str]) -> None:
-    """Ask for another memory request of pods in place, by name, and wait until the kubelet has granted or deferred each.
-
-    `NEARLY_ALL` of the node's memory is deferred; more than all of it is refused by the API server.
-    """
-    for name, amount in requests.items():
-        wanted = _nearly_all(node) if amount == NEARLY_ALL else amount
-        containers = [{"name": "main", "resources": {"requests": {"memory": wanted}}}]
+def resize(node: RealNode, resizes: Mapping[str, Resize]) -> None:
+    """Ask for these resizes of pods in place, by name, and wait until the kubelet has answered each as it should."""
+    for name, asked in resizes.items():
+        wanted = _nearly_all(node) if asked.memory == NEARLY_ALL else asked.memory
+        resources: Json = {"requests": {"memory": wanted}}
+        if asked.cpu:
+            both = {"memory": wanted, "cpu": asked.cpu}
+            resources = {"requests": both, "limits": both}
         path, kind = f"{objects.PODS}/{name}/resize", "application/strategic-merge-patch+json"
-        node.plane.admin.must("PATCH", path, {"spec": {"containers": containers}}, kind)
-        eventually(partial(_resized, node, name, wanted), 60)
+        spec = {"containers": [{"name": "main", "resources": resources}]}
+        node.plane.admin.must("PATCH", path, {"spec": spec}, kind)
+        eventually(partial(_answered, node, name, asked.answer or wanted), 60)
 
 
 def _nearly_all(node: RealNode) -> str:
@@ -196,10 +211,11 @@ def _nearly_all(node: RealNode) -> str:
     return f"{parse_quantity(allocatable).value() // MI - 16}Mi"
 
 
-def _resized(node: RealNode, name: str, wanted: str) -> bool:
+def _answered(node: RealNode, name: str, answer: str) -> bool:
+    """Whether a resize is pending for this reason, or this memory request is the allocated one."""
     status = status_of(node, name)
-    deferred = any(each["type"] == "PodResizePending" for each in status["conditions"])
-    return deferred or status["containerStatuses"][0]["allocatedResources"]["memory"] == wanted
+    reasons = [each["reason"] for each in status["conditions"] if each["type"] == "PodResizePending"]
+    return answer in reasons or status["containerStatuses"][0]["allocatedResources"]["memory"] == answer
 
 
 def _begun(node: RealNode, pod: str) -> bool:

@@ -1,6 +1,6 @@
 """What a token of evictd that was stolen from node n1 might ask of the API server, and what the server answers.
 
-    KUBEBUILDER_ASSETS=... python -m tests.cluster.stolen_token       # writes the table of docs/security.md anew
+    KUBEBUILDER_ASSETS=... python -m tests.cluster.stolen_token       # writes the table of docs/stolen-token.md anew
 
 Each row is sent to a real server that has the shipped role and admission policies. Every target exists, and every request is one
 that the cluster's administrator may send: what is refused is refused to the token.
@@ -21,7 +21,7 @@ from tests.deploy.manifests import base
 from tests.kube.admin import MERGE_PATCH, Admin, Answer
 from tests.kube.waiting import eventually
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "security.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "stolen-token.md"
 START, END = "<!-- stolen token: start -->\n", "<!-- stolen token: end -->\n"
 JSON_PATCH = "application/json-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
@@ -97,6 +97,13 @@ ABOUT_NODE = {"apiVersion": "v1", "kind": "Node", "name": "n1"}
 ABOUT_POD = {**ABOUT_NODE, "kind": "Pod", "name": "mine", "namespace": "default", "uid": OWNER[0]["uid"]}
 NAMED_BY_POD = {"name": "e.1", "annotations": {"starved_resource": "memory"}}
 BIG = {"starved_resource": "x" * 100_000}
+
+
+def managed(annotations: Json, *managers: str) -> Json:
+    """Managed fields of an event with these annotations, an entry for each manager."""
+    entry = {"operation": "Update", "apiVersion": "events.k8s.io/v1", "time": TIME, "fieldsType": "FieldsV1"}
+    fields = {"f:note": {}, "f:metadata": {"f:annotations": {".": {}, **annotations}}}
+    return [{**entry, "manager": manager, "fieldsV1": fields} for manager in managers or ("evictd",)]
 
 
 def event(**fields: Json) -> Json:
@@ -278,6 +285,30 @@ ROWS = (
                 False,
             ),
             ("event with a related object", NODE_EVENTS, {"related": ABOUT_POD}, False),
+            (
+                "event with managed fields as evictd's",
+                NODE_EVENTS,
+                {"metadata": {**NAMED_BY_POD, "managedFields": managed({"f:starved_resource": {}})}},
+                True,
+            ),
+            (
+                "event with many managed fields",
+                NODE_EVENTS,
+                {"metadata": {"name": "e.1", "managedFields": managed({f"f:{n}": {} for n in range(10_000)})}},
+                False,
+            ),
+            (
+                "event with a managed field of 100 KiB",
+                NODE_EVENTS,
+                {"metadata": {"name": "e.1", "managedFields": managed({"f:" + "x" * 100_000: {}})}},
+                False,
+            ),
+            (
+                "event with managed fields of many managers",
+                NODE_EVENTS,
+                {"metadata": {"name": "e.1", "managedFields": managed({}, *map(str, range(100)))}},
+                False,
+            ),
             (
                 "event with a path of 100 KiB",
                 NODE_EVENTS,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evictd.demo.tool import start_time
+from evictd_testnode.tool import start_time
 from tests.cluster import binaries, processes
 from tests.cluster.control_plane import PROGRAMS, ControlPlane
 from tests.kube.waiting import eventually

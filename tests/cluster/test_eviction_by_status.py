@@ -57,8 +57,11 @@ def _printed(row: Mapping[str, object]) -> tuple[object, object]:
 
 
 def _containers(node: RealNode) -> str:
-    """The ids of the pods' containers."""
-    return node.ctr("containers", "list", "--quiet", 'labels."io.kubernetes.container.name"==main')
+    """The ids of the containers of these pods; the kubelet that is away may have left some of others."""
+    filters = (
+        f'labels."io.kubernetes.pod.name"=={load.name},labels."io.kubernetes.container.name"==main' for load in LOADS
+    )
+    return node.ctr("containers", "list", "--quiet", *filters)
 
 
 def _seen_by_kubelet(node: RealNode, pod: str) -> bool:

@@ -5,53 +5,31 @@ However it is disturbed, the pod that fills the disk goes, once, its neighbour s
 
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 
 import pytest
 
 from tests.cluster import objects
 from tests.cluster.node import NAME, RealNode
-from tests.cluster.pressure import PRESSURES, written
-from tests.cluster.side_by_side import MI, OFF, Json, Load, Recorded, daemon, disk, events, pods, status_of
+from tests.cluster.short_disk import (
+    BOUND,
+    NODE_PATH,
+    chosen,
+    created,
+    gone,
+    hard,
+    pressure,
+    soft,
+    taints,
+    undisturbed,
+)
+from tests.cluster.side_by_side import Json, daemon, disk, events, pods, status_of
 from tests.kube.waiting import eventually
 
 pytestmark = [pytest.mark.cluster, pytest.mark.root]
 
-BOUND = 120.0
-NODEFS = "nodefs.available"
 HOG = disk("hog", 800)
 NEIGHBOUR = disk("neighbour", 20)
-NODE_PATH = f"{objects.NODES}/{NAME}"
-
-
-def limit(node: RealNode) -> Json:
-    """A threshold that the hog crosses."""
-    available = PRESSURES[NODEFS].available(node)
-    return {NODEFS: written(NODEFS, available - 400 * MI)}
-
-
-def hard(node: RealNode) -> Json:
-    return {"evictionHard": {**OFF, **limit(node)}, "evictionPressureTransitionPeriod": "3s"}
-
-
-def chosen(recorded: Recorded) -> list[str]:
-    """The names of the pods that evictd chose, each time anew."""
-    return [
-        each["pod"]["name"]
-        for record in recorded.records()
-        for each in record["decisions"]
-        if each["kind"] == "EvictPod" and not each.get("shortens")
-    ]
-
-
-def pressure(node: RealNode) -> str:
-    found = node.plane.admin.must("GET", NODE_PATH)["status"]["conditions"]
-    return next((str(each["status"]) for each in found if each["type"] == "EvictdDiskPressure"), "")
-
-
-def gone(node: RealNode, name: str) -> bool:
-    return node.plane.admin.request("GET", f"{objects.PODS}/{name}").status == 404
 
 
 def runs(node: RealNode, pod: str) -> bool:
@@ -62,26 +40,13 @@ def runs(node: RealNode, pod: str) -> bool:
     return any(line[0] in ids and line[2] == "RUNNING" for line in tasks)
 
 
-@contextmanager
-def created(node: RealNode, load: Load, metadata: Json | None = None) -> Iterator[Json]:
-    """A pod that is not waited for; gives its object."""
-    manifest = load.manifest()
-    manifest["metadata"] |= metadata or {}
-    try:
-        yield node.plane.admin.must("POST", objects.PODS, manifest)
-    finally:
-        node.plane.admin.request("PATCH", f"{objects.PODS}/{load.name}", {"metadata": {"finalizers": None}})
-        objects.remove(node.plane.admin, f"{objects.PODS}/{load.name}")
-
-
 def calm_again(node: RealNode, hog: Json) -> None:
     """The laws: the pressure has ended, one event of one victim, and the neighbour runs as it did."""
     eventually(lambda: pressure(node) == "False", BOUND)
     found = [each for each in events(node, "hog") if each["involvedObject"]["uid"] == hog["metadata"]["uid"]]
     assert len(found) == 1
-    shown = status_of(node, "neighbour")
-    assert (shown["phase"], shown["containerStatuses"][0]["restartCount"]) == ("Running", 0)
-    eventually(lambda: "evictd.io/" not in str(node.plane.admin.must("GET", NODE_PATH)["spec"].get("taints")), BOUND)
+    assert undisturbed(node, "neighbour")
+    eventually(lambda: "evictd.io/" not in taints(node), BOUND)
 
 
 @pytest.fixture
@@ -152,12 +117,10 @@ def test_a_node_object_that_is_deleted_during_an_eviction(node: RealNode) -> Non
 def test_a_budget_that_refuses_has_the_next_pod_evicted_and_is_past_after_its_time(node: RealNode) -> None:
     """By the real disruption controller."""
     labels = {"app": "protected"}
-    soft = {"evictionSoft": limit(node), "evictionSoftGracePeriod": {NODEFS: "2s"}, "evictionMaxPodGracePeriod": 1}
-    config = {"evictionHard": OFF, "evictionPressureTransitionPeriod": "3s", **soft}
     with ExitStack() as stack:
         path = objects.budget(node.plane.admin, "keep", labels, None)
         stack.callback(objects.remove, node.plane.admin, path)
-        recorded = stack.enter_context(daemon(node, {"cluster": {"evictionTimeout": "20s"}}, **config))
+        recorded = stack.enter_context(daemon(node, {"cluster": {"evictionTimeout": "20s"}}, **soft(node)))
         stack.enter_context(pods(node, [NEIGHBOUR]))
         hog = stack.enter_context(created(node, HOG, {"labels": labels}))
         eventually(lambda: gone(node, "neighbour"), BOUND)

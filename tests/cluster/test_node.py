@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from evictd.demo import cgroups
-from evictd.demo.disks import loops_of, mounts_below
+from evictd_testnode import cgroups
+from evictd_testnode.disks import loops_of, mounts_below
 from tests.cluster import objects, processes
 from tests.cluster.node import NAME, PROGRAMS, RealNode
 from tests.kube.waiting import eventually
@@ -54,7 +54,7 @@ def test_the_kubelet_can_be_stopped_and_started_again(real_node: RealNode) -> No
 
 _OWNER = """
 import time
-from evictd.demo.binaries import default_cache, find_binaries
+from evictd_testnode.binaries import default_cache, find_binaries
 from tests.cluster import processes
 from tests.cluster.binaries import find
 from tests.cluster.control_plane import ControlPlane

@@ -21,7 +21,7 @@ from evictd.cli import main
 from evictd.commands.raw_files import prometheus_scenario
 from tests.cluster import metrics_proxy
 from tests.cluster.control_plane import free_ports
-from tests.cluster.deployed import ADDRESS, Json, applied, for_node
+from tests.cluster.deployed import ADDRESS, Daemon, Json, applied, for_node
 from tests.cluster.node import NAME, RealNode
 from tests.cluster.objects import PATHS
 from tests.cluster.processes import Process
@@ -198,7 +198,8 @@ def test_simulate_plays_what_prometheus_recorded(
     image_node: RealNode, prometheus: Process, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The node's signals as evictd published them, the pods as the kubelet measured them, and `kubectl get pods`."""
-    eventually(lambda: _scraped(prometheus) and all(map(query, QUERIES)), 120)
+    evictd = Daemon(image_node).pod
+    eventually(lambda: _scraped(prometheus) and all(map(query, QUERIES)) and _measured(evictd), 120)
     pods = tmp_path / "pods.json"
     pods.write_text(
         json.dumps(image_node.plane.admin.must("GET", f"/api/v1/pods?fieldSelector=spec.nodeName%3D{NAME}"))
@@ -214,12 +215,14 @@ def test_simulate_plays_what_prometheus_recorded(
     assert node.memory is not None
     assert node.memory.available_bytes is not None
     assert 0 < node.memory.available_bytes < memory_bytes()
-    (evictd,) = (uid for uid, name in named(pods).items() if name.startswith("evictd"))
-    measured = stats[evictd].memory
+    measured = stats[evictd["metadata"]["uid"]].memory
     assert measured is not None
     assert 10 << 20 < (measured.working_set_bytes or 0) < 200 << 20
+    kubelet = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
+    config = tmp_path / "config.yaml"
+    config.write_text(json.dumps({**kubelet, "evictionHard": {"memory.available": "1Mi"}}))  # clear on every machine
     arguments = [argument for path in files for argument in ("--prometheus", str(path))]
-    assert main(["simulate", "--pods", str(pods), *arguments, "--output", "json"]) == 0
+    assert main(["simulate", "--config", str(config), "--pods", str(pods), *arguments, "--output", "json"]) == 0
     assert {tuple(step["evicted"]) for step in json.loads(capsys.readouterr().out)["steps"]} == {()}
 
 
@@ -228,10 +231,12 @@ def memory_bytes() -> int:
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
-def named(pods: Path) -> dict[str, str]:
-    """The pods' names by uid."""
-    items = json.loads(pods.read_text())["items"]
-    return {item["metadata"]["uid"]: item["metadata"]["name"] for item in items}
+def _measured(pod: Json) -> bool:
+    """Whether cAdvisor has measured each container of the pod: it finds a new container only after a while."""
+    found = {
+        each["metric"]["container"] for each in query(QUERIES[2]) if each["metric"]["pod"] == pod["metadata"]["name"]
+    }
+    return found >= {container["name"] for container in pod["spec"]["containers"]}
 
 
 def _scraped(prometheus: Process) -> list[Json]:

@@ -14,8 +14,8 @@ import pytest
 from evictd.commands.history import read_history
 from evictd.commands.journals import journal_files
 from evictd.core.units.quantity import parse_quantity
-from evictd.demo.binaries import Binaries
 from evictd.render.kubelet_comparison import ChosenBy, compare_with_kubelet
+from evictd_testnode.binaries import Binaries
 from tests.cluster import objects, processes
 from tests.cluster.binaries import Missing, find
 from tests.cluster.control_plane import ControlPlane
@@ -30,6 +30,7 @@ from tests.cluster.side_by_side import (
     Json,
     Load,
     Recorded,
+    Resize,
     all_measured,
     daemon,
     disk,
@@ -69,8 +70,10 @@ class Scenario:
     short: int = 0
     soft: bool = False
     image_disk: bool = False
-    resizes: Mapping[str, str] = field(default_factory=dict)
-    """Memory requests by pod that are asked for in place before the signal is short."""
+    resizes: Mapping[str, Resize] = field(default_factory=dict)
+    """What is asked for in place before the signal is short, by pod."""
+    kubelet: Json = field(default_factory=dict)
+    """More fields of the kubelet's configuration."""
     usage_apart: int = BLOCK
     """By how much the usage of the victim may differ."""
 
@@ -141,8 +144,22 @@ SCENARIOS = (
             memory("greedy", 500, resources=requests("memory", "64Mi")),
             memory("honest", 300, resources=requests("memory", "100Mi")),
         ),
-        resizes={"granted": "800Mi", "greedy": NEARLY_ALL},
+        resizes={"granted": Resize(memory="800Mi"), "greedy": Resize(memory=NEARLY_ALL, answer="Deferred")},
         victims=("greedy",),
+        short=200 * MI,
+        usage_apart=64 << 10,
+    ),
+    Scenario(
+        name="memory: allocated requests, after a resize that is infeasible",
+        signal="memory.available",
+        loads=(
+            memory("guaranteed", 500, resources={"limits": {"cpu": "100m", "memory": "600Mi"}}),
+            memory("honest", 300, resources=requests("memory", "100Mi")),
+        ),
+        # What is asked for would make it the first victim.
+        resizes={"guaranteed": Resize(memory="128Mi", cpu="200m", answer="Infeasible")},
+        kubelet={"cpuManagerPolicy": "static", "kubeReserved": {"cpu": "500m"}},
+        victims=("honest",),
         short=200 * MI,
         usage_apart=64 << 10,
     ),
@@ -195,10 +212,14 @@ def test_victims_messages_annotations_and_conditions_are_the_kubelets(
 def compared(node: RealNode, scenario: Scenario) -> list[str] | None:
     """Run a scenario and list what differs; `None` where evictd did not decide before the kubelet had acted."""
     eventually(lambda: not any(node.path("/var/lib/kubelet/pods").iterdir()), 120)  # the last scenario's disk is free
+    if scenario.image_disk:
+        eventually(
+            lambda: not containers(node), 120
+        )  # the last attempt's writable layers are removed later than its volumes
     for event in evicted_events(node):
         objects.remove(node.plane.admin, f"/api/v1/namespaces/default/events/{event['metadata']['name']}")
     pressure = PRESSURES.get(scenario.signal)
-    config: Json = {**QUICK, "evictionHard": OFF}
+    config: Json = {**QUICK, **scenario.kubelet, "evictionHard": OFF}
     if pressure is None:
         config["volumeStatsAggPeriod"] = "20s"  # evictd measures pods with a limit every 10 s
     else:
@@ -220,6 +241,11 @@ def compared(node: RealNode, scenario: Scenario) -> list[str] | None:
             eventually(recorded.records, 60)  # it has looked once, and measures the pods
             with pressure.taken(node, pressure.margin + scenario.short):
                 return _differences(node, scenario, recorded)
+
+
+def containers(node: RealNode) -> str:
+    """The ids of the pods' containers."""
+    return node.ctr("containers", "list", "--quiet", 'labels."io.kubernetes.container.name"==main')
 
 
 def _differences(node: RealNode, scenario: Scenario, recorded: Recorded) -> list[str] | None:

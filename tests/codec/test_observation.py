@@ -54,7 +54,12 @@ def test_answers_ages_and_own_pods_survive() -> None:
             node=NodeStats(),
             pod_stats={"u": stats},
             outcomes=Outcomes(
-                reclaimed=(outcome,), collecting=collecting, answers=answers, dry_run=True, unkillable=frozenset({"u"})
+                reclaimed=(outcome,),
+                collecting=collecting,
+                answers=answers,
+                dry_run=True,
+                unkillable=frozenset({"u"}),
+                unused_images=5,
             ),
             own_pods=frozenset({"me"}),
         )

@@ -31,6 +31,9 @@ def test_nodes_are_folders_with_journals_and_single_files(tmp_path: Path) -> Non
     for name in (
         "a/journal.jsonl",
         "a/journal.1.jsonl",
+        "a/state.json",
+        "a/conditions.json",
+        "a/pods.json",
         "b/c/journal.jsonl",
         "day.jsonl",
         "d/capture.yaml",

@@ -160,7 +160,13 @@ def test_every_option_of_the_core_is_written_back() -> None:
 
 def test_options_of_evictd_are_written_back() -> None:
     _, evictd = config_fields(EvictionConfig(reclaim_images=ImageReclaim.OFF, reclaim_containers=False))
-    assert evictd["reclaim"] == {"containers": False, "images": "Off", "keepImages": [], "rotatedLogs": False}
+    assert evictd["reclaim"] == {
+        "containers": False,
+        "images": "Off",
+        "keepImages": [],
+        "rotatedLogs": False,
+        "pageCache": False,
+    }
 
 
 @given(st.floats(min_value=0, max_value=100, allow_nan=False, width=32))

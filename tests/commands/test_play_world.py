@@ -51,6 +51,27 @@ def test_a_second_configuration_stands_beside(world: Path, tmp_path: Path, capsy
     assert "policy Standard acts first" in capsys.readouterr().out
 
 
+def test_both_policies_stand_side_by_side(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", str(world), "--compare", "Kubelet"]) == 0
+    out = capsys.readouterr().out
+    assert "policy Standard: 0 innocent pods lost" in out
+    assert "policy Kubelet: 0 innocent pods lost" in out
+    assert "Both act first at the same time." in out
+
+
+def test_a_calm_world_has_its_ranking_and_the_time_to_each_threshold(
+    world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world.write_text(WORLD.replace("100Mi}}]}", "1Mi}}]}"))
+    assert main(["simulate", str(world)]) == 0
+    out = capsys.readouterr().out
+    assert "No pod was evicted." in out
+    assert "at the present rate of 1Mi/s; next is default/leak" in out
+    assert main(["simulate", str(world), "--output", "json"]) == 0
+    (memory,) = (each for each in json.loads(capsys.readouterr().out)["outlook"] if "memory" in each["threshold"])
+    assert (memory["next"], memory["ranking"][0]) == ("default/leak", "default/leak")
+
+
 def test_both_sides_are_drawn(world: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.yaml"
     other.write_text("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n")

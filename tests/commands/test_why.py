@@ -90,7 +90,7 @@ def test_an_unknown_pod_is_a_no(address: str, tmp_path: Path) -> None:
 
 
 def test_with_neither_it_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(NodeError):
+    with pytest.raises(NodeError, match=r"no evictd answers at .*; --journal reads the files of a node that is away"):
         why.run(command("a/b", "--address", "127.0.0.1:1", "--directory", str(tmp_path)))
 
 

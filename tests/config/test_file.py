@@ -73,16 +73,38 @@ def test_fields_of_newer_kubelets_are_accepted_with_a_warning(tmp_path: Path) ->
         f"{path}: memorySwap.swapLimit: {ignored}; a newer kubelet may know it",
         f"{path}: readAheadLimit: {ignored}; a newer kubelet may know it",
     )
-    assert settings.memory_qos_rules.policy is MemoryReservationPolicy.TIERED_RESERVATION
+    assert settings.memory_qos_rules().policy is MemoryReservationPolicy.TIERED_RESERVATION
+
+
+@pytest.mark.parametrize(("version", "accepted"), [("1.36", False), ("1.37", True)])
+def test_a_reservation_policy_needs_the_gate_of_its_version(tmp_path: Path, version: str, accepted: bool) -> None:
+    own = f'apiVersion: evictd.io/v1alpha1\nkind: EvictdConfiguration\nkubernetesVersion: "{version}"\n'
+    path = write(tmp_path, f"{KUBELET}memoryReservationPolicy: TieredReservation\n---\n{own}")
+    if accepted:
+        assert load(path).memory_qos_rules().policy is MemoryReservationPolicy.TIERED_RESERVATION
+    else:
+        assert "requires MemoryQoS feature gate to be enabled" in refusal(path)[0]
 
 
 @pytest.mark.parametrize("policy", ["Soft", "Hard"])
 def test_a_reservation_policy_of_a_newer_kubelet_counts_as_none(tmp_path: Path, policy: str) -> None:
     settings = load(write(tmp_path, KUBELET + f"memoryReservationPolicy: {policy}\n"))
-    assert settings.memory_qos_rules.policy is MemoryReservationPolicy.NONE
+    assert settings.memory_qos_rules().policy is MemoryReservationPolicy.NONE
     assert settings.warnings == (
         f'memoryReservationPolicy "{policy}" counts as None: known are None, TieredReservation',
     )
+
+
+def test_memory_is_throttled_as_the_kubelet_of_the_version_does(tmp_path: Path) -> None:
+    """A factor in the file counts; else 0.9 up to 1.36, and none from 1.37 on."""
+    own = "apiVersion: evictd.io/v1alpha1\nkind: EvictdConfiguration\n"
+    unset = load(write(tmp_path, KUBELET))
+    assert unset.memory_qos_rules().throttling_factor == 0.9
+    assert unset.memory_qos_rules("v1.37.1").throttling_factor is None
+    newer = load(write(tmp_path, f'{KUBELET}---\n{own}kubernetesVersion: "1.37"\n'))
+    assert newer.memory_qos_rules("v1.36.2").throttling_factor is None
+    given = load(write(tmp_path, f'{KUBELET}memoryThrottlingFactor: 0.5\n---\n{own}kubernetesVersion: "1.37"\n'))
+    assert given.memory_qos_rules().throttling_factor == 0.5
 
 
 def test_a_last_line_without_an_end_is_a_warning(tmp_path: Path) -> None:
@@ -134,6 +156,8 @@ def test_unquoted_yaml_words_and_dates_stay_texts() -> None:
             "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfig\n",
             'kind: "KubeletConfig": unknown kind; did you mean KubeletConfiguration?',
         ),
+        ("kind: scenario\n", 'kind: "scenario": unknown kind; `evictd simulate` reads a scenario'),
+        ("kind: World\n", 'kind: "World": unknown kind; `evictd simulate` reads a world'),
         ("a: 1\n", "kind: is missing; give KubeletConfiguration or EvictdConfiguration"),
         ("kind: KubeletConfiguration\n", "apiVersion: is missing; give kubelet.config.k8s.io/v1beta1"),
         (

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from evictd.demo.node import DisposableNode, NodeRecipe
+from evictd_testnode.node import DisposableNode, NodeRecipe
 from tests.conftest import NodeFactory
 from tests.crio.runtime import PrivateCrio, reason_against
 

@@ -16,11 +16,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from evictd.demo.binaries import default_cache, which
-from evictd.demo.containerd import SYSTEM_PATH, PrivateContainerd
-from evictd.demo.images import PAUSE
-from evictd.demo.tool import run_tool, wait_for
 from evictd.errors import NodeError
+from evictd_testnode.binaries import default_cache, which
+from evictd_testnode.containerd import SYSTEM_PATH, PrivateContainerd
+from evictd_testnode.images import PAUSE
+from evictd_testnode.tool import run_tool, wait_for
 
 FOLDER = "EVICTD_CRIO"
 _PROGRAMS = ("crio", "pinns", "runc-least")

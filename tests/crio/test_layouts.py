@@ -2,9 +2,9 @@
 
 import pytest
 
-from evictd.demo.disks import DiskKind, DiskRecipe
-from evictd.demo.images import BUSYBOX, PAUSE, ImageRecipe
-from evictd.demo.pods import ContainerRecipe, PodRecipe, VolumeRecipe
+from evictd_testnode.disks import DiskKind, DiskRecipe
+from evictd_testnode.images import BUSYBOX, PAUSE, ImageRecipe
+from evictd_testnode.pods import ContainerRecipe, PodRecipe, VolumeRecipe
 from tests.conftest import NodeFactory
 from tests.crio.runtime import PrivateCrio, SplitCrio
 from tests.e2e.story import Story, writes

@@ -11,11 +11,11 @@ from typing import Any
 
 from evictd.codec.summary import decode_summary
 from evictd.core.model.stats import NodeStats, PodStats
-from evictd.demo.binaries import default_cache, find_binaries
-from evictd.demo.cgroups import group, is_unified
-from evictd.demo.disks import DiskKind, DiskRecipe
-from evictd.demo.node import DisposableNode, NodeRecipe
-from evictd.demo.pods import READY, ContainerRecipe, PodRecipe, RunningPod, VolumeRecipe
+from evictd_testnode.binaries import default_cache, find_binaries
+from evictd_testnode.cgroups import group, is_unified
+from evictd_testnode.disks import DiskKind, DiskRecipe
+from evictd_testnode.node import DisposableNode, NodeRecipe
+from evictd_testnode.pods import READY, ContainerRecipe, PodRecipe, RunningPod, VolumeRecipe
 from tests.crio.runtime import PrivateCrio, SplitCrio, reason_against
 from tests.e2e.story import REST, Story
 from tests.tools.verify_signals import Table, ask, verify_filesystem

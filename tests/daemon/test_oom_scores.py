@@ -35,7 +35,9 @@ class Node:
     def __init__(self, folder: Path, *, enforce: bool = True, memory_qos: MemoryQoSRules | None = None) -> None:
         self.folder = folder
         self.logged: list[tuple[str, int | None, int | None]] = []
-        self.scores = OomScores(enforce=enforce, cgroup=folder, proc=PROC, memory_qos=memory_qos)
+        self.scores = OomScores(
+            enforce=enforce, cgroup=folder, proc=PROC, memory_qos=None if memory_qos is None else lambda: memory_qos
+        )
         self._live = OomScoreWriter(self, cgroup=folder, proc=PROC)
         live: Any = None
         self._dry_run = DryRunActuator(live, self)

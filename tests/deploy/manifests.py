@@ -7,12 +7,28 @@ from typing import Any
 
 import yaml
 
+from evictd.commands.check import check
+from evictd.config.file import load
+from evictd.config.lint_model import Severity
+from tests.trees import MOUNTINFO, Tree, plant, v2
+
 DEPLOY = Path(__file__).parents[2] / "deploy"
 CHART = DEPLOY / "chart" / "evictd"
 OVERLAYS = ("beside-kubelet", "instead-of-kubelet-eviction", "dry-run")
 USER = "system:serviceaccount:evictd:evictd"
 
 Json = dict[str, Any]
+
+NODES = (512, 1024, 2048, 65536)
+"""Memory of the nodes, in MiB, that a default has to fit."""
+
+
+def memory_faults(configuration: Path, folder: Path, mebibytes: int) -> list[str]:
+    """Return the errors about memory of `evictd check` on a node of this size of which 300 MiB are in use."""
+    proc: Tree = {"meminfo": f"MemTotal: {mebibytes << 10} kB\n", "self": {"mountinfo": MOUNTINFO}}
+    root = plant(folder, {"proc": proc, "sys": {"fs": {"cgroup": v2(anon=300 << 20)}}})
+    found = check(load(configuration), root).findings
+    return [each.message for each in found if each.severity is Severity.ERROR and "emory" in each.signal.value]
 
 
 def documents(path: Path) -> list[Json]:

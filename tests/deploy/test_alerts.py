@@ -6,6 +6,9 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from evictd.core.eviction.notice import notice_of
+from evictd.core.model.decision import NoAction, NoActionReason
+from tests.playbook import threshold
 from tests.prometheus import program
 from tools.source import metrics
 
@@ -27,6 +30,20 @@ def test_every_alert_is_in_the_test_of_promtool() -> None:
     cases = (Path(__file__).parent / "alerts_test.yaml").read_text(encoding="utf-8")
     for name in re.findall(r"alert: (\w+)", rules):
         assert cases.count(name) == 2, name
+
+
+def test_every_reason_not_to_evict_that_is_an_event_has_an_alert_whose_run_book_names_it() -> None:
+    rules = (DEPLOY / "chart" / "evictd" / "files" / "alerts.yaml").read_text(encoding="utf-8")
+    found = dict(re.findall(r"alert: (\w+)\n +expr: .*evictd_no_action\{reason=~?\"([\w|]+)\"\}", rules))
+    alerts = {reason: name for name, reasons in found.items() for reason in reasons.split("|")}
+    for why in NoActionReason:
+        finding = NoAction(why=why, threshold=threshold("memory.available", "1Gi"))
+        assert why.value in alerts or notice_of(finding, None) is None, why
+    several = {reason: name for reason, name in alerts.items() if "|" in found[name]}
+    book = (DEPLOY.parent / "docs" / "alerts.md").read_text(encoding="utf-8")
+    for reason, name in several.items():
+        (section,) = re.findall(rf"\n## {name}\n(.*?)\n## ", book, re.DOTALL)
+        assert f"`{reason}`:" in section, reason
 
 
 def test_the_dashboard_shows_metrics_that_exist() -> None:

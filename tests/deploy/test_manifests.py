@@ -10,9 +10,23 @@ import pytest
 import yaml
 
 from evictd.config.file import load
+from evictd.config.lint import lint
+from evictd.config.lint_model import Lint, Surroundings
 from evictd.config.settings import ConditionTypes
+from evictd.core.model.threshold import Threshold
 from evictd.errors import SourceKind
-from tests.deploy.manifests import DEPLOY, OVERLAYS, USER, Json, base, documents, kustomized
+from tests.deploy.manifests import (
+    CHART,
+    DEPLOY,
+    NODES,
+    OVERLAYS,
+    USER,
+    Json,
+    base,
+    documents,
+    kustomized,
+    memory_faults,
+)
 from tests.kube import models
 from tools.source import metrics
 
@@ -143,6 +157,45 @@ def test_evictd_accepts_its_configuration(folder: str) -> None:
     assert settings.evictd.dry_run is (folder == "overlays/dry-run")
     if "kubelet" in folder:
         assert settings.evictd.cluster.condition_types is ConditionTypes.OWN
+
+
+def chart_thresholds() -> Json:
+    """Return the kubelet's document of the chart's values."""
+    (values,) = documents(CHART / "values.yaml")
+    return {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration", **values["kubelet"]}
+
+
+def kubelet_defaults(folder: Path) -> Sequence[Threshold]:
+    """Return the thresholds of a kubelet that sets none."""
+    path = folder / "kubelet.yaml"
+    path.write_text("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n")
+    return load(path).eviction.thresholds
+
+
+@pytest.mark.parametrize("mebibytes", NODES)
+@pytest.mark.parametrize("name", ["base", "overlays/beside-kubelet", "overlays/dry-run", "chart", "sample"])
+def test_a_default_fits_every_node(name: str, mebibytes: int, tmp_path: Path) -> None:
+    """A soft threshold of 1Gi was always met on a node of 1 GiB."""
+    path = DEPLOY / name / "config.yaml"
+    if name == "chart":
+        (path := tmp_path / "config.yaml").write_text(yaml.safe_dump(chart_thresholds()))
+    if name == "sample":
+        path = DEPLOY.parent / "config/beside-a-kubelet.yaml"
+    assert memory_faults(path, tmp_path, mebibytes) == []
+
+
+def test_every_default_beside_a_kubelet_has_the_thresholds_of_the_base(tmp_path: Path) -> None:
+    """The base has the reason for them. Each is above the kubelet's default."""
+    (kubelet, _) = documents(DEPLOY / "base" / "config.yaml")
+    fields = {name: value for name, value in kubelet.items() if name.startswith("eviction")}
+    assert {name: chart_thresholds()[name] for name in fields} == fields
+    files = [DEPLOY / "overlays" / name / "config.yaml" for name in ("beside-kubelet", "dry-run")]
+    for path in [*files, DEPLOY.parent / "config/beside-a-kubelet.yaml"]:
+        (other, _) = documents(path)
+        assert {name: value for name, value in other.items() if name.startswith("eviction")} == fields, path
+    around = Surroundings(kubelet=kubelet_defaults(tmp_path))
+    found = lint(load(DEPLOY / "base" / "config.yaml").eviction.thresholds, around)
+    assert [each for each in found if each.lint is Lint.KUBELET_ACTS_FIRST] == []
 
 
 def test_the_kubelets_own_eviction_is_switched_off_signal_by_signal() -> None:

@@ -21,9 +21,9 @@ from evictd.act.cluster.pod_eviction import BEFORE_KILL
 from evictd.clients.cri.client import CriClient
 from evictd.core.gc.container_gc import ContainerState
 from evictd.core.model.signal import NodeCondition
-from evictd.demo.node import DisposableNode
-from evictd.demo.pods import CONFIG_SOURCE, RunningPod, VolumeRecipe, manifest
 from evictd.errors import EvictdError
+from evictd_testnode.node import DisposableNode
+from evictd_testnode.pods import CONFIG_SOURCE, RunningPod, VolumeRecipe, manifest
 from tests.e2e.story import SLEEPS, Story
 from tests.kube.api_server import ApiServer, Logged
 from tests.kube.kubelet import Containers, Kubelet

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from evictd.demo.node import DisposableNode
+from evictd_testnode.node import DisposableNode
 from tests.conftest import NodeFactory
 from tests.e2e.story import DISK, Story
 from tests.kube.waiting import eventually

@@ -20,10 +20,10 @@ from typing import Any, ClassVar, Self
 
 from evictd.core.gc.container_gc import ContainerState
 from evictd.core.units.quantity import parse_quantity
-from evictd.demo.disks import DiskRecipe
-from evictd.demo.node import DisposableNode
-from evictd.demo.pods import ContainerRecipe, PodRecipe, RunningPod, VolumeRecipe
 from evictd.errors import RuntimeRefusedError
+from evictd_testnode.disks import DiskRecipe
+from evictd_testnode.node import DisposableNode
+from evictd_testnode.pods import ContainerRecipe, PodRecipe, RunningPod, VolumeRecipe
 
 MIB = 1 << 20
 DISK = DiskRecipe(size_bytes=96 << 20, inodes=12_000)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from evictd.demo.node import DisposableNode
-from evictd.demo.pods import VolumeRecipe
+from evictd_testnode.node import DisposableNode
+from evictd_testnode.pods import VolumeRecipe
 from tests.conftest import NodeFactory
 from tests.e2e.cluster_story import READING, ClusterStory, a_cluster
 from tests.e2e.story import STUBBORN, takes_memory, times, writes

@@ -9,8 +9,8 @@ import pytest
 from evictd.act.cluster.conditions import VALID, holds_until
 from evictd.clients.kube.nodes import Condition
 from evictd.core.units.duration import SECOND
-from evictd.demo.node import DisposableNode
-from evictd.demo.pods import VolumeRecipe
+from evictd_testnode.node import DisposableNode
+from evictd_testnode.pods import VolumeRecipe
 from tests.e2e.cluster_story import ClusterStory, WitnessServer, Write, a_cluster
 from tests.e2e.story import writes
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from evictd.demo.cgroups import group
-from evictd.demo.images import BUSYBOX, PAUSE, ImageRecipe
-from evictd.demo.node import DisposableNode
-from evictd.demo.pods import VolumeRecipe
+from evictd_testnode.cgroups import group
+from evictd_testnode.images import BUSYBOX, PAUSE, ImageRecipe
+from evictd_testnode.node import DisposableNode
+from evictd_testnode.pods import VolumeRecipe
 from tests.conftest import NodeFactory
 from tests.e2e.cluster_story import ClusterStory, a_cluster
 from tests.e2e.fake_pids import proc_of_cgroup

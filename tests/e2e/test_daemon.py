@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from evictd.demo.cgroups import group
-from evictd.demo.disks import DiskRecipe
-from evictd.demo.pods import RunningPod, VolumeRecipe
 from evictd.observe.pods.oom_score import containers_root
+from evictd_testnode.cgroups import group
+from evictd_testnode.disks import DiskRecipe
+from evictd_testnode.pods import RunningPod, VolumeRecipe
 from tests.conftest import NodeFactory
 from tests.daemon.test_oom_scores import may_lower, put, score
 from tests.e2e.story import DISK, OBEDIENT, REST, STUBBORN, Story, writes

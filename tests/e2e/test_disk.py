@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from evictd.core.units.quantity import parse_quantity
-from evictd.demo.disks import DiskRecipe
-from evictd.demo.images import BUSYBOX, PAUSE, ImageRecipe
-from evictd.demo.pods import ContainerRecipe, PodRecipe, VolumeRecipe
+from evictd_testnode.disks import DiskRecipe
+from evictd_testnode.images import BUSYBOX, PAUSE, ImageRecipe
+from evictd_testnode.pods import ContainerRecipe, PodRecipe, VolumeRecipe
 from tests.conftest import NodeFactory
 from tests.e2e.story import DISK, OBEDIENT, REST, STUBBORN, Story, touches, writes
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from evictd.demo.disks import DiskRecipe
-from evictd.demo.pods import VolumeRecipe
+from evictd_testnode.disks import DiskRecipe
+from evictd_testnode.pods import VolumeRecipe
 from tests.conftest import NodeFactory
 from tests.e2e.story import OBEDIENT, REST, Story
 

@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from evictd.demo.disks import DiskRecipe
-from evictd.demo.pods import ContainerRecipe, PodRecipe, VolumeRecipe
+from evictd_testnode.disks import DiskRecipe
+from evictd_testnode.pods import ContainerRecipe, PodRecipe, VolumeRecipe
 from tests.act.test_trees import dig
 from tests.conftest import NodeFactory
 from tests.e2e.story import OBEDIENT, REST, Story

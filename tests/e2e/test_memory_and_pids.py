@@ -2,8 +2,8 @@
 
 import pytest
 
-from evictd.demo.cgroups import group
-from evictd.demo.pods import VolumeRecipe
+from evictd_testnode.cgroups import group
+from evictd_testnode.pods import VolumeRecipe
 from tests.conftest import NodeFactory
 from tests.e2e.fake_pids import proc_of_cgroup
 from tests.e2e.story import Story, sleepers, takes_memory

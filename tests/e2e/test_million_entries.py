@@ -12,8 +12,8 @@ import pytest
 
 from evictd.act.trees import opened
 from evictd.core.eviction.ledger import victim_until
-from evictd.demo.disks import DiskRecipe
-from evictd.demo.pods import VolumeRecipe
+from evictd_testnode.disks import DiskRecipe
+from evictd_testnode.pods import VolumeRecipe
 from tests.conftest import NodeFactory
 from tests.e2e.story import Story, takes_memory
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from evictd.demo.pods import VolumeRecipe
 from evictd.world.behaviours import Grow, Hold, Usage
 from evictd.world.lifecycle import EndCause, PodEnd
 from evictd.world.loop import Run, play
 from evictd.world.model import Disk, NodeSpec, Owner, World, WorldPod
+from evictd_testnode.pods import VolumeRecipe
 from tests.conftest import NodeFactory
 from tests.e2e.story import DISK, Story, takes_memory, writes
 from tests.playbook import config, empty_dir, pod

@@ -1,7 +1,9 @@
 """What one pod can cost the workers that all pods share, for docs/reliability.md: worker, cost, bound, test."""
 
+from evictd.act.cluster import request_queue
 from evictd.act.stop import cgroup_kill, cleanup, termination, victim_cgroups
 from evictd.act.trees import ENTRIES_AT_ONCE
+from evictd.clients.kube import transport
 from evictd.core.eviction import ledger
 from evictd.core.units.duration import MILLISECOND, MINUTE, SECOND
 from evictd.daemon.telemetry import accept, http
@@ -62,6 +64,15 @@ SHARED_WORKERS = (
         "an exception that was not foreseen",
         "reported once, the next pod is stopped",
         "tests/act/stop/test_stopper.py::test_an_unforeseen_exception_at_one_pod_is_reported_once_and_the_next_pod_is_stopped",
+    ),
+    (
+        "requests to the API server (`act/cluster/request_queue.py`)",
+        "a request for a pod that hangs in a webhook",
+        (
+            f"conditions and stops wait for no request; {transport.READ_SECONDS:.0f} s for one request, then the others, "
+            f"{request_queue.PER_SECOND} a second"
+        ),
+        "tests/act/cluster/test_evictor.py::test_a_request_that_hangs_delays_no_stop_of_another_pod",
     ),
     (
         "removal of volumes (`act/volumes.py`, `act/stop/cleanup.py`)",

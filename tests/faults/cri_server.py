@@ -14,12 +14,12 @@ Answer = Callable[[bytes, grpc.ServicerContext], bytes]
 
 
 @contextmanager
-def fake_runtime(path: Path, answers: Mapping[str, Answer]) -> Iterator[str]:
-    """Serve responses by method name; other methods are UNIMPLEMENTED. Yields the endpoint."""
+def fake_runtime(path: Path, answers: Mapping[str, Answer], *, threads: int = 8) -> Iterator[str]:
+    """Serve responses by method name, so many at a time; other methods are UNIMPLEMENTED. Yields the endpoint."""
     methods = {name: grpc.unary_unary_rpc_method_handler(answer) for name, answer in answers.items()}
     services = [f"runtime.v1.{name}" for name in ("RuntimeService", "ImageService")]
     handlers = [grpc.method_handlers_generic_handler(service, methods) for service in services]
-    server = grpc.server(ThreadPoolExecutor(8), handlers=handlers)
+    server = grpc.server(ThreadPoolExecutor(threads), handlers=handlers)
     server.add_insecure_port(f"unix://{path}")
     server.start()
     try:

@@ -5,6 +5,7 @@ import multiprocessing.synchronize
 import os
 import shutil
 import socket
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,6 +14,8 @@ from tests.faults.node_double import FakeNode, FakePod
 from tests.kube.store import Json
 
 DEPTH, WIDTH, FILES = 200, 500, 300
+VOLUME, KEPT = "volumes/kubernetes.io~empty-dir/data", "7"
+WITH_VOLUME = ("files", "immutable")
 STUCK_SECONDS = 6.0
 FLOOD_PAUSE_SECONDS = 0.005
 """Between two connections of the flood: some 200 a second, five times as many as evictd serves."""
@@ -38,12 +41,25 @@ def _frozen(node: FakeNode, pod: FakePod) -> None:
 
 def _files(node: FakeNode, pod: FakePod) -> None:
     """Fill an emptyDir with directories that have the longest names, a file without rights and a link out of it."""
-    volume = _pod_folder(node, pod) / "volumes/kubernetes.io~empty-dir/data"
+    volume = _pod_folder(node, pod) / VOLUME
     volume.mkdir(parents=True)
     for number in range(FILES):
         (volume / f"{number:0255}").mkdir()
     (volume / "unreadable").touch(mode=0)
     (volume / "out").symlink_to("/")
+
+
+def _immutable(node: FakeNode, pod: FakePod) -> None:
+    """Fill an emptyDir with files of which one can not be removed (CAP_LINUX_IMMUTABLE), where the disk knows that flag."""
+    volume = _pod_folder(node, pod) / VOLUME
+    volume.mkdir(parents=True)
+    for number in range(FILES):
+        (volume / f"{number}").touch()
+    _chattr("+i", volume / KEPT)
+
+
+def _chattr(flag: str, path: Path) -> None:
+    subprocess.run(["chattr", flag, path], check=False, capture_output=True)
 
 
 ANNOTATIONS = {
@@ -56,6 +72,7 @@ PLANTED: dict[str, Callable[[FakeNode, FakePod], None]] = {
     "wide": _wide,
     "frozen": _frozen,
     "files": _files,
+    "immutable": _immutable,
 }
 """What a pod of a kind makes on its node once it runs."""
 HOSTILE = (*ANNOTATIONS, *PLANTED, "stuck")
@@ -63,13 +80,14 @@ HOSTILE = (*ANNOTATIONS, *PLANTED, "stuck")
 
 
 def add_volumes(kind: str, made: Json) -> None:
-    """Name the volume of a pod of kind `files` in its object."""
-    if kind == "files":
+    """Name the volume of a pod of a kind that has one in its object."""
+    if kind in WITH_VOLUME:
         made["spec"]["volumes"] = [{"name": "data", "emptyDir": {}}]
 
 
 def remove_files(node: FakeNode, pod: FakePod) -> None:
     """Remove the pod's folder, as its node does in the end."""
+    _chattr("-i", _pod_folder(node, pod) / VOLUME / KEPT)
     shutil.rmtree(_pod_folder(node, pod), ignore_errors=True)
 
 
@@ -82,6 +100,29 @@ def _cgroup(path: Path) -> None:
     while not (path / "cgroup.procs").exists():
         (path / "cgroup.procs").touch()
         path = path.parent
+
+
+@contextmanager
+def immutable_files_cleared(folder: Path) -> Iterator[None]:
+    """Make every file below the node's folder removable in the end, by another process where this one is killed."""
+    spawn = multiprocessing.get_context("spawn")
+    ended = spawn.Event()
+    process = spawn.Process(target=_clear_when_orphaned, args=(folder, ended))
+    process.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        process.join()
+
+
+def _clear_when_orphaned(folder: Path, ended: multiprocessing.synchronize.Event) -> None:
+    os.setpgrp()  # a signal to the group of `make soak` does not end it
+    parent = os.getppid()
+    while not ended.wait(0.2) and os.getppid() == parent:
+        pass
+    for path in folder.glob(f"kubelet/pods/*/{VOLUME}/{KEPT}"):
+        _chattr("-i", path)
 
 
 @contextmanager

@@ -11,9 +11,9 @@ import time
 
 from evictd.act.stop.stopper import PodStopper
 from evictd.clients.cri.client import CriClient
-from evictd.demo.tool import wait_for
 from evictd.errors import EvictdError
 from evictd.observe.runtime.runtime_view import RuntimeReader
+from evictd_testnode.tool import wait_for
 
 
 def thread_starts() -> bool:
@@ -30,7 +30,6 @@ def main(endpoint: str) -> None:
     print("made", flush=True)
     sys.stdin.readline()
     with CriClient(endpoint) as client, PodStopper(client, clock=time.monotonic_ns) as terminator:
-        client.reserve_threads()
         client.version()
         print("connected", flush=True)
         sys.stdin.readline()

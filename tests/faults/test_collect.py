@@ -12,19 +12,18 @@ from evictd.act.gc.images import ImageCollector
 from evictd.act.logs import PodLogs
 from evictd.clients.cri import values
 from evictd.clients.cri.client import CriClient
-from evictd.clients.cri.image_use import ImageUse
 from evictd.core.gc.container_gc import ContainerState, PodLifecycle, PodLifecycles
 from evictd.core.model.config import ContainerGCPolicy, ImageGCPolicy, Policy
 from evictd.core.model.observation import ReclaimOutcome
-from evictd.demo.images import ImageRecipe
-from evictd.demo.node import DisposableNode
-from evictd.demo.pods import PodRecipe, RunningPod
 from evictd.errors import (
     RuntimeNotFoundError,
     RuntimeRefusedError,
     RuntimeUnavailableError,
     RuntimeUnimplementedError,
 )
+from evictd_testnode.images import ImageRecipe
+from evictd_testnode.node import DisposableNode
+from evictd_testnode.pods import PodRecipe, RunningPod
 
 pytestmark = [pytest.mark.root, pytest.mark.containerd]
 
@@ -40,6 +39,8 @@ class FaultyClient(CriClient):
         self.unknown: set[str] = set()
         self.stopped: list[str] = []
         self.removals = 0
+        self.mounts: frozenset[str] = frozenset()
+        self.fault: Exception | None = None
 
     def remove_image(self, reference: str) -> None:
         self.removals += 1
@@ -63,23 +64,14 @@ class FaultyClient(CriClient):
         rows = super().list_containers(uid)
         return tuple(replace(row, state=unknown) if row.id in self.unknown else row for row in rows)
 
-    def _maybe_refuse(self, target: str) -> None:
-        if target in self.refuses:
-            raise self.refuses[target]
-
-
-class MountingUse(ImageUse):
-    """Image use with image volumes, and with containers that are removed during the call."""
-
-    def __init__(self, endpoint: str) -> None:
-        super().__init__(endpoint)
-        self.mounts: frozenset[str] = frozenset()
-        self.fault: Exception | None = None
-
     def mounted_images(self, container_id: str) -> frozenset[str]:
         if self.fault is not None:
             raise self.fault
         return self.mounts
+
+    def _maybe_refuse(self, target: str) -> None:
+        if target in self.refuses:
+            raise self.refuses[target]
 
 
 @pytest.fixture
@@ -89,22 +81,15 @@ def client(node: DisposableNode) -> Iterator[FaultyClient]:
 
 
 @pytest.fixture
-def use(node: DisposableNode) -> Iterator[MountingUse]:
-    made = MountingUse(node.endpoint)
-    yield made
-    made.close()
-
-
-@pytest.fixture
 def images(node: DisposableNode) -> Callable[[str], str]:
     """Import the images a and b; returns a function from name to id."""
     node.import_images([ImageRecipe(reference=name, padding_bytes=1 << 20) for name in (A, B)])
     return lambda name: getattr(node.client.image_status(name), "id", "")
 
 
-def image_collector(client: CriClient, use: ImageUse, policy: Policy = Policy.STANDARD) -> ImageCollector:
+def image_collector(client: CriClient, policy: Policy = Policy.STANDARD) -> ImageCollector:
     return ImageCollector(
-        client, use, ImageGCPolicy(min_age=0), image_fs=lambda: None, running_since=0, decision_policy=policy
+        client, ImageGCPolicy(min_age=0), image_fs=lambda: None, running_since=0, decision_policy=policy
     )
 
 
@@ -122,12 +107,10 @@ def stopped_pod(node: DisposableNode, name: str) -> Iterator[RunningPod]:
     yield pod
 
 
-def test_a_refused_image_stays_and_the_others_are_removed(
-    client: FaultyClient, use: MountingUse, images: Callable[[str], str]
-) -> None:
+def test_a_refused_image_stays_and_the_others_are_removed(client: FaultyClient, images: Callable[[str], str]) -> None:
     refused = images(A)
     client.refuses[refused] = RuntimeRefusedError("RemoveImage: UNKNOWN: not this one")
-    outcome = image_collector(client, use).delete_unused(10)
+    outcome = image_collector(client).delete_unused(10)
     assert outcome.error == (
         f"wanted to free {2**63 - 1} bytes, but freed {outcome.freed_bytes} bytes space with errors in image deletion: "
         "RemoveImage: UNKNOWN: not this one"
@@ -135,9 +118,7 @@ def test_a_refused_image_stays_and_the_others_are_removed(
     assert (images(A), images(B)) == (refused, "")
 
 
-def test_images_may_be_served_by_another_endpoint(
-    node: DisposableNode, use: MountingUse, images: Callable[[str], str]
-) -> None:
+def test_images_may_be_served_by_another_endpoint(node: DisposableNode, images: Callable[[str], str]) -> None:
     node.run_pod(PodRecipe(name="web"))
 
     class NoImages(CriClient):
@@ -151,50 +132,48 @@ def test_images_may_be_served_by_another_endpoint(
 
     with NoImages(node.endpoint) as pods_only:
         collector = ImageCollector(
-            pods_only, use, ImageGCPolicy(min_age=0), image_fs=lambda: None, running_since=0, image_client=node.client
+            pods_only, ImageGCPolicy(min_age=0), image_fs=lambda: None, running_since=0, image_client=node.client
         )
         assert collector.delete_unused(10).error == ""
     assert not images(A)
 
 
-def test_an_unavailable_runtime_ends_the_collection(
-    client: FaultyClient, use: MountingUse, images: Callable[[str], str]
-) -> None:
+def test_an_unavailable_runtime_ends_the_collection(client: FaultyClient, images: Callable[[str], str]) -> None:
     for name in (A, B, "localhost/busybox:1"):
         client.refuses[images(name)] = RuntimeUnavailableError("RemoveImage: UNAVAILABLE: gone")
-    outcome = image_collector(client, use).delete_unused(10)
+    outcome = image_collector(client).delete_unused(10)
     assert (outcome.removed, client.removals) == (0, 1)
     assert "UNAVAILABLE" in outcome.error
 
 
 def test_an_image_that_is_mounted_as_a_volume_stays(
-    node: DisposableNode, client: FaultyClient, use: MountingUse, images: Callable[[str], str]
+    node: DisposableNode, client: FaultyClient, images: Callable[[str], str]
 ) -> None:
     node.run_pod(PodRecipe(name="web"))
-    use.mounts = frozenset({images(A)})
-    image_collector(client, use).delete_unused(10)
+    client.mounts = frozenset({images(A)})
+    image_collector(client).delete_unused(10)
     assert images(A)
     assert not images(B)
 
 
 def test_a_container_removed_during_its_status_stops_only_policy_kubelet(
-    node: DisposableNode, client: FaultyClient, use: MountingUse, images: Callable[[str], str]
+    node: DisposableNode, client: FaultyClient, images: Callable[[str], str]
 ) -> None:
     node.run_pod(PodRecipe(name="web"))
-    use.fault = RuntimeNotFoundError("ContainerStatus: NOT_FOUND")
-    kubelet = image_collector(client, use, Policy.KUBELET).delete_unused(10)
+    client.fault = RuntimeNotFoundError("ContainerStatus: NOT_FOUND")
+    kubelet = image_collector(client, Policy.KUBELET).delete_unused(10)
     assert kubelet.error.startswith("get container status: ")
     assert images(A)
-    assert image_collector(client, use).delete_unused(10).error == ""
+    assert image_collector(client).delete_unused(10).error == ""
     assert not images(A)
 
 
 def test_an_unknown_mount_of_a_container_stops_the_collection_of_images(
-    node: DisposableNode, client: FaultyClient, use: MountingUse, images: Callable[[str], str]
+    node: DisposableNode, client: FaultyClient, images: Callable[[str], str]
 ) -> None:
     node.run_pod(PodRecipe(name="web"))
-    use.fault = RuntimeRefusedError("ContainerStatus: UNKNOWN: broken")
-    assert "broken" in image_collector(client, use).delete_unused(10).error
+    client.fault = RuntimeRefusedError("ContainerStatus: UNKNOWN: broken")
+    assert "broken" in image_collector(client).delete_unused(10).error
     assert images(A)
 
 

@@ -12,7 +12,7 @@ from cri_api.v1 import api_pb2 as pb
 from evictd.act.stop.stopper import PodStopper
 from evictd.act.stop.termination import Termination
 from evictd.clients.cri.client import CriClient
-from evictd.demo.tool import wait_for
+from evictd_testnode.tool import wait_for
 from tests.faults.cri_server import Answer, failing, fake_runtime
 
 

@@ -12,10 +12,10 @@ from cri_api.v1 import api_pb2 as pb
 from evictd.act.stop.termination import RunningIds, RuntimeTermination, Termination
 from evictd.clients.cri.channel import MAX_RECEIVE_BYTES
 from evictd.clients.cri.client import CriClient
-from evictd.demo.tool import wait_for
 from evictd.errors import RuntimeResponseTooLargeError
 from evictd.observe.runtime.listing import SOURCE
 from evictd.observe.runtime.runtime_view import RuntimeReader
+from evictd_testnode.tool import wait_for
 from tests.faults.cri_server import Answer, fake_runtime
 
 PODS = 68

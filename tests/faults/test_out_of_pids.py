@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from cri_api.v1 import api_pb2 as pb
 
-from evictd.demo.cgroups import group
+from evictd_testnode.cgroups import group
 from tests.faults.cri_server import Answer, fake_runtime
 from tests.faults.test_cri_terminate import Model
 from tests.real_cgroups import branch, reason_against

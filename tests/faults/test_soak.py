@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.soak import CRITICAL, ChurningNode, Life, soak
+from tests.faults.churn import CRITICAL, ChurningNode, Life
+from tests.faults.soak import soak
 
 
 @pytest.mark.slow

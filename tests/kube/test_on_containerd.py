@@ -13,9 +13,9 @@ from evictd.core.eviction.eviction_method import EvictionMethod
 from evictd.core.gc.container_gc import ContainerState
 from evictd.core.model.decision import EvictionCause, EvictionReason, EvictPod, PodCondition
 from evictd.core.model.signal import NodeCondition
-from evictd.demo.node import DisposableNode
-from evictd.demo.pods import IGNORE_TERM, ContainerRecipe, PodRecipe, RunningPod
 from evictd.observe.runtime.runtime_view import RuntimeReader
+from evictd_testnode.node import DisposableNode
+from evictd_testnode.pods import IGNORE_TERM, ContainerRecipe, PodRecipe, RunningPod
 from tests.kube.api_server import ApiServer
 from tests.kube.objects import pod
 from tests.kube.waiting import eventually

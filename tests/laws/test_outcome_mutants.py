@@ -5,28 +5,33 @@ end as its file expects, or a story of `tests/core/eviction` must fail. `docs/la
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
 from evictd.commands.source import own_config
-from evictd.core.eviction import backoff, choose, chooser, holdings, standard
+from evictd.core.eviction import backoff, choose, chooser, holdings, ledger, standard
 from evictd.core.eviction.chooser import StandardChooser
 from evictd.core.eviction.rank import NOTHING_REMEMBERED
 from evictd.core.model.config import Policy
 from evictd.core.model.holdings import SupplyHoldings
+from evictd.core.model.signal import Signal
+from evictd.core.model.volume import Volume, VolumeKind
+from evictd.core.units.duration import MINUTE, SECOND
+from evictd.world import file as world_file
 from evictd.world.account import account_of
-from evictd.world.behaviours import Hold, Usage
+from evictd.world.behaviours import Burst, Grow, Hold, Stalls, Stops, Usage
 from evictd.world.expectation import unmet
 from evictd.world.loop import play
-from evictd.world.model import HostUse
+from evictd.world.model import Disk, HostUse, NodeSpec, WorldPod
 from tests.core.eviction import test_chooser as of_chooser
 from tests.core.eviction import test_collecting as of_collecting
 from tests.core.eviction import test_leaving as of_leaving
 from tests.core.eviction import test_prudence as of_prudence
-from tests.playbook import config
-from tests.world.worlds import GI, MI, evicted, quiet, world
+from tests.core.eviction.test_stalls import thrashing
+from tests.playbook import config, pod
+from tests.world.worlds import GI, MI, ends, evicted, holder, quiet, world
 from tools.incidents import FOLDER, read_incident
 
 Place = tuple[Any, str]
@@ -65,6 +70,15 @@ def only_this_reading(right: Any) -> Any:
     return lambda observation, measure, _before, now: right(observation, measure, SupplyHoldings(), now)
 
 
+def each_alone(right: Any) -> Any:
+    """Return what is owed of each victim as if no other had ended."""
+
+    def owed(victims: Any, supply: Any, available: Any, now: int) -> Any:
+        return {uid: each for victim in victims for uid, each in right((victim,), supply, available, now).items()}
+
+    return owed
+
+
 def incident(name: str) -> Callable[[], None]:
     """Return a check that an incident ends under policy Standard as its file expects."""
 
@@ -83,6 +97,40 @@ def a_threshold_never_clear() -> None:
     held = HostUse(name="system", behaviours=(Hold(of=Usage.MEMORY, amount=2400 * MI),))
     run = play(world(*quiet(8, "250Mi"), memory=8 * GI, host=(held,)), config(hard={"memory.available": "5Gi"}))
     assert len(evicted(run)) == 3
+
+
+def two_victims_that_end_together() -> None:
+    """Check that no third pod goes: two exceed limits of their own and end a second apart, their bytes are free 3 s later."""
+    data = (Volume(name="data", kind=VolumeKind.EMPTY_DIR),)
+    takes = Burst(of=Usage.VOLUME, amount=11 * GI, start=2 * MINUTE, duration=10 * MINUTE, rate=11 * GI)
+    at_once, slow = (
+        WorldPod(pod=pod(name, storage="1Gi", storage_limit="10Gi", volumes=data), behaviours=(takes, *more))
+        for name, more in (("at-once", ()), ("slow", (Stops(after=None),)))
+    )
+    others = (holder(f"db-{i}", 7 * GI, Usage.VOLUME, storage="20Gi", volumes=data) for i in range(2))
+    disk = Disk(capacity=100 * GI, used=64 * GI)
+    node = NodeSpec(memory=8 * GI, nodefs=disk, release_delay=3 * SECOND, layers_period=SECOND // 10)
+    run = play(world(at_once, slow, *others, node=node), config(hard={"nodefs.available": "20%"}))
+    assert evicted(run) == ["at-once", "slow"]
+
+
+def a_stall_of_the_host() -> None:
+    """Check that no pod goes for a stall that the host makes, although each stalls a little too."""
+    host = HostUse(name="backup", behaviours=(Stalls(memory=40.0, start=MINUTE),))
+    little = Stalls(memory=4.0, start=MINUTE)
+    pods = [replace(each, behaviours=(*each.behaviours, little)) for each in quiet(8)]
+    run = play(world(*pods, host=(host,)), thrashing(Signal.NODE_MEMORY_FULL_10))
+    assert any(each.step.state.thresholds_met for each in run.cycles)
+    assert evicted(run) == []
+
+
+def little_is_missing_while_large_pods_leave() -> None:
+    """Check that one of three pods with 600 s to leave is shortened for a few MiB: its end is enough."""
+    old = [replace(holder(f"old-{i}", GI // 2, memory="1Gi", grace=600), deleted_at=MINUTE) for i in range(3)]
+    old = [replace(each, behaviours=(*each.behaviours, Stops(after=None))) for each in old]
+    new = WorldPod(pod=pod("new", memory="2Gi"), behaviours=(Grow(of=Usage.MEMORY, rate=10 * MI, bound=2200 * MI),))
+    run = play(world(*old, new), config(hard={"memory.available": "500Mi"}))
+    assert [name for name, _ in ends(run)] == ["default/old-0"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,6 +210,31 @@ FAULTS = [
         what="no back-off for limits of a pod's own",
         places={(standard, "skipped_pods"): returns({})},
         shown_by=of_collecting.test_a_pod_over_its_own_limit_that_its_owner_creates_again_waits_longer_and_longer,
+    ),
+    Fault(
+        what="what a resize asked for protects, although it was not granted",
+        places={(world_file, "with_allocated"): lambda _: lambda containers, _statuses: containers},
+        shown_by=incident("39-resize-not-granted"),
+    ),
+    Fault(
+        what="bytes of one victim are counted as another's",
+        places={(module, "amounts_owed"): each_alone for module in (ledger, holdings, standard)},
+        shown_by=two_victims_that_end_together,
+    ),
+    Fault(
+        what="bytes of a victim that left the ledger are counted as another's",
+        places={(ledger, "_beside"): lambda _: lambda victim, *_: victim},
+        shown_by=two_victims_that_end_together,
+    ),
+    Fault(
+        what="a stall that the host makes costs every pod",
+        places={(chooser, "stall_is_elsewhere"): returns(False)},
+        shown_by=a_stall_of_the_host,
+    ),
+    Fault(
+        what="every pod that leaves is shortened, however little is missing",
+        places={(standard, "worth_shortening"): lambda _: lambda victims, *_: list(victims)},
+        shown_by=little_is_missing_while_large_pods_leave,
     ),
     Fault(
         what="no limit of evictions",

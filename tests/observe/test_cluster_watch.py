@@ -32,10 +32,20 @@ def test_pods_of_this_node_and_no_other(api: ApiServer) -> None:
         assert [each.name for each in watch.pods.bound() or ()] == ["a", "b"]
 
 
+def test_the_version_of_the_nodes_kubelet(api: ApiServer) -> None:
+    """It says whose defaults count; where no kubelet has reported one it is not known."""
+    with ClusterWatch(_settings(api), clock=clock) as watch:
+        for reported in ({"kubeletVersion": "v1.37.0"}, {}):
+            change = {"nodeInfo": reported}
+            api.store.update(("nodes", "", "n1"), lambda item, change=change: item["status"].update(change))  # type: ignore[misc]
+            assert watch.kubelet_version() == reported.get("kubeletVersion", "")
+
+
 def test_an_unavailable_server_is_a_problem(tmp_path: Path) -> None:
     with ApiServer(tmp_path) as server:
         settings = _settings(server)
     with ClusterWatch(settings, clock=clock) as watch:
+        assert watch.kubelet_version() == ""
         assert [problem.source for problem in watch.wait(seconds=30)] == [SOURCE]
         assert watch.pods.bound() is None
 

@@ -31,7 +31,7 @@ from tests.recorded_errors import NoErrors
 from tests.settings import settings_with
 
 if TYPE_CHECKING:
-    from evictd.demo.node import DisposableNode
+    from evictd_testnode.node import DisposableNode
 
 
 def _settings(path: Path) -> Settings:
@@ -81,7 +81,7 @@ def test_where_evictd_only_reports_no_pod_is_next(
 @pytest.mark.containerd
 def test_the_pods_of_a_real_runtime(node: "DisposableNode") -> None:
     """The pod whose writable layer is larger would go first, and its requests come from its manifest."""
-    from evictd.demo.pods import READY, ContainerRecipe, PodRecipe
+    from evictd_testnode.pods import READY, ContainerRecipe, PodRecipe
 
     fill = f"dd if=/dev/zero of=/fill bs=1M count={{}} 2>/dev/null; trap 'exit 0' TERM; {READY}; sleep 100000 & wait"
     requests = {"memory": "16Mi", "ephemeral-storage": "1Mi"}
@@ -139,7 +139,7 @@ def facts(value: object, path: str = "") -> Iterator[tuple[str, object]]:
 @pytest.mark.containerd
 def test_explain_and_the_daemon_see_the_same_node(node: "DisposableNode", tmp_path: Path) -> None:
     """Field by field: pods, volumes, a deleted file that is still open, layers, filesystems, problems."""
-    from evictd.demo.pods import READY, ContainerRecipe, PodRecipe, VolumeRecipe
+    from evictd_testnode.pods import READY, ContainerRecipe, PodRecipe, VolumeRecipe
 
     write = "dd if=/dev/zero of={} bs=1M count={} 2>/dev/null"
     script = f"{write.format('/data/file', 3)}; {write.format('/layer', 2)}; exec 3>/data/gone; rm /data/gone; "

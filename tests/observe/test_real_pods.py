@@ -12,8 +12,6 @@ import pytest
 from evictd.core.gc.container_gc import ContainerState
 from evictd.core.model.observation import Filesystems, Observation
 from evictd.core.model.stats import DiskUsage
-from evictd.demo.node import DisposableNode
-from evictd.demo.pods import WAIT_FOR_TERM, ContainerRecipe, PodRecipe, VolumeRecipe
 from evictd.observe.disk_usage.cache import DiskUsageCache
 from evictd.observe.disk_usage.pod_meter import PodDiskMeter
 from evictd.observe.disk_usage.walk_age import WalkAge
@@ -22,6 +20,8 @@ from evictd.observe.pods.node_pods import node_pods
 from evictd.observe.reading.node_stats import NodeStatsReader, ObserveOptions
 from evictd.observe.reading.roots import Roots
 from evictd.observe.runtime.runtime_view import RuntimeReader
+from evictd_testnode.node import DisposableNode
+from evictd_testnode.pods import WAIT_FOR_TERM, ContainerRecipe, PodRecipe, VolumeRecipe
 
 pytestmark = [pytest.mark.root, pytest.mark.containerd]
 

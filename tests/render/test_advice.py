@@ -37,6 +37,8 @@ def test_the_table_has_the_setting_its_evidence_and_what_is_not_covered() -> Non
         in text
     )
     assert "not covered: n5" in text
+    assert "with 640Mi, 4 of 5 evictions leave the reserve, which begin up to 4s earlier; 3 did" in text
+    assert "TOO LATE: when the pod was gone, less was left than a reserve: 100Mi of memory, 500Mi of a disk" in text
     assert "memory.lead: Auto" in text
     assert (
         "systemReserved and kubeReserved together: 704Mi of memory; the most in use outside pods was 700Mi on n1"

@@ -171,3 +171,16 @@ def test_every_silence_has_its_sentence(why: NoActionReason) -> None:
         assert text.startswith(
             "memory.available: ProtectedCulprit: n/c holds or grows most and may not be evicted now; all others together use 1Ki"
         )
+
+
+def test_a_culprit_that_is_waited_for_although_others_would_do() -> None:
+    """The others hold what is needed, so to say that they do not would contradict the numbers beside it."""
+    finding = NoAction(
+        why=NoActionReason.PROTECTED_CULPRIT,
+        threshold=MEMORY,
+        pod=Pod(name="c", namespace="n", uid="c"),
+        needed=of_bytes(1024),
+        reachable=of_bytes(2048),
+    )
+    text = sentences.finding_text(finding, CONFIG)
+    assert text.endswith("; 1Ki is needed, and no pod within its request is evicted in its place yet")

@@ -17,10 +17,11 @@ from evictd.render.world_view import (
     worlds_document,
 )
 from evictd.world.account import account_of
+from evictd.world.lifecycle import EvictionRefused
 from evictd.world.loop import play
-from evictd.world.model import Owner, World
+from evictd.world.model import ApiServer, DisruptionBudget, Owner, World
 from tests.playbook import config
-from tests.world.worlds import HARD, hog, quiet, world
+from tests.world.worlds import HARD, hog, holder, quiet, world
 
 
 def played(of: World, policy: Policy = Policy.STANDARD) -> PlayedWorld:
@@ -73,6 +74,21 @@ def test_innocents_are_named_as_not_needed_and_the_cause_as_still_there() -> Non
     assert "no set of pods would have relieved the node" in text
 
 
+def test_requests_that_are_refused_again_are_counted_and_not_listed() -> None:
+    guard = ApiServer(budgets=(DisruptionBudget(pods=frozenset({"default/hog"})),))
+    soft = config(soft={"memory.available": ("1Gi", "1s")})
+    slow = hog(rate=10 << 20)
+    run = play(world(slow, *quiet(3), api_server=guard, duration=400 * SECOND), soft)
+    texts = [line.text for line in timeline(run)]
+    refused = sum(isinstance(each.event, EvictionRefused) for each in run.happened)
+    assert refused > 2
+    assert texts.count("the API server refuses the eviction of default/hog") == 1
+    assert sum(text.startswith("evict default/hog") for text in texts) == 2, (
+        "the first request, and the one that is not refused"
+    )
+    assert f"The API server refused evictions {refused} times: default/hog." in outcome_text(run, account_of(run))
+
+
 def test_a_long_timeline_is_cut() -> None:
     owner = Owner(name="ReplicaSet/hog", tolerates=True)
     text = shown(played(world(hog(rate=1 << 30, owner="ReplicaSet/hog"), owners=(owner,))))
@@ -102,7 +118,19 @@ def test_one_that_does_nothing_is_named() -> None:
 def test_the_document_has_the_account() -> None:
     document = world_document("w", played(world(hog(), *quiet(3))))
     assert (document["innocents"], document["regret"], document["leastPods"]) == (0, 0, ["default/hog"])
-    assert document["losses"][0]["verdict"] == "culprit"
+    assert (document["losses"][0]["verdict"], document["losses"][0]["why"]) == ("culprit", "")
+
+
+def test_each_innocent_has_the_reason_why_its_end_was_not_needed() -> None:
+    over = holder("over", 200 << 20, memory="100Mi")
+    document = world_document("w", played(world(hog(priority=10), over), Policy.KUBELET))
+    found = {each["of"]: (each["verdict"], each["why"]) for each in document["losses"]}
+    assert found["default/over"] == ("innocent", "the end of default/hog would have relieved the node for good")
+    static = hog(source=PodSource.STATIC, name="static", rate=10 * (1 << 20))
+    vain = played(world(static, *quiet(6), duration=420 * SECOND), Policy.KUBELET)
+    assert {each.why for each in vain.account.losses if each.slot != "default/static"} == {
+        "no set of pods would have relieved the node for good"
+    }
 
 
 def test_each_cycle_can_be_drawn() -> None:

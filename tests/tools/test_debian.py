@@ -15,6 +15,7 @@ pytest.importorskip("argparse_manpage")
 
 from evictd.cli import COMMANDS
 from evictd.config.file import load
+from tests.deploy.manifests import NODES, memory_faults
 from tools import debian, manual
 
 pytestmark = pytest.mark.skipif(
@@ -59,6 +60,11 @@ def test_it_starts_as_a_dry_run(content: Path) -> None:
     settings = load(content / debian.CONFFILE)
     assert settings.evictd.dry_run
     assert (content / "DEBIAN/conffiles").read_text() == f"/{debian.CONFFILE}\n"
+
+
+@pytest.mark.parametrize("mebibytes", NODES)
+def test_what_it_starts_with_fits_every_node(content: Path, tmp_path: Path, mebibytes: int) -> None:
+    assert memory_faults(content / debian.CONFFILE, tmp_path, mebibytes) == []
 
 
 @pytest.mark.parametrize("name", ["postinst", "prerm", "postrm"])

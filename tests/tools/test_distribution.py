@@ -43,6 +43,11 @@ def test_the_wheel_installs_them_below_share(built: Path) -> None:
     assert {path.name for path in SHARED} <= names
 
 
+def test_the_wheel_has_the_messages_of_cri(built: Path) -> None:
+    (wheel,) = built.glob("*.whl")
+    assert "evictd/clients/cri/api.binpb" in zipfile.ZipFile(wheel).namelist()
+
+
 def test_the_source_distribution_has_all_of_them(built: Path) -> None:
     (archive,) = built.glob("*.tar.gz")
     with tarfile.open(archive) as tar:

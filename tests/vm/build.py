@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from evictd.demo.binaries import debian_mirror
+from evictd_testnode.binaries import debian_mirror
 from tests.vm import cache
 
 HERE = Path(__file__).parent

@@ -11,7 +11,7 @@ from tests.vm import disk
 
 def test_the_packages_of_evictd_and_pytest_come_along_with_what_they_need() -> None:
     names = set(disk.closure(["evictd", *disk.TEST_TOOLS]))
-    assert {"evictd", "grpcio", "container-runtime-interface-api", "protobuf", "msgspec", "pytest", "pluggy"} <= names
+    assert {"evictd", "grpclib", "h2", "protobuf", "msgspec", "pytest", "pluggy"} <= names
 
 
 def test_what_the_machine_has_no_use_for_stays_out() -> None:

@@ -30,7 +30,8 @@ pods:
   count: 2
   owner: ReplicaSet/hog
   image: app
-  requests: {memory: 64Mi}
+  requests: {memory: 6Gi, cpu: 2}
+  allocated: {memory: 64Mi}
   volumes: [{name: data, sizeLimit: 1Gi}]
   deletedAt: 5m
   behaviours:
@@ -88,7 +89,8 @@ def test_everything_that_can_be_written() -> None:
         Unreadable(duration=30 * SECOND, every=MINUTE),
         Stalls(memory=40.0),
     )
-    assert hog.pod.resource_totals.memory_request == 64 * MI * 10**9
+    assert hog.pod.resource_totals.memory_request == 64 * MI * 10**9, "the allocated one, as the kubelet ranks"
+    assert hog.pod.containers[0].requests["cpu"].value() == 2
     assert (hog.deleted_at, hog.image, hog.pod.owner) == (5 * MINUTE, "app", "ReplicaSet/hog")
     assert etcd.pod.source is PodSource.STATIC
     assert world.owners == (Owner(name="ReplicaSet/hog", delay=3 * SECOND, here=0.5, tolerates=True),)
@@ -151,6 +153,10 @@ def test_everything_that_can_be_written() -> None:
             'pods[0].start: "-5s": is negative; give a duration with its unit, such as 1m30s',
         ),
         ("pods: [{name: a}, {name: a}]", "pods: default/a: is there twice; give each pod a name of its own"),
+        (
+            "pods: [{name: a, allocated: {ephemeral-storage: 1Gi}}]",
+            "pods[0].allocated.ephemeral-storage: 1073741824: cannot be resized; give cpu or memory",
+        ),
         ("pods: [{name: a, image: x}]", "pods[0].image: x: is no image of the node; add it to `node.images`"),
         (
             "pods: [{name: a, behaviours: [{hold: {of: volume, amount: 1}}]}]",
@@ -174,6 +180,12 @@ def test_each_fault_has_a_place_and_a_remedy(lines: str, problem: str) -> None:
     with pytest.raises(InputError) as caught:
         read(text)
     assert any(each.startswith(problem) for each in caught.value.problems), caught.value.problems
+
+
+def test_a_rate_that_is_negative_is_not_reported_as_zero_as_well() -> None:
+    with pytest.raises(InputError) as caught:
+        read("kind: World\npods: [{name: a, behaviours: [{grow: {of: memory, rate: -1}}]}]")
+    assert len(caught.value.problems) == 1
 
 
 def test_all_faults_are_reported_at_once() -> None:

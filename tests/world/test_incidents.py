@@ -1,5 +1,6 @@
 """Plays every file of config/incidents: its assertions hold, unless it says that one fails today."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,8 @@ def test_an_incident_ends_as_an_operator_would_want_it(path: Path) -> None:
     incident = play_incident(path)
     expect = incident.file.expect
     assert expect is not None, "a file without assertions shows nothing"
-    assert "#" in incident.file.world.source
+    for report in incident.file.world.source.split(", "):
+        assert re.fullmatch(r"[\w.-]+/[\w.-]+#\d+", report), report
     if expect.fails:
         assert incident.unmet, "every assertion holds: remove `fails: true`"
     else:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from evictd.core.model.config import Policy
 from evictd.core.model.decision import EvictPod, ReclaimNode
 from evictd.core.model.pod import PodSource
@@ -181,6 +183,24 @@ def test_what_a_host_path_holds_stays_and_no_pod_is_charged_for_it() -> None:
     stats = run.cycles[-1].observation.pod_stats["writer"]
     assert stats.ephemeral_storage is not None
     assert stats.ephemeral_storage.used_bytes == 0
+
+
+def test_what_grows_stands_still_while_nothing_is_left_of_a_resource() -> None:
+    """The first fills the disk and the PIDs, the second can take no more, and goes on when the first is gone."""
+    first = hog(Exits(after=2 * MINUTE), Grow(of=Usage.VOLUME, rate=500 * MI), of=Usage.PROCESSES, rate=1000, name="a")
+    second = hog(Grow(of=Usage.VOLUME, rate=50 * MI), of=Usage.PROCESSES, rate=100, name="b")
+    run = play(world(first, second, node=with_disk()), config(hard={}))
+    most = max(each.observation.pod_stats["b"].process_count or 0 for each in run.cycles if each.at < 2 * MINUTE)
+    last = run.cycles[-1]
+    node, stats = last.observation.node, last.observation.pod_stats["b"]
+    assert 2900 < most < 3100
+    assert stats.process_count == pytest.approx(most + 100 * (last.at / SECOND - 120), abs=5)
+    assert node is not None
+    assert stats.ephemeral_storage is not None
+    assert node.fs is not None
+    assert stats.ephemeral_storage.used_bytes == pytest.approx(node.fs.used_bytes, rel=0.01)  # of a walk
+    held = [each.event.held for each in run.happened if isinstance(each.event, PodEnd)]
+    assert [each[Usage.PROCESSES] for each in held] == [pytest.approx(10 * most, rel=0.01)]
 
 
 def test_layers_lie_with_the_images_on_a_dedicated_disk() -> None:

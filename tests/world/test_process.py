@@ -20,7 +20,7 @@ def test_a_restart_begins_memory_anew_and_leaves_the_disk() -> None:
 
 def test_an_end_gives_back_all_but_files() -> None:
     process = Process((Hold(of=Usage.MEMORY, amount=5), Hold(of=Usage.LOGS, amount=6)), 0)
-    process.end()
+    process.end(0)
     assert process.held(0) == {Usage.LOGS: 6}
     assert process.growth((Usage.MEMORY,), 0) == 0
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from evictd.act.gc.collector import Collector, NodeMoment
+from evictd.act.gc.page_cache import PageCacheReclaimer
 from evictd.act.memory_qos import enforce_memory_qos
 from evictd.act.oom_score import enforce_oom_scores
 from evictd.act.stop.cleanup import Cleanup
@@ -18,7 +19,7 @@ from evictd.act.stop.termination import Termination
 from evictd.core.eviction.ledger import victim_until
 from evictd.core.gc.container_gc import PodLifecycles
 from evictd.core.model.decision import Decision, ReclaimNode, RecordEvent
-from evictd.core.model.observation import Outcomes, Problem
+from evictd.core.model.observation import Outcomes, Problem, Reclaim
 from evictd.core.model.oom import MemoryQoSDifference, OomScoreDifference
 from evictd.core.model.pod import Pod
 from evictd.core.model.state import State, Victim
@@ -81,8 +82,10 @@ class NodeActuation:
         collector: Collector,
         cleanup: Cleanup,
         log: ActuatorLog,
+        page_cache: PageCacheReclaimer | None = None,
     ) -> None:
         self.stopper = stopper
+        self._page_cache = page_cache
         self.cleanup = cleanup
         self.log = log
         self.collector = collector
@@ -97,6 +100,8 @@ class NodeActuation:
         return Outcomes(
             reclaimed=self.collector.progress(),
             collecting=self.collector.collecting(),
+            page_cache=None if self._page_cache is None else self._page_cache.outcome(),
+            unused_images=self.collector.unused_images,
             stopped=frozenset(uid for uid in victims_of(state) if self.stopped(uid)),
             unkillable=frozenset(each.uid for each in self.stopper.in_flight() if each.unkillable),
         )
@@ -124,7 +129,10 @@ class NodeActuation:
 
     def begin_reclaim(self, decision: ReclaimNode, reading: Reading, lifecycles: PodLifecycles | None) -> None:
         """Begin to collect; `lifecycles` say of which pods something may be collected."""
-        self.collector.begin(decision, _moment(reading, lifecycles))
+        if Reclaim.PAGE_CACHE not in decision.actions:
+            self.collector.begin(decision, _moment(reading, lifecycles))
+        elif self._page_cache is not None:
+            self._page_cache.begin(decision.wanted_bytes or 0)
 
     def perform_collections(self, reading: Reading, lifecycles: PodLifecycles | None) -> None:
         """Begin the periodic collections that are due; none while it is not known which pods are gone."""

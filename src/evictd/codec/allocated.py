@@ -12,7 +12,8 @@ from evictd.codec.pod_wire import WireContainerStatus, WirePodStatus, WireRequir
 from evictd.codec.quantities import resources_of
 from evictd.core.model.resources import CPU, MEMORY, Container, PodLevelResources, Resources
 
-_RESIZABLE = frozenset({CPU, MEMORY})
+RESIZABLE = frozenset({CPU, MEMORY})
+"""What a resize in place can change."""
 
 
 def with_allocated(
@@ -55,5 +56,5 @@ def _named(spec: Resources, found: WireResources) -> WireResources:
 
 def _replaced(spec: Resources, allocated: WireResources | None) -> Resources:
     """Return the amounts of the spec, with those that can be resized as they were allocated."""
-    kept = {name: amount for name, amount in spec.items() if name not in _RESIZABLE}
-    return kept | {name: amount for name, amount in resources_of(allocated).items() if name in _RESIZABLE}
+    kept = {name: amount for name, amount in spec.items() if name not in RESIZABLE}
+    return kept | {name: amount for name, amount in resources_of(allocated).items() if name in RESIZABLE}

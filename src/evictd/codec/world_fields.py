@@ -204,6 +204,9 @@ class WorldPodFields(_Fields, frozen=True):
     owner: Annotated[str, _about("`Kind/name` of its controlling owner.")] = ""
     requests: Annotated[dict[str, Amount], _about("Of its one container.")] = {}
     limits: Annotated[dict[str, Amount], _about("Of its one container.")] = {}
+    allocated: Annotated[
+        dict[str, Amount], _about("What the kubelet has granted while a resize in place waits; absent: `requests`.")
+    ] = {}
     volumes: Annotated[
         tuple[VolumeFields, ...], _about("Its emptyDirs; `of: volume` writes to the first on disk.")
     ] = ()
@@ -292,7 +295,7 @@ class WorldFields(_Fields, frozen=True):
 
     kind: Annotated[str, _about("`World`.")] = ""
     name: Annotated[str, _about("Its name.")] = ""
-    source: Annotated[str, _about("The public report, as `repository#number`.")] = ""
+    source: Annotated[str, _about("The public reports, as `owner/repository#number`, separated by commas.")] = ""
     description: Annotated[str, _about("What it shows.")] = ""
     config: Annotated[dict[str, Any], _about("Fields of KubeletConfiguration.")] = {}
     evictd: Annotated[dict[str, Any], _about("Fields of EvictdConfiguration.")] = {}

@@ -31,6 +31,8 @@ from evictd.simulation import simulate
 Source = tuple[str, tuple[Path, ...]]
 """A node's name and its files, oldest first."""
 _CAPTURES = {".yaml", ".yml", ".json"}
+_OF_THE_DAEMON = {"state.json", "conditions.json", "pods.json"}
+"""Files of a stateDirectory beside the journal, which are no captures."""
 _CHUNK = 4
 """Nodes that a process is given at once."""
 _DASK_CHUNK = 25
@@ -96,6 +98,7 @@ def find_nodes(paths: Iterable[Path]) -> list[Source]:
                 sources.append((str(here.relative_to(path)) if here != path else here.name, journal))
             others = (here / name for name in sorted(files))
             others = (each for each in others if each not in journal and each.suffix in {".jsonl", *_CAPTURES})
+            others = (each for each in others if each.name not in _OF_THE_DAEMON)
             sources += [(str(each.relative_to(path).with_suffix("")), (each,)) for each in others]
     if not sources:
         raise InputError(f"{shown_path(next(iter(paths)))}: there is no journal and no capture below it")

@@ -6,7 +6,7 @@ it. `--output html` writes one file to attach to a ticket. An ID is the begin of
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -62,7 +62,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Read the journal and show the incident."""
     paths = expanded(args.journal) if args.journal else journal_files(args.directory)
-    records, problems = read_lines(paths, decode_record)
+    evicting: list[tuple[str, bytes]] = []  # times and lines, of which one is decoded whole
+
+    def decode(line: bytes) -> JournalRecord:
+        record = decode_record(line)
+        if any(each.get("kind") == EvictPod.__name__ for each in record.decisions):
+            evicting.append((record.wall, line))
+        return record
+
+    records, problems = read_lines(paths, decode)
     for problem in problems:
         sys.stderr.write(f"evictd: {clean(problem)}; skipped\n")
     evictions = evictions_of(records)
@@ -70,7 +78,7 @@ def run(args: argparse.Namespace) -> ExitCode:
         return _list(evictions, args.output)
     event = find_eviction(evictions, args.incident)
     found = incident_of(records, event)
-    account = _account(paths, found)
+    account = "" if STANDARD_INPUT in paths else _account(evicting, found)
     if args.output == TABLE:
         print_incident(found, account, make_console(sys.stdout))
     elif args.output == HTML:
@@ -95,18 +103,13 @@ def _list(evictions: Sequence[HistoryEvent], form: str) -> ExitCode:
 # --- the account of the world -----------------------------------------------------------------------------------------
 
 
-def _account(paths: Sequence[Path], found: Incident) -> str:
+def _account(lines: Iterable[tuple[str, bytes]], found: Incident) -> str:
     """Return whether the eviction was needed, by an observer who knows what was measured; empty where that is not known."""
-    if found.signal is None or STANDARD_INPUT in paths:
+    if found.signal is None:
         return ""
-
-    def chosen(line: bytes) -> JournalEntry | None:
-        record: JournalRecord = decode_record(line)
-        return decode_entry(line) if record.wall == found.event.at else None
-
     try:
-        entries, _ = read_lines(paths, chosen)
-        entry = next((each for each in entries if each is not None and _evicts(each, found.event.uid)), None)
+        entries = (decode_entry(line) for wall, line in lines if wall == found.event.at)
+        entry = next((each for each in entries if _evicts(each, found.event.uid)), None)
         return "" if entry is None else world_account(entry, found.signal, found.event.pod)
     except (EvictdError, ArithmeticError, LookupError, ValueError):  # of a damaged record it is not known
         return ""

@@ -10,14 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from evictd.codec.scenario import Scenario
-from evictd.commands.source import scenario_config
+from evictd.commands.source import compared_config, scenario_config
 from evictd.commands.what_if import grown, parse_growth
-from evictd.config.file import load
 from evictd.core.model.config import Policy
 from evictd.errors import ExitCode
 from evictd.render.comparison import Side, comparison_document
 from evictd.render.console import make_console
-from evictd.render.documents import TOP_ROWS, simulation_document
+from evictd.render.documents import TOP_ROWS, Document, simulation_document
+from evictd.render.outlook import Outlook, outlook_documents, outlooks, print_outlooks
 from evictd.render.output import TABLE, write_document
 from evictd.render.plot import draw
 from evictd.render.world_view import (
@@ -40,12 +40,13 @@ def play_world(file: WorldFile, path: Path, args: argparse.Namespace) -> ExitCod
     own = f"policy {config.policy.value}" if args.config is None else str(args.config)
     sides = [_played(own, play(file.world, config))]
     if args.compare is not None:
-        sides.append(_played(str(args.compare), play(file.world, load(args.compare).eviction)))
+        name, other = compared_config(file, path, args)
+        sides.append(_played(name, play(file.world, other)))
     _draw([(side.name, title, cycles_to_draw(side.run)) for side in sides], args.plot)
     if args.output == TABLE:
         _print(title, sides, args)
     else:
-        document = world_document(title, sides[0]) if len(sides) == 1 else worlds_document(title, sides)
+        document = _document(title, sides[0]) if len(sides) == 1 else worlds_document(title, sides)
         write_document(document, args.output, sys.stdout)
     return ExitCode.DONE
 
@@ -55,7 +56,8 @@ def play_growth(scenario: Scenario, path: Path, args: argparse.Namespace) -> Exi
     title, growth, config = scenario.name or path.stem, parse_growth(args.grow), scenario_config(scenario, path, args)
     configs = {f"policy {config.policy.value}" if args.config is None else str(args.config): config}
     if args.compare is not None:
-        configs[str(args.compare)] = load(args.compare).eviction
+        name, other = compared_config(scenario, path, args)
+        configs[name] = other
     sides, cycles = [], []
     for name, each in configs.items():
         before, run = grown(scenario, each, growth)
@@ -67,7 +69,7 @@ def play_growth(scenario: Scenario, path: Path, args: argparse.Namespace) -> Exi
         _print(title, sides, args)
     elif len(sides) == 1:
         document = simulation_document(title, cycles[0], config, rows=None if args.all else TOP_ROWS)
-        more = world_document(title, sides[0])
+        more = _document(title, sides[0])
         write_document({**document, **{name: more[name] for name in _OF_GROWTH}}, args.output, sys.stdout)
     else:
         compared = [Side(name=side.name, cycles=each) for side, each in zip(sides, cycles, strict=True)]
@@ -75,7 +77,7 @@ def play_growth(scenario: Scenario, path: Path, args: argparse.Namespace) -> Exi
     return ExitCode.DONE
 
 
-_OF_GROWTH = ("timeline", "losses", "innocents", "regret", "oomKills", "relievedAt", "conclusion")
+_OF_GROWTH = ("timeline", "losses", "innocents", "regret", "oomKills", "relievedAt", "conclusion", "outlook")
 """The keys of the document for `--grow` beside the steps."""
 
 
@@ -96,9 +98,21 @@ def _draw(
 
 def _print(title: str, sides: Sequence[PlayedWorld], args: argparse.Namespace) -> None:
     if len(sides) == 1:
-        print_world(title, sides[0], make_console(sys.stdout), everything=args.all)
+        console = make_console(sys.stdout)
+        print_world(title, sides[0], console, everything=args.all)
+        print_outlooks(_outlooks(sides[0]), console)
     else:
         print_worlds(title, sides, make_console(sys.stdout))
+
+
+def _document(title: str, side: PlayedWorld) -> Document:
+    """Return the document of one configuration, with the outlook of a world in which no pod went."""
+    return {**world_document(title, side), "outlook": outlook_documents(_outlooks(side))}
+
+
+def _outlooks(side: PlayedWorld) -> tuple[Outlook, ...]:
+    """Return what is to be said of a world in which no pod went: the ranking, and when a threshold is reached."""
+    return outlooks(cycles_to_draw(side.run), side.run.config)
 
 
 def _played(name: str, run: Run) -> PlayedWorld:

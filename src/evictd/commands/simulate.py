@@ -2,8 +2,8 @@
 
 Plays a scenario file through the core and shows every step: the reading, the thresholds met, what was reclaimed, the pods evicted
 and the reason for their order. Instead of a scenario it takes the files of a cluster: `--pods` and `--summary`. `--grow` lets a
-pod grow after the last reading, `--compare` decides by a second configuration as well. It reads nothing of this node. A world
-file (`kind: World`) is played in a closed loop (`commands.play_world`).
+pod grow after the last reading, `--compare` decides by a second configuration or policy as well. It reads nothing of this
+node. A world file (`kind: World`) is played in a closed loop (`commands.play_world`).
 """
 
 import argparse
@@ -17,11 +17,11 @@ from evictd.commands.source import (
     add_config_arguments,
     add_plot_argument,
     check_plot,
+    compared_config,
     read_story,
     scenario_config,
 )
 from evictd.commands.what_if import simulate_relieved
-from evictd.config.file import load
 from evictd.errors import ExitCode, InputError
 from evictd.render.comparison import Side, comparison_document, print_comparison
 from evictd.render.console import make_console
@@ -59,7 +59,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--grow", metavar="GROWTH", help="let a pod's memory grow after the last reading: NAMESPACE/POD+2Gi/5m"
     )
-    parser.add_argument("--compare", type=Path, metavar="FILE", help="decide by this configuration too, side by side")
+    parser.add_argument(
+        "--compare", type=Path, metavar="FILE", help="decide by this configuration or policy too, side by side"
+    )
     add_config_arguments(parser)
     add_output_argument(parser)
     add_plot_argument(parser)
@@ -83,9 +85,10 @@ def _run_scenario(scenario: Scenario, path: Path, args: argparse.Namespace) -> E
     play = simulate if args.pods is None else simulate_relieved
     cycles = tuple(play(scenario, config))
     if args.compare is not None:
-        other = tuple(play(scenario, load(args.compare).eviction))
+        compared, by = compared_config(scenario, path, args)
+        other = tuple(play(scenario, by))
         own = path if args.pods is None else "the kubelet's defaults"
-        sides = (Side(name=str(args.config or own), cycles=cycles), Side(name=str(args.compare), cycles=other))
+        sides = (Side(name=str(args.config or own), cycles=cycles), Side(name=compared, cycles=other))
         draw_sides(name, sides, args.plot, begin=scenario.begin)
         if args.output == TABLE:
             print_comparison(name, sides, make_console(sys.stdout))

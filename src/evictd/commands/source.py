@@ -104,6 +104,15 @@ def scenario_config(scenario: "Configured", path: Path, args: argparse.Namespace
         raise _in_file(path, error) from error
 
 
+def compared_config(scenario: "Configured", path: Path, args: argparse.Namespace) -> tuple[str, EvictionConfig]:
+    """Return name and configuration of `--compare`: a file's, or the same one decided by the policy that is named."""
+    name = str(args.compare)
+    if name in {policy.value for policy in Policy}:
+        same = argparse.Namespace(config=args.config, policy=name)
+        return f"policy {name}", scenario_config(scenario, path, same)
+    return name, load(args.compare).eviction
+
+
 class Configured(Protocol):
     """A file that has a configuration of its own: a scenario or a world."""
 

@@ -62,9 +62,9 @@ def _ask(args: argparse.Namespace) -> PodWhy:
     evicted = tuple(event for event in events or () if event.kind is EventKind.EVICTED)
     try:
         explained, status = fetch(args.address, "/explainz"), fetch(args.address)
-    except NodeError:
+    except NodeError as error:
         if events is None:
-            raise
+            raise NodeError(f"{error}; --journal reads the files of a node that is away") from error
         return PodWhy(pod=pod, events=mine, evicted=evicted)
     return PodWhy(pod=pod, events=mine, evicted=evicted, explained=explained, status=status)
 

@@ -26,6 +26,7 @@ from evictd.codec.config.kubelet_config import (
 )
 from evictd.codec.config.kubelet_fields import WITHOUT_EFFECT, KubeletConfiguration
 from evictd.codec.config.kubelet_validation import validate
+from evictd.codec.config.kubelet_versions import KubernetesVersion, defaults_of
 from evictd.codec.config.pressure_fields import stall_thresholds, swap_thresholds
 from evictd.codec.strict import UNKNOWN_FIELD
 from evictd.config.flags import Flags
@@ -51,7 +52,9 @@ def settings(layers: Layers, flags: Flags) -> Settings:
     )
     newer = [problem for problem in kubelet_problems if is_unknown_to_us(problem)]
     kubelet_problems = [problem for problem in kubelet_problems if problem not in newer]
-    problems = [*kubelet_problems, *threshold_problems, *validate(kubelet), *evictd_problems, *validate_evictd(evictd)]
+    gate = evictd.kubernetes_version is KubernetesVersion.AUTO or defaults_of(evictd.kubernetes_version).memory_qos
+    faults = validate(kubelet, memory_qos=gate)
+    problems = [*kubelet_problems, *threshold_problems, *faults, *evictd_problems, *validate_evictd(evictd)]
     _refuse(problems, layers, flags)
     update_was_set = read.node_status_update_frequency != 0 and "nodeStatusUpdateFrequency" in layers.kubelet
     report = report_frequency(kubelet, update_was_set=update_was_set or "node_status_update_frequency" in flags.kubelet)

@@ -16,6 +16,7 @@ from evictd.codec.config.evictd_config import (
     TaintEffect,
 )
 from evictd.codec.config.kubelet_fields import KubeletConfiguration
+from evictd.codec.config.kubelet_versions import KubernetesVersion, defaults_of
 from evictd.config.written import Written
 from evictd.core.model.config import EvictionConfig, MemoryFormula
 from evictd.core.model.oom import MemoryQoSRules, MemoryReservationPolicy
@@ -28,6 +29,7 @@ __all__ = [
     "EvictdConfiguration",
     "HookSettings",
     "KubeletConfiguration",
+    "KubernetesVersion",
     "MemoryFormula",
     "MemoryQoSMode",
     "OomScoreAdj",
@@ -61,11 +63,15 @@ class Settings:
     without_effect: tuple[str, ...] = ()
     """Fields of the kubelet's configuration that were set, but that evictd does not obey, by their YAML names."""
 
-    @property
-    def memory_qos_rules(self) -> MemoryQoSRules:
-        """What the kubelet's document says of Memory QoS."""
+    def memory_qos_rules(self, kubelet_version: str = "") -> MemoryQoSRules:
+        """Return what the kubelet's document says of Memory QoS.
+
+        `kubelet_version` is the node's `kubeletVersion`, empty where it is not known; it counts with `kubernetesVersion: Auto`.
+        """
+        factor = self.kubelet.memory_throttling_factor
+        defaults = defaults_of(self.evictd.kubernetes_version, kubelet_version)
         return MemoryQoSRules(
             policy=MEMORY_POLICIES.get(self.kubelet.memory_reservation_policy, MemoryReservationPolicy.NONE),
-            throttling_factor=self.kubelet.memory_throttling_factor,
+            throttling_factor=defaults.memory_throttling_factor if factor is None else factor,
             reserved=sum(reserved.value() for reserved in self.kubelet.reserved_memory),
         )

@@ -19,6 +19,7 @@ from evictd.act.conditions_file import ConditionsFile
 from evictd.act.gc.collector import Collector
 from evictd.act.gc.containers import ContainerCollector, remove_dead_containers
 from evictd.act.gc.images import ImageCollector
+from evictd.act.gc.page_cache import PageCacheReclaimer
 from evictd.act.logs import PodLogs
 from evictd.act.node_actuation import NodeActuation, OomScoreWriter
 from evictd.act.standalone import StandaloneActuator
@@ -28,12 +29,12 @@ from evictd.act.stop.victim_cgroups import VictimCgroups
 from evictd.act.trees import Budget, UnfinishedError
 from evictd.act.volumes import remove_empty_dirs
 from evictd.clients.cri.client import CriClient
-from evictd.clients.cri.image_use import ImageUse
 from evictd.clock import boot_clock, wall_clock
 from evictd.config.file import load_yaml
 from evictd.config.settings import MemoryQoSMode, OomScoreAdj, Settings
 from evictd.core.eviction.evict import policy_minimum_grace_seconds
 from evictd.core.model.config import Policy
+from evictd.core.model.oom import MemoryQoSRules
 from evictd.core.model.stats import FsStats
 from evictd.core.units.duration import SECOND
 from evictd.daemon.effects import Effects
@@ -49,7 +50,7 @@ from evictd.daemon.store.own_file import read_own
 from evictd.daemon.store.recorder import Cycle, Recorder
 from evictd.daemon.store.state_file import StateFile, boot_id
 from evictd.daemon.telemetry.telemetry import Telemetry
-from evictd.observe.cgroups.cgroup import find_pods_cgroup, pod_cgroups
+from evictd.observe.cgroups.cgroup import pod_cgroups
 from evictd.observe.disk_usage.cache import DiskUsageCache
 from evictd.observe.disk_usage.pod_meter import PodDiskMeter
 from evictd.observe.disk_usage.rate_limiter import BudgetedRateLimiter
@@ -115,11 +116,17 @@ class Assembly:
             evicted=self._evicted,
         )
         enforce = settings.evictd.oom_score_adj is OomScoreAdj.ENFORCE
-        memory_qos = settings.memory_qos_rules if settings.evictd.memory_qos is MemoryQoSMode.ENFORCE else None
+        memory_qos = self._memory_qos if settings.evictd.memory_qos is MemoryQoSMode.ENFORCE else None
         oom_scores = OomScores(enforce=enforce, cgroup=roots.cgroup, proc=roots.proc, memory_qos=memory_qos)
         node = Node(observer, live, log=self._telemetry, collector=self._collector, oom_scores=oom_scores)
         node.configure(settings)
         return node
+
+    def _memory_qos(self) -> MemoryQoSRules:
+        settings = self._settings
+        return settings.memory_qos_rules(
+            "" if settings.evictd.cluster.standalone else self._cluster.reporter.kubelet_version
+        )
 
     def _hooks(self) -> Callable[[Cycle], None] | None:
         """Return the function that starts the commands around evictions; `None` if none is configured."""
@@ -213,9 +220,7 @@ class Assembly:
 
     @cached_property
     def _client(self) -> CriClient:
-        client = self._connect(self._settings.kubelet.container_runtime_endpoint)
-        client.reserve_threads()  # a node out of PIDs gives none to stop pods with
-        return client
+        return self._connect(self._settings.kubelet.container_runtime_endpoint)
 
     def _connect(self, endpoint: str) -> CriClient:
         seconds = max(1, self._settings.kubelet.runtime_request_timeout // SECOND)
@@ -231,6 +236,9 @@ class Assembly:
             collector=self._collector,
             cleanup=self._cleanup,
             log=telemetry,
+            page_cache=PageCacheReclaimer(
+                lambda: self._stats.kubepods.folder, proc=self._roots.proc, clock=boot_clock, wake=self.wake.wake
+            ),
         )
 
     @cached_property
@@ -266,7 +274,7 @@ class Assembly:
 
     def _victim_cgroups(self) -> VictimCgroups:
         """Build what kills pods without the runtime; under policy Kubelet only the runtime kills."""
-        cgroups, above = self._stats.cgroups, self._settings.kubelet.parent_cgroup
+        stats = self._stats
         root, pids = containers_root(self._roots.cgroup), self._roots.cgroup / "pids"
         if root != self._roots.cgroup and pids.is_dir():  # v1: the hierarchy in which forks can be stopped
             root = pids
@@ -274,7 +282,7 @@ class Assembly:
         def directories(uid: str) -> Iterable[Path]:
             if self._settings.eviction.policy is Policy.KUBELET:
                 return ()
-            pods = find_pods_cgroup(cgroups, above)
+            pods = stats.kubepods.path
             return () if pods is None else [root / path.lstrip("/") for path in pod_cgroups(pods, uid)]
 
         def freezer_of(directory: Path) -> Path:
@@ -286,7 +294,7 @@ class Assembly:
 
         # In a cluster volumes may be the kubelet's.
         emptied = self._cleanup.begin if self._settings.evictd.cluster.standalone else lambda _: None
-        return VictimCgroups(directories, self._telemetry, emptied, freezer_of, reader=cgroups)
+        return VictimCgroups(directories, self._telemetry, emptied, freezer_of, reader=stats.cgroups)
 
     @cached_property
     def _stopper(self) -> PodStopper:
@@ -349,13 +357,10 @@ class Assembly:
         settings, eviction, checkpoint = self._settings, self._settings.eviction, self.checkpoint
         same = settings.kubelet.image_endpoint == settings.kubelet.container_runtime_endpoint
         image_client = self._client if same else self._connect(settings.kubelet.image_endpoint)
-        use = ImageUse(settings.kubelet.container_runtime_endpoint)
-        self._stack.callback(use.close)
         image_fs = ImageFs(image_client)
         self._stack.callback(image_fs.close)
         return ImageCollector(
             self._client,
-            use,
             eviction.image_gc,
             image_client=image_client,
             image_fs=image_fs.read,

@@ -10,7 +10,7 @@ from evictd.errors import InvalidValueError
 from evictd.observe.reading.reading import Reading
 
 BEFORE_START = HOUR
-"""Evictions of so long before the start are recorded: evictd may have been away for a restart. Older ones are not compared."""
+"""At a start the evictions of this time before it are recorded, because evictd may have been restarted; older ones are not."""
 _LONGEST_MESSAGE = 500
 """Characters of a message that are kept; the kubelet's are shorter, and anything may be written into a status."""
 

@@ -4,6 +4,7 @@ When other containers run than before, when more is known of their pods, and eve
 themselves. Always after the decisions of a cycle were performed. Without the options nothing is read.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 
 from evictd.core.gc.container_gc import ContainerState
@@ -21,9 +22,14 @@ PERIOD = 5 * MINUTE
 
 
 class OomScores:
-    """Corrects OOM scores and, unless `memory_qos` is `None`, Memory QoS values that differ from the documented ones."""
+    """Corrects OOM scores and, unless `memory_qos` is `None`, Memory QoS values that differ from the documented ones.
 
-    def __init__(self, *, enforce: bool, cgroup: Path, proc: Path, memory_qos: MemoryQoSRules | None = None) -> None:
+    `memory_qos` is asked each time, because the kubelet's version is known only when the node was read.
+    """
+
+    def __init__(
+        self, *, enforce: bool, cgroup: Path, proc: Path, memory_qos: Callable[[], MemoryQoSRules] | None = None
+    ) -> None:
         self._enforce = enforce
         self._memory_qos = memory_qos
         self._cgroup = cgroup
@@ -54,7 +60,7 @@ class OomScores:
             )
         if self._memory_qos is not None:
             differences += memory_qos_differences(
-                pods, view, self._memory_qos, memory_capacity=memory, cgroup_root=root
+                pods, view, self._memory_qos(), memory_capacity=memory, cgroup_root=root
             )
         self._problems = setter.write(differences)
 

@@ -4,14 +4,16 @@ import os
 import platform
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Self
 
 from evictd.clients.kube.credentials import Credentials
+from evictd.clients.kube.nodes import NodeClient
 from evictd.clients.kube.pods import PodWatch
 from evictd.clients.kube.transport import Transport
 from evictd.config.settings import ClusterSettings
 from evictd.core.model.observation import Problem
-from evictd.errors import SourceKind
+from evictd.errors import ApiRefusedError, ApiUnavailableError, SourceKind
 from evictd.observe.pods.cluster_pods import ClusterPods
 from evictd.observe.reading.roots import own_pods
 
@@ -29,6 +31,7 @@ class ClusterWatch:
         self._watch = PodWatch(
             self._transport, name, clock=clock, random=_no_spread, changed=self._changed.set, watch_seconds=60
         )
+        self._node = NodeClient(self._transport, name)
         self.pods = ClusterPods(self._watch, own_pods(os.environ))
 
     def __enter__(self) -> Self:
@@ -38,6 +41,12 @@ class ClusterWatch:
     def __exit__(self, *_: object) -> None:
         self._watch.close()
         self._transport.close()
+
+    def kubelet_version(self) -> str:
+        """Read the node's `kubeletVersion`; return an empty text where it cannot be read."""
+        with suppress(ApiUnavailableError, ApiRefusedError):
+            return self._node.get().kubelet_version
+        return ""
 
     def wait(self, seconds: float = 10.0) -> tuple[Problem, ...]:
         """Wait for the first list or an error, at most `seconds`; returns what is wrong with what is known then."""

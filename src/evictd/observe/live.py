@@ -162,7 +162,7 @@ class LiveNode:
         return memory_qos_differences(
             reading.observation.pods,
             view,
-            self._settings.memory_qos_rules,
+            self._settings.memory_qos_rules("" if self._cluster is None else self._cluster.kubelet_version()),
             memory_capacity=capacity,
             cgroup_root=containers_root(self._roots.cgroup),
         )

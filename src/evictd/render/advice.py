@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 _RESERVED_NAMES = {Resource.MEMORY: "memory", Resource.EPHEMERAL_STORAGE: "ephemeral-storage", Resource.PIDS: "pid"}
 """What systemReserved and kubeReserved call a resource."""
+_TOO_LATE = (
+    f"TOO LATE: when the pod was gone, less was left than a reserve: {RESERVE[Resource.MEMORY] >> 20}Mi of memory, "
+    f"{RESERVE[Resource.EPHEMERAL_STORAGE] >> 20}Mi of a disk, {RESERVE[Resource.INODES]:,} inodes, {RESERVE[Resource.PIDS]} "
+    "PIDs, or a tenth of the capacity where that is less."
+)
 _SHOWN = 5
 """Nodes and problems that are shown."""
 
@@ -81,6 +86,9 @@ def _signal(each: SignalAdvice) -> Document:
         "soft": each.soft,
         "minimumReclaim": each.min_reclaim,
         "reserve": RESERVE[SIGNALS[each.signal].resource],
+        "enough": each.enough,
+        "earlierSeconds": round(each.earlier / 1e9, 1),
+        "limitedBy": each.limited_by,
         "worst": {
             "node": each.worst.node, "at": each.worst.wall, "pod": each.worst.pod, "used": each.worst.used,
             "tookSeconds": round(each.worst.took / 1e9, 3), "fillRate": each.worst.rate,
@@ -117,10 +125,16 @@ def print_advice(advice: Advice, to: "Console") -> None:
         table.add_row(each.signal.value, _now(each), *amounts, str(each.episodes), str(each.too_late))
     if advice.signals:
         to.print(table)
+        print_line(to, "", _TOO_LATE)
     elif not advice.stalls:
         to.print("no eviction for pressure was recorded, so nothing is known of how early a threshold has to be")
     for each in advice.signals:
         print_line(to, "- ", f"{each.signal.value}: {_evidence(each.worst)}")
+        print_line(to, "  ", _changed(each))
+        if each.limited_by:
+            print_line(
+                to, "  ", f"it is half of the capacity of {clean(each.limited_by)}; more would be met there always"
+            )
         if each.not_covered:
             print_line(to, "  ", f"not covered: {_some(each.not_covered)}")
         if each.soft is None:
@@ -169,6 +183,16 @@ def _evidence(worst: Episode) -> str:
     return (
         f"the most was needed on {clean(worst.node)} at {clean(worst.wall)}: {used} were used up in {duration_text(worst.took)} "
         f"until {clean(worst.pod)} was gone{rate}; {signal_amount(worst.available, worst.signal)} were left at the decision"
+    )
+
+
+def _changed(each: SignalAdvice) -> str:
+    """Say what this hard threshold would have changed in the recorded evictions."""
+    before = each.episodes - each.too_late
+    earlier = f", which begin up to {duration_text(each.earlier)} earlier" if each.earlier else ""
+    return (
+        f"with {signal_amount(each.hard, each.signal)}, {each.enough} of {counted(each.episodes, 'eviction')} leave the reserve"
+        f"{earlier}; {before} did"
     )
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from evictd.core.model.signal import SIGNALS, STALLS, Resource, Signal
 from evictd.render.page_chart import EvictionMark, eviction_marks, page_chart
 from evictd.render.signal_entry import is_calm_copy, is_pressed
-from evictd.render.text import amount_text, clean, gap_text, not_of_pods_text, seconds_text, signal_amount
+from evictd.render.text import amount_text, clean, gap_text, not_of_pods_text, pods_text, seconds_text, signal_amount
 from evictd.render.timing import FORESEEN_SECONDS, approaches, graces
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ def page_template(name: str) -> "Template":
     )
     environment.filters["clean"] = clean
     environment.filters["seconds"] = seconds_text
+    environment.filters["pods"] = pods_text
     return environment.get_template(name)
 
 

@@ -19,7 +19,7 @@ WIDTH, HEIGHT = 120, 24
 _HEADROOM = 1.08
 _LEAST_SECONDS = 1.0
 _MINUTES = 600
-"""From so many seconds on the time axis counts minutes."""
+"""Least span, in seconds, whose time axis is in minutes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -285,9 +285,11 @@ def no_action_text(finding: NoAction) -> str:
     if finding.why is NoActionReason.PROTECTED_CULPRIT and finding.pod is not None and finding.threshold is not None:
         resource = SIGNALS[finding.threshold.signal].resource
         needed, reachable = quantity_text(finding.needed, resource), quantity_text(finding.reachable, resource)
+        culprit = f"ProtectedCulprit: {pod_name(finding.pod)} holds or grows most and may not be evicted now"
+        if finding.needed is not None and finding.reachable is not None and finding.reachable >= finding.needed:
+            return f"{culprit}; {needed} is needed, and no pod within its request is evicted in its place yet"
         return (
-            f"ProtectedCulprit: {pod_name(finding.pod)} holds or grows most and may not be evicted now; all others together use "
-            f"{reachable}, but {needed} is needed, so evicting them would not help"
+            f"{culprit}; all others together use {reachable}, but {needed} is needed, so evicting them would not help"
         )
     if finding.why is NoActionReason.EVICTION_LIMIT_REACHED and finding.threshold is not None:
         missing = quantity_text(finding.needed, SIGNALS[finding.threshold.signal].resource)

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.render.signal_entry import is_calm_copy, is_pressed
-from evictd.render.text import amount_text, clean, not_of_pods_text, seconds_text, signal_amount
+from evictd.render.text import amount_text, clean, not_of_pods_text, pods_text, seconds_text, signal_amount
 from evictd.render.timing import time_lines
 
 Document = Mapping[str, Any]
@@ -101,7 +101,7 @@ def _head(document: Document) -> Iterator[Text]:
         line.append(f", {seconds_text(phase['endsInSeconds'])} at most")
     yield line
     line = Text(
-        f"policy {document['policy']}   {document['pods']} pods   read {seconds_text(document['ageSeconds'])} ago"
+        f"policy {document['policy']}   {pods_text(document)}   read {seconds_text(document['ageSeconds'])} ago"
     )
     if document["dryRun"]:
         line.append("   DRY RUN", style="bold magenta")

@@ -4,7 +4,7 @@ Amounts are approximate (`core.units.approximate`); documents for programs have 
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evictd.core.model.problem import printable
 from evictd.core.model.signal import ALL_OF_THE_TIME, RESOURCES, SIGNALS, STALLS, NodeCondition, Resource, Signal, Unit
@@ -45,6 +45,12 @@ def signal_amount(count: int | None, signal: Signal) -> str:
 def signal_quantity(quantity: Quantity | None, signal: Signal) -> str:
     """Write a quantity of what this signal measures; `-` where it is unknown."""
     return signal_amount(None if quantity is None else quantity.value(), signal)
+
+
+def pods_text(status: Mapping[str, Any]) -> str:
+    """Write the number of pods in a document of `/statusz`, and when they were read where that was before the last cycle."""
+    earlier = status.get("podsAgeSeconds", status["ageSeconds"]) - status["ageSeconds"]
+    return f"{status['pods']} pods" + (f" (as of {seconds_text(earlier)} earlier)" if earlier > 0 else "")
 
 
 def gap_text(difference: int, signal: Signal) -> str:

@@ -15,7 +15,7 @@ Document = Mapping[str, Any]
 SOON_SECONDS = 600
 """A threshold that is met within this time at the present rate is near."""
 FORESEEN_SECONDS = 3600
-"""Later crossings are not told: no rate holds for so long."""
+"""A threshold that would be met later than this is left out, because no rate lasts that long."""
 
 
 class Approach(NamedTuple):

@@ -4,11 +4,12 @@ The timeline has a line for each thing that changed; cycles in which nothing did
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evictd.core.model.decision import EvictPod, NoAction, ReclaimNode, ReportConditions, ThresholdFinding
+from evictd.core.model.decision import Decision, EvictPod, NoAction, ReclaimNode, ReportConditions, ThresholdFinding
+from evictd.core.model.signal import STALLS
 from evictd.core.model.threshold import Origin
 from evictd.core.units.approximate import bytes_text
 from evictd.core.units.duration import MILLISECOND, format_duration
@@ -19,7 +20,7 @@ from evictd.simulation import SimulatedCycle, Turn
 from evictd.world.account import OOM_KILLED, Account, Loss, Verdict
 from evictd.world.behaviours import OF_MEMORY
 from evictd.world.kernel import OomKill
-from evictd.world.lifecycle import Collected, EndCause, Event, PodArrival, PodEnd
+from evictd.world.lifecycle import Collected, EndCause, Event, EvictionRefused, PodArrival, PodEnd
 from evictd.world.loop import Run, WorldCycle
 
 if TYPE_CHECKING:
@@ -58,19 +59,35 @@ class TimelineEntry:
 
 
 def timeline(run: Run) -> list[TimelineEntry]:
-    """Return what changed, in order of time; what was decided comes before what followed at the same time."""
-    lines = [*_decided(run.cycles), *(TimelineEntry(at=each.at, text=_event_text(each.event)) for each in run.happened)]
+    """Return what changed, in order of time; what was decided comes before what followed at the same time.
+
+    Of the requests to evict one pod that are refused only the first is shown.
+    """
+    again = _refused_again(run)
+    events = (
+        TimelineEntry(at=each.at, text=_event_text(each.event))
+        for each in run.happened
+        if not (isinstance(each.event, EvictionRefused) and (each.at, each.event.uid) in again)
+    )
+    lines = [*_decided(run.cycles, again), *events]
     return sorted(lines, key=lambda line: (line.at, not line.decided))
 
 
-def _decided(cycles: Iterable[WorldCycle]) -> Iterator[TimelineEntry]:
+def _refused_again(run: Run) -> frozenset[tuple[int, str]]:
+    """Return time and uid of each refusal but the first of a pod."""
+    refused = [(each.at, each.event.uid) for each in run.happened if isinstance(each.event, EvictionRefused)]
+    first: dict[str, int] = {}
+    for at, uid in refused:
+        first.setdefault(uid, at)
+    return frozenset((at, uid) for at, uid in refused if at != first[uid])
+
+
+def _decided(cycles: Iterable[WorldCycle], refused_again: Collection[tuple[int, str]]) -> Iterator[TimelineEntry]:
     met: dict[str, str] = {}
     reasons: frozenset[str] = frozenset()
     for cycle in cycles:
         now_met = {
-            str(
-                each.threshold
-            ): f"{each.threshold} is met, {signal_quantity(each.available, each.threshold.signal)} left"
+            str(each.threshold): f"{each.threshold} is met, {_level_text(each)}"
             for each in cycle.step.findings
             if isinstance(each, ThresholdFinding) and each.met and each.threshold.origin is not Origin.DERIVED
         }
@@ -79,11 +96,23 @@ def _decided(cycles: Iterable[WorldCycle]) -> Iterator[TimelineEntry]:
         found = [each for each in cycle.step.findings if isinstance(each, NoAction)]
         new = dict.fromkeys(no_action_text(each) for each in found if _key(each) not in reasons)
         yield from (_line(cycle, text) for text in new)
-        for decision in cycle.step.decisions:
+        for decision in _new_decisions(cycle, refused_again):
             if isinstance(decision, EvictPod | ReclaimNode | ReportConditions):
                 yield _line(cycle, decision_text(decision))
         # A reason that is missing for one cycle is not news when it is back.
         met, reasons = now_met, frozenset(map(_key, found)) | (reasons if now_met else frozenset())
+
+
+def _new_decisions(cycle: WorldCycle, refused_again: Collection[tuple[int, str]]) -> Iterator[Decision]:
+    """Return the decisions of a cycle, without the eviction requests that are refused again."""
+    for decision in cycle.step.decisions:
+        if not (isinstance(decision, EvictPod) and (cycle.at, decision.pod.uid) in refused_again):
+            yield decision
+
+
+def _level_text(finding: ThresholdFinding) -> str:
+    signal = finding.threshold.signal
+    return f"{signal_quantity(finding.available, signal)} {'stalled' if signal in STALLS else 'left'}"
 
 
 def _clock(at: int) -> str:
@@ -111,6 +140,8 @@ def _event_text(event: Event) -> str:
         case OomKill():
             why = "at its own memory limit" if event.own_limit else "for want of memory"
             return f"the kernel kills {event.name} {why}, {bytes_text(event.held)}"
+        case EvictionRefused():
+            return f"the API server refuses the eviction of {event.name}"
         case Collected():
             return f"the collection has ended: {bytes_text(event.freed_bytes)} freed"
 
@@ -122,7 +153,7 @@ def outcome_text(run: Run, account: Account, unattended: Run | None = None) -> l
     """Write what came of a run, one sentence each."""
     evicted = [loss for loss in account.losses if loss.cause != OOM_KILLED]
     sentences = [*_loss_texts(evicted)] or ["No pod was evicted."]
-    sentences += _kill_texts(run, account)
+    sentences += [*_refusal_texts(run), *_kill_texts(run, account)]
     sentences.append(_relief_text(account))
     stayed = sorted(account.culprits - account.culprit_gone_at.keys())
     if stayed and account.ideal.crossed_at is not None:
@@ -155,6 +186,12 @@ def _loss_texts(evicted: Sequence[Loss]) -> Iterator[str]:
         yield f"{_names(slots)} {verb} evicted {when}{again} for {causes}: {_WORDS[verdict]}."
 
 
+def _refusal_texts(run: Run) -> Iterator[str]:
+    names = [clean(each.event.name) for each in run.happened if isinstance(each.event, EvictionRefused)]
+    if names:
+        yield f"The API server refused evictions {counted(len(names), 'time')}: {_names(list(dict.fromkeys(names)))}."
+
+
 def _kill_texts(run: Run, account: Account) -> Iterator[str]:
     kills = [each for each in run.happened if isinstance(each.event, OomKill) and not each.event.own_limit]
     if kills:
@@ -169,7 +206,10 @@ def _kill_texts(run: Run, account: Account) -> Iterator[str]:
 def _relief_text(account: Account) -> str:
     if account.relieved_at == 0:
         return "No threshold was met."
-    least = f"; the least that would have sufficed is {counted(len(account.ideal.slots), 'pod')}"
+    slots = sorted(account.ideal.slots)
+    least = f"; the least that would have sufficed is {counted(len(slots), 'pod')}" + (
+        f": {_names(slots)}" if slots else ""
+    )
     ideal = least if account.ideal.relieves else "; no set of pods would have relieved the node for good"
     if account.relieved_at is None:
         return f"A threshold is still met at the end{ideal}."
@@ -235,8 +275,9 @@ def print_worlds(title: str, sides: Sequence[PlayedWorld], to: "Console") -> Non
 
 def _by_time(run: Run) -> dict[int, list[str]]:
     column: dict[int, list[str]] = {}
+    again = _refused_again(run)
     for cycle in run.cycles:
-        for decision in cycle.step.decisions:
+        for decision in _new_decisions(cycle, again):
             if isinstance(decision, EvictPod | ReclaimNode):
                 column.setdefault(cycle.at, []).append(clean(decision_text(decision)))
     return column
@@ -273,6 +314,7 @@ def world_document(title: str, played: PlayedWorld) -> Document:
                 "cause": loss.cause,
                 "held": loss.held,
                 "verdict": loss.verdict.value,
+                "why": loss.why,
             }
             for loss in account.losses
         ],

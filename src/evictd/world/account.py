@@ -56,6 +56,8 @@ class Loss:
     held: int
     """What it held of what was short, in bytes, inodes or processes."""
     verdict: Verdict
+    why: str = ""
+    """Of an innocent: why its end was not needed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +175,18 @@ def _judged(run: Run, losses: list[Loss], culprits: frozenset[str], ideal: Ideal
                 return Verdict.NEEDED
         return Verdict.INNOCENT
 
-    return tuple(replace(loss, verdict=verdict(loss)) for loss in losses)
+    judged = (replace(loss, verdict=verdict(loss)) for loss in losses)
+    why = _why_not_needed(ideal)
+    return tuple(replace(each, why=why) if each.verdict is Verdict.INNOCENT else each for each in judged)
+
+
+def _why_not_needed(ideal: IdealEnds) -> str:
+    """Return why the end of an innocent pod was not needed: what the observer who knows every byte does instead."""
+    if ideal.crossed_at is None:
+        return "no threshold is met once unused images and dead containers are deleted"
+    if not ideal.relieves:
+        return "no set of pods would have relieved the node for good"
+    return f"the end of {', '.join(sorted(ideal.slots))} would have relieved the node for good"
 
 
 def _of(cause: str, held: Mapping[Usage, int]) -> int:

@@ -19,7 +19,7 @@ def _performed(node: SimulatedNode, action: Reclaim, decision: ReclaimNode) -> R
             return _containers(node, decision)
         case Reclaim.IMAGES:
             return _images(node, decision)
-        case Reclaim.ROTATED_LOGS:  # a simulated pod has one log
+        case Reclaim.ROTATED_LOGS | Reclaim.PAGE_CACHE:  # a simulated pod has one log, and reads its file again at once
             return ReclaimOutcome(action=action, device=decision.device)
         case _:
             assert_never(action)

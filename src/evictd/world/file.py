@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, TypeVar
 
+from evictd.codec.allocated import RESIZABLE, with_allocated
+from evictd.codec.pod_wire import WireContainerStatus, WireResources
 from evictd.codec.strict import Span, decode
 from evictd.codec.world_fields import (
     KIND,
@@ -176,7 +178,7 @@ class _Reader:
             if usage is None:
                 return None
             values["of"] = usage
-        if values.get("rate") == 0:
+        if values.get("rate") == 0 and not any(each.path == f"{path}.rate" for each in self.problems):
             self.wrong(f"{path}.rate", 0, "nothing changes at this rate", "give a rate above zero, such as 50Mi")
             return None
         if given[0] == "leak_and_release" and values["peak"] <= values["low"]:
@@ -241,6 +243,8 @@ class _Reader:
     def check_pod(self, pod: WorldPodFields, path: str, images: set[str]) -> None:
         if pod.deleted_at is not None and pod.deleted_at < pod.start:
             self.wrong(f"{path}.deletedAt", pod.deleted_at, "is before `start`", "give a later time")
+        for name in sorted(set(pod.allocated) - RESIZABLE):
+            self.wrong(f"{path}.allocated.{name}", pod.allocated[name], "cannot be resized", "give cpu or memory")
         if pod.image and pod.image not in images:
             self.wrong(f"{path}.image", pod.image, "is no image of the node", "add it to `node.images`")
         writes = any(
@@ -318,7 +322,8 @@ def _disk(fields: DiskFields) -> Disk:
 
 
 def _pod(fields: WorldPodFields, name: str) -> Pod:
-    container = Container(name="main", requests=_resources(fields.requests), limits=_resources(fields.limits))
+    spec = Container(name="main", requests=_resources(fields.requests), limits=_resources(fields.limits))
+    (container,) = with_allocated((spec,), _statuses(fields))
     return Pod(
         name=name,
         namespace=fields.namespace,
@@ -339,6 +344,14 @@ def _pod(fields: WorldPodFields, name: str) -> Pod:
         labels=fields.labels,
         owner=fields.owner,
     )
+
+
+def _statuses(fields: WorldPodFields) -> tuple[WireContainerStatus, ...]:
+    """Return the container status of a pod whose resize in place has not been granted (KEP-1287); none for other pods."""
+    if not fields.allocated:
+        return ()
+    amounts: WireResources = {name: str(int(each)) for name, each in (fields.requests | fields.allocated).items()}
+    return (WireContainerStatus(name="main", allocated_resources=amounts),)
 
 
 def _resources(amounts: Mapping[str, int]) -> dict[str, Quantity]:

@@ -62,7 +62,15 @@ class Collected:
     removed: int
 
 
-Event = PodEnd | PodArrival | OomKill | Collected
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvictionRefused:
+    """The API server has refused an eviction: a disruption budget or an outage's status."""
+
+    uid: str
+    name: str
+
+
+Event = PodEnd | PodArrival | OomKill | Collected | EvictionRefused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +136,7 @@ class Lifecycle:
             spec=spec,
             pod=pod,
             slot=slot,
-            process=Process(spec.behaviours, now),
+            process=Process(spec.behaviours, now, self._node.standstills),
             memory_limit=memory_limit(pod),
             unreadable=tuple(each for each in spec.behaviours if isinstance(each, Unreadable)),
         )
@@ -176,7 +184,7 @@ class Lifecycle:
         if running.process.ended:
             return
         held = dict(running.process.held(now))
-        running.process.end()
+        running.process.end(now)
         self._node.changed()
         overhead = self._node.world.node.stop_overhead
         self._schedule.at(now + overhead, lambda at: self._remove(running, cause, held, at))

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from evictd.core.eviction.calm import pods_needed
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import (
@@ -23,7 +24,7 @@ from evictd.core.model.decision import (
     Wait,
     WithdrawEviction,
 )
-from evictd.core.model.observation import Observation, Outcomes, ReclaimOutcome
+from evictd.core.model.observation import Observation, Outcomes, Reclaim, ReclaimOutcome
 from evictd.core.model.signal import Filesystem
 from evictd.core.model.state import State, Step
 from evictd.core.units.duration import MILLISECOND, SECOND
@@ -31,7 +32,7 @@ from evictd.world.api_server import SimulatedApiServer
 from evictd.world.behaviours import OF_MEMORY
 from evictd.world.collect import collect
 from evictd.world.kernel import settle
-from evictd.world.lifecycle import Collected, EndCause, Happened, Lifecycle, Schedule
+from evictd.world.lifecycle import Collected, EndCause, EvictionRefused, Happened, Lifecycle, Schedule
 from evictd.world.model import World
 from evictd.world.node import SimulatedNode
 from evictd.world.observe import WorldObserver
@@ -72,10 +73,14 @@ class Run:
     """What happened on the node, in order of time."""
 
 
-def play(world: World, config: EvictionConfig, state: State | None = None) -> Run:
-    """Play a world to its end. The same world and configuration always give the same run."""
+def play(world: World, config: EvictionConfig, state: State | None = None, *, calm: bool = False) -> Run:
+    """Play a world to its end. The same world and configuration always give the same run.
+
+    With `calm` pods are read only in the cycles in which the daemon reads them (`core.eviction.calm`); without it in each one,
+    which decides the same.
+    """
     with _without_garbage_collection():
-        return _Player(world, config, state or State()).play()
+        return _Player(world, config, state or State(), calm=calm).play()
 
 
 @contextmanager
@@ -91,7 +96,7 @@ def _without_garbage_collection() -> Iterator[None]:
 
 
 class _Player:
-    def __init__(self, world: World, config: EvictionConfig, state: State) -> None:
+    def __init__(self, world: World, config: EvictionConfig, state: State, *, calm: bool) -> None:
         self._world = world
         self._config = config
         self._state = state
@@ -102,9 +107,13 @@ class _Player:
         self._observer = WorldObserver(self._node, config)
         self._collecting: dict[Filesystem | None, int] = {}
         self._outcomes: dict[Filesystem | None, tuple[ReclaimOutcome, ...]] = {}
+        self._page_cache: ReclaimOutcome | None = None
         self._watch = SimulatedWatch(self._node, self._observer)
         self._ended = False
         """Whether a collection has ended since the last cycle."""
+        self._calm = calm
+        self._last: tuple[int, Observation] | None = None
+        """The last reading of the pods, and its time."""
 
     def play(self) -> Run:
         self._lifecycle.begin()
@@ -126,7 +135,7 @@ class _Player:
     # --- one cycle ----------------------------------------------------------------------------------------------------
 
     def _cycle(self, now: int, woken: WakeCause) -> WorldCycle:
-        observation = self._observer.observe(now, self._outcomes_of(self._state), self._stop_time())
+        observation = self._observe(now, woken)
         step = synchronize(self._state, observation, self._config, now)
         self._state = step.state
         for decision in step.decisions:
@@ -144,6 +153,16 @@ class _Player:
         self._watch.set_thresholds(step.findings if self._world.watch else (), now)
         return WorldCycle(at=now, woken=woken, observation=observation, step=step)
 
+    def _observe(self, now: int, woken: WakeCause) -> Observation:
+        full = self._observer.observe(now, self._outcomes_of(self._state), self._stop_time())
+        if self._calm and self._last is not None and woken is WakeCause.TIME:
+            read_at, last = self._last
+            calm = replace(full, pods=last.pods, pod_stats=last.pod_stats, pods_read=False)
+            if not pods_needed(self._state, calm, self._config, read_at=read_at, now=now):
+                return calm
+        self._last = now, full
+        return full
+
     def _outcomes_of(self, state: State) -> Outcomes:
         victims = {victim.uid for victim in state.in_flight}
         reclaimed = tuple(outcome for each in self._outcomes.values() for outcome in each)
@@ -151,6 +170,7 @@ class _Player:
         return Outcomes(
             reclaimed=reclaimed or None,
             collecting=frozenset(device for device in self._collecting if device is not None),
+            page_cache=self._page_cache,
             cleaned_up=frozenset(victims & self._lifecycle.gone),
             unanswered=frozenset(victims & self._api.unanswered.keys()),
             answers=tuple(answer for uid in sorted(victims) if (answer := answers.get(uid)) is not None),
@@ -166,6 +186,9 @@ class _Player:
         decision = replace(decision, shortens=False) if decision.shortens else decision
         if self._api.evict(decision, running.slot, now):
             self._stop(decision, now)
+        elif decision.pod.uid not in self._api.unanswered:
+            refused = EvictionRefused(uid=decision.pod.uid, name=decision.pod.full_name)
+            self._lifecycle.happened.append(Happened(at=now, event=refused))
 
     def _stop(self, decision: EvictPod, now: int) -> None:
         running = self._node.pods[decision.pod.uid]
@@ -174,6 +197,9 @@ class _Player:
         self._lifecycle.stop(running, decision.grace_period_seconds * SECOND, EndCause.EVICTED, now)
 
     def _reclaim(self, decision: ReclaimNode, now: int) -> None:
+        if Reclaim.PAGE_CACHE in decision.actions:
+            (self._page_cache,) = collect(self._node, decision)
+            return
         self._outcomes.pop(decision.device, None)
         due = self._collecting[decision.device] = now + self._world.node.collection_time
         self._schedule.at(due, lambda at: self._collected(decision, at))
@@ -211,12 +237,14 @@ class _Player:
     def _advance(self, now: int, then: int) -> int:
         self._schedule.run(now)
         self._node.take_rest(now, then)
+        self._node.bound_growth(now, then)
         self._schedule.run(then)
         if self._api.unanswered:
             slots = {uid: each.slot for uid, each in self._node.pods.items()}
             for decision in self._api.ask_again(slots, then):
                 self._stop(decision, then)
         self._settle(then)
+        self._node.bound_growth(then, then)
         return then
 
     def _settle(self, now: int) -> None:

@@ -188,4 +188,4 @@ class World:
     """Uids of the pods that evictd runs in."""
     description: str = ""
     source: str = ""
-    """The public report, `repository#number`."""
+    """The public reports, `owner/repository#number`, separated by commas."""

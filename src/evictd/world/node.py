@@ -6,20 +6,24 @@ Only arithmetic of a moment: `loop` moves the time, `kernel` kills, `lifecycle` 
 what is then left. When neither suffices `short` is above zero, and the kernel has to kill. The share of a pod in what is
 swapped or dropped is its share in what all pods hold.
 
-**Disks.** What a disk has used is bounded by its capacity: writes beyond fail. Logs and volumes lie on nodefs, images on
-imagefs, writable layers with the images unless the layout is split (`evictd.core.eviction.reclaim.Layout`).
+**Disks and PIDs.** A `grow` stands still while its disk is full or no PID is free (`standstill`). Amounts that are held from the
+beginning, bursts and images can exceed a capacity all the same; a reading shows the capacity then. Logs and volumes lie on
+nodefs, images on imagefs, writable layers with the images unless the layout is split (`evictd.core.eviction.reclaim.Layout`).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from evictd.core.model.observation import Filesystems
 from evictd.core.model.pod import Pod
 from evictd.core.model.resources import MEMORY
 from evictd.core.model.signal import NodeCondition
+from evictd.core.units.duration import MILLISECOND
 from evictd.world.behaviours import OF_MEMORY, Unreadable, Usage
-from evictd.world.model import DeadContainers, HostUse, NodeImage, World, WorldPod
+from evictd.world.model import DeadContainers, Disk, HostUse, NodeImage, World, WorldPod
 from evictd.world.process import Process
+from evictd.world.standstill import Standstills
 
 _PROCESSES = (Usage.PROCESSES,)
 
@@ -90,13 +94,16 @@ class SimulatedNode:
     moving: list[SimulatedPod] = field(default_factory=list)
     """The pods whose amounts change."""
     conditions: tuple[NodeCondition, ...] = ()
+    standstills: Standstills = field(default_factory=Standstills)
     _still: dict[Usage, int] = field(default_factory=dict)
     _known: tuple[int, dict[Usage, int]] | None = None
     _memory: tuple[int, NodeMemory] | None = None
     _growths: tuple[int, dict[tuple[Usage, ...], int]] | None = None
 
     def __post_init__(self) -> None:
-        self.hosts = [SimulatedHost(spec=each, process=Process(each.behaviours, 0)) for each in self.world.host]
+        self.hosts = [
+            SimulatedHost(spec=each, process=Process(each.behaviours, 0, self.standstills)) for each in self.world.host
+        ]
         self.images = {each.name: each for each in self.world.node.images}
         self.dead = self.world.node.dead_containers
 
@@ -174,16 +181,46 @@ class SimulatedNode:
         processes = [*(pod.process for pod in self.moving), *(host.process for host in self.hosts)]
         takers = [each for each in processes if each.takes(since)]
         for each in takers:
-            room = self.world.node.memory - self.world.node.unusable_memory - self._memory_at(now).anonymous
-            each.take(since, now, room)
+            free = self.world.node.memory - self.world.node.unusable_memory - self._memory_at(now).anonymous
+            each.take(since, now, free)
             self._known = self._memory = None
 
     # --- PIDs and disks -----------------------------------------------------------------------------------------------
 
     def processes(self, now: int) -> int:
         """Return how many processes there are, one for each pod and what they fork, at most as many as PIDs."""
+        return self.world.node.pids - max(self._free_pids(now), 0)
+
+    def _free_pids(self, now: int) -> int:
         found = self.held(now).get(Usage.PROCESSES, 0) + self.held_by_host(now).get(Usage.PROCESSES, 0)
-        return min(found + len(self.pods), self.world.node.pids)
+        return self.world.node.pids - found - len(self.pods)
+
+    def bound_growth(self, since: int, now: int) -> None:
+        """Let growth stand still from when a resource ran out in this span, and go on where some of it is free again."""
+        for usages, free in self._bounded():
+            stands = self.standstills.lasts(usages[0])
+            if stands and free(now) > 0:
+                self.standstills.end(usages, now)
+            elif not stands and self.growth(usages, now) > 0 and free(now) <= 0:
+                self.standstills.begin(usages, _first_without(free, since, now))
+            else:
+                continue
+            self._known = self._memory = self._growths = None
+
+    def _bounded(self) -> Iterator[tuple[tuple[Usage, ...], Callable[[int], int]]]:
+        """Yield the usages of each resource that can run out, and what tells how much of it is free at a time."""
+        yield _PROCESSES, self._free_pids
+        for images in (False,) if self.world.node.imagefs is None else (False, True):
+            kinds, counts = self.kinds_on_disk(images=images)
+            yield kinds, partial(self._free_bytes, images)
+            if counts:
+                yield counts, partial(self._free_inodes, images)
+
+    def _free_bytes(self, images: bool, now: int) -> int:
+        return self.disk(images=images).capacity - self.disk_used(now, images=images)[0]
+
+    def _free_inodes(self, images: bool, now: int) -> int:
+        return self.disk(images=images).inodes - self.disk_used(now, images=images)[1]
 
     @property
     def filesystems(self) -> Filesystems:
@@ -193,8 +230,7 @@ class SimulatedNode:
 
     def disk_used(self, now: int, *, images: bool) -> tuple[int, int]:
         """Return the bytes and inodes used of the disk of the images, or of the node's own; not bounded by its capacity."""
-        spec = self.world.node
-        disk = spec.imagefs if images and spec.imagefs is not None else spec.nodefs
+        spec, disk = self.world.node, self.disk(images=images)
         used, inodes = disk.used, disk.inodes_used
         for holder in self._on_disks(now):
             size, count = part_on_disk(holder, has_imagefs=spec.imagefs is not None, split=spec.split, images=images)
@@ -205,6 +241,16 @@ class SimulatedNode:
         if spec.imagefs is None or images is not spec.split:
             used, inodes = used + self.dead.size, inodes + self.dead.inodes
         return used, inodes
+
+    def disk(self, *, images: bool) -> Disk:
+        """Return the disk of the images, or the node's own."""
+        spec = self.world.node
+        return spec.imagefs if images and spec.imagefs is not None else spec.nodefs
+
+    def kinds_on_disk(self, *, images: bool) -> tuple[tuple[Usage, ...], tuple[Usage, ...]]:
+        """Return the usages of bytes and of inodes that lie on the disk of the images, or on the node's own."""
+        spec = self.world.node
+        return kinds_on_disk(has_imagefs=spec.imagefs is not None, split=spec.split, images=images)
 
     def _on_disks(self, now: int) -> Iterator[Mapping[Usage, int]]:
         yield self.held(now)
@@ -252,6 +298,17 @@ def _limit_reached(pod: SimulatedPod, now: int) -> int | None:
         return None
     held = pod.process.held(now)
     return now + max((pod.memory_limit - sum(held.get(each, 0) for each in OF_MEMORY)) * 10**9 // growth, 0) + 1
+
+
+def _first_without(free: Callable[[int], int], since: int, now: int) -> int:
+    """Return when nothing was free first in a span at whose end nothing is, to a millisecond."""
+    while now - since > MILLISECOND:
+        middle = (since + now) // 2
+        if free(middle) > 0:
+            since = middle
+        else:
+            now = middle
+    return now
 
 
 def _is_constant(process: Process) -> bool:

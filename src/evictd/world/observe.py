@@ -4,7 +4,7 @@ Memory, processes and filesystems are as of now. Writable layers are as of the r
 logs and volumes as of the last walk (`walk_age`). What a fault keeps from being read is absent.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 
 from evictd.core.model.config import EvictionConfig, Policy, memory_formula, stall_signals
@@ -24,9 +24,9 @@ from evictd.core.model.stats import (
     SwapStats,
     VolumeStats,
 )
-from evictd.world.behaviours import OF_MEMORY, Stalls, Usage, is_now
+from evictd.world.behaviours import OF_MEMORY, Behaviour, Stalls, Usage, is_now
 from evictd.world.model import NodeSpec, Unread
-from evictd.world.node import NodeMemory, SimulatedNode, SimulatedPod, kinds_on_disk
+from evictd.world.node import NodeMemory, SimulatedHost, SimulatedNode, SimulatedPod
 from evictd.world.process import Process
 
 _NOTHING = DiskUsage(0, 0)
@@ -84,8 +84,9 @@ class WorldObserver:
 
     def node_stats(self, now: int, unread: Collection[Unread] = (), stop_time: int | None = None) -> NodeStats:
         """Return the node's own numbers at a time."""
-        memory, spec, psi = self.node.memory(now), self.node.world.node, self._psi_of_all(now)
-        of_node, of_pods = self._memory_stats(memory, psi, now)
+        memory, spec = self.node.memory(now), self.node.world.node
+        (psi, io), (pods_psi, pods_io) = self._psi_of_all(now, hosts=True), self._psi_of_all(now)
+        of_node, of_pods = self._memory_stats(memory, (psi, pods_psi), now)
         fs = None if Unread.DISK in unread else self._filesystem(now, images=False)
         image_fs = None if Unread.DISK in unread else self._filesystem(now, images=True)
         return NodeStats(
@@ -99,8 +100,8 @@ class WorldObserver:
             swap=None if Unread.SWAP in unread else self._swap(memory, now),
             stop_time=stop_time,
             collect_time=self.collect_time,
-            io=None if psi[1] is None else IOStats(time=now, psi=psi[1]),
-            pods_io=None if psi[1] is None else IOStats(time=now, psi=psi[1]),
+            io=None if io is None else IOStats(time=now, psi=io),
+            pods_io=None if pods_io is None else IOStats(time=now, psi=pods_io),
         )
 
     def _memory_stats(
@@ -131,7 +132,7 @@ class WorldObserver:
                 usage_bytes=of_pods,
                 working_set_bytes=of_pods,
                 fill_rate=rate - sum(host.process.growth(OF_MEMORY, now) for host in self.node.hosts),
-                psi=psi[0],
+                psi=psi[1],
             ),
         )
 
@@ -147,16 +148,16 @@ class WorldObserver:
 
     def _stalled(self, memory: NodeMemory, now: int) -> int:
         """Return hundredths of a percent of the time in which a task stalls: by its behaviours, or for pages that do not fit."""
-        of_pods = max((_stalls(each, now)[0] for each in self.node.pods.values()), default=0.0)
+        holders: tuple[SimulatedPod | SimulatedHost, ...] = (*self.node.pods.values(), *self.node.hosts)
+        share = max((_stalls(each.spec.behaviours, each.process, now)[0] for each in holders), default=0.0)
         missing = memory.cache_wanted - memory.cache
-        return max(round(of_pods * 100), 10000 * missing // memory.cache_wanted if missing else 0)
+        return max(round(share * 100), 10000 * missing // memory.cache_wanted if missing else 0)
 
     def _filesystem(self, now: int, *, images: bool) -> FsStats:
-        spec = self.node.world.node
-        disk = spec.imagefs if images and spec.imagefs is not None else spec.nodefs
+        disk = self.node.disk(images=images)
         used, inodes = self.node.disk_used(now, images=images)
         used, inodes = min(used, disk.capacity), min(inodes, disk.inodes)
-        kinds, counts = kinds_on_disk(has_imagefs=spec.imagefs is not None, split=spec.split, images=images)
+        kinds, counts = self.node.kinds_on_disk(images=images)
         return FsStats(
             time=now,
             available_bytes=disk.capacity - used,
@@ -219,10 +220,12 @@ class WorldObserver:
             self._constant[running.pod.uid] = found
         return found
 
-    def _psi_of_all(self, now: int) -> tuple[PSIStats | None, PSIStats | None]:
+    def _psi_of_all(self, now: int, *, hosts: bool = False) -> tuple[PSIStats | None, PSIStats | None]:
+        """Return how long the tasks of all pods stall for memory and I/O, those of the host's parts included or not."""
         if not self._with_stalls:
             return None, None
-        shares = [_stalls(each, now) for each in self.node.pods.values()]
+        holders = (*self.node.pods.values(), *(self.node.hosts if hosts else ()))
+        shares = [_stalls(each.spec.behaviours, each.process, now) for each in holders]
         memory, io = (max((each[i] for each in shares), default=0.0) for i in (0, 1))
         return _psi_stats(memory), _psi_stats(io)
 
@@ -274,18 +277,18 @@ def _readable(running: SimulatedPod, now: int) -> bool:
     return not any(is_now(each.start, each.duration, each.every, age) for each in running.unreadable)
 
 
-def _stalls(running: SimulatedPod, now: int) -> tuple[float, float]:
-    age = now - running.process.started
+def _stalls(behaviours: Iterable[Behaviour], process: Process, now: int) -> tuple[float, float]:
+    age = now - process.started
     found = [
         each
-        for each in running.spec.behaviours
-        if isinstance(each, Stalls) and is_now(each.start, each.duration, None, age) and not running.process.ended
+        for each in behaviours
+        if isinstance(each, Stalls) and is_now(each.start, each.duration, None, age) and not process.ended
     ]
     return max((each.memory for each in found), default=0.0), max((each.io for each in found), default=0.0)
 
 
 def _psi(running: SimulatedPod, now: int) -> tuple[PSIStats | None, PSIStats | None]:
-    memory, io = _stalls(running, now)
+    memory, io = _stalls(running.spec.behaviours, running.process, now)
     return _psi_stats(memory), _psi_stats(io)
 
 

@@ -18,6 +18,7 @@ from evictd.world.behaviours import (
     next_change,
     slope,
 )
+from evictd.world.standstill import Standstills
 
 _WATCHED = frozenset({*OF_MEMORY, Usage.PROCESSES})
 """The usages whose changes of growth the loop stops for; disks are read in cycles only."""
@@ -26,9 +27,9 @@ _WATCHED = frozenset({*OF_MEMORY, Usage.PROCESSES})
 class Process:
     """The behaviours of one pod or host part, from `started` on. A restart begins those of the process anew."""
 
-    __slots__ = ("begun", "ended", "fixed", "moving", "rest", "started", "taken")
+    __slots__ = ("begun", "ended_at", "fixed", "moving", "rest", "standstills", "started", "taken")
 
-    def __init__(self, behaviours: Iterable[Behaviour], started: int) -> None:
+    def __init__(self, behaviours: Iterable[Behaviour], started: int, standstills: Standstills | None = None) -> None:
         taking = [each for each in behaviours if isinstance(each, Hold | Grow | LeakAndRelease | Burst)]
         self.fixed: dict[Usage, int] = {}
         self.moving: tuple[Taking, ...] = tuple(each for each in taking if not isinstance(each, Hold))
@@ -38,10 +39,17 @@ class Process:
         self.started = started
         self.begun = started
         """When the present process was started; later than now while it is restarted."""
-        self.ended = False
+        self.ended_at: int | None = None
+        self.standstills = standstills or Standstills()
+        """Those of the node, which all its processes share."""
         for each in taking:
             if isinstance(each, Hold):
                 self.fixed[each.of] = self.fixed.get(each.of, 0) + each.amount
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has ended for good."""
+        return self.ended_at is not None
 
     @property
     def is_still(self) -> bool:
@@ -65,7 +73,7 @@ class Process:
         """Return by how much a second these usages grow."""
         if self.ended or now < self.begun:
             return 0
-        found = sum(slope(each, self._age(each, now)) for each in self.moving if each.of in of)
+        found = sum(slope(each, self._age(each, now)) for each in self.moving if each.of in of and self._moves(each))
         return found + (self.rest.rate if self.rest is not None and Usage.MEMORY in of and self.takes(now) else 0)
 
     def next_change(self, now: int) -> int | None:
@@ -77,7 +85,7 @@ class Process:
         found = [
             now - age + at
             for each in self.moving
-            if each.of in _WATCHED
+            if each.of in _WATCHED and self._moves(each)
             for age in (self._age(each, now),)
             if (at := next_change(each, age)) is not None
         ]
@@ -89,18 +97,25 @@ class Process:
         """Whether its `TakeRest` has begun."""
         return self.rest is not None and not self.ended and now - self.begun >= self.rest.start
 
-    def take(self, since: int, now: int, room: int) -> None:
-        """Let its `TakeRest` take from `since` until now, at most so much."""
+    def take(self, since: int, now: int, free: int) -> None:
+        """Let its `TakeRest` take from `since` until now, of these free bytes."""
         if self.rest is not None and self.takes(since):
-            self.taken += max(min(self.rest.rate * (now - since) // SECOND, room - self.rest.leave), 0)
+            self.taken += max(min(self.rest.rate * (now - since) // SECOND, free - self.rest.leave), 0)
 
     def restart(self, at: int) -> None:
         """End the process, and begin it anew at a time."""
         self.begun, self.taken = at, 0
 
-    def end(self) -> None:
+    def end(self, at: int) -> None:
         """End the process for good."""
-        self.ended, self.taken = True, 0
+        self.ended_at, self.taken = at, 0
+
+    def _moves(self, behaviour: Taking) -> bool:
+        return not isinstance(behaviour, Grow) or not self.standstills.lasts(behaviour.of)
 
     def _age(self, behaviour: Taking, now: int) -> int:
-        return now - (self.begun if behaviour.of in OF_THE_PROCESS else self.started)
+        """Return how long a behaviour has gone on: a `grow` without the time in which it stood still."""
+        since = self.begun if behaviour.of in OF_THE_PROCESS else self.started
+        until = now if self.ended_at is None else min(now, self.ended_at)
+        stood = self.standstills.duration(behaviour.of, since, until) if isinstance(behaviour, Grow) else 0
+        return until - since - stood

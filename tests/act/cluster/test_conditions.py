@@ -2,7 +2,7 @@
 
 import pytest
 
-from evictd.act.cluster.conditions import TAINTS, VALID, ConditionReport, holds_until, node_transition_events
+from evictd.act.cluster.conditions import TAINTS, VALID, ConditionReport, holds_until, node_transition_events, orphans
 from evictd.clients.kube.nodes import Condition
 from evictd.codec.times import rfc3339
 from evictd.config.settings import ConditionTypes
@@ -93,3 +93,10 @@ def test_every_taint_has_our_prefix() -> None:
     """No other key may ever be touched."""
     assert all(key.startswith("evictd.io/") for key in TAINTS.values())
     assert set(TAINTS) == set(NodeCondition)
+
+
+def test_a_condition_of_the_kubelets_is_no_orphan() -> None:
+    """Whether a True one is evictd's, its message says; evictd's own types are nobody else's."""
+    known = {name: Condition(type=name, status="True") for name in ("MemoryPressure", "EvictdMemoryPressure")}
+    assert orphans(known, ConditionTypes.OWN, WALL) == ()
+    assert [each.type for each in orphans(known, ConditionTypes.BUILT_IN, WALL)] == ["EvictdMemoryPressure"]

@@ -4,12 +4,13 @@ from dataclasses import dataclass
 
 import pytest
 
-from evictd.act.cluster.eviction_events import EVENT_OF, ClusterNode, due_events, nothing_runs
+from evictd.act.cluster.eviction_events import EVENT_OF, POLL, ClusterNode, due_events, next_event_at, nothing_runs
 from evictd.act.cluster.eviction_stages import Containers, Event, Stage
 from evictd.act.cluster.pod_eviction import ASK_PATIENCE, BEFORE_KILL, VERIFY, PodEviction
 from evictd.clients.kube.pods import PodSnapshot
 from evictd.core.eviction.eviction_method import EvictionMethod
 from evictd.core.model.pod import Pod
+from evictd.core.units.duration import SECOND
 from tests.act.cluster.test_pod_eviction import decision
 
 NO_PODS = PodSnapshot(synced=True)
@@ -65,6 +66,32 @@ def test_containers_are_stopped_when_the_conditions_are_shown_or_were_waited_for
 )
 def test_only_a_hard_eviction_stops_waiting_for_the_eviction_api(hard: bool, now: int, events: list[Event]) -> None:
     assert due(eviction(Event.ASK, hard=hard), now) == events
+
+
+@pytest.mark.parametrize(
+    ("events", "hard", "at"),
+    [
+        ((), True, BEFORE_KILL),
+        ((), False, SECOND),
+        ((Event.DELETE,), True, BEFORE_KILL),
+        ((Event.DELETE, Event.CLEARED), True, POLL),
+        ((Event.ASK,), True, ASK_PATIENCE),
+        ((Event.ASK,), False, None),
+        ((Event.ASK, Event.ACCEPTED), False, SECOND),
+        ((Event.ASK, Event.REFUSED), False, None),
+    ],
+)
+def test_the_next_look_is_when_a_time_is_over_and_only_a_stop_is_polled(
+    events: tuple[Event, ...], hard: bool, at: int | None
+) -> None:
+    assert next_event_at(eviction(*events, hard=hard), 0) == at
+
+
+def test_a_written_status_is_looked_at_when_its_time_is_over() -> None:
+    """Then once more: a list that was silent for as long is old."""
+    made = eviction(Event.WRITE, Event.CLEARED, Event.STOPPED)
+    made.wrote(7, 0)
+    assert (next_event_at(made, 0), next_event_at(made, VERIFY)) == (VERIFY, 2 * VERIFY)
 
 
 def test_a_written_status_is_watched_for_a_while_after_the_containers_have_stopped() -> None:

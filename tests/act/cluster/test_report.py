@@ -72,6 +72,24 @@ def own(api: Api, transport: Transport) -> Rig:
     return (DoubleRig if isinstance(api, ApiServer) else Rig)(api, transport, ConditionTypes.OWN)
 
 
+class CountingBell:
+    """Counts how often it was rung."""
+
+    rung = 0
+
+    def notify(self) -> None:
+        self.rung += 1
+
+
+def test_each_answer_wakes_the_threads(own: Rig) -> None:
+    """An eviction waits for the lease, and a hard one for the conditions and taints: nothing else tells it of them."""
+    bell = own.reporter._bell = CountingBell()
+    own.reporter.report([MEMORY], own.driver.now)
+    assert bell.rung == 1
+    own.driver.settle(own.queue)
+    assert bell.rung == 1 + len(own.verbs())
+
+
 def test_a_change_is_written_at_once_and_the_taint_follows(own: Rig) -> None:
     """One read at the start, then one patch each; the kubelet's conditions are not touched."""
     own.report(MEMORY)
@@ -201,6 +219,24 @@ def test_a_kubelet_that_comes_later_gets_its_types_back(api: Api, transport: Tra
     assert rig.shown()["EvictdMemoryPressure"] == "False"
     assert rig.reporter.shown is not None
     assert rig.reporter.shown.types is ConditionTypes.OWN
+
+
+@pytest.mark.parametrize("types", [ConditionTypes.BUILT_IN, ConditionTypes.OWN])
+def test_what_an_evictd_with_other_types_left_under_pressure_is_taken_back(
+    api: Api, transport: Transport, types: ConditionTypes
+) -> None:
+    """It handed over: the configuration has changed since, or a kubelet came or left while no evictd ran."""
+    other = ConditionTypes.OWN if types is ConditionTypes.BUILT_IN else ConditionTypes.BUILT_IN
+    before = Rig(api, transport, other)
+    before.report(MEMORY)
+    before.reporter.stop()
+    before.driver.settle(before.queue)
+    names = {ConditionTypes.OWN: "EvictdMemoryPressure", ConditionTypes.BUILT_IN: "MemoryPressure"}
+    assert before.shown()[names[other]] == "True"
+    later = Rig(api, transport, types)
+    later.report(MEMORY)
+    shown = later.shown()
+    assert (shown[names[types]], shown[names[other]]) == ("True", "False")
 
 
 def test_a_nodes_own_identity_may_not_taint_which_is_said_and_tried_every_minute(

@@ -11,7 +11,6 @@ from evictd.act.gc.containers import ContainerCollector
 from evictd.act.gc.images import ImageCollector
 from evictd.act.logs import PodLogs
 from evictd.clients.cri.client import CriClient
-from evictd.clients.cri.image_use import ImageUse
 from evictd.core.gc.container_gc import PodLifecycle, PodLifecycles
 from evictd.core.model.config import EvictionConfig, ImageGCPolicy, ImageReclaim
 from evictd.core.model.decision import ReclaimNode
@@ -21,10 +20,10 @@ from evictd.core.model.stats import FsStats
 from evictd.core.model.threshold import Threshold, ThresholdValue
 from evictd.core.units.duration import MINUTE
 from evictd.core.units.quantity import of_bytes
-from evictd.demo.images import ImageRecipe
-from evictd.demo.node import DisposableNode
-from evictd.demo.pods import PodRecipe
-from evictd.demo.tool import wait_for
+from evictd_testnode.images import ImageRecipe
+from evictd_testnode.node import DisposableNode
+from evictd_testnode.pods import PodRecipe
+from evictd_testnode.tool import wait_for
 from tests.recorded_errors import RecordedErrors
 from tests.threads import no_thread_to_give
 
@@ -40,21 +39,19 @@ Maker = Callable[..., Collector]
 
 @pytest.fixture
 def make(node: DisposableNode) -> Iterator[Maker]:
-    use = ImageUse(node.endpoint)
     made: list[Collector] = []
 
     def collector(client: CriClient | None = None, fs: FsStats | None = FULL, **config: object) -> Collector:
         eviction = EvictionConfig(image_gc=ImageGCPolicy(min_age=0), **config)  # type: ignore[arg-type]
         runtime = client or node.client
         containers = ContainerCollector(runtime, eviction.container_gc, PodLogs(node.log_folder))
-        images = ImageCollector(runtime, use, eviction.image_gc, image_fs=lambda: fs, running_since=0)
+        images = ImageCollector(runtime, eviction.image_gc, image_fs=lambda: fs, running_since=0)
         made.append(Collector(containers, images, eviction))
         return made[-1]
 
     yield collector
     for each in made:
         each.close()
-    use.close()
 
 
 def moment(now: int, lifecycles: dict[str, PodLifecycle] | None = None) -> NodeMoment:
@@ -185,10 +182,10 @@ def test_an_unforeseen_exception_is_reported_and_each_request_has_outcomes(node:
         raise LookupError("no such thing")
 
     errors = RecordedErrors()
-    eviction, use = EvictionConfig(), ImageUse(node.endpoint)
+    eviction = EvictionConfig()
     collector = Collector(
         ContainerCollector(node.client, eviction.container_gc, PodLogs(node.log_folder)),
-        ImageCollector(node.client, use, eviction.image_gc, image_fs=stumble, running_since=0),
+        ImageCollector(node.client, eviction.image_gc, image_fs=stumble, running_since=0),
         eviction,
         errors=errors,
     )
@@ -205,7 +202,6 @@ def test_an_unforeseen_exception_is_reported_and_each_request_has_outcomes(node:
         ]
     finally:
         collector.close()
-        use.close()
 
 
 def test_a_closed_collector_has_no_thread(make: Maker) -> None:

@@ -15,10 +15,10 @@ from evictd.core.gc.container_gc import PodLifecycle, PodLifecycles
 from evictd.core.model.config import ContainerGCPolicy
 from evictd.core.model.observation import ReclaimOutcome
 from evictd.core.units.duration import HOUR
-from evictd.demo.disks import DiskKind, DiskRecipe
-from evictd.demo.node import DisposableNode
-from evictd.demo.pods import ContainerRecipe, PodRecipe, RunningPod
-from evictd.demo.tool import wait_for
+from evictd_testnode.disks import DiskKind, DiskRecipe
+from evictd_testnode.node import DisposableNode
+from evictd_testnode.pods import ContainerRecipe, PodRecipe, RunningPod
+from evictd_testnode.tool import wait_for
 
 pytestmark = [pytest.mark.root, pytest.mark.containerd]
 

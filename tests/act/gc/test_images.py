@@ -1,22 +1,21 @@
 """Removing images on a real containerd of every available version."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 
 from evictd.act.gc.images import ImageCollector
-from evictd.clients.cri.image_use import ImageUse
 from evictd.core.gc.image_gc import ImageRecord
 from evictd.core.model.config import ImageGCPolicy
 from evictd.core.model.stats import FsStats
 from evictd.core.units.duration import MINUTE, SECOND
-from evictd.demo.images import BUSYBOX, PAUSE, ImageRecipe
-from evictd.demo.node import DisposableNode
-from evictd.demo.pods import ContainerRecipe, PodRecipe
-from evictd.demo.tool import wait_for
+from evictd_testnode.images import BUSYBOX, PAUSE, ImageRecipe
+from evictd_testnode.node import DisposableNode
+from evictd_testnode.pods import ContainerRecipe, PodRecipe
+from evictd_testnode.tool import wait_for
 
 pytestmark = [pytest.mark.root, pytest.mark.containerd]
 
@@ -37,17 +36,14 @@ def images(each_node: DisposableNode) -> DisposableNode:
 
 
 @pytest.fixture
-def make(each_node: DisposableNode) -> Iterator[Maker]:
-    use = ImageUse(each_node.endpoint)
-
+def make(each_node: DisposableNode) -> Maker:
     def made(
         fs: FsStats | None = None, records: dict[str, ImageRecord] | None = None, **policy: object
     ) -> ImageCollector:
         wanted = replace(ImageGCPolicy(min_age=0), **policy)  # type: ignore[arg-type]
-        return ImageCollector(each_node.client, use, wanted, image_fs=lambda: fs, running_since=0, records=records)
+        return ImageCollector(each_node.client, wanted, image_fs=lambda: fs, running_since=0, records=records)
 
-    yield made
-    use.close()
+    return made
 
 
 def tags(node: DisposableNode) -> set[str]:
@@ -75,17 +71,14 @@ def test_all_unused_images_are_removed_and_their_space_is_free(images: Disposabl
 
 
 def test_freed_bytes_are_the_filesystems_gain(each_node: DisposableNode, images: DisposableNode) -> None:
-    use = ImageUse(images.endpoint)
     collector = ImageCollector(
         images.client,
-        use,
         ImageGCPolicy(min_age=0, keep=(BUSYBOX,)),
         image_fs=lambda: FsStats(available_bytes=free_bytes(each_node)),
         running_since=0,
     )
     before = free_bytes(images)
     outcome = collector.delete_unused(NOW)
-    use.close()
     assert outcome.removed == 3
     assert abs(outcome.freed_bytes - (free_bytes(images) - before)) < MIB
 
@@ -115,6 +108,18 @@ def test_an_image_of_any_container_stays(images: DisposableNode, make: Maker, sc
 def test_kept_images_stay(images: DisposableNode, make: Maker) -> None:
     make(keep=("localhost/[ab]:*", image_id(images, BUSYBOX))).delete_unused(NOW)
     assert tags(images) == {PAUSE, BUSYBOX, A, B}
+
+
+def test_the_bytes_of_unused_images_are_known_after_each_list(images: DisposableNode, make: Maker) -> None:
+    collector = make(keep=("localhost/[ab]:*", image_id(images, BUSYBOX)))
+    c = images.client.image_status(C)
+    assert c is not None
+    found = [collector.unused_bytes]
+    collector.remember(NOW)
+    found.append(collector.unused_bytes)
+    collector.delete_unused(NOW)
+    found.append(collector.unused_bytes)
+    assert found == [None, c.size_bytes, 0]
 
 
 def test_all_tags_of_an_image_are_removed_unless_one_is_kept(images: DisposableNode, make: Maker) -> None:
@@ -226,11 +231,9 @@ def test_images_older_than_the_maximum_age_are_removed_without_pressure(images: 
 
 def test_an_unavailable_runtime_is_one_error(make_node: Callable[..., DisposableNode]) -> None:
     node = make_node()
-    use = ImageUse(node.endpoint)
-    collector = ImageCollector(node.client, use, ImageGCPolicy(), image_fs=lambda: None, running_since=0)
+    collector = ImageCollector(node.client, ImageGCPolicy(), image_fs=lambda: None, running_since=0)
     node.containerd.kill()
     for outcome in (collector.delete_unused(NOW), collector.collect_garbage(NOW)[0]):
         assert outcome.removed == 0
         assert "UNAVAILABLE" in outcome.error
     collector.remember(NOW)
-    use.close()

@@ -22,10 +22,10 @@ from evictd.act.stop.termination import Termination
 from evictd.act.stop.victim_cgroups import FIRST_DELAY, STUCK_AFTER, VictimCgroups
 from evictd.clock import boot_clock
 from evictd.core.units.duration import SECOND
-from evictd.demo.cgroups import group, is_unified
-from evictd.demo.tool import wait_for
 from evictd.errors import NodeError
 from evictd.observe.cgroups.cgroup import pod_cgroups
+from evictd_testnode.cgroups import group, is_unified
+from evictd_testnode.tool import wait_for
 from tests.act.stop.test_stop_times import Unanswered
 from tests.real_cgroups import branch, kill_cgroup, reason_against
 from tests.recorded_errors import RecordedErrors

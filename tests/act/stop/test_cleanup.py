@@ -10,8 +10,8 @@ from evictd.act.stop.cleanup import FIRST_DELAY, MAX_FAILURES, Cleanup
 from evictd.act.trees import UnfinishedError
 from evictd.core.model.observation import Problem
 from evictd.core.units.duration import SECOND
-from evictd.demo.tool import wait_for
 from evictd.errors import NodeError
+from evictd_testnode.tool import wait_for
 from tests.recorded_errors import NoErrors, RecordedErrors
 
 

@@ -60,7 +60,7 @@ class Unanswered:
 
     def begin_stop_container(self, container_id: str, grace_seconds: int) -> Pending[None]:
         self.asked.append(container_id)
-        return Pending(Future(), "StopContainer", "", lambda _: None)
+        return Pending(Future(), "StopContainer", lambda _: None, timeout=60)
 
     def begin_stop_sandbox(self, sandbox_id: str) -> Pending[None]:
         raise AssertionError(sandbox_id)

@@ -18,12 +18,12 @@ from evictd.clients.cri.client import CriClient
 from evictd.clients.cri.values import SandboxState
 from evictd.core.gc.container_gc import ContainerState
 from evictd.core.units.duration import SECOND
-from evictd.demo.cgroups import group, pids_of
-from evictd.demo.images import ImageRecipe
-from evictd.demo.node import DisposableNode
-from evictd.demo.pods import IGNORE_TERM, WAIT_FOR_TERM, ContainerRecipe, PodRecipe, RunningPod, VolumeRecipe
-from evictd.demo.tool import wait_for
 from evictd.observe.cgroups.cgroup import pod_cgroups
+from evictd_testnode.cgroups import group, pids_of
+from evictd_testnode.images import ImageRecipe
+from evictd_testnode.node import DisposableNode
+from evictd_testnode.pods import IGNORE_TERM, WAIT_FOR_TERM, ContainerRecipe, PodRecipe, RunningPod, VolumeRecipe
+from evictd_testnode.tool import wait_for
 from tests.conftest import NodeFactory
 from tests.recorded_errors import RecordedErrors
 

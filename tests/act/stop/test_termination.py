@@ -15,9 +15,9 @@ from evictd.act.stop.termination import (
     TerminationPhase,
 )
 from evictd.core.units.duration import SECOND
-from evictd.demo.node import DisposableNode
-from evictd.demo.pods import IGNORE_TERM, WAIT_FOR_TERM, ContainerRecipe, PodRecipe, RunningPod
-from evictd.demo.tool import wait_for
+from evictd_testnode.node import DisposableNode
+from evictd_testnode.pods import IGNORE_TERM, WAIT_FOR_TERM, ContainerRecipe, PodRecipe, RunningPod
+from evictd_testnode.tool import wait_for
 
 pytestmark = [pytest.mark.root, pytest.mark.containerd]
 

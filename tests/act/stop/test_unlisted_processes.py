@@ -12,7 +12,7 @@ from evictd.act.stop.victim_cgroups import VictimCgroups
 from evictd.clients.cri.channel import Pending
 from evictd.clients.cri.values import CriContainer, CriSandbox
 from evictd.clock import boot_clock
-from evictd.demo.tool import wait_for
+from evictd_testnode.tool import wait_for
 from tests.recorded_errors import RecordedErrors
 
 T = TypeVar("T")
@@ -42,7 +42,7 @@ class Forgetful:
 def answered(value: T) -> Pending[T]:
     future: Future[object] = Future()
     future.set_result(object())
-    return Pending(future, "call", "", lambda _: value)
+    return Pending(future, "call", lambda _: value, timeout=60)
 
 
 @pytest.mark.parametrize("pod", [f"pod{UID}", f"burstable/pod{UID}"])

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from evictd.act.stop.victim_cgroups import VictimCgroups
-from evictd.demo.cgroups import CGROUP_MOUNT, group, make_group
 from evictd.observe.cgroups.cgroup import CgroupReader, find_hierarchy
 from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache
+from evictd_testnode.cgroups import CGROUP_MOUNT, group, make_group
 from tests.real_cgroups import branch, reason_against
 from tests.recorded_errors import RecordedErrors
 

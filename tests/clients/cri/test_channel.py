@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-import grpc
 import pytest
+from grpclib.const import Status
+from grpclib.exceptions import GRPCError
 
 from evictd.clients.cri.channel import MAX_ERROR_TEXT, Channel, mapped, socket_path
 from evictd.clients.cri.runtime import LIST_CONTAINERS, VERSION
@@ -16,39 +17,25 @@ from evictd.errors import (
     RuntimeUnimplementedError,
 )
 
-
-class FailedCall(grpc.RpcError, grpc.Call):  # type: ignore[misc]
-    """A call that ended with this code and message."""
-
-    def __init__(self, code: grpc.StatusCode, details: str | None) -> None:
-        self._code, self._details = code, details
-
-    def code(self) -> grpc.StatusCode:
-        return self._code
-
-    def details(self) -> str | None:  # type: ignore[override]
-        return self._details
-
-
 EXPECTED = {
-    grpc.StatusCode.UNAVAILABLE: RuntimeUnavailableError,
-    grpc.StatusCode.DEADLINE_EXCEEDED: RuntimeUnavailableError,
-    grpc.StatusCode.CANCELLED: RuntimeUnavailableError,
-    grpc.StatusCode.NOT_FOUND: RuntimeNotFoundError,
-    grpc.StatusCode.UNIMPLEMENTED: RuntimeUnimplementedError,
-    grpc.StatusCode.RESOURCE_EXHAUSTED: RuntimeResponseTooLargeError,
+    Status.UNAVAILABLE: RuntimeUnavailableError,
+    Status.DEADLINE_EXCEEDED: RuntimeUnavailableError,
+    Status.CANCELLED: RuntimeUnavailableError,
+    Status.NOT_FOUND: RuntimeNotFoundError,
+    Status.UNIMPLEMENTED: RuntimeUnimplementedError,
+    Status.RESOURCE_EXHAUSTED: RuntimeResponseTooLargeError,
 }
 
 
-@pytest.mark.parametrize("code", list(grpc.StatusCode), ids=lambda code: code.name)
-def test_each_code_becomes_one_of_five_errors(code: grpc.StatusCode) -> None:
-    error = mapped(FailedCall(code, "containerd's words"), "StopContainer", "abc")
-    assert type(error) is EXPECTED.get(code, RuntimeRefusedError)
-    assert str(error) == f"StopContainer abc: {code.name}: containerd's words"
+@pytest.mark.parametrize("status", list(Status), ids=lambda status: status.name)
+def test_each_status_becomes_one_of_five_errors(status: Status) -> None:
+    error = mapped(GRPCError(status, "containerd's words"), "StopContainer abc")
+    assert type(error) is EXPECTED.get(status, RuntimeRefusedError)
+    assert str(error) == f"StopContainer abc: {status.name}: containerd's words"
 
 
 def test_a_long_message_of_many_lines_becomes_one_short_line() -> None:
-    error = mapped(FailedCall(grpc.StatusCode.UNKNOWN, "a\n b" * 1000), "Version", "")
+    error = mapped(GRPCError(Status.UNKNOWN, "a\n b" * 1000), "Version")
     assert "\n" not in str(error)
     assert len(str(error)) <= MAX_ERROR_TEXT + len("Version: UNKNOWN: ")
     assert str(error).endswith("b")
@@ -56,7 +43,7 @@ def test_a_long_message_of_many_lines_becomes_one_short_line() -> None:
 
 
 def test_a_failure_without_details_has_a_message() -> None:
-    error: EvictdError = mapped(FailedCall(grpc.StatusCode.UNKNOWN, None), "Version", "")
+    error: EvictdError = mapped(GRPCError(Status.UNKNOWN), "Version")
     assert str(error) == "Version: UNKNOWN: no details"
 
 

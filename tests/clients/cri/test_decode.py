@@ -108,6 +108,12 @@ def test_no_verbose_text_is_an_error(text: str) -> None:
     assert detail.cgroups_path is None or type(detail.cgroups_path) is str
 
 
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"image": 5}', '{"other": "x"}', "[" * 100_000])
+def test_a_verbose_response_of_another_form_is_empty(text: str) -> None:
+    assert decode.text_in({"info": text}, "info", "image") == ""
+    assert decode.text_in({}, "info", "image") == ""
+
+
 def test_no_depth_of_verbose_json_is_an_error() -> None:
     assert decode.detail({"info": "[" * 100_000}) == Detail()
 

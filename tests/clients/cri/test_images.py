@@ -6,11 +6,11 @@ import time
 import pytest
 
 from evictd.core.gc.container_gc import ContainerState
-from evictd.demo.images import PAUSE, ImageRecipe
-from evictd.demo.node import DisposableNode
-from evictd.demo.pods import ContainerRecipe, PodRecipe
-from evictd.demo.tool import wait_for
 from evictd.errors import RuntimeNotFoundError
+from evictd_testnode.images import PAUSE, ImageRecipe
+from evictd_testnode.node import DisposableNode
+from evictd_testnode.pods import ContainerRecipe, PodRecipe
+from evictd_testnode.tool import wait_for
 
 pytestmark = [pytest.mark.root, pytest.mark.containerd]
 

@@ -6,14 +6,15 @@ from evictd.clients.cri.client import CriClient
 from evictd.clients.cri.runtime import absent_is_success
 from evictd.clients.cri.values import POD_NAME_LABEL, POD_UID_LABEL, CriContainerStats, SandboxState
 from evictd.core.gc.container_gc import ContainerState
-from evictd.demo.disks import DiskKind, DiskRecipe
-from evictd.demo.node import DisposableNode
-from evictd.demo.pods import CONFIG_SOURCE, IGNORE_TERM, ContainerRecipe, PodRecipe
-from evictd.demo.tool import wait_for
 from evictd.errors import (
     RuntimeNotFoundError,
     RuntimeRefusedError,
 )
+from evictd_testnode.disks import DiskKind, DiskRecipe
+from evictd_testnode.images import PAUSE
+from evictd_testnode.node import DisposableNode
+from evictd_testnode.pods import CONFIG_SOURCE, IGNORE_TERM, ContainerRecipe, PodRecipe
+from evictd_testnode.tool import wait_for
 from tests.conftest import NodeFactory
 
 pytestmark = [pytest.mark.root, pytest.mark.containerd]
@@ -45,6 +46,15 @@ def test_a_sandbox_and_its_status(each_node: DisposableNode) -> None:
     assert status.created_at == row.created_at
     assert status.detail.cgroups_path == f"{pod.cgroup_parent}/{pod.sandbox_id}"
     assert each_node.client.sandbox_status(pod.sandbox_id).detail.cgroups_path is None
+
+
+def test_the_images_in_use(each_node: DisposableNode) -> None:
+    pod = each_node.run_pod(PodRecipe(name="web"))
+    assert each_node.client.sandbox_image() == PAUSE
+    assert each_node.client.image_of_sandbox(pod.sandbox_id) == PAUSE
+    assert each_node.client.mounted_images(pod.container_id) == frozenset()
+    with pytest.raises(RuntimeNotFoundError):
+        each_node.client.mounted_images("0" * 64)
 
 
 def test_a_container_and_its_status(each_node: DisposableNode) -> None:

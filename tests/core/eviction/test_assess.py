@@ -1,18 +1,23 @@
 """How things stand, before anything is done: layout, minimum reclaim, order, findings."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from evictd.codec.state import decode_state, encode_state
 from evictd.core.eviction.assess import Assessment, NothingKnown, assess, configured_thresholds, detect_filesystems
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.decision import ContainerFsIgnored, SignalUnobserved, StatsMissing, ThresholdFinding
 from evictd.core.model.observation import Filesystems, Observation
-from evictd.core.model.signal import Signal
+from evictd.core.model.signal import NodeCondition, Signal
 from evictd.core.model.state import State
 from evictd.core.units.duration import SECOND
-from tests.playbook import DEDICATED, SINGLE, config, node, pod
+from tests.playbook import DEDICATED, SINGLE, SPLIT, config, node, pod
+
+IMAGEFS = (Signal.IMAGEFS_AVAILABLE, Signal.IMAGEFS_INODES_FREE)
+CONTAINERFS = (Signal.CONTAINERFS_AVAILABLE, Signal.CONTAINERFS_INODES_FREE)
 
 
 def look(settings: EvictionConfig, observation: Observation, state: State | None = None, now: int = 0) -> Assessment:
@@ -139,3 +144,28 @@ def test_a_condition_ends_with_its_signal_and_not_with_its_reading(
     over = look(settings, gone, soon.state, now=3631 * SECOND)
     assert over.state.node_conditions == ()
     assert over.state.thresholds_first_observed_at == {}
+
+
+@pytest.mark.parametrize("restarted", [False, True], ids=["running", "over a restart"])
+@pytest.mark.parametrize("gone", [False, True], ids=["read from the one disk", "no runtime any more"])
+def test_a_condition_of_containerfs_ends_when_a_split_layout_becomes_a_single_one(gone: bool, restarted: bool) -> None:
+    """Writable layers are on the one disk then, whose threshold is not met; nothing is short of the filesystem that is gone."""
+    settings = config(hard={"nodefs.available": "1Gi"}, soft={"imagefs.available": ("2Gi", "30s")}, transition="30s")
+    short, plenty = node(nodefs="1Mi of 9Gi").fs, "8Gi of 9Gi"
+    assert short is not None
+    split = Observation(node=node(nodefs=plenty, imagefs=plenty, container_fs=short), filesystems=SPLIT)
+    state = look(settings, split).state
+    assert state.node_conditions == (NodeCondition.DISK_PRESSURE,)
+    assert [t.signal for t in state.thresholds_first_observed_at] == [Signal.CONTAINERFS_AVAILABLE]
+    if restarted:
+        state = decode_state(json.loads(json.dumps(encode_state(state))))
+    if gone:
+        single = Observation(node=node(nodefs=plenty), filesystems=SINGLE, absent=frozenset({*CONTAINERFS, *IMAGEFS}))
+    else:
+        one = node(nodefs=plenty).fs
+        assert one is not None
+        single = Observation(node=node(nodefs=plenty, imagefs=plenty, container_fs=one), filesystems=SINGLE)
+    soon = look(settings, single, state, now=29 * SECOND)
+    assert (soon.state.node_conditions, soon.due) == ((NodeCondition.DISK_PRESSURE,), ())
+    over = look(settings, single, soon.state, now=31 * SECOND)
+    assert (over.state.node_conditions, over.state.thresholds_first_observed_at) == ((), {})

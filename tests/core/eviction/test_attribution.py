@@ -1,10 +1,16 @@
 """Who holds what is short, and who took it since it became short."""
 
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
 from evictd.core.model.attribution import Attribution, growth_text
-from evictd.core.model.config import EvictionConfig, Policy
+from evictd.core.model.config import EvictionConfig, ImageReclaim, Policy
+from evictd.core.model.observation import Filesystems
 from evictd.core.model.pod import PodSource
 from evictd.core.units.duration import SECOND
-from tests.playbook import Playbook, config, empty_dir, pod, usage
+from tests.playbook import DEDICATED, SINGLE, SPLIT, Playbook, config, empty_dir, pod, usage
 
 WEB, STATIC = pod("web", memory="2Gi"), pod("static", source=PodSource.STATIC)
 GI, MI = 1 << 30, 1 << 20
@@ -79,3 +85,23 @@ def test_what_is_measured_of_a_pod_after_the_crossing_is_no_growth() -> None:
     held = attribution(story)
     assert (held.evictable.grown, held.elsewhere.grown) == (0, 0)
     assert (held.evictable.held, held.elsewhere.held) == (61 * GI, 34 * GI)
+
+
+@pytest.mark.parametrize(
+    ("filesystems", "signal", "found"),
+    [
+        (SINGLE, "nodefs", 3 * GI),
+        (DEDICATED, "nodefs", None),
+        (DEDICATED, "imagefs", 3 * GI),
+        (SPLIT, "nodefs", None),
+    ],
+)
+def test_unused_images_can_be_freed_on_the_disk_where_they_lie(
+    filesystems: Filesystems, signal: str, found: int | None
+) -> None:
+    settings = replace(config(hard={f"{signal}.available": "1Gi"}), reclaim_images=ImageReclaim.OFF)
+    settings = replace(settings, reclaim_containers=False)
+    story = Playbook(settings, pods=[WEB], usage=[usage(WEB, rootfs="1Gi", logs="1Gi")], filesystems=filesystems)
+    short: dict[str, Any] = {signal: "500Mi of 8Gi"}
+    story.at("0s", unused_images=3 * GI, **short).conditions("DiskPressure").evicts("web")
+    assert attribution(story).reclaimable == found

@@ -2,15 +2,73 @@
 
 from dataclasses import replace
 
+from evictd.core.eviction.collecting import (
+    COLLECT_AGAIN,
+    COLLECTED_INODES_TIMEOUT,
+    COLLECTION_TIMEOUT,
+    may_collect_again,
+    still_frees,
+)
 from evictd.core.model.decision import EvictPod, ReclaimNode, ReclaimWouldHelp
 from evictd.core.model.observation import Reclaim, ReclaimOutcome
 from evictd.core.model.pod import PodSource
-from evictd.core.model.signal import Filesystem
+from evictd.core.model.signal import Filesystem, Signal
+from evictd.core.model.state import Collection
 from evictd.core.model.stats import DiskUsage
+from evictd.core.units.duration import SECOND
 from tests.playbook import Playbook, config, pod, usage
 
 BOTH = ("containers", "images")
 DONE = (ReclaimOutcome(action=Reclaim.CONTAINERS), ReclaimOutcome(action=Reclaim.IMAGES))
+
+
+def test_what_was_tried_for_inodes_may_be_tried_for_bytes_and_both_again_later() -> None:
+    """A static pod that takes the inodes is short of them for hours; a pod went at once when bytes crossed as well."""
+    inodes = Signal.NODEFS_INODES_FREE
+    tried = Collection(begun=0, until=SECOND, ended_at=SECOND, tried=frozenset({inodes}))
+    assert may_collect_again(tried, Signal.NODEFS_AVAILABLE, 2 * SECOND)
+    assert not may_collect_again(tried, inodes, 2 * SECOND)
+    assert may_collect_again(tried, inodes, COLLECT_AGAIN)
+
+
+ENDED = Collection(begun=0, until=60, available_before=100, ended_at=5, freed=10, removed=1)
+
+
+def owes(
+    collection: Collection, available: int | None, now: int, *, inodes: bool = False, presses: bool = False
+) -> bool:
+    signal = Signal.NODEFS_INODES_FREE if inodes else Signal.NODEFS_AVAILABLE
+    return still_frees(collection, signal, available, presses=presses, now=now)
+
+
+def test_freed_bytes_are_waited_for_within_a_bound() -> None:
+    """Until they show."""
+    assert owes(ENDED, 109, 6)
+    assert owes(ENDED, None, 6)
+    assert not owes(ENDED, 110, 6)
+    assert not owes(ENDED, 100, 5 + COLLECTION_TIMEOUT)
+    assert not owes(replace(ENDED, freed=0), 100, 6)
+    assert not owes(replace(ENDED, ended_at=None), 100, 6)
+
+
+def test_inodes_of_what_was_removed_are_waited_for_within_a_bound() -> None:
+    """How many they are is not known: not until they show, and not where inodes run out meanwhile."""
+    last = 5 + COLLECTED_INODES_TIMEOUT
+    assert owes(ENDED, 200, last - 1, inodes=True)
+    assert not owes(ENDED, 200, last, inodes=True)
+    assert not owes(ENDED, 200, last - 1, inodes=True, presses=True)
+    assert not owes(replace(ENDED, removed=0), 100, 6, inodes=True)
+    assert not still_frees(ENDED, Signal.MEMORY_AVAILABLE, 100, presses=False, now=6)
+
+
+def test_a_pod_stays_whose_disk_a_removed_container_relieves() -> None:
+    """Containerd deletes the files of a removed container after its answer, and a pod was evicted in between."""
+    done = (ReclaimOutcome(action=Reclaim.CONTAINERS, removed=1), ReclaimOutcome(action=Reclaim.IMAGES))
+    hog = pod("hog")
+    book = Playbook(config(hard={"nodefs.inodesFree": "9k"}), pods=[hog], usage=[usage(hog, inodes=1500)])
+    book.at("0s", nodefs_inodes="8800 of 90000").conditions("DiskPressure").reclaims("containers", "images")
+    book.at("100ms", nodefs_inodes="8900 of 90000", reclaimed=done).does_nothing()
+    book.at("200ms", nodefs_inodes="10000 of 90000", reclaimed=done).does_nothing()
 
 
 def test_where_rotated_logs_stay_a_finding_says_how_much_they_would_have_freed() -> None:

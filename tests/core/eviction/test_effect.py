@@ -15,6 +15,7 @@ from evictd.core.eviction.effect import (
     follow_effects,
     freed_lately,
     may_go_paused,
+    never_waits,
     pause_of,
 )
 from evictd.core.eviction.ledger import follow_victims
@@ -29,6 +30,7 @@ from tests.shortages import level, row, shortage
 
 MEMORY, DISK = Signal.MEMORY_AVAILABLE, Signal.NODEFS_AVAILABLE
 NOTHING = Observation(node=None)
+PAUSE = Pause(until=FIRST_PAUSE, wait=FIRST_PAUSE)
 GROWING = SupplyHoldings(elsewhere=level(0, 300))
 
 
@@ -60,17 +62,31 @@ def test_two_victims_that_gave_back_too_little_pause_evictions() -> None:
     assert pause_of(after(effect(10), effect(10, at=1)), DISK, NOTHING, 1) is None, "another supply"
 
 
-@pytest.mark.parametrize(("supply", "paused"), [(MEMORY, True), (DISK, False)])
-def test_growth_elsewhere_pauses_them_although_they_gave_back_enough(supply: Signal, paused: bool) -> None:
-    """On a disk what a victim gave back is more than what was measured of it."""
-    state = after(effect(200, grew=True), effect(200, at=1, grew=True), supply=supply, holdings={supply: GROWING})
+@pytest.mark.parametrize(
+    ("supply", "freed", "paused"), [(MEMORY, 200, True), (DISK, 200, True), (DISK, 249, True), (DISK, 250, False)]
+)
+def test_growth_elsewhere_pauses_them_although_they_gave_back_enough(supply: Signal, freed: int, paused: bool) -> None:
+    """On a disk a victim that gives back a quarter more than was measured of it held bytes that count as growth elsewhere."""
+    effects = [replace(effect(freed, at=at, grew=True), held=200) for at in (0, 1)]
+    state = after(*effects, supply=supply, holdings={supply: GROWING})
     pause = pause_of(state, supply, NOTHING, 1)
     assert (pause is not None) is paused
-    if pause is not None:
-        assert pause.for_growth
-        ended = replace(state, holdings={}, pauses={supply: pause})
-        assert pause_of(ended, supply, NOTHING, 2) is None, "the growth has ended"
-        assert follow_effects(ended, (), {}, 2).pauses == {}
+    assert pause is None or pause.for_growth
+
+
+@pytest.mark.parametrize(
+    ("available", "after_s", "ends"), [(5, 60, True), (4, 60, False), (None, 60, False), (5, 59, False)]
+)
+def test_a_pause_for_growth_ends_with_the_growth_where_it_had_room(
+    available: int | None, after_s: int, ends: bool
+) -> None:
+    """A writer that has filled a disk does not grow any more before a victim has given back its bytes; the target is 100."""
+    pause = Pause(until=FIRST_PAUSE, wait=FIRST_PAUSE, for_growth=True)
+    read, now = {} if available is None else {MEMORY: available}, after_s * SECOND
+    ended = after(effect(200, grew=True), pauses={MEMORY: pause})
+    assert follow_effects(ended, (), read, now).pauses == ({} if ends else {MEMORY: pause})
+    growing = replace(ended, holdings={MEMORY: GROWING})
+    assert follow_effects(growing, (), read, now).pauses == {MEMORY: pause}
 
 
 def test_what_the_successor_of_a_victim_holds_did_not_come_back() -> None:
@@ -114,6 +130,17 @@ def test_a_supply_that_was_clear_for_a_minute_ends_the_pause() -> None:
     assert not follow_effects(state, (), {}, CLEAR).pauses
 
 
+@pytest.mark.parametrize(
+    ("freed", "at", "for_growth", "ends"),
+    [(100, 9, False, True), (99, 9, False, False), (100, 8, False, False), (100, 9, True, False)],
+)
+def test_a_victim_of_the_pause_that_gave_back_all_ends_it(freed: int, at: int, for_growth: bool, ends: bool) -> None:
+    """Else hogs that come one after the other are left to the OOM killer, because the node is never clear for a minute."""
+    pause = after_retry(Pause(until=9, wait=9, for_growth=for_growth), 9)
+    state = after(effect(0, at=1), effect(freed, at=at), pauses={MEMORY: pause}, holdings={MEMORY: GROWING})
+    assert bool(follow_effects(state, (), {MEMORY: 100}, 10).pauses) is not ends
+
+
 def test_when_a_supply_is_clear() -> None:
     """Not while any threshold of it is met; what was not read stays as it was."""
     memory, soft = threshold("memory.available", "1"), threshold("memory.available", "2", grace="1m")
@@ -136,24 +163,38 @@ def test_who_may_go_while_evictions_are_paused(name: str, may: bool) -> None:
     rows = {each: row(each, used, request=100 if each == "within" else 0) for each, used in held.items()}
     short = shortage(held, missing=100, grown={name: grown.get(name, 0)}, elsewhere=10, recreated=("again",))
     last = [effect(30), effect(10, at=1)] if name != "again" else [effect(60), effect(90, at=1)]
-    assert may_go_paused(rows[name], [rows[name]], last, short) == (rows[name] if may else None)
+    assert may_go_paused(rows[name], [rows[name]], PAUSE, last, short) == (rows[name] if may else None)
 
 
 def test_another_pod_than_the_one_chosen_first_may_go() -> None:
     held = {"small": 10, "large": 500}
     rows = [row(name, used) for name, used in held.items()]
-    assert may_go_paused(rows[0], rows, [effect(30), effect(10, at=1)], shortage(held, rate=30)) == rows[1]
+    assert may_go_paused(rows[0], rows, PAUSE, [effect(30), effect(10, at=1)], shortage(held, rate=30)) == rows[1]
+
+
+@pytest.mark.parametrize(("grown", "elsewhere", "may"), [(40, 100, True), (40, 161, False), (0, 0, False)])
+def test_several_pods_that_grow_beyond_their_requests_are_the_leak(grown: int, elsewhere: int, may: bool) -> None:
+    """None of four makes half of all growth, together they do; each holds as much as the last victims did."""
+    held = dict.fromkeys("abcd", 60)
+    rows = [row(name, used) for name, used in held.items()]
+    short = shortage(held, missing=100, rate=100, grown=dict.fromkeys(held, grown), elsewhere=elsewhere)
+    last = [replace(effect(0), held=60), replace(effect(0, at=1), held=60)]
+    assert may_go_paused(rows[0], rows, PAUSE, last, short) == (rows[0] if may else None)
+    within = [row(name, used, request=100) for name, used in held.items()]
+    assert may_go_paused(within[0], within, PAUSE, last, short) is None
 
 
 def test_many_small_pods_that_are_the_shortage_go_on() -> None:
     """The last two gave back what they held, and those left hold what is missing; not where something else grows."""
     held = {"a": 40, "b": 40, "c": 40}
     rows, last = [row(name, used) for name, used in held.items()], [effect(20), effect(20, at=1)]
-    assert may_go_paused(rows[0], rows, last, shortage(held)) == rows[0]
-    assert may_go_paused(rows[0], rows, last, shortage(held, missing=121)) is None
-    assert may_go_paused(rows[0], rows, last, shortage(held, elsewhere=90)) is None
+    assert may_go_paused(rows[0], rows, PAUSE, last, shortage(held)) == rows[0]
+    assert may_go_paused(rows[0], rows, PAUSE, last, shortage(held, missing=121)) is None
+    assert may_go_paused(rows[0], rows, PAUSE, last, shortage(held, elsewhere=90)) is None
+    grew = replace(PAUSE, for_growth=True)
+    assert may_go_paused(rows[0], rows, grew, last, shortage(held)) is None
     kept = [replace(each, held=100) for each in last]
-    assert may_go_paused(rows[0], rows, kept, shortage(held)) is None
+    assert may_go_paused(rows[0], rows, PAUSE, kept, shortage(held)) is None
 
 
 def test_each_try_waits_twice_as_long_up_to_an_hour() -> None:
@@ -163,9 +204,30 @@ def test_each_try_waits_twice_as_long_up_to_an_hour() -> None:
         waits.append(pause.wait // MINUTE)
     assert waits == [20, 40, 60, 60]
     assert LONGEST_PAUSE == 60 * MINUTE
+    assert after_retry(replace(pause, for_growth=True), 0).for_growth
 
 
 def test_growth_elsewhere_that_is_small_beside_the_shortage_is_noise() -> None:
     assert elsewhere_grows(shortage({}, missing=100, elsewhere=50))
     assert not elsewhere_grows(shortage({}, missing=101, elsewhere=50))
     assert not elsewhere_grows(shortage({"a": 90}, missing=100, grown={"a": 25}, elsewhere=50))
+
+
+@pytest.mark.parametrize(("name", "may"), [("bomb", True), ("like it", True), ("small", False), ("another", False)])
+def test_a_successor_that_holds_what_is_short_goes_where_pods_request_nothing(name: str, may: bool) -> None:
+    """A fork bomb that its owner recreates: the last two gave back all that they held, and the new one holds it again."""
+    held = {"bomb": 900, "like it": 450, "small": 449, "another": 900}
+    rows = {each: row(each, used) for each, used in held.items()}
+    owned = {each: pod(each, owner="" if each == "another" else "DaemonSet/a") for each in held}
+    chosen = rows[name]._replace(pod=owned[name])
+    last = [effect(900, at=at, owner="default/DaemonSet/a") for at in (0, 1)]
+    short = shortage(held, missing=100, signal="pid.available", rate=100)
+    assert may_go_paused(chosen, [chosen], PAUSE, last, short) == (chosen if may else None)
+
+
+def test_a_leak_of_what_pods_do_not_request_never_waits() -> None:
+    held = {"bomb": 900, "web": 10}
+    rows = {each: row(each, used) for each, used in held.items()}
+    for name in held:
+        short = shortage(held, signal="pid.available", grown={name: 50})
+        assert never_waits(rows[name], short) is (name == "bomb")

@@ -17,7 +17,7 @@ from evictd.core.model.config import ImageReclaim
 from evictd.core.model.decision import Wait, WaitingForMeasurement
 from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
 from evictd.core.model.observation import Observation, SignalObservation
-from evictd.core.model.signal import Filesystem
+from evictd.core.model.signal import Filesystem, Signal
 from evictd.core.model.state import Collection, State
 from evictd.core.model.threshold import Threshold
 from evictd.core.model.volume import Volume, VolumeKind
@@ -190,5 +190,7 @@ def test_pods_are_measured_once_a_threshold_is_ten_minutes_away_at_the_measured_
     book = Playbook(settings, pods=[A])
     book.at("0s", nodefs="70Gi of 100Gi", nodefs_rate=60 * (1 << 30) // 600 - 1).conditions()
     assert filesystems_to_measure(book.state, book.step.findings, settings) == frozenset()
+    newer = {Signal.NODEFS_AVAILABLE: 10**12}
+    assert filesystems_to_measure(book.state, book.step.findings, settings, newer) == frozenset(Filesystem)
     book.at("1s", nodefs="70Gi of 100Gi", nodefs_rate=60 * (1 << 30) // 600 + 1).does_nothing()
     assert filesystems_to_measure(book.state, book.step.findings, settings) == frozenset(Filesystem)

@@ -1,20 +1,29 @@
 """Who holds a supply, how much of it grew, and what counts of a pod that was not measured."""
 
+from dataclasses import replace
+
 import pytest
 
-from evictd.core.eviction.holdings import WINDOW, growth_elsewhere, growth_of_pods, level, with_holdings
+from evictd.core.eviction.holdings import WINDOW, follow_holdings, growth_elsewhere, growth_of_pods, level
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
 from evictd.core.model.observation import Observation, signal_observations
 from evictd.core.model.pod import Pod, PodSource
 from evictd.core.model.signal import Signal
-from evictd.core.model.state import State
+from evictd.core.model.state import State, Victim
 from evictd.core.model.stats import MemoryStats, PodStats
+from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import SECOND
 from tests.playbook import node, pod, threshold, usage
 
 A, B = pod("a"), pod("b")
 MEMORY = threshold("memory.available", "100")
+
+
+def follow(state: State, observation: Observation, watched: Threshold, now: int) -> State:
+    seen = {} if observation.node is None else signal_observations(observation.node)
+    found = follow_holdings(state, observation, seen, [watched], layout=Layout.SINGLE, now=now)
+    return replace(state, holdings=found)
 
 
 def read(
@@ -25,9 +34,7 @@ def read(
     if cgroup is not None:
         object.__setattr__(numbers, "pods_memory", MemoryStats(working_set_bytes=cgroup))
     observation = Observation(node=numbers, pods=pods, pod_stats={each.uid: each for each in stats})
-    return with_holdings(
-        state, observation, signal_observations(numbers), [MEMORY], layout=Layout.SINGLE, now=now * SECOND
-    )
+    return follow(state, observation, MEMORY, now * SECOND)
 
 
 def holdings(state: State) -> SupplyHoldings:
@@ -88,7 +95,7 @@ def test_a_supply_that_is_not_read_keeps_its_holdings_for_a_minute() -> None:
     state = read(State(), 0, usage(A, memory="100"))
     unread = Observation(node=node(), pods=(A,))
     for now, kept in ((59, True), (60, False)):
-        later = with_holdings(state, unread, {}, [MEMORY], layout=Layout.SINGLE, now=now * SECOND)
+        later = follow(state, unread, MEMORY, now * SECOND)
         assert (Signal.MEMORY_AVAILABLE in later.holdings) is kept
 
 
@@ -97,8 +104,7 @@ def test_a_disk_is_followed_from_a_quarter_above_its_threshold_on(left: int, fol
     """Far from it nothing is decided, and to measure every pod's disk costs as much as a decision."""
     numbers = node(nodefs=f"{left} of 1000")
     observation = Observation(node=numbers, pods=(A,), pod_stats={"a": usage(A, rootfs="30")})
-    seen, disk = signal_observations(numbers), threshold("nodefs.available", "110")
-    state = with_holdings(State(), observation, seen, [disk], layout=Layout.SINGLE, now=0)
+    state = follow(State(), observation, threshold("nodefs.available", "110"), 0)
     assert (Signal.NODEFS_AVAILABLE in state.holdings) is followed
 
 
@@ -114,4 +120,26 @@ def test_a_pod_that_has_just_ended_does_not_make_the_rest_seem_to_grow() -> None
     state = read(State(), 0, usage(A, memory="100"), usage(B, memory="300"), left=500, cgroup=400)
     state = read(state, 1, usage(A, memory="100"), left=800, cgroup=100)
     state = read(state, 2, usage(A, memory="100"), pods=(A,), left=800, cgroup=100)
+    assert growth_elsewhere(holdings(state)) == 0
+
+
+def test_a_victim_whose_volumes_are_emptied_does_not_make_the_rest_seem_to_grow() -> None:
+    """Its last walk still shows the bytes, and the disk has them back already."""
+    state, disk = replace(State(), in_flight=(Victim(uid="a"),)), threshold("nodefs.available", "100")
+    for now, left, pods in ((0, 90, (A, B)), (1, 340, (A, B)), (2, 340, (B,)), (3, 320, (B,))):
+        stats = {"a": usage(A, rootfs="250"), "b": usage(B, rootfs="50")}
+        seen = Observation(
+            node=node(nodefs=f"{left} of 1000"), pods=pods, pod_stats={each.uid: stats[each.uid] for each in pods}
+        )
+        state = follow(state, seen, disk, now * SECOND)
+        assert state.holdings[Signal.NODEFS_AVAILABLE].elsewhere is not None
+    assert growth_elsewhere(state.holdings[Signal.NODEFS_AVAILABLE]) == 20
+
+
+def test_a_victim_whose_memory_is_freed_during_a_reading_does_not_make_the_rest_seem_to_grow() -> None:
+    """The node was read after the end of its processes, and its cgroup before."""
+    state = replace(State(), in_flight=(Victim(uid="a"),))
+    state = read(state, 0, usage(A, memory="300"), usage(B, memory="50"), left=100)
+    state = read(state, 1, usage(A, memory="300"), usage(B, memory="50"), left=400)
+    state = read(state, 2, usage(B, memory="50"), pods=(B,), left=400)
     assert growth_elsewhere(holdings(state)) == 0

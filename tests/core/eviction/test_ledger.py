@@ -5,12 +5,9 @@ from dataclasses import replace
 import pytest
 
 from evictd.core.eviction.ledger import (
-    COLLECT_AGAIN,
-    COLLECTION_TIMEOUT,
     RELEASE_TIMEOUT,
     amounts_owed,
     can_shorten,
-    collection_owes,
     ended_reclaims,
     follow_collections,
     follow_victims,
@@ -18,7 +15,6 @@ from evictd.core.eviction.ledger import (
     is_lost,
     is_overdue,
     is_under_way,
-    may_collect_again,
     shortened,
     still_owed,
     supplies,
@@ -153,6 +149,17 @@ def test_what_came_back_after_two_victims_that_end_together_counts_once(availabl
     assert sum(each or 0 for each in found.values()) == owed
 
 
+def test_what_the_first_of_two_gave_back_is_not_counted_for_the_other_once_the_first_is_settled() -> None:
+    """Both owe 50. The first leaves the ledger when its bytes are back; the other owes its own until they are back too."""
+    both, nothing = (GONE, replace(GONE, uid="b")), Observation(node=node())
+    left = follow_victims(both, nothing, {NODEFS: 150}, (NODEFS,), SECOND)
+    assert [each.uid for each in left] == ["b"]
+    assert [still_owed(left[0], NODEFS, available, 2 * SECOND) for available in (150, 180, 200)] == [50, 20, 0]
+    assert follow_victims(left, nothing, {NODEFS: 150}, (NODEFS,), 2 * SECOND) == left
+    unread = follow_victims(both, nothing, {}, (NODEFS,), SECOND)
+    assert unread == both, "nothing was read, so nothing is settled"
+
+
 def test_a_victim_past_its_time_owes_nothing_and_stays_in_the_ledger_while_it_is_there() -> None:
     """It must not be chosen again, and nothing is waited for."""
     stuck = Victim(uid="a", cause=NODEFS, until=9)
@@ -185,15 +192,6 @@ def outcome(freed: int, device: Filesystem | None = None) -> ReclaimOutcome:
     return ReclaimOutcome(action=Reclaim.CONTAINERS, freed_bytes=freed, device=device)
 
 
-def test_inodes_that_were_collected_for_do_not_keep_bytes_from_it_and_both_are_tried_again_later() -> None:
-    """A static pod that takes the inodes is short of them for hours; a pod went at once when bytes crossed as well."""
-    inodes = Signal.NODEFS_INODES_FREE
-    tried = Collection(begun=0, until=SECOND, ended_at=SECOND, tried=frozenset({inodes}))
-    assert may_collect_again(tried, NODEFS, 2 * SECOND)
-    assert not may_collect_again(tried, inodes, 2 * SECOND)
-    assert may_collect_again(tried, inodes, COLLECT_AGAIN)
-
-
 def test_a_collection_ends_by_its_own_outcome() -> None:
     """Not by another device's; one without a device ends all (docs/laws.md, faults 21 and 22)."""
     both = {Filesystem.NODEFS: BEGUN, Filesystem.IMAGEFS: BEGUN}
@@ -222,14 +220,10 @@ def test_only_bytes_of_its_own_device_count() -> None:
     }
 
 
-def test_freed_bytes_are_waited_for_within_a_bound() -> None:
-    """Until they show."""
-    assert collection_owes(ENDED, 109, 6)
-    assert collection_owes(ENDED, None, 6)
-    assert not collection_owes(ENDED, 110, 6)
-    assert not collection_owes(ENDED, 100, 5 + COLLECTION_TIMEOUT)
-    assert not collection_owes(replace(ENDED, freed=0), 100, 6)
-    assert not collection_owes(BEGUN, 100, 6)
+def test_what_collectors_removed_is_noted() -> None:
+    removed = ReclaimOutcome(action=Reclaim.CONTAINERS, removed=1)
+    ended = follow_collections({Filesystem.NODEFS: BEGUN}, Outcomes(reclaimed=(removed, removed)), Layout.SINGLE, 5)
+    assert ended[Filesystem.NODEFS].removed == 2
 
 
 def test_a_collection_that_no_collector_knows_of_is_lost() -> None:

@@ -55,3 +55,10 @@ def test_processes_are_counted() -> None:
         HOST, signal=Signal.PID_AVAILABLE, evictable=Share(held=900, grown=40), elsewhere=Share(held=5000, grown=4000)
     )
     assert growth_text(found, since="x") == "of 4040 that filled PIDs since x, pods took 40; 4000 belong to no pod"
+
+
+def test_unused_images_are_named_as_an_upper_bound() -> None:
+    found = replace(HOST, signal=Signal.NODEFS_AVAILABLE, reclaimable=3000 * MI)
+    assert holders_text(found).endswith(
+        "3.91Gi belong to no pod; up to 2.93Gi of all are unused images, which the runtime can remove"
+    )

@@ -11,6 +11,7 @@ from evictd.core.model.decision import EvictionCause, EvictionReason
 from evictd.core.model.observation import Reclaim, ReclaimOutcome
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import MILLISECOND, SECOND
+from evictd.core.units.quantity import of_bytes
 from evictd.daemon.telemetry.metrics import Metrics, source_kind
 from evictd.daemon.telemetry.snapshot import LatestSnapshot
 from tests.daemon.world import GI, HARD, snapshot
@@ -71,6 +72,18 @@ def test_evictions_are_counted_by_signal_and_reason_as_the_kubelet_does() -> Non
     found = samples(metrics)
     assert value(found, "evictd_evictions_total", eviction_signal="memory.available", reason="pressure") == 1
     assert value(found, "evictd_evictions_total", eviction_signal="emptydirfs.limit", reason="emptydirfs.limit") == 1
+
+
+def test_evictions_of_pods_within_their_requests_are_counted() -> None:
+    metrics = Metrics(LatestSnapshot())
+    for usage, request in ((5, 4), (4, 4), (1, 4)):
+        cause = EvictionCause(
+            reason=EvictionReason.PRESSURE, threshold=HARD, usage=of_bytes(usage), request=of_bytes(request)
+        )
+        metrics.evicted(cause)
+    metrics.evicted(EvictionCause(reason=EvictionReason.PRESSURE, threshold=HARD))
+    found = samples(metrics)
+    assert value(found, "evictd_evictions_within_request_total", eviction_signal="memory.available") == 2
 
 
 def test_the_age_of_stats_has_the_kubelet_s_buckets() -> None:

@@ -1,5 +1,6 @@
 """Lines in the log, metrics, and the last decisions."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,14 +11,17 @@ from evictd.core.eviction.backoff import Refusal
 from evictd.core.model.decision import EvictPod, RecordEvent, ReportConditions
 from evictd.core.model.observation import EvictionAnswer, EvictionAnswerKind
 from evictd.core.model.oom import OomScoreDifference
-from evictd.core.model.state import Victim
+from evictd.core.model.state import State, Victim
 from evictd.core.units.duration import SECOND
+from evictd.daemon.store.recorder import Cycle
+from evictd.daemon.telemetry.status_page import status_document
 from evictd.daemon.telemetry.telemetry import REPEAT_AFTER, Telemetry
 from evictd.errors import NodeError
 from evictd.render.deciding import reasons_of
+from evictd.render.text import pods_text
 from tests.daemon.double import LoopOnScript
 from tests.daemon.telemetry.test_metrics import samples, value
-from tests.daemon.world import GI, HOG, NOW, WALL, observe, step
+from tests.daemon.world import CONFIG, GI, HOG, NOW, WALL, observe, step
 
 
 @pytest.fixture
@@ -124,3 +128,20 @@ def test_why_this_pod_went_is_logged_once_and_remembered(ours: LoopOnScript) -> 
     _, line = ours.logged
     assert line["event"].startswith("Evicted default/hog (6Gi): both it and default/web (")
     assert ours.telemetry._recent.all()[0].why == line["event"]
+
+
+def test_the_snapshot_says_when_the_pods_were_read(ours: LoopOnScript) -> None:
+    """A calm cycle reads the node alone, and shows the pods of the last reading."""
+    for at, read in ((NOW, True), (NOW + 10 * SECOND, False), (NOW + 20 * SECOND, False), (NOW + 30 * SECOND, True)):
+        seen = replace(observe(4 * GI, at), pods_read=read)
+        done = step(4 * GI, at=at)
+        ours.telemetry.publish(Cycle(now=at, wall=WALL, before=State(), observation=seen, config=CONFIG, step=done))
+        latest = ours.board.latest
+        assert latest is not None
+        before = 0 if read else at - NOW
+        assert latest.pods_before == before
+        assert value(samples(ours.metrics), "evictd_last_pods_reading_timestamp_seconds") == (WALL - before) / SECOND
+        document = status_document(latest, at + SECOND)
+        assert (document["ageSeconds"], document["podsAgeSeconds"]) == (1, 1 + before / SECOND)
+        earlier = {0: "", 10 * SECOND: " (as of 10s earlier)", 20 * SECOND: " (as of 20s earlier)"}
+        assert pods_text(document) == "3 pods" + earlier[before]

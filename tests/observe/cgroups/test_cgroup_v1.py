@@ -1,15 +1,17 @@
 """Memory and tasks of cgroup v1, from generated trees and from the kernel."""
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from evictd.demo.cgroups import CGROUP_MOUNT, group, is_unified
 from evictd.errors import NodeError
 from evictd.observe.cgroups.cgroup import find_hierarchy
 from evictd.observe.cgroups.cgroup_v1 import CgroupV1
 from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache, VanishedError
+from evictd.observe.disk_usage.writers import Writers
+from evictd_testnode.cgroups import CGROUP_MOUNT, group, is_unified, trees
 from tests import real_cgroups
 from tests.trees import PSI, plant, v1_node
 
@@ -53,6 +55,21 @@ def test_a_cgroup_that_is_not_there_has_vanished(tmp_path: Path) -> None:
             read("/none")
 
 
+def test_what_a_cgroup_writes(tmp_path: Path) -> None:
+    """The page cache counts: the kernel's writer of dirty pages is not charged to the pod, so blkio has direct writes alone."""
+    direct = "8:0 Read 5\n8:0 Write 1000\n8:0 Sync 9\n8:0 Total 1005\n7:1 Write 20\nTotal 1025\n"
+    memory = {
+        "memory.stat": "cache 1\ntotal_cache 500\ntotal_dirty 30\ntotal_writeback 4\n",
+        "memory.kmem.usage_in_bytes": "70\n",
+    }
+    tree = {"memory": {"a": memory, "b": memory}, "blkio": {"a": {"blkio.throttle.io_service_bytes_recursive": direct}}}
+    cgroups = CgroupV1(plant(tmp_path, tree), FileDescriptorCache(0))
+    assert cgroups.writes("/a") == (1590, 34)
+    assert cgroups.writes("/b") == (570, 34)
+    with pytest.raises(VanishedError):
+        cgroups.writes("/none")
+
+
 @pytest.mark.root
 @pytest.mark.skipif(bool(real_cgroups.reason_against()), reason=real_cgroups.reason_against() or "possible")
 def test_the_kernels_own_files_of_this_machine() -> None:
@@ -76,3 +93,29 @@ def test_the_kernels_own_files_of_this_machine() -> None:
     with pytest.raises(VanishedError):
         cgroups.usage(branch)
     files.close()
+
+
+@pytest.mark.root
+@pytest.mark.skipif(bool(real_cgroups.reason_against()), reason=real_cgroups.reason_against() or "possible")
+def test_the_pod_that_writes_is_found_by_the_kernels_own_files(tmp_path: Path) -> None:
+    """Bytes, and files without any; beside a pod that only computes."""
+    with real_cgroups.branch() as writer, real_cgroups.branch() as maker, real_cgroups.branch() as idle:
+        files = FileDescriptorCache()
+        writers = Writers(find_hierarchy(CGROUP_MOUNT, files))
+        paths = {"writer": [writer], "maker": [maker], "idle": [idle, "/none"]}
+        assert writers.find(paths) == frozenset()
+        inside(writer, f"open('{tmp_path}/file', 'wb').write(bytes(64 << 20))")
+        assert writers.find(paths) == {"writer"}
+        inside(maker, f"import os; [os.mknod(f'{tmp_path}/{{each}}') for each in range(20000)]")
+        assert writers.find(paths) >= {"maker"}
+        inside(idle, "sum(range(1000))")
+        assert "idle" not in writers.find(paths)
+        files.close()
+
+
+def inside(branch: str, program: str) -> None:
+    """Run a Python program in a cgroup."""
+    for tree in trees():
+        if (folder := tree / branch.lstrip("/") / "cgroup.procs").exists():
+            program = f"open('{folder}', 'w').write('0')\n{program}"
+    subprocess.run([sys.executable, "-c", program], check=True)

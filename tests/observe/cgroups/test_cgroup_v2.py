@@ -60,3 +60,26 @@ def test_whether_a_cgroup_exists(tmp_path: Path) -> None:
     cgroups = reader(tmp_path, {"a": v2(1)})
     assert cgroups.exists("/a")
     assert not cgroups.exists("/b")
+
+
+def test_what_a_cgroup_writes_to_all_devices(tmp_path: Path) -> None:
+    """With what waits to be written, and the inodes that it made, which show as the kernel's memory."""
+    stat = "anon 900\nfile 800\ninactive_file 0\nfile_dirty 30\nfile_writeback 4\nslab_reclaimable 500\n"
+    written = "8:0 rbytes=7 wbytes=1000 rios=1 wios=2 dbytes=0 dios=0\n7:1 rbytes=9 wbytes=20 rios=1 wios=2\n"
+    cgroups = reader(tmp_path, {"a": {**v2(1), "memory.stat": stat, "io.stat": written}, "without io": v2(1)})
+    assert cgroups.writes("/a") == (1520, 34)
+    assert cgroups.writes("/without io") == (0, 1)
+    with pytest.raises(NodeError):
+        cgroups.writes("/none")
+
+
+@pytest.mark.parametrize("text", ["8:0 wbytes=-1\n", "8:0 wbytes=\n", f"8:0 wbytes={2**64}\n"])
+def test_an_io_stat_that_makes_no_sense_is_an_error(tmp_path: Path, text: str) -> None:
+    with pytest.raises(NodeError):
+        reader(tmp_path, {"a": {**v2(1), "io.stat": text}}).writes("/a")
+
+
+def test_whether_page_cache_can_be_dropped(tmp_path: Path) -> None:
+    cgroups = reader(tmp_path, {"new": {**v2(1), "memory.reclaim": ""}, "old": v2(1)})
+    assert cgroups.drops_page_cache("/new")
+    assert not cgroups.drops_page_cache("/old")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from evictd.demo.cgroups import group
 from evictd.errors import NodeError
 from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache, VanishedError, default_limit
+from evictd_testnode.cgroups import group
 from tests import real_cgroups
 
 

@@ -78,6 +78,29 @@ def test_an_unforeseen_error_of_a_walk_is_reported_once_and_the_next_pod_is_meas
     assert "RecursionError: too deep" in once
 
 
+@pytest.mark.parametrize("part", [DiskUsage(200 << 20, 1), DiskUsage(0, 5000)], ids=["bytes", "inodes"])
+def test_after_a_crossing_the_pod_that_grew_is_measured_first(part: DiskUsage) -> None:
+    """Though it was measured last, so that its turn would be the last one."""
+    meter, grown = Meter(), DiskUsage(0, 0)
+
+    def measure(wanted: DiskRequest) -> PodDisk:
+        return replace(meter.measure(wanted), volumes={"data": grown if wanted.uid == "f" else DiskUsage(5 << 30, 9)})
+
+    cache = DiskUsageCache(at_once(measure), clock=meter.clock)
+    for held in (DiskUsage(0, 0), part):
+        grown = held
+        meter.now += 11 * SECOND
+        want(cache, "abcdef")
+        while cache.take_turn():
+            meter.now += 1
+    meter.measured.clear()
+    cache.renew_since(meter.now + 1)
+    meter.now += 1
+    while cache.take_turn():
+        meter.now += 1
+    assert "".join(meter.measured) == "fabcde"
+
+
 def test_the_unmeasured_come_first_in_order_and_then_the_oldest(cache: DiskUsageCache, meter: Meter) -> None:
     want(cache, "ab")
     meter.now = SECOND

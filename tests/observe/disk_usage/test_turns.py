@@ -13,8 +13,8 @@ A_SECOND = 25_000
 """Entries that a tenth of a processor walks in a second."""
 
 
-def request(uid: str) -> DiskRequest:
-    return DiskRequest(uid=uid, namespace="ns", name=f"pod-{uid}")
+def request(uid: str, writers: str = "") -> DiskRequest:
+    return DiskRequest(uid=uid, namespace="ns", name=f"pod-{uid}", writes_most=uid in writers.split())
 
 
 class Node:
@@ -32,10 +32,10 @@ class Node:
         self.begun.append((wanted.uid, made))
         return made
 
-    def turn(self, due: str | None = None) -> tuple[str, PodDisk] | None:
+    def turn(self, due: str | None = None, writers: str = "") -> tuple[str, PodDisk] | None:
         uids = [*self.sizes] if due is None else due.split()
         oldest_first = sorted(uids, key=lambda uid: self.results[uid][-1:])
-        taken = self.turns.next([request(uid) for uid in oldest_first if uid not in self.turns.uids])
+        taken = self.turns.next([request(uid, writers) for uid in oldest_first if uid not in self.turns.uids])
         if taken is None:
             return None
         found = self.turns.take(taken)
@@ -71,6 +71,29 @@ def test_large_pods_get_their_share_beside_a_hundred_small_ones_that_are_always_
         walked[taken[0][0]] += node.limiter.entries - first
     assert walked["b"] == 200_000
     assert walked["s"] < 6 * walked["b"]
+
+
+def test_what_fills_the_disk_is_measured_before_the_rest() -> None:
+    """However large it is, and though large ones of its class and many small ones are due before it."""
+    node = Node(**large(10), **{f"s{each}": 3000 for each in range(100)}, writer=60_000)
+    while node.limiter.entries < 1_000_000:  # the large ones are under way
+        node.turn(" ".join(large(10)))
+    first = node.limiter.entries
+    while not node.results["writer"]:
+        node.turn(writers="writer")
+    assert node.limiter.entries - first < 5 * 60_000, "a third of all that is walked, beside those under way"
+
+
+def test_a_pod_that_always_writes_takes_no_more_than_its_share() -> None:
+    node = Node(**large(1), **{f"s{each}": 3000 for each in range(10)}, writer=4000)
+    walked = Counter[str]()
+    while not all(node.results.values()) and node.limiter.entries < 20_000_000:
+        first = node.limiter.entries
+        taken = node.turn(writers="writer")
+        assert taken is not None
+        walked[taken[0]] += node.limiter.entries - first
+    assert all(node.results.values())
+    assert walked["writer"] <= sum(walked.values()) * 0.6
 
 
 def test_a_turn_ends_after_its_entries_and_says_what_was_counted() -> None:

@@ -10,12 +10,12 @@ from evictd.core.model.oom import OomScoreDifference
 from evictd.core.model.pod import Pod
 from evictd.core.model.resources import Container
 from evictd.core.units.quantity import parse_quantity
-from evictd.demo.node import DisposableNode
-from evictd.demo.pods import ContainerRecipe, PodRecipe
 from evictd.observe.pods.manifests import ManifestReader
 from evictd.observe.pods.node_pods import node_pods
 from evictd.observe.pods.oom_score import container_id, containers_root, oom_score_differences
 from evictd.observe.runtime.runtime_view import RuntimeReader, RuntimeView
+from evictd_testnode.node import DisposableNode
+from evictd_testnode.pods import ContainerRecipe, PodRecipe
 from tests.trees import Tree, plant, v1_node, v2, v2_node
 
 CAPACITY = 16 << 30

@@ -8,9 +8,9 @@ import pytest
 
 from evictd.core.model.pod import Pod
 from evictd.core.model.volume import IN_MEMORY, Volume, VolumeKind
-from evictd.demo.tool import run_tool
 from evictd.observe.pods.volume_folders import VolumeFolders
 from evictd.observe.reading.problems import Problems
+from evictd_testnode.tool import run_tool
 from tests.trees import Link, Tree, plant
 
 POD = Pod(name="web", namespace="ns", uid="u1", spec_known=False, volumes_known=False)

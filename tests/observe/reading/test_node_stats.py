@@ -18,7 +18,6 @@ from evictd.core.model.resources import Container
 from evictd.core.model.signal import MEMORY_SIGNALS, STALLS, Filesystem, Signal, StallScope
 from evictd.core.units.duration import MILLISECOND
 from evictd.core.units.quantity import of_bytes, of_count
-from evictd.demo.cgroups import group
 from evictd.observe.disk_usage.cache import DiskUsageCache
 from evictd.observe.disk_usage.pod_disk import DiskRequest, PodDisk
 from evictd.observe.disk_usage.pod_meter import PodDiskMeter
@@ -26,6 +25,7 @@ from evictd.observe.disk_usage.walk_age import WalkAge
 from evictd.observe.filesystems.filesystem import FilesystemReader
 from evictd.observe.reading.node_stats import NodeStatsReader, ObserveOptions
 from evictd.observe.reading.roots import Roots
+from evictd_testnode.cgroups import group
 from tests import real_cgroups
 from tests.measured import at_once
 from tests.observe.runtime_double import container, stats, view
@@ -107,6 +107,7 @@ def test_a_node_without_a_runtime_is_observed_all_the_same(tmp_path: Path, clock
     assert found.node.fs is not None
     assert found.node.image_fs is None
     assert found.filesystems == Filesystems()
+    assert {Signal.IMAGEFS_AVAILABLE, Signal.CONTAINERFS_AVAILABLE} <= found.absent
     assert found.problems == ()
 
 
@@ -115,6 +116,7 @@ def test_a_runtime_that_does_not_answer_is_something_else(tmp_path: Path, clock:
         found = node.observe(has_runtime=True)
     assert found.filesystems == Filesystems(dedicated_image_fs=None, split_container_fs=None)
     assert [row.source for row in found.problems] == ["imagefs"]
+    assert Signal.IMAGEFS_AVAILABLE not in found.absent
 
 
 def test_what_became_of_the_last_decisions_is_handed_on(tmp_path: Path, clock: Clock) -> None:

@@ -9,10 +9,12 @@ import pytest
 from evictd.clients.kube.pods import PodSnapshot
 from evictd.codec.manifest import Manifest, decode_manifest
 from evictd.codec.slim_pods import SlimPod
+from evictd.core.eviction.synchronize import synchronize
 from evictd.core.gc.container_gc import ContainerState, PodLifecycle
 from evictd.core.model.config import MemoryFormula, Policy
-from evictd.core.model.observation import Observation, Outcomes
+from evictd.core.model.observation import Filesystems, Observation, Outcomes, Problem
 from evictd.core.model.resources import EPHEMERAL_STORAGE, Container
+from evictd.core.model.signal import Signal
 from evictd.core.model.state import State
 from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import of_bytes
@@ -23,7 +25,8 @@ from evictd.observe.pods.cluster_pods import ClusterPods
 from evictd.observe.pods.manifests import Manifests
 from evictd.observe.reading.observer import OLDEST_LISTING, RUNTIME, NodeObserver, ObserveRequest
 from evictd.observe.runtime.runtime_view import RuntimeView
-from tests.daemon.world import CONFIG, GI, HOG, NOW, WALL, observe, step
+from evictd.observe.threshold_watch.recent_fill import RecentFill
+from tests.daemon.world import CONFIG, GI, HARD, HOG, NOW, WALL, observe, step
 from tests.observe.runtime_double import container, sandbox
 
 VIEW = RuntimeView(time=NOW, sandboxes=(), containers=(), stats={})
@@ -38,6 +41,7 @@ class Source:
     memory_formula = MemoryFormula.AUTO
 
     def __init__(self) -> None:
+        self.recent_fill = RecentFill()
         self.asked: list[bool] = []
         self.asked_image_fs: list[bool] = []
         self.pods: Any = observe(4 * GI).pods
@@ -195,6 +199,16 @@ def test_statistics_of_containers_are_asked_for_only_when_a_filesystem_is_near_a
     assert all(source.asked_image_fs), "imagefs is a signal on a calm node too"
 
 
+def test_a_disk_that_fills_since_the_last_cycle_has_its_pods_measured(source: Source) -> None:
+    """By the readings between two cycles: at 1 GiB/s what is left lasts for less than ten minutes."""
+    observer = observer_of(source)
+    observer.observe(CALM)
+    for at in (0, 1):
+        source.recent_fill.add(Signal.NODEFS_AVAILABLE, (91 - at) * GI, at * SECOND)
+    observer.observe(CALM)
+    assert [bool(each["near"]) for each in source.seen] == [False, True]
+
+
 def test_what_was_known_of_layers_stays_known_on_a_calm_node(source: Source) -> None:
     observer = observer_of(source)
     observer.observe(REQUEST)
@@ -343,3 +357,114 @@ def test_a_pod_that_had_only_ended_containers_is_listed_anew(source: Source) -> 
 def test_the_first_reading_is_never_urgent(source: Source) -> None:
     observer_of(source).observe(replace(REQUEST, urgent=True))
     assert source.asked == [True]
+
+
+# --- calm cycles ------------------------------------------------------------------------------------------------------
+
+FAR = 12 * GI
+FAR_CONFIG = replace(CONFIG, thresholds=(HARD,))
+LATER = 10 * SECOND
+
+
+class CalmSource(Source):
+    """A node far from its threshold, of which also a reading without pods can be taken."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.available = FAR
+        self.uids = ("uid-hog",)
+        self.view = replace(VIEW, sandboxes=(sandbox("uid-hog"),))
+        self.trouble: tuple[Problem, ...] = ()
+
+    def observe(self, pods: Any, view: Any, **how: Any) -> Observation:
+        self.seen.append({"pods": pods, "view": view, **how})
+        last = how.get("last")
+        found = replace(observe(self.available, pods=(HOG,)), problems=self.trouble)
+        return found if last is None else replace(found, pod_stats=last.pod_stats, pods_read=False)
+
+
+def calm_request(after: int = LATER, **changes: Any) -> ObserveRequest:
+    """A request of a cycle that only the time began."""
+    state = State(filesystems=Filesystems())
+    request = ObserveRequest(
+        now=NOW + after, wall=WALL + after, state=state, config=FAR_CONFIG, outcomes=Outcomes(), pods_anew=False
+    )
+    return replace(request, **changes)
+
+
+def read_before(source: CalmSource, findings: Any = ()) -> NodeObserver:
+    """An observer that has read the pods once."""
+    observer = observer_of(source)
+    observer.observe(calm_request(0, findings=findings))
+    return observer
+
+
+FAR_FINDINGS = synchronize(State(), observe(FAR, pods=(HOG,)), FAR_CONFIG, NOW).findings
+
+
+def test_a_calm_cycle_asks_neither_the_runtime_nor_the_pods() -> None:
+    source = CalmSource()
+    observer = read_before(source)
+    reading = observer.observe(calm_request(findings=FAR_FINDINGS))
+    assert len(source.asked) == 1
+    assert source.seen[1]["last"] is not None
+    assert not reading.observation.pods_read
+    assert reading.observation.pod_stats.keys() == {HOG.uid}
+    assert reading.view is not None
+    assert (reading.view.current, reading.lifecycles) == (False, None)
+
+
+def test_signals_that_turn_out_near_a_threshold_are_read_with_the_pods_in_the_same_cycle() -> None:
+    source = CalmSource()
+    observer = read_before(source)
+    source.available = GI + 1
+    reading = observer.observe(calm_request(findings=FAR_FINDINGS))
+    assert reading.observation.pods_read
+    assert len(source.asked) == 2
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"pods_anew": True}, {"now": NOW + 30 * SECOND}, {"config": replace(FAR_CONFIG, policy=Policy.KUBELET)}],
+    ids=["asked for", "half a window later", "policy Kubelet"],
+)
+def test_pods_are_read_where_the_rule_says_so(changes: dict[str, Any]) -> None:
+    source = CalmSource()
+    observer = read_before(source)
+    assert observer.observe(calm_request(findings=FAR_FINDINGS, **changes)).observation.pods_read
+
+
+def test_a_pod_that_came_or_went_is_read_in_the_next_cycle() -> None:
+    source = CalmSource()
+    observer = read_before(source)
+    source.uids, source.view = ("uid-new",), replace(VIEW, sandboxes=(sandbox("uid-new"),))
+    assert observer.observe(calm_request(findings=FAR_FINDINGS)).observation.pods_read
+    assert not observer.observe(calm_request(2 * LATER, findings=FAR_FINDINGS)).observation.pods_read
+
+
+def test_a_pod_that_runs_and_was_not_listed_yet_is_read_in_the_next_cycle() -> None:
+    """Its cgroup was there before the listing, its sandbox was not: 30 s without it, and without its limits, would follow."""
+    source = CalmSource()
+    source.uids = ("uid-hog", "uid-new")
+    observer = read_before(source)
+    assert observer.observe(calm_request(findings=FAR_FINDINGS)).observation.pods_read
+    source.left_behind = frozenset({"uid-new"})
+    assert not observer.observe(calm_request(2 * LATER, findings=FAR_FINDINGS)).observation.pods_read
+
+
+def test_a_manifest_that_changed_is_read_with_the_pods() -> None:
+    source = CalmSource()
+    observer = read_before(source)
+    source.manifests = (decode_manifest({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "m"}}),)
+    assert observer.observe(calm_request(findings=FAR_FINDINGS)).observation.pods_read
+
+
+def test_a_problem_that_begins_or_stays_with_a_pod_is_looked_at_anew() -> None:
+    source = CalmSource()
+    observer = read_before(source)
+    source.trouble = (Problem(source="imagefs", detail="slow"),)
+    assert observer.observe(calm_request(findings=FAR_FINDINGS)).observation.pods_read
+    assert not observer.observe(calm_request(2 * LATER, findings=FAR_FINDINGS)).observation.pods_read
+    source.down = True
+    assert observer.observe(calm_request(4 * LATER, findings=FAR_FINDINGS)).observation.pods_read
+    assert observer.observe(calm_request(5 * LATER, findings=FAR_FINDINGS)).observation.pods_read

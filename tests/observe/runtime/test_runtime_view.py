@@ -13,13 +13,13 @@ from evictd.clients.cri.client import CriClient
 from evictd.clients.cri.values import ContainerStatus, CriContainer, Detail, SandboxStatus
 from evictd.core.model.pod import PodSource
 from evictd.core.model.qos import QOSClass
-from evictd.demo.node import DisposableNode
-from evictd.demo.pods import ContainerRecipe, PodRecipe
 from evictd.errors import RuntimeRefusedError, RuntimeUnavailableError
 from evictd.observe.pods.manifests import ManifestReader
 from evictd.observe.pods.node_pods import described_by, node_pods
 from evictd.observe.runtime import runtime_view
 from evictd.observe.runtime.runtime_view import RuntimeReader, expand_slice, sandbox_pod_cgroup, with_known_layers
+from evictd_testnode.node import DisposableNode
+from evictd_testnode.pods import ContainerRecipe, PodRecipe
 from tests.observe.runtime_double import container, stats, view
 from tests.threads import no_thread_to_give
 

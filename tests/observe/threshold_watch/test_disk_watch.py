@@ -16,7 +16,7 @@ from evictd.core.model.stats import MemoryStats
 from evictd.core.units.duration import MILLISECOND, MINUTE, SECOND
 from evictd.core.units.quantity import of_bytes
 from evictd.observe.filesystems.filesystem import FilesystemReader
-from evictd.observe.threshold_watch.disk_watch import TIMEOUT, DiskWatch
+from evictd.observe.threshold_watch.disk_watch import TIMEOUT, DiskWatch, Noticed
 from evictd.observe.threshold_watch.memory_watch import MemoryWatch, Woken
 from evictd.observe.threshold_watch.recent_fill import RecentFill
 from tests.daemon.world import DISK, GI
@@ -112,6 +112,21 @@ def test_a_crossing_is_read_and_a_met_threshold_is_not_watched(watch: DiskWatch,
     assert watch.due is None
 
 
+def test_a_disk_that_will_be_short_before_the_next_cycle_begins_one_once(watch: DiskWatch, disks: Disks) -> None:
+    """So that the pods are measured before the crossing, not after it."""
+    watch.set_thresholds([finding(14 * GI)], 0)
+    disks.left["/node"] = 14 * GI
+    assert watch.read(10 * SECOND) is Noticed.NOTHING, "calm"
+    disks.left["/node"] = 14 * GI - 200 * MIB
+    assert watch.read(20 * SECOND) is Noticed.NOTHING, "20 MiB/s: short in three minutes"
+    disks.left["/node"] = 11 * GI + GI // 2
+    assert watch.read(30 * SECOND) is Noticed.FILLING, "short in six seconds"
+    disks.left["/node"] = 10 * GI + GI // 5
+    assert watch.read(37 * SECOND) is Noticed.NOTHING, "that cycle has begun the measurements"
+    disks.left["/node"] = 9 * GI
+    assert watch.read(38 * SECOND) is Noticed.CROSSED
+
+
 def test_only_the_disk_that_is_due_is_read(watch: DiskWatch, disks: Disks) -> None:
     watch.set_thresholds([finding(10 * GI + 200 * MIB), finding(40 * GI, signal=Signal.IMAGEFS_AVAILABLE)], 0)
     assert not watch.read(SECOND)
@@ -179,4 +194,4 @@ def test_with_a_lead_a_crossing_is_what_does_not_last_for_an_eviction(
         recent.add(Signal.NODEFS_AVAILABLE, 20 * GI, 0)
         made.set_thresholds([finding(20 * GI, GI)], 0)
         disks.left["/node"] = left
-        assert made.read(10 * SECOND) is crossed
+        assert (made.read(10 * SECOND) is Noticed.CROSSED) is crossed

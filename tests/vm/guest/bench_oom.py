@@ -5,9 +5,12 @@ busy, or a volume in memory. A trial is lost if the kernel's count of OOM kills 
 here: 300Mi of the lower of both formulas, and the same for earlyoom's MemAvailable. systemd-oomd has no threshold on available
 memory: it kills where the pods have stalled for a twentieth of the last ten seconds for a second, its shortest time.
 
-`test_default` has the kubelet's default threshold of 100Mi, evictd's defaults, and anonymous memory at several rates.
+`test_default` has the kubelet's default threshold of 100Mi, evictd's defaults, and anonymous memory at several rates: without
+swap, with a swap file as large as half of memory, and with as much in zram. A process outside the pods holds what leaves
+`LEFT` MiB. With swap half of each page that a filler writes is random, so that zram stores about half of it.
 """
 
+import os
 import subprocess
 import sys
 import time
@@ -18,7 +21,7 @@ from pathlib import Path
 
 import pytest
 
-from evictd.demo.pods import ContainerRecipe, PodRecipe, RunningPod, VolumeRecipe
+from evictd_testnode.pods import ContainerRecipe, PodRecipe, RunningPod, VolumeRecipe
 from tests.vm.guest import service, trials
 from tests.vm.guest.figures import FILE
 from tests.vm.guest.node import PODS_CGROUP, Node
@@ -26,13 +29,18 @@ from tests.vm.guest.test_scenarios import oom_kills
 from tests.vm.guest.trials import EARLYOOM, RATE, THRESHOLD, evictd, remove, run_hog
 from tests.vm.guest.waiting import wait_for
 
-pytestmark = [pytest.mark.vm, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.vm, pytest.mark.timeout(3000)]
 
 TRIALS = 5
 OOMD_TRIALS = 2
 """Each takes minutes: the machine thrashes until something is killed."""
 DEFAULT = 100
 """MiB: the kubelet's default threshold."""
+PEER_SHARE = 4
+"""Of the trials at the default threshold earlyoom has one in so many."""
+LEFT = 400
+"""MiB that are available when a trial at the default threshold begins."""
+SWAP_MIB = 512
 NAME = "oom.jsonl"
 PATIENCE = 150
 """Seconds."""
@@ -43,14 +51,30 @@ signal.signal(signal.SIGTERM, signal.SIG_IGN)
 for name, text in ((sys.argv[1] + "/cgroup.procs", "0"), ("/proc/self/oom_score_adj", "1000")):
     with open(name, "w") as file:
         file.write(text)
-held, begun, piece = [], time.monotonic(), bytes(1 << 20)
+held, begun, piece = [], time.monotonic(), (os.urandom(2048) + bytes(2048)) * 256
+with open("/proc/swaps") as file:
+    swaps = len(file.readlines()) > 1
 at_once = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE
 file = open(sys.argv[2] + "/file", "wb", buffering=0) if sys.argv[2] else None
 while True:
     if file:
         file.write(piece)
-    held.append(None if file else mmap.mmap(-1, len(piece), flags=at_once))
+        held.append(None)
+    else:
+        held.append(mmap.mmap(-1, len(piece), flags=at_once))
+        if swaps:
+            held[-1].write(piece)
     time.sleep(max(0, begun + len(held) / int(sys.argv[3]) - time.monotonic()))
+"""
+
+BALLAST = """
+import ctypes, mmap, re, sys, time
+open("/proc/self/oom_score_adj", "w").write("-1000")
+ctypes.CDLL(None).mlockall(3)
+left = int(re.search(r"MemAvailable: +([0-9]+)", open("/proc/meminfo").read())[1]) >> 10
+held = mmap.mmap(-1, max(left - int(sys.argv[1]), 1) << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE)
+print("ready", flush=True)
+time.sleep(36000)
 """
 
 
@@ -171,10 +195,75 @@ def test_trials(node: Node, installed: None, mode: str, kind: str) -> None:
                 trials.wait_until_calm()
 
 
+@contextmanager
+def ballast() -> Iterator[None]:
+    """Hold as much memory as leaves `LEFT` MiB, outside of any pod, and never swapped out.
+
+    Before evictd begins: what grows elsewhere more than the hogs do pauses evictions (law Effect).
+    """
+    with subprocess.Popen([sys.executable, "-c", BALLAST, str(LEFT)], stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            yield
+        finally:
+            process.kill()
+
+
+@contextmanager
+def no_swap() -> Iterator[None]:
+    """Leave the machine without swap, as it is."""
+    yield
+
+
+@contextmanager
+def swap_file() -> Iterator[None]:
+    """Swap to a file on the root disk."""
+    file = Path("/var/tmp/swap")
+    with file.open("wb") as out:
+        os.posix_fallocate(out.fileno(), 0, SWAP_MIB << 20)
+    file.chmod(0o600)
+    with swapped_to(file):
+        yield
+    file.unlink()
+
+
+@contextmanager
+def zram() -> Iterator[None]:
+    """Swap into compressed memory."""
+    subprocess.run(["modprobe", "zram"], check=True)
+    Path("/sys/block/zram0/disksize").write_text(f"{SWAP_MIB}M")
+    with swapped_to(Path("/dev/zram0")):
+        yield
+    Path("/sys/block/zram0/reset").write_text("1")
+
+
+@contextmanager
+def swapped_to(place: Path) -> Iterator[None]:
+    """Swap to a file or device until the end of the block."""
+    subprocess.run(["mkswap", place], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["swapon", place], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["swapoff", place], check=True)
+
+
+SWAPS: dict[str, Callable[[], AbstractContextManager[None]]] = {
+    "unswapped": no_swap,
+    "swapfile": swap_file,
+    "zram": zram,
+}
+
+
+SWAPPED = {"unswapped": "", "swapfile": ", swap file", "zram": ", zram"}
+
+
+@pytest.mark.parametrize("swap", SWAPS)
 @pytest.mark.parametrize("rate", [20, 100, 300])
 @pytest.mark.parametrize("mode", ["evictd", "evictd, WorkingSet", "earlyoom"])
-def test_default(node: Node, installed: None, mode: str, rate: int) -> None:
-    """The kubelet's default threshold. By its own formula every trial is lost, so one is enough to show it."""
+def test_default(node: Node, installed: None, mode: str, rate: int, swap: str) -> None:
+    """The kubelet's default threshold. By its own formula without swap every trial is lost, so one is enough to show it."""
     FILE.with_name(NAME).touch()
     if mode == "earlyoom" and not EARLYOOM.exists():
         return
@@ -184,9 +273,11 @@ def test_default(node: Node, installed: None, mode: str, rate: int) -> None:
         {"evictionHard": {"memory.available": f"{DEFAULT}Mi"}, "evictionPressureTransitionPeriod": "1s"},
         {**formula, "allowApiPodsStandalone": True},
     )
-    with earlyoom(DEFAULT) if mode == "earlyoom" else evictd():
-        for number in range(1 if formula else trials.count(TRIALS)):
+    wanted = trials.count(TRIALS)
+    counts = {"evictd": wanted, "earlyoom": -(-wanted // PEER_SHARE)}
+    with SWAPS[swap](), ballast(), earlyoom(DEFAULT) if mode == "earlyoom" else evictd():
+        for number in range(counts.get(mode, 1)):
             found = trial(node, number, "anonymous", rate)
-            trials.record(NAME, mode=mode, kind=f"default threshold, {rate} MiB/s", **asdict(found))
+            trials.record(NAME, mode=mode, kind=f"{rate} MiB/s" + SWAPPED[swap], **asdict(found))
             if mode != "earlyoom":
                 trials.wait_until_calm()

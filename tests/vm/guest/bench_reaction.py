@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from bench.lines import Lines
-from evictd.demo.pods import RunningPod
+from evictd_testnode.pods import RunningPod
 from tests.vm.guest import service, trials
 from tests.vm.guest.node import Node, pod_cgroup
 from tests.vm.guest.test_scenarios import Story

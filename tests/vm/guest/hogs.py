@@ -23,6 +23,19 @@ def writes(folder: str, step_mebibytes: int, pause_seconds: float) -> str:
     )
 
 
+def reads(folder: str, mebibytes: int, *, times: int = 0) -> str:
+    """Write a file and read it, with a rest after each time; from the second time on its pages are active.
+
+    It is read for ever, or so many `times`; then `done` is in the folder, and the pod rests.
+    """
+    again = f"[ $i -lt {times} ]" if times else ":"
+    return (
+        f"dd if=/dev/zero of={folder}/read bs=1M count={mebibytes} conv=fsync 2>/dev/null; i=0; "
+        f"while {again}; do dd if={folder}/read of=/dev/null bs=1M 2>/dev/null; i=$((i+1)); sleep 0.5; done; "
+        f": >{folder}/done; trap 'exit 0' TERM; while :; do sleep 1; done"
+    )
+
+
 def thrashes(folder: str, mebibytes: int) -> str:
     """Write a file and read it for ever by two readers, one close behind the other, as tasks that share data do.
 

@@ -15,12 +15,12 @@ from functools import partial
 from pathlib import Path
 
 from evictd.clients.cri.client import CriClient
-from evictd.clients.cri.create import ContainerRequest, PodStarter, SandboxRequest
 from evictd.clients.cri.values import CriMount, LinuxResources
 from evictd.core.model.qos import QOSClass
-from evictd.demo import pods
-from evictd.demo.images import ImageRecipe, write_archive
 from evictd.errors import RuntimeRefusedError, RuntimeUnavailableError
+from evictd_testnode import pods
+from evictd_testnode.create import ContainerRequest, PodStarter, SandboxRequest
+from evictd_testnode.images import ImageRecipe, write_archive
 from tests.vm.guest.waiting import wait_for
 
 ENDPOINT = "unix:///run/containerd/containerd.sock"

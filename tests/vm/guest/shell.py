@@ -37,6 +37,17 @@ def memory_available() -> int:
     return capacity - working_set
 
 
+def meminfo(name: str) -> int:
+    """A number of /proc/meminfo, in bytes."""
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith(f"{name}:"))
+
+
+def stalled_microseconds(cgroup: Path) -> int:
+    """How long a task of a cgroup has stalled for memory since it was made (PSI `some`)."""
+    return int((cgroup / "memory.pressure").read_text().splitlines()[0].rpartition("total=")[2])
+
+
 def working_set(cgroup: Path) -> int:
     """Working set of a cgroup that is not the root."""
     return _numbers(_CGROUP, str(cgroup))[0]

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from evictd.core.model.stats import DiskUsage
-from evictd.demo.pods import ContainerRecipe, PodRecipe, VolumeRecipe
 from evictd.observe.disk_usage.tree_walk import OPEN_DIRECTORY
 from evictd.observe.disk_usage.walk import measure
+from evictd_testnode.pods import ContainerRecipe, PodRecipe, VolumeRecipe
 from tests.vm.guest.node import KUBELET_ROOT, Node
 from tests.vm.guest.waiting import wait_for
 from tests.vm.guest.workload import Workload

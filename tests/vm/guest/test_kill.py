@@ -10,8 +10,8 @@ from evictd.act.stop.cgroup_tree import write
 from evictd.act.stop.victim_cgroups import VictimCgroups
 from evictd.act.volumes import remove_empty_dirs
 from evictd.clients.cri.values import SandboxState
-from evictd.demo.pods import IGNORE_TERM, ContainerRecipe, PodRecipe, RunningPod, VolumeRecipe
 from evictd.worker import STDERR
+from evictd_testnode.pods import IGNORE_TERM, ContainerRecipe, PodRecipe, RunningPod, VolumeRecipe
 from tests.real_cgroups import kill_cgroup
 from tests.vm.guest.figures import figure
 from tests.vm.guest.node import KUBELET_ROOT, Node, pod_cgroup, processes

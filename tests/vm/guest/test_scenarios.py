@@ -8,13 +8,14 @@ import json
 import os
 import signal
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from evictd.demo.pods import ContainerRecipe, PodRecipe, RunningPod, VolumeRecipe
 from evictd.observe.cgroups.kernel_text import parse_pressure
+from evictd_testnode.pods import ContainerRecipe, PodRecipe, RunningPod, VolumeRecipe
 from tests.vm.guest import hogs, service, shell
 from tests.vm.guest.figures import figure
 from tests.vm.guest.node import KUBELET_ROOT, PODS_CGROUP, Node, pod_cgroup, processes
@@ -141,6 +142,74 @@ def test_memory_soft(node: Node, story: Story) -> None:
     assert waited >= grace * SECOND
     assert eviction["gracePeriodSeconds"] == 5
     figure(f"memory soft: evicted {waited / SECOND:.1f} s after the condition, grace period {grace} s")
+
+
+def test_page_cache(node: Node, story: Story) -> None:
+    """A pod that reads a file again and again stays, though its pages alone hold a soft threshold met; once it thrashes, it goes.
+
+    Until then nothing waits for memory; from then on its cgroup holds less than the file. The threshold is below what the kernel
+    can give a process, which is less than `memory.available` of the documentation: that counts the kernel's own memory as free.
+    """
+    mebibytes, held = 600, 550
+    innocent = pod(node, "guaranteed", hogs.holds(20), limits={"cpu": "1", "memory": "100Mi"})
+    threshold = shell.meminfo("MemAvailable") - 80 * MIB
+    reader = pod(node, "reader", hogs.reads("/data", mebibytes), volume="data")
+    cgroup = pod_cgroup(reader)
+    wait_for(lambda: shell.working_set(cgroup) > 0.9 * mebibytes * MIB, PATIENCE, "the pages of the file to be active")
+    available, kernels = shell.memory_available(), shell.meminfo("MemAvailable")
+    obey(
+        {
+            "evictionHard": {"memory.available": "100Mi"},
+            "evictionSoft": {"memory.available": str(threshold)},
+            "evictionSoftGracePeriod": {"memory.available": "1s"},
+            "evictionMaxPodGracePeriod": 1,
+        }
+    )
+    waits = partial(service.metric, "evictd_no_action", reason="NotShortOfMemory")
+    wait_for(lambda: waits() or story.victims(), PATIENCE, "the threshold to be met, and to wait")
+    assert story.victims() == []
+    assert node.running(reader)
+    (cgroup / "memory.high").write_text(str(held * MIB))
+    story.ends_well(node, victim=reader, innocents=[innocent], condition="MemoryPressure")
+    (_, eviction), *_ = story.times("EvictPod")
+    assert eviction["because"]["signal"] == "memory.available"
+    figure(
+        f"page cache: stayed with {available >> 20} MiB available, {threshold >> 20} wanted, MemAvailable {kernels >> 20}; "
+        f"evicted when its tasks stalled: {eviction['message'].split('. ')[1]}"
+    )
+
+
+def test_page_cache_is_dropped(node: Node, story: Story) -> None:
+    """A pod that has read a file and rests stays with `reclaim.pageCache`, where `MemAvailable` alone would not keep it."""
+    reader = pod(node, "reader", hogs.reads("/data", 250, times=3), volume="data")
+    idle = shell.memory_available()
+    cgroup = pod_cgroup(reader)
+    wait_for((reader.volumes["data"] / "done").exists, PATIENCE, "the file to be read")
+    held, stalls = shell.working_set(cgroup), shell.stalled_microseconds(PODS_CGROUP)
+    assert held > 230 * MIB
+    service.configure(
+        {
+            "evictionPressureTransitionPeriod": f"{TRANSITION_SECONDS}s",
+            "evictionHard": {"memory.available": "100Mi"},
+            "evictionSoft": {"memory.available": str(idle - 50 * MIB)},
+            "evictionSoftGracePeriod": {"memory.available": "1s"},
+        },
+        {"reclaim": {"pageCache": True}},
+    )
+    service.systemctl("reload", service.NAME)
+    wait_for(lambda: story.times("ReclaimNode") or story.victims(), PATIENCE, "page cache to be dropped")
+    wait_for(lambda: service.conditions()["MemoryPressure"] == "False", PATIENCE, "MemoryPressure to be over")
+    assert story.victims() == []
+    assert node.running(reader)
+    [(_, decision)] = story.times("ReclaimNode")
+    assert decision["actions"] == ["pageCache"]
+    freed = service.metric("evictd_reclaimed_bytes_total", kind="pageCache")
+    assert freed > 100 * MIB
+    stalled_ms = (shell.stalled_microseconds(PODS_CGROUP) - stalls) / 1000
+    figure(
+        f"page cache dropped: {int(freed) >> 20} MiB of a working set of {held >> 20}, wanted {decision['wantedBytes'] >> 20}; "
+        f"tasks of pods stalled {stalled_ms:.1f} ms until the condition had ended"
+    )
 
 
 def stalled() -> float:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evictd.demo.pods import PodRecipe, VolumeRecipe
+from evictd_testnode.pods import PodRecipe, VolumeRecipe
 from tests.vm.guest import service
 from tests.vm.guest.figures import figure
 from tests.vm.guest.node import Node

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from evictd.demo.pods import IGNORE_TERM, ContainerRecipe, PodRecipe, RunningPod, VolumeRecipe
 from evictd.errors import EvictdError
+from evictd_testnode.pods import IGNORE_TERM, ContainerRecipe, PodRecipe, RunningPod, VolumeRecipe
 from tests.vm.guest import service
 from tests.vm.guest.figures import FILE
 from tests.vm.guest.node import Node, pod_cgroup

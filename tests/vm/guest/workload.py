@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from evictd.core.model.qos import QOSClass
-from evictd.demo.pods import ContainerRecipe, PodRecipe, RunningPod, VolumeRecipe
+from evictd_testnode.pods import ContainerRecipe, PodRecipe, RunningPod, VolumeRecipe
 from tests.vm.guest.node import Node
 
 Workload = Mapping[QOSClass, RunningPod]

@@ -89,6 +89,26 @@ class ConditionReport:
         )
 
 
+def taken_back(known: Mapping[str, Condition], types: ConditionTypes, wall: int) -> tuple[Condition, ...]:
+    """Return all three conditions of types that are used no longer, as False."""
+    return ConditionReport(types=types, active=frozenset(), stopped=True).conditions(known, wall)
+
+
+def orphans(known: Mapping[str, Condition], types: ConditionTypes, wall: int) -> tuple[Condition, ...]:
+    """Return as False what an earlier evictd left as True under the types other than `types`.
+
+    It stopped under pressure, and handed over to one that reports under other names. A built-in condition without evictd's mark
+    is the kubelet's.
+    """
+    other = ConditionTypes.BUILT_IN if types is ConditionTypes.OWN else ConditionTypes.OWN
+    left = {
+        each.type
+        for each in known.values()
+        if each.status == "True" and (other is ConditionTypes.OWN or BY_EVICTD in each.message)
+    }
+    return tuple(each for each in taken_back(known, other, wall) if each.type in left)
+
+
 def node_transition_events(
     before: ConditionReport | None, after: ConditionReport, node: str
 ) -> tuple[RecordEvent, ...]:

@@ -12,6 +12,12 @@ from evictd.act.cluster.pod_eviction import REPAIRS, VERIFY, PodEviction
 from evictd.clients.kube.pods import PodSnapshot
 from evictd.core.eviction.eviction_method import EvictionMethod
 from evictd.core.model.pod import Pod
+from evictd.core.units.duration import MILLISECOND, SECOND
+
+POLL = 100 * MILLISECOND
+"""How often the runtime is asked whether a pod has stopped, which it does not say by itself."""
+_SELDOM = SECOND
+"""How often to look for what also wakes the thread when it happens, but for a time or an error."""
 
 EVENT_OF: Mapping[EvictionMethod, Event] = {
     EvictionMethod.EVICTION_API: Event.ASK,
@@ -80,6 +86,29 @@ def _verified(eviction: PodEviction, pods: PodSnapshot, now: int) -> Iterator[Ev
     # After this long without an event the cached object is stale; trust our own write.
     elif entry is None or now >= eviction.verify_until + (0 if entry.terminal else VERIFY):
         yield Event.ENDED
+
+
+def next_event_at(eviction: PodEviction, now: int) -> int | None:
+    """Return when to call `due_events` again although no request was answered and no pod has changed; `None`: not before.
+
+    Only the runtime is polled: on a node under pressure each wake-up costs processor time that the pods need.
+    """
+    if eviction.settled:
+        return None
+    match eviction.containers:
+        case Containers.STOPPING:
+            return now + POLL
+        case Containers.DUE:
+            return max(now, eviction.clear_at)
+    match eviction.stage:
+        case Stage.ASKING if eviction.hard:
+            return max(now, eviction.begun_at + eviction.patience)
+        case Stage.VERIFYING:
+            return eviction.verify_until + (0 if now < eviction.verify_until else VERIFY)
+        case Stage.CHOOSING | Stage.LEAVING:
+            return now + _SELDOM
+        case _:
+            return None
 
 
 def nothing_runs(eviction: PodEviction, pods: PodSnapshot, stopper: Stopper) -> bool:

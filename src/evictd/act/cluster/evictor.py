@@ -13,7 +13,14 @@ from collections import deque
 
 from evictd.act.cluster.clocks import Bell, Clocks
 from evictd.act.cluster.events import EventRecorder, note_with, owner_reference, pod_reference
-from evictd.act.cluster.eviction_events import EVENT_OF, ClusterNode, Stopper, due_events, nothing_runs
+from evictd.act.cluster.eviction_events import (
+    EVENT_OF,
+    ClusterNode,
+    Stopper,
+    due_events,
+    next_event_at,
+    nothing_runs,
+)
 from evictd.act.cluster.eviction_stages import REQUEST_OF, Containers, Event, Request, Stage
 from evictd.act.cluster.pod_eviction import PodEviction
 from evictd.act.cluster.request_queue import Call
@@ -33,10 +40,9 @@ from evictd.core.eviction.eviction_method import (
 )
 from evictd.core.model.decision import EvictPod, RecordEvent
 from evictd.core.model.observation import EvictionAnswer
-from evictd.core.units.duration import MILLISECOND, SECOND
+from evictd.core.units.duration import SECOND
 from evictd.errors import ApiRefusedError, ApiUnavailableError
 
-POLL = 100 * MILLISECOND
 UNREAD = 1000
 """How many evictions are kept for `take_evicted`."""
 
@@ -194,10 +200,11 @@ class ClusterEvictor:
     # --- a source of the request queue --------------------------------------------------------------------------------
 
     def advance(self, now: int) -> int | None:
-        """Move on what waits for the runtime, the pods' list or the clock; return when to do so again."""
+        """Move on what waits for the runtime, the pods' list or the clock; return when to do so again without a `notify`."""
         with self._lock:
             self._advance(now)
-        return self.due_at(now)
+            looks = (next_event_at(each, now) for each in self._evictions.values())
+            return min((look for look in looks if look is not None), default=None)
 
     def call(self, now: int) -> Call | None:
         """Return the request of the pod that has waited longest; hard ones first, and after the conditions for a while."""
@@ -215,8 +222,11 @@ class ClusterEvictor:
             return lambda: self._send(chosen, now)
 
     def due_at(self, now: int) -> int | None:
-        """Return the next poll, as long as a pod is being evicted."""
-        return now + POLL if self.in_flight() else None
+        """Return when the next request may be sent that waits for a time; the thread is woken for any other."""
+        with self._lock:
+            waiting = [each for each in self._evictions.values() if each.request_at is not None]
+            pending = self._node.conditions_pending()
+            return min((max(each.request_at or 0, each.clear_at if pending else now) for each in waiting), default=None)
 
     def refused(self, error: ApiRefusedError, now: int) -> None:
         """Take note that the last request was refused for good."""
@@ -265,6 +275,7 @@ class ClusterEvictor:
     # --- requests of the machines -------------------------------------------------------------------------------------
 
     def _perform(self, eviction: PodEviction, requests: tuple[Request, ...], now: int) -> None:
+        """Do what an event asks for, and wake the threads: there may be another request, or something else to look for."""
         decision = eviction.decision
         for request in requests:
             match request:
@@ -274,6 +285,7 @@ class ClusterEvictor:
                     self._stopper.stop(decision.pod, decision.grace_period_seconds)
                 case _:  # sent by the queue
                     pass
+        self._bell.notify()
 
     def _announce(self, decision: EvictPod, now: int, why: str) -> None:
         self._evicted.append(decision)

@@ -148,9 +148,15 @@ class PodEviction:
         """How long a hard eviction waits for the Eviction API: for a budget as well, once one has refused."""
         return ASK_PATIENCE + (HARD_BYPASS if self.not_before else 0)
 
+    @property
+    def request_at(self) -> int | None:
+        """When the stage's request may be sent to the API server; `None` for a stage without one."""
+        return max(self.not_before, self.postponed_until) if self._stage in REQUEST_OF else None
+
     def request(self, now: int) -> Request | None:
         """Return the request to send to the API server now, if any."""
-        return REQUEST_OF.get(self._stage) if now >= max(self.not_before, self.postponed_until) else None
+        at = self.request_at
+        return None if at is None or now < at else REQUEST_OF[self._stage]
 
     def is_forgettable(self, now: int) -> bool:
         """Whether it has been settled for long enough, and nothing is being stopped."""

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from evictd.act.cluster.clocks import Bell, Clocks
-from evictd.act.cluster.conditions import TAINTS, ConditionReport, node_transition_events
+from evictd.act.cluster.conditions import TAINTS, ConditionReport, node_transition_events, orphans, taken_back
 from evictd.act.cluster.request_queue import Call
 from evictd.act.cluster.taints import TaintRetry, changed, pairs
 from evictd.clients.kube.nodes import Lease, NodeClient, NodeObject, Taint, kubelet_reports
@@ -141,6 +141,12 @@ class ClusterReporter:
         return self._written
 
     @property
+    def kubelet_version(self) -> str:
+        """The node's `kubeletVersion`, as last read; empty before that."""
+        with self._lock:
+            return "" if self._node is None else self._node.kubelet_version
+
+    @property
     def problems(self) -> tuple[str, ...]:
         """The requests that the credential may not make or the server refuses, until they succeed again."""
         with self._lock:
@@ -224,6 +230,7 @@ class ClusterReporter:
                     self._node = self._written = None
                 elif self.kubelet is None:
                     self.kubelet = True  # the node may not be read; assume a kubelet, which finishes a deleted pod
+        self._bell.notify()
 
     def _named(self, doing: str, call: Call) -> Call:
         self._doing = doing
@@ -232,6 +239,7 @@ class ClusterReporter:
             call()
             with self._lock:
                 self._problems.pop(doing, None)
+            self._bell.notify()  # an eviction may wait for this answer
 
         return named
 
@@ -262,9 +270,7 @@ class ClusterReporter:
         if wanted is None:
             return
         wall = self._clocks.wall()
-        gone = (
-            ConditionReport(types=leaving, active=frozenset(), stopped=True).conditions(known, wall) if leaving else ()
-        )
+        gone = taken_back(known, leaving, wall) if leaving else orphans(known, wanted.types, wall)
         node = self._client.patch_conditions((*wanted.conditions(known, wall), *gone))
         with self._lock:
             self._node, self._written, self._leaving = node, wanted, None

@@ -6,7 +6,7 @@ a replay. While no request reaches the server, one at a time is tried, with a gr
 answers one with a temporary error (429, 500, 503), only the source of that request pauses.
 
 `RequestQueues` drives several queues that do not wait for each other: a pod's request that hangs in a webhook delays no
-condition.
+condition, and no stop of another pod.
 """
 
 import threading
@@ -66,7 +66,8 @@ class _Turn:
 class RequestQueue:
     """Sends what the sources have, from `start` to `close`; `notify` after a source got something new.
 
-    `polled` is advanced first in every step, also while nothing can be sent.
+    `polled` is advanced first in every step, also while nothing can be sent. A queue without sources only advances it, and so is
+    held up by no request.
     """
 
     def __init__(
@@ -165,6 +166,7 @@ class RequestQueue:
         ]
         rest = self._guard.wait(now)
         due += [] if rest is None else [now + rest]
+        due += [] if again is None else [again]
         return max(0, min(due) - now) if due else None
 
     def _rests(self, turn: _Turn, now: int) -> bool:

@@ -4,7 +4,7 @@
 """
 
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evictd.act.cluster.clocks import Clocks
@@ -13,7 +13,7 @@ from evictd.act.cluster.eviction_events import ClusterNode, Stopper
 from evictd.act.cluster.evictor import ClusterEvictor
 from evictd.act.cluster.leftovers import Leftovers
 from evictd.act.cluster.report import KUBELET_RHYTHM, ClusterReporter, ReportSettings, Rhythm
-from evictd.act.cluster.request_queue import RequestQueue, RequestQueues
+from evictd.act.cluster.request_queue import RequestQueue, RequestQueues, RequestSource
 from evictd.clients.kube.credentials import Credentials
 from evictd.clients.kube.events import EventClient
 from evictd.clients.kube.eviction import EvictionClient
@@ -150,10 +150,8 @@ def build(
     watch = PodWatch(transport, node_name, clock=clocks.now, random=clocks.random, changed=bell.changed, errors=errors)
     report = _report_settings(settings, node_name, rhythm)
     reporter = ClusterReporter(NodeClient(transport, node_name), clocks, bell, report)
-    client = EvictionClient(transport)
-    events = EventRecorder(
-        EventClient(transport, node_name), node_name, clocks, bell, rate=rate or EventRate(qps=50, burst=100)
-    )
+    client, rate = EvictionClient(transport), rate or EventRate(qps=50, burst=100)
+    events = EventRecorder(EventClient(transport, node_name), node_name, clocks, bell, rate=rate)
     evictor = ClusterEvictor(
         client,
         stopper,
@@ -165,14 +163,12 @@ def build(
         timeout=settings.eviction_timeout,
     )
     leftovers = Leftovers(client, lambda: watch.snapshot, bell, time_to_live=settings.evicted_pod_ttl)
-    # Conditions wait for nothing else. In this order: pods before events.
-    queue = RequestQueues(
-        RequestQueue((reporter,), clocks, errors=errors),
-        RequestQueue((evictor, events, leftovers), clocks, polled=evictor, errors=errors),
-        clocks=clocks,
-    )
+    # In this order: pods before events.
+    queue = _queues(reporter, evictor, (evictor, events, leftovers), clocks, errors)
     bell.queue = queue
-    evictions = _Evictions(evictor=evictor, queue=queue)
+    pods = ClusterPods(
+        watch, own_pods(environ), evictions=_Evictions(evictor=evictor, queue=queue), remembered=remembered
+    )
     return Cluster(
         watch=watch,
         reporter=reporter,
@@ -181,7 +177,26 @@ def build(
         leftovers=leftovers,
         queue=queue,
         transport=transport,
-        pods=ClusterPods(watch, own_pods(environ), evictions=evictions, remembered=remembered),
+        pods=pods,
+    )
+
+
+def _queues(
+    reporter: ClusterReporter,
+    evictor: ClusterEvictor,
+    sources: Sequence[RequestSource],
+    clocks: Clocks,
+    errors: ErrorReporter,
+) -> RequestQueues:
+    """Return three queues: for the conditions, for stops, and for all other requests, each of which may hang for ten seconds.
+
+    The second sends nothing.
+    """
+    return RequestQueues(
+        RequestQueue((reporter,), clocks, errors=errors),
+        RequestQueue((), clocks, polled=evictor, errors=errors),
+        RequestQueue(sources, clocks, errors=errors),
+        clocks=clocks,
     )
 
 

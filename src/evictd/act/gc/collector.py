@@ -70,6 +70,11 @@ class Collector:
         """The image records, for the state file."""
         return self._images.records
 
+    @property
+    def unused_images(self) -> int | None:
+        """The bytes of the images that may be removed, as last listed; `None` before the first list. No call of the runtime."""
+        return self._images.unused_bytes
+
     def reconfigure(self, config: EvictionConfig) -> None:
         """Use another configuration from the next request on."""
         self._config = config

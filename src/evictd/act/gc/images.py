@@ -11,7 +11,6 @@ from dataclasses import replace
 
 from evictd.clients.cri import values
 from evictd.clients.cri.client import CriClient
-from evictd.clients.cri.image_use import ImageUse
 from evictd.core.gc import image_gc
 from evictd.core.gc.image_gc import Candidate, Image, ImageListing, ImageRecord, Sweep
 from evictd.core.model.config import ImageGCPolicy, Policy
@@ -34,7 +33,6 @@ class ImageCollector:
     def __init__(
         self,
         client: CriClient,
-        use: ImageUse,
         policy: ImageGCPolicy,
         *,
         image_fs: ReadImageFs,
@@ -45,7 +43,6 @@ class ImageCollector:
     ) -> None:
         self._client = client
         self._image_client = image_client or client
-        self._use = use
         self.policy = policy
         self._image_fs = image_fs
         self._running_since = running_since
@@ -53,6 +50,8 @@ class ImageCollector:
         self._mounted: dict[str, frozenset[str]] = {}
         self._sandbox_images: dict[str, str] = {}
         self.records: Mapping[str, ImageRecord] = dict(records or {})
+        self.unused_bytes: int | None = None
+        """Sizes of the images that may be removed, added up: as last listed, without those removed since. `None`: not listed."""
 
     def detect(self, now: int) -> ImageListing:
         """List the images and update the records; raises the runtime errors of `evictd.errors`."""
@@ -63,6 +62,8 @@ class ImageCollector:
             sandbox=self._images_of_sandboxes(),
         )
         self.records = image_gc.detect(self.records, listing, now)
+        unused = image_gc.images_in_eviction_order(self.records, listing, self.policy.keep)
+        self.unused_bytes = sum(image.size for image in unused)
         return listing
 
     def remember(self, now: int) -> None:
@@ -137,6 +138,7 @@ class ImageCollector:
                 sweep = sweep.after(str(error))
             else:
                 sweep = sweep.after()
+                self.unused_bytes = (self.unused_bytes or 0) - image.size
                 self.records = {key: record for key, record in self.records.items() if key != image.id}
         return sweep
 
@@ -151,7 +153,7 @@ class ImageCollector:
 
     def _mounts_of(self, container_id: str) -> frozenset[str]:
         try:
-            return self._use.mounted_images(container_id)
+            return self._client.mounted_images(container_id)
         except RuntimeNotFoundError as error:
             if self.decision_policy is Policy.KUBELET:
                 raise RuntimeRefusedError(f"get container status: {error}") from error
@@ -165,13 +167,13 @@ class ImageCollector:
         for row in rows:
             if row.id not in self._sandbox_images:
                 self._sandbox_images[row.id] = self._sandbox_image(row.id)
-        names = {self._use.sandbox_image(), *self._sandbox_images.values()} - {""}
+        names = {self._client.sandbox_image(), *self._sandbox_images.values()} - {""}
         found = (self._image_client.image_status(name) for name in names)
         return frozenset(names | {image.id for image in found if image is not None})
 
     def _sandbox_image(self, sandbox_id: str) -> str:
         try:
-            return self._use.image_of_sandbox(sandbox_id)
+            return self._client.image_of_sandbox(sandbox_id)
         except RuntimeRefusedError:
             return ""  # removed or broken; the image of new sandboxes is protected anyway
 

@@ -70,10 +70,10 @@ class _Level:
         self._read: int | None = 0
         """How many names were read before; `None` when there are no more. The kernel lists them in a fixed order."""
 
-    def next_name(self, folder: int, room: int) -> str | None:
-        """Take the next one; `None` if that was the last. `folder` is the open directory, `room` how many names may be held."""
+    def next_name(self, folder: int, most: int) -> str | None:
+        """Take the next one; `None` if that was the last. `folder` is the open directory, `most` how many names may be held."""
         if not self.names and self._read is not None:
-            chunk = max(room, _FEWEST)
+            chunk = max(most, _FEWEST)
             self.names = list(islice(_below(folder), self._read, self._read + chunk))
             self._read = self._read + chunk if len(self.names) == chunk else None
         return self.names.pop() if self.names else None

@@ -1,24 +1,24 @@
 """Makes gRPC calls to the runtime and maps their failures to the errors of `evictd.errors`.
 
-There are two lazily connected channels over one unix socket: one for blocking calls, one for concurrent calls (`begin`). Every
-call has a deadline. Every failure becomes one of five errors: unavailable (may be retried), not found,
-unimplemented, too large, refused.
-Nothing is retried here: the caller's next cycle is the retry, and a channel reconnects by itself within 200 ms.
+A channel is one connection over a unix socket, in an event loop with a thread of its own, for any number of concurrent calls.
+Every call has a deadline. Every failure becomes one of five errors: unavailable (may be retried), not found, unimplemented, too
+large, refused.
+Nothing is retried here: the caller's next cycle is the retry, and a call on a connection that was lost opens a new one.
 """
 
 import os
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
-# evictd does not fork while it runs, so gRPC's fork handlers would only print warnings.
-os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
+import grpclib.client
+from google.protobuf.message import DecodeError, Message
+from grpclib.const import Cardinality, Status
+from grpclib.encoding.base import CodecBase
+from grpclib.exceptions import GRPCError, StreamTerminatedError
 
-import grpc
-from google.protobuf.message import Message
-
-from evictd.clients.cri.concurrent_calls import ConcurrentCalls
+from evictd.clients.cri.event_loop import EventLoopThread
 from evictd.errors import (
     EvictdError,
     InvalidValueError,
@@ -34,29 +34,21 @@ MAX_RECEIVE_BYTES = 16 << 20
 MAX_ERROR_TEXT = 300
 """Characters kept of the runtime's error message."""
 _MAX_SOCKET_PATH = 107  # bytes of sockaddr_un.sun_path without the terminating NUL
+_LATE_SECONDS = 5
+"""The time after a call's deadline by which its thread must have reported that; on a thrashing node this takes seconds."""
 
-_OPTIONS = (
-    ("grpc.enable_http_proxy", 0),
-    ("grpc.initial_reconnect_backoff_ms", 50),
-    # Despite its name this is the timeout of one attempt to connect, which may take seconds on a thrashing node.
-    ("grpc.min_reconnect_backoff_ms", 5_000),
-    ("grpc.max_reconnect_backoff_ms", 200),
-    ("grpc.max_receive_message_length", MAX_RECEIVE_BYTES),
-)
-_ERRORS: dict[grpc.StatusCode, type[EvictdError]] = {
-    grpc.StatusCode.UNAVAILABLE: RuntimeUnavailableError,
-    grpc.StatusCode.DEADLINE_EXCEEDED: RuntimeUnavailableError,
-    grpc.StatusCode.CANCELLED: RuntimeUnavailableError,
-    grpc.StatusCode.NOT_FOUND: RuntimeNotFoundError,
-    grpc.StatusCode.UNIMPLEMENTED: RuntimeUnimplementedError,
-    grpc.StatusCode.RESOURCE_EXHAUSTED: RuntimeResponseTooLargeError,  # also where the runtime's own limit was exceeded
+_ERRORS: dict[Status, type[EvictdError]] = {
+    Status.UNAVAILABLE: RuntimeUnavailableError,
+    Status.DEADLINE_EXCEEDED: RuntimeUnavailableError,
+    Status.CANCELLED: RuntimeUnavailableError,
+    Status.NOT_FOUND: RuntimeNotFoundError,
+    Status.UNIMPLEMENTED: RuntimeUnimplementedError,
+    Status.RESOURCE_EXHAUSTED: RuntimeResponseTooLargeError,  # also where the runtime's own limit was exceeded
 }
 
 A = TypeVar("A", bound=Message)
 A_co = TypeVar("A_co", bound=Message, covariant=True)
 T = TypeVar("T")
-
-_MultiCallable: TypeAlias = "grpc.UnaryUnaryMultiCallable[Any, Any]"
 
 
 class AnswerType(Protocol[A_co]):
@@ -96,17 +88,17 @@ def socket_path(endpoint: str) -> str:
 class Pending(Generic[T]):
     """A concurrent call; only `result` blocks."""
 
-    __slots__ = ("_call", "_name", "_read", "_target")
+    __slots__ = ("_call", "_read", "_subject", "_timeout")
 
-    def __init__(self, call: "Future[Any]", name: str, target: str, read: Callable[[object], T]) -> None:
+    def __init__(self, call: "Future[Any]", subject: str, read: Callable[[Any], T], timeout: float) -> None:
         self._call = call
-        self._name = name
-        self._target = target
+        self._subject = subject
         self._read = read
+        self._timeout = timeout
 
     def done(self) -> bool:
         """Whether the call has ended, with a result, an error or a cancellation."""
-        return bool(self._call.done())
+        return self._call.done()
 
     def cancel(self) -> None:
         """Cancel the call; the runtime may still complete what it has begun."""
@@ -119,80 +111,121 @@ class Pending(Generic[T]):
     def result(self) -> T:
         """Return the response, waiting at most until the call's deadline; raises the runtime errors of `evictd.errors`."""
         try:
-            answer = self._call.result()
-        except (grpc.RpcError, CancelledError) as error:
-            raise mapped(error, self._name, self._target) from error
-        if answer is None:  # what `grpc.aio` returns for bytes that the deserializer refuses, without an error
-            raise RuntimeRefusedError(f"{_subject(self._name, self._target)}: the runtime's answer cannot be decoded")
-        return self._read(answer)
+            answer = self._call.result(self._timeout + _LATE_SECONDS)
+        except Exception as error:
+            raise mapped(error, self._subject) from error
+        try:
+            return self._read(answer)
+        except DecodeError as error:
+            raise RuntimeRefusedError(f"{self._subject}: the runtime's answer cannot be decoded") from error
 
 
 class Channel:
-    """The connections to one runtime; thread-safe. Raises `InvalidValueError` for an invalid endpoint."""
+    """The connection to one runtime, opened by the first call; thread-safe.
+
+    Raises `InvalidValueError` for an invalid endpoint, `RuntimeUnavailableError` if the node does not grant a thread.
+    """
 
     def __init__(self, endpoint: str) -> None:
         self.endpoint = endpoint
-        target = f"unix://{socket_path(endpoint)}"
-        self._channel = grpc.insecure_channel(target, options=_OPTIONS)
-        self._concurrent = ConcurrentCalls(target, _OPTIONS)
-        self._calls: dict[str, _MultiCallable] = {}
+        self._path = socket_path(endpoint)
+        self._loop = EventLoopThread("cri-calls")
+        self._connection: grpclib.client.Channel | None = None  # belongs to the loop's thread
 
     def call(self, method: Method[A], request: Message, *, timeout: float, target: str = "") -> A:
         """Make a call and wait for its response, at most `timeout` seconds; raises the runtime errors of `evictd.errors`.
 
         `target` is the id that an error message names.
         """
-        try:
-            answer: A = self._multi_callable(method)(request, timeout=timeout)
-        except (grpc.RpcError, ValueError) as error:
-            raise mapped(error, method.name, target) from error
-        return answer
-
-    def reserve_threads(self) -> None:
-        """Start the threads that `begin` needs, while PIDs are available; raises `RuntimeUnavailableError`."""
-        self._concurrent.start()
+        return self.begin(method, request, timeout=timeout, read=_unchanged, target=target).result()
 
     def begin(
         self, method: Method[A], request: Message, *, timeout: float, read: Callable[[A], T], target: str = ""
     ) -> Pending[T]:
         """Start a call without waiting; `read` converts the response. Raises `RuntimeUnavailableError`."""
+        subject = f"{method.name} {target}" if target else method.name
+        serialized = request.SerializeToString()
         try:
-            future = self._concurrent.begin(method.path, request, method.answer, timeout=timeout)
+            call = self._loop.begin(lambda: self._call(method.path, serialized, timeout))
         except RuntimeUnavailableError as error:
-            raise RuntimeUnavailableError(f"{_subject(method.name, target)}: {error}") from error
-        return Pending(future, method.name, target, read)  # type: ignore[arg-type]
+            raise RuntimeUnavailableError(f"{subject}: {error}") from error
+        # Parsed by the thread that waits: the loop's is the only one for all calls.
+        return Pending(call, subject, lambda answer: read(method.answer.FromString(answer)), timeout)
 
     def close(self) -> None:
-        """Close the connections; pending calls end with `RuntimeUnavailableError`."""
-        self._concurrent.close()
-        self._channel.close()
+        """Close the connection; pending calls end with `RuntimeUnavailableError`."""
+        self._loop.close(self._disconnect)
 
-    def _multi_callable(self, method: Method[A]) -> "_MultiCallable":
-        made = self._calls.get(method.path)
-        if made is None:
-            made = self._channel.unary_unary(
-                method.path, request_serializer=_serialized, response_deserializer=method.answer.FromString
-            )
-            self._calls[method.path] = made
-        return made
+    async def _call(self, path: str, request: bytes, timeout: float) -> bytes:
+        if self._connection is None:
+            self._connection = grpclib.client.Channel(path=self._path, codec=_Bytes())
+        try:
+            async with self._connection.request(path, Cardinality.UNARY_UNARY, bytes, bytes, timeout=timeout) as stream:
+                await stream.send_request()
+                _limit(stream)
+                await stream.send_message(request, end=True)
+                answer = await stream.recv_message()
+        except TimeoutError:  # an OSError as well
+            raise
+        except OSError as error:
+            raise OSError(error.errno, error.strerror or str(error), self._path) from error
+        if answer is None:
+            raise GRPCError(Status.UNKNOWN, "no message in the runtime's answer")
+        return answer
+
+    async def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
 
 
-def _serialized(message: Message) -> bytes:
-    return message.SerializeToString()
+class _Bytes(CodecBase):
+    """Leaves messages serialized."""
+
+    __content_subtype__ = "proto"
+
+    def encode(self, message: bytes, message_type: Any) -> bytes:  # noqa: ARG002 - grpclib's interface
+        return message
+
+    def decode(self, data: bytes, message_type: Any) -> bytes:  # noqa: ARG002 - grpclib's interface
+        return data
 
 
-def mapped(error: Exception, call: str, target: str) -> EvictdError:
+def _limit(stream: "grpclib.client.Stream[bytes, bytes]") -> None:
+    """Refuse a message above the limit when its length is known, before its bytes are kept; grpclib has no setting for this."""
+    transport = stream._stream
+    read = transport.recv_data
+
+    async def limited(size: int) -> bytes:
+        if size > MAX_RECEIVE_BYTES:
+            text = f"Received message larger than max ({size} vs. {MAX_RECEIVE_BYTES})"
+            raise GRPCError(Status.RESOURCE_EXHAUSTED, text)
+        return await read(size)
+
+    transport.recv_data = limited  # type: ignore[method-assign]
+
+
+def _unchanged(answer: A) -> A:
+    return answer
+
+
+def mapped(error: Exception, subject: str) -> EvictdError:
     """Map a failed call to an error of `evictd.errors` with the call, its target and the runtime's message in one line."""
-    code: grpc.StatusCode = grpc.StatusCode.CANCELLED
-    details: str | None = str(error)  # the channel was closed, or the call cancelled, by evictd
-    if isinstance(error, grpc.Call | grpc.aio.AioRpcError):
-        code, details = error.code(), error.details()
+    status, details = _status(error)
     text = " ".join((details or "no details").split())
     text = "".join(each if each.isprintable() else "?" for each in text)
     if len(text) > MAX_ERROR_TEXT:  # both ends are kept: Go's wrapped errors have the cause at the end
         text = f"{text[: MAX_ERROR_TEXT // 2 - 5]} ... {text[-MAX_ERROR_TEXT // 2 :]}"
-    return _ERRORS.get(code, RuntimeRefusedError)(f"{_subject(call, target)}: {code.name}: {text}")
+    return _ERRORS.get(status, RuntimeRefusedError)(f"{subject}: {status.name}: {text}")
 
 
-def _subject(call: str, target: str) -> str:
-    return f"{call} {target}" if target else call
+def _status(error: Exception) -> tuple[Status, str | None]:
+    match error:
+        case GRPCError():
+            return error.status, error.message
+        case CancelledError():  # by evictd, or with its connection
+            return Status.CANCELLED, "the call was cancelled"
+        case TimeoutError():
+            return Status.DEADLINE_EXCEEDED, "no response within the call's time"
+        case StreamTerminatedError() | OSError():
+            return Status.UNAVAILABLE, str(error)
+    return Status.INTERNAL, f"the runtime's answer is not gRPC: {error!r}"  # what grpclib and h2 raise for it

@@ -8,8 +8,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from cri_api.v1 import api_pb2 as pb
-
+from evictd.clients.cri import api_pb2 as pb
 from evictd.clients.cri import values
 from evictd.core.gc.container_gc import ContainerState
 from evictd.errors import RuntimeRefusedError
@@ -203,22 +202,18 @@ def _filesystems(usages: Iterable[pb.FilesystemUsage]) -> tuple[values.Filesyste
 
 def detail(info: Mapping[str, str]) -> values.Detail:
     """Parse the verbose JSON under the key `info`, where containerd and CRI-O put it."""
+    return values.Detail(cgroups_path=text_in(info, "info", "runtimeSpec", "linux", "cgroupsPath") or None)
+
+
+def text_in(info: Mapping[str, str], entry: str, *keys: str) -> str:
+    """Return one string of a verbose response, the JSON text `entry` of it; empty if it has another form."""
     try:
-        found = json.loads(info.get("info", "{}"))
+        value: Any = json.loads(info.get(entry, "{}"))
     except (ValueError, RecursionError):
-        return values.Detail()
-    return values.Detail(
-        cgroups_path=_dig(found, str, "runtimeSpec", "linux", "cgroupsPath"),
-    )
-
-
-def _dig(value: Any, kind: type, *keys: str) -> Any:
-    """Return the value under nested keys if it is of type `kind`, else `None`."""
+        return ""
     for key in keys:
-        if not isinstance(value, dict):
-            return None
-        value = value.get(key)
-    return value if isinstance(value, kind) and not isinstance(value, bool) else None
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, str) else ""
 
 
 def _amount(message: Any, name: str) -> int | None:

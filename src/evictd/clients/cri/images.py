@@ -3,8 +3,7 @@
 A runtime removes any image on request, even the sandbox image or one in use; the caller decides which images may be removed.
 """
 
-from cri_api.v1 import api_pb2 as pb
-
+from evictd.clients.cri import api_pb2 as pb
 from evictd.clients.cri import decode, values
 from evictd.clients.cri.channel import Channel, Method
 from evictd.clients.cri.runtime import absent_is_success

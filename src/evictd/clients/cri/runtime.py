@@ -8,9 +8,9 @@ cannot find (containerd 1.6 after a full xfs), which would otherwise be retried 
 from collections.abc import Callable
 from typing import TypeVar
 
-from cri_api.v1 import api_pb2 as pb
 from google.protobuf.message import Message
 
+from evictd.clients.cri import api_pb2 as pb
 from evictd.clients.cri import decode, values
 from evictd.clients.cri.channel import A, Channel, Method, Pending
 from evictd.errors import RuntimeNotFoundError
@@ -19,6 +19,7 @@ T = TypeVar("T")
 
 _SERVICE = "RuntimeService"
 VERSION = Method(_SERVICE, "Version", pb.VersionResponse)
+STATUS = Method(_SERVICE, "Status", pb.StatusResponse)
 LIST_SANDBOXES = Method(_SERVICE, "ListPodSandbox", pb.ListPodSandboxResponse)
 SANDBOX_STATUS = Method(_SERVICE, "PodSandboxStatus", pb.PodSandboxStatusResponse)
 STOP_SANDBOX = Method(_SERVICE, "StopPodSandbox", pb.StopPodSandboxResponse)
@@ -84,11 +85,25 @@ class RuntimeCalls:
         request = pb.RemovePodSandboxRequest(pod_sandbox_id=sandbox_id)
         absent_is_success(lambda: self._change(REMOVE_SANDBOX, request, sandbox_id))
 
-    # --- concurrent calls, for act.stop ------------------------------------------------------------------------------
+    # --- images in use by other than the containers created from them -----------------------------------------------
+    # The runtime needs the image of its sandboxes, and a container may have images mounted as volumes. Neither is in a listing.
 
-    def reserve_threads(self) -> None:
-        """Start the threads that the calls below need, while PIDs are available; raises `RuntimeUnavailableError`."""
-        self._channel.reserve_threads()
+    def sandbox_image(self) -> str:
+        """Return the name of the image of new sandboxes; empty if the runtime does not report it."""
+        answer = self._read(STATUS, pb.StatusRequest(verbose=True))
+        return decode.text_in(answer.info, "config", "sandboxImage")
+
+    def image_of_sandbox(self, sandbox_id: str) -> str:
+        """Return the name of a sandbox's image; empty if the runtime does not report it."""
+        request = pb.PodSandboxStatusRequest(pod_sandbox_id=sandbox_id, verbose=True)
+        return decode.text_in(self._read(SANDBOX_STATUS, request, sandbox_id).info, "info", "image")
+
+    def mounted_images(self, container_id: str) -> frozenset[str]:
+        """Return the images, by name or id, that a container has mounted as volumes."""
+        answer = self._read(CONTAINER_STATUS, pb.ContainerStatusRequest(container_id=container_id), container_id)
+        return frozenset(mount.image.image for mount in answer.status.mounts if mount.image.image)
+
+    # --- concurrent calls, for act.stop ------------------------------------------------------------------------------
 
     def begin_stop_container(self, container_id: str, grace_seconds: int) -> Pending[None]:
         """Start to stop a container; for one that does not exist `result()` raises `RuntimeNotFoundError`."""

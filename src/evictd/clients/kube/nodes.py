@@ -53,6 +53,8 @@ class NodeObject:
     taints: tuple[Taint, ...]
     resource_version: str
     date: int | None
+    kubelet_version: str = ""
+    """`status.nodeInfo.kubeletVersion`, as `v1.36.2`; empty where no kubelet has reported it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,6 +204,7 @@ def _node_of(raw: Mapping[str, Any], date: int | None) -> NodeObject:
         "conditions": {entry["type"]: _present(entry) for entry in conditions},
         "taints": [{"key": taint["key"], "effect": taint["effect"], **taint} for taint in taints],
         "resourceVersion": raw["metadata"]["resourceVersion"],
+        "kubeletVersion": ((raw.get("status") or {}).get("nodeInfo") or {}).get("kubeletVersion") or "",
     }
     node: NodeObject = _FORM.decode(NodeObject, plain, "node", date=date)
     return node

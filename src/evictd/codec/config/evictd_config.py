@@ -13,10 +13,12 @@ import msgspec
 from msgspec import Meta, field
 
 from evictd.codec.config.fields import THRESHOLDS, about, range_problems
+from evictd.codec.config.kubelet_versions import KubernetesVersion
 from evictd.codec.config.pressure_fields import StallFields, SwapFields, pressure_problems, swap_problems
+from evictd.codec.config.reclaim_fields import ReclaimFields
 from evictd.codec.strict import Duration, Size, decode
 from evictd.core.eviction.eviction_method import EvictionMethod
-from evictd.core.model.config import DiskLead, ImageReclaim, MemoryFormula, MemoryLead, PodGroup, Policy, Preferences
+from evictd.core.model.config import DiskLead, MemoryFormula, MemoryLead, PodGroup, Policy, Preferences
 from evictd.core.model.problem import ConfigProblem, quoted
 from evictd.core.units.duration import MINUTE, SECOND
 
@@ -107,35 +109,6 @@ class ClusterSettings(msgspec.Struct, kw_only=True, frozen=True, rename="camel")
     def standalone(self) -> bool:
         """Whether no API server is configured."""
         return not self.kubeconfig
-
-
-class ReclaimFields(msgspec.Struct, kw_only=True, frozen=True, rename="camel"):
-    """What may be freed before a pod is evicted."""
-
-    containers: Annotated[bool, about("Delete dead containers.", sets="reclaim_containers", live=True)] = True
-    images: Annotated[
-        ImageReclaim,
-        about(
-            "Delete all unused images, as many as needed, or none (Off: for images that cannot be pulled again).",
-            sets="reclaim_images",
-            live=True,
-        ),
-    ] = ImageReclaim.ALL
-    keep_images: Annotated[
-        tuple[str, ...],
-        about(
-            "Patterns (`*`, `?`, `[...]`) of tags and digests; matching images are never deleted.", sets="image_gc.keep"
-        ),
-    ] = ()
-    rotated_logs: Annotated[
-        bool,
-        about(
-            "Delete the rotated logs of running containers before a pod is evicted for nodefs, never the log that is written "
-            "(policy Standard). Where it is off, a finding says how much that would have freed.",
-            sets="reclaim_rotated_logs",
-            live=True,
-        ),
-    ] = False
 
 
 class PodGroupFields(msgspec.Struct, kw_only=True, frozen=True, rename="camel"):
@@ -327,7 +300,10 @@ class EvictdConfiguration(msgspec.Struct, kw_only=True, frozen=True, rename="cam
             "values (memoryThrottlingFactor, memoryReservationPolicy): Report shows them in `evictd explain`, Enforce sets them."
         ),
     ] = field(default=MemoryQoSMode.OFF, name="memoryQoS")
-    root_dir: Annotated[Path, about("Directory of the kubelet's pods and volumes (its --root-dir).")] = Path(
+    kubernetes_version: Annotated[
+        KubernetesVersion, about("Whose defaults unset fields of the kubelet have; Auto: the node's, else 1.36.")
+    ] = KubernetesVersion.AUTO
+    root_dir: Annotated[Path, about("Directory of the kubelet's pods and volumes (--root-dir).")] = Path(
         "/var/lib/kubelet"
     )
     state_directory: Annotated[Path, about("Directory of the state, the journal and conditions.json.")] = Path(
@@ -368,10 +344,7 @@ def _paths(config: EvictdConfiguration) -> Iterator[ConfigProblem]:
 def _hooks(hooks: HookSettings) -> Iterator[ConfigProblem]:
     for name, command in (("before", hooks.before), ("after", hooks.after)):
         if command and (not command[0].startswith("/") or any("\0" in each for each in command)):
-            wrong, remedy = (
-                "is not an absolute path",
-                "give the program's path and arguments as a list, without a shell",
-            )
+            wrong, remedy = "is not an absolute path", "give the program's path and arguments as a list, no shell"
             yield ConfigProblem(path=f"hooks.{name}", value=quoted(command[0]), wrong=wrong, remedy=remedy)
 
 
@@ -380,9 +353,8 @@ def _ranking(config: EvictdConfiguration) -> Iterator[ConfigProblem]:
         for index, group in enumerate(groups):
             path = f"ranking.{name}[{index}]"
             if not group.namespaces and not group.labels:
-                yield ConfigProblem(
-                    path=path, value="{}", wrong="matches every pod", remedy="give namespaces or labels"
-                )
+                remedy = "give namespaces or labels"
+                yield ConfigProblem(path=path, value="{}", wrong="matches every pod", remedy=remedy)
             elif name == "avoid" and not group.namespaces:
                 # Else any pod's author could write the label and be evicted last.
                 wrong, remedy = "has labels without namespaces", "give the namespaces whose pods may have them"

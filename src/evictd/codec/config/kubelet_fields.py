@@ -175,8 +175,12 @@ class KubeletConfiguration(msgspec.Struct, kw_only=True, frozen=True, rename="ca
     register_node: Annotated[bool, not_obeyed("The kubelet registers the node.")] = True
 
     memory_throttling_factor: Annotated[
-        float, about("Memory QoS: factor for memory.high, above 0, at most 1. Used with memoryQoS.")
-    ] = 0.9
+        float | None,
+        about(
+            "Memory QoS: factor for memory.high, above 0, at most 1. Unset: 0.9 up to Kubernetes 1.36, none from 1.37 on, where "
+            "memory.high is max (kubernetesVersion). Used with memoryQoS."
+        ),
+    ] = None
     memory_reservation_policy: Annotated[
         str, about("Memory QoS: None or TieredReservation. Used with memoryQoS.", zero_is_default=True)
     ] = "None"

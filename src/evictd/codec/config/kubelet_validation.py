@@ -5,6 +5,7 @@ status. Each rule is a generator over the whole configuration, so that all fault
 """
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 from evictd.codec.config.kubelet_fields import KubeletConfiguration
 from evictd.core.model.problem import ConfigProblem, quoted
@@ -25,9 +26,9 @@ _SWAP_BEHAVIORS = ("", "NoSwap", "LimitedSwap")
 _DRIVERS = ("cgroupfs", "systemd")
 
 
-def validate(config: KubeletConfiguration) -> list[ConfigProblem]:
-    """List every fault for which the kubelet would refuse to start."""
-    rules = (_images, _counts, _memory, _enforcements, _reserved, _places)
+def validate(config: KubeletConfiguration, *, memory_qos: bool = True) -> list[ConfigProblem]:
+    """List every fault for which the kubelet would refuse to start; `memory_qos`: whether that gate is on by default."""
+    rules = (_images, _counts, partial(_memory, gate=memory_qos), _enforcements, _reserved, _places)
     return [problem for rule in rules for problem in rule(config)]
 
 
@@ -82,16 +83,16 @@ def _counts(config: KubeletConfiguration) -> Iterator[ConfigProblem]:
         )
 
 
-def _memory(config: KubeletConfiguration) -> Iterator[ConfigProblem]:
+def _memory(config: KubeletConfiguration, *, gate: bool) -> Iterator[ConfigProblem]:
     factor, policy, swap = (
         config.memory_throttling_factor,
         config.memory_reservation_policy,
         config.memory_swap.swap_behavior,
     )
-    if not 0 < factor <= 1:
+    if factor is not None and not 0 < factor <= 1:
         wrong = f"memoryThrottlingFactor {factor:g} must be greater than 0 and less than or equal to 1.0"
         yield _invalid("memoryThrottlingFactor", f"{factor:g}", wrong)
-    if policy != "None" and not config.feature_gates.get("MemoryQoS", True):  # on by default from 1.37
+    if policy != "None" and not config.feature_gates.get("MemoryQoS", gate):
         wrong = f"memoryReservationPolicy {quoted(policy)} requires MemoryQoS feature gate to be enabled"
         yield _invalid("memoryReservationPolicy", quoted(policy), wrong, "or set featureGates[MemoryQoS] to true")
     if swap not in _SWAP_BEHAVIORS:

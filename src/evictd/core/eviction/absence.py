@@ -31,7 +31,7 @@ LONGEST_COUNTED = 20 * SECOND
 looks each second."""
 CHOSEN_LONG_AGO = "it was chosen before a long absence of evictd, and what it was chosen for is not short any more"
 LONG_ABSENCE = 2 * MINUTE
-"""After so long an absence the time since which a threshold is met no longer counts; an update of the daemon takes less."""
+"""After a longer absence a threshold counts as met from the first reading on; an update of the daemon takes less."""
 
 
 def make_up_for_absence(state: State, config: EvictionConfig, now: int) -> State:
@@ -103,7 +103,7 @@ def _before(state: State, now: int) -> State:
 
 
 def is_long(state: State, now: int) -> bool:
-    """Whether the last cycle was so long ago that what evictd knows of the node is out of date."""
+    """Whether the last cycle was more than `LONG_ABSENCE` ago, so that the state is out of date."""
     return state.last_cycle_at is not None and now - state.last_cycle_at > LONG_ABSENCE
 
 

@@ -32,7 +32,7 @@ from evictd.core.model.decision import (
 )
 from evictd.core.model.observation import Filesystems, Observation, SignalObservation, signal_observations
 from evictd.core.model.signal import SIGNALS, NodeCondition, Signal
-from evictd.core.model.state import State
+from evictd.core.model.state import State, with_fields
 from evictd.core.model.threshold import (
     Operator,
     Threshold,
@@ -48,6 +48,8 @@ class Assessment:
     """The result of an assessment."""
 
     state: State
+    thresholds: tuple[Threshold, ...]
+    """All that are configured; without a known layout those of disks as well, which are not compared then."""
     filesystems: Filesystems
     observations: Mapping[Signal, SignalObservation]
     due: tuple[Threshold, ...]
@@ -87,7 +89,7 @@ def assess(state: State, observation: Observation, config: EvictionConfig, now: 
     if observation.node is None:
         state = replace(state, filesystems=filesystems)
         return NothingKnown(state=state, findings=(NoAction(why=NoActionReason.NO_STATS),))
-    thresholds = configured_thresholds(config, filesystems or Filesystems())
+    thresholds = configured = configured_thresholds(config, filesystems or Filesystems())
     if filesystems is None:
         # Memory and PIDs need no layout (docs/laws.md, fault 15).
         thresholds = tuple(each for each in thresholds if SIGNALS[each.signal].filesystem is None)
@@ -112,6 +114,7 @@ def assess(state: State, observation: Observation, config: EvictionConfig, now: 
     )
     return Assessment(
         state=state,
+        thresholds=configured,
         filesystems=filesystems or Filesystems(),
         observations=observations,
         due=sort_by_eviction_priority(fresh, as_kubelet=not standard),
@@ -190,15 +193,16 @@ def _remember(
     last_observed_at = node_conditions_last_observed_at(
         node_conditions(met), state.node_conditions_last_observed_at, now
     )
-    return replace(
+    return with_fields(
         state,
         filesystems=filesystems,
         last_seen=last_seen,
+        last_cycle_at=now,
         thresholds_first_observed_at=first_observed_at,
         thresholds_met=thresholds_met_grace_period(first_observed_at, now),
         node_conditions=tuple(
             condition
-            for condition in NodeCondition
+            for condition in (NodeCondition if last_observed_at else ())
             for period in (transition_period(state, config, condition),)
             if condition in node_conditions_observed_since(last_observed_at, period, now)
         ),

@@ -9,46 +9,56 @@ supply is first met, and dropped when none is met any more, so a calm node keeps
 of about the minute before, which the holdings have: at the crossing itself what filled the supply has been taken already.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import repeat
 
-from evictd.core.eviction.ledger import supply_of
-from evictd.core.eviction.reclaim import Layout
+from evictd.core.eviction.ledger import bytes_of, supply_of
+from evictd.core.eviction.reclaim import DEVICES, Layout, layout_of
 from evictd.core.model.attribution import Attribution, Crossing, Share
 from evictd.core.model.config import EvictionConfig
-from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
-from evictd.core.model.observation import Observation, SignalObservation
-from evictd.core.model.signal import Signal
-from evictd.core.model.state import State
+from evictd.core.model.holdings import (
+    PARTS_OF,
+    SINCE_OF,
+    USED_OF,
+    MeasuredLevel,
+    SupplyHoldings,
+    held_by_uid,
+)
+from evictd.core.model.observation import Filesystems, Observation, SignalObservation
+from evictd.core.model.signal import Filesystem, Signal
+from evictd.core.model.state import State, with_fields
 
 
-def with_crossings(state: State, observation: Observation, layout: Layout, now: int) -> State:
-    """Return the state with a `Crossing` for each supply that is short: what each holder had when the shortage began."""
+def with_holdings(
+    state: State, holdings: Mapping[Signal, SupplyHoldings], observation: Observation, layout: Layout, now: int
+) -> State:
+    """Return the state with these holdings, and with a `Crossing` for each supply that is short: what each had when it began."""
     short = {supply_of(threshold.signal, layout) for threshold in state.thresholds_first_observed_at}
     if not short and not state.crossings and not state.noticed:
-        return state
+        return with_fields(state, holdings=holdings)
     crossings = {
-        supply: _lowered(known, state.holdings.get(supply))
-        for supply, known in state.crossings.items()
-        if supply in short
+        supply: _lowered(known, holdings.get(supply)) for supply, known in state.crossings.items() if supply in short
     }
     for supply in short - crossings.keys():
-        if (holdings := state.holdings.get(supply)) is not None:
-            crossings[supply] = _crossing(holdings, observation, now)
+        if (found := holdings.get(supply)) is not None:
+            crossings[supply] = _crossing(found, observation, now)
     noticed = {supply: reasons for supply, reasons in state.noticed.items() if supply in short}
-    return replace(state, crossings=crossings, noticed=noticed)
+    return with_fields(state, holdings=holdings, crossings=crossings, noticed=noticed)
 
 
 def _crossing(holdings: SupplyHoldings, observation: Observation, now: int) -> Crossing:
-    elsewhere = holdings.elsewhere
+    pods, elsewhere = holdings.pods, holdings.elsewhere
+    levels = [*pods.values(), *(() if elsewhere is None else (elsewhere,))]
+    lowest = held_by_uid(holdings) | {uid: each.lowest_of_both for uid, each in holdings.growing.items()}
+    unmeasured = (pod.uid for pod in observation.pods if pod.uid not in pods)
     return Crossing(
-        at=min([each.since for each in (*holdings.pods.values(), elsewhere) if each is not None], default=now),
-        pods={uid: min(each.lowest, each.lowest_before) for uid, each in holdings.pods.items()},
-        parts={uid: each.parts for uid, each in holdings.pods.items() if each.parts != 1},
-        unmeasured_pods=frozenset({pod.uid for pod in observation.pods} - holdings.pods.keys()),
-        unmeasured=None if holdings.unmeasured is None else _lowest(holdings.unmeasured),
-        elsewhere=None if elsewhere is None else _lowest(elsewhere),
+        at=min(map(SINCE_OF, levels), default=now),
+        pods=lowest,
+        parts={uid: parts for uid, parts in zip(pods, map(PARTS_OF, levels), strict=False) if parts != 1},
+        unmeasured_pods=frozenset(unmeasured if len(pods) < len(observation.pods) else ()),
+        unmeasured=None if holdings.unmeasured is None else holdings.unmeasured.lowest_of_both,
+        elsewhere=None if elsewhere is None else elsewhere.lowest_of_both,
     )
 
 
@@ -57,10 +67,6 @@ def _lowered(crossing: Crossing, holdings: SupplyHoldings | None) -> Crossing:
     if level is None or (crossing.elsewhere is not None and crossing.elsewhere <= level.used):
         return crossing
     return replace(crossing, elsewhere=level.used)
-
-
-def _lowest(level: MeasuredLevel) -> int:
-    return min(level.lowest, level.lowest_before)
 
 
 def attribution_of(
@@ -73,8 +79,8 @@ def attribution_of(
     ending = {victim.uid for victim in (*state.in_flight, *state.leaving) if victim.gone_at is None}
     immovable = {pod.uid for pod in observation.pods if pod.critical} | config.protected_pods
     measured = [pod.uid for pod in observation.pods if pod.uid in holdings.pods]
-    leaving = [uid for uid in measured if uid in ending]
-    protected = [uid for uid in measured if uid in immovable and uid not in ending]
+    leaving = [uid for uid in measured if uid in ending] if ending else []
+    protected = [uid for uid in measured if uid in immovable and uid not in ending] if immovable else []
     others = measured
     if leaving or protected:
         others = [uid for uid in measured if uid not in ending and uid not in immovable]
@@ -86,20 +92,30 @@ def attribution_of(
         protected=_share(protected, holdings, crossing),
         leaving=_share(leaving, holdings, crossing),
         unmeasured=_unmeasured(len(observation.pods) - len(measured), holdings, crossing),
-        reclaimable=_reclaimable(supply, observation),
+        reclaimable=_reclaimable(supply, observation, layout_of(state.filesystems or Filesystems())),
         elsewhere=_elsewhere(holdings, crossing),
     )
 
 
-def _reclaimable(supply: Signal, observation: Observation) -> int | None:
+def _reclaimable(supply: Signal, observation: Observation, layout: Layout) -> int | None:
+    if supply is bytes_of(DEVICES[layout][Filesystem.IMAGEFS]):
+        return observation.outcomes.unused_images
     memory = None if observation.node is None else observation.node.memory
     return memory.clean_file_bytes if supply is Signal.MEMORY_AVAILABLE and memory is not None else None
 
 
 def _share(uids: Sequence[str], holdings: SupplyHoldings, crossing: Crossing | None) -> Share:
-    levels = [holdings.pods[uid] for uid in uids]
-    grown = 0 if crossing is None else sum(map(grown_since, uids, levels, repeat(crossing)))
-    return Share(held=sum([level.used for level in levels]), grown=grown, pods=len(uids))
+    levels = [*map(holdings.pods.__getitem__, uids)]
+    held = sum(map(USED_OF, levels))
+    if crossing is None:
+        return Share(held=held, pods=len(uids))
+    before = [*map(crossing.pods.get, uids)]
+    # Nearly always all pods were measured at the crossing, in the same parts.
+    if None not in before and [*map(crossing.parts.get, uids, repeat(1))] == [*map(PARTS_OF, levels)]:
+        grown = held - sum(filter(None, before))
+    else:
+        grown = sum(map(grown_since, uids, levels, repeat(crossing)))
+    return Share(held=held, grown=grown, pods=len(uids))
 
 
 def grown_since(uid: str, level: MeasuredLevel, crossing: Crossing) -> int:

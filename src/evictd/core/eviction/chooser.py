@@ -18,7 +18,7 @@ from evictd.core.eviction.prudence import never_clear, over_limit
 from evictd.core.eviction.rank import in_order
 from evictd.core.eviction.shortage import Shortage
 from evictd.core.eviction.stalls import stall_is_elsewhere, stalls_itself
-from evictd.core.model.config import EvictionConfig
+from evictd.core.model.config import NO_PREFERENCES, EvictionConfig
 from evictd.core.model.decision import (
     Finding,
     NoAction,
@@ -45,7 +45,6 @@ class StandardChooser:
         self, shortage: Shortage, observation: Observation, state: State, config: EvictionConfig, now: int
     ) -> None:
         self._shortage = shortage
-        self._measurable = shortage.measurable
         self._observation = observation
         self._state = state
         self._config = config
@@ -56,7 +55,7 @@ class StandardChooser:
         """Apply the laws in this order: Need, Blame, Prudence, Effect."""
         rows, threshold = ranking.rows, self._shortage.threshold
         skips = self._skips(rows)
-        candidates = [row for row in rows if row.uid not in skips]
+        candidates = [row for row in rows if row.uid not in skips] if skips else rows
         if not candidates:
             why = NoAction(why=why_no_pod(skips.values()), threshold=threshold)
             return Choice(eviction=None, findings=(ranking, *skips.values(), why))
@@ -81,7 +80,7 @@ class StandardChooser:
         pause = pause_of(self._state, supply, self._observation, self._now)
         if pause is None or self._now >= pause.until:
             return self._evict(ranking, victim, passed)
-        chosen = may_go_paused(victim, candidates, self._state.effects.get(supply, ()), shortage)
+        chosen = may_go_paused(victim, candidates, pause, self._state.effects.get(supply, ()), shortage)
         if chosen is not None:
             skipped = PodSkipped(
                 pod=victim.pod,
@@ -108,9 +107,11 @@ class StandardChooser:
         because = eviction.because
         if because.file_pages is not None and (node := self._observation.node) is not None and node.memory is not None:
             because = replace(because, node_file_pages=node.memory.clean_file_bytes)
-        eviction = replace(eviction, because=because, refused_since=refused_since(self._state.backoff, row.uid))
+        refused = refused_since(self._state.backoff, row.uid)
+        if refused is not None or because is not eviction.because:
+            eviction = replace(eviction, because=because, refused_since=refused)
         findings: tuple[Finding, ...] = (ranking, *passed)
-        if any(each.preference for each in ranking.rows):
+        if config.preferences != NO_PREFERENCES and any(each.preference for each in ranking.rows):
             findings += self._preferred(ranking.rows, row)
         return Choice(
             eviction=eviction,
@@ -130,8 +131,10 @@ class StandardChooser:
 
     def _skips(self, rows: Sequence[RankedPod]) -> dict[str, Skip]:
         """Return the findings of all pods that may not go now, by uid, in rank order."""
-        may_go = {row.uid for row in self._candidates(rows)}
-        skips = {row.uid: self._skip(row) for row in rows if row.uid not in may_go}
+        candidates, skips = self._candidates(rows), dict[str, Skip]()
+        if len(candidates) < len(rows):
+            may_go = {row.uid for row in candidates}
+            skips = {row.uid: self._skip(row) for row in rows if row.uid not in may_go}
         stats = self._observation.pod_stats
         if stall_is_elsewhere(rows, self._shortage, stats):
             calm = [row for row in rows if not stalls_itself(row, self._shortage, stats.get(row.uid))]
@@ -144,6 +147,8 @@ class StandardChooser:
             pods = (row.pod for row in others)
             backed_off = dict(skipped_pods(backoff, pods, self._config, self._now, hard=hard))
             skips |= self._never_smaller(others, backed_off)
+        if not skips:
+            return {}
         return {skip.pod.uid: replace(skip, signal=signal) for skip in in_rank_order(rows, skips)}
 
     def _never_smaller(self, rows: Sequence[RankedPod], backed_off: dict[str, PodSkipped]) -> Mapping[str, PodSkipped]:
@@ -169,9 +174,13 @@ class StandardChooser:
         # A runtime that lists nothing measures no pod; one that is chosen then could not be stopped.
         if not self._observation.pod_stats:
             return []
-        barred, held = self._in_flight | self._config.protected_pods, self._shortage.held
-        using = [row for row in rows if row.usage and not row.pod.critical and row.uid not in barred]
-        return [row for row in using if held.get(row.uid)] if self._measurable else using
+        barred = self._in_flight | self._config.protected_pods
+        held = self._shortage.held if self._shortage.measurable else None
+        return [
+            row
+            for row in rows
+            if row.usage and not row.pod.critical and row.uid not in barred and (held is None or held.get(row.uid))
+        ]
 
     def _skip(self, row: RankedPod) -> Skip:
         """Return why a pod is no candidate."""
@@ -189,6 +198,8 @@ class StandardChooser:
 
         One of those that rank behind it might have come first.
         """
+        if not skips:
+            return ()
         place = rows.index(victim)
         later = {row.uid for row in rows[place + 1 :] if row.usage is not None}
         return tuple(skip for uid, skip in skips.items() if uid not in later)

@@ -7,13 +7,51 @@ collection at work is always kept, so that its deadline stays (fault 21).
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from evictd.core.eviction.ledger import OWN_LIMITS_TIMEOUT, devices_of, follow_collections, is_under_way
+from evictd.core.eviction.ledger import OWN_LIMITS_TIMEOUT, follow_collections, is_under_way
 from evictd.core.eviction.reclaim import Layout, device_of
 from evictd.core.model.decision import ReclaimWouldHelp
 from evictd.core.model.observation import Outcomes
 from evictd.core.model.signal import SIGNALS, Filesystem, Resource, Signal
 from evictd.core.model.state import Collection, State, Victim
 from evictd.core.model.threshold import Threshold
+from evictd.core.units.duration import MINUTE, SECOND
+
+COLLECT_AGAIN = 10 * MINUTE
+"""How long after a collection the same device is collected again while it stays short: the kubelet's image garbage collection
+runs every five minutes, and what has become unused since needs its minimum age."""
+COLLECTION_TIMEOUT = 2 * SECOND
+"""How long the bytes of a collection are waited for: a runtime needs half a second, and a writer goes on meanwhile."""
+COLLECTED_INODES_TIMEOUT = 1 * SECOND
+"""How long the inodes of a collection are waited for. No runtime says how many there are, so no reading shows the last of them;
+containerd deletes the files of a removed container some 100 ms after its answer."""
+
+
+def may_collect_again(collection: Collection, supply: Signal, now: int) -> bool:
+    """Whether a device is collected anew: it was never tried for this supply, or long ago.
+
+    A device that is short for hours gathers new dead containers and unused images.
+    """
+    if is_under_way(collection, now):
+        return False
+    return supply not in collection.tried or now - collection.begun >= COLLECT_AGAIN
+
+
+def still_frees(
+    collection: Collection | None, signal: Signal, available: int | None, *, presses: bool, now: int
+) -> bool:
+    """Whether what its collectors freed may not show yet, within a bound: bytes until they do, inodes unless time `presses`."""
+    if collection is None or collection.ended_at is None:
+        return False
+    since = now - collection.ended_at
+    match SIGNALS[signal].resource:
+        case Resource.EPHEMERAL_STORAGE:
+            before = collection.available_before
+            shown = available is not None and before is not None and available >= before + collection.freed
+            return collection.freed > 0 and since < COLLECTION_TIMEOUT and not shown
+        case Resource.INODES:
+            return collection.removed > 0 and since < COLLECTED_INODES_TIMEOUT and not presses
+        case _:
+            return False
 
 
 def due_since(threshold: Threshold, state: State) -> int:
@@ -38,6 +76,12 @@ def kept_collections(
         if is_under_way(collection, now)
         or not (for_pressure or (gone and device not in long_short) or (device in seen and device not in short))
     }
+
+
+def devices_of(signals: Iterable[Signal], layout: Layout) -> frozenset[Filesystem]:
+    """Return the devices that these signals observe."""
+    found = (device_of(signal, layout) for signal in signals)
+    return frozenset(device for device in found if device is not None)
 
 
 def unused_reclaim(

@@ -4,7 +4,7 @@ The rules of `synchronize` that can be checked on its result are checked here, e
 rule is a programming error, and ends the cycle before a pod is evicted.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from evictd.core.eviction.evict import is_protected
 from evictd.core.eviction.freshness import HELD_INTERVAL
@@ -23,7 +23,7 @@ from evictd.core.model.decision import (
 )
 from evictd.core.model.pod import Pod
 from evictd.core.model.signal import SIGNALS
-from evictd.core.model.state import PhaseName, State, Step
+from evictd.core.model.state import PhaseName, State, Step, with_fields
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import MAX_INT64
@@ -50,12 +50,20 @@ class Draft:
         if before.reported and before.node_conditions == state.node_conditions:
             return state
         self.decisions.append(ReportConditions(conditions=state.node_conditions))
-        return state if state.reported else replace(state, reported=True)
+        return state if state.reported else with_fields(state, reported=True)
 
     def announce(self, threshold: Threshold) -> None:
         """Record the event of an attempt to relieve this threshold."""
         message = f"Attempting to reclaim {SIGNALS[threshold.signal].resource.value}"
         self.decisions.append(RecordEvent(type=WARNING, reason=EVICTION_THRESHOLD_MET, message=message))
+
+    def announced(self, threshold: Threshold, state: State) -> State:
+        """Record the event of an attempt, once for each time that a resource is short (the kubelet: in each cycle)."""
+        resource = SIGNALS[threshold.signal].resource
+        if resource in state.announced:
+            return state
+        self.announce(threshold)
+        return with_fields(state, announced=(*state.announced, resource))
 
     def no_action(
         self, why: NoActionReason, threshold: Threshold | None = None, *, pod: Pod | None = None, detail: str = ""
@@ -72,10 +80,12 @@ class Draft:
         period = self.config.monitoring_period
         if any(isinstance(finding, WaitingForMeasurement) for finding in self.findings):
             period = min(HELD_INTERVAL, period)
-        elif state.activity is not PhaseName.WATCHING or state.in_flight or state.collections:
+        elif state.activity is not PhaseName.WATCHING or state.in_flight or state.collections or state.drops_page_cache:
             period = min(POD_CLEANUP_POLL, period)
         decisions = (*self.decisions, Wait(nanoseconds=min(self.longest_wait, period)))
-        step = Step(state=replace(state, last_cycle_at=self.now), decisions=decisions, findings=tuple(self.findings))
+        if state.last_cycle_at != self.now:
+            state = with_fields(state, last_cycle_at=self.now)
+        step = Step(state=state, decisions=decisions, findings=tuple(self.findings))
         check_invariants(step, self.config)
         return step
 

@@ -7,17 +7,22 @@ the next choice for a supply the last two are compared with what was missing:
     running  --two victims within ten minutes did not help-->  paused, one more after ten minutes
     paused   --the supply was clear of its targets for a minute, or the growth elsewhere has ended-->  running
     paused   --one more goes after its wait-->  paused, the next wait twice as long, at most an hour
+    paused   --not for growth elsewhere, and one that went gave back all that was missing-->  running
 
 Two victims did not help if together they gave back less than half of what was missing, or if both were chosen while growth
 elsewhere was more than twice that of the pods: then what grows is no pod, and every further pod only delays it. Growth of static
-and critical pods counts as growth elsewhere, because no eviction ends it. On disks a victim
-that gave back all that was missing has helped all the same, because images and open files come on top of what was measured.
+and critical pods counts as growth elsewhere, because no eviction ends it. On disks a victim that gave back all that was missing,
+and a quarter more than was measured of it, has helped all the same: its images and open files were the growth elsewhere. One that
+gave back only its own bytes has not; beside a writer into a hostPath volume twelve of twelve pods went like that, one a minute.
 
-While paused these may still go: a pod that exceeds its request and makes at least half of all growth (the leak itself); a pod
-that holds at least half of what is missing and twice what each of the last two victims held; a recreated pod that exceeds its
-request and alone holds what is missing; and any pod, if the last two gave back what they held, no growth is elsewhere, and
-all candidates together hold what is missing and what comes on top while they go (many small pods are the shortage). A pause
-ends nothing else: condition, taint and collections stay.
+While paused these may still go: a pod that stands out and makes at least half of all growth (the leak itself); a pod that holds
+at least half of what is missing and twice what each of the last two victims held, or that is one of several that stand out and
+together make at least half of all growth; a successor of these victims that stands out and alone holds what is missing, unless
+what grows is no pod that may go (else a pod that is a little over its request goes again and again in the place of a static one);
+and any pod, if the last two gave back what they held, no growth is or was elsewhere, and all candidates together hold what is
+missing and what comes on top while they go (many small pods are the shortage). A pod stands out that exceeds its request; of
+PIDs, inodes and swap, which no pod requests, one that holds at least half of what the largest pod does (without it a recreated
+fork bomb left a node without PIDs for ten minutes). A pause ends nothing else: condition, taint and collections stay.
 
 Half of what was missing, and not a tenth: with a tenth a kernel that leaks beside eight pods cost all eight of them.
 """
@@ -26,7 +31,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from evictd.core.eviction.backoff import owner_of
-from evictd.core.eviction.holdings import growth_elsewhere, growth_of_pods
+from evictd.core.eviction.holdings import WINDOW, growth_elsewhere, growth_of_pods
 from evictd.core.eviction.ledger import release_timeout, supply_of
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.eviction.shortage import Shortage
@@ -34,12 +39,12 @@ from evictd.core.model.decision import RankedPod
 from evictd.core.model.holdings import Effect, Pause, SupplyHoldings
 from evictd.core.model.observation import Observation
 from evictd.core.model.signal import SIGNALS, Signal
-from evictd.core.model.state import State, Victim
+from evictd.core.model.state import State, Victim, with_fields
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import HOUR, MINUTE
 
 COMPARED = 10 * MINUTE
-"""Victims within so long are compared: an incident that comes back after it is another one."""
+"""Only victims of this time are compared: a shortage that comes back later is another incident."""
 FIRST_PAUSE = 10 * MINUTE
 """With one minute 16 pods more are lost over the incidents (02, 03, 05, 06, 13, 14, 23), with five minutes 3 more, with half an
 hour 6 less; but a shortage that evictions can end again waits as long."""
@@ -51,6 +56,10 @@ HELPED = 2
 ELSEWHERE = 2
 """Growth elsewhere that is twice the pods' is the cause; less may be their page cache (with 1 or 4 no incident ends
 differently)."""
+MORE_THAN_MEASURED = (5, 4)
+"""A victim that gave back a quarter more than was measured of it held bytes that count as growth elsewhere."""
+LEAST_FREE = 20
+"""With less than a twentieth of the target free growth cannot be judged: a writer that has filled a disk no longer grows."""
 NO_NOISE = 2
 """As in `blame`."""
 LARGER_THAN_LAST = 2
@@ -68,20 +77,43 @@ def follow_effects(state: State, gone: Sequence[Victim], available: Mapping[Sign
     for victim in gone:
         if victim.cause is not None:
             effects.setdefault(victim.cause, []).append(_effect(victim, now))
-    return replace(
-        state,
-        effects={
-            supply: kept
-            for supply, each in effects.items()
-            if (kept := _kept(each, available.get(supply), paused=supply in state.pauses, now=now))
-        },
-        pauses={
-            supply: pause
-            for supply, pause in state.pauses.items()
-            if (supply not in state.clear_since or now - state.clear_since[supply] < CLEAR)
-            and (not pause.for_growth or _grows_elsewhere(state.holdings.get(supply)))
-        },
-    )
+    followed = {
+        supply: kept
+        for supply, each in effects.items()
+        if (kept := _kept(each, available.get(supply), paused=supply in state.pauses, now=now))
+    }
+    pauses = {
+        supply: pause
+        for supply, pause in state.pauses.items()
+        if (supply not in state.clear_since or now - state.clear_since[supply] < CLEAR)
+        and not (
+            _growth_has_ended(followed.get(supply, ()), state.holdings.get(supply), available.get(supply), now)
+            if pause.for_growth
+            else _retry_helped(followed.get(supply, ()), pause)
+        )
+    }
+    return replace(state, effects=followed, pauses=pauses)
+
+
+def _retry_helped(effects: Sequence[Effect], pause: Pause) -> bool:
+    """Whether the last victim went in the pause and gave back all that was missing: what grows is a pod after all."""
+    return any(each.chosen_at >= pause.until - pause.wait and each.freed >= each.missing for each in effects[-1:])
+
+
+def _growth_has_ended(
+    effects: Sequence[Effect], holdings: SupplyHoldings | None, available: int | None, now: int
+) -> bool:
+    """Whether nothing has grown elsewhere within the last `WINDOW`, in which there were free bytes to take.
+
+    On a full disk a writer cannot grow, and it goes on as soon as a victim has given back its bytes: then the answer is no.
+    """
+    if available is None:
+        return False
+    for last in effects[-1:]:
+        target = (last.available_before or 0) + last.missing
+        if available * LEAST_FREE < target or now - last.chosen_at < WINDOW:
+            return False
+    return not _grows_elsewhere(holdings)
 
 
 def _effect(victim: Victim, now: int) -> Effect:
@@ -135,14 +167,14 @@ def follow_clear(
     )
     if clear == known and once_clear == state.once_clear:
         return state
-    return replace(state, clear_since=clear, once_clear=once_clear)
+    return with_fields(state, clear_since=clear, once_clear=once_clear)
 
 
 def pause_of(state: State, supply: Signal, observation: Observation, now: int) -> Pause | None:
     """Return the pause of a supply: the one under way, or the one that the last two victims call for."""
     known, holdings = state.pauses.get(supply), state.holdings.get(supply)
     if known is not None:
-        return None if known.for_growth and not _grows_elsewhere(holdings) else known
+        return known
     last = tuple(each for each in state.effects.get(supply, ()) if now - each.chosen_at < COMPARED)[-2:]
     if len(last) < 2:
         return None
@@ -159,9 +191,16 @@ def _gave_back(last: Sequence[Effect], holdings: SupplyHoldings | None, observat
 
 
 def _in_vain(last: Sequence[Effect], supply: Signal) -> bool:
-    """Whether both were chosen while growth elsewhere was more than twice the pods'; a disk that was relieved does not count."""
-    relieved = SIGNALS[supply].filesystem is not None and all(each.freed >= each.missing for each in last)
-    return all(each.elsewhere_grew for each in last) and not relieved
+    """Whether both were chosen while mostly something else grew, and no hidden bytes of theirs relieved a disk."""
+    return all(each.elsewhere_grew for each in last) and not (
+        SIGNALS[supply].filesystem is not None and all(map(_held_what_grew, last))
+    )
+
+
+def _held_what_grew(effect: Effect) -> bool:
+    """Whether a victim gave back all that was missing, and more than was measured of it: the growth elsewhere may be its own."""
+    times, parts = MORE_THAN_MEASURED
+    return effect.freed >= effect.missing and effect.freed * parts >= effect.held * times
 
 
 def _grows_elsewhere(holdings: SupplyHoldings | None) -> bool:
@@ -174,6 +213,14 @@ def _grows_elsewhere(holdings: SupplyHoldings | None) -> bool:
 def _growth_without_end(holdings: SupplyHoldings) -> int:
     """Return the growth of what belongs to no pod, and of the pods that are never evicted."""
     return max(growth_elsewhere(holdings), 0) + holdings.grown_critical
+
+
+def _growers(candidates: Sequence[RankedPod], shortage: Shortage) -> frozenset[str]:
+    """Return the pods that stand out and grow, if together they make at least half of all growth: then the leak is theirs."""
+    grown = {
+        row.uid: each for row in candidates if shortage.stands_out(row) and (each := shortage.grown_of(row.uid)) > 0
+    }
+    return frozenset(grown) if sum(grown.values()) * 2 >= shortage.growth else frozenset()
 
 
 def _of_new_pods(effect: Effect, holdings: SupplyHoldings | None, observation: Observation) -> int:
@@ -195,38 +242,49 @@ def elsewhere_grows(shortage: Shortage) -> bool:
 
 
 def never_waits(row: RankedPod, shortage: Shortage) -> bool:
-    """Whether a pod is the leak itself: it exceeds its request and makes at least half of all growth."""
-    return shortage.exceeds(row) and shortage.mostly_grows(row.uid)
+    """Whether a pod is the leak itself: it stands out and makes at least half of all growth."""
+    return shortage.stands_out(row) and shortage.mostly_grows(row.uid)
 
 
 def may_go_paused(
-    victim: RankedPod, candidates: Sequence[RankedPod], effects: Sequence[Effect], shortage: Shortage
+    victim: RankedPod, candidates: Sequence[RankedPod], pause: Pause, effects: Sequence[Effect], shortage: Shortage
 ) -> RankedPod | None:
     """Return the candidate that may go although evictions are paused: the one chosen first if it may."""
     last = max((each.held for each in effects[-2:]), default=0)
-    if _goes_on_to_relieve(candidates, effects[-2:], shortage):
+    grows_elsewhere = _grows_elsewhere(shortage.holdings)
+    if not pause.for_growth and not grows_elsewhere and _goes_on_to_relieve(candidates, effects[-2:], shortage):
         return victim
+    growers = _growers(candidates, shortage)
 
     def may(row: RankedPod) -> bool:
         held = shortage.held.get(row.uid, 0)
-        if never_waits(row, shortage) or (held * 2 >= shortage.missing and held >= LARGER_THAN_LAST * last):
+        if never_waits(row, shortage):
             return True
-        return row.uid in shortage.recreated and shortage.exceeds(row) and held >= shortage.missing
+        if held * 2 >= shortage.missing and (held >= LARGER_THAN_LAST * last or row.uid in growers):
+            return True
+        came_back = row.uid in shortage.recreated or (not grows_elsewhere and _succeeds(row, effects[-2:]))
+        return came_back and shortage.stands_out(row) and held >= shortage.missing
 
     return next((row for row in (victim, *candidates) if may(row)), None)
+
+
+def _succeeds(row: RankedPod, last: Sequence[Effect]) -> bool:
+    """Whether the owner of one of the last victims has created the pod since."""
+    owner = owner_of(row.pod)
+    return any(owner and owner == each.owner and row.uid not in each.siblings for each in last)
 
 
 def _goes_on_to_relieve(candidates: Sequence[RankedPod], last: Sequence[Effect], shortage: Shortage) -> bool:
     """Whether many small pods are what is short: the last ones gave back what they held, and those left hold what is missing."""
     gave_what_they_held = all(each.freed * 4 >= each.held * 3 for each in last)
     enough = shortage.held_by(candidates) >= shortage.with_growth(len(candidates))
-    return gave_what_they_held and enough and not _grows_elsewhere(shortage.holdings)
+    return gave_what_they_held and enough
 
 
 def after_retry(pause: Pause, now: int) -> Pause:
     """Return the pause after one more pod went."""
     wait = min(pause.wait * 2, LONGEST_PAUSE)
-    return Pause(until=now + wait, wait=wait)
+    return replace(pause, until=now + wait, wait=wait)
 
 
 def with_pause(state: State, supply: Signal, pause: Pause) -> State:

@@ -10,7 +10,8 @@ crossing make most of the growth of the last minute, so another measurement coul
 million files the walk of all pods takes longer than a fast fill.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
 
 from evictd.core.eviction.holdings import growth_elsewhere, growth_of_pods
 from evictd.core.eviction.ledger import supply_of
@@ -21,7 +22,7 @@ from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.decision import Finding, ThresholdFinding, WaitingForMeasurement
 from evictd.core.model.observation import Observation
 from evictd.core.model.pod import Pod
-from evictd.core.model.signal import SIGNALS, Filesystem
+from evictd.core.model.signal import SIGNALS, Filesystem, Signal
 from evictd.core.model.state import Reclaiming, State
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import MILLISECOND, MINUTE, SECOND
@@ -33,19 +34,22 @@ NEAR_TIME = 10 * MINUTE
 HELD_INTERVAL = 100 * MILLISECOND
 """The time until the next cycle while a decision is held; the walk of an ordinary pod takes less."""
 
-_NEAR_PART = 10
+NEAR_PART = 10
 """A filesystem is near a threshold once it is within a tenth of its capacity of it."""
 _LAYERS, _WALK = "layers", "logs and volumes"
 
 
 def filesystems_to_measure(
-    state: State, findings: Collection[Finding], config: EvictionConfig
+    state: State,
+    findings: Collection[Finding],
+    config: EvictionConfig,
+    rates: Mapping[Signal, int] = MappingProxyType({}),
 ) -> frozenset[Filesystem]:
     """Return the filesystems for which pods should be measured: all if any is near a threshold, since pods fill them together.
 
     `findings` are the last cycle's; all are measured before the first one. Also all while a device is being collected: what
     follows may be a choice among pods. Policy Kubelet waits for no measurement and evicts on the numbers from before a reclaim:
-    all are measured while a disk has a threshold, as the kubelet does.
+    all are measured while a disk has a threshold, as the kubelet does. `rates` are fill rates that are newer than the last cycle.
     """
     everything = frozenset(Filesystem)
     if not findings or isinstance(state.phase, Reclaiming) or state.collections:
@@ -57,14 +61,15 @@ def filesystems_to_measure(
     tested = (
         f for f in findings if isinstance(f, ThresholdFinding) and SIGNALS[f.threshold.signal].filesystem is not None
     )
-    near = any(_is_near(finding, state) for finding in tested)
+    near = any(_is_near(finding, state, rates.get(finding.threshold.signal, 0)) for finding in tested)
     return everything if near else frozenset()
 
 
-def _is_near(finding: ThresholdFinding, state: State) -> bool:
+def _is_near(finding: ThresholdFinding, state: State, newer: int) -> bool:
     seen = state.last_seen.get(finding.threshold.signal)
-    distance, rate = finding.available.value() - finding.limit.value(), 0 if seen is None else seen.fill_rate or 0
-    return distance <= finding.capacity.value() // _NEAR_PART or distance <= rate * NEAR_TIME // SECOND
+    distance = finding.available.value() - finding.limit.value()
+    rate = max(newer, 0 if seen is None else seen.fill_rate or 0)
+    return distance <= finding.capacity.value() // NEAR_PART or distance <= rate * NEAR_TIME // SECOND
 
 
 def waiting_for_measurement(

@@ -21,7 +21,7 @@ from dataclasses import replace
 from evictd.core.eviction.ledger import amounts_owed, supply_of, supply_released_at
 from evictd.core.eviction.rank import Measure, usage_measure
 from evictd.core.eviction.reclaim import Layout
-from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
+from evictd.core.model.holdings import USED_OF, MeasuredLevel, SupplyHoldings
 from evictd.core.model.observation import Observation, SignalObservation
 from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.core.model.state import State, Victim
@@ -33,12 +33,14 @@ WINDOW = 2 * HALF
 """How long a measurement counts, and over what time growth is seen: six cycles of a calm node. In a shorter time a compaction or
 a garbage collection looks like a leak; in a longer one a writer that has ended is still seen."""
 _NOT_MEASURED = (None, 0)
+_new = tuple.__new__
+"""Makes a level without the named tuple's own constructor, a function of Python: for every pod of every cycle."""
 _NEAR_PART = 4
 """A disk is followed while no more than a quarter of it lies between what is left and a threshold: at 200 MiB/s half a minute of
 a small disk of 20 GiB. Volumes are walked from a tenth on (`freshness`)."""
 
 
-def with_holdings(
+def follow_holdings(
     state: State,
     observation: Observation,
     observations: Mapping[Signal, SignalObservation],
@@ -46,8 +48,8 @@ def with_holdings(
     *,
     layout: Layout,
     now: int,
-) -> State:
-    """Return the state with the holdings of every supply that has a threshold as of this reading.
+) -> Mapping[Signal, SupplyHoldings]:
+    """Return the holdings of every supply that has a threshold as of this reading; `state` has those of the one before.
 
     A supply that was not read keeps its last holdings for `WINDOW`, and so does a disk that is far from all its thresholds:
     nothing is decided about it, its volumes are not walked, and all that is known of it begins anew when they are.
@@ -63,7 +65,7 @@ def with_holdings(
         for supply in watched & near
         if supply in read
     }
-    return replace(state, holdings=kept | new)
+    return kept | new
 
 
 def _is_near(threshold: Threshold, seen: SignalObservation | None) -> bool:
@@ -83,7 +85,7 @@ def _read(
 ) -> SupplyHoldings:
     before = state.holdings.get(supply, SupplyHoldings())
     pods = _measured_pods(observation, usage_measure(supply, layout), before, now)
-    used, measured = (seen.capacity - seen.available).value(), sum(each.used for each in pods.values())
+    used, measured = (seen.capacity - seen.available).value(), sum(map(USED_OF, pods.values()))
     rest = _rest_of_cgroup(supply, observation, pods, measured)
     unmeasured = [pod.uid for pod in observation.pods if pod.uid not in pods] if rest is not None else []
     if rest is not None and len(unmeasured) == 1:
@@ -91,10 +93,12 @@ def _read(
         measured, rest = measured + rest, None
     owed = _owed_by_ended(state.in_flight, supply, seen, now)
     measured -= _gone_with_cgroup(supply, observation, pods, now)
+    elsewhere = used - measured - (rest or 0) - owed
+    elsewhere += _given_back_while_leaving(state, pods, before.elsewhere, elsewhere)
     found = SupplyHoldings(
         pods=pods,
         unmeasured=None if rest is None else level(before.unmeasured, rest, now),
-        elsewhere=level(before.elsewhere, used - measured - (rest or 0) - owed, now),
+        elsewhere=level(before.elsewhere, elsewhere, now),
     )
     critical = [pod.uid for pod in observation.pods if pod.critical] if found.growing else []
     grown_critical = sum(found.growing[uid].grown for uid in critical if uid in found.growing)
@@ -113,26 +117,25 @@ def _measured_pods(
         used, parts = _NOT_MEASURED if measured is None else measure(pod, measured)
         if last is None:
             if used is not None:
-                found[uid] = MeasuredLevel(now, used, now, used, used, now, parts)
-        elif now - last.at < WINDOW and (used is None or (parts < last.parts and used <= last.used)):
+                found[uid] = _new(MeasuredLevel, (now, used, now, used, used, now, parts))
+        elif (used is None or (parts < last.parts and used <= last.used)) and now - last.at < WINDOW:
             found[uid] = last
         elif used is not None:
-            found[uid] = level(last, used, now, parts=parts)
+            found[uid] = level(last, used, now, parts)
     return found
 
 
-def level(last: MeasuredLevel | None, used: int, now: int, *, parts: int = 1) -> MeasuredLevel:
+def level(last: MeasuredLevel | None, used: int, now: int, parts: int = 1) -> MeasuredLevel:
     """Return an amount as measured now. If the last measurement is older than `WINDOW`, growth is its mean over one `WINDOW`."""
     if last is None or last.parts != parts:
         return MeasuredLevel(now, used, now, used, used, now, parts)
-    elapsed = now - last.at
-    if elapsed >= WINDOW:
-        before = used - (used - last.used) * WINDOW // elapsed
+    at, last_used, begun, lowest, lowest_before, since, _ = last
+    if now - at >= WINDOW:
+        before = used - (used - last_used) * WINDOW // (now - at)
         return MeasuredLevel(now, used, now, used, before, now - WINDOW, parts)
-    if now - last.begun >= HALF:
-        return MeasuredLevel(now, used, now, used, min(last.lowest, last.used), last.begun, parts)
-    lowest = min(last.lowest, used)
-    return MeasuredLevel(now, used, last.begun, lowest, last.lowest_before, last.since, parts)
+    if now - begun >= HALF:
+        return MeasuredLevel(now, used, now, used, min(lowest, last_used), begun, parts)
+    return _new(MeasuredLevel, (now, used, begun, min(lowest, used), lowest_before, since, parts))
 
 
 def _rest_of_cgroup(
@@ -161,6 +164,21 @@ def _gone_with_cgroup(supply: Signal, observation: Observation, pods: Mapping[st
         return 0
     of_cgroup = cgroup.working_set_bytes - sum(each.used for each in pods.values() if each.at == now)
     return max(0, remembered - max(of_cgroup, 0))
+
+
+def _given_back_while_leaving(
+    state: State, pods: Mapping[str, MeasuredLevel], before: MeasuredLevel | None, elsewhere: int
+) -> int:
+    """Return what leaving pods were measured to hold and gave back already, by how far `elsewhere` fell.
+
+    A victim's volumes are emptied a moment before the pod is known to be gone, and its memory is freed while node and pods are
+    read. Counted on, it would make all else seem to shrink and then to grow, by as much as the victim held, so that after two
+    such pods evictions would pause.
+    """
+    if before is None:
+        return 0
+    leaving = sum(pods[each.uid].used for each in state.in_flight if each.gone_at is None and each.uid in pods)
+    return min(leaving, max(before.used - elsewhere, 0))
 
 
 def _owed_by_ended(victims: tuple[Victim, ...], supply: Signal, seen: SignalObservation, now: int) -> int:

@@ -10,7 +10,7 @@ with five minutes some ten times an hour, for ever. The kubelet's rules have no 
 
 Only an eviction that was carried out counts, and only of a pod that came after the condition had ended: a second pod of the owner
 that was here all the time is no comeback. A pod that comes in spite of the condition (a toleration, a `nodeName`, a node without
-the taint) is not kept away by it, so nothing is prolonged: that would cost other pods the node and help nobody.
+the taint) is not kept away by it, so nothing is prolonged: that would keep other pods away and relieve nothing.
 """
 
 from collections.abc import Iterable, Mapping

@@ -8,6 +8,7 @@ decides.
 from collections.abc import Collection as SomeOf
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 
 from evictd.core.eviction.backoff import owner_of, siblings
 from evictd.core.eviction.grace import IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS
@@ -19,7 +20,7 @@ from evictd.core.model.pod import Pod
 from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, STALLS, Filesystem, Resource, Signal, StalledResource
 from evictd.core.model.state import Collection, Reclaiming, State, Victim
 from evictd.core.model.volume import IN_MEMORY
-from evictd.core.units.duration import MINUTE, SECOND
+from evictd.core.units.duration import SECOND
 
 POD_CLEANUP_TIMEOUT = 30 * SECOND
 """`podCleanupTimeout`."""
@@ -34,11 +35,6 @@ OWN_LIMITS_TIMEOUT = 60 * SECOND
 """How long pods over limits of their own may hold up a threshold that is due: they may come one after another, for ever."""
 STALL_WINDOWS = 2
 """How many averaging windows to wait for a stall to fall after its victim is gone: it is at a seventh (e^-2) by then."""
-COLLECT_AGAIN = 10 * MINUTE
-"""How long after a collection the same device is collected again while it stays short: the kubelet's image garbage collection
-runs every five minutes, and what has become unused since needs its minimum age."""
-COLLECTION_TIMEOUT = 2 * SECOND
-"""How long the bytes of a collection are waited for: a runtime needs half a second, and a writer goes on meanwhile."""
 
 _SUPPLIES = {
     Filesystem.NODEFS: (Signal.NODEFS_AVAILABLE, Signal.NODEFS_INODES_FREE),
@@ -62,6 +58,7 @@ def supply_of(signal: Signal, layout: Layout) -> Signal:
     return _SUPPLY_OF[layout][signal]
 
 
+@cache
 def supplies(layout: Layout) -> tuple[Signal, ...]:
     """List the supplies of a node whose amounts a pod is measured to use; how much of a stall it causes is not known."""
     return tuple(dict.fromkeys(supply for supply in _SUPPLY_OF[layout].values() if supply not in STALLS))
@@ -113,7 +110,7 @@ def victim_of(
 def ending(
     pod: Pod, grace: int, observation: Observation, available: Mapping[Signal, int], *, layout: Layout, now: int
 ) -> Victim:
-    """Return the ledger's entry for a pod that ends within `grace` seconds from now, whoever ended it."""
+    """Return the ledger's entry for a pod that ends within `grace` seconds from now, whatever ended it."""
     return Victim(
         uid=pod.uid,
         full_name=pod.full_name,
@@ -223,8 +220,8 @@ def follow_victims(
     `available` is by supply.
     """
     active = {pod.uid for pod in observation.pods}
-    marked = tuple(_with_deadline(with_end(victim, observation.outcomes, now), observation, now) for victim in victims)
-    marked = tuple(_with_freed(victim, available) for victim in marked)
+    ended = (with_end(victim, observation.outcomes, now) for victim in victims)
+    marked = tuple(_with_freed(_with_deadline(victim, observation, now), available) for victim in ended)
     return open_victims(marked, available, active, relevant, now)
 
 
@@ -292,11 +289,27 @@ def open_victims(
         for uid, amount in amounts_owed(victims, supply, available.get(supply), now).items()
         if amount != 0
     }
+    settled = [victim for victim in victims if victim.gone_at is not None and victim.uid not in owing]
     return tuple(
-        victim
+        _beside(victim, settled, available)
         for victim in victims
         if (victim.uid in owing if victim.gone_at is not None else now < victim.until or victim.uid in active)
     )
+
+
+def _beside(victim: Victim, settled: Iterable[Victim], available: Mapping[Signal, int]) -> Victim:
+    """Return a victim with what came back of those that leave the ledger now as available before its own end.
+
+    Else these bytes would be counted as its own from now on, and a third pod would go for those that it still owes.
+    """
+    before = dict(victim.available_before)
+    for other in settled:
+        for supply, amount in other.owed.items():
+            own, others, seen = before.get(supply), other.available_before.get(supply), available.get(supply)
+            if own is not None and others is not None and seen is not None and _is_held_by_volumes(other, supply):
+                least = min(own, others)
+                before[supply] = max(own, least + min(amount, max(seen - least, 0)))
+    return victim if before == victim.available_before else replace(victim, available_before=before)
 
 
 def shortened(victim: Victim, grace_period_seconds: int, now: int) -> Victim:
@@ -336,25 +349,6 @@ def is_under_way(collection: Collection, now: int) -> bool:
     return collection.ended_at is None and now < collection.until
 
 
-def may_collect_again(collection: Collection, supply: Signal, now: int) -> bool:
-    """Whether a device is collected anew: it was never tried for this supply, or long ago.
-
-    A device that is short for hours gathers new dead containers and unused images.
-    """
-    if is_under_way(collection, now):
-        return False
-    return supply not in collection.tried or now - collection.begun >= COLLECT_AGAIN
-
-
-def collection_owes(collection: Collection, available: int | None, now: int) -> bool:
-    """Whether bytes that its collectors freed have not shown yet, within the bound."""
-    if collection.ended_at is None or now - collection.ended_at >= COLLECTION_TIMEOUT or not collection.freed:
-        return False
-    if available is None or collection.available_before is None:
-        return True
-    return available < collection.available_before + collection.freed
-
-
 def follow_collections(
     collections: Mapping[Filesystem, Collection], outcomes: Outcomes, layout: Layout, now: int
 ) -> dict[Filesystem, Collection]:
@@ -372,7 +366,7 @@ def _ended(device: Filesystem, collection: Collection, outcomes: Outcomes, layou
     if not own and outcomes.reclaimed:
         return collection  # those of other devices
     freed = freed_bytes(own, bytes_of(device), layout)
-    return replace(collection, ended_at=now, freed=freed)
+    return replace(collection, ended_at=now, freed=freed, removed=sum(outcome.removed for outcome in own))
 
 
 def is_lost(device: Filesystem, collection: Collection, outcomes: Outcomes, now: int) -> bool:
@@ -391,9 +385,3 @@ def ended_reclaims(before: State, after: State, outcomes: Outcomes) -> tuple[Rec
         return () if isinstance(after.phase, Reclaiming) else found
     waited = before.collecting
     return tuple(outcome for outcome in found if waited and outcome.device in {*waited, None})
-
-
-def devices_of(signals: Iterable[Signal], layout: Layout) -> frozenset[Filesystem]:
-    """Return the devices that these signals observe."""
-    found = (device_of(signal, layout) for signal in signals)
-    return frozenset(device for device in found if device is not None)

@@ -48,7 +48,7 @@ def needed(candidates: Sequence[RankedPod], shortage: Shortage) -> tuple[RankedP
 
 
 def _until_reached(candidates: Sequence[RankedPod], shortage: Shortage) -> tuple[list[RankedPod], int]:
-    """Return the candidates from the first on that hold the amount together, and the amount for so many evictions."""
+    """Return the first candidates that together hold what is missing while they are evicted, and that amount."""
     exceeding = shortage.exceeding(candidates)
     if shortage.held_by(exceeding) >= shortage.with_growth(len(exceeding)):
         candidates = exceeding  # those within their requests are not looked at

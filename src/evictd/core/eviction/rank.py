@@ -7,8 +7,8 @@ Order among equals is namespace, name, uid, so that the same input always gives 
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
-from functools import partial
-from operator import itemgetter
+from functools import cache, partial
+from operator import attrgetter, itemgetter
 
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.model.config import NO_PREFERENCES, PodGroup, Policy, Preferences
@@ -49,6 +49,10 @@ RANKED_PARTS = {
 NOTHING_REMEMBERED: Mapping[str, MeasuredLevel] = {}
 
 _keys = itemgetter(0, 1, 2, 3, 4, 5, 6, 7)
+_new = tuple.__new__
+_memory_request: Callable[[Pod], int] = attrgetter("resource_totals.memory_request")
+_storage_request: Callable[[Pod], int] = attrgetter("resource_totals.storage_request")
+_storage_request_as_kubelet: Callable[[Pod], int] = attrgetter("resource_totals.storage_request_as_kubelet")
 
 Meter = Callable[[Pod, PodStats], int | None]
 """How much a pod uses of what is short, in the resource's own unit; `None` where nothing of it was measured."""
@@ -78,17 +82,19 @@ def rank(
     if signal is Signal.SWAP_AVAILABLE:
         by_memory = rank(Signal.MEMORY_AVAILABLE, pods, stats, layout, policy, preferences=preferences)
         return in_order(_by_swap(row, stats.get(row.uid)) for row in by_memory)
-    row = _usage_row if not RESOURCES[SIGNALS[signal].resource].requested else _request_row(signal, policy)
     # The kubelet takes 0 for what is missing from a pod's stats; under Standard such a pod is not measured for this signal.
     unread = 0 if policy is Policy.KUBELET else None
     # Else a pod that was swapped out looks small, although it is the one that uses most (kubernetes/kubernetes#129578).
     with_swap = policy is Policy.STANDARD and SIGNALS[signal].resource is Resource.MEMORY
 
-    def used(pod: Pod) -> int | None:
-        found, known = stats.get(pod.uid), holdings.get(pod.uid)
-        if found is None:
-            return None if known is None else known.used
+    used: list[tuple[Pod, int | None]] = []
+    for pod in pods:
+        uid = pod.uid
+        found, known = stats.get(uid), holdings.get(uid)
         usage: int | None
+        if found is None:
+            used.append((pod, None if known is None else known.used))
+            continue
         if known is None:
             usage = meter(pod, found)
         elif known.at == now:
@@ -96,12 +102,14 @@ def rank(
         else:
             usage = max(meter(pod, found) or 0, known.used)
         if usage is None:
-            return unread
-        if with_swap and found.memory is not None and found.memory.swap_bytes:
-            return usage + found.memory.swap_bytes
-        return usage
-
-    rows = [row(pod, used(pod), policy) for pod in pods]
+            usage = unread
+        elif with_swap and (memory := found.memory) is not None and memory.swap_bytes:
+            usage += memory.swap_bytes
+        used.append((pod, usage))
+    if RESOURCES[SIGNALS[signal].resource].requested:
+        rows = _request_rows(signal, policy, used)
+    else:
+        rows = [_usage_row(pod, usage, policy) for pod, usage in used]
     if signal in STALLS:
         rows = _by_stall(rows, STALLS[signal], stats)
     if preferences != NO_PREFERENCES and policy is Policy.STANDARD:
@@ -134,11 +142,10 @@ def usage_meter(signal: Signal, layout: Layout) -> Meter:
     return _METERS[spec.resource]
 
 
-def _request_row(signal: Signal, policy: Policy) -> Callable[[Pod, int | None, Policy], RankedPod]:
-    """Rank by: usage exceeds request, priority, usage minus request."""
+def _request_rows(signal: Signal, policy: Policy, used: Iterable[tuple[Pod, int | None]]) -> list[RankedPod]:
+    """Rank by: usage exceeds request, priority, usage minus request; one loop, for it is run over every pod of a ranking."""
     resource = SIGNALS[signal].resource
-    exceeding: Callable[[Pod], int] = _memory_request
-    subtracted: Callable[[Pod], int] = _memory_request
+    exceeding = subtracted = _memory_request
     if resource is Resource.EPHEMERAL_STORAGE:
         exceeding = subtracted = _storage_request if policy is Policy.STANDARD else _storage_request_as_kubelet
     elif resource is Resource.INODES:
@@ -146,20 +153,19 @@ def _request_row(signal: Signal, policy: Policy) -> Callable[[Pod, int | None, P
         # The kubelet takes the request in bytes off a count of inodes (docs/parity.md, row 13).
         subtracted = _no_request if policy is Policy.STANDARD else _storage_request_as_kubelet
 
-    # Looked up once, not for every pod.
-    exceeds, within, measured = Standing.EXCEEDS, Standing.WITHIN, RankPlace.MEASURED
-    is_same = exceeding is subtracted
-
-    def row(pod: Pod, usage: int | None, policy: Policy) -> RankedPod:
-        if usage is None:
-            return _unmeasured(pod, subtracted(pod), policy)
+    # Looked up once, not for every pod; and a row is made without the named tuple's own constructor, a function of Python.
+    exceeds, within, measured, new, kind = Standing.EXCEEDS, Standing.WITHIN, RankPlace.MEASURED, _new, RankedPod
+    is_same, rows = exceeding is subtracted, list[RankedPod]()
+    for pod, usage in used:
         request = subtracted(pod)
+        if usage is None:
+            rows.append(_unmeasured(pod, request, policy))
+            continue
         deficit = request - usage * NANO
         standing = exceeds if (deficit < 0 if is_same else usage * NANO > exceeding(pod)) else within
-        key = (standing, 0, pod.priority, measured, deficit, pod.namespace, pod.name, pod.uid)
-        return RankedPod(*key, usage, request, pod)
-
-    return row
+        of_pod = (pod.namespace, pod.name, pod.uid, usage, request, pod, None, None)
+        rows.append(new(kind, (standing, 0, pod.priority, measured, deficit, *of_pod)))
+    return rows
 
 
 def _unmeasured(pod: Pod, request: int, policy: Policy) -> RankedPod:
@@ -209,18 +215,6 @@ def _usage_row(pod: Pod, usage: int | None, policy: Policy) -> RankedPod:
     if usage is None:
         return _row(pod, Standing.WITHIN, RankPlace.LAST if policy is Policy.STANDARD else RankPlace.UNMEASURED_FIRST)
     return _row(pod, Standing.WITHIN, RankPlace.MEASURED, deficit=-usage * NANO, usage=usage)
-
-
-def _memory_request(pod: Pod) -> int:
-    return pod.resource_totals.memory_request
-
-
-def _storage_request(pod: Pod) -> int:
-    return pod.resource_totals.storage_request
-
-
-def _storage_request_as_kubelet(pod: Pod) -> int:
-    return pod.resource_totals.storage_request_as_kubelet
 
 
 def _no_request(_pod: Pod) -> int:
@@ -276,6 +270,7 @@ def _disk_meter(parts: frozenset[Part], unit: int) -> Meter:
     return lambda pod, stats: measure(pod, stats)[0]
 
 
+@cache
 def _disk_measure(parts: frozenset[Part], unit: int) -> Measure:
     """Sum the parts that count; `unit` 0 reads bytes, 1 inodes. A part without a number adds nothing.
 

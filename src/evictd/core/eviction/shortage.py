@@ -15,14 +15,13 @@ from evictd.core.eviction.reclaim import Layout
 from evictd.core.eviction.time_left import stop_time, target_of
 from evictd.core.model.attribution import Crossing
 from evictd.core.model.config import EvictionConfig
-from evictd.core.model.decision import RankedPod
-from evictd.core.model.holdings import SupplyHoldings
+from evictd.core.model.decision import RankedPod, Standing
+from evictd.core.model.holdings import SupplyHoldings, held_by_uid
 from evictd.core.model.observation import Observation, SignalObservation
 from evictd.core.model.signal import SIGNALS, STALLS, Resource, Signal
 from evictd.core.model.state import State
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import SECOND
-from evictd.core.units.quantity import NANO
 
 EVICTION_TIME = 40 * SECOND
 """The least time for which one eviction should relieve the node, at the present rate. With the time of the stop alone, a second
@@ -34,6 +33,8 @@ differently."""
 SMALL_PART_ON_DISK = 10
 """On disks images and open files come on top of what was measured of a pod, so a tenth may be more. Between 2 and 50 no incident
 ends differently."""
+LIKE_THE_LARGEST = 2
+"""Of what no pod requests, a pod that holds half of what the largest one does is as much a cause as that one."""
 WITH_REQUEST = frozenset({Resource.MEMORY, Resource.EPHEMERAL_STORAGE})
 """The resources that pods request."""
 
@@ -83,13 +84,13 @@ class Shortage:
         return self.threshold.signal not in STALLS
 
     def with_growth(self, evictions: int) -> int:
-        """Return what is missing, and what comes on top at the present rate while so many pods are evicted."""
+        """Return what is missing now, plus the growth at the present rate during this number of evictions."""
         return self.missing + self.rate * self.eviction_time * evictions // SECOND
 
     def held_by(self, rows: Iterable[RankedPod]) -> int:
         """Return what these pods hold together."""
         held = self.held
-        return sum(held.get(row.uid, 0) for row in rows)
+        return sum([held.get(row.uid, 0) for row in rows])
 
     def grown_of(self, uid: str) -> int:
         """Return by how much a pod grew within about the last minute."""
@@ -110,11 +111,18 @@ class Shortage:
         """Whether a pod uses more than it requested; there are no requests for inodes, PIDs and swap."""
         return bool(self.exceeding((row,)))
 
+    def stands_out(self, row: RankedPod) -> bool:
+        """Whether a pod exceeds its request; where pods request nothing, whether it holds half of what the largest one does."""
+        if self.has_requests:
+            return self.exceeds(row)
+        held = self.held.get(row.uid, 0)
+        return held > 0 and held * LIKE_THE_LARGEST >= max(self.held.values())
+
     def exceeding(self, rows: Iterable[RankedPod]) -> list[RankedPod]:
         """Return the pods that use more than they requested."""
         if not self.has_requests:
             return []
-        return [row for row in rows if row.usage is not None and row.usage * NANO > row.request]
+        return [row for row in rows if row.standing is Standing.EXCEEDS]
 
     @property
     def has_requests(self) -> bool:
@@ -155,7 +163,7 @@ def shortage_of(
 
 def _held(observation: Observation, holdings: SupplyHoldings, meter: Meter) -> dict[str, int]:
     """Return by uid what each pod holds: as the state knows it, or as measured now where it does not."""
-    held = {uid: each.used for uid, each in holdings.pods.items()}
+    held = held_by_uid(holdings)
     stats = observation.pod_stats
     for pod in observation.pods if len(held) < len(observation.pods) else ():
         if pod.uid in held or (found := stats.get(pod.uid)) is None:

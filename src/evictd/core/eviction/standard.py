@@ -19,6 +19,7 @@ first that applies settles the threshold for this cycle, with a decision or with
     collect              the device was not collected yet            -> ReclaimNode
     collection at work   its collectors are within their deadline    -> wait for them
     owed                 bytes of a victim or a collection are due   -> wait for them, within a bound
+    drop page cache      pods hold clean file pages (`page_cache`)   -> ReclaimNode, once in a while; wait for it
     page cache           only clean file pages hold a soft memory    -> wait while the kernel has memory (`file_pages`)
                          threshold met
     measurement          pods were measured before the crossing      -> wait for them, within a bound (`freshness`)
@@ -42,18 +43,18 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from evictd.core.eviction.absence import CHOSEN_LONG_AGO, is_long, without_old_victims
-from evictd.core.eviction.assess import Assessment, NothingKnown, assess, configured_thresholds
-from evictd.core.eviction.attribution import with_crossings
+from evictd.core.eviction.assess import Assessment, NothingKnown, assess
+from evictd.core.eviction.attribution import with_holdings
 from evictd.core.eviction.backoff import skipped_pods
 from evictd.core.eviction.choose import choose_victim, shortening
-from evictd.core.eviction.collecting import due_since, kept_collections, unused_reclaim
+from evictd.core.eviction.collecting import due_since, kept_collections, may_collect_again, still_frees, unused_reclaim
 from evictd.core.eviction.consent import withdraw_proposals
 from evictd.core.eviction.draft import Draft
 from evictd.core.eviction.effect import after_retry, follow_clear, follow_effects, pause_of, with_pause
 from evictd.core.eviction.evict import is_protected
 from evictd.core.eviction.file_pages import not_short_of_memory
 from evictd.core.eviction.freshness import waiting_for_measurement
-from evictd.core.eviction.holdings import with_holdings
+from evictd.core.eviction.holdings import follow_holdings
 from evictd.core.eviction.keep_away import kept_away
 from evictd.core.eviction.leaving import follow_leaving, worth_shortening
 from evictd.core.eviction.ledger import (
@@ -63,13 +64,11 @@ from evictd.core.eviction.ledger import (
     available_supplies,
     bytes_of,
     can_shorten,
-    collection_owes,
     concerns,
     follow_victims,
     is_leaving,
     is_lost,
     is_under_way,
-    may_collect_again,
     released_now,
     shortened,
     supply_of,
@@ -78,6 +77,7 @@ from evictd.core.eviction.ledger import (
 )
 from evictd.core.eviction.local_storage import local_storage_evictions
 from evictd.core.eviction.notice import with_notices
+from evictd.core.eviction.page_cache import dropping_pages, follow_page_cache, unused_page_cache
 from evictd.core.eviction.prudence import with_eviction
 from evictd.core.eviction.reclaim import (
     device_of,
@@ -90,8 +90,8 @@ from evictd.core.eviction.reclaim import (
 from evictd.core.eviction.time_left import is_pressing, next_look, target_of
 from evictd.core.model.decision import EvictPod, NoActionReason, SkipReason, ThresholdFinding, WithdrawEviction
 from evictd.core.model.observation import Observation
-from evictd.core.model.signal import SIGNALS, STALLS, Resource
-from evictd.core.model.state import Collection, State, Step, Victim, Watching
+from evictd.core.model.signal import SIGNALS, STALLS
+from evictd.core.model.state import Collection, State, Step, Victim, Watching, with_fields
 from evictd.core.model.threshold import Threshold
 
 
@@ -149,8 +149,7 @@ class _Cycle:
     def follow(self) -> None:
         """Bring victims and collections up to date with this reading."""
         state, outcomes, now = self.state, self.observation.outcomes, self.draft.now
-        seen, layout = self.assessment.observations, self.layout
-        thresholds = configured_thresholds(self.draft.config, self.assessment.filesystems)
+        seen, layout, thresholds = self.assessment.observations, self.layout, self.assessment.thresholds
         relevant = {supply_of(threshold.signal, layout) for threshold in thresholds}
         short_of = {SIGNALS[threshold.signal].resource for threshold in state.thresholds_met}
         announced = tuple(resource for resource in state.announced if resource in short_of)
@@ -164,8 +163,10 @@ class _Cycle:
         collections = kept_collections(state, gone, outcomes, seen, layout=layout, now=now)
         if leaving or state.leaving or state.in_flight or state.collections or state.announced:
             state = replace(state, announced=announced, in_flight=in_flight, leaving=leaving, collections=collections)
-        state = with_holdings(state, self.observation, seen, thresholds, layout=layout, now=now)
-        state = with_crossings(state, self.observation, layout, now)
+        state = follow_page_cache(state, outcomes, now)
+        if self.observation.pods_read:  # else what the node holds now is not to be compared with what the pods held
+            holdings = follow_holdings(state, self.observation, seen, thresholds, layout=layout, now=now)
+            state = with_holdings(state, holdings, self.observation, layout, now)
         state = follow_clear(state, thresholds, seen, layout, now)
         self.state = follow_effects(state, released_now(self.state.in_flight, outcomes, now), self.available, now)
 
@@ -227,7 +228,7 @@ class _Cycle:
         lost = known is not None and is_under_way(known, now) and is_lost(device, known, self.observation.outcomes, now)
         if known is not None and not lost and not may_collect_again(known, supply, now):
             return False
-        self._announce(threshold)
+        self.state = self.draft.announced(threshold, self.state)
         seen = self.assessment.observations[threshold.signal]
         measured = only_measured(threshold.signal, self.layout, self.draft.config)
         decision = reclaim_node(actions, threshold, seen, self.draft.config, device, measured=measured)
@@ -238,7 +239,7 @@ class _Cycle:
             available_before=self.available.get(bytes_of(device)),
             tried=frozenset({supply}) if known is None else known.tried | {supply},
         )
-        self.state = replace(self.state, collections={**self.state.collections, device: collection})
+        self.state = with_fields(self.state, collections={**self.state.collections, device: collection})
         return True
 
     def collection_at_work(self, threshold: Threshold) -> bool:
@@ -251,11 +252,11 @@ class _Cycle:
 
     def owed(self, threshold: Threshold) -> bool:
         """Wait for bytes that are due: all that a victim for this supply or a collection owes, and what suffices of others."""
-        supply, now, collection = supply_of(threshold.signal, self.layout), self.draft.now, self._collection(threshold)
+        supply, now = supply_of(threshold.signal, self.layout), self.draft.now
         available = self.available.get(supply)
-        in_bytes = SIGNALS[threshold.signal].resource is Resource.EPHEMERAL_STORAGE
-        collecting = collection is not None and in_bytes and collection_owes(collection, available, now)
-        pending = ["node-level reclaim"] if collecting else []
+        presses = self._cannot_wait(threshold)
+        owes = still_frees(self._collection(threshold), threshold.signal, available, presses=presses, now=now)
+        pending = ["node-level reclaim"] if owes else []
         # If memory runs out before another eviction can finish, a tmpfs is not waited for. Of a disk the rate is the victim's.
         seen = self.assessment.observations[threshold.signal]
         pressing = SIGNALS[supply].filesystem is None and is_pressing(threshold, seen)
@@ -271,6 +272,13 @@ class _Cycle:
             return False
         self.draft.no_action(NoActionReason.WAITING_FOR_RELEASE, threshold, detail=", ".join(pending))
         return True
+
+    def drop_page_cache(self, threshold: Threshold) -> bool:
+        """Have clean file pages of pods dropped before one of them goes, and wait for it."""
+        seen, missing = self.assessment.observations[threshold.signal], self._missing(threshold)
+        state = dropping_pages(self.draft, self.state, threshold, self.observation, seen=seen, missing=missing)
+        self.state = state or self.state
+        return state is not None
 
     def page_cache(self, threshold: Threshold) -> bool:
         """Wait while only page cache holds a soft memory threshold met."""
@@ -291,7 +299,7 @@ class _Cycle:
 
     def evict(self, threshold: Threshold) -> bool:
         """Evict the first pod by rank that may go; where none may, a finding says why."""
-        self._announce(threshold)
+        self.state = self.draft.announced(threshold, self.state)
         due = (threshold, *(each for each in self.assessment.due if each is not threshold))
         supply, now = supply_of(threshold.signal, self.layout), self.draft.now
         pause = pause_of(self.state, supply, self.observation, now)
@@ -302,9 +310,10 @@ class _Cycle:
             self._add_victim(choice.eviction, missing=choice.missing, elsewhere_grew=choice.elsewhere_grew)
             self.state = with_eviction(self.state, self.draft.config, now)
             self.evicted = True
-            self.draft.findings.extend(
-                unused_reclaim(threshold, self.observation.outcomes, choice.missing, self.layout)
-            )
+            unused = unused_reclaim(threshold, self.observation.outcomes, choice.missing, self.layout)
+            seen, config = self.assessment.observations[threshold.signal], self.draft.config
+            pages = unused_page_cache(threshold, seen, self.observation, config, missing=choice.missing)
+            self.draft.findings.extend((*unused, *pages))
         if pause is not None:
             one_more = self.evicted and now >= pause.until
             self.state = with_pause(self.state, supply, after_retry(pause, now) if one_more else pause)
@@ -345,7 +354,7 @@ class _Cycle:
             eviction, self.observation, self.available, self.layout, now, missing=missing, elsewhere_grew=elsewhere_grew
         )
         self.draft.decisions.append(eviction)
-        self.state = replace(self.state, in_flight=(*self.state.in_flight, victim))
+        self.state = with_fields(self.state, in_flight=(*self.state.in_flight, victim))
 
     def _shorten(self, threshold: Threshold, victims: list[Victim]) -> bool:
         """Shorten the grace of these victims, but of one that turns out to be critical or evictd's own pod.
@@ -374,13 +383,6 @@ class _Cycle:
         self.state = replace(self.state, in_flight=(*in_flight, *changed.values()), leaving=leaving)
         return True
 
-    def _announce(self, threshold: Threshold) -> None:
-        """Record the event of an attempt, once for each time that a resource is short (the kubelet: in each cycle)."""
-        resource = SIGNALS[threshold.signal].resource
-        if resource not in self.state.announced:
-            self.draft.announce(threshold)
-            self.state = replace(self.state, announced=(*self.state.announced, resource))
-
 
 RULES: tuple[Callable[[_Cycle, Threshold], bool], ...] = (
     _Cycle.read_only,
@@ -388,6 +390,7 @@ RULES: tuple[Callable[[_Cycle, Threshold], bool], ...] = (
     _Cycle.collect,
     _Cycle.collection_at_work,
     _Cycle.owed,
+    _Cycle.drop_page_cache,
     _Cycle.page_cache,
     _Cycle.measurement,
     _Cycle.evict,

@@ -19,6 +19,12 @@ _NAMES = {
 }
 """How a supply is named in a sentence; the others have the name of their resource."""
 
+_RECLAIMABLE = {
+    Resource.MEMORY: "{} of all are clean file pages, which the kernel can give back",
+    Resource.EPHEMERAL_STORAGE: "up to {} of all are unused images, which the runtime can remove",
+}
+"""What can be freed without the end of a pod, by resource."""
+
 _NOTABLE = 100
 """Growth elsewhere below this part of all growth is not worth a number."""
 
@@ -67,7 +73,8 @@ class Attribution:
     unmeasured: Share
     """Pods that were not measured within the last minute: of memory the pods' cgroup less the measured ones."""
     reclaimable: int | None = None
-    """What can be freed without the end of a pod: of memory the clean file pages of node and pods. `None`: not known."""
+    """What can be freed without the end of a pod, at most: of memory the clean file pages of node and pods, of the images' disk
+    the unused images. `None`: not known."""
     elsewhere: Share
     """The rest: the host, the kernel, images, deleted files, and pods that were not measured if their share is not known."""
 
@@ -120,7 +127,7 @@ def holders_text(found: Attribution) -> str:
     # Node and pods are read one after the other, so their sum may be a little more than what is used.
     rest = f"; {_amount(found, held)} belong to no {'measured ' if _hides(found) else ''}pod" if held >= 0 else ""
     if found.reclaimable:
-        rest += f"; {_amount(found, found.reclaimable)} of all are clean file pages, which the kernel can give back"
+        rest += f"; {_RECLAIMABLE[SIGNALS[found.signal].resource].format(_amount(found, found.reclaimable))}"
     return f"of {_amount(found, found.used)} used of {_name(found)}, {', '.join(parts) or 'pods hold nothing'}{rest}"
 
 

@@ -120,6 +120,7 @@ class EvictionConfig:
     reclaim_containers: bool = True
     reclaim_images: ImageReclaim = ImageReclaim.ALL
     reclaim_rotated_logs: bool = False
+    reclaim_page_cache: bool = False
     eviction_timeout: int = 60 * SECOND
     """`cluster.evictionTimeout`: how long a pod that a budget refused comes after all others (soft thresholds)."""
     protected_pods: frozenset[str] = frozenset()

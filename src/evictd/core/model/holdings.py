@@ -5,8 +5,9 @@ device, or of memory, PIDs or swap, have in common (`core.eviction.ledger.supply
 values in nanoseconds.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import NamedTuple
 
 from evictd.core.units.duration import SECOND
@@ -32,12 +33,27 @@ class MeasuredLevel(NamedTuple):
     @property
     def grown(self) -> int:
         """By how much it rose above its lowest; 0 after a first measurement, which is an arrival."""
-        return self.used - min(self.lowest, self.lowest_before)
+        return self.used - self.lowest_of_both
+
+    @property
+    def lowest_of_both(self) -> int:
+        """The lowest of the whole minute; not above `used`."""
+        return min(self.lowest, self.lowest_before)
 
     @property
     def rate(self) -> int:
         """By how much a second it grew, on average since the earlier half began."""
         return self.grown * SECOND // max(self.at - self.since, SECOND)
+
+
+def _reader(field_name: str) -> Callable[[MeasuredLevel], int]:
+    """Return a function that reads one field; several rules read one of every pod, and by its place that takes half the time."""
+    return itemgetter(MeasuredLevel._fields.index(field_name))
+
+
+USED_OF = _reader("used")
+SINCE_OF = _reader("since")
+PARTS_OF = _reader("parts")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +72,13 @@ class SupplyHoldings:
     """Of `pods` those that grew within about the last minute, which most do not; found once, because several rules ask."""
 
     def __post_init__(self) -> None:
-        growing = {uid: each for uid, each in self.pods.items() if each.used > min(each.lowest, each.lowest_before)}
+        growing = {uid: it for uid, it in self.pods.items() if it.used > it.lowest or it.used > it.lowest_before}
         object.__setattr__(self, "growing", growing)
+
+
+def held_by_uid(holdings: SupplyHoldings) -> dict[str, int]:
+    """Return by uid what each measured pod holds."""
+    return dict(zip(holdings.pods, map(USED_OF, holdings.pods.values()), strict=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,6 +32,8 @@ class Reclaim(Enum):
     IMAGES = "images"
     ROTATED_LOGS = "rotatedLogs"
     """Rotated logs of running containers; never the one that is written."""
+    PAGE_CACHE = "pageCache"
+    """Clean file pages of pods (cgroup v2); the bytes freed are those of the working set."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +90,8 @@ class Outcomes:
     """Of the collections that have ended; `None` while none has. An empty tuple, or an outcome without a device, ends all."""
     collecting: frozenset[Filesystem] | None = None
     """The devices that collectors are at work for. `None`: not known; then each collection counts as under way."""
+    page_cache: ReclaimOutcome | None = None
+    """Of the last reclaim of page cache since the start; `None` while it is under way."""
     cleaned_up: frozenset[str] = frozenset()
     """Uids of victims of which nothing is left running, and whose volumes were gone through where evictd removes them."""
     stopped: frozenset[str] = frozenset()
@@ -98,6 +102,9 @@ class Outcomes:
     """Decisions are not carried out: no pod leaves and nothing is collected."""
     unanswered: frozenset[str] = frozenset()
     """Uids of victims whose eviction needs the API server's agreement, which it has not given yet. They may be withdrawn."""
+    unused_images: int | None = None
+    """Bytes of the images that may be removed, by the last list that the image collector has taken from the runtime, at most five
+    minutes ago. A layer of two images counts twice, so it is the most that their removal frees. `None`: never listed."""
     unkillable: frozenset[str] = frozenset()
     """Uids of victims that were killed and live on, because a process of theirs is in uninterruptible sleep (state D)."""
 
@@ -129,6 +136,10 @@ class Observation:
     problems: tuple[Problem, ...] = ()
     absent: frozenset[Signal] = frozenset()
     """The signals that this node is known not to have, such as swap after swapoff; a signal that could not be read is not one."""
+    pods_read: bool = True
+    """Whether the pods were read; else `pods` and `pod_stats` are those of the last reading of them (`core.eviction.calm`)."""
+    drops_page_cache: bool = False
+    """Whether the kernel can be asked to drop page cache of pods (`memory.reclaim`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,15 +189,15 @@ def _memory(memory: MemoryStats | None, node: NodeStats) -> SignalObservation | 
 def _bytes(fs: FsStats | None, node: NodeStats) -> SignalObservation | None:
     if fs is None or fs.available_bytes is None or fs.capacity_bytes is None:
         return None
-    seen = _filling(of_bytes(fs.available_bytes), of_bytes(fs.capacity_bytes), fs.time, fs.fill_rate, node)
-    return replace(seen, collect_time=node.collect_time)
+    left, capacity = of_bytes(fs.available_bytes), of_bytes(fs.capacity_bytes)
+    return _filling(left, capacity, fs.time, fs.fill_rate, node, collect_time=node.collect_time)
 
 
 def _inodes(fs: FsStats | None, node: NodeStats) -> SignalObservation | None:
     if fs is None or fs.inodes_free is None or fs.inodes is None:
         return None
-    seen = _filling(of_count(fs.inodes_free), of_count(fs.inodes), fs.time, fs.inodes_fill_rate, node)
-    return replace(seen, collect_time=node.collect_time)
+    left, capacity = of_count(fs.inodes_free), of_count(fs.inodes)
+    return _filling(left, capacity, fs.time, fs.inodes_fill_rate, node, collect_time=node.collect_time)
 
 
 def _pids(rlimit: RlimitStats | None, node: NodeStats) -> SignalObservation | None:
@@ -197,10 +208,23 @@ def _pids(rlimit: RlimitStats | None, node: NodeStats) -> SignalObservation | No
 
 
 def _filling(
-    left: Quantity, capacity: Quantity, time: int | None, rate: int | None, node: NodeStats
+    left: Quantity,
+    capacity: Quantity,
+    time: int | None,
+    rate: int | None,
+    node: NodeStats,
+    *,
+    collect_time: int | None = None,
 ) -> SignalObservation:
     """Return the observation of a supply whose fill rate is measured."""
-    return SignalObservation(available=left, capacity=capacity, time=time, fill_rate=rate, stop_time=node.stop_time)
+    return SignalObservation(
+        available=left,
+        capacity=capacity,
+        time=time,
+        fill_rate=rate,
+        stop_time=node.stop_time,
+        collect_time=collect_time,
+    )
 
 
 def _swap(swap: SwapStats | None, _node: NodeStats) -> SignalObservation | None:

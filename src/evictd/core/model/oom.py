@@ -41,7 +41,8 @@ class MemoryQoSRules:
     """The settings on which the values depend beside the pods."""
 
     policy: MemoryReservationPolicy = MemoryReservationPolicy.NONE
-    throttling_factor: float = 0.9
+    throttling_factor: float | None = 0.9
+    """`None`: memory.high is the kernel's `max`."""
     reserved: int = 0
     """Memory that is set aside for the kubelet and the system, which pods cannot use."""
 
@@ -113,7 +114,7 @@ def container_memory_qos(
     container: Container,
     *,
     policy: MemoryReservationPolicy,
-    throttling_factor: float,
+    throttling_factor: float | None,
     allocatable_memory: int,
     page_size: int,
 ) -> MemoryQoS:
@@ -122,7 +123,7 @@ def container_memory_qos(
     reserved = request if policy is MemoryReservationPolicy.TIERED_RESERVATION else 0
     guaranteed = pod.qos_class is QOSClass.GUARANTEED
     high: int | None = None
-    if request != limit:
+    if request != limit and throttling_factor is not None:
         throttled = int(request + ((limit or allocatable_memory) - request) * throttling_factor)
         aligned = throttled // page_size * page_size
         high = aligned if aligned > request else None

@@ -40,6 +40,13 @@ class ThresholdValue:
 
     quantity: Quantity | None = None
     fraction: float = 0.0
+    known_hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "known_hash", hash((self.quantity, self.fraction)))
+
+    def __hash__(self) -> int:
+        return self.known_hash  # thresholds are keys, and looked up some fifty times in a cycle
 
     def __str__(self) -> str:
         """Format the value as in a configuration, percentages with six digits: `500Mi`, `10%`."""
@@ -68,10 +75,15 @@ class Threshold:
     """A threshold on a signal of evictd's own that grants the pod the shortest grace period although it has one itself."""
     identity: tuple[Signal, Operator, int, ThresholdValue, bool] = field(init=False, repr=False, compare=False)
     """Key by which two thresholds are equal: every field but min-reclaim and origin (`compareThreshold`)."""
+    known_hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         identity = (self.signal, self.operator, self.grace_period, self.value, self.hard_after_grace)
         object.__setattr__(self, "identity", identity)
+        object.__setattr__(self, "known_hash", hash((identity, self.min_reclaim, self.origin)))
+
+    def __hash__(self) -> int:
+        return self.known_hash
 
     @property
     def hard(self) -> bool:
@@ -92,7 +104,10 @@ class Threshold:
 
 
 def stall_threshold(signal: Signal, above: int, *, duration: int, hard: bool) -> Threshold:
-    """Make a threshold that is met while tasks stall for more than `above` hundredths of a percent, for so many nanoseconds."""
+    """Make a threshold that is met while tasks stall for more than `above` hundredths of a percent.
+
+    They must do so for `duration` nanoseconds before it is acted on.
+    """
     value = ThresholdValue(quantity=of_count(ALL_OF_THE_TIME - above))
     return Threshold(signal=signal, value=value, grace_period=duration, hard_after_grace=hard and duration > 0)
 

@@ -21,7 +21,7 @@ from evictd.errors import InputError
 from evictd.worker import ErrorReporter, describe
 
 RESTARTS_TOGETHER = 10 * MINUTE
-"""Starts within so many nanoseconds count as one."""
+"""Starts within this time count as one, in nanoseconds."""
 _LONGEST = 720 * HOUR
 """No deadline but a victim's is further away; most are seconds, and `evictionTimeout` and Retry-After may be set to more."""
 

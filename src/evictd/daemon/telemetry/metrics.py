@@ -3,7 +3,7 @@
 Gauges are made from the latest snapshot when the page is read, so a signal that is not observed has no stale gauge; counters and
 histograms are fed by the loop. The registry is the object's own, not the global one. `evictd_evictions_total` and
 `evictd_eviction_stats_age_seconds` correspond to the kubelet's `kubelet_evictions` and `kubelet_eviction_stats_age_seconds`.
-docs/metrics.md lists all of them.
+docs/reference/metrics.md lists all of them.
 """
 
 from collections.abc import Iterable, Iterator
@@ -56,6 +56,9 @@ class Metrics:
         self._registry.register(Gauges(board))
         ProcessCollector(registry=self._registry)
         self._evictions = self._counter("evictions", "Pods evicted, by eviction signal and reason", _SIGNAL, "reason")
+        self._within = self._counter(
+            "evictions_within_request", "Pods evicted for pressure that used no more than their request", _SIGNAL
+        )
         self._repeated = self._counter(
             "repeated_evictions", "Evictions that were at least the third of one owner's pods within an hour"
         )
@@ -115,6 +118,9 @@ class Metrics:
     def evicted(self, because: EvictionCause) -> None:
         """Count an eviction."""
         self._evictions.labels(because.signal_label, because.reason.value).inc()
+        pressure = because.reason is EvictionReason.PRESSURE
+        if pressure and because.usage is not None and because.request is not None and because.usage <= because.request:
+            self._within.labels(because.signal_label).inc()
 
     def would_evict(self, because: EvictionCause) -> None:
         """Count an eviction that a dry run would have carried out."""

@@ -45,6 +45,8 @@ class Snapshot:
     """The last decisions, newest last."""
     trends: Trends = NO_TRENDS
     version: str = ""
+    pods_before: int = 0
+    """How long before `at` the pods were read: a calm cycle reads the node's own signals only."""
 
     @property
     def blind(self) -> str:

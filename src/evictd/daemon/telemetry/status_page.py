@@ -53,6 +53,7 @@ def status_document(snapshot: Snapshot, now: int, *, reload_fault: str = "") -> 
             for victim in state.in_flight
         ],
         "pods": len(snapshot.observation.pods),
+        "podsAgeSeconds": round((now - snapshot.at + snapshot.pods_before) / SECOND, 3),
         "problems": problems,
         "decisions": [_decided(decided) for decided in snapshot.recent],
     }

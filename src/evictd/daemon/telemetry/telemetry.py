@@ -10,6 +10,7 @@ from evictd.act.perform import Failure
 from evictd.act.repeated import RepeatedEvictions
 from evictd.core.eviction.backoff import Refusal
 from evictd.core.eviction.ledger import ended_reclaims
+from evictd.core.eviction.page_cache import dropped_pages
 from evictd.core.model.decision import (
     Decision,
     EvictionReason,
@@ -132,7 +133,9 @@ class Telemetry:
         """Count what was performed; `since` is when the crossing was noticed, `acted` when the decisions had been performed."""
         failed = {id(failure.decision) for failure in failures}
         self._observe_reaction([each for each in cycle.step.decisions if id(each) not in failed], acted - since)
-        self.reclaimed(ended_reclaims(cycle.before, cycle.step.state, cycle.observation.outcomes))
+        outcomes = cycle.observation.outcomes
+        self.reclaimed(ended_reclaims(cycle.before, cycle.step.state, outcomes))
+        self.reclaimed(dropped_pages(cycle.before, outcomes))
         self.stats_age(cycle.step.findings, cycle.observation, acted)
 
     def _observe_reaction(self, done: Iterable[Decision], nanoseconds: int) -> None:
@@ -254,6 +257,9 @@ class Telemetry:
             recent=self._recent.all(),
             trends=advanced(trends, seen, state.node_conditions, now=cycle.now, wall=cycle.wall),
             version=__version__,
+            pods_before=0
+            if latest is None or cycle.observation.pods_read
+            else cycle.now - latest.at + latest.pods_before,
         )
 
     def cycle(self, cause: str, nanoseconds: int) -> None:

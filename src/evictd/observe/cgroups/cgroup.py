@@ -16,7 +16,7 @@ from evictd.errors import NodeError
 from evictd.observe.cgroups.cgroup_v1 import CgroupV1
 from evictd.observe.cgroups.cgroup_v2 import CgroupV2
 from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache
-from evictd.observe.cgroups.kernel_text import CgroupMemory
+from evictd.observe.cgroups.kernel_text import CgroupMemory, CgroupWrites
 
 NO_LIMIT = 1 << 62
 """Bytes. A larger value means "no limit": cgroup v1 shows the largest multiple of the page size below 2^63."""
@@ -47,6 +47,9 @@ class CgroupReader(Protocol):
     def memory(self, path: str) -> CgroupMemory:
         """The same, and the clean active file pages."""
 
+    def writes(self, path: str) -> CgroupWrites:
+        """What the cgroup and its descendants write to disks."""
+
     def limit(self, path: str) -> int | None:
         """The memory limit in bytes; `None`, or a value above `NO_LIMIT`, means no limit."""
 
@@ -70,6 +73,9 @@ class CgroupReader(Protocol):
 
     def exists(self, path: str) -> bool:
         """Whether the cgroup exists."""
+
+    def drops_page_cache(self, path: str) -> bool:
+        """Whether the kernel can be asked to reclaim memory of the cgroup."""
 
 
 def find_hierarchy(root: Path, files: FileDescriptorCache) -> CgroupReader:

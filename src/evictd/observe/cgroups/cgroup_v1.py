@@ -4,29 +4,35 @@ Usage is `memory.usage_in_bytes`, for the root too; inactive file cache is `tota
 (docs/kubelet.md, Statistics). PSI exists only in a unified tree mounted beside them (hybrid).
 """
 
+from contextlib import suppress
 from pathlib import Path
 
 from evictd.core.model.signal import StalledResource
 from evictd.core.model.stats import PressureStall
-from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache, child_names
+from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache, VanishedError, child_names
 from evictd.observe.cgroups.kernel_text import (
     CgroupMemory,
+    CgroupWrites,
+    parse_blkio,
     parse_clean_file,
     parse_count,
     parse_limit,
     parse_pressure,
     parse_stat,
+    sum_of_stat,
 )
 
 _FILE_PAGES = (b"total_active_file", b"total_dirty", b"total_writeback")
+_WAITING = (b"total_dirty", b"total_writeback")
 
 
 class CgroupV1:
-    """Implements `CgroupReader` on the trees `memory` and `pids` below `root`, and PSI on `unified`."""
+    """Implements `CgroupReader` on the trees `memory`, `pids` and `blkio` below `root`, and PSI on `unified`."""
 
     def __init__(self, root: Path, files: FileDescriptorCache, *, unified: Path | None = None) -> None:
         self._memory = str(root / "memory")
         self._pids = str(root / "pids")
+        self._blkio = str(root / "blkio")
         self._unified = None if unified is None else str(unified)
         self._files = files
 
@@ -54,6 +60,19 @@ class CgroupV1:
         stat = self._files.read(what)
         working_set = max(usage - parse_stat(stat, b"total_inactive_file", what), 0)
         return CgroupMemory(usage, working_set, parse_clean_file(stat, _FILE_PAGES, what))
+
+    def writes(self, path: str) -> CgroupWrites:
+        """Return what the cgroup writes. `blkio` has only what bypasses the page cache, so the growth of that counts as well."""
+        what = f"{self._memory}{path}/memory.stat"
+        stat = self._files.read(what)
+        total = sum_of_stat(stat, (b"total_cache",), what)
+        with suppress(VanishedError):  # a kernel without accounting of its own memory
+            kernels = f"{self._memory}{path}/memory.kmem.usage_in_bytes"
+            total += parse_count(self._files.read(kernels), kernels)
+        with suppress(VanishedError):
+            direct = f"{self._blkio}{path}/blkio.throttle.io_service_bytes_recursive"
+            total += parse_blkio(self._files.read(direct), direct)
+        return CgroupWrites(total, sum_of_stat(stat, _WAITING, what))
 
     def limit(self, path: str) -> int | None:
         """Read `memory.limit_in_bytes`; close to 2^63 where there is no limit (`NO_LIMIT`)."""
@@ -92,3 +111,7 @@ class CgroupV1:
     def exists(self, path: str) -> bool:
         """Whether the cgroup exists in the tree of the memory controller."""
         return Path(f"{self._memory}{path}").is_dir()
+
+    def drops_page_cache(self, path: str) -> bool:  # noqa: ARG002
+        """Return False: only cgroup v2 has `memory.reclaim`."""
+        return False

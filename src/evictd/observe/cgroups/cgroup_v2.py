@@ -4,6 +4,7 @@ Usage is `memory.current`. The root has no such file; its usage is `anon` plus `
 memory, as in the kubelet (docs/kubelet.md, Statistics).
 """
 
+from contextlib import suppress
 from pathlib import Path
 
 from evictd.core.model.signal import StalledResource
@@ -11,14 +12,18 @@ from evictd.core.model.stats import PressureStall
 from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache, VanishedError, child_names
 from evictd.observe.cgroups.kernel_text import (
     CgroupMemory,
+    CgroupWrites,
     parse_clean_file,
     parse_count,
+    parse_io_stat,
     parse_limit,
     parse_pressure,
     parse_stat,
+    sum_of_stat,
 )
 
 _FILE_PAGES = (b"active_file", b"file_dirty", b"file_writeback")
+_WAITING = (b"file_dirty", b"file_writeback")
 
 
 class CgroupV2:
@@ -53,6 +58,15 @@ class CgroupV2:
         stat = self._stat(path)
         working_set = max(usage - parse_stat(stat, b"inactive_file", what), 0)
         return CgroupMemory(usage, working_set, parse_clean_file(stat, _FILE_PAGES, what))
+
+    def writes(self, path: str) -> CgroupWrites:
+        """Return what the cgroup writes; the inodes that it makes show as the kernel's memory (`slab_reclaimable`)."""
+        stat, what = self._stat(path), f"{self._root}{path}/memory.stat"
+        total = sum_of_stat(stat, (b"slab_reclaimable",), what)
+        with suppress(VanishedError):  # without the io controller
+            written = f"{self._root}{path}/io.stat"
+            total += parse_io_stat(self._files.read(written), written)
+        return CgroupWrites(total, sum_of_stat(stat, _WAITING, what))
 
     def limit(self, path: str) -> int | None:
         """Read `memory.max`; `None` for `max`."""
@@ -90,6 +104,10 @@ class CgroupV2:
     def exists(self, path: str) -> bool:
         """Whether the cgroup exists."""
         return Path(self._root + path).is_dir()
+
+    def drops_page_cache(self, path: str) -> bool:
+        """Whether there is `memory.reclaim` (Linux 5.19)."""
+        return Path(f"{self._root}{path}/memory.reclaim").exists()
 
     def _stat(self, path: str) -> bytes:
         return self._files.read(f"{self._root}{path}/memory.stat")

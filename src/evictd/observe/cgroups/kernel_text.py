@@ -61,6 +61,32 @@ class CgroupMemory(NamedTuple):
     """Active file pages that need not be written first, at least; `None` where the kernel does not say."""
 
 
+class CgroupWrites(NamedTuple):
+    """What a cgroup and its descendants write to disks, in bytes; parts that the kernel does not show are 0."""
+
+    total: int
+    """What was written so far, and what was added to the page cache or to the kernel's cache of inodes; the latter may fall."""
+    waiting: int
+    """Pages that wait to be written."""
+
+
+def sum_of_stat(text: bytes, keys: tuple[bytes, ...], what: str) -> int:
+    """Return the sum of these lines of memory.stat; those that the kernel does not have count as 0."""
+    return sum(parse_stat(text, key, what) for key in keys if text.startswith(key + b" ") or b"\n" + key + b" " in text)
+
+
+def parse_io_stat(text: bytes, what: str) -> int:
+    """Return the bytes written to all devices by io.stat of cgroup v2."""
+    fields = (field.partition(b"=") for line in text.splitlines() for field in line.split()[1:])
+    return sum(parse_number(value, what) for name, _, value in fields if name == b"wbytes")
+
+
+def parse_blkio(text: bytes, what: str) -> int:
+    """Return the bytes written to all devices by `blkio.throttle.io_service_bytes_recursive` of cgroup v1."""
+    rows = (line.split() for line in text.splitlines())
+    return sum(parse_number(row[2], what) for row in rows if len(row) == 3 and row[1] == b"Write")
+
+
 def parse_clean_file(text: bytes, keys: tuple[bytes, bytes, bytes], what: str) -> int | None:
     """Return the clean active file pages by memory.stat, in bytes. `keys` name the active, dirty and written-back ones.
 

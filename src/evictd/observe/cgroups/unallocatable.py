@@ -11,14 +11,14 @@ import re
 from collections.abc import Mapping
 
 _KERNEL = ("SUnreclaim", "KernelStack", "PageTables", "SecPageTables", "Percpu", "Hugetlb")
-"""Fields of /proc/meminfo; older kernels lack some of them, which makes the sum a lower bound."""
+"""Fields of /proc/meminfo. An older kernel does not show all of them; what it holds is then more than their sum."""
 _ZONE = re.compile(r"^Node [0-9]+, zone ", re.MULTILINE)
 _LOW = re.compile(r"^\s+low\s+([0-9]{1,18})$", re.MULTILINE | re.ASCII)
 _PROTECTION = re.compile(r"^ +protection: \(([0-9]{1,18}(?:, [0-9]{1,18}){0,20})\)$", re.MULTILINE)
 
 
 def unallocatable_bytes(meminfo: Mapping[str, int], zoneinfo: str, page_size: int) -> int | None:
-    """Return the bytes that no process can have; `None` if either file does not say so."""
+    """Return the bytes that no process can have; `None` if one of the two files lacks its fields."""
     reserved = reserved_pages(zoneinfo)
     if "SUnreclaim" not in meminfo or reserved is None:
         return None

@@ -19,6 +19,7 @@ from evictd.observe.disk_usage.pod_disk import DiskRequest, PodDisk
 from evictd.observe.disk_usage.rate_limiter import RateLimiter
 from evictd.observe.disk_usage.turns import Measurement, Turns
 from evictd.observe.disk_usage.walk_age import ENFORCED, WalkAge
+from evictd.observe.disk_usage.writers import DiskGrowth
 from evictd.worker import STDERR, ErrorBackoff, ErrorReporter
 
 STALLED = 30 * SECOND
@@ -62,6 +63,7 @@ class DiskUsageCache:
         self._results: dict[str, PodDisk] = {}
         self._counted: dict[str, PodDisk] = {}
         """What the walks under way, and those given up since the last result, have counted."""
+        self._growth = DiskGrowth()
         self._walking: DiskRequest | None = None
         self._progress: tuple[str, int, int] | None = None
         self._thread: threading.Thread | None = None
@@ -79,6 +81,7 @@ class DiskUsageCache:
             self._requests = by_uid
             self._results = {uid: result for uid, result in self._results.items() if uid in active_uids}
             self._counted = {uid: counted for uid, counted in self._counted.items() if uid in active_uids}
+            self._growth.keep(active_uids)
             self._age = age or WalkAge()
         if self._at_once:
             self._renew_all()
@@ -164,15 +167,20 @@ class DiskUsageCache:
                 known = self._counted.get(request.uid)
                 self._counted[request.uid] = found if known is None else found.raised(known)
             if found is not None and found.time is not None:
+                self._growth.update(request.uid, self._results.get(request.uid), found)
                 self._results[request.uid] = found
         return True
 
     def _due(self, now: int) -> list[DiskRequest]:
-        """Return the requests whose result is too old: without one first, then the longest due, then in order of the requests."""
+        """Return the requests whose result is too old: without one first, then the longest due, then in order of the requests.
+
+        Those of pods that grow fastest are marked as of pods that write the most.
+        """
         under_way = self._turns.uids
         with self._lock:
+            fastest = self._growth.fastest()
             due = [
-                (at, place, request)
+                (at, place, replace(request, writes_most=True) if request.uid in fastest else request)
                 for place, request in enumerate(self._requests.values())
                 if (at := self._due_at(request)) <= now
                 and request.uid not in under_way

@@ -32,7 +32,7 @@ class InodeSet:
 
     @property
     def full(self) -> bool:
-        """Whether there may be no room for a further inode."""
+        """Whether a further inode may not fit."""
         return len(self._rows) >= _MAX_ROWS
 
     def discard(self, inode: int) -> None:

@@ -24,7 +24,7 @@ _UPPER = b"upperdir="
 
 
 def layer_requests(
-    runtime: RuntimeView, folders: Callable[[str, str, RuntimeView], tuple[Path, ...]]
+    runtime: RuntimeView, folders: Callable[[str, str], tuple[Path, ...]]
 ) -> dict[str, tuple[LayerRequest, ...]]:
     """Return the running containers whose layers are to be walked, by the uid of their pod.
 
@@ -38,7 +38,7 @@ def layer_requests(
     for container in runtime.containers:
         uid = uids.get(container.sandbox_id)
         if uid is not None and container.state.may_run and is_safe_name(container.id):
-            cgroups = folders(uid, container.id, runtime)
+            cgroups = folders(uid, container.id)
             request = LayerRequest(container_id=container.id, cgroups=cgroups, snapshots=snapshots)
             found[uid] = (*found.get(uid, ()), request)
     return found

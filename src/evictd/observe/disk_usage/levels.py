@@ -42,7 +42,7 @@ class Batch:
         """Whether some were left out."""
 
     def cut(self) -> None:
-        """Leave out what a batch has no room for."""
+        """Leave out what does not fit in a batch."""
         if len(self.rows) > _BATCH + _SURPLUS:
             self.more = True
             self._keep_lowest()

@@ -50,6 +50,8 @@ class DiskRequest:
     """The running containers whose writable layers are to be walked."""
     limited: bool = False
     """Whether the pod has a limit of local storage, which is enforced also while no filesystem is near a threshold."""
+    writes_most: bool = False
+    """Whether the pod is one of those that write the most at present (`writers`)."""
 
     @property
     def full_name(self) -> str:
@@ -78,6 +80,15 @@ class PodDisk:
     problems: tuple[Problem, ...] = ()
     at_least: bool = False
     """Whether the pod may use more than the amounts say: a walk was not to its end."""
+
+    @property
+    def total(self) -> DiskUsage:
+        """Return the sum of all parts."""
+        single = (self.pod_logs, self.etc_hosts, self.deleted_layer, self.deleted_local)
+        parts = [
+            each for each in chain(self.logs.values(), self.volumes.values(), self.layers.values(), single) if each
+        ]
+        return DiskUsage(sum(each.used_bytes or 0 for each in parts), sum(each.inodes_used or 0 for each in parts))
 
     def raised(self, other: "PodDisk") -> "PodDisk":
         """Return this result, each part at least as large as in `other`, which a measurement under way has counted so far."""

@@ -6,6 +6,10 @@ bounded; the others of the class wait, in the order in which they are due. Class
 entries: each class gets twice the share of the next, by the entries that it has used so far (`_used`, weighted). So a pod of the
 first class waits for the others of its class and for as much again of all larger ones.
 
+The pods that write the most at present (`writers`) have a class of their own beside these, with a share like that of the first:
+neither their size nor the measurements of others make them wait for more than a turn or two. So what fills a disk is measured
+before the rest.
+
 A pod's class is that of its last measurement; one that was never measured begins in the first. A measurement that exceeds its
 class goes on in the next one. If one is under way there already, it is given up and begun again later, which costs a seventh at
 most; what it had counted is a lower bound of the pod's usage until then.
@@ -24,6 +28,8 @@ TURN = 4096
 _GROWTH = 8
 _CLASSES = 5
 """The classes of a turn's entries, 32 thousand, 256 thousand, 2 million, and more."""
+_WRITERS = _CLASSES
+"""The number of the class of the pods that write the most."""
 _TURN_COST = 16
 """How many entries cost as much as a turn itself, for pods with next to nothing on disk."""
 
@@ -64,7 +70,7 @@ class Turns:
         """By class."""
         self._classes: dict[str, int] = {}
         """The class of each pod that is not of the first."""
-        self._used = [0] * _CLASSES
+        self._used = [0] * (_CLASSES + 1)
         """The entries that each class has used, each counted for twice as much as in the class before."""
 
     @property
@@ -84,11 +90,11 @@ class Turns:
         """Return whose turn it is among those under way and those that are `due`, the first due first; `None` without any."""
         waiting: dict[int, DiskRequest] = {}
         for request in due:
-            waiting.setdefault(self._classes.get(request.uid, 0), request)
+            waiting.setdefault(self._class_of(request), request)
         busy = waiting.keys() | self._under_way.keys()
         if not busy:
             return None
-        number = min(busy, key=lambda each: (self._used[each], each))
+        number = min(busy, key=lambda each: (self._used[each], each != _WRITERS, each))
         # A class that had nothing to do has saved up nothing.
         self._used = [max(used, self._used[number]) for used in self._used]
         return self._under_way[number].request if number in self._under_way else waiting[number]
@@ -98,7 +104,7 @@ class Turns:
 
         What it raises ends the measurement.
         """
-        number = self._classes.get(request.uid, 0)
+        number = self._class_of(request)
         if number not in self._under_way:
             measurement = self._begin(request)
             self._under_way[number] = _UnderWay(request, measurement, measurement.steps())
@@ -111,13 +117,16 @@ class Turns:
             raise
         used = self._entries() - first
         turn.entries += used
-        self._used[number] += (used + _TURN_COST) << number
+        self._used[number] += (used + _TURN_COST) << (0 if number == _WRITERS else number)
         found = turn.measurement.found
         if ended:
             self._end(number)
         elif turn.entries >= TURN * _GROWTH**number and number + 1 < _CLASSES:
             self._move_up(number)
         return found
+
+    def _class_of(self, request: DiskRequest) -> int:
+        return _WRITERS if request.writes_most else self._classes.get(request.uid, 0)
 
     def _step(self, turn: _UnderWay, last: int) -> bool:
         return all(self._entries() < last for _ in turn.steps)

@@ -34,6 +34,8 @@ class FilesystemReadings:
     node: FsStats | None = None
     image: FsStats | None = None
     container: FsStats | None = None
+    no_runtime: bool = False
+    """Whether no runtime is configured: then there is no image filesystem, and none of writable layers."""
 
 
 class LayoutReader:
@@ -67,7 +69,7 @@ class LayoutReader:
                 problems.add("imagefs", "the runtime reported no image filesystem")
             elif self._layout_known is None:
                 # Without a runtime there are no images: nodefs is the only filesystem.
-                return FilesystemReadings(layout=Filesystems(), node=node)
+                return FilesystemReadings(layout=Filesystems(), node=node, no_runtime=True)
             return FilesystemReadings(layout=self._last_known(), node=node)
         image = self._of_runtime(image_row, "imagefs", now, problems)
         container = image

@@ -15,25 +15,21 @@ from evictd.core.model.config import MemoryFormula, Policy, memory_formula
 from evictd.core.model.observation import Filesystems, Observation, Outcomes, Problem, signal_observations
 from evictd.core.model.pod import Pod
 from evictd.core.model.signal import DISK_SIGNALS, STALLS, Filesystem, Signal, StalledResource
-from evictd.core.model.stats import FsStats, IOStats, MemoryStats, NodeStats, RlimitStats
+from evictd.core.model.stats import FsStats, IOStats, MemoryStats, NodeStats, PodStats, RlimitStats
 from evictd.errors import NodeError
 from evictd.observe.cgroups.cgroup import (
     CgroupReader,
-    PlacedPods,
-    container_cgroups,
     find_hierarchy,
-    find_pods_cgroup,
-    is_safe_path,
-    place_of,
     pod_cgroups,
     pod_uids,
 )
 from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache
 from evictd.observe.cgroups.memory import NodeMemoryReader, left_out
+from evictd.observe.cgroups.pods_cgroup import PodsCgroup
 from evictd.observe.cgroups.process import pids_left, rlimit
 from evictd.observe.disk_usage.cache import DiskUsageCache
-from evictd.observe.disk_usage.layer_folder import layer_requests
-from evictd.observe.disk_usage.pod_disk import PodDisk, disk_request
+from evictd.observe.disk_usage.disk_requests import DiskRequests
+from evictd.observe.disk_usage.pod_disk import PodDisk
 from evictd.observe.disk_usage.walk_age import WalkAge
 from evictd.observe.filesystems.filesystem import FilesystemReader
 from evictd.observe.filesystems.layout import FilesystemReadings, LayoutReader
@@ -101,14 +97,12 @@ class NodeStatsReader:
         self.cgroups: CgroupReader = find_hierarchy(roots.cgroup, self._files)
         self._memory = NodeMemoryReader(roots, self.cgroups, self._files, formula=options.formula)
         self._layout = LayoutReader(roots.kubelet_dir, self._mounts, self._filesystems, policy=options.policy)
+        self._disk_requests = DiskRequests(self.cgroups, policy=options.policy)
         self._pods = PodUsageReader(self.cgroups, policy=options.policy)
         self._volumes = VolumeFolders(roots.kubelet_dir)
         self._allocated = AllocatedPods(roots.kubelet_dir)
-        self._pods_cgroup: str | None = None
-        self._placed: PlacedPods | None = None
-        """Where the runtime's sandboxes say that the pods are."""
-        self._elsewhere: PlacedPods | None = None
-        """The same, while the pods are not where `cgroupRoot` says."""
+        self.kubepods = PodsCgroup(self.cgroups, options.cgroup_root, options.pods_cgroup)
+        """The cgroup of all pods."""
         self._last_disks: tuple[FilesystemReadings, tuple[Problem, ...]] | None = None
         self.recent_fill = RecentFill(stop_time, collect_time)
         """The readings of memory, PIDs and disks, of the cycles and of the threshold watch."""
@@ -151,51 +145,47 @@ class NodeStatsReader:
         stalls: Collection[Signal] = (),
         disks_anew: bool = True,
         formula: MemoryFormula | None = None,
+        last: Observation | None = None,
     ) -> Observation:
         """Take one reading.
 
         `pods` are the active pods; unknown volumes and requests are looked for in the kubelet's directory. `runtime` is `None` if
         it did not answer or there is none; `has_runtime` tells which, by default whether `runtime` is given. `near` names the
         filesystems that are near a threshold: only then are pods measured that have no limit of their own, and again when their
-        numbers are older than `walk_age`. `stalls` are the stall signals that have a threshold; the pods' own stalls are read
-        while one of them is not zero. Without `disks_anew` the filesystems are those that were read last, with their times.
-        `formula` is that of `memory.available` from now on.
+        numbers are older than `walk_age`. `stalls` are the stall signals with a threshold; the pods' own stalls are read while
+        one of them is not zero. Without `disks_anew` the filesystems are those read last. `formula`: that of `memory.available`.
+        With `last` the node alone is read, and the pods and their statistics are those of that reading.
         """
         if self._memory.use(formula):
             self.recent_fill.forget(Signal.MEMORY_AVAILABLE)  # the step from one formula to the other is no fill
         problems = Problems()
         if runtime is not None:
             problems.extend(runtime.problems)
-            self._placed = next(filter(None, map(place_of, runtime.pod_cgroups.values())), self._placed)
-        pods = self._allocated.complete(self._volumes.complete(pods, problems), problems)
+            self.kubepods.note(runtime.pod_cgroups.values())
+        if last is None:
+            pods = self._allocated.complete(self._volumes.complete(pods, problems), problems)
         with nullcontext() if self._disk_usage is None else self._disk_usage.paused():
             if self._last_disks is None or disks_anew:
-                has_runtime = runtime is not None or bool(has_runtime)
-                self._last_disks = self._read_disks(runtime, has_runtime=has_runtime)
+                self._last_disks = self._read_disks(runtime, has_runtime=runtime is not None or bool(has_runtime))
             node, filesystems, absent = self._node(*self._last_disks, problems)
             node = self._with_stalls(node, stalls, problems)
-            disks = self._disks(pods, near, walk_age, runtime, problems)
-            sources = UsageSources(
-                now=self._clock(),
-                problems=problems,
-                runtime=runtime,
-                pods_cgroup=self._pods_cgroup,
-                disks=disks,
-                stalled=_stalled(node, stalls),
-                swap=node.swap is not None,
-                most_memory=self._memory.most,
-            )
-            usage = self._pods.read(pods, sources)
+            usage: Mapping[str, PodStats] = {} if last is None else last.pod_stats
+            if last is None:
+                disks = self._disks(pods, near, walk_age, runtime, problems)
+                usage = self._pods.read(pods, self._sources(node, runtime, disks, stalls, problems))
             node = self._with_fresh_rates(node)
-            self._files.end_cycle()
+            if last is None:  # else the pods' files would be closed
+                self._files.end_cycle()
         return Observation(
             node=node,
-            pods=pods,
+            pods=tuple(pods) if last is None else last.pods,
             pod_stats=usage,
+            pods_read=last is None,
             filesystems=filesystems,
             outcomes=outcomes,
             problems=problems.found(),
             absent=absent,
+            drops_page_cache=self.kubepods.path is not None and self.cgroups.drops_page_cache(self.kubepods.path),
         )
 
     def measure_since(self, since: int) -> None:
@@ -205,12 +195,12 @@ class NodeStatsReader:
 
     def pod_uids(self) -> tuple[str, ...]:
         """List the uids of the pods that have a cgroup."""
-        pods = self._find_pods_cgroup(Problems())
+        pods = self.kubepods.find(Problems())
         return () if pods is None else pod_uids(self.cgroups, pods)
 
     def any_containers(self, uids: Iterable[str]) -> bool:
         """Whether one of these pods has a cgroup with another one in it; that of a pod that has ended may stay behind, empty."""
-        pods = self._find_pods_cgroup(Problems())
+        pods = self.kubepods.find(Problems())
         paths = () if pods is None else (path for uid in uids for path in pod_cgroups(pods, uid))
         return any(self.cgroups.children(path) for path in paths)
 
@@ -232,7 +222,7 @@ class NodeStatsReader:
         problems.extend(found)
         reading = self._memory.node(self._roots.node_cgroup, problems)
         memory = self._memory.stats(reading, self._clock(), problems)
-        pods_cgroup = self._find_pods_cgroup(problems)
+        pods_cgroup = self.kubepods.find(problems)
         pods_memory = None if pods_cgroup is None else self._memory.pods(pods_cgroup, self._clock(), problems)
         node = NodeStats(
             name=self._options.node_name,
@@ -247,7 +237,27 @@ class NodeStatsReader:
             collect_time=self.recent_fill.collect_time(),
             gauges=self._memory.gauges(reading, pods_cgroup, problems),
         )
-        return node, filesystems.layout, absent_signals(node, swap_total=reading.meminfo.get("SwapTotal"))
+        swap = reading.meminfo.get("SwapTotal")
+        return node, filesystems.layout, absent_signals(node, swap, no_runtime=filesystems.no_runtime)
+
+    def _sources(
+        self,
+        node: NodeStats,
+        runtime: RuntimeView | None,
+        disks: Mapping[str, PodDisk],
+        stalls: Collection[Signal],
+        problems: Problems,
+    ) -> UsageSources:
+        return UsageSources(
+            now=self._clock(),
+            problems=problems,
+            runtime=runtime,
+            pods_cgroup=self.kubepods.path,
+            disks=disks,
+            stalled=_stalled(node, stalls),
+            swap=node.swap is not None,
+            most_memory=self._memory.most,
+        )
 
     def _pids(self, pods_cgroup: str | None, problems: Problems) -> RlimitStats:
         standard = self._options.policy is Policy.STANDARD
@@ -264,16 +274,16 @@ class NodeStatsReader:
         if StalledResource.MEMORY in resources:
             psi = {
                 cgroup: self._memory.stalls(StalledResource.MEMORY, cgroup, problems)
-                for cgroup in (None, self._pods_cgroup)
+                for cgroup in (None, self.kubepods.path)
             }
             node = replace(
                 node,
                 memory=node.memory and replace(node.memory, psi=psi[None]),
-                pods_memory=node.pods_memory and replace(node.pods_memory, psi=psi[self._pods_cgroup]),
+                pods_memory=node.pods_memory and replace(node.pods_memory, psi=psi[self.kubepods.path]),
             )
         if StalledResource.IO in resources:
             read = IOStats(time=self._clock(), psi=self._memory.stalls(StalledResource.IO, None, problems))
-            of_pods = self._pods_cgroup and self._memory.stalls(StalledResource.IO, self._pods_cgroup, problems)
+            of_pods = self.kubepods.path and self._memory.stalls(StalledResource.IO, self.kubepods.path, problems)
             node = replace(node, io=read, pods_io=replace(read, psi=of_pods) if of_pods else None)
         return node
 
@@ -297,7 +307,7 @@ class NodeStatsReader:
         """Read memory once more where the fill rate is old, as directly after a notification: the reading took milliseconds."""
         paths = {
             Signal.MEMORY_AVAILABLE: self._roots.node_cgroup,
-            Signal.ALLOCATABLE_MEMORY_AVAILABLE: self._pods_cgroup,
+            Signal.ALLOCATABLE_MEMORY_AVAILABLE: self.kubepods.path,
         }
         return replace(
             node,
@@ -320,27 +330,9 @@ class NodeStatsReader:
         self.recent_fill.add(signal, memory.available_bytes + memory.working_set_bytes - used, self._clock())
         return replace(memory, fill_rate=self.recent_fill.rate(signal))
 
-    def _find_pods_cgroup(self, problems: Problems) -> str | None:
-        """Search the cgroup of all pods, again as long as there is none and after it was removed."""
-        explicit = self._options.pods_cgroup
-        if explicit is not None and not is_safe_path(explicit):
-            problems.add("pods cgroup", f"unsafe path: {explicit!r}")
-            return None
-        if self._pods_cgroup is None or not self.cgroups.exists(self._pods_cgroup):
-            found = find_pods_cgroup(self.cgroups, self._options.cgroup_root) if explicit is None else explicit
-            self._elsewhere = self._placed if found is None else None
-            found = found if self._elsewhere is None else self._elsewhere.cgroup
-            self._pods_cgroup = found if found is not None and self.cgroups.exists(found) else None
-        if self._pods_cgroup is None:
-            problems.add("pods cgroup", f"there is no {explicit or 'kubepods or kubepods.slice'}")
-        elif self._elsewhere is not None:
-            remedy = f"the runtime's pods are in {self._elsewhere.cgroup}: set cgroupRoot: {self._elsewhere.root}"
-            problems.add("pods cgroup", f"there is no kubepods below cgroupRoot {self._options.cgroup_root}; {remedy}")
-        return self._pods_cgroup
-
     def _disks(
         self,
-        pods: Iterable[Pod],
+        pods: Collection[Pod],
         near: Collection[Filesystem],
         age: WalkAge,
         runtime: RuntimeView | None,
@@ -349,45 +341,14 @@ class NodeStatsReader:
         cache = self._disk_usage
         if cache is None:
             return {}
-        everyone = Filesystem.NODEFS in near
-        # Not only once a threshold is met: the walks after that would have to be made twice.
-        with_deleted = everyone and self._options.policy is Policy.STANDARD
-        layers = {} if runtime is None or not with_deleted else layer_requests(runtime, self._container_folders)
         cache.set_requests(
-            (
-                replace(
-                    disk_request(pod),
-                    cgroups=self._cgroup_folders(pod, runtime) if with_deleted else (),
-                    layers=layers.get(pod.uid, ()),
-                )
-                for pod in pods
-                if everyone or pod.resource_totals.local_limits
-            ),
-            active=(pod.uid for pod in pods),
-            age=age,
+            self._disk_requests.of(pods, near, runtime, self.kubepods.path), active=(pod.uid for pod in pods), age=age
         )
         problems.extend(cache.problems(self._clock()))
         found = {pod.uid: disk for pod in pods if (disk := cache.find(pod.uid)) is not None}
         for disk in found.values():
             problems.extend(disk.problems)
         return found
-
-    def _container_folders(self, uid: str, container_id: str, runtime: RuntimeView) -> tuple[Path, ...]:
-        """List the directories that a container's cgroup may have."""
-        paths = (path for pod in self._pod_cgroups(uid, runtime) for path in container_cgroups(pod, container_id))
-        return tuple(self.cgroups.folder(path) for path in paths)
-
-    def _cgroup_folders(self, pod: Pod, runtime: RuntimeView | None) -> tuple[Path, ...]:
-        """List the directories that a pod's cgroup may have."""
-        return tuple(self.cgroups.folder(path) for path in self._pod_cgroups(pod.uid, runtime))
-
-    def _pod_cgroups(self, uid: str, runtime: RuntimeView | None) -> tuple[str, ...]:
-        """List the paths that a pod's cgroup may have."""
-        reported = None if runtime is None else runtime.pod_cgroups.get(uid)
-        if reported is not None:
-            return (reported,) if is_safe_path(reported) else ()
-        pods = self._pods_cgroup
-        return () if pods is None else tuple(pod_cgroups(pods, uid))
 
 
 def _stalled(node: NodeStats, wanted: Collection[Signal]) -> frozenset[StalledResource]:

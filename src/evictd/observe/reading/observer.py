@@ -7,6 +7,9 @@ has a limit on local storage, and not directly after memory was crossed.
 Directly after memory was crossed the listings are not requested either, as long as the cgroups show that the last ones still name
 every pod, and no filesystem is read: a runtime that is itself short of memory or processors, or a disk that hangs, takes longer
 for an answer than memory lasts.
+
+On a calm cycle neither the runtime nor the pods are read, but the node's own signals (`core.eviction.calm`). Where these turn out
+to be near a threshold, everything is read in the same cycle. A pod that comes or goes is seen by its cgroup.
 """
 
 from collections.abc import Collection, Sequence
@@ -14,6 +17,7 @@ from dataclasses import dataclass, replace
 
 from evictd.config.lint_model import Surroundings
 from evictd.config.never_met import memory_never_met
+from evictd.core.eviction.calm import pods_needed
 from evictd.core.eviction.freshness import filesystems_to_measure
 from evictd.core.model.config import EvictionConfig, MemoryFormula, Policy, memory_formula, stall_signals
 from evictd.core.model.decision import Finding
@@ -53,6 +57,24 @@ class ObserveRequest:
     """The last cycle's findings: they tell which filesystems are near a threshold."""
     urgent: bool = False
     """Memory was crossed just now: statistics that only disks need may be those of the last reading."""
+    pods_anew: bool = True
+    """Whether the pods must be read; else they may be those of the last reading of them, far from every threshold."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _PodsReading:
+    """The last reading of the pods, with what tells that it still names all of them."""
+
+    reading: Reading
+    manifests: Manifests
+    uids: tuple[str, ...]
+    """The uids of the pods that had a cgroup before the listing."""
+
+    @property
+    def unlisted(self) -> frozenset[str]:
+        """Those that the runtime did not list: a pod has its cgroup a moment before its sandbox is listed."""
+        view = self.reading.view
+        return frozenset() if view is None else frozenset(self.uids) - {sandbox.uid for sandbox in view.sandboxes}
 
 
 class NodeObserver:
@@ -78,6 +100,7 @@ class NodeObserver:
         self._source = source
         self._last: RuntimeView | None = None
         self._disk_fill = DiskFill()
+        self._last_pods: _PodsReading | None = None
         self._limits_storage = False
         """Whether a pod of the last reading has a limit on local storage, for which its layers must be known."""
 
@@ -87,7 +110,11 @@ class NodeObserver:
         If the runtime does not answer, policy Standard continues with the last listing; nothing is collected by it.
         """
         manifests = self._manifests.read()  # first: the runtime need not be asked about the pods that they describe
-        near = filesystems_to_measure(request.state, request.findings, request.config)
+        rates = self._stats.recent_fill.rates()
+        near = filesystems_to_measure(request.state, request.findings, request.config, rates)
+        if not request.pods_anew and not near and (calm := self._calm(request, manifests)) is not None:
+            return calm
+        uids = self._stats.pod_uids()  # before the listing: a pod that comes after it makes the next reading differ
         view, problem = self._view(request, manifests, near)
         pods = None if view is None else self._pods(view, manifests)
         active = self._source.active(RuntimePods(found=pods, view=view, last=view or self._last), request.config.policy)
@@ -109,12 +136,10 @@ class NodeObserver:
             *(() if pods is None else pods.problems),
             *active.problems,
             *((API_PODS_STANDALONE,) if refused and not request.config.allow_api_pods_standalone else ()),
-            *request.problems,
-            *observation.problems,
-            *thresholds_never_met(request.config.thresholds, observation, self._stats.memory_formula),
+            *self._problems(request, observation),
         )
         seen = replace(observation, problems=problems, own_pods=self._source.own_pods, api_pods_standalone=refused)
-        return Reading(
+        reading = Reading(
             now=request.now,
             wall=request.wall,
             observation=seen,
@@ -124,6 +149,45 @@ class NodeObserver:
             else pods.lifecycles,
             evicted_by_kubelet=active.evicted_by_kubelet,
         )
+        self._last_pods = _PodsReading(reading=reading, manifests=manifests, uids=uids)
+        return reading
+
+    def _calm(self, request: ObserveRequest, manifests: Manifests) -> Reading | None:
+        """Return a reading of the node alone, with the pods as they were read last; `None` where they must be read.
+
+        Also where a problem began, ended, or is one of the pods: it is looked at anew.
+        """
+        last, state = self._last_pods, request.state
+        if last is None or manifests != last.manifests:
+            return None
+        before, read_at = last.reading.observation, last.reading.now
+        if pods_needed(state, before, request.config, read_at=read_at, now=request.now):
+            return None
+        if self._stats.pod_uids() != last.uids or self._stats.any_containers(last.unlisted):
+            return None
+        view = None if self._last is None else replace(self._last, problems=(), current=False)
+        found = self._stats.observe(
+            (),
+            view,
+            has_runtime=self._runtime is not None,
+            outcomes=request.outcomes,
+            formula=memory_formula(request.config),
+            last=before,
+        )
+        problems = self._problems(request, found)
+        if {each.source for each in problems} != {each.source for each in before.problems}:
+            return None
+        seen = replace(
+            found, problems=problems, own_pods=before.own_pods, api_pods_standalone=before.api_pods_standalone
+        )
+        if pods_needed(state, seen, request.config, read_at=read_at, now=request.now):
+            return None
+        return Reading(now=request.now, wall=request.wall, observation=seen, view=view)
+
+    def _problems(self, request: ObserveRequest, observation: Observation) -> tuple[Problem, ...]:
+        """Return the problems of a reading that do not come from the runtime or the pods' source."""
+        never_met = thresholds_never_met(request.config.thresholds, observation, self._stats.memory_formula)
+        return (*request.problems, *observation.problems, *never_met)
 
     def measure(self, findings: Collection[Finding], state: State) -> None:
         """Begin the measurements that the next cycle may wait for, after a crossing of a disk."""

@@ -7,11 +7,15 @@ disks are calm wakes up no more often than without. A disk that does not respond
 `SHORTEST`, and after twice as long each time that it does not, up to `longest`: on a busy node a reading may be late once. While
 its call hangs no time is spent on it, so it holds up neither memory nor the other disks. The kubelet reads every 10 s.
 
+A reading also begins the next cycle, at most once in `longest`, where the limit will be crossed within that time at the present
+rate: the cycle begins to measure pods, so that the crossing finds what fills the disk measured.
+
 With `lead` (`disk.lead: Auto`) a crossing is what `RecentFill.led_limit` says, if that is earlier.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 
 from evictd.core.eviction.disk_pace import LEAST_RATE, SHORTEST, until_next_reading
@@ -30,6 +34,19 @@ _MOST_DOUBLED = 16
 _SPAN = 10 * MINUTE
 _SPANS = 6
 _SHORTEST_SPAN = 20 * MILLISECOND
+
+
+class Noticed(Enum):
+    """What a reading of disks has shown; false where it does not begin a cycle."""
+
+    NOTHING = ""
+    FILLING = "filling"
+    """A limit will be crossed within the period of the cycles at the present rate."""
+    CROSSED = "crossed"
+    """A limit is crossed."""
+
+    def __bool__(self) -> bool:
+        return bool(self.value)
 
 
 @dataclass(slots=True)
@@ -81,6 +98,8 @@ class DiskWatch:
         self._longest = longest
         self._watched: dict[Signal, _Disk] = {}
         self._known: dict[Signal, _Disk] = {}
+        self._filling_at: int | None = None
+        """When a reading last began a cycle for a disk that fills."""
 
     @property
     def due(self) -> int | None:
@@ -102,11 +121,17 @@ class DiskWatch:
                 disk.pace(finding.available.value() - self._limit(signal, disk), now, self._longest)
                 self._watched[signal] = disk
 
-    def read(self, now: int) -> bool:
-        """Read the disks that are due; returns whether a limit is crossed."""
+    def read(self, now: int) -> Noticed:
+        """Read the disks that are due; return what they show."""
         due = [signal for signal, disk in self._watched.items() if disk.due <= now]
         found = {kind: self._read(kind, now) for kind in {SIGNALS[signal].filesystem for signal in due}}
-        return any(self._is_crossed(signal, found[SIGNALS[signal].filesystem], now) for signal in due)
+        if any(self._is_crossed(signal, found[SIGNALS[signal].filesystem], now) for signal in due):
+            return Noticed.CROSSED
+        rested = self._filling_at is None or now - self._filling_at >= self._longest
+        if rested and any(self._is_soon_crossed(signal) for signal in due):
+            self._filling_at = now
+            return Noticed.FILLING
+        return Noticed.NOTHING
 
     def close(self) -> None:
         """End the threads."""
@@ -130,6 +155,10 @@ class DiskWatch:
         limit = self._limit(signal, disk)
         disk.pace(available - limit, now, self._longest)
         return available < limit
+
+    def _is_soon_crossed(self, signal: Signal) -> bool:
+        disk, rate = self._watched[signal], self._recent.rate(signal) or 0
+        return disk.available is not None and disk.available - disk.limit <= rate * self._longest // SECOND
 
     def _limit(self, signal: Signal, disk: _Disk) -> int:
         return max(disk.limit, self._recent.led_limit(signal)) if self._lead else disk.limit

@@ -43,7 +43,7 @@ class Woken(Enum):
     MEMORY = "memory"
     """Available memory is below a threshold that was not met in the last cycle."""
     DISK = "disk"
-    """A disk is below a threshold that was not met in the last cycle."""
+    """A disk is below a threshold that was not met in the last cycle, or soon will be (`disk_watch.Noticed`)."""
 
 
 class MemoryWatch:

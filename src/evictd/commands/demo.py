@@ -1,0 +1,84 @@
+"""Implements `evictd demo`: puts a disposable node under disk pressure and shows what evictd does.
+
+The node is real (`evictd_testnode`) and needs root and a container runtime. Without them, with `--simulated`, or where that
+package is not installed the command simulates a recorded node instead and prints the reason.
+"""
+
+import argparse
+import importlib.util
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+from evictd.errors import ExitCode
+
+SCENARIO = "disk-reclaim-then-evict.yaml"
+NEXT = (
+    ("evictd explain", "which pod of this machine would go first, and why; changes nothing"),
+    ("evictd check", "what the default thresholds mean on this machine"),
+    ("evictd simulate config/scenarios/ten-minutes.yaml", "another node: ten minutes in a second"),
+    ("docs/getting-started.md", "from a dry run on your node to evictions, and back"),
+)
+"""What to try after the demonstration, and what it shows."""
+_NOT_INSTALLED = "this installation is without evictd_testnode, which a checkout, the wheel and the Debian package have"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    parser.add_argument("--simulated", action="store_true", help="simulate a recorded node, also as root")
+    parser.add_argument(
+        "--plot", type=Path, default=Path("build/demo.svg"), metavar="FILE", help="where the plot goes (%(default)s)"
+    )
+
+
+def run(args: argparse.Namespace) -> ExitCode:
+    """Run the demonstration on a real node, or simulate it."""
+    if args.simulated:
+        reason = "--simulated"
+    elif importlib.util.find_spec("evictd_testnode") is None:
+        reason = _NOT_INSTALLED
+    else:
+        from evictd_testnode import command  # noqa: PLC0415 - not a part of every installation
+
+        reason = command.reason_against()
+        if not reason:
+            code = command.run(args.plot)
+            _print_next_steps(margin=" ")
+            return code
+    print(f"This is the simulated node ({reason}).\n", flush=True)  # noqa: T201 - a command's output
+    code = _simulate(args.plot)
+    _print_next_steps()
+    return code
+
+
+def next_steps(columns: int, margin: str = "") -> list[str]:
+    """Return the lines of what to try next, each with what it shows, wrapped to the terminal's columns."""
+    lines = [f"{margin}What to try next:"]
+    for name, shows in NEXT:
+        indent = f"{margin}      "
+        lines += [
+            f"{margin}  {name}",
+            *textwrap.wrap(shows, columns, initial_indent=indent, subsequent_indent=indent),
+        ]
+    return lines
+
+
+def _print_next_steps(margin: str = "") -> None:
+    columns = max(shutil.get_terminal_size().columns, 60)
+    print("", *next_steps(columns, margin), sep="\n", flush=True)  # noqa: T201 - a command's output
+
+
+def _simulate(plot_file: Path) -> ExitCode:
+    argv = [sys.executable, "-m", "evictd", "simulate", str(_scenario())]
+    if importlib.util.find_spec("matplotlib") is not None:  # an optional extra
+        plot_file.parent.mkdir(parents=True, exist_ok=True)
+        argv += ["--plot", str(plot_file)]
+    return ExitCode(subprocess.run(argv, check=False).returncode)  # noqa: S603 - a fixed argument list, no shell
+
+
+def _scenario() -> Path:
+    """Return the scenario's file: of this checkout, else of the installation."""
+    checkout = Path(__file__).parents[3] / "config" / "scenarios" / SCENARIO
+    return checkout if checkout.exists() else Path(sys.prefix, "share/evictd/scenarios", SCENARIO)

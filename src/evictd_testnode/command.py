@@ -1,0 +1,130 @@
+"""Shows on a disposable node under disk pressure what evictd does, for `evictd demo`.
+
+Nothing is installed, and only the plot remains afterwards.
+"""
+
+import os
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+from evictd.errors import EvictdError, ExitCode
+from evictd_testnode import cleanup_process
+from evictd_testnode.binaries import default_cache, find_binaries
+from evictd_testnode.screen import Screen, TimelineEvent, frame, paragraph, plot, timeline_lines
+from evictd_testnode.story import (
+    BEGIN,
+    DISK_MIB,
+    HOG,
+    HOG_BEGINS,
+    JOBS,
+    OTHER_PODS,
+    THRESHOLD_MIB,
+    DemoNode,
+    check_alive,
+    demo_node,
+    node_recipe,
+    start_evictd,
+)
+from evictd_testnode.sweep import sweep
+from evictd_testnode.tool import run_tool
+
+_STEP_SECONDS = 0.2
+_MOST_SECONDS = 100
+_CALM_SECONDS = 2.0
+
+
+def reason_against() -> str:
+    """Return why this machine cannot have the node; empty if it can."""
+    if os.geteuid() != 0:
+        return "a real node needs root for mounts, cgroups and a container runtime"
+    if "\toverlay\n" not in Path("/proc/filesystems").read_text(encoding="ascii"):
+        return "this kernel has no overlayfs"
+    try:
+        find_binaries(default_cache())
+    except EvictdError as error:
+        return str(error)
+    return ""
+
+
+def run(plot_file: Path) -> ExitCode:
+    """Run the demonstration on a real node."""
+    sweep()
+    cleanup_process.start_cleanup_process()
+    with demo_node(node_recipe(find_binaries(default_cache()))) as node:
+        return _run(node, plot_file)
+
+
+class _Clock:
+    """Counts the seconds of the demonstration by its steps, for display."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._event = threading.Event()
+
+    def step(self) -> None:
+        """Wait for one step."""
+        self._event.wait(_STEP_SECONDS)
+        self.seconds += _STEP_SECONDS
+
+
+def _run(node: DemoNode, plot_file: Path) -> ExitCode:
+    screen = Screen(sys.stdout)
+    events = [BEGIN]
+    samples: list[tuple[float, int]] = []
+    try:
+        relieved = _run_story(node, screen, events, samples)
+    finally:
+        screen.close()
+    summary = _summary(events, samples, _draw(node, plot_file), screen)
+    screen.write(["", *summary])
+    return ExitCode.DONE if relieved else ExitCode.NO
+
+
+def _run_story(node: DemoNode, screen: Screen, events: list[TimelineEvent], samples: list[tuple[float, int]]) -> bool:
+    """Run the story until the pressure has been gone for `_CALM_SECONDS`; returns False if it is not within `_MOST_SECONDS`."""
+    for recipe in (*OTHER_PODS, *JOBS):
+        node.run(recipe)
+    clock, hog, calm_since = _Clock(), False, None
+    start_evictd(node)
+    jobs_done, written = False, 0
+    while clock.seconds < _MOST_SECONDS:
+        clock.step()
+        check_alive(node)
+        events += node.new_events(clock.seconds)
+        jobs_done = jobs_done or node.finish_jobs()
+        if jobs_done and not hog and clock.seconds > 3:
+            node.run(HOG)
+            hog = True
+            events.append(replace(HOG_BEGINS, at=clock.seconds))
+        samples.append((clock.seconds, node.free_bytes()))
+        screen.draw(frame(node.view(clock.seconds, events), screen.size))
+        if not screen.live:
+            screen.write([line for event in events[written:] for line in timeline_lines(event, None)])
+            written = len(events)
+        over = any(event.highlighted for event in events) and not node.pressure()
+        calm_since = (calm_since or clock.seconds) if over else None
+        if calm_since is not None and clock.seconds - calm_since >= _CALM_SECONDS:
+            return True
+    return False
+
+
+def _summary(events: list[TimelineEvent], samples: list[tuple[float, int]], plotted: str, screen: Screen) -> list[str]:
+    """Return the final lines: the timeline, the available space over time, and where the plot is."""
+    columns, lines = screen.size.columns, []
+    if screen.live:
+        lines = [" timeline", *(line for event in events for line in timeline_lines(event, columns)), ""]
+    lines.append(f" available of {DISK_MIB}Mi (the line is the threshold of {THRESHOLD_MIB}Mi)")
+    lines += plot(samples, capacity=DISK_MIB << 20, threshold=THRESHOLD_MIB << 20, columns=columns)
+    return [*lines, "", *paragraph(plotted, columns)]
+
+
+def _draw(node: DemoNode, plot_file: Path) -> str:
+    """Replay evictd's journal into a plot; returns a line with its path, or with the error."""
+    try:
+        plot_file.parent.mkdir(parents=True, exist_ok=True)
+        run_tool(sys.executable, "-m", "evictd", "replay", node.journal, "--plot", plot_file.absolute())
+    except (EvictdError, OSError) as error:
+        return f"no plot: {' '.join(str(error).split())[:80]}"
+    return f"evictd's journal, replayed and plotted: {plot_file}"

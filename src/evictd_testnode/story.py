@@ -1,0 +1,268 @@
+"""Builds the demonstration's node and reads its state: two modest pods, garbage, and one pod that fills the disk.
+
+The node is a private containerd on a small filesystem, with evictd as its own process. evictd first removes dead containers and
+unused images, which frees some space; the pod continues to write, and then evictd evicts exactly that pod. The drawing is in
+`evictd_testnode.screen`, the sequence in `evictd_testnode.command`.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from evictd.core.gc.container_gc import ContainerState
+from evictd.core.units.approximate import bytes_text
+from evictd.errors import NodeError
+from evictd_testnode.binaries import Binaries
+from evictd_testnode.disks import DiskRecipe
+from evictd_testnode.images import ImageRecipe
+from evictd_testnode.node import DisposableNode, NodeRecipe
+from evictd_testnode.pods import ContainerRecipe, PodRecipe, RunningPod, VolumeRecipe
+from evictd_testnode.screen import NodeView, PodRow, TimelineEvent
+
+DISK_MIB = 160
+THRESHOLD_MIB = 60
+
+_MIB = 1 << 20
+_REST = "while :; do sleep 0.2; done"
+_HOG = "log-shipper"
+_DATA = (VolumeRecipe(name="data"),)
+_EXIT_ON_TERM = "trap 'exit 143' TERM; "
+
+
+def _writes(count: int, pause: float) -> str:
+    return (
+        f"{_EXIT_ON_TERM}i=0; while [ $i -lt {count} ]; do dd if=/dev/zero of=/data/f$i bs=1M count=1 2>/dev/null; "
+        f"i=$((i+1)); sleep {pause}; done; {_REST}"
+    )
+
+
+OTHER_PODS = (
+    PodRecipe(name="web", containers=(ContainerRecipe(script=_writes(4, 0.1)),), volumes=_DATA, grace_period_seconds=2),
+    PodRecipe(
+        name="database", containers=(ContainerRecipe(script=_writes(9, 0.1)),), volumes=_DATA, grace_period_seconds=2
+    ),
+)
+HOG = PodRecipe(
+    name=_HOG, containers=(ContainerRecipe(script=_writes(400, 0.15)),), volumes=_DATA, grace_period_seconds=2
+)
+JOBS = tuple(
+    PodRecipe(
+        name=f"job-{number}",
+        containers=(ContainerRecipe(script="dd if=/dev/zero of=/result bs=1M count=8 2>/dev/null"),),
+        grace_period_seconds=1,
+    )
+    for number in (1, 2)
+)
+UNUSED = tuple(
+    ImageRecipe(reference=f"localhost/release:{number}", padding_bytes=(6 + number) << 20) for number in (1, 2)
+)
+
+BEGIN = TimelineEvent(
+    at=0.0,
+    text=f"the node is up; {', '.join(recipe.name for recipe in (*OTHER_PODS, *JOBS))} start",
+    step="Two pods run. Two jobs end and leave dead containers, and two images are used by no pod.",
+)
+HOG_BEGINS = TimelineEvent(
+    at=0.0,
+    text=f"{HOG.name} starts to fill the disk",
+    step=f"{HOG.name} writes without end. evictd waits until less than {THRESHOLD_MIB}Mi are left.",
+)
+
+
+@dataclass(slots=True, kw_only=True)
+class DemoNode:
+    """The node, its pods, and evictd's process and log."""
+
+    node: DisposableNode
+    pods: dict[str, RunningPod] = field(default_factory=dict)
+    evictd: "subprocess.Popen[bytes] | None" = None
+    _lines_read: int = 0
+
+    @property
+    def state(self) -> Path:
+        """The state directory of this evictd."""
+        return self.node.folder / "evictd"
+
+    @property
+    def journal(self) -> Path:
+        """Evictd's journal of observations and decisions."""
+        return self.state / "journal.jsonl"
+
+    def run(self, recipe: PodRecipe) -> None:
+        """Start a pod."""
+        self.pods[recipe.name] = self.node.run_pod(recipe)
+
+    def finish_jobs(self) -> bool:
+        """Stop the jobs' sandboxes once their containers have ended, leaving dead containers; returns whether they have."""
+        running = {row.id for row in self.node.client.list_containers() if row.state.may_run}
+        jobs = [pod for name, pod in self.pods.items() if name.startswith("job-")]
+        if any(running & set(pod.containers.values()) for pod in jobs):
+            return False
+        for pod in jobs:
+            self.node.client.stop_sandbox(pod.sandbox_id)
+        return True
+
+    def free_bytes(self) -> int:
+        """The available bytes on the node's disk."""
+        found = os.statvfs(self.node.kubelet_folder)
+        return found.f_bavail * found.f_frsize
+
+    def new_events(self, seconds: float) -> list[TimelineEvent]:
+        """Return the events in evictd's log since the last call."""
+        lines = (self.node.folder / "evictd.log").read_text(encoding="utf-8").splitlines()
+        fresh, self._lines_read = lines[self._lines_read :], len(lines)
+        found = (_timeline_event(json.loads(line), seconds) for line in fresh if line.startswith("{"))
+        # evictd logs a cycle after performing it; the timeline shows causes before their effects.
+        return [event for _, event in sorted((one for one in found if one is not None), key=lambda one: one[0])]
+
+    def pressure(self) -> bool:
+        """Whether the node reports DiskPressure."""
+        try:
+            text = (self.state / "conditions.json").read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return False
+        return any(row["type"] == "DiskPressure" and row["status"] == "True" for row in json.loads(text)["conditions"])
+
+    def view(self, seconds: float, events: list[TimelineEvent]) -> NodeView:
+        """Read the values of one picture."""
+        containers = self.node.client.list_containers()
+        running = {row.id for row in containers if row.state is ContainerState.RUNNING}
+        evicted = {event.text.split()[1].partition("/")[2] for event in events if event.highlighted}
+        return NodeView(
+            seconds=seconds,
+            title=f"a real node: its own containerd on a disk of {DISK_MIB}Mi",
+            available=self.free_bytes(),
+            capacity=DISK_MIB * _MIB,
+            threshold=THRESHOLD_MIB * _MIB,
+            pressure=self.pressure(),
+            pods=[self._row(name, running, evicted) for name in self.pods if not name.startswith("job-")],
+            images=sorted({tag for image in self.node.client.list_images() for tag in image.repo_tags}),
+            dead_containers=sorted(self._owner(row.id) for row in containers if row.state is ContainerState.EXITED),
+            events=events,
+        )
+
+    def _owner(self, container_id: str) -> str:
+        return next((name for name, pod in self.pods.items() if container_id in pod.containers.values()), "?")
+
+    def _row(self, name: str, running: set[str], evicted: set[str]) -> PodRow:
+        pod = self.pods[name]
+        used = sum(_size(file) for volume in pod.volumes.values() for file in volume.glob("*"))
+        note = "fills the disk" if name == _HOG else ""
+        return PodRow(
+            name=name,
+            running=bool(running & set(pod.containers.values())),
+            used_bytes=used,
+            evicted=name in evicted,
+            note=note,
+        )
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.lstat().st_blocks * 512
+    except FileNotFoundError:
+        return 0  # deleted with its pod since it was listed
+
+
+def _timeline_event(line: dict[str, Any], seconds: float) -> tuple[int, TimelineEvent] | None:
+    """Convert a line of evictd's log to an event, with its rank among simultaneous ones; `None` for other lines."""
+    event = str(line.get("event", ""))
+    if event == "threshold met" and str(line["signal"]).startswith("nodefs"):
+        text = f"threshold met: {line['signal']} {line['available']}, must not fall below {line['threshold']}"
+        return 0, TimelineEvent(at=seconds, text=text, step="Too little is left. No pod has to go yet.")
+    if str(line.get("event_reason", "")) in {"NodeHasDiskPressure", "NodeHasNoDiskPressure"}:
+        step = "" if line["event_reason"] == "NodeHasDiskPressure" else "The pressure is over. New pods may come again."
+        return 1, TimelineEvent(at=seconds, text=event, step=step)
+    if line.get("decision") in {"ReclaimNode", "EvictPod"}:
+        evicts = line["decision"] == "EvictPod"
+        return 2, TimelineEvent(at=seconds, text=event, highlighted=evicts, step=_EVICTS if evicts else _RECLAIMS)
+    if event.startswith("Evicted ") and "uid" in line:
+        return 3, TimelineEvent(at=seconds, text=f"why: {event}", step=f"Why this pod? {event}")
+    if event == "collected" and line["removed"]:
+        freed = f", {bytes_text(line['freed_bytes'])} as reported by the runtime" if line["freed_bytes"] else ""
+        text = f"collected {line['removed']} unused {line['what']}{freed}"
+        return 4, TimelineEvent(at=seconds, text=text, step=_COLLECTED)
+    if event == "pod is gone":
+        text = f"the pod is gone, {line['seconds']:.1f} s after the request"
+        return 5, TimelineEvent(at=seconds, text=text, step="It is gone, and its space is back. The other pods ran on.")
+    return None
+
+
+_RECLAIMS = "First evictd removes what no pod needs: dead containers and unused images."
+_COLLECTED = "What no pod needs is gone. evictd measures the disk again: was that enough?"
+_EVICTS = "It was not enough: one pod has to go, so that the others can stay."
+
+
+@contextmanager
+def demo_node(recipe: NodeRecipe) -> Iterator[DemoNode]:
+    """Build the node; at the end stop evictd and remove everything."""
+    with DisposableNode(recipe) as node:
+        demo = DemoNode(node=node)
+        try:
+            yield demo
+        finally:
+            _stop_evictd(demo)
+
+
+def node_recipe(binaries: Binaries) -> NodeRecipe:
+    """Return the recipe of the demonstration's node."""
+    disk = DiskRecipe(size_bytes=DISK_MIB * _MIB, inodes=20_000)
+    return NodeRecipe(binaries=binaries, node_disk=disk, images=UNUSED)
+
+
+def start_evictd(demo: DemoNode) -> None:
+    """Start evictd on the node as a separate process, which is killed with this one."""
+    node = demo.node
+    kubelet = {
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "kind": "KubeletConfiguration",
+        "evictionHard": {"nodefs.available": f"{THRESHOLD_MIB}Mi"},
+        "evictionPressureTransitionPeriod": "4s",
+        "imageMinimumGCAge": "1s",
+        "containerRuntimeEndpoint": node.endpoint,
+        "staticPodPath": str(node.manifests),
+        "podLogsDir": str(node.log_folder),
+        "cgroupRoot": node.cgroup,
+        "nodeStatusUpdateFrequency": "1s",
+    }
+    evictd = {
+        "apiVersion": "evictd.io/v1alpha1",
+        "kind": "EvictdConfiguration",
+        "housekeepingInterval": "500ms",
+        "stateDirectory": str(demo.state),
+        "rootDir": str(node.kubelet_folder),
+        "listenAddress": "",
+        "allowApiPodsStandalone": True,  # the pods are as a kubelet runs those of an API server
+    }
+    config = node.folder / "config.yaml"
+    config.write_text(json.dumps(kubelet) + "\n---\n" + json.dumps(evictd) + "\n", encoding="utf-8")
+    argv = ["setpriv", "--pdeathsig", "KILL", sys.executable, "-m", "evictd", "run", "--config", str(config)]
+    with (node.folder / "evictd.log").open("ab") as log:
+        demo.evictd = subprocess.Popen(  # noqa: S603 - a fixed argument list, no shell
+            [*argv, "--log-format", "json"], stdin=subprocess.DEVNULL, stdout=log, stderr=log
+        )
+
+
+def check_alive(demo: DemoNode) -> None:
+    """Raise `NodeError` with the last line of evictd's log if its process has ended."""
+    if demo.evictd is None or demo.evictd.poll() is not None:
+        last = (demo.node.folder / "evictd.log").read_text(encoding="utf-8").splitlines()[-1:]
+        raise NodeError(f"evictd has ended: {''.join(last)}")
+
+
+def _stop_evictd(demo: DemoNode) -> None:
+    process, demo.evictd = demo.evictd, None
+    if process is None:
+        return
+    process.terminate()
+    try:
+        process.wait(20)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait(20)

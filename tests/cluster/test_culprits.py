@@ -1,0 +1,206 @@
+"""Which pod goes where the one that fills the disk comes back, may not go, or is refused: that one or none, and no neighbour.
+
+The kubelet's own eviction is off; the controllers that recreate, count budgets and keep roles are the real ones.
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from evictd.core.units.duration import SECOND
+from tests.cluster import objects
+from tests.cluster.control_plane import free_ports
+from tests.cluster.deployed import scraped
+from tests.cluster.node import NAME, RealNode
+from tests.cluster.pressure import PRESSURES
+from tests.cluster.short_disk import (
+    BOUND,
+    NODEFS,
+    chosen,
+    created,
+    gone,
+    hard,
+    pressure,
+    soft,
+    taints,
+    undisturbed,
+)
+from tests.cluster.side_by_side import (
+    MI,
+    OFF,
+    Json,
+    Load,
+    Recorded,
+    daemon,
+    disk,
+    kubelet_with,
+    pods,
+)
+from tests.deploy.manifests import base
+from tests.kube.waiting import eventually
+
+pytestmark = [pytest.mark.cluster, pytest.mark.root]
+
+REPLICA_SETS = "/apis/apps/v1/namespaces/default/replicasets"
+NEIGHBOURS = tuple(
+    disk(name, 60, resources={"requests": {"ephemeral-storage": "100Mi"}}) for name in ("neighbour-1", "neighbour-2")
+)
+"""Each within its request; together they hold less than what the hog makes short."""
+BYSTANDER = disk("bystander", 20)
+"""It requests nothing, so it exceeds its request as the hog does."""
+HOG = disk("hog", 800)
+
+
+@pytest.fixture
+def node(real_node: RealNode) -> RealNode:
+    eventually(lambda: not any(real_node.path("/var/lib/kubelet/pods").iterdir()), BOUND)
+    return real_node
+
+
+@contextmanager
+def replicas(node: RealNode, load: Load) -> Iterator[Json]:
+    """A ReplicaSet of one pod whose template names the node: each pod of it comes back here, whatever the node's taints."""
+    pod, labels = load.manifest(), {"app": load.name}
+    template = {"metadata": {"labels": labels}, "spec": {**pod["spec"], "restartPolicy": "Always"}}
+    spec = {"replicas": 1, "selector": {"matchLabels": labels}, "template": template}
+    body = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": load.name}, "spec": spec}
+    admin = node.plane.admin
+    try:
+        yield admin.must("POST", REPLICA_SETS, body)
+    finally:
+        objects.remove(admin, f"{REPLICA_SETS}/{load.name}")
+        for each in admin.must("GET", f"{objects.PODS}?labelSelector=app%3D{load.name}")["items"]:
+            objects.remove(admin, f"{objects.PODS}/{each['metadata']['name']}")
+
+
+def calm_again(node: RealNode) -> None:
+    """The pressure has ended, and every neighbour runs as it did."""
+    eventually(lambda: pressure(node) == "False", BOUND)
+    assert all(undisturbed(node, each.name) for each in NEIGHBOURS)
+    eventually(lambda: "evictd.io/" not in taints(node), BOUND)
+
+
+def test_a_hog_that_its_owner_recreates_here_goes_each_time_and_no_neighbour(node: RealNode) -> None:
+    """Three times in a row; its ReplicaSet has an event that says what would help."""
+    with daemon(node, {}, **hard(node)) as recorded, pods(node, [*NEIGHBOURS, BYSTANDER]):
+        with replicas(node, HOG) as owner:
+            eventually(lambda: len(chosen(recorded)) >= 3, BOUND)
+            uid = owner["metadata"]["uid"]
+            eventually(lambda: events_about(node, uid, "RepeatedEviction"), BOUND)
+        calm_again(node)
+        assert undisturbed(node, BYSTANDER.name)
+        assert all(name.startswith("hog-") for name in chosen(recorded))
+        assert "of ephemeral-storage" in events_about(node, uid, "RepeatedEviction")[0]["message"]
+
+
+def events_about(node: RealNode, uid: str, reason: str) -> list[Json]:
+    """The events with a reason about an object."""
+    items = node.plane.admin.must("GET", "/api/v1/namespaces/default/events")["items"]
+    return [each for each in items if each["involvedObject"].get("uid") == uid and each["reason"] == reason]
+
+
+def test_a_static_pod_that_grows_costs_no_neighbour(node: RealNode) -> None:
+    """It may not be evicted, and the neighbours together hold less than it takes."""
+    steps = "i=0; while [ $i -lt 40 ]; do i=$((i + 1))"
+    grow = f"{steps}; /bin/busybox fallocate -l $((i * {20 * MI})) /scratch/x; sleep 0.1; done"
+    address, before = f"127.0.0.1:{free_ports(1)[0]}", PRESSURES[NODEFS].available(node)
+
+    def cycles() -> float:
+        return scraped(address)["evictd_cycle_duration_seconds_count"]
+
+    with daemon(node, {"listenAddress": address}, **hard(node)) as recorded, pods(node, NEIGHBOURS):
+        with static(node, Load(name="static", script=grow)):
+            eventually(lambda: pressure(node) == "True", BOUND)
+            eventually(lambda: before - PRESSURES[NODEFS].available(node) > 800 * MI, BOUND)
+            first = cycles()
+            eventually(lambda: cycles() > first + 2, BOUND)
+            assert chosen(recorded) == []
+            assert scraped(address)['evictd_no_action{reason="ProtectedCulprit"}'] >= 1
+        calm_again(node)
+        assert chosen(recorded) == []
+
+
+@contextmanager
+def static(node: RealNode, load: Load) -> Iterator[None]:
+    """A pod from a file of the kubelet; gone at the end, with its mirror."""
+    manifest = load.manifest()
+    for field in ("nodeName", "serviceAccountName", "automountServiceAccountToken"):
+        manifest["spec"].pop(field)
+    file = node.folder / "static" / f"{load.name}.json"
+    try:
+        file.write_text(json.dumps(manifest))
+        yield
+    finally:
+        file.unlink()
+        eventually(lambda: gone(node, f"{load.name}-{NAME}"), BOUND)
+
+
+def test_a_budget_of_zero_costs_no_neighbour(node: RealNode) -> None:
+    """The hog is refused, nobody goes in its place, and it is deleted when the wait for its budget is over."""
+    labels = {"app": "guarded"}
+    with ExitStack() as stack:
+        path = objects.budget(node.plane.admin, "keep", labels, None)
+        stack.callback(objects.remove, node.plane.admin, path)
+        recorded = stack.enter_context(daemon(node, {"cluster": {"evictionTimeout": "5s"}}, **soft(node)))
+        stack.enter_context(pods(node, NEIGHBOURS))
+        stack.enter_context(created(node, HOG, {"labels": labels}))
+        eventually(lambda: gone(node, "hog"), BOUND)
+        calm_again(node)
+        assert set(chosen(recorded)) == {"hog"}
+        assert refused(recorded) == {"default/hog"}
+
+
+def refused(recorded: Recorded) -> set[str]:
+    """The pods whose eviction a budget refused."""
+    return {each["pod"] for record in recorded.records() for each in record.get("extra", {}).get("refused", ())}
+
+
+@pytest.mark.side_by_side
+def test_a_pod_whose_eviction_is_forbidden_stays_until_the_right_is_back(node: RealNode) -> None:
+    """With `podTermination: EvictionAPI` a 403 deletes nothing; evictd asks again, without a restart."""
+    with ExitStack() as stack:
+        role, rules = stack.enter_context(least_rights(node))
+        without = [each for each in rules if "pods/eviction" not in each["resources"]]
+        node.plane.admin.must("PATCH", role, {"rules": without})
+        own = {"kubeconfig": str(kubeconfig(node)), "podTermination": "EvictionAPI", "evictionTimeout": "5s"}
+        recorded = stack.enter_context(daemon(node, {"cluster": own}, **soft(node)))
+        stack.enter_context(pods(node, NEIGHBOURS))
+        stack.enter_context(created(node, HOG))
+        eventually(lambda: chosen(recorded).count("hog") >= 2, BOUND)  # asked, refused, asked again
+        assert undisturbed(node, "hog")
+        node.plane.admin.must("PATCH", role, {"rules": rules})
+        eventually(lambda: gone(node, "hog"), BOUND)
+        calm_again(node)
+        assert set(chosen(recorded)) == {"hog"}
+
+
+@contextmanager
+def least_rights(node: RealNode) -> Iterator[tuple[str, list[Json]]]:
+    """The daemon's account and its role as it is shipped; gives the role's path and rules."""
+    kinds = {"Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}
+    items = [each for each in base() if each["kind"] in kinds]
+    (role,) = (each for each in items if each["kind"] == "ClusterRole")
+    with ExitStack() as stack:
+        paths = {each["kind"]: stack.enter_context(objects.created(node.plane.admin, each)) for each in items}
+        yield paths["ClusterRole"], role["rules"]
+
+
+def kubeconfig(node: RealNode) -> Path:
+    token = node.plane.service_account_token("evictd", "evictd")
+    return node.plane.kubeconfig_with({"token": token}, "least.kubeconfig")
+
+
+@pytest.mark.side_by_side
+def test_pods_of_one_owner_over_their_own_limit_go_after_a_back_off(node: RealNode) -> None:
+    """A volume is measured every ten seconds, which hides the first pause of ten; the next one is twenty."""
+    load = disk("limited", 32, size_limit="8Mi")
+    own = kubelet_with(node, localStorageCapacityIsolation=False)  # else it evicts them without any back-off
+    with own, daemon(node, {}, evictionHard=OFF) as recorded, replicas(node, load):
+        eventually(lambda: len(chosen(recorded)) >= 4, BOUND)
+        assert "pod skipped" in recorded.process.log.read_text()
+        records = recorded.records()
+    times = [record["now"] for record in records if any(each["kind"] == "EvictPod" for each in record["decisions"])]
+    assert times[3] - times[2] >= 20 * SECOND

@@ -1,0 +1,39 @@
+"""Runs `evictd demo` as a process."""
+
+import os
+import subprocess
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+
+from evictd.commands import demo as command
+from evictd.errors import ExitCode
+
+ROOT = Path(__file__).parents[2]
+
+
+def demo(*arguments: str) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-m", "evictd", "demo", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=200, env=environment, cwd=ROOT)
+
+
+def test_the_simulated_demonstration_says_so_and_plots(tmp_path: Path) -> None:
+    """The simulated node, drawn as well."""
+    done = demo("--simulated", "--plot", str(tmp_path / "demo.svg"))
+    assert done.returncode == 0, done.stderr
+    assert "This is the simulated node" in done.stdout
+    assert "What to try next:\n  evictd explain\n      which pod of this machine would go first" in done.stdout
+    assert (tmp_path / "demo.svg").exists()
+
+
+def test_an_installation_without_the_test_node_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The image has evictd alone."""
+    monkeypatch.setattr("evictd.commands.demo.importlib.util.find_spec", lambda _: None)
+    monkeypatch.setattr("evictd.commands.demo._simulate", lambda _: ExitCode.DONE)
+    assert command.run(Namespace(simulated=False, plot=tmp_path / "demo.svg")) is ExitCode.DONE
+    assert "(this installation is without evictd_testnode, which a checkout, " in capsys.readouterr().out

@@ -1,0 +1,43 @@
+"""The sources of the binaries; nothing is installed for them."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from evictd_testnode.binaries import Binaries, Tool, default_cache, find_binaries
+from evictd_testnode.tool import run_tool
+
+
+def test_the_cache_is_where_a_user_expects_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "/elsewhere")
+    assert default_cache() == Path("/elsewhere/evictd")
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative/is/ignored")
+    monkeypatch.setenv("HOME", "/home/someone")
+    assert default_cache() == Path("/home/someone/.cache/evictd")
+
+
+@pytest.mark.root
+@pytest.mark.containerd
+def test_everything_a_node_needs_is_there_and_runs(binaries: Binaries, mkfs_xfs: Tool) -> None:
+    assert "containerd" in run_tool(binaries.containerd, "--version")
+    assert "runc" in run_tool(binaries.runc, "--version")
+    assert "BusyBox" in run_tool(binaries.busybox, "--help")
+    assert binaries.ctr.exists()
+    assert binaries.containerd.with_name("containerd-shim-runc-v2").exists()
+    assert "mkfs.xfs" in run_tool(mkfs_xfs.path, "-V", environment={**os.environ, **mkfs_xfs.environment})
+
+
+@pytest.mark.root
+@pytest.mark.containerd
+def test_a_second_search_finds_the_same_without_a_download(binaries: Binaries, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")  # no apt-get, no dpkg-deb
+    assert find_binaries(default_cache()) == binaries
+
+
+@pytest.mark.root
+@pytest.mark.containerd
+def test_the_newer_containerd_is_newer(binaries: Binaries, newer_binaries: Binaries) -> None:
+    usual, newer = (run_tool(each.containerd, "--version").split()[2] for each in (binaries, newer_binaries))
+    assert newer.startswith("1.7")
+    assert newer != usual

@@ -1,0 +1,23 @@
+"""Runs `evictd demo` on a real node."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.commands.test_demo import demo
+from tests.conftest import reason_against_nodes
+
+
+@pytest.mark.root
+@pytest.mark.containerd
+def test_garbage_is_collected_before_exactly_the_right_pod_is_evicted(tmp_path: Path) -> None:
+    """The real demonstration, with its timeline line by line, because there is no terminal."""
+    if reason := reason_against_nodes():
+        pytest.skip(reason)
+    done = demo("--plot", str(tmp_path / "demo.svg"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    output = done.stdout
+    assert output.index("collected 2 unused containers") < output.index("evict default/log-shipper")
+    assert output.index("collected 2 unused images") < output.index("evict default/log-shipper")
+    assert output.count(" evict default/") == 1
+    assert (tmp_path / "demo.svg").exists()

@@ -1,0 +1,172 @@
+"""The picture of the demonstration on terminals of three sizes, and nothing but text where there is no terminal."""
+
+import fcntl
+import io
+import os
+import pty
+import re
+import struct
+import termios
+from pathlib import Path
+
+import pytest
+
+from evictd.commands.demo import next_steps
+from evictd_testnode.screen import NodeView, PodRow, Screen, TerminalSize, TimelineEvent, frame, plot, timeline_lines
+from evictd_testnode.story import BEGIN, HOG_BEGINS
+from evictd_testnode.story import _timeline_event as event_of
+
+pyte = pytest.importorskip("pyte")  # of the extra `dev`
+
+MI = 1 << 20
+CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+GOLDEN = Path(__file__).parents[1] / "golden"
+SIZES = [TerminalSize(columns=80, lines=24), TerminalSize(columns=100, lines=30), TerminalSize(columns=200, lines=50)]
+LOG: tuple[dict[str, object], ...] = (
+    {"event": "threshold met", "signal": "nodefs.available", "available": "59.2Mi", "threshold": "60Mi"},
+    {"event": "Node vm status is now: NodeHasDiskPressure", "event_reason": "NodeHasDiskPressure"},
+    {"event": "delete unused containers and images for nodefs.available", "decision": "ReclaimNode"},
+    {"event": "collected", "what": "containers", "removed": 2, "freed_bytes": 16 * MI},
+    {"event": "collected", "what": "images", "removed": 2, "freed_bytes": 15 * MI},
+    {
+        "event": "evict default/log-shipper (grace period 1s) for nodefs.available: 59.7Mi left, threshold 60Mi. "
+        "The node was low on resource: ephemeral-storage. Container main was using 65Mi, request is 0, has larger "
+        "consumption of ephemeral-storage.",
+        "decision": "EvictPod",
+    },
+    {
+        "event": "Evicted default/log-shipper (66.1Mi): both it and default/database (9Mi) exceed their request, and it exceeds "
+        "its own by more (66.1Mi against 9Mi).",
+        "pod": "default/log-shipper",
+        "uid": "u",
+    },
+    {"event": "pod is gone", "seconds": 0.9},
+    {"event": "Node vm status is now: NodeHasNoDiskPressure", "event_reason": "NodeHasNoDiskPressure"},
+)
+"""What evictd logs in the demonstration, with sentences as long as they get."""
+
+
+def plain(lines: list[str]) -> list[str]:
+    return [CODES.sub("", line) for line in lines]
+
+
+def view(steps: int, **more: object) -> NodeView:
+    """Return the view after so many lines of the log."""
+    found = (event_of(line, 5.0 + number) for number, line in enumerate(LOG[:steps]))
+    gone = steps >= 8
+    values: dict[str, object] = {
+        "seconds": 4.0 + steps,
+        "title": "a real node: its own containerd on a disk of 160Mi",
+        "available": 120 * MI if gone else 59 * MI,
+        "capacity": 160 * MI,
+        "threshold": 60 * MI,
+        "pressure": 2 <= steps < 9,
+        "pods": [
+            PodRow(name="web", running=True, used_bytes=4 * MI),
+            PodRow(name="database", running=True, used_bytes=9 * MI),
+            PodRow(name="log-shipper", running=not gone, used_bytes=66 * MI, evicted=steps >= 6, note="fills the disk"),
+        ],
+        "images": ["localhost/busybox:1", *(["localhost/release:1", "localhost/release:2"] if steps < 5 else [])],
+        "dead_containers": ["job-1", "job-2"] if steps < 4 else [],
+        "events": (BEGIN, HOG_BEGINS, *(each[1] for each in found if each is not None)),
+    }
+    return NodeView(**(values | more))  # type: ignore[arg-type]
+
+
+class Window(io.StringIO):
+    """A terminal without a file descriptor's size; `Screen.draw` writes to it."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def shown(size: TerminalSize, *views: NodeView) -> list[str]:
+    """Return what a terminal emulator of this size shows after these pictures, one over the other."""
+    out = Window()
+    screen = Screen(out)
+    for each in views:
+        screen.draw(frame(each, size))
+    emulator = pyte.Screen(size.columns, size.lines)
+    pyte.Stream(emulator).feed(out.getvalue().replace("\n", "\r\n"))
+    return [line.rstrip() for line in emulator.display]
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size.columns}x{size.lines}")
+def test_the_screens_of_the_story(size: TerminalSize) -> None:
+    """Each picture is drawn over all that came before it, as in the demonstration."""
+    parts = []
+    for title, steps in (("the disk fills", 0), ("pressure", 3), ("why this pod", 7), ("the end", 9)):
+        rows = shown(size, *(view(each) for each in range(steps + 1)))
+        parts += [f"== {title} ==", *rows]
+    parts += ["== after it ==", *next_steps(size.columns, margin=" ")]
+    path = GOLDEN / f"demo.{size.columns}x{size.lines}.txt"
+    text = "\n".join(parts).rstrip() + "\n"
+    if os.environ.get("UPDATE_GOLDEN"):
+        path.write_text(text)
+    assert text == path.read_text()
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size.columns}x{size.lines}")
+@pytest.mark.parametrize("steps", range(len(LOG) + 1))
+def test_no_picture_scrolls_and_no_line_is_cut(size: TerminalSize, steps: int) -> None:
+    lines = plain(frame(view(steps), size))
+    assert len(lines) == size.lines - 1
+    assert max(map(len, lines)) <= size.columns
+    assert shown(size, view(steps))[:-1] == [line.rstrip() for line in lines]
+    step = view(steps).events[-1].step
+    assert " ".join(step.split()) in " ".join(" ".join(lines).split())
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size.columns}x{size.lines}")
+def test_the_bar_shows_what_is_left_and_where_the_threshold_lies(size: TerminalSize) -> None:
+    bar = plain(frame(view(0, available=80 * MI), size))[1]
+    assert bar.count("█") + bar.count("░") == min(size.columns - 54, 100) - 1
+    assert bar.count("┃") == 1
+    assert bar.endswith("80Mi left of 160Mi, threshold 60Mi")
+
+
+def test_pressure_and_evictions_show() -> None:
+    text = "\n".join(plain(frame(view(6), SIZES[0])))
+    assert "● DiskPressure" in text
+    assert "✗ log-shipper" in text
+    assert "○ no pressure" in "\n".join(plain(frame(view(0), SIZES[0])))
+
+
+@pytest.mark.parametrize("columns", [80, 100, 200])
+def test_the_curve_falls_with_what_is_left(columns: int) -> None:
+    rows = plain(plot([(0, 160 * MI), (10, 0)], capacity=160 * MI, threshold=60 * MI, columns=columns))
+    assert rows[0].count("█") > 0
+    assert not rows[0].endswith("█")  # at the end nothing is left
+    assert max(map(len, rows)) <= columns
+    assert plot([], capacity=1, threshold=0) == []
+
+
+def test_the_size_is_that_of_the_terminal_whenever_it_is_asked() -> None:
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs, "w") as out, os.fdopen(ours, "rb"):
+        screen = Screen(out)
+        for lines, columns in ((24, 80), (50, 200), (5, 20), (0, 0)):
+            fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+            found = screen.size
+            least = (24, 80) if not lines else (max(lines, 20), max(columns, 60))
+            assert (found.lines, found.columns) == least
+    assert Screen(io.StringIO()).size == TerminalSize()
+
+
+def test_without_a_terminal_nothing_is_drawn_and_what_is_written_has_no_codes() -> None:
+    out = io.StringIO()
+    screen = Screen(out)
+    screen.draw(frame(view(0), TerminalSize()))
+    event = TimelineEvent(at=1, text="hello " * 40, highlighted=True)
+    screen.write(timeline_lines(event, None))
+    screen.close()
+    assert out.getvalue() == f"     1.0 s  {'hello ' * 40}\n"
+
+
+def test_what_was_on_the_terminal_comes_back_at_the_end() -> None:
+    out = Window()
+    screen = Screen(out)
+    screen.draw(["picture"])
+    screen.close()
+    assert out.getvalue().startswith("\x1b[?1049h")
+    assert out.getvalue().endswith("\x1b[?1049l\x1b[?25h")

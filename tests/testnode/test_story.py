@@ -1,0 +1,64 @@
+"""The timeline of the demonstration, from the lines of evictd's log."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from evictd_testnode.screen import TimelineEvent
+from evictd_testnode.story import HOG, JOBS, OTHER_PODS, DemoNode
+from evictd_testnode.story import _timeline_event as event
+
+
+def timeline_event(**line: object) -> TimelineEvent | None:
+    found = event(line, 2.5)
+    return None if found is None else found[1]
+
+
+def test_an_eviction_is_highlighted_and_a_collection_is_in_the_timeline() -> None:
+    eviction = timeline_event(event="evict default/hog", decision="EvictPod")
+    assert eviction is not None
+    assert replace(eviction, step="") == TimelineEvent(at=2.5, text="evict default/hog", highlighted=True)
+    collection = timeline_event(event="collected", what="images", removed=2, freed_bytes=30 << 20)
+    assert collection is not None
+    assert collection.text == "collected 2 unused images, 30Mi as reported by the runtime"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"event": "starting"},
+        {"event": "collected", "what": "images", "removed": 0, "freed_bytes": 0},
+        {"event": "threshold met", "signal": "containerfs.available", "available": "1", "threshold": "2"},
+        {},
+    ],
+)
+def test_other_lines_of_the_log_are_left_out(line: dict[str, object]) -> None:
+    assert timeline_event(**line) is None
+
+
+def test_the_reason_of_an_eviction_is_what_happens_now() -> None:
+    why = timeline_event(event="Evicted default/hog (9Mi): it is the only one.", pod="default/hog", uid="u")
+    assert why is not None
+    assert (why.text, why.step) == (
+        "why: Evicted default/hog (9Mi): it is the only one.",
+        "Why this pod? Evicted default/hog (9Mi): it is the only one.",
+    )
+
+
+def test_simultaneous_events_are_in_the_order_of_cause_and_effect(tmp_path: Path) -> None:
+    lines = [
+        {"event": "evict default/hog", "decision": "EvictPod"},
+        {"event": "threshold met", "signal": "nodefs.available", "available": "1Mi", "threshold": "2Mi"},
+    ]
+    (tmp_path / "evictd.log").write_text("".join(json.dumps(line) + "\n" for line in lines) + "no json\n")
+    demo = DemoNode(node=SimpleNamespace(folder=tmp_path))  # type: ignore[arg-type] # only its folder is used
+    assert [one.text[:5] for one in demo.new_events(1.0)] == ["thres", "evict"]
+    assert demo.new_events(2.0) == []
+
+
+def test_the_pods_have_different_names() -> None:
+    names = [recipe.name for recipe in (*OTHER_PODS, *JOBS, HOG)]
+    assert len(set(names)) == len(names)
