@@ -6,8 +6,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from h2.config import H2Configuration
-from h2.connection import H2Connection
+from h2.connection import ConnectionState, H2Connection
 from h2.events import ConnectionTerminated, Event, StreamEnded, StreamReset
+from h2.exceptions import StreamClosedError
 
 HEADERS = [(":status", "200"), ("content-type", "application/grpc")]
 OK = [("grpc-status", "0")]
@@ -48,9 +49,11 @@ def http2(respond: Respond, events: list[Event]) -> Callable[[socket.socket], No
         http = H2Connection(H2Configuration(client_side=False))
         http.initiate_connection()
         served = Served(connection, http, events=events)
-        with suppress(OSError):
+        with suppress(OSError, StreamClosedError):  # the client is gone, or has given up the call in the same packet
             served.send()
             while data := connection.recv(1 << 16):
+                if http.state_machine.state is ConnectionState.CLOSED:
+                    continue  # after GOAWAY: what the client had sent already
                 for event in http.receive_data(data):
                     events.append(event)
                     if isinstance(event, StreamEnded):

@@ -9,6 +9,7 @@ Every request is logged with verb, resource, subresource, name and user before i
 
 import contextlib
 import json
+import selectors
 import socket
 import ssl
 import threading
@@ -69,7 +70,10 @@ class ApiServer:
         self._client: Admin | None = None
         self._http: _Server | None = None
         self._thread: threading.Thread | None = None
-        self.port = 0
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
+        self._listener.setblocking(False)
+        self._away = _TurnedAway(self._listener)
+        self.port: int = self._listener.getsockname()[1]
 
     # --- life ---------------------------------------------------------------------------------------------------------
 
@@ -83,19 +87,21 @@ class ApiServer:
         if self._client is not None:
             self._client.close()
         self.down()
+        self._away.stop()
+        self._listener.close()
         if self.unexpected and error is None:
             raise self.unexpected[0]
 
     def up(self) -> None:
-        """Listen; after `down` on the same port again."""
+        """Serve; after `down` on the same port again."""
+        self._away.stop()
         self.stopping.clear()
-        self._http = _Server(("127.0.0.1", self.port), self, self._context())
-        self.port = self._http.server_address[1]
+        self._http = _Server(self._listener, self, self._context())
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.02,), name="api-server")
         self._thread.start()
 
     def down(self) -> None:
-        """Stop listening and cut every connection; the objects stay."""
+        """Serve no more and cut every connection; new ones are closed at once. The objects and the port stay."""
         if self._http is None or self._thread is None:
             return
         self.stopping.set()
@@ -103,8 +109,8 @@ class ApiServer:
             self.store.changed.notify_all()
         self._http.shutdown()
         self._thread.join()
+        self._away.start()
         self.cut_connections()
-        self._http.turn_away()
         self._http.server_close()
         self._http = None
 
@@ -190,30 +196,54 @@ class ApiServer:
             self.log.append(line)
 
 
+class _TurnedAway:
+    """Accepts and closes connections while the double does not serve.
+
+    Without a listener, or when one is closed, the kernel resets connections that are not accepted yet, and a client's `ssl`
+    module (until Python 3.12) loses sight of a socket that is reset before its handshake: a ResourceWarning in some later test.
+    """
+
+    def __init__(self, listener: socket.socket) -> None:
+        self._listener = listener
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        self._stop.clear()
+        self._thread = threading.Thread(target=self._run, name="api-server-away")
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End; what has connected until now is closed."""
+        if self._thread is not None:
+            self._stop.set()
+            self._thread.join()
+            self._thread = None
+
+    def _run(self) -> None:
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._listener, selectors.EVENT_READ)
+            while not self._stop.is_set():
+                selector.select(0.02)
+                with contextlib.suppress(OSError):
+                    while True:
+                        self._listener.accept()[0].close()
+
+
 class _Server(ThreadingHTTPServer):
     daemon_threads = False
-    request_queue_size = 64
 
-    def __init__(self, address: tuple[str, int], double: ApiServer, context: ssl.SSLContext) -> None:
+    def __init__(self, listener: socket.socket, double: ApiServer, context: ssl.SSLContext) -> None:
         self.double = double
         self.context = context
-        super().__init__(address, _Handler)
+        super().__init__(listener.getsockname(), _Handler, bind_and_activate=False)
+        self.socket.close()
+        self.socket = listener.dup()  # the listener outlives this server
 
     def get_request(self) -> tuple[socket.socket, Any]:
         raw, address = super().get_request()
         # The handshake happens at the first read, in the handler's own thread.
         return self.context.wrap_socket(raw, server_side=True, do_handshake_on_connect=False), address
-
-    def turn_away(self) -> None:
-        """Accept and close connections that are still waiting.
-
-        Closing the listener would reset them, and a client's `ssl` module loses sight of a socket that is reset before its
-        handshake.
-        """
-        self.socket.setblocking(False)
-        with contextlib.suppress(OSError):
-            while True:
-                self.socket.accept()[0].close()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         import sys
@@ -230,7 +260,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def setup(self) -> None:
         super().setup()
-        self.server.double.remember(self.connection)
+        double = self.server.double
+        double.remember(self.connection)
+        if double.stopping.is_set():  # accepted just before; `cut_connections` may have been too early for it
+            double.cut_connections()
 
     def finish(self) -> None:
         self.server.double.forget(self.connection)
