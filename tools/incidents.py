@@ -12,7 +12,6 @@ from pathlib import Path
 
 from evictd.commands.source import own_config, read_story
 from evictd.core.model.config import Policy
-from evictd.render.world_view import outcome_text
 from evictd.world.account import Account, account_of
 from evictd.world.expectation import unmet
 from evictd.world.file import WorldFile
@@ -24,10 +23,13 @@ FOLDER = ROOT / "config" / "incidents"
 PAGE = ROOT / "docs" / "incidents.md"
 
 
-_INTRODUCTION = (
-    "Each incident is a [world](worlds.md) made from a public report; `evictd simulate` plays its file. Regret "
-    "is the number of innocent pods lost, evicted or killed by the kernel, beyond those of an observer who knows every byte."
-)
+_INTRODUCTION = """\
+What would evictd have done? Each incident is a [world](worlds.md) with the mechanism of a public report. To play one:
+
+    evictd simulate config/incidents/02-host-path-writer.yaml --compare Kubelet
+
+The figures are *regret*: innocent pods lost, evicted or killed by the kernel, beyond those of an observer who knows every byte. `short`: a
+threshold is still met at the end. In a `control` the obvious choice is right."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +99,6 @@ def table(incidents: Iterable[Incident]) -> list[str]:
 
 def page(incidents: Iterable[Incident]) -> str:
     """Write docs/incidents.md."""
-    known = list(incidents)
     lines = [
         "# Incidents",
         "",
@@ -105,26 +106,24 @@ def page(incidents: Iterable[Incident]) -> str:
         "",
         _INTRODUCTION,
         "",
-        "| Incident | Source | Regret of Standard | Regret of Kubelet |",
-        "|---|---|---|---|",
+        "| File | What happens | Standard | Kubelet | Report |",
+        "|---|---|---|---|---|",
     ]
-    for each in known:
-        regrets = " | ".join(str(account.regret) for account in each.accounts.values())
-        lines.append(f"| [{each.file.world.name}](#{each.file.world.name}) | {each.file.world.source} | {regrets} |")
-    for each in known:
-        lines += [
-            "",
-            f"## {each.file.world.name}",
-            "",
-            f"`config/incidents/{each.path.name}`, {each.file.world.source}.",
-            "",
-        ]
-        lines += [each.file.world.description.strip()]
-        for policy, run in each.runs.items():
-            lines += ["", f"**{policy.value}.** " + " ".join(outcome_text(run, each.accounts[policy]))]
-        if each.unmet:
-            lines += ["", "Not as an operator would want it: " + "; ".join(each.unmet) + "."]
+    sums = dict.fromkeys(Policy, 0)
+    for each in incidents:
+        ends = " | ".join(_end(account) for account in each.accounts.values())
+        about = " ".join(each.file.world.description.split())
+        marked = f" Not as an operator would want it: {'; '.join(each.unmet)}." if each.unmet else ""
+        lines.append(f"| `{each.path.stem}` | {about}{marked} | {ends} | {each.file.world.source} |")
+        for policy, account in each.accounts.items():
+            sums[policy] += account.regret
+    lines.append(f"| all | | {' | '.join(map(str, sums.values()))} | |")
     return "\n".join(lines) + "\n"
+
+
+def _end(account: Account) -> str:
+    """Write the regret of one run, and whether the node is relieved."""
+    return str(account.regret) if account.relieved_at is not None else f"{account.regret}, short"
 
 
 def main() -> int:

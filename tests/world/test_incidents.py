@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.incidents import incident_files, play_incident, table
+from tools.incidents import incident_files, page, play_incident, table
 
 FILES = incident_files()
 
@@ -24,6 +24,8 @@ def test_an_incident_ends_as_an_operator_would_want_it(path: Path) -> None:
 
 
 def test_the_table_has_a_line_for_each_and_a_sum() -> None:
-    lines = table([play_incident(FILES[0])])
+    incident = play_incident(FILES[0])
+    lines = table([incident])
     assert len(lines) == 4
     assert lines[2].startswith(FILES[0].stem)
+    assert [row for row in page([incident]).splitlines() if row.startswith(f"| `{FILES[0].stem}` |")]
