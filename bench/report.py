@@ -3,8 +3,6 @@
 import os
 import platform
 import re
-import time
-from collections.abc import Mapping
 from pathlib import Path
 
 PAGE = Path("docs/benchmarks.md")
@@ -12,19 +10,9 @@ HEAD = "# Benchmarks\n\nMeasured by `make bench`; each section is written by its
 
 
 def loads() -> str:
-    """Describe where and when: kernel, processors, load."""
-    date = time.strftime("%Y-%m-%d", time.gmtime())
+    """Describe the machine: kernel, processors, load."""
     load = os.getloadavg()[0]
-    return f"Linux {platform.release().partition('-')[0]}, {os.cpu_count()} cores, load {load:.1f}, {date}."
-
-
-def bars(values: Mapping[str, float], unit: str, *, width: int = 50) -> list[str]:
-    """Draw values as bars of text, the greatest `width` characters long, in a code block of Markdown."""
-    longest, name_width = max([*values.values(), 1e-9]), max(map(len, values), default=0)
-    rows = [
-        f"{name:<{name_width}} {'#' * round(width * v / longest):<{width}} {v:.4g} {unit}" for name, v in values.items()
-    ]
-    return ["```text", *(row.rstrip() for row in rows), "```"]
+    return f"Linux {platform.release().partition('-')[0]}, {os.cpu_count()} cores, load {load:.1f}."
 
 
 def write_section(name: str, text: str, page: Path = PAGE) -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from bench.harness import Result, summarize
 from bench.pod_events import NODE_NAME, POD_BYTES, PodEvents, served
-from bench.report import bars, loads, write_section
+from bench.report import loads, write_section
 from bench.suite_reaction import write_config
 from evictd_testnode.binaries import default_cache, find_binaries
 from evictd_testnode.cgroups import group
@@ -81,10 +81,10 @@ class Row:
         cost = self.cost
         cells = (
             self.what,
-            f"{cost.evictd / 10:.2f} %",
-            f"{cost.runtime_alone / 10:.2f} %",
-            f"{cost.runtime_beside / 10:.2f} %",
-            f"{cost.resident_mib:.0f} MiB",
+            f"{cost.evictd / 10:.2f}",
+            f"{cost.runtime_alone / 10:.2f}",
+            f"{cost.runtime_beside / 10:.2f}",
+            f"{cost.resident_mib:.0f}",
             f"{cost.threads}",
             f"{cost.wake_ups:.1f}",
         )
@@ -151,19 +151,15 @@ def _section(rows: list[Row]) -> str:
         "",
         f"`make bench SUITE=calm`: {what}. {loads()}",
         "",
-        "| Pods | evictd | containerd and shims alone | beside evictd | Resident memory | Threads | Wake-ups a second |",
+        "| Pods | evictd, % | containerd and shims alone | beside evictd | Memory, MiB | Threads | Wake-ups a second |",
         "|---|---|---|---|---|---|---|",
         *(str(row) for row in rows),
-        "",
-        "evictd:",
-        "",
-        *bars({row.what: row.cost.evictd / 10 for row in rows}, "%"),
     ]
     if any(row.part is Part.EVENTS for row in rows):
         lines += [
             "",
-            f"API server, pod events: with a kubeconfig (the package that reads it takes 20 MiB), pods of {POD_BYTES >> 10} KiB;",
-            "an event is a change of a label, which evictd reads. It does not read readiness.",
+            f"API server: with a kubeconfig (the package that reads it takes 20 MiB), pods of {POD_BYTES >> 10} KiB. A pod event",
+            "changes a label, which evictd reads; it does not read readiness.",
         ]
     return "\n".join(lines)
 

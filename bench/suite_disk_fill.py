@@ -29,7 +29,7 @@ from statistics import median
 from bench.disk_filler import left
 from bench.harness import Result, summarize
 from bench.lines import Lines, started
-from bench.report import bars, loads, write_section
+from bench.report import loads, write_section
 from bench.suite_reaction import Fields, daemon, first_process, is_running
 from evictd_testnode.binaries import default_cache, find_binaries
 from evictd_testnode.cgroups import group, pids_of, trees
@@ -56,7 +56,7 @@ LARGE_FILES = 20_000
 """Empty files that each of them has besides, in the mode with large neighbours: what has to be walked before they are chosen."""
 COLLECT_PERIOD = int(os.environ.get("EVICTD_BENCH_COLLECT_PERIOD", "10"))
 """Seconds: how often containerd measures writable layers; 10 is its default."""
-KNOWN = Path("build/disk_fill.json")
+KNOWN = Path("build/disk_fill_rows.json")
 """The rows of earlier runs, which stay in the table until a run replaces them."""
 MODES: dict[str, Fields] = {
     "standard": {},
@@ -128,7 +128,7 @@ def run() -> list[Result]:
     if shutil.disk_usage(MEMORY).free > 2 * DISK:
         tempfile.tempdir = MEMORY  # where the machine's own disk is slower than the fills
     results: list[Result] = []
-    known: dict[str, tuple[str, float]] = json.loads(KNOWN.read_text()) if KNOWN.exists() else {}
+    known: dict[str, str] = json.loads(KNOWN.read_text()) if KNOWN.exists() else {}
     for mode in SELECTED:
         for name in FILLS:
             for place in PLACES:
@@ -140,8 +140,7 @@ def run() -> list[Result]:
                 results.append(summarize(f"disk_fill/{mode}/{name}/{place}", [each.milliseconds for each in trials]))
                 row = _row(mode, fill, place, trials, innocents)
                 print(row, flush=True)
-                least = 100 * min(each.least for each in trials) / fill.limit
-                known[f"{mode}, {_label(fill)}, {place}"] = row, least
+                known[f"{mode}, {_label(fill)}, {place}"] = row
                 KNOWN.parent.mkdir(exist_ok=True)
                 KNOWN.write_text(json.dumps(known))
                 write_section("disk_fill", _section(known))
@@ -175,9 +174,9 @@ def _row(mode: str, fill: Fill, place: str, trials: list[Trial], innocents: int)
         place,
         f"{rate / (1 << 20):.0f} MiB/s" if fill.kind == "bytes" else f"{rate:.0f}/s",
         len(trials),
-        f"{median(times):.0f} ms",
-        f"{max(times):.0f} ms",
-        f"{median(each.ended for each in trials):.0f} ms",
+        f"{median(times):.0f}",
+        f"{max(times):.0f}",
+        f"{median(each.ended for each in trials):.0f}",
         fill.shown(median(least)),
         fill.shown(min(least)),
         sum(each < (1 << 20 if fill.kind == "bytes" else 100) for each in least),
@@ -186,30 +185,25 @@ def _row(mode: str, fill: Fill, place: str, trials: list[Trial], innocents: int)
     return f"| {' | '.join(map(str, cells))} |"
 
 
-def _section(known: dict[str, tuple[str, float]]) -> str:
+def _section(known: dict[str, str]) -> str:
     names = [f"{mode}, {_label(fill_of(n))}, {p}" for mode in MODES for n in ALL_FILLS for p in ALL_PLACES]
-    rows = {name: known[name] for name in names if name in known}
+    rows = [known[name] for name in names if name in known]
     what = (
         f"ext4 of {DISK >> 30} GiB on a loop device (cgroup v1), `nodefs.available<10%` or `nodefs.inodesFree<10%` of "
         f"{INODES:,} inodes, containerd that measures layers every {COLLECT_PERIOD} s; filler and process 1 ignore SIGTERM, "
-        f"{INNOCENTS} idle pods with {INNOCENT_MIB} MiB each beside them (large neighbours: and {LARGE_FILES:,} files), "
-        "period 10 s, its phase random"
+        f"{INNOCENTS} idle pods with {INNOCENT_MIB} MiB each beside them (large neighbours: and {LARGE_FILES:,} files)"
     )
     lines = [
         "## Before the disk is full",
         "",
         f"`make bench SUITE=disk_fill`: {what}. {loads()}",
         "",
-        "| Mode | Asked | Filled | Rate | Trials | Stop call | Longest | To the end | Left, median | Least | Full | Innocent |",
+        "| Mode | Asked | Filled | Rate | Trials | Stop, ms | Longest | To the end | Left, median | Least | Full | Innocent |",
         "|---|---|---|---|---|---|---|---|---|---|---|---|",
-        *(row for row, _ in rows.values()),
+        *rows,
         "",
         "Medians: from the crossing to the stop call, from that to the end of the filler, and of the least that was left.",
         "Full: trials in which less than 1 MiB or 100 inodes were left. Innocent: idle pods gone.",
-        "",
-        "Least that was left in any trial, in percent of the threshold:",
-        "",
-        *bars({name: least for name, (_, least) in rows.items()}, "%"),
     ]
     return "\n".join(lines)
 

@@ -76,7 +76,7 @@ def section(rows: list[str], beside: str) -> str:
             "",
             f"`make bench SUITE=disk_usage`: empty files, all inodes cached, {RUNS} walks of each in turns. {loads()}",
             "",
-            "| Files | Walked by | Median | Longest | Processor time, median | Least |",
+            "| Files | Walked by | Median, s | Longest | Processor time, median | Least |",
             "|---|---|---|---|---|---|",
             *rows,
             "",
@@ -89,7 +89,7 @@ def row(name: str, which: str, samples: "Samples") -> str:
     """Return a row of the section's table."""
     wall, cpu = samples.wall_ms, samples.cpu_ms
     times = (statistics.median(wall), max(wall), statistics.median(cpu), min(cpu))
-    return f"| {name} | {which} | " + " | ".join(f"{each / 1000:.2f} s" for each in times) + " |"
+    return f"| {name} | {which} | " + " | ".join(f"{each / 1000:.2f}" for each in times) + " |"
 
 
 def aged(ages: Ages) -> str:

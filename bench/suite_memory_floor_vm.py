@@ -23,24 +23,27 @@ def run() -> list[Result]:
             lowest = [one["lowest"] / _MIB for one in each]
             above = [(one["lowest"] - one["unallocatable"]) / _MIB for one in each]
             kernels = [one["mem_available"] / _MIB for one in each]
-            rows.append(
-                f"| {size} MiB, {kind} | {len(each)} | {min(lowest):.0f} to {max(lowest):.0f} MiB | "
-                f"{min(above):.0f} to {max(above):.0f} MiB | {min(kernels):.0f} to {max(kernels):.0f} MiB |"
-            )
+            rows.append(f"| {size}, {kind} | {len(each)} | {_range(lowest)} | {_range(above)} | {_range(kernels)} |")
             results.append(summarize(f"memory_floor_vm/{size} {kind}", lowest))
     what = (
-        "virtual machines (emulated, Linux 6.1, no swap), anonymous memory at 20 MiB/s without a limit; the last reading before "
-        "the OOM killer struck. `slab`: beside 30,000 sockets and 200,000 unused directory entries."
+        "virtual machines (emulated, Linux 6.1, no swap), anonymous memory at 20 MiB/s; the last reading before the OOM killer "
+        "struck. `slab`: beside 30,000 sockets and 200,000 unused directory entries."
     )
     lines = [
         "## What no process can have, cgroup v2",
         "",
         f"`make bench SUITE=memory_floor_vm`: {what} {loads()}",
         "",
-        "| Machine | Trials | `memory.available` at the kill | Above what is computed | `MemAvailable` |",
+        "| Machine, MiB | Trials | `memory.available` at the kill, MiB | Above what is computed | `MemAvailable` |",
         "|---|---|---|---|---|",
         *rows,
     ]
     if rows:
         write_section("memory_floor_vm", "\n".join(lines))
     return results
+
+
+def _range(mib: list[float]) -> str:
+    """Write the least and the greatest, once where they are the same."""
+    least, greatest = f"{min(mib):.0f}", f"{max(mib):.0f}"
+    return least if least == greatest else f"{least} to {greatest}"

@@ -11,7 +11,7 @@ from statistics import median
 
 from bench.harness import Result, summarize
 from bench.machine import MEMORY_MIB, Trials, trials
-from bench.report import bars, loads, write_section
+from bench.report import loads, write_section
 
 LIMIT_SECONDS = 3600
 """For a busy host."""
@@ -60,21 +60,16 @@ def run() -> list[Result]:
 def _section(groups: Trials, title: str, what: str) -> str:
     rows = [
         f"| {name} | {sum(t['lost'] for t in each)} of {len(each)} | {sum(not t['ended'] for t in each)} | "
-        f"{median(t['seconds'] for t in each):.1f} s |"
+        f"{median(t['seconds'] for t in each):.1f} |"
         for name, each in groups.items()
     ]
-    shares = {name: 100 * sum(t["lost"] for t in each) / len(each) for name, each in groups.items()}
     lines = [
         f"## {title}",
         "",
         what,
         "",
-        "| Mode | OOM kills | Not ended in 150 s | Life of the hog, median |",
+        "| Mode | OOM kills | Not ended in 150 s | Life of the hog, s |",
         "|---|---|---|---|",
         *rows,
-        "",
-        "Trials that the OOM killer won:",
-        "",
-        *bars(shares, "%"),
     ]
     return "\n".join(lines)

@@ -24,7 +24,7 @@ from statistics import median
 from bench.filler import left_on_machine
 from bench.harness import Result, summarize
 from bench.lines import Lines, started
-from bench.report import bars, loads, write_section
+from bench.report import loads, write_section
 from evictd.errors import EvictdError
 from evictd_testnode.binaries import default_cache, find_binaries
 from evictd_testnode.cgroups import group, pids_of
@@ -100,19 +100,15 @@ def _section(samples: dict[str, list[float]]) -> str:
 
 
 def reaction_table(samples: Mapping[str, list[float]]) -> list[str]:
-    """Show samples in milliseconds as a table and the medians as bars, in lines of Markdown."""
+    """Show samples in milliseconds as a table, in lines of Markdown."""
     rows = [
-        f"| {name} | {len(each)} | {median(each):.0f} ms | {sorted(each)[-(len(each) // 100) - 1]:.0f} ms | {max(each):.0f} ms |"
+        f"| {name} | {len(each)} | {median(each):.0f} | {sorted(each)[-(len(each) // 100) - 1]:.0f} | {max(each):.0f} |"
         for name, each in samples.items()
     ]
     return [
-        "| Mode | Runs | Median | 99th percentile | Longest |",
+        "| Mode | Runs | Median, ms | 99th percentile | Longest |",
         "|---|---|---|---|---|",
         *rows,
-        "",
-        "Medians:",
-        "",
-        *bars({name: median(each) for name, each in samples.items()}, "ms"),
     ]
 
 

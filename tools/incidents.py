@@ -28,8 +28,8 @@ What would evictd have done? Each incident is a [world](worlds.md) with the mech
 
     evictd simulate config/incidents/02-host-path-writer.yaml --compare Kubelet
 
-The figures are *regret*: innocent pods lost, evicted or killed by the kernel, beyond those of an observer who knows every byte. `short`: a
-threshold is still met at the end. In a `control` the obvious choice is right."""
+The figures are *regret*: innocent pods lost, evicted or killed by the kernel, beyond those of an observer who knows every byte.
+`short`: a threshold is still met at the end. In a `control` the obvious choice is right."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
