@@ -2,7 +2,8 @@
 
 Of each scenario of `test/e2e_node/eviction_test.go` that needs a kubelet: pods are evicted in the order of their rank, those of
 rank 0 never; the condition comes before the first eviction and goes again for good; each eviction has one event, with the starved
-resource; a new pod starts afterwards. Amounts and periods are smaller. docs/parity.md has the table of all scenarios.
+resource; a new pod starts afterwards. Amounts and periods are smaller. docs/parity.md names the two that
+need no kubelet.
 """
 
 import time
