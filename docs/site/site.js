@@ -1,0 +1,16 @@
+/* Where the theme fails a rule of axe-core: a dialog without a name, tables that a keyboard cannot scroll,
+   the empty corner of a table as a heading. */
+"use strict";
+
+function mend() {
+  document.querySelector("[data-md-component=search]")?.setAttribute("aria-label", "Search");
+  document.querySelectorAll(".md-typeset__scrollwrap:not([tabindex])").forEach((table) => {
+    table.tabIndex = 0;
+  });
+  document.querySelectorAll("th:empty").forEach((corner) => {
+    corner.replaceWith(document.createElement("td"));
+  });
+}
+
+new MutationObserver(mend).observe(document.body, { childList: true, subtree: true });
+mend();

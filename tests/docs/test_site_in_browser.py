@@ -1,0 +1,62 @@
+"""Every page of the site in Chromium, on a phone in the dark and a desktop in the light: axe-core finds nothing."""
+
+import shutil
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.docs.test_site import site as site  # noqa: PLC0414 - a fixture
+
+axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+playwright = pytest.importorskip("playwright.sync_api")
+
+CHROMIUM = shutil.which("chromium")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")]
+ROOT = Path(__file__).parents[2] / "docs"
+PAGES = sorted(path.relative_to(ROOT).with_suffix(".html").as_posix() for path in ROOT.rglob("*.md"))
+LOOKS = ((390, 844, "dark"), (1280, 800, "light"))
+TIMEOUT_MS = 120_000
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it so
+        pass
+
+
+@pytest.fixture(scope="module")
+def address(site: Path) -> Iterator[str]:
+    """The site, served: from files the theme shows no search."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(site))) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def browser(address: str) -> Iterator[Any]:
+    """A browser, started after the server: it has an event loop."""
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"], timeout=TIMEOUT_MS)
+        yield browser
+        browser.close()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_it_keeps_the_rules_of_axe_and_is_not_wider_than_the_screen(browser: Any, address: str, name: str) -> None:
+    page = browser.new_page()
+    page.set_default_timeout(TIMEOUT_MS)
+    page.goto(address + name)
+    for width, height, scheme in LOOKS:
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme=scheme)
+        answer = axe.Axe().run(page)
+        assert answer.violations_count == 0, f"{width} px, {scheme}: {answer.generate_report()}"
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.close()
