@@ -50,13 +50,11 @@ def browser(address: str) -> Iterator[Any]:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_it_keeps_the_rules_of_axe_and_is_not_wider_than_the_screen(browser: Any, address: str, name: str) -> None:
-    page = browser.new_page()
-    page.set_default_timeout(TIMEOUT_MS)
-    page.goto(address + name)
     for width, height, scheme in LOOKS:
-        page.set_viewport_size({"width": width, "height": height})
-        page.emulate_media(color_scheme=scheme)
+        page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+        page.set_default_timeout(TIMEOUT_MS)
+        page.goto(address + name)
         answer = axe.Axe().run(page)
         assert answer.violations_count == 0, f"{width} px, {scheme}: {answer.generate_report()}"
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-    page.close()
+        page.close()
