@@ -71,7 +71,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Have the daemons of the tests keep their lock in pytest's cache and not in /run."""
+    """Have the daemons of the tests keep their lock in pytest's cache and not in /run, and their queues finish their jobs."""
+    from evictd import worker
+
+    worker.CLOSE_SECONDS = 60.0  # a shared machine may not run the thread of a queue for seconds
     cache = getattr(config, "cache", None)  # there is none under `-p no:cacheprovider`
     if cache is not None:
         os.environ.setdefault("RUNTIME_DIRECTORY", str(cache.mkdir("evictd-run")))

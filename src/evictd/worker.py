@@ -22,6 +22,8 @@ LAST_REST = 30 * SECOND
 _FORGOTTEN = 10 * LAST_REST
 _MOST_TEXT = 500
 QUEUED_JOBS = 256
+CLOSE_SECONDS = 5.0
+"""How long the end of a queue of jobs is waited for: a disk that hangs must not keep the daemon from ending."""
 
 _T = TypeVar("_T")
 
@@ -123,9 +125,9 @@ class JobQueue:
         """The sources whose last job failed, each with what happened; a copy."""
         return dict(self._failing)
 
-    def close(self, timeout_seconds: float = 5.0) -> bool:
-        """Run the queued jobs, within the time given; whether all of them ran."""
-        return self._queue.close(timeout_seconds)
+    def close(self, timeout_seconds: float | None = None) -> bool:
+        """Run the queued jobs, within the time given or `CLOSE_SECONDS`; whether all of them ran."""
+        return self._queue.close(CLOSE_SECONDS if timeout_seconds is None else timeout_seconds)
 
     def _run(self, submitted: tuple[str, Job]) -> None:
         source, job = submitted

@@ -42,7 +42,7 @@ def run_tool(
     return done.stdout
 
 
-def wait_for(condition: Callable[[], bool], *, seconds: float = 20, step_seconds: float = _STEP_SECONDS) -> bool:
+def wait_for(condition: Callable[[], bool], *, seconds: float = 60, step_seconds: float = _STEP_SECONDS) -> bool:
     """Check a condition every `step_seconds` until it holds; returns False if it does not within about `seconds`."""
     for _ in range(int(seconds / step_seconds)):
         if condition():

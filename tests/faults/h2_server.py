@@ -49,20 +49,26 @@ def http2(respond: Respond, events: list[Event]) -> Callable[[socket.socket], No
         http = H2Connection(H2Configuration(client_side=False))
         http.initiate_connection()
         served = Served(connection, http, events=events)
-        with suppress(OSError, StreamClosedError):  # the client is gone, or has given up the call in the same packet
+        with suppress(OSError):  # the client is gone
             served.send()
             while data := connection.recv(1 << 16):
-                if http.state_machine.state is ConnectionState.CLOSED:
+                if _is_closed(http):
                     continue  # after GOAWAY: what the client had sent already
                 for event in http.receive_data(data):
                     events.append(event)
-                    if isinstance(event, StreamEnded):
+                    # The client may have given up the call, or left, in the same packet.
+                    if isinstance(event, StreamEnded) and not _is_closed(http):
                         served.stream = event.stream_id
-                        respond(served)
+                        with suppress(StreamClosedError):
+                            respond(served)
                 served.send()
         connection.close()
 
     return greet
+
+
+def _is_closed(http: H2Connection) -> bool:
+    return http.state_machine.state is ConnectionState.CLOSED
 
 
 def was_reset(events: list[Event]) -> bool:

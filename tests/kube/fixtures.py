@@ -42,7 +42,7 @@ def _real(request: pytest.FixtureRequest) -> Iterator[Api]:
 
 @pytest.fixture
 def transport(api: Api) -> Iterator[Transport]:
-    """A transport with a token and short timeouts."""
-    made = Transport(Credentials(str(api.kubeconfig())), connect_seconds=5, read_seconds=5)
+    """A transport with a token."""
+    made = Transport(Credentials(str(api.kubeconfig())))
     yield made
     made.close()

@@ -75,6 +75,7 @@ def test_a_life_from_start_to_clean_stop(api: Api) -> None:
             eventually(lambda: api.store.list("events")[0])
             assert cluster.problems() == ()
             cluster.reporter.report([], time.monotonic_ns())
+            cluster.close(seconds=60)
         assert status_of(api, "EvictdMemoryPressure") == "False"
         assert status_of(api, "MemoryPressure") == "False"
     node = api.store.get(("nodes", "", "n1"))

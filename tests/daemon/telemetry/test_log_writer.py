@@ -13,7 +13,7 @@ def test_every_line_arrives_in_order() -> None:
     os.close(write)
     for number in range(100):
         writer.write(f"{number}\n")
-    writer.close()
+    writer.close(60)
     with os.fdopen(read) as reader:
         assert reader.read().split() == [str(number) for number in range(100)]
     assert writer.dropped == 0
@@ -27,11 +27,11 @@ def test_a_reader_that_is_stopped_costs_lines_and_no_time() -> None:
         writer.write("x" * 99 + "\n")
     assert writer.dropped >= 1000 - 42 - 10
     with os.fdopen(read) as reader:
-        reading = threading.Thread(target=writer.close, args=(30,))
+        reading = threading.Thread(target=writer.close, args=(60,))
         reading.start()
         os.close(write)
         text = reader.read()
-        reading.join(30)
+        reading.join(60)
     assert "log lines dropped" in text
     assert text.count("x" * 99) + writer.dropped == 1000
 
@@ -42,7 +42,7 @@ def test_a_reader_that_has_gone_is_no_error() -> None:
     writer = LogWriter(write)
     os.close(write)
     writer.write("said to nobody\n")
-    writer.close()
+    writer.close(60)
     assert writer.dropped == 1
 
 
@@ -52,7 +52,7 @@ def test_a_full_disk_is_no_error() -> None:
     os.close(full)
     writer.write("one\n")
     writer.write("two\n")
-    writer.close()
+    writer.close(60)
     assert writer.dropped == 2
 
 
@@ -62,7 +62,7 @@ def test_a_line_is_bounded_and_never_unencodable() -> None:
     os.close(write)
     writer.write("\ud800\n")
     writer.write("x" * (2 * MOST_LINE_BYTES) + "\n")
-    threading.Thread(target=writer.close, args=(30,)).start()
+    threading.Thread(target=writer.close, args=(60,)).start()
     with os.fdopen(read, "rb") as reader:
         first, second = reader.read().splitlines()
     assert first == b"\\ud800"
