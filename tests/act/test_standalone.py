@@ -166,7 +166,6 @@ VIEW = RuntimeView(
             image_id="",
             state=ContainerState.RUNNING,
             created_at=1,
-            labels={},
             annotations={},
         ),
         CriContainer(
@@ -179,7 +178,6 @@ VIEW = RuntimeView(
             image_id="",
             state=ContainerState.EXITED,
             created_at=1,
-            labels={},
             annotations={},
         ),
     ),

@@ -9,7 +9,7 @@ of a pod and each moment is checked from outside, by what the node knows and not
 * protection: no critical pod is stopped;
 * progress: no pressure lasts longer than `BOUND` seconds without a fault while a pod exceeds its request;
 * early: the kernel's OOM killer takes fewer pods than evictd, although each fault makes evictd blind for up to two seconds;
-* the descriptors and the memory of the daemon's process do not grow; the doubles live in another one.
+* the descriptors and the memory of the daemon's process do not grow (`Memory`); the doubles live in another one.
 
 Beside them one pod of each kind of `hostile.HOSTILE` runs at any time and is replaced when it ends, each beyond its request and
 growing, and another process floods the health page: no law may break for their sake.
@@ -42,7 +42,7 @@ WINDOW = 5
 """Reports, one a minute, over which together evictd must be earlier than the kernel."""
 WARM_SECONDS = 600
 MOST_GROWTH = 5 << 20
-"""Bytes by which the daemon's process may grow after its first `WARM_SECONDS`."""
+"""Bytes by which the daemon's process may grow after its first `WARM_SECONDS`; runs of that length or less judge no growth."""
 MOST_DESCRIPTORS, DESCRIPTORS_A_POD = 200, 10
 """Descriptors of the daemon's process: the files of the cgroups of each pod stay open."""
 TICK_SECONDS = 0.02
@@ -67,6 +67,37 @@ WALL_CLOCKS = [
 ]
 
 
+class Memory:
+    """Judges the resident memory of the daemon's process by the least of each minute.
+
+    A fault may take more while it lasts, such as 10,000 containers in a listing; what the least rises by does not come back.
+    """
+
+    def __init__(self) -> None:
+        self.warm: int | None = None
+        """Bytes in the first minute after `WARM_SECONDS`."""
+        self.most = 0
+        """The highest of the minutes since then."""
+        self._minute: list[int] = []
+
+    def sample(self, resident: int) -> None:
+        """Note what is resident now."""
+        self._minute.append(resident)
+
+    def end_minute(self, age: float) -> str:
+        """Begin the next minute, `age` seconds after the begin of the run. Return the broken law, empty if it holds."""
+        least = min(self._minute, default=0)
+        self._minute.clear()
+        if age <= WARM_SECONDS or not least:
+            return ""
+        if self.warm is None:
+            self.warm = least
+        self.most = max(self.most, least)
+        if least - self.warm <= MOST_GROWTH:
+            return ""
+        return f"memory: from {self.warm / MEBI:.1f} to {least / MEBI:.1f} MiB after {age / 60:.0f} minutes"
+
+
 class Soak:
     """One run: the doubles, the daemon's process, and what came of it."""
 
@@ -76,8 +107,7 @@ class Soak:
         self.course = Course(node, run)
         run.meanwhile = self.course.step
         self.faults: Counter[str] = Counter()
-        self.begin: int | None = None
-        """Resident bytes after `WARM_SECONDS`."""
+        self.memory = Memory()
         self._api = api
         self._table = faults()
         self._told = 0
@@ -101,6 +131,7 @@ class Soak:
             self.course.go(node.random.uniform(*FAULT_SECONDS))
         self.course.faulty = False
         self.run.ask()
+        self.memory.sample(self.run.figures["resident"])
         for text in node.broken[self._told :]:
             print(f"broken, at the latest during {fault.name!r}: {text}", flush=True)
         self._told = len(node.broken)
@@ -110,10 +141,15 @@ class Soak:
         if open_files > MOST_DESCRIPTORS + DESCRIPTORS_A_POD * pods:
             node.broken.append(f"descriptors: {open_files} with {pods} pods")
 
-    def report(self) -> None:
-        """Print figures, and judge law early over the last minutes: over an hour a quarter of one would not show."""
+    def report(self, age: float) -> None:
+        """Print figures, and judge law early over the last minutes: over an hour a quarter of one would not show.
+
+        `age` is the time since the begin of the run in seconds.
+        """
         self._api.store.compact()
         self._judge_early()
+        if grown := self.memory.end_minute(age):
+            self.node.broken.append(grown)
         self._counts = [*self._counts[1 - WINDOW :], self.node.counts.copy()]
         print(
             f"{dict(self.node.counts)}, {self.run.figures['cycles']} cycles, {self.faults.total()} faults, longest pressure "
@@ -129,12 +165,12 @@ class Soak:
 
     def conclude(self, minutes: float) -> int:
         """Judge the run as a whole. Return 1 if a law was broken."""
-        node, now = self.node, self.run.figures["resident"]
+        node, memory = self.node, self.memory
         self._judge_early()
-        if self.begin is not None:
-            print(f"memory: {self.begin / MEBI:.1f} MiB after ten minutes, {now / MEBI:.1f} MiB at the end")
-            if now - self.begin > MOST_GROWTH:
-                node.broken.append(f"memory: from {self.begin / MEBI:.1f} to {now / MEBI:.1f} MiB")
+        if memory.warm is not None:
+            print(
+                f"memory, the least of each minute: {memory.warm / MEBI:.1f} MiB after ten, then at most {memory.most / MEBI:.1f}"
+            )
         print(
             f"{minutes:g} minutes: {dict(node.counts)}, {node.counts['begun'] / minutes / 60:.1f} pods a second, "
             f"{self.run.figures['cycles']} cycles, longest pressure {self.course.longest:.1f} s, {dict(self.faults)}"
@@ -160,9 +196,7 @@ def soak(folder: Path, *, minutes: float, seed: int) -> int:
             this.turn()
             if now - reported > min(60.0, minutes * 20):
                 reported = now
-                if this.begin is None and now - begun > WARM_SECONDS:
-                    this.begin = run.figures["resident"]
-                this.report()
+                this.report(now - begun)
         return this.conclude(minutes)
 
 

@@ -2,9 +2,11 @@
 
 The process runs the loop cycle after cycle and takes commands between two of them, one JSON object a line, each answered by its
 figures. A crash ends the daemon without its last checkpoint and begins the next one in the same process, so that what any of them
-leaves behind counts. The process ends with its parent, also where that is killed: its standard input closes.
+leaves behind counts; only cycles of references are collected in between, as the end of a process frees them as well. The process
+ends with its parent, also where that is killed: its standard input closes.
 """
 
+import gc
 import json
 import resource
 import select
@@ -20,6 +22,8 @@ from types import SimpleNamespace
 from typing import Any, Self, cast
 
 from evictd import clock
+from evictd.daemon.host.malloc import use_one_arena
+from evictd.daemon.run import freeze_gc
 from tests.faults.harness import Run
 from tests.faults.node_double import FakeNode
 from tests.kube.api_server import ApiServer
@@ -109,6 +113,8 @@ def _read(commands: "SimpleQueue[dict[str, Any] | None]") -> None:
 
 def main() -> int:
     """Run until standard input closes."""
+    freeze_gc()
+    use_one_arena()
     folder, endpoint, kubeconfig, health = sys.argv[1:]
     commands: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
     threading.Thread(target=_read, args=(commands,), daemon=True).start()
@@ -125,6 +131,8 @@ def main() -> int:
                 return 0
             if command.get("crash"):
                 run.crash()
+                del run.loop, run.wake, run._recorder
+                gc.collect()
                 run.start()
             if "wall" in command:
                 _shift(command["wall"])

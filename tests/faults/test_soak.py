@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.churn import CRITICAL, ChurningNode, Life
-from tests.faults.soak import soak
+from tests.faults.soak import MOST_GROWTH, WARM_SECONDS, Memory, soak
 
 
 @pytest.mark.slow
@@ -27,3 +27,15 @@ def test_a_stop_that_breaks_each_law_is_noticed(tmp_path: Path) -> None:
     assert [line.partition(":")[0] for line in node.broken] == ["fairness", "thrift", "protection", "thrift"]
     node._stop(innocent)
     assert node.counts["evicted"] == 2, "a pod that has stopped is not stopped again"
+
+
+def test_memory_that_stays_is_noticed_and_that_of_a_fault_is_not() -> None:
+    memory, size = Memory(), 100 << 20
+    memory.sample(size // 2)
+    assert memory.end_minute(WARM_SECONDS) == ""
+    for minute, resident in enumerate((size, size + MOST_GROWTH), 1):
+        memory.sample(resident)
+        memory.sample(size * 2)
+        assert memory.end_minute(WARM_SECONDS + minute * 60) == ""
+    memory.sample(size + MOST_GROWTH + 1)
+    assert memory.end_minute(WARM_SECONDS + 180) == "memory: from 100.0 to 105.0 MiB after 13 minutes"

@@ -43,7 +43,6 @@ def container(
         image_id="",
         state=state,
         created_at=1,
-        labels={},
         annotations={},
     )
 
@@ -59,8 +58,6 @@ def stats(
         id="",
         name="",
         attempt=0,
-        labels={},
-        annotations={},
         memory=None if memory is None else working_set,
         writable_layer=FilesystemUsage(time=time, mountpoint="/", used_bytes=used_bytes, inodes_used=inodes_used),
     )

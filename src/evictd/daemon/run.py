@@ -21,6 +21,7 @@ from evictd.config.settings import Settings
 from evictd.daemon.assemble import Assembly
 from evictd.daemon.configuration import Configuration
 from evictd.daemon.host.liveness import Liveness
+from evictd.daemon.host.malloc import use_one_arena
 from evictd.daemon.host.sd_notify import SdNotifier
 from evictd.daemon.housekeeping import Housekeeping
 from evictd.daemon.reload import Reloader
@@ -62,6 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Run the daemon until SIGTERM or SIGINT; raises `EvictdError` if it cannot start."""
     freeze_gc()
+    use_one_arena()
     keep_standard_descriptors()
     path = Path(args.config) if args.config is not None else None
     options = flags.from_args(args)

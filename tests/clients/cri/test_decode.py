@@ -1,6 +1,7 @@
 """Conversion of messages: skipped entries and required fields."""
 
 import json
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -9,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evictd.clients.cri import decode
-from evictd.clients.cri.values import Detail, SandboxState
+from evictd.clients.cri.values import (
+    CONTAINER_NAME_LABEL,
+    GRACE_PERIOD_ANNOTATION,
+    POD_UID_LABEL,
+    Detail,
+    SandboxState,
+)
+from evictd.codec.pod import CONFIG_SOURCE
 from evictd.core.gc.container_gc import ContainerState
 from evictd.errors import RuntimeRefusedError
 
@@ -30,6 +38,32 @@ def test_rows_without_an_identity_are_skipped() -> None:
     assert decode.images(pb.ListImagesResponse(images=[pb.Image(), pb.Image(id="i")]))[0].id == "i"
     stats = [pb.ContainerStats(), pb.ContainerStats(attributes=pb.ContainerAttributes(id="c"))]
     assert [row.id for row in decode.all_container_stats(pb.ListContainerStatsResponse(stats=stats))] == ["c"]
+
+
+def test_of_ten_thousand_containers_only_what_is_read_stays_in_memory() -> None:
+    """Else a node with many dead containers, or one author's large annotations, costs tens of MiB that never come back."""
+    long = {"note": "x" * 100_000}
+    rows = [
+        pb.Container(
+            id=f"c{number}", pod_sandbox_id="s", metadata=pb.ContainerMetadata(name="main"), image=pb.ImageSpec(image="i" * 300),
+            image_ref="r" * 300, labels={POD_UID_LABEL: "u", CONTAINER_NAME_LABEL: "main", "app": "l" * 300},
+            annotations={GRACE_PERIOD_ANNOTATION: "7", "io.kubernetes.container.hash": "h" * 300},
+        )
+        for number in range(1000)
+    ]  # fmt: skip
+    boxes = [
+        pb.PodSandbox(id=f"s{number}", metadata=METADATA, annotations={CONFIG_SOURCE: "api", **long})
+        for number in range(10)
+    ]
+    listed, listed_boxes = pb.ListContainersResponse(containers=rows), pb.ListPodSandboxResponse(items=boxes)
+    tracemalloc.start()
+    containers, sandboxes = decode.containers(listed), decode.sandboxes(listed_boxes)
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (containers[0].pod_uid, containers[0].container_name) == ("u", "main")
+    assert containers[0].annotations == {GRACE_PERIOD_ANNOTATION: "7"}
+    assert sandboxes[0].annotations == {CONFIG_SOURCE: "api"}
+    assert kept < 1_000_000
 
 
 @pytest.mark.parametrize("missing", ["id", "metadata", "created_at", "name", "namespace", "uid"])

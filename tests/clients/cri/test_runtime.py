@@ -4,7 +4,7 @@ import pytest
 
 from evictd.clients.cri.client import CriClient
 from evictd.clients.cri.runtime import absent_is_success
-from evictd.clients.cri.values import POD_NAME_LABEL, POD_UID_LABEL, CriContainerStats, SandboxState
+from evictd.clients.cri.values import GRACE_PERIOD_ANNOTATION, POD_UID_LABEL, CriContainerStats, SandboxState
 from evictd.core.gc.container_gc import ContainerState
 from evictd.errors import (
     RuntimeNotFoundError,
@@ -65,13 +65,13 @@ def test_a_container_and_its_status(each_node: DisposableNode) -> None:
     assert rows["main"].sandbox_id == pod.sandbox_id
     assert rows["main"].state is ContainerState.RUNNING
     assert rows["main"].image_ref.startswith("sha256:")
-    assert rows["main"].labels[POD_NAME_LABEL] == "web"
+    assert (rows["main"].pod_uid, rows["main"].container_name) == (pod.uid, "main")
     status = each_node.client.container_status(pod.containers["main"], verbose=True)
     assert status.resources is not None
     assert status.resources.memory_limit_bytes == 64 << 20
     assert status.resources.oom_score_adj is not None
     assert status.detail.cgroups_path == f"{pod.cgroup_parent}/{pod.containers['main']}"
-    assert status.annotations["io.kubernetes.pod.terminationGracePeriod"] == "7"
+    assert rows["main"].annotations == {GRACE_PERIOD_ANNOTATION: "7"}
     dead = pod.containers["dead"]
     assert wait_for(lambda: is_exited(each_node.client, dead))
     ended = each_node.client.container_status(dead)

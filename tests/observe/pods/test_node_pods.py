@@ -62,7 +62,6 @@ def container(
         image_id="",
         state=state,
         created_at=1,
-        labels={},
         annotations={f"io.kubernetes.pod.{key}": text for key, text in annotations.items()},
     )
 
@@ -70,7 +69,7 @@ def container(
 def status(of: CriContainer, limit: int, oom_score_adj: int = 0) -> ContainerStatus:
     return ContainerStatus(
         id=of.id, name=of.name, attempt=0, state=of.state, created_at=1, started_at=1, finished_at=0, exit_code=0,
-        image="i", image_ref="sha256:i", image_id="", reason="", message="", labels={}, annotations={}, mounts=(),
+        image="i", image_ref="sha256:i", image_id="", reason="", message="", mounts=(),
         log_path="", resources=LinuxResources(memory_limit_bytes=limit, oom_score_adj=oom_score_adj),
     )  # fmt: skip
 

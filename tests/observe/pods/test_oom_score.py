@@ -32,7 +32,7 @@ def view(*names: str) -> RuntimeView:
     containers = tuple(
         RuntimeContainer(
             id=f"id{name}", sandbox_id="s", name=name, attempt=0, image="", image_ref="", image_id="",
-            state=ContainerState.RUNNING, created_at=1, labels={}, annotations={},
+            state=ContainerState.RUNNING, created_at=1, annotations={},
         )
         for name in names
     )  # fmt: skip

@@ -15,7 +15,6 @@ from threading import Event
 from evictd.act.logs import PodLogs
 from evictd.clients.cri import values
 from evictd.clients.cri.client import CriClient
-from evictd.clients.cri.values import CONTAINER_NAME_LABEL, POD_UID_LABEL
 from evictd.core.gc import container_gc
 from evictd.core.gc.container_gc import ContainerState, GCContainer, GCSandbox, PodLifecycles
 from evictd.core.model.config import ContainerGCPolicy
@@ -180,8 +179,8 @@ def _containers(rows: Iterable[values.CriContainer], sandboxes: Iterable[values.
     return tuple(
         GCContainer(
             id=row.id,
-            pod_uid=uids.get(row.sandbox_id) or row.labels.get(POD_UID_LABEL, ""),
-            name=row.labels.get(CONTAINER_NAME_LABEL) or row.name,
+            pod_uid=uids.get(row.sandbox_id) or row.pod_uid,
+            name=row.container_name or row.name,
             sandbox_id=row.sandbox_id,
             created_at=row.created_at,
             state=row.state,

@@ -6,6 +6,8 @@ error. A verbose `info` is JSON in the runtime's own format; parts of unexpected
 
 import json
 from collections.abc import Iterable, Mapping
+from sys import intern
+from types import MappingProxyType
 from typing import Any
 
 from evictd.clients.cri import api_pb2 as pb
@@ -22,6 +24,7 @@ _CONTAINER_STATES = {
     pb.CONTAINER_RUNNING: ContainerState.RUNNING,
     pb.CONTAINER_EXITED: ContainerState.EXITED,
 }
+_NO_ENTRIES: Mapping[str, str] = MappingProxyType({})
 
 
 def version(answer: pb.VersionResponse) -> values.Version:
@@ -58,7 +61,7 @@ def _sandbox(message: pb.PodSandbox | pb.PodSandboxStatus) -> dict[str, Any]:
         "state": _SANDBOX_STATES.get(message.state, values.SandboxState.READY),
         "created_at": message.created_at,
         "labels": dict(message.labels),
-        "annotations": dict(message.annotations),
+        "annotations": _kept(message.annotations, values.SANDBOX_ANNOTATIONS),
     }
 
 
@@ -75,16 +78,22 @@ def _container(message: pb.Container) -> values.CriContainer:
     return values.CriContainer(
         id=message.id,
         sandbox_id=message.pod_sandbox_id,
-        name=message.metadata.name,
+        name=intern(message.metadata.name),
         attempt=message.metadata.attempt,
-        image=message.image.image,
-        image_ref=message.image_ref,
-        image_id=message.image_id,
+        image=intern(message.image.image),
+        image_ref=intern(message.image_ref),
+        image_id=intern(message.image_id),
         state=_CONTAINER_STATES.get(message.state, ContainerState.UNKNOWN),
         created_at=message.created_at,
-        labels=dict(message.labels),
-        annotations=dict(message.annotations),
+        pod_uid=message.labels.get(values.POD_UID_LABEL, ""),
+        container_name=intern(message.labels.get(values.CONTAINER_NAME_LABEL, "")),
+        annotations=_kept(message.annotations, values.CONTAINER_ANNOTATIONS),
     )
+
+
+def _kept(found: Mapping[str, str], names: Iterable[str]) -> Mapping[str, str]:
+    """Return the entries of these names."""
+    return {name: found[name] for name in names if name in found} or _NO_ENTRIES
 
 
 def container_status(answer: pb.ContainerStatusResponse) -> values.ContainerStatus:
@@ -107,8 +116,6 @@ def container_status(answer: pb.ContainerStatusResponse) -> values.ContainerStat
         image_id=status.image_id,
         reason=status.reason,
         message=status.message,
-        labels=dict(status.labels),
-        annotations=dict(status.annotations),
         mounts=tuple(
             values.CriMount(container_path=mount.container_path, host_path=mount.host_path, readonly=mount.readonly)
             for mount in status.mounts
@@ -142,8 +149,6 @@ def _container_stats(stats: pb.ContainerStats) -> values.CriContainerStats:
         id=stats.attributes.id,
         name=stats.attributes.metadata.name,
         attempt=stats.attributes.metadata.attempt,
-        labels=dict(stats.attributes.labels),
-        annotations=dict(stats.attributes.annotations),
         memory=_memory(stats.memory) if stats.HasField("memory") else None,
         writable_layer=_filesystem(stats.writable_layer) if stats.HasField("writable_layer") else None,
     )

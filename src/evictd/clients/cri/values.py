@@ -1,19 +1,26 @@
 """Defines the values that the CRI client returns; types of grpc and protobuf do not leave this package.
 
-They are the messages of `runtime.v1` with the fields that evictd reads. A field that the runtime left unset is
-`None`; times are wall-clock nanoseconds since the epoch, as the runtime sets them; sizes are bytes.
+They are the messages of `runtime.v1` with the fields that evictd reads, and of the annotations only those named here: a pod's
+author writes up to 256 KiB of them, and a node may have 10,000 containers. A field that the runtime left unset is `None`; times
+are wall-clock nanoseconds since the epoch, as the runtime sets them; sizes are bytes.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from evictd.codec.manifest import CONFIG_HASH
+from evictd.codec.pod import CONFIG_SOURCE
 from evictd.core.gc.container_gc import ContainerState
 
 POD_NAME_LABEL = "io.kubernetes.pod.name"
 POD_NAMESPACE_LABEL = "io.kubernetes.pod.namespace"
 POD_UID_LABEL = "io.kubernetes.pod.uid"
 CONTAINER_NAME_LABEL = "io.kubernetes.container.name"
+GRACE_PERIOD_ANNOTATION = "io.kubernetes.pod.terminationGracePeriod"
+DELETION_GRACE_PERIOD_ANNOTATION = "io.kubernetes.pod.deletionGracePeriod"
+SANDBOX_ANNOTATIONS = (CONFIG_SOURCE, CONFIG_HASH)
+CONTAINER_ANNOTATIONS = (GRACE_PERIOD_ANNOTATION, DELETION_GRACE_PERIOD_ANNOTATION)
 
 
 class SandboxState(Enum):
@@ -64,7 +71,10 @@ class SandboxStatus(CriSandbox):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CriContainer:
-    """An entry of ListContainers; `image` is the image of the pod's spec, `image_ref` the id that the runtime resolved it to."""
+    """An entry of ListContainers; `image` is the image of the pod's spec, `image_ref` the id that the runtime resolved it to.
+
+    `pod_uid` and `container_name` are those of the kubelet's labels, empty where a container has none.
+    """
 
     id: str
     sandbox_id: str
@@ -75,8 +85,9 @@ class CriContainer:
     image_id: str
     state: ContainerState
     created_at: int
-    labels: Mapping[str, str]
     annotations: Mapping[str, str]
+    pod_uid: str = ""
+    container_name: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,8 +127,6 @@ class ContainerStatus:
     image_id: str
     reason: str
     message: str
-    labels: Mapping[str, str]
-    annotations: Mapping[str, str]
     mounts: tuple[CriMount, ...]
     log_path: str
     resources: LinuxResources | None
@@ -149,8 +158,6 @@ class CriContainerStats:
     id: str
     name: str
     attempt: int
-    labels: Mapping[str, str]
-    annotations: Mapping[str, str]
     memory: MemoryUsage | None
     writable_layer: FilesystemUsage | None
 

@@ -21,7 +21,14 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from evictd.clients.cri.values import ContainerStatus, CriSandbox, LinuxResources, SandboxState
+from evictd.clients.cri.values import (
+    DELETION_GRACE_PERIOD_ANNOTATION,
+    GRACE_PERIOD_ANNOTATION,
+    ContainerStatus,
+    CriSandbox,
+    LinuxResources,
+    SandboxState,
+)
 from evictd.clients.cri.values import CriContainer as RuntimeContainer
 from evictd.codec.manifest import CONFIG_HASH, Manifest
 from evictd.codec.mirrors import KnownSandboxes
@@ -40,9 +47,6 @@ from evictd.core.units.quantity import Quantity, of_bytes
 from evictd.errors import SourceKind
 from evictd.observe.pods.manifests import Manifests
 from evictd.observe.runtime.runtime_view import RuntimeView
-
-GRACE_PERIOD_ANNOTATION = "io.kubernetes.pod.terminationGracePeriod"
-DELETION_GRACE_PERIOD_ANNOTATION = "io.kubernetes.pod.deletionGracePeriod"
 
 _CRITICAL_OOM_SCORE_ADJ = -997
 """The score of containers of critical and Guaranteed pods; that of the pause container is -998 (kubelet `qos/policy.go`)."""
