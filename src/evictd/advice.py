@@ -31,7 +31,7 @@ RESERVE = {
     Resource.INODES: 5_000,
     Resource.PIDS: 400,  # the kernel never assigns the first 300 again
 }
-"""What should be left of a resource at the worst moment, at most a `_PART` of the capacity."""
+"""The reserve of a resource that should be left at the worst moment; at most a `_PART` of the capacity."""
 _PART = 10
 _AGAIN = 10 * MINUTE
 """Two evictions for a signal so close together count as one shortage that came back."""
@@ -58,14 +58,14 @@ class Episode:
     hard: bool
     available: int
     used: int
-    """How much was used up from the decision until the pod was gone."""
+    """Amount used up from the decision until the pod was gone."""
     took: int
     rate: int
-    """Units a second by which what was left fell; 0: not measured, or it did not fall."""
+    """Fall of the available amount in units per second; 0: not measured, or it did not fall."""
     ended: bool
     """Whether the end of the pod was recorded; never in a dry run."""
     capacity: int = 0
-    """That of the node; 0 where it was not recorded."""
+    """Capacity of the node; 0 if it was not recorded."""
 
     @property
     def needed(self) -> int:
@@ -193,7 +193,7 @@ class SignalAdvice:
 
     signal: Signal
     needs: tuple[int, ...]
-    """What each node with an eviction needed at the most, ascending."""
+    """The most that each node with an eviction needed, ascending."""
     hard: int
     now: tuple[int, int] | None
     """The least and the greatest hard threshold of these nodes."""
@@ -209,14 +209,14 @@ class SignalAdvice:
     enough: int
     """Evictions after which this hard threshold would have left the reserve; `episodes` less `too_late` did."""
     earlier: int
-    """By how much an eviction would have begun earlier at the most, at its measured rate; nanoseconds, 0 where none would."""
+    """The most nanoseconds by which an eviction would have begun earlier at its measured rate; 0 if none would have."""
     limited_by: str
-    """The node of the least capacity, where half of that is all that is advised; empty where the advice fits every node."""
+    """The node of the least capacity, if half of that capacity limits the advice; empty if the advice fits every node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
-    """The advice for one resource: what systemReserved and kubeReserved should come to together."""
+    """The advice for one resource: the sum that systemReserved and kubeReserved should have."""
 
     resource: Resource
     amount: int
@@ -237,7 +237,7 @@ class Advice:
     """Percent of the nodes for which the advice is enough."""
     signals: tuple[SignalAdvice, ...]
     max_pod_grace_seconds: int | None
-    """How long pods took to end; `None` where none ended for a soft threshold."""
+    """Seconds that pods took to end; `None` if none ended for a soft threshold."""
     lead: bool
     """Whether memory filled too fast for any hard threshold that is acted on only when it is crossed."""
     reserved: tuple[Reservation, ...]

@@ -18,7 +18,7 @@ from evictd.errors import EvictdError
 
 FIRST_REST = 500 * MILLISECOND
 LAST_REST = 30 * SECOND
-"""How long a piece of work rests: twice as long after each failure in a row, from the first to the last."""
+"""Pause of a job after a failure; each failure in a row doubles it, up to the last."""
 _FORGOTTEN = 10 * LAST_REST
 _MOST_TEXT = 500
 QUEUED_JOBS = 256

@@ -24,7 +24,7 @@ class Progress:
     """Evictions and collections whose end became certain since the last `advance`."""
 
     evicted: tuple[EvictPod, ...] = ()
-    """Evictions that are under way for certain: begun, or agreed to by the API server."""
+    """Evictions that are certain: they were started, or the API server has agreed."""
     ended: tuple[Termination, ...] = ()
     """Terminations of pods that the core no longer waits for, finished or not."""
 

@@ -78,7 +78,7 @@ class DryRunActuator:
         """Withdraw nothing: nothing was asked."""
 
     def advance(self, state: State, reading: Reading) -> Progress:
-        """Finish what was begun before; forget what was announced once the pressure is over."""
+        """Finish evictions that were started before the dry run; forget announced decisions once the pressure is over."""
         if not state.thresholds_met and not self._evicting:
             self._announced.clear()
         self._evicting = False
@@ -108,7 +108,7 @@ class DryRunActuator:
 
 
 def _subject(decision: Decision) -> _Subject:
-    """Return what a decision is about, without this cycle's numbers."""
+    """Return the key of a decision: its subject without this cycle's numbers."""
     match decision:
         case EvictPod():
             return (EvictPod, decision.pod.uid, decision.because.signal_label)

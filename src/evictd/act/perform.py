@@ -1,4 +1,4 @@
-"""Performs decisions, in the order decided; each is announced (logged) after it was begun, so that no log delays a stop.
+"""Performs decisions, in the order decided; each is logged after it was started, so that no log delays a stop.
 
 A decision that fails, for whatever reason, is returned as a failure, and the ones after it are performed all the same: a report
 that cannot be written must not prevent an eviction.

@@ -13,7 +13,7 @@ from evictd.codec.quantities import resources_of
 from evictd.core.model.resources import CPU, MEMORY, Container, PodLevelResources, Resources
 
 RESIZABLE = frozenset({CPU, MEMORY})
-"""What a resize in place can change."""
+"""Resources that a resize in place can change."""
 
 
 def with_allocated(

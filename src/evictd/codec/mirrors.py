@@ -18,7 +18,7 @@ from evictd.core.model.pod import Pod, PodSource
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownSandboxes:
-    """What the runtime knows of this node's pods, as far as it is needed to recognise mirrors."""
+    """The runtime's data about this node's pods that is needed to recognise mirrors."""
 
     uids: Collection[str] = frozenset()
     """The uids of all pods that have a sandbox."""

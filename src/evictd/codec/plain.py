@@ -37,7 +37,7 @@ from evictd.errors import InputError, InvalidValueError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """How the plain form of one class differs from the rule."""
+    """The exceptions in the plain form of one class."""
 
     keys: Mapping[str, str] = field(default_factory=dict)
     """Keys by field, where they are not the field's name in camelCase."""
@@ -237,7 +237,7 @@ class Form:
 
 _AS_DECLARED = View()
 _ALWAYS = object()
-"""Of a field that is written whatever its value is."""
+"""Default of a field that is always written."""
 _NOTHING: Mapping[str, Any] = {}
 
 

@@ -41,7 +41,7 @@ _ENTRIES = msgspec.json.Decoder(WireAllocations)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allocation:
-    """What the kubelet has allocated to one pod."""
+    """The resources that the kubelet has allocated to one pod."""
 
     containers: Mapping[str, Container]
     """Containers and init containers by name."""

@@ -48,7 +48,7 @@ class RecordedCycle:
     gone: frozenset[str] = frozenset()
     """Uids of victims that have ended."""
     outside_pods: dict[Resource, int] = field(default_factory=dict)
-    """What is in use and belongs to no pod: memory, disk space, PIDs; only where the node and every pod were measured."""
+    """Used memory, disk space and PIDs that belong to no pod; only if the node and every pod were measured."""
 
 
 class _Part(msgspec.Struct, frozen=True, rename="camel"):

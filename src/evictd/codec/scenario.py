@@ -23,7 +23,7 @@ Summary = tuple[NodeStats, Mapping[str, PodStats]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasurementAges:
-    """How old the parts of one pod's statistics are in a step, in nanoseconds; `None`: never measured."""
+    """Ages of the parts of one pod's statistics in a step, in nanoseconds; `None`: never measured."""
 
     stats: int | None = 0
     """Memory and processes."""
@@ -57,7 +57,7 @@ class ScenarioStep:
     ages: Mapping[str, MeasurementAges] = field(default_factory=dict)
     """By pod uid; pods that are not named were measured at the step's own time."""
     refusals: tuple[BudgetAnswer, ...] = ()
-    """What budgets refused since the last step: these pods stay."""
+    """Evictions that budgets have refused since the last step: these pods stay."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

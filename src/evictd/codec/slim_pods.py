@@ -26,7 +26,7 @@ FIELD_MANAGER = "evictd"
 
 
 _REJECTED = ("Pod was rejected: ", "Pod The node had condition: ")
-"""How the kubelet's message about a pod begins that it does not admit (`rejectPod`, today and before 1.26)."""
+"""Beginnings of the kubelet's message about a pod that it rejects (`rejectPod`, today and before 1.26)."""
 _DISRUPTION = "DisruptionTarget"
 
 

@@ -92,4 +92,4 @@ def _victim_of_release(release: Mapping[str, Any], layout: Layout) -> Plain:
 
 
 MIGRATIONS: Mapping[int, Callable[[Plain], Plain]] = {1: _of_version_1}
-"""How a state of an earlier version is brought to the present one. Version 2 was never released."""
+"""Conversions of earlier versions of the state to the present one. Version 2 was never released."""

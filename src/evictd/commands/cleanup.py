@@ -26,7 +26,7 @@ from evictd.errors import ApiRefusedError, ApiUnavailableError, ExitCode, InputE
 from evictd.render.text import clean
 
 TRIES = 7
-"""Of a request that the API server does not answer, or of taints that others write as well; half a minute together."""
+"""Attempts at a request that the API server does not answer or that conflicts with another writer; half a minute in all."""
 CONFLICT = 409
 
 _T = TypeVar("_T")

@@ -21,7 +21,7 @@ NEXT = (
     ("evictd simulate config/scenarios/ten-minutes.yaml", "another node: ten minutes in a second"),
     ("docs/getting-started.md", "from a dry run on your node to evictions, and back"),
 )
-"""What to try after the demonstration, and what it shows."""
+"""Commands and pages to try after the demonstration, with what each shows."""
 _NOT_INSTALLED = "this installation is without evictd_testnode, which a checkout, the wheel and the Debian package have"
 
 

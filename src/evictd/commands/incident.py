@@ -39,7 +39,7 @@ _GROWS = {
     Resource.INODES: (Usage.LAYER_INODES, Usage.HOST_PATH_INODES),
     Resource.PIDS: (Usage.PROCESSES, Usage.PROCESSES),
 }
-"""As what the growth of a pod is played, and that of the host."""
+"""By resource the usage that the world grows for a pod, and for the host."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -120,7 +120,7 @@ def _evicts(entry: JournalEntry, uid: str) -> bool:
 
 
 def world_account(entry: JournalEntry, signal: Signal, pod: str) -> str:
-    """Say whether the pod is one of the fewest whose end relieves the node, if each pod goes on growing as it did.
+    """Return a sentence: is the pod in the smallest set whose end relieves the node, if each pod goes on growing as it did?
 
     The node of the reading is played on for five minutes; what grew in the last minute grows on (`evictd.world.oracle`).
     """

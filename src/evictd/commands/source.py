@@ -31,7 +31,7 @@ _PODS, _CHECK = "give it to `evictd simulate --pods`", "`evictd check` reads it,
 _REMEDIES: Mapping[object, str] = {
     "List": _PODS, "PodList": _PODS, "Pod": _PODS, "KubeletConfiguration": _CHECK, "EvictdConfiguration": _CHECK,
 }  # fmt: skip
-"""What else a command does with a file of this kind."""
+"""The command to use instead for a file of this kind."""
 
 
 def add_config_arguments(parser: argparse.ArgumentParser) -> None:

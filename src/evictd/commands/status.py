@@ -23,7 +23,7 @@ DEFAULT_ADDRESS = "127.0.0.1:10277"
 _TIMEOUT_SECONDS = 10
 _PORTS = 1 << 16
 _MOST_BYTES = 32 << 20
-"""Of an answer; that of a node with 500 pods has one. Any program of the node can listen where no evictd does."""
+"""Most bytes of an answer (with 500 pods one MiB): without evictd any program of the node may listen at the address."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -78,15 +78,15 @@ class Surroundings:
 
     capacities: Mapping[Signal, Quantity] = field(default_factory=dict)
     available: Mapping[Signal, Quantity] = field(default_factory=dict)
-    """What is available of each signal now."""
+    """Available amount of each signal now."""
     filesystems: Collection[Filesystem] = (Filesystem.NODEFS, Filesystem.IMAGEFS)
     """The filesystems that need thresholds."""
     low_watermark_bytes: int | None = None
     """Available memory at which the kernel starts to reclaim, in bytes."""
     unallocatable_bytes: int | None = None
-    """Bytes that count as available memory although no process can have them; `None` with a formula that knows of them."""
+    """Bytes that count as available memory although no process can allocate them; `None` with a formula that excludes them."""
     formula: MemoryFormula = MemoryFormula.WORKING_SET
-    """The formula of `memory.available`; with `Auto` only soft thresholds go by the documented one."""
+    """The formula of `memory.available`; with `Auto` only soft thresholds use the documented one."""
     unusable_pids: int | None = None
     """Number of PIDs that count as available but that the kernel never assigns."""
     kubelet: Sequence[Threshold] | None = None

@@ -14,10 +14,10 @@ from evictd.core.units.quantity import of_bytes
 
 _MI = 1 << 20
 _USABLE = 100 * _MI
-"""What a threshold should leave of memory that can be used: the kubelet's default threshold."""
+"""Usable memory that a threshold should leave: the kubelet's default threshold."""
 _ROUND = 10 * _MI
 MARGIN = 28 * _MI
-"""How far above the computed amount the OOM killer struck at least, in 18 trials on machines of 1, 2, 4 and 8 GiB
+"""Least distance above the computed amount at which the OOM killer struck, in 18 trials on machines of 1, 2, 4 and 8 GiB
 (docs/benchmarks.md): the last file pages and slab that could be reclaimed. With much slab it was twice as far."""
 
 

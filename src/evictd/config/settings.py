@@ -47,10 +47,10 @@ class Settings:
     """One complete, valid configuration."""
 
     eviction: EvictionConfig = field(default_factory=lambda: EvictionConfig(keep_away=False))
-    """What the core obeys of both documents. Without an API server nothing keeps pods away."""
+    """The core's settings from both documents. Without an API server no taint keeps pods away."""
     evictd: EvictdConfiguration = field(default_factory=EvictdConfiguration)
     kubelet: KubeletConfiguration = field(default_factory=KubeletConfiguration)
-    """With the kubelet's defaults in place of zeros."""
+    """The kubelet's document, with its defaults in place of zeros."""
     node_status_report_frequency: int = 5 * MINUTE
     """The default depends on whether `nodeStatusUpdateFrequency` was set."""
 

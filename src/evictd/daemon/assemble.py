@@ -71,7 +71,7 @@ if TYPE_CHECKING:  # importing it loads the API's client
 
 _ENTRIES_PER_SECOND = 200_000
 _LEGACY_LINKS = {Path("/var/log/pods"): Path("/var/log/containers")}
-"""Where the kubelet keeps its symlinks to the logs of containers."""
+"""Directory of the kubelet's symlinks to the logs of containers."""
 
 
 class Assembly:

@@ -38,7 +38,7 @@ class WaitResult:
     cause: Woken = Woken.TIME
     signals: frozenset[int] = frozenset()
     crossed_at: int | None = None
-    """When the crossing was read that ended the wait, on the boot-time clock."""
+    """Boot-time clock of the reading that showed the crossing and ended the wait."""
 
     @property
     def stop(self) -> bool:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _RESERVED_NAMES = {Resource.MEMORY: "memory", Resource.EPHEMERAL_STORAGE: "ephemeral-storage", Resource.PIDS: "pid"}
-"""What systemReserved and kubeReserved call a resource."""
+"""Names of resources in systemReserved and kubeReserved."""
 _TOO_LATE = (
     f"TOO LATE: when the pod was gone, less was left than a reserve: {RESERVE[Resource.MEMORY] >> 20}Mi of memory, "
     f"{RESERVE[Resource.EPHEMERAL_STORAGE] >> 20}Mi of a disk, {RESERVE[Resource.INODES]:,} inodes, {RESERVE[Resource.PIDS]} "

@@ -1,4 +1,4 @@
-"""Who holds what is short, and who took it, as a document and as sentences: for `explain`, `status`, `why` and the page."""
+"""Writes who holds what is short, and who took it, as a document and as sentences for `explain`, `status`, `why`, the page."""
 
 from evictd.codec.decision import encode_finding
 from evictd.codec.times import rfc3339

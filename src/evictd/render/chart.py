@@ -60,7 +60,7 @@ class Band:
     start: int
     end: int
     held: bool = False
-    """No threshold was met any more: only the transition period kept the condition."""
+    """Whether only the transition period kept the condition, because no threshold was met any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

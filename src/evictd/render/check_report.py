@@ -1,4 +1,4 @@
-"""How the outcome of `evictd check` is written: a table for people, JSON or YAML for programs."""
+"""Writes the result of `evictd check`: a table for people, JSON or YAML for programs."""
 
 import sys
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ class CheckReport:
     thresholds: tuple[Threshold, ...]
     capacities: Mapping[Signal, Quantity]
     available: Mapping[Signal, Quantity]
-    """What of each signal is available now; absent where it is not known."""
+    """Available amount of each signal now; unknown ones are absent."""
     warnings: tuple[str, ...]
     findings: tuple[LintFinding, ...]
 

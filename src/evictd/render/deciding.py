@@ -29,10 +29,10 @@ from evictd.render.text import amount_text, clean, counted, share_text
 Plain = Mapping[str, Any]
 
 _COUNTED = {Resource.PIDS: " processes", Resource.INODES: " inodes", Resource.SWAP: " in swap", Resource.IO: " stalled"}
-"""What follows an amount of a resource that no pod requests."""
+"""Text after an amount of a resource that pods do not request."""
 
 _REQUESTED = {Resource.MEMORY, Resource.EPHEMERAL_STORAGE}
-"""What pods request, so that usage is compared with the request."""
+"""Resources that pods request; usage is compared with the request."""
 
 PASSED_OVER = {
     SkipReason.IN_FLIGHT: "it is being evicted already",

@@ -16,7 +16,7 @@ from evictd.simulation import SimulatedCycle, Turn
 
 API_VERSION = "evictd.io/v1alpha1"
 TOP_ROWS = 10
-"""How many rows of a ranking are shown unless all are asked for."""
+"""Rows of a ranking that are shown by default."""
 
 Document = dict[str, Any]
 

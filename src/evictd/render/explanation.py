@@ -31,11 +31,11 @@ class Queue:
     victim: RankedPod | None
     """The first pod that would go; `None` if none would."""
     not_of_pods: int | None = None
-    """Used bytes that belong to no pod; `None` where that is not known, or the resource is another."""
+    """Used bytes that belong to no pod; `None` if unknown, or for another resource."""
     stop: NoAction | None = None
     """Why no pod would go."""
     held: Attribution | None = None
-    """Who holds what the signals observe, and who took it since it became short; `None` where that is not known."""
+    """The holders of the supply that the signals observe, and who took it since it became short; `None`: unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,12 +50,12 @@ class Explanation:
     unobserved: tuple[Signal, ...]
     queues: tuple[Queue, ...]
     notes: tuple[Finding, ...] = ()
-    """What else was found, such as pods without stats."""
+    """Other findings, such as pods without statistics."""
     sources: Mapping[Signal, str] = field(default_factory=dict)
     oom_scores: tuple[OomScoreDifference, ...] = ()
     memory_qos: tuple[MemoryQoSDifference, ...] = ()
     wall: int | None = None
-    """When it was read, in nanoseconds since 1970; `None` in a scenario."""
+    """Time of the reading in nanoseconds since 1970; `None` in a scenario."""
 
 
 def explanation(

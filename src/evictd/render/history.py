@@ -160,7 +160,7 @@ class _Reader:
 
 
 def _filled(record: JournalRecord) -> str:
-    """Say who took what was short, of the cycle's attribution."""
+    """Return the sentence about who took what was short, from the cycle's attribution."""
     for finding in reversed(record.findings):
         if finding.get("kind") != Attribution.__name__:
             continue
@@ -272,7 +272,7 @@ def event_line(event: HistoryEvent) -> str:
 
 
 _FACTS = frozenset({EventKind.CONDITIONS, EventKind.KUBELET, EventKind.BOOT})
-"""What is so in a dry run as well."""
+"""Events that are real in a dry run too."""
 _STYLES = {
     EventKind.EVICTED: "bold red",
     EventKind.KUBELET: "bold red",

@@ -22,7 +22,7 @@ from evictd.render.text import amount_text, clean, incident_id, seconds_text, si
 Plain = Mapping[str, Any]
 
 BEFORE, AFTER = 10 * MINUTE, 15 * MINUTE
-"""How much around an eviction belongs to its incident."""
+"""Time before and after an eviction that belongs to its incident."""
 DRAWN_BEFORE, DRAWN_AFTER = 300, 120
 """Seconds around an eviction that are drawn."""
 _LEAD_SECONDS = 60
@@ -57,10 +57,10 @@ class Incident:
     levels: tuple[tuple[str, int], ...] = ()
     """Kind and limit of each threshold of the signal."""
     points: tuple[tuple[float, int], ...] = ()
-    """Seconds and what was available."""
+    """Seconds and available amount."""
     ranking: tuple[IncidentRow, ...] = ()
     pods: int = 0
-    """How many pods were ranked; the journal keeps the first twenty."""
+    """Number of ranked pods; the journal keeps the first twenty."""
     before: tuple[HistoryEvent, ...] = ()
     after: tuple[HistoryEvent, ...] = ()
     gone_after: float | None = None
@@ -98,7 +98,7 @@ class Incident:
 
     @property
     def missing(self) -> int | None:
-        """What was missing to the highest threshold that was met."""
+        """The amount missing to the highest threshold that was met."""
         if self.available is None:
             return None
         met = [limit for _, limit in self.levels if limit > self.available]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ChosenBy(Enum):
-    """Who chose a pod."""
+    """Whether the kubelet, evictd or both chose a pod."""
 
     BOTH = "Both"
     ONLY_KUBELET = "OnlyKubelet"
@@ -42,7 +42,7 @@ class ComparedEviction:
 
     @property
     def chosen_by(self) -> ChosenBy:
-        """Who chose it."""
+        """Whether the kubelet, evictd or both chose it."""
         if self.kubelet_at and self.evictd_at:
             return ChosenBy.BOTH
         return ChosenBy.ONLY_KUBELET if self.kubelet_at else ChosenBy.ONLY_EVICTD
@@ -56,7 +56,7 @@ class ComparedEviction:
 
     @property
     def at(self) -> str:
-        """When it was chosen first."""
+        """Time of the first choice."""
         return min(filter(None, (self.kubelet_at, self.evictd_at)), key=parse_time)
 
 

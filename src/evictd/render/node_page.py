@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Document = Mapping[str, Any]
 Trend = Sequence[tuple[float, int]]
-"""How many seconds ago, and what was available."""
+"""Seconds ago, and the available amount."""
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; "
@@ -99,7 +99,7 @@ class Headline:
 
 
 class OwnFaultKind(Enum):
-    """What keeps evictd from its work, and what it does meanwhile."""
+    """Faults of evictd itself, with what it still does."""
 
     STUCK = "evictd does not watch this node: its loop stands still, so no threshold is tested and no pod is evicted"
     NODE = "evictd does not see this node: its numbers cannot be read, so no threshold is tested and no pod is evicted"
@@ -240,7 +240,7 @@ def _rate(rate: int | None, signal: Signal) -> str:
 
 
 _COUNTED = {Resource.PIDS: " processes", Resource.INODES: " inodes"}
-"""What is counted, where an amount has no unit of its own."""
+"""Nouns for amounts without a unit."""
 
 
 def _threshold(threshold: Document, signal: Signal, capacity: int) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from evictd.errors import InvalidValueError
 from evictd.render.text import clean, seconds_text, signal_amount
 
 WIDTH, HEIGHT = 120, 24
-"""Of the drawing, in its own coordinates."""
+"""Size of the drawing in its own coordinates."""
 _HEADROOM = 1.08
 _LEAST_SECONDS = 1.0
 _MINUTES = 600
@@ -24,7 +24,7 @@ _MINUTES = 600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvictionMark:
-    """An eviction for a signal: how many seconds ago, of which pod, and the incident that tells of it."""
+    """A mark for an eviction: seconds ago, the pod, and the id of its incident."""
 
     ago: float
     pod: str
@@ -33,7 +33,7 @@ class EvictionMark:
 
     @property
     def text(self) -> str:
-        """What happened."""
+        """The text of the mark."""
         return f"{self.pod} {'would have been evicted' if self.dry_run else 'evicted'} {seconds_text(self.ago)} ago"
 
 
@@ -49,7 +49,7 @@ class PageChart:
     top: str
     """The amount at the upper edge; 0 is at the lower one."""
     begin: str
-    """How long ago the left edge was."""
+    """Time ago of the left edge."""
 
 
 def page_chart(

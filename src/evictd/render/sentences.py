@@ -111,7 +111,7 @@ def rivals(rows: Sequence[RankedPod], protections: Sequence[str]) -> list[Ranked
 
 
 _COUNTED = {Resource.PIDS: "processes", Resource.IO: "stalls", Resource.SWAP: "swap"}
-"""What pods are ranked by where they have no request."""
+"""Nouns for the usage by which pods without requests are ranked."""
 
 
 # --- decisions --------------------------------------------------------------------------------------------------------
@@ -189,7 +189,7 @@ def _fill_text(decision: EvictPod) -> str:
 
 
 def finding_text(finding: Finding, config: EvictionConfig) -> str:
-    """Write a finding on one line, with the signal that it is about."""
+    """Return one line for a finding, with its signal."""
     match finding:
         case ThresholdFinding():
             left = left_text(finding.available, finding.threshold.signal)
@@ -234,7 +234,7 @@ def _of_node(finding: NodeFinding) -> str:
 
 
 def kept_away_text(finding: KeptAway) -> str:
-    """Say why a condition stays longer than configured."""
+    """Return the sentence about why a condition stays longer than configured."""
     return (
         f"{finding.condition.value} and its taint stay {duration_text(finding.period)} after the shortage, because pods of "
         f"{clean(finding.owner)} come back when they end: {finding.evictions} were evicted"

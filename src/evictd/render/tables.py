@@ -68,7 +68,7 @@ _SHOWN_AROUND = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableView:
-    """How much is shown: `everything` keeps calm derived thresholds and every row of a ranking."""
+    """Settings of the tables: `everything` keeps calm derived thresholds and every row of a ranking."""
 
     config: EvictionConfig
     everything: bool = False

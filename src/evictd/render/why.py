@@ -30,7 +30,7 @@ class PodWhy:
 
     @property
     def places(self) -> tuple["Place", ...]:
-        """Where the pod stands in each order of eviction."""
+        """The pod's place in each order of eviction."""
         queues = () if self.explained is None else self.explained["queues"]
         return tuple(place for queue in queues if (place := _place(queue, self.pod)) is not None)
 

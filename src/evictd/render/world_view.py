@@ -35,10 +35,10 @@ MOST_NAMES = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlayedWorld:
-    """A world under one configuration, and what came of it."""
+    """A world that was played with one configuration, and its result."""
 
     name: str
-    """Of the configuration or policy."""
+    """Name of the configuration or policy."""
     run: Run
     account: Account
     unattended: Run | None = None

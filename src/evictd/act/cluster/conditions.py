@@ -19,7 +19,7 @@ from evictd.core.units.duration import SECOND
 from evictd.errors import InvalidValueError
 
 VALID = 180 * SECOND
-"""How long a True condition holds without being renewed; three times the rhythm at which it is."""
+"""How long a True condition holds without a renewal: three times the interval of renewals."""
 STOPPED_REASON = "EvictdStopped"
 BY_EVICTD = "reported by evictd"
 """In the message of each condition that evictd writes as True."""

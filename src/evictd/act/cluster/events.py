@@ -55,7 +55,7 @@ class EventRate:
         self._interval = SECOND // qps if qps > 0 else 0
         self._slack = max(burst - 1, 0) * self._interval
         self._full_at = 0
-        """When the bucket is full again: a request moves it one interval ahead (generic cell rate algorithm)."""
+        """Time at which the bucket is full again; each request moves it one interval ahead (generic cell rate algorithm)."""
 
     def open_at(self) -> int:
         """Return the earliest time of the next request, in nanoseconds."""
@@ -149,7 +149,7 @@ class EventRecorder:
             return None
 
     def due_at(self, _now: int, /) -> int | None:
-        """When the next count may be sent."""
+        """Time from which the next count may be sent."""
         with self._lock:
             due = min((series.not_before for series in self._series.values() if series.news), default=None)
         return None if due is None else max(due, self._rate.open_at())

@@ -15,9 +15,9 @@ from evictd.core.model.pod import Pod
 from evictd.core.units.duration import MILLISECOND, SECOND
 
 POLL = 100 * MILLISECOND
-"""How often the runtime is asked whether a pod has stopped, which it does not say by itself."""
+"""Interval at which the runtime is asked whether a pod has stopped; it sends no notice."""
 _SELDOM = SECOND
-"""How often to look for what also wakes the thread when it happens, but for a time or an error."""
+"""Poll interval of the stages whose progress wakes the thread, except after a time limit or an error."""
 
 EVENT_OF: Mapping[EvictionMethod, Event] = {
     EvictionMethod.EVICTION_API: Event.ASK,
@@ -35,7 +35,7 @@ class Stopper(Protocol):
         ...
 
     def stopped(self, uid: str) -> bool:
-        """Whether nothing of a pod runs any more whose stop was begun."""
+        """Whether a pod whose stop was started has no running process left."""
         ...
 
     def forget(self, uid: str) -> None:

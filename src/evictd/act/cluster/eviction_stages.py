@@ -24,7 +24,7 @@ class Stage(Enum):
     REFUSED = "Refused"
     """A disruption budget protects the pod and nothing is urgent: it stays."""
     WITHDRAWN = "Withdrawn"
-    """Not wanted any more before the API server agreed: the pod stays."""
+    """Withdrawn before the API server agreed: the pod stays."""
     DONE = "Done"
 
 
@@ -40,7 +40,7 @@ class Containers(Enum):
 
 
 class Event(Enum):
-    """What can happen to an eviction."""
+    """The events of an eviction."""
 
     ASK = "Ask"
     DELETE = "Delete"
@@ -65,7 +65,7 @@ class Event(Enum):
     CLEARED = "Cleared"
     """The node's conditions are shown, or the wait for that is over: the containers may be stopped."""
     STOPPED = "Stopped"
-    """Nothing of the pod runs any more."""
+    """The pod has no running process left."""
     RESTARTED = "Restarted"
     """The pod was started again, and is chosen again."""
     REVIVED = "Revived"
@@ -98,7 +98,7 @@ class Stop(Enum):
 
     NO = "No"
     IF_OURS = "IfOurs"
-    """Where the eviction is hard, or no kubelet stops them."""
+    """The containers are stopped by evictd: the eviction is hard, or no kubelet stops them."""
     YES = "Yes"
 
 

@@ -44,7 +44,7 @@ from evictd.core.units.duration import SECOND
 from evictd.errors import ApiRefusedError, ApiUnavailableError
 
 UNREAD = 1000
-"""How many evictions are kept for `take_evicted`."""
+"""Number of evictions that are kept for `take_evicted`."""
 
 
 class ClusterEvictor:

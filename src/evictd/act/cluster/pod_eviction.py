@@ -57,9 +57,9 @@ VERIFY = 10 * SECOND
 REPAIRS = 2
 """How often a pod that came back is stopped and written again before it is deleted."""
 BEFORE_KILL = 500 * MILLISECOND
-"""How long a hard eviction waits for conditions and taints to be shown first; not at all where its grace does not fit."""
+"""How long a hard eviction waits for the node's conditions and taints; not at all if that exceeds its grace."""
 ASK_PATIENCE = 3 * SECOND
-"""How long a hard eviction waits for the Eviction API's answer before its containers are stopped all the same."""
+"""How long a hard eviction waits for the Eviction API's answer before evictd stops the containers."""
 REMEMBERED = 2 * MINUTE
 """How long a settled eviction is remembered."""
 
@@ -75,15 +75,15 @@ class PodEviction:
         self.hard = hard
         self.begun_at = now
         self.not_before = 0
-        """When the stage's request may be sent again after a budget's refusal."""
+        """Time from which the stage's request may be sent again after a budget's refusal."""
         self.postponed_until = 0
-        """When it may be sent again after a temporary error of the server."""
+        """Time from which it may be sent again after a temporary error of the server."""
         self.problem = ""
         """That error, until the next answer."""
         self.clear_at = now if decision.because.fitted else now + BEFORE_KILL
-        """When the containers are stopped even if the node's conditions are not shown."""
+        """Time at which the containers are stopped even if the node's conditions were not written."""
         self.first_refused_at: int | None = None
-        """When a disruption budget first refused; also of an earlier decision about the same pod."""
+        """Time of a disruption budget's first refusal, also for an earlier decision about the same pod."""
         self.repairs = 0
         self.written_version = 0
         self.verify_until = 0
@@ -91,7 +91,7 @@ class PodEviction:
         """Whether it was withdrawn while a request was being sent; the answer to that decides."""
         self.settled_at: int | None = None
         self.answer: EvictionAnswer | None = None
-        """What is known of the API server's consent."""
+        """The API server's consent, as far as known."""
         self._stage = Stage.CHOOSING
         self._containers = Containers.DUE if hard else Containers.KEPT
         self._without_kubelet = False
@@ -145,12 +145,12 @@ class PodEviction:
 
     @property
     def patience(self) -> int:
-        """How long a hard eviction waits for the Eviction API: for a budget as well, once one has refused."""
+        """How long a hard eviction waits for the Eviction API; longer once a budget has refused."""
         return ASK_PATIENCE + (HARD_BYPASS if self.not_before else 0)
 
     @property
     def request_at(self) -> int | None:
-        """When the stage's request may be sent to the API server; `None` for a stage without one."""
+        """Time from which the stage's request may be sent to the API server; `None` for a stage without a request."""
         return max(self.not_before, self.postponed_until) if self._stage in REQUEST_OF else None
 
     def request(self, now: int) -> Request | None:

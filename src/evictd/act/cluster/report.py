@@ -28,16 +28,16 @@ CONFLICT = 409
 NOT_FOUND = 404
 NEVER = 2**63 - 1
 RENEW = MINUTE
-"""How often a True condition is written again; a third of how long it says that it holds."""
+"""Interval at which a True condition is renewed: a third of the time for which it holds."""
 
 
 CONFIRM_PATIENCE = 3 * SECOND
-"""How long to wait for the answer whether there is still no kubelet."""
+"""How long to wait for the answer whether the node still has no kubelet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rhythm:
-    """How often the node's object is read under pressure, and written on a calm node."""
+    """Interval at which the node's object is read under pressure, and written on a calm node."""
 
     update: int = 10 * SECOND
     report: int = 5 * MINUTE
@@ -48,7 +48,7 @@ KUBELET_RHYTHM = Rhythm()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportSettings:
-    """What is reported, and how often."""
+    """The reported conditions, and the intervals."""
 
     node_name: str
     types: ConditionTypes

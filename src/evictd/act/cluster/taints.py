@@ -56,7 +56,7 @@ def changed(there: Collection[Taint], wanted: Collection[tuple[str, str]]) -> tu
 
 @dataclass(slots=True)
 class TaintRetry:
-    """When the taints may be written next, and whether the node has to be read again first."""
+    """Time from which the taints may be written, and whether the node must be read again first."""
 
     not_before: int = 0
     """`now` of the request queue, in nanoseconds."""

@@ -20,7 +20,7 @@ from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache
 from evictd.worker import describe
 
 LIMIT = 3 * SECOND
-"""How long pages are asked for, in nanoseconds."""
+"""Nanoseconds for which evictd asks the kernel for pages."""
 STEP = 16 << 20
 """Bytes for each write; the kernel drops as many in some milliseconds."""
 _FILE_ONLY = " swappiness=0"
@@ -45,7 +45,7 @@ class PageCacheReclaimer:
         self._outcome: ReclaimOutcome | None = None
         self._thread: Thread | None = None
         self._argument = _FILE_ONLY
-        """What follows the bytes; empty once this reclaim has found that the kernel does not know it."""
+        """Text that is written after the number of bytes; empty once the kernel has rejected it in this reclaim."""
 
     def begin(self, wanted: int) -> None:
         """Drop pages until the working set of all pods is smaller by these bytes; never blocks."""

@@ -29,15 +29,15 @@ from evictd.act.trees import opened
 from evictd.errors import NodeError
 
 VISITS = 2048
-"""How many cgroups one attempt visits: some 150 ms. The next attempt goes on from there, after those of the other pods."""
+"""Number of cgroups that one attempt visits (some 150 ms). The next attempt goes on from there, after the other pods'."""
 ROUNDS = 10
-"""How often one attempt goes through the processes on v1: each round finds those that were forked during the one before."""
+"""Number of rounds over the processes on v1; each round finds those that were forked during the previous one."""
 LEAST_BATCH = 256
-"""How many processes are held open at once, or a quarter of the descriptors that evictd may have; each batch reads the list."""
+"""Processes held open at once, or a quarter of evictd's descriptors if that is more; each batch reads the list anew."""
 _LOOKED_AT = 256
-"""How many cgroups are visited to see whether a pod that is not listed has one; if there are more, it counts as having one."""
+"""Most cgroups visited to find that of a pod that is not listed; if there are more, the pod counts as having one."""
 _EXAMINED = 256
-"""How many processes of a pod are examined for their state."""
+"""Most processes of a pod whose state is read."""
 
 _PASSING = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 """Errors that may be over at the next attempt."""
@@ -74,7 +74,7 @@ class PodKill:
 
     @property
     def unfinished(self) -> bool:
-        """Whether the last attempt did not come to the end of the tree."""
+        """Whether the last attempt stopped before the end of the tree."""
         return self._round is not None
 
     def attempt(self) -> bool:

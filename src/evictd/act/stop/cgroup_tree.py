@@ -14,14 +14,14 @@ from itertools import islice
 from pathlib import Path
 
 NAMES_AT_ONCE = 4096
-"""How many names of cgroups are held; beyond that a directory is read again and again, `_FEWEST` names at a time."""
+"""Most names of cgroups held in memory; beyond that a directory is read repeatedly, `_FEWEST` names at a time."""
 _FEWEST = 16
 THREADS = 64
-"""How many threads of a process are looked at."""
+"""Most threads of a process that are read."""
 _CHUNK = 1 << 16
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _REMOVED = frozenset({errno.ENOENT, errno.ENODEV})
-"""What the kernel answers about a cgroup that was removed while it was open."""
+"""The kernel's errors for a cgroup that was removed while it was open."""
 
 
 def walk(directory: Path) -> Generator[int]:
@@ -68,7 +68,7 @@ class _Level:
     def __init__(self) -> None:
         self.names: list[str] = []
         self._read: int | None = 0
-        """How many names were read before; `None` when there are no more. The kernel lists them in a fixed order."""
+        """Number of names read before; `None` when none are left. The kernel lists them in a fixed order."""
 
     def next_name(self, folder: int, most: int) -> str | None:
         """Take the next one; `None` if that was the last. `folder` is the open directory, `most` how many names may be held."""
@@ -89,7 +89,7 @@ def _below(folder: int) -> Iterable[str]:
 
 
 def processes(folder: int) -> frozenset[int]:
-    """Return the processes in one open cgroup itself; zero stands for those of another PID namespace."""
+    """Return the processes in one open cgroup itself; 0 means a process of another PID namespace."""
     try:
         return frozenset(int(each) for each in read(folder, "cgroup.procs").split())
     except OSError as error:

@@ -8,7 +8,7 @@ KEPT = 8
 
 
 class StopTimes:
-    """How long the last stops took beyond their grace: until nothing of the pod runs, and its memory is free.
+    """Durations of the last stops beyond their grace, until the pod has no process and its memory is free.
 
     The end is seen by the runtime's answer or by the pod's cgroup, whichever is first. The core uses the longest
     (`core.eviction.time_left`). One that took longer than `LONGEST_STOP_TIME` hung, and counts only until the next one ends.

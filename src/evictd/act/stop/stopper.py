@@ -53,7 +53,7 @@ class PodStopper:
         """Replaced as a whole, so that each call sees one listing."""
         self._terminations: dict[str, RuntimeTermination] = {}
         self._begun: set[str] = set()
-        """Uids of the pods whose termination was begun, also where its record was dropped."""
+        """Uids of the pods whose termination was started, also if its record was dropped."""
         self._forgotten: set[str] = set()
         self._lock = threading.Lock()
         self._changed = threading.Event()
@@ -65,7 +65,7 @@ class PodStopper:
         self._thread.start()
 
     def close(self) -> None:
-        """End the thread; what the runtime has begun it may still finish."""
+        """End the thread; the runtime may still finish the calls that it has started."""
         self._closed = True
         self._changed.set()
         if self._thread.is_alive():
@@ -155,7 +155,7 @@ class PodStopper:
     # --- progress ---------------------------------------------------------------------------------------------------
 
     def progress(self, uid: str) -> Termination | None:
-        """Return the record of a pod's termination; `None` where it was never begun, or was dropped."""
+        """Return the record of a pod's termination; `None` if it was never started, or was dropped."""
         with self._lock:
             victim = self._terminations.get(uid)
             return victim.state if victim else None
@@ -166,7 +166,7 @@ class PodStopper:
             return tuple(victim.state for victim in self._terminations.values() if not victim.state.finished)
 
     def stopped(self, uid: str) -> bool:
-        """Whether nothing runs any more of a pod whose termination was begun here.
+        """Whether a pod whose termination was started here has no running process left.
 
         The record of a pod that the loop no longer waits for is dropped only when its termination has ended.
         """

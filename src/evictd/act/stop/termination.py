@@ -61,22 +61,22 @@ class TerminationPhase(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Termination:
-    """How far the termination of one pod has come; times are `clock` nanoseconds."""
+    """The progress of one pod's termination; times are `clock` nanoseconds."""
 
     uid: str
     started_at: int
     grace_ends_at: int
     finished_at: int | None = None
     containers_ended_at: int | None = None
-    """When the runtime first said that it has stopped all of its containers."""
+    """Time at which the runtime first reported all containers stopped."""
     remaining: tuple[str, ...] = ()
     """Ids of its containers and sandboxes that were not seen stopped."""
     stopped: tuple[str, ...] = ()
     """Ids of its containers and sandboxes that the runtime stopped, or no longer has."""
     attempts: int = 0
-    """How often its end was attempted; above 1 something failed, was started meanwhile, or runs although it is not listed."""
+    """Number of attempts. Above 1 a call failed, a container was started meanwhile, or a process runs that is not listed."""
     errors: tuple[str, ...] = ()
-    """What the runtime refused, the latest twenty; a finished pod may have some as well."""
+    """The latest twenty calls that the runtime refused; a finished pod may have some too."""
     unkillable: tuple[int, ...] = ()
     """PIDs of those of its processes that were sent SIGKILL and are in uninterruptible sleep (state D)."""
     pod: str = ""
@@ -129,7 +129,7 @@ class RuntimeTermination:
 
     @property
     def due_at(self) -> int | None:
-        """When there is something to do even if no answer comes."""
+        """Time of the next step if no answer comes before."""
         if self.phase is TerminationPhase.BACKING_OFF:
             return self._retry_at
         if self.phase is not TerminationPhase.STOPPING_CONTAINERS:

@@ -25,7 +25,7 @@ _KEEPALIVE = (
     (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 15),
     (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 9),
 )
-"""As client-go: a watch on a connection that was dropped silently must end."""
+"""The values of client-go: a watch on a connection that was dropped silently must end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ from evictd.errors import ApiRefusedError, ApiUnavailableError
 
 MINIMUM_GRACE_SECONDS = 1
 WRITES = 5
-"""How often an evicted pod's status is written again after another writer changed it in between."""
+"""Attempts to write an evicted pod's status when another writer changes it in between."""
 _OVER: Mapping[str, frozenset[str]] = {
     "initContainerStatuses": frozenset({"running"}),
     "containerStatuses": frozenset({"running", "waiting"}),

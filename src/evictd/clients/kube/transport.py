@@ -35,7 +35,7 @@ MAX_WATCH_LINE = 8 * 2**20
 _MESSAGE = 300
 """Characters kept of an error message."""
 _FAULTS = (urllib3.exceptions.HTTPError, OSError, ValueError, OverflowError)
-"""What urllib3 and http.client raise; the last two for sizes of chunks that are negative or of many digits."""
+"""Exceptions of urllib3 and http.client; the last two for chunk sizes that are negative or have many digits."""
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"

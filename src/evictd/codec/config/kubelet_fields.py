@@ -226,7 +226,7 @@ class KubeletConfiguration(msgspec.Struct, kw_only=True, frozen=True, rename="ca
 
     @property
     def static_pods(self) -> Path | None:
-        """Where the manifests of static pods are; `None` for nowhere."""
+        """Directory of the static pods' manifests; `None` without one."""
         return Path(self.static_pod_path) if self.static_pod_path else None
 
     @property

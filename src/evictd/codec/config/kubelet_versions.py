@@ -1,6 +1,6 @@
-"""What differs between the kubelets of the versions of Kubernetes that evictd supports: defaults that a file does not name.
+"""The defaults that differ between the supported versions of the kubelet.
 
-Of `SetDefaults_KubeletConfiguration` and `kube_features.go`. docs/compatibility.md has the table.
+They come from `SetDefaults_KubeletConfiguration` and `kube_features.go`. docs/compatibility.md has the table.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ DEFAULTS = {
     KubernetesVersion.V1_37: KubeletDefaults(memory_throttling_factor=None, memory_qos=True),
 }
 USUAL = KubernetesVersion.V1_36
-"""Whose defaults count where neither the file nor a node says the version."""
+"""The version whose defaults count if neither the file nor a node names one."""
 _NAMED = {tuple(map(int, each.value.split("."))): each for each in DEFAULTS}
 
 

@@ -17,12 +17,12 @@ from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import MINUTE, SECOND
 
 COLLECT_AGAIN = 10 * MINUTE
-"""How long after a collection the same device is collected again while it stays short: the kubelet's image garbage collection
+"""Time after which a device that stays short is collected again: the kubelet's image garbage collection
 runs every five minutes, and what has become unused since needs its minimum age."""
 COLLECTION_TIMEOUT = 2 * SECOND
-"""How long the bytes of a collection are waited for: a runtime needs half a second, and a writer goes on meanwhile."""
+"""How long evictd waits for the bytes of a collection: a runtime needs half a second, and a writer goes on meanwhile."""
 COLLECTED_INODES_TIMEOUT = 1 * SECOND
-"""How long the inodes of a collection are waited for. No runtime says how many there are, so no reading shows the last of them;
+"""How long evictd waits for the inodes of a collection. No runtime says how many there are, so no reading shows the last of them;
 containerd deletes the files of a removed container some 100 ms after its answer."""
 
 

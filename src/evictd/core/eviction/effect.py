@@ -44,7 +44,7 @@ from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import HOUR, MINUTE
 
 COMPARED = 10 * MINUTE
-"""Only victims of this time are compared: a shortage that comes back later is another incident."""
+"""Only victims within this time are compared: a shortage that returns later is another incident."""
 FIRST_PAUSE = 10 * MINUTE
 """With one minute 16 pods more are lost over the incidents (02, 03, 05, 06, 13, 14, 23), with five minutes 3 more, with half an
 hour 6 less; but a shortage that evictions can end again waits as long."""
@@ -59,7 +59,7 @@ differently)."""
 MORE_THAN_MEASURED = (5, 4)
 """A victim that gave back a quarter more than was measured of it held bytes that count as growth elsewhere."""
 LEAST_FREE = 20
-"""With less than a twentieth of the target free growth cannot be judged: a writer that has filled a disk no longer grows."""
+"""Growth is not judged with less than a twentieth of the target free: a writer that has filled a disk no longer grows."""
 NO_NOISE = 2
 """As in `blame`."""
 LARGER_THAN_LAST = 2

@@ -11,7 +11,7 @@ from evictd.core.model.decision import EvictPod
 
 
 class EvictionMethod(Enum):
-    """How a pod is ended in a cluster (`cluster.podTermination`)."""
+    """The ways to end a pod in a cluster (`cluster.podTermination`)."""
 
     AUTO = "Auto"
     """By the Eviction API for a soft threshold, past a budget after a while; by `Delete` for a hard one."""

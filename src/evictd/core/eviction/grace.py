@@ -14,9 +14,9 @@ from evictd.core.model.threshold import Threshold
 
 IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS = 1
 SHORTEST_SOFT_GRACE_PERIOD_SECONDS = 2
-"""More than a hard threshold ever gives; what the kubelet's runtime manager makes of zero (`minimumGracePeriodInSeconds`)."""
+"""More than any hard threshold gives; the kubelet's runtime manager replaces zero by it (`minimumGracePeriodInSeconds`)."""
 DEFAULT_TERMINATION_GRACE_PERIOD_SECONDS = 30
-"""What the API gives a pod that names none."""
+"""The API's default for a pod without one."""
 
 
 def thresholds_first_observed_at(

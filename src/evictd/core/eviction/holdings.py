@@ -30,11 +30,11 @@ from evictd.core.units.duration import SECOND
 
 HALF = 30 * SECOND
 WINDOW = 2 * HALF
-"""How long a measurement counts, and over what time growth is seen: six cycles of a calm node. In a shorter time a compaction or
-a garbage collection looks like a leak; in a longer one a writer that has ended is still seen."""
+"""How long a measurement counts, and the time over which growth is measured: six cycles of a calm node. In a
+shorter time a compaction or a garbage collection looks like a leak; in a longer one a writer that has ended is still seen."""
 _NOT_MEASURED = (None, 0)
 _new = tuple.__new__
-"""Makes a level without the named tuple's own constructor, a function of Python: for every pod of every cycle."""
+"""Makes a level without the constructor of the named tuple, which is slow Python and would run for each pod in each cycle."""
 _NEAR_PART = 4
 """A disk is followed while no more than a quarter of it lies between what is left and a threshold: at 200 MiB/s half a minute of
 a small disk of 20 GiB. Volumes are walked from a tenth on (`freshness`)."""

@@ -29,10 +29,10 @@ LEAST = 3
 WITHIN = HOUR
 FIRST_PERIOD = 10 * MINUTE
 LONGEST_PERIOD = HOUR
-"""The node takes no other pods meanwhile either."""
+"""An hour at most, because the node takes no other pods meanwhile."""
 _MOST_OWNERS = 64
 _MOST_PODS = 512
-"""Of one owner. An owner of more on one node is not followed."""
+"""Most pods of one owner on a node; an owner with more is not followed."""
 
 
 def follow_comebacks(before: State, state: State, observation: Observation, config: EvictionConfig, now: int) -> State:

@@ -29,10 +29,10 @@ POD_KILL_TIMEOUT = 10 * SECOND
 RECLAIM_TIMEOUT = 60 * SECOND
 """How long collectors may hold up an eviction: a runtime that removes hundreds of images takes most of a minute."""
 RELEASE_TIMEOUT = 10 * SECOND
-"""How long bytes that a victim owes are waited for: ext4 and overlayfs show them within seconds of the last close, and a kubelet
+"""How long evictd waits for the bytes of a victim: ext4 and overlayfs show them within seconds of the last close, and a kubelet
 unmounts a volume in memory within seconds of the last process."""
 OWN_LIMITS_TIMEOUT = 60 * SECOND
-"""How long pods over limits of their own may hold up a threshold that is due: they may come one after another, for ever."""
+"""How long pods over limits of their own may hold up a threshold that is due: they may come one after another without end."""
 STALL_WINDOWS = 2
 """How many averaging windows to wait for a stall to fall after its victim is gone: it is at a seventh (e^-2) by then."""
 

@@ -22,8 +22,8 @@ from evictd.core.eviction.shortage import Shortage
 from evictd.core.model.decision import PodSkipped, RankedPod, SkipReason
 
 LARGER = 2
-"""Where all together do not suffice a pod is dropped for one twice as large: equal replicas are taken in their order (with 4 no
-incident ends differently)."""
+"""If all candidates together do not suffice, a pod is dropped for one that is twice as large; equal replicas go in their order
+(with 4 no incident ends differently)."""
 
 
 def needed(candidates: Sequence[RankedPod], shortage: Shortage) -> tuple[RankedPod, tuple[PodSkipped, ...]]:

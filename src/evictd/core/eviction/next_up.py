@@ -40,7 +40,7 @@ class NextUp:
     """Used bytes of the filesystem that belong to no active pod: images, host files, dead containers. `None` for other signals,
     and where a pod was not measured."""
     held: Attribution | None = None
-    """Who holds what the signal observes; `None` for a stall and under policy Kubelet."""
+    """The holders of the supply that the signal observes; `None` for a stall and under policy Kubelet."""
     findings: tuple[Finding, ...] = ()
     """Which pods are passed over and why, and why no pod would go."""
 

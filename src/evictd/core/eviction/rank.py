@@ -55,7 +55,7 @@ _storage_request: Callable[[Pod], int] = attrgetter("resource_totals.storage_req
 _storage_request_as_kubelet: Callable[[Pod], int] = attrgetter("resource_totals.storage_request_as_kubelet")
 
 Meter = Callable[[Pod, PodStats], int | None]
-"""How much a pod uses of what is short, in the resource's own unit; `None` where nothing of it was measured."""
+"""A pod's usage of the short resource, in the resource's unit; `None` if none of it was measured."""
 Measure = Callable[[Pod, PodStats], tuple[int | None, int]]
 """A `Meter` that also returns how many numbers the amount is the sum of."""
 
@@ -242,7 +242,7 @@ _METERS: Mapping[Resource, Meter] = {
     Resource.PIDS: _process_count,
     Resource.SWAP: _swap_usage,
 }
-"""Of the resources that are read alike for every signal."""
+"""Meters of the resources that are read in the same way for every signal."""
 
 
 def usage_measure(signal: Signal, layout: Layout) -> Measure:

@@ -63,7 +63,7 @@ FREED_ON: dict[Reclaim, Filesystem] = {
     Reclaim.IMAGES: Filesystem.IMAGEFS,
     Reclaim.ROTATED_LOGS: Filesystem.NODEFS,
 }
-"""Where the bytes lie that a collector counts: writable layers, images, rotated logs. The logs of a dead container are not."""
+"""The filesystem of the bytes that each collector counts. Logs of dead containers are not counted."""
 
 
 def layout_of(filesystems: Filesystems) -> Layout:

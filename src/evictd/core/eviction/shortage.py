@@ -34,22 +34,22 @@ SMALL_PART_ON_DISK = 10
 """On disks images and open files come on top of what was measured of a pod, so a tenth may be more. Between 2 and 50 no incident
 ends differently."""
 LIKE_THE_LARGEST = 2
-"""Of what no pod requests, a pod that holds half of what the largest one does is as much a cause as that one."""
+"""For a resource that pods do not request, a pod with half the holdings of the largest pod is as much a cause as that pod."""
 WITH_REQUEST = frozenset({Resource.MEMORY, Resource.EPHEMERAL_STORAGE})
 """The resources that pods request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shortage:
-    """A threshold that is due, and what is known of its supply."""
+    """A due threshold and the state of its supply."""
 
     threshold: Threshold
     supply: Signal
     seen: SignalObservation
     missing: int
-    """To the target, the minimum reclaim included, less what victims still owe; at least 1."""
+    """The amount missing to the target, minimum reclaim included, less the bytes that victims still owe; at least 1."""
     rate: int
-    """Units per second by which what is available falls: as measured a moment ago, or the mean of the last minute."""
+    """Fall of the available amount in units per second: as measured just before, or the mean of the last minute."""
     eviction_time: int
     """Nanoseconds that one eviction takes on this node."""
     holdings: SupplyHoldings
@@ -58,7 +58,7 @@ class Shortage:
     recreated: frozenset[str]
     """Uids of pods that their owner created anew within a minute after an eviction: their end gives nothing back for long."""
     crossing: Crossing | None = None
-    """What everything held when the supply became short; `None` where that is not known."""
+    """The holdings when the supply became short; `None`: unknown."""
     growth: int = field(init=False)
     """Growth of about the last minute, of pods and elsewhere; added up once, for every rule asks for it."""
 

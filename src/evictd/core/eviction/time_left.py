@@ -27,7 +27,7 @@ STOP_TIME = 500 * MILLISECOND
 LONGEST_STOP_TIME = 10 * SECOND
 """The most: one stop that hung for minutes must not take the grace from pods that fill slowly."""
 RATE_AGE = STOP_TIME
-"""How much earlier an eviction begins, because the measured rate is a moment old."""
+"""Nanoseconds by which an eviction begins earlier, because the measured rate is slightly old."""
 LEAD_TIME = STOP_TIME + RATE_AGE
 LONGEST_COLLECT_TIME = 10 * SECOND
 """The most that a collection is taken to need: one that removed a hundred images must not make evictd act minutes early."""

@@ -17,64 +17,64 @@ _NAMES = {
     Resource.INODES: "inodes",
     Resource.PIDS: "PIDs",
 }
-"""How a supply is named in a sentence; the others have the name of their resource."""
+"""Names of supplies in sentences; other supplies go by the name of their resource."""
 
 _RECLAIMABLE = {
     Resource.MEMORY: "{} of all are clean file pages, which the kernel can give back",
     Resource.EPHEMERAL_STORAGE: "up to {} of all are unused images, which the runtime can remove",
 }
-"""What can be freed without the end of a pod, by resource."""
+"""Sentences about what can be freed without ending a pod, by resource."""
 
 _NOTABLE = 100
-"""Growth elsewhere below this part of all growth is not worth a number."""
+"""Sentences omit growth elsewhere that is less than this part of all growth."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crossing:
-    """What everything held when a supply became short; at the lowest of about the minute before that, to see what led to it."""
+    """The holdings of a supply when it became short. Each is the lowest of about the minute before, so growth shows the cause."""
 
     at: int
-    """When that minute began."""
+    """`now` at which that minute began."""
     pods: Mapping[str, int] = field(default_factory=dict)
     """By uid: the pods that were measured."""
     parts: Mapping[str, int] = field(default_factory=dict)
-    """By uid: of how many numbers that was the sum, where not of one. Two sums of different parts say nothing about growth."""
+    """By uid, where it is not 1: how many numbers the amount sums up. Sums of different parts cannot be compared for growth."""
     unmeasured_pods: frozenset[str] = frozenset()
-    """Uids of the others."""
+    """Uids of the pods that were not measured."""
     unmeasured: int | None = None
-    """What those held together, where it is known."""
+    """The amount that the unmeasured pods held together; `None`: unknown."""
     elsewhere: int | None = None
-    """What belonged to no pod; the lowest since, because what is measured of a pod later belonged to none before."""
+    """The amount that belonged to no pod. The lowest since then: it included pods that were measured later."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """What one kind of holder has of a supply."""
+    """The share of a supply that one kind of holder has."""
 
     held: int | None
     """`None`: not known."""
     grown: int = 0
-    """By how much more than at the crossing; 0 while the supply is not short."""
+    """Growth since the crossing; 0 while the supply is not short."""
     pods: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attribution:
-    """Who holds what is used of a supply. A pod that leaves counts as one that leaves, also if it is protected."""
+    """The holders of the used part of a supply, by kind. A protected pod that is leaving counts as leaving."""
 
     signal: Signal
     """The signal that stands for the supply."""
     used: int
     over: int | None
-    """Nanoseconds since what `grown` is counted from; `None` while the supply is not short."""
+    """Nanoseconds over which `grown` is counted; `None` while the supply is not short."""
     evictable: Share
     protected: Share
     leaving: Share
     unmeasured: Share
-    """Pods that were not measured within the last minute: of memory the pods' cgroup less the measured ones."""
+    """Pods that were not measured within the last minute. For memory: the pods' cgroup less the measured pods."""
     reclaimable: int | None = None
-    """What can be freed without the end of a pod, at most: of memory the clean file pages of node and pods, of the images' disk
-    the unused images. `None`: not known."""
+    """The most that can be freed without ending a pod: of memory the clean file pages of node and pods, of the images' disk the
+    unused images. `None`: unknown."""
     elsewhere: Share
     """The rest: the host, the kernel, images, deleted files, and pods that were not measured if their share is not known."""
 

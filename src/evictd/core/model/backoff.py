@@ -12,10 +12,10 @@ class OwnerBackoff:
     """The evictions of one owner's pods on this node."""
 
     level: int
-    """How often in a row a recreated pod was evicted again; 0 after a first eviction."""
+    """Number of evictions in a row of recreated pods; 0 after a first eviction."""
     evicted_at: int
     until: int
-    """Until when its recreated pods are skipped."""
+    """`now` until which the owner's recreated pods are skipped."""
     siblings: frozenset[str] = frozenset()
     """Uids of the owner's pods that were here when the eviction was noted: none of them is a recreation."""
 
@@ -27,9 +27,9 @@ class BudgetRefusal:
     first_at: int
     last_at: int
     until: int
-    """When the server may be asked again."""
+    """`now` from which the server may be asked again."""
     held_until: int
-    """Until when other pods go first (soft thresholds)."""
+    """`now` until which soft thresholds evict other pods first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

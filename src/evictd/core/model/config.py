@@ -128,7 +128,7 @@ class EvictionConfig:
     allow_api_pods_standalone: bool = False
     """Whether evictd may act without an API server on a node whose pods are an API server's (`report_only`)."""
     memory_formula: MemoryFormula = MemoryFormula.AUTO
-    """How the reading's `memory.available` is computed; see `memory_formula`."""
+    """The formula of `memory.available`; see `memory_formula`."""
     memory_lead: MemoryLead = MemoryLead.OFF
     disk_lead: DiskLead = DiskLead.OFF
     keep_away: bool = True

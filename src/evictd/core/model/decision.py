@@ -100,7 +100,7 @@ class ReclaimNode:
     device: Filesystem | None = None
     """The device in short supply. Its outcomes carry the same name, so that collections of two devices do not mix."""
     wanted_bytes: int | None = None
-    """How much is enough; `None`: everything that is unused."""
+    """The amount that is enough; `None`: remove everything that is unused."""
     measured: tuple[Reclaim, ...] = ()
     """Actions that the configuration switches off: the collectors only report how much each would free."""
 
@@ -118,7 +118,7 @@ class EvictPod:
     shortens: bool = False
     """The pod is already on its way; only its grace period becomes shorter. Not another eviction."""
     refused_since: int | None = None
-    """When a disruption budget first refused this pod, as `now`; `None` if none has within the time that counts."""
+    """`now` at which a disruption budget first refused this pod; `None` if no refusal counts any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +149,7 @@ Decision = ReportConditions | RecordEvent | ReclaimNode | EvictPod | WithdrawEvi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThresholdFinding:
-    """How one configured threshold stands: the limit on this node, what is available, and how much grace is left."""
+    """The state of one configured threshold: its limit on this node, the available amount, and the grace that is left."""
 
     threshold: Threshold
     limit: Quantity
@@ -159,7 +159,7 @@ class ThresholdFinding:
     led: bool = False
     """Acted on before it is crossed, because the resource would run out before an eviction can finish (`memory.lead: Auto`)."""
     kept_by_min_reclaim: bool = False
-    """Not below the threshold itself any more, but the minimum reclaim is not reached yet."""
+    """The signal is above the threshold again, but the minimum reclaim is not reached yet."""
     grace_left: int | None = None
     """Nanoseconds until it is due; `None` while it is not met."""
     stale: bool = False
@@ -283,7 +283,7 @@ class NoAction:
     """The protected culprit, or the victim waited for."""
     needed: Quantity | None = None
     reachable: Quantity | None = None
-    """What those that may go hold; `EvictionsDoNotHelp`: what the last two victims freed; `NotShortOfMemory`: `MemAvailable`."""
+    """Held by evictable pods; `EvictionsDoNotHelp`: freed by the last two victims; `NotShortOfMemory`: `MemAvailable`."""
     detail: str = ""
     until: int | None = None
     """`now` at which it is tried again; `None` where no time is set."""
@@ -291,7 +291,7 @@ class NoAction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatsMissing:
-    """Active pods of which no usage is known; where they rank is a matter of policy."""
+    """Active pods without a known usage; the policy decides where they rank."""
 
     pods: tuple[Pod, ...]
     signals: tuple[Signal, ...] = ()
@@ -313,7 +313,7 @@ class SkipReason(Enum):
     IN_FLIGHT = "InFlight"
     """It is a victim already and has not ended."""
     NOT_MEASURED = "NotMeasured"
-    """How much it uses of what is short is not known."""
+    """Its usage of what is short is unknown."""
     USES_NOTHING = "UsesNothing"
     """It was measured to use nothing of what is short, so its end would free nothing."""
     BUDGET = "Budget"

@@ -17,22 +17,22 @@ class MeasuredLevel(NamedTuple):
     """An amount as last measured, and the lowest that it was within about the last minute."""
 
     at: int
-    """When it was measured."""
+    """`now` of the measurement."""
     used: int
     begun: int
-    """When the present half of that minute began."""
+    """`now` at which the present half of that minute began."""
     lowest: int
     """The lowest of the present half."""
     lowest_before: int
     """The lowest of the half before it."""
     since: int
-    """When the half before it began."""
+    """`now` at which the earlier half began."""
     parts: int = 1
-    """How many numbers `used` is the sum of: two sums of different parts say nothing about growth."""
+    """How many numbers `used` sums up. Sums of different parts cannot be compared for growth."""
 
     @property
     def grown(self) -> int:
-        """By how much it rose above its lowest; 0 after a first measurement, which is an arrival."""
+        """The rise above the lowest amount; 0 after a first measurement, when the pod has just arrived."""
         return self.used - self.lowest_of_both
 
     @property
@@ -42,12 +42,12 @@ class MeasuredLevel(NamedTuple):
 
     @property
     def rate(self) -> int:
-        """By how much a second it grew, on average since the earlier half began."""
+        """Average growth per second since the earlier half began."""
         return self.grown * SECOND // max(self.at - self.since, SECOND)
 
 
 def _reader(field_name: str) -> Callable[[MeasuredLevel], int]:
-    """Return a function that reads one field; several rules read one of every pod, and by its place that takes half the time."""
+    """Return a function that reads one field by its index: rules read it of every pod, and this takes half the time."""
     return itemgetter(MeasuredLevel._fields.index(field_name))
 
 
@@ -58,18 +58,18 @@ PARTS_OF = _reader("parts")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SupplyHoldings:
-    """Who holds a supply, at one reading."""
+    """The holders of a supply at one reading."""
 
     pods: Mapping[str, MeasuredLevel] = field(default_factory=dict)
     """By uid: the active pods that were measured within the last minute."""
     unmeasured: MeasuredLevel | None = None
-    """What all other pods hold together: the pods' cgroup less the measured ones; `None` where that is not known."""
+    """The amount that all other pods hold together: the pods' cgroup less the measured pods. `None`: unknown."""
     elsewhere: MeasuredLevel | None = None
-    """What no pod is measured to hold: the host, the kernel, images, deleted files; may be negative. `None`: never read."""
+    """The amount that belongs to no measured pod: host, kernel, images, deleted files. May be negative. `None`: never read."""
     grown_critical: int = 0
-    """By how much grew within about the last minute what pods hold that are never evicted: static and critical ones."""
+    """Growth within about the last minute of the pods that are never evicted: static and critical ones."""
     growing: Mapping[str, MeasuredLevel] = field(init=False, repr=False, compare=False)
-    """Of `pods` those that grew within about the last minute, which most do not; found once, because several rules ask."""
+    """The few of `pods` that grew within about the last minute; computed once, because several rules use it."""
 
     def __post_init__(self) -> None:
         growing = {uid: it for uid, it in self.pods.items() if it.used > it.lowest or it.used > it.lowest_before}
@@ -91,14 +91,14 @@ class Effect:
     """Uids of the owner's pods that were here when it was chosen."""
     chosen_at: int
     held: int
-    """What the pod was measured to hold when it was chosen."""
+    """The amount that the pod held, as measured when it was chosen."""
     missing: int
-    """What was missing to the target then, the minimum reclaim included."""
+    """The amount that was missing to the target then, minimum reclaim included."""
     available_before: int | None = None
     freed: int = 0
-    """The most by which what was available has risen since, within the bound."""
+    """The largest rise of the available amount since then, until `until`."""
     until: int
-    """When the bytes that it owes count no longer."""
+    """`now` from which evictd no longer waits for its bytes."""
     elsewhere_grew: bool = False
     """Whether growth elsewhere was more than twice that of the pods when it was chosen."""
 
@@ -108,8 +108,8 @@ class Pause:
     """Evictions for a supply are paused because the last ones did not help."""
 
     until: int
-    """When one more may be tried."""
+    """`now` from which one more eviction may be tried."""
     wait: int
-    """The time between that and the try before it; doubled by each."""
+    """Nanoseconds between that and the last eviction tried; each one doubles it."""
     for_growth: bool = False
     """Only because of growth elsewhere: the victims gave back enough, so the pause ends with that growth."""

@@ -17,17 +17,17 @@ class Comeback:
     """`namespace/Kind/name` of the controlling owner."""
     condition: NodeCondition
     evicted_at: tuple[int, ...]
-    """When the last of them were; three at most."""
+    """`now` of the last evictions, at most three."""
     evictions: int = 1
-    """How many there were."""
+    """Number of evictions."""
     present: frozenset[str] = frozenset()
     """Uids of the owner's pods that were here at the last of these evictions: none of them came back."""
     known: frozenset[str] = frozenset()
-    """Those, and the pods that came while the condition was not reported."""
+    """The pods of `present`, and those that came while the condition was not reported."""
     ended: bool = False
     """Whether the condition has ended since the last of these evictions."""
     period: int = 0
-    """How long the condition stays for this owner's sake after its threshold was met last; zero: as configured."""
+    """Nanoseconds that the condition stays because of this owner after its threshold was last met; 0: as configured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,12 +38,12 @@ class KeptAway:
     owner: str
     """`namespace/Kind/name`."""
     evictions: int
-    """Of this owner's pods, each but the first one of a pod that came back."""
+    """Number of evictions of this owner's pods; all but the first were of pods that came back."""
     period: int
-    """Nanoseconds that the condition stays after its threshold was met last."""
+    """Nanoseconds that the condition stays after its threshold was last met."""
     until: int
     """`now` at which it ends if no threshold is met from now on."""
 
 
 NodeFinding = Attribution | KeptAway
-"""The findings that are about no decision of this cycle: who holds what, and what is kept away."""
+"""The findings that belong to no decision of this cycle."""

@@ -38,7 +38,7 @@ class Reclaim(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filesystems:
-    """How nodefs, imagefs and containerfs lie on devices (docs/kubelet.md, Statistics). `None`: unknown."""
+    """The layout of nodefs, imagefs and containerfs on devices (docs/kubelet.md, Statistics). `None`: unknown."""
 
     dedicated_image_fs: bool | None = False
     split_container_fs: bool | None = False
@@ -55,7 +55,7 @@ class ReclaimOutcome:
     device: Filesystem | None = None
     """The device that the collection was begun for, as `ReclaimNode.device` names it; `None`: the only one under way."""
     unused_bytes: int | None = None
-    """What the action would free, where it was only asked for that (`ReclaimNode.measured`); it has freed nothing then."""
+    """Bytes that an action of `ReclaimNode.measured` would free; it has freed nothing."""
 
 
 class EvictionAnswerKind(Enum):
@@ -87,15 +87,15 @@ class Outcomes:
     """The outcomes of the last decisions."""
 
     reclaimed: tuple[ReclaimOutcome, ...] | None = None
-    """Of the collections that have ended; `None` while none has. An empty tuple, or an outcome without a device, ends all."""
+    """The ended collections; `None` while none has ended. An empty tuple, or an outcome without a device, ends all."""
     collecting: frozenset[Filesystem] | None = None
     """The devices that collectors are at work for. `None`: not known; then each collection counts as under way."""
     page_cache: ReclaimOutcome | None = None
-    """Of the last reclaim of page cache since the start; `None` while it is under way."""
+    """The outcome of the last reclaim of page cache since the start; `None` while it is under way."""
     cleaned_up: frozenset[str] = frozenset()
-    """Uids of victims of which nothing is left running, and whose volumes were gone through where evictd removes them."""
+    """Uids of victims without a running process, whose volumes were cleared where evictd removes volumes."""
     stopped: frozenset[str] = frozenset()
-    """Uids of victims of which nothing is left running; their volumes may still be there."""
+    """Uids of victims without a running process; their volumes may still exist."""
     answers: tuple[EvictionAnswer, ...] = ()
     """The last answer about each victim that the API server answered about, for as long as the victim is remembered."""
     dry_run: bool = False
@@ -122,7 +122,7 @@ class Observation:
     """The node, its pods and their usage at one time."""
 
     node: NodeStats | None
-    """`None`: the reading failed as a whole, nothing can be said."""
+    """`None`: the whole reading failed."""
     pods: tuple[Pod, ...] = ()
     """The active pods: not terminated, mirror pods left out (docs/kubelet.md, Ranking)."""
     pod_stats: Mapping[str, PodStats] = field(default_factory=dict)
@@ -156,7 +156,7 @@ class SignalObservation:
     collect_time: int | None = None
     """Nanoseconds that collections took here (`NodeStats.collect_time`); only of disks."""
     unallocatable: Quantity | None = None
-    """What the documented formula has beyond `available` (`MemoryStats.unallocatable_bytes`): soft thresholds go by that one."""
+    """How much the documented formula exceeds `available` (`MemoryStats.unallocatable_bytes`); soft thresholds add it."""
 
 
 def signal_observations(node: NodeStats) -> dict[Signal, SignalObservation]:

@@ -54,7 +54,7 @@ class MemoryQoSDifference:
     subject: str
     """The container, the pod, or which pods the cgroup holds."""
     cgroup: str
-    """As a path from the hierarchy's root."""
+    """Path from the root of the hierarchy."""
     file: str
     expected: int | None
     found: int | None

@@ -74,7 +74,7 @@ class Resource(Enum):
 
 
 class StallScope(Enum):
-    """Whose tasks a stall signal watches: all pods' together, or all of the node."""
+    """The tasks that a stall signal watches: those of all pods, or all of the node."""
 
     PODS = "pods"
     NODE = "node"
@@ -101,7 +101,7 @@ class StallType(Enum):
 
 
 class Stall(NamedTuple):
-    """What a stall signal reads; `average` is the window in seconds.
+    """The source of a stall signal; `average` is the window in seconds.
 
     `available` of such a signal is the share of time without a stall, in hundredths of a percent, of a capacity of 10000. So the
     comparison of every other signal serves: "stalled above 20 %" is "available below 8000".
@@ -145,7 +145,7 @@ class ResourceSpec:
 
     condition: NodeCondition
     unit: Unit
-    """Of what a pod uses of it."""
+    """Unit of a pod's usage."""
     requested: bool = True
     """Whether a pod's use of it is compared with a request."""
 
@@ -176,15 +176,15 @@ class SignalSpec:
     """The properties of one signal."""
 
     resource: Resource
-    """What is short where a threshold on it is met: it ranks the pods and stands in the messages."""
+    """The resource that is short when a threshold on the signal is met; pods are ranked by it and messages name it."""
     statistic: Statistic
-    """Where the node's numbers of it are found."""
+    """The field of `NodeStats` with the node's numbers."""
     text: str
-    """What it measures, for the documentation."""
+    """Description for the documentation."""
     filesystem: Filesystem | None = None
     """The filesystem of a disk signal."""
     stall: Stall | None = None
-    """What a stall signal reads."""
+    """The source of a stall signal."""
     own: bool = False
     """The kubelet does not have it, so policy Kubelet does not either."""
 
@@ -195,7 +195,7 @@ class SignalSpec:
 
     @property
     def unit(self) -> Unit:
-        """What its own amounts count; those of the pods' use are in the unit of the resource."""
+        """Unit of the signal's own amounts; the pods' usage is in the unit of the resource."""
         return RESOURCES[self.resource].unit if self.stall is None else Unit.SHARE
 
 

@@ -27,7 +27,7 @@ from evictd.core.model.threshold import Threshold
 
 
 class PhaseName(Enum):
-    """What is under way on a node, for metrics and pages (`State.activity`); the phases of policy Kubelet have the same names."""
+    """Activity on a node, for metrics and pages (`State.activity`); the phases of policy Kubelet have the same names."""
 
     WATCHING = "Watching"
     RECLAIMING = "Reclaiming"
@@ -36,7 +36,7 @@ class PhaseName(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watching:
-    """Nothing is under way."""
+    """Neither a reclaim nor an eviction is under way."""
 
     name = PhaseName.WATCHING
 
@@ -48,7 +48,7 @@ class Reclaiming:
     threshold: Threshold
     due: tuple[Threshold, ...]
     before: Observation
-    """What was seen when the threshold was met; the kubelet ranks with these numbers."""
+    """The observation with which the threshold was met; the kubelet ranks with its numbers."""
 
     name = PhaseName.RECLAIMING
 
@@ -82,32 +82,32 @@ class Victim:
     """The supply that it was chosen for; `None`: it exceeded a local-storage limit of its own."""
     chosen_at: int = 0
     since: int = 0
-    """When its present grace period began."""
+    """`now` at which its present grace period began."""
     grace_period_seconds: int = 0
     until: int = 0
-    """When waiting for it to end is over. A victim that lives on is overdue: it owes nothing any more, and cannot be chosen."""
+    """`now` until which evictd waits for its end. After that it is overdue: it owes nothing any more, and cannot be chosen."""
     owed: Mapping[Signal, int] = field(default_factory=dict)
-    """What it was measured to use when it was chosen. A supply that is missing here is not known, which is not 0."""
+    """Its usage as measured when it was chosen. A missing supply is unknown, not 0."""
     available_before: Mapping[Signal, int] = field(default_factory=dict)
-    """What was available then."""
+    """The available amounts when it was chosen."""
     freed: int = 0
-    """The most by which what is available of its supply has risen since then, before it was seen gone."""
+    """The largest rise of its supply's available amount since then, before it was seen gone."""
     has_volumes_in_memory: bool = False
     """Whether memory comes back after its last process as well: when a volume in memory is unmounted, or emptied."""
     gone_at: int | None = None
-    """When it was first seen gone; the bytes may show later."""
+    """`now` at which it was first seen gone; its bytes may become available later."""
     stopped_at: int | None = None
-    """When it was first seen that nothing of it runs; a large volume may take a minute longer to remove."""
+    """`now` at which its last process was first seen gone; removing a large volume may take a minute longer."""
     counted: bool = False
-    """Whether its eviction was counted against its owner: it is once it is sure that the pod goes."""
+    """Whether its eviction was counted against its owner, which happens once the eviction is certain."""
     withdrawn: bool = False
-    """Whether its eviction was withdrawn before the API server agreed; it is in flight until the answer to that."""
+    """Whether its eviction was withdrawn before the API server agreed; it stays in flight until the shell confirms that."""
     missing: int = 0
-    """What was missing to the target of its supply when it was chosen, the minimum reclaim included."""
+    """The amount that was missing to its supply's target when it was chosen, minimum reclaim included."""
     elsewhere_grew: bool = False
     """Whether growth elsewhere was more than twice that of the pods then."""
     message: str = ""
-    """The eviction's message and condition: after a restart the status of a victim that has stopped is still to be written."""
+    """Message and condition of the eviction, to write the status of a stopped victim after a restart."""
     condition: PodCondition | None = None
 
 
@@ -117,7 +117,7 @@ class Collection:
 
     begun: int
     until: int
-    """When waiting for it is over, whatever the collectors do. A collection that is begun again keeps it."""
+    """`now` until which evictd waits for it, whatever the collectors do; a repeated collection keeps this time."""
     available_before: int | None = None
     """Bytes available on the device when it was begun."""
     ended_at: int | None = None
@@ -131,7 +131,7 @@ class Collection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """All that is remembered between two cycles. Times are `now` values in nanoseconds."""
+    """The state that is kept between two cycles. Times are `now` values in nanoseconds."""
 
     phase: Phase = Watching()
     """Policy Kubelet: where its loop stands. Policy Standard stays in `Watching`; its ledger is what follows."""
@@ -168,16 +168,16 @@ class State:
     announced: tuple[Resource, ...] = ()
     """Policy Standard: the resources whose event was recorded since one of their thresholds became due."""
     node_conditions: tuple[NodeCondition, ...] = ()
-    """What the node reports, transition period included."""
+    """The conditions that the node reports, transition period included."""
     node_conditions_last_observed_at: Mapping[NodeCondition, int] = field(default_factory=dict)
     comebacks: tuple[Comeback, ...] = ()
     """Policy Standard: the owners whose pods were evicted and may come back when the condition has ended."""
     last_seen: Mapping[Signal, SignalObservation] = field(default_factory=dict)
     """The last observation of each signal (policy Kubelet: of the last cycle), to tell new numbers from repeated ones."""
     last_cycle_at: int | None = None
-    """When the last cycle was; `None` before the first."""
+    """`now` of the last cycle; `None` before the first."""
     started_at: int | None = None
-    """When this run of the daemon began, or one a few minutes before it: pods are measured anew since then."""
+    """`now` at which this run of the daemon began; after restarts in quick succession, the first of them."""
     reported: bool = False
     """Whether the node's conditions were reported, and not only in a dry run."""
     dry_run: bool = False
@@ -190,12 +190,12 @@ class State:
 
     @property
     def drops_page_cache(self) -> bool:
-        """Whether a reclaim of page cache is waited for."""
+        """Whether evictd waits for a reclaim of page cache."""
         return self.page_cache is not None and self.page_cache.ended_at is None
 
     @property
     def activity(self) -> PhaseName:
-        """What is under way: policy Kubelet's phase, or under Standard, whose phase is always `Watching`, the ledger's work."""
+        """The present activity: policy Kubelet's phase, or under Standard (phase always `Watching`) the ledger's work."""
         if not isinstance(self.phase, Watching):
             return self.phase.name
         if self.collecting:

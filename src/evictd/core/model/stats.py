@@ -48,15 +48,15 @@ class MemoryStats:
     psi: PSIStats | None = None
     """Stalls for memory; read only where a threshold needs them."""
     swap_bytes: int | None = None
-    """What a pod has in swap; read only where the node has any."""
+    """A pod's bytes in swap; read only on a node with swap."""
     clean_file_bytes: int | None = None
     """Clean active file pages: a part of the working set that the kernel gives back without writing when memory is short."""
     mem_available_bytes: int | None = None
-    """Of the node: the kernel's estimate of what processes can still have (`MemAvailable`), file pages included."""
+    """Node only: `MemAvailable`, the kernel's estimate of what processes can still allocate, file pages included."""
     unallocatable_bytes: int | None = None
-    """Of the node with formula Auto: what capacity minus working set is above `available_bytes`, the kernel's estimate."""
+    """Node only, formula Auto: the amount by which capacity minus working set exceeds `available_bytes`."""
     stalled: int | None = None
-    """Of the node: hundredths of a percent of the last 10 s in which a task stalled for memory (PSI `some`)."""
+    """Node only: hundredths of a percent of the last 10 s in which a task stalled for memory (PSI `some`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +79,7 @@ class FsStats:
 
 
 class DiskUsage(NamedTuple):
-    """What one part of a pod uses of a filesystem: a writable layer, its logs, a volume."""
+    """The usage of a filesystem by one part of a pod: a writable layer, its logs, a volume."""
 
     used_bytes: int | None = None
     inodes_used: int | None = None
@@ -116,17 +116,17 @@ class PodStats:
     """Everything that counts against the pod's ephemeral-storage limit, summed by the source."""
     process_count: int | None = None
     time: int | None = None
-    """When memory and processes were read; disk usage was read at `disk_time`, which may be earlier."""
+    """Time of the memory and processes; disk usage has `disk_time`, which may be earlier."""
     disk_time: int | None = None
     layers_time: int | None = None
-    """When the least recent of its containers' writable layers was read; `None` if one was not read."""
+    """Time of the oldest reading among its containers' writable layers; `None` if one was not read."""
     io: IOStats | None = None
     deleted_layer: DiskUsage | None = None
     """Deleted files of its containers' writable layers that its processes keep open; read while a disk is near a threshold."""
     deleted_local: DiskUsage | None = None
     """Deleted files of its volumes and logs that its processes keep open."""
     disk_at_least: bool = False
-    """Whether it may use more of the disks than the amounts say: a walk is under way, or was not to its end."""
+    """Whether it may use more of the disks than the amounts say: a walk is under way or was not finished."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +159,7 @@ class NodeGauges:
     working_set_available_bytes: int | None = None
     """Capacity minus working set, independent of the configured formula."""
     unallocatable_bytes: int | None = None
-    """What the configured formula counts as available although no process can have it; `None` where it counts nothing such."""
+    """Bytes that the configured formula counts as available although no process can allocate them; `None`: no such bytes."""
     huge_pages_bytes: int | None = None
     pressure_some: PressureStall | None = None
     pressure_full: PressureStall | None = None

@@ -42,7 +42,7 @@ _SIGNALS = tuple(
     if SIGNALS[s].filesystem is not Filesystem.CONTAINERFS and s is not Signal.ALLOCATABLE_MEMORY_AVAILABLE
 )
 _SIMILAR = 0.6
-"""How alike a name and a signal are, from 0 to 1, for the signal to be suggested."""
+"""The least similarity of a name and a signal, from 0 to 1, for which the signal is suggested."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,7 @@ from evictd.worker import ErrorReporter, describe
 RESTARTS_TOGETHER = 10 * MINUTE
 """Starts within this time count as one, in nanoseconds."""
 _LONGEST = 720 * HOUR
-"""No deadline but a victim's is further away; most are seconds, and `evictionTimeout` and Retry-After may be set to more."""
+"""Longest deadline except a victim's. Most are seconds; `evictionTimeout` and Retry-After may be set to more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class Checkpoint:
     images: Mapping[str, ImageRecord]
     evicted: tuple[str, ...] = ()
     running_since: int
-    """When the first run in this boot began; images are not collected by age before a whole age has passed since then."""
+    """Time at which the first run in this boot began; images are not collected by age before a whole age has passed since."""
 
 
 class ImageMemory(Protocol):
@@ -96,10 +96,10 @@ def _resumed(plain: Mapping[str, Any], now: int) -> Checkpoint:
 
 
 def _of_this_run(state: State, now: int) -> State:
-    """Note what is true of a run at its start.
+    """Return the state as it is at the start of a run.
 
-    The reporters of conditions start without any, so each run reports at its start which conditions hold. Nor has it measured any
-    pod, and a decision about a disk waits for that; but of a daemon that ends again and again only the first run does.
+    The reporters of conditions start without any, so each run reports at its start which conditions hold. A decision about
+    a disk waits until the run has measured the pods; after restarts in quick succession only the first run waits.
     """
     before = state.started_at
     started = now if before is None or not 0 <= now - before < RESTARTS_TOGETHER else before

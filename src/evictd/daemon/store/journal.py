@@ -23,7 +23,7 @@ RESERVED_BYTES = 1 << 20
 """Some ten records of a node with a hundred pods."""
 
 _FILES_WITH_EVICTIONS = 2
-"""With so few files the oldest one is needed for records of any kind."""
+"""With at most this many files the oldest one holds records of every kind, not only evictions."""
 _EVICTION, _FINDINGS = b'"kind":"EvictPod"', b'"findings":'
 _BY_KUBELET = b'"kubeletEvicted":['
 _KEEP_SIZE = 1  # FALLOC_FL_KEEP_SIZE of linux/falloc.h

@@ -27,7 +27,7 @@ from evictd.worker import ErrorReporter, JobQueue, describe
 
 FILE_NAME = "pods.json"
 MOST_BYTES = 1 << 20
-"""Of all pods together, encoded; some thousand pods of an ordinary size."""
+"""Most bytes of all pods together, encoded: some thousand pods of an ordinary size."""
 _ANY_BOOT = ""
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from evictd.errors import InputError
 
 _COMMON = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-"""Without O_NONBLOCK a FIFO without a reader or writer is waited for."""
+"""O_NONBLOCK: opening a FIFO does not wait for its other end."""
 _OTHERS_MAY_WRITE = 0o022
 
 

@@ -58,7 +58,7 @@ SMALL_BYTES = 4096
 
 
 class Recorder:
-    """Queues what is to be written; `memory` is what is remembered beside the core's state.
+    """Queues records to be written; `memory` is the data that is kept beside the core's state.
 
     Without `logs_dir` the journal has no ends of victims' logs.
     """

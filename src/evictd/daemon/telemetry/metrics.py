@@ -35,7 +35,7 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 STATS_AGE_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
-"""As in the kubelet's `kubelet_evictions`."""
+"""The buckets of the kubelet's `kubelet_eviction_stats_age_seconds`."""
 REACTION_BUCKETS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 
 _SIGNAL = "eviction_signal"

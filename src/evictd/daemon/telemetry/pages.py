@@ -21,7 +21,7 @@ from evictd.render.node_page import CONTENT_SECURITY_POLICY, OwnFault, OwnFaultK
 NOTHING_YET = "no cycle has ended yet"
 
 _STUCK_AFTER = 30 * SECOND
-"""How much longer than the housekeeping interval the loop may show no sign of life before it counts as stuck."""
+"""Time beyond the housekeeping interval without a sign of life after which the loop counts as stuck."""
 
 
 class Pages:

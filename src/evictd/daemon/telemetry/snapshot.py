@@ -46,7 +46,7 @@ class Snapshot:
     trends: Trends = NO_TRENDS
     version: str = ""
     pods_before: int = 0
-    """How long before `at` the pods were read: a calm cycle reads the node's own signals only."""
+    """Age of the pods' reading at `at`: a calm cycle reads the node's own signals only."""
 
     @property
     def blind(self) -> str:
@@ -56,7 +56,7 @@ class Snapshot:
 
     @property
     def rejected(self) -> str:
-        """That the API server rejects the credentials; empty if it does not, or there is none."""
+        """The API server's rejection of the credentials; empty if it accepts them, or without an API server."""
         return next((p.detail for p in self.observation.problems if p.source == CREDENTIALS_SOURCE), "")
 
 
@@ -69,7 +69,7 @@ class LatestSnapshot:
         self.reload_fault = ""
         """Why the last reload of the configuration changed nothing; empty after a good one."""
         self.configured_at = 0
-        """When the configuration in force was read, on the wall clock."""
+        """Wall-clock time at which the present configuration was read."""
         self.alive_at = 0
         """The last time the loop was known to run, on the boot-time clock: between two steps of a cycle, or in a wait."""
 

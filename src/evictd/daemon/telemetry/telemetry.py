@@ -38,10 +38,10 @@ from evictd.render.sentences import decision_text, kind_of
 from evictd.worker import describe
 
 REPEAT_AFTER = 10 * MINUTE
-"""How long the same error is counted and not logged again: a full disk refuses each attempt."""
+"""Time for which a repeated error is only counted, not logged: a full disk refuses each attempt."""
 _MOST_ERRORS = 256
 _RECORDED = 10 * MINUTE
-"""How much of the readings before an eviction the journal keeps."""
+"""Time before an eviction whose readings the journal keeps."""
 _MOST_CHOSEN = 1000
 """Uids of victims, for the comparison with the kubelet's."""
 

@@ -18,7 +18,7 @@ RATE_WINDOW = MINUTE
 _RECENT_SPACING = 2 * SECOND
 """Least time between two points of the last minute: a busy loop makes a cycle several times a second."""
 _LEAST_TIME = 4 * SECOND
-"""How far apart the ends of a rate have to be."""
+"""Least time between the two readings of a rate."""
 
 
 class Point(NamedTuple):
@@ -60,7 +60,7 @@ class Trend:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedSpan:
-    """When a condition was reported, by the wall clock. `since` is `None` if it was before the daemon's start."""
+    """Wall-clock times of a reported condition. `since` is `None` if it began before the daemon's start."""
 
     since: int | None
     until: int | None = None

@@ -45,10 +45,10 @@ class CgroupReader(Protocol):
         """Usage, and usage minus inactive file cache (the working set), in bytes."""
 
     def memory(self, path: str) -> CgroupMemory:
-        """The same, and the clean active file pages."""
+        """Usage, working set and clean active file pages, in bytes."""
 
     def writes(self, path: str) -> CgroupWrites:
-        """What the cgroup and its descendants write to disks."""
+        """The disk writes of the cgroup and its descendants."""
 
     def limit(self, path: str) -> int | None:
         """The memory limit in bytes; `None`, or a value above `NO_LIMIT`, means no limit."""
@@ -123,7 +123,7 @@ def find_pods_cgroup(reader: CgroupReader, cgroup_root: str = "/") -> str | None
 
 
 class PlacedPods(NamedTuple):
-    """Where the pods lie."""
+    """The place of the pods' cgroup."""
 
     cgroup: str
     """The cgroup of all pods."""

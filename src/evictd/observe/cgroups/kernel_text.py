@@ -58,14 +58,14 @@ class CgroupMemory(NamedTuple):
     working_set: int
     """Usage minus inactive file pages, at least zero."""
     clean_file: int | None
-    """Active file pages that need not be written first, at least; `None` where the kernel does not say."""
+    """Lower bound of the active file pages that need no writing; `None` if the kernel does not show it."""
 
 
 class CgroupWrites(NamedTuple):
-    """What a cgroup and its descendants write to disks, in bytes; parts that the kernel does not show are 0."""
+    """Disk writes of a cgroup and its descendants in bytes; parts that the kernel does not show are 0."""
 
     total: int
-    """What was written so far, and what was added to the page cache or to the kernel's cache of inodes; the latter may fall."""
+    """Bytes written so far and bytes added to the page cache or the kernel's inode cache; the latter may fall."""
     waiting: int
     """Pages that wait to be written."""
 

@@ -77,7 +77,7 @@ class NodeMemoryReader:
         self._cgroups = cgroups
         self._files = files
         self.formula = formula
-        """As configured; `formula_here` is what is used."""
+        """The configured formula; `formula_here` is the one in use."""
         self._documented_only = documented_only(roots)
         self._zoneinfo: str | None = None
         self._total: int | None = None

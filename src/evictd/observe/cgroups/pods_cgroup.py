@@ -15,11 +15,11 @@ class PodsCgroup:
         self._root = root
         self._explicit = explicit
         self._placed: PlacedPods | None = None
-        """Where the runtime's sandboxes say that the pods are."""
+        """The place that the runtime's sandboxes name."""
         self._elsewhere: PlacedPods | None = None
-        """The same, while the pods are not where `cgroupRoot` says."""
+        """That place, if `cgroupRoot` names another one."""
         self.path: str | None = None
-        """As found last; `None` where there was none."""
+        """The cgroup as last found; `None` if there was none."""
 
     @property
     def folder(self) -> Path | None:

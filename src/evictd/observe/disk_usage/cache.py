@@ -46,7 +46,7 @@ class DiskUsageCache:
         at_once: bool = False,
     ) -> None:
         self.wakes = 0
-        """How often a request has woken the thread; one that makes no pod due does not."""
+        """Number of requests that have woken the thread because a pod was due."""
         self._backoff = ErrorBackoff("disk-usage", errors)
         self.limiter = limiter or RateLimiter()
         self._turns = Turns(begin, lambda: self.limiter.entries)
@@ -62,7 +62,7 @@ class DiskUsageCache:
         self._requests: dict[str, DiskRequest] = {}
         self._results: dict[str, PodDisk] = {}
         self._counted: dict[str, PodDisk] = {}
-        """What the walks under way, and those given up since the last result, have counted."""
+        """Counts of the walks under way, and of those abandoned since the last result."""
         self._growth = DiskGrowth()
         self._walking: DiskRequest | None = None
         self._progress: tuple[str, int, int] | None = None

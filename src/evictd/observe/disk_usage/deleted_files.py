@@ -32,11 +32,11 @@ from evictd.observe.filesystems.mounts import Mount, parse_mountinfo
 
 _DELETED = " (deleted)"
 _MAX_CGROUPS = 4096
-"""Cgroups of a pod that are gone through; of a tree with more, the processes found in these count."""
+"""Most cgroups of a pod that are visited; in a larger tree only their processes count."""
 _PROCESS_COST = 16
-"""How many entries cost as much as a process without descriptors."""
+"""Cost of a process without descriptors, in entries."""
 _DELETED_COST = 16
-"""How many entries cost as much as a descriptor of a deleted file."""
+"""Cost of a descriptor of a deleted file, in entries."""
 
 
 class DeletedFiles:
@@ -47,13 +47,13 @@ class DeletedFiles:
 
     def __init__(self, proc: Path, cgroups: tuple[Path, ...], disks: frozenset[int], limiter: RateLimiter) -> None:
         self.layer = DiskUsage(0, 0)
-        """What was deleted in the containers' writable layers, as far as counted."""
+        """Deleted files in the containers' writable layers, as counted so far."""
         self.local = DiskUsage(0, 0)
-        """What was deleted in volumes and logs, as far as counted."""
+        """Deleted files in volumes and logs, as counted so far."""
         self.complete = True
         """Whether everything was counted so far; else `layer` and `local` are lower bounds also at the end."""
         self.refused = False
-        """Whether a process could not be looked into for want of a capability."""
+        """Whether a process could not be read without a capability that evictd lacks."""
         self._proc = proc
         self._cgroups = cgroups
         self._disks = frozenset(f"{os.major(disk)}:{os.minor(disk)}" for disk in disks)

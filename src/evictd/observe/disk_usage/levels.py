@@ -23,7 +23,7 @@ _MAX_PENDING_BYTES = 16 << 20
 _BATCH = 1 << 15
 """The subdirectories of one directory that are kept until they are visited; others are read when those were."""
 _SURPLUS = 1 << 13
-"""How many more are collected before a batch is sorted and cut."""
+"""Number of further names collected before a batch is sorted and cut."""
 
 Row = tuple[int, str]
 """Inode number and name of a subdirectory."""
@@ -70,7 +70,7 @@ class Levels:
         self._visited = array("Q")
         """The inode number, in its directory, of the last subdirectory visited of each level."""
         self._starts = array("Q")
-        """Where the list of each level begins, counted from the first byte that was ever in `_pending`."""
+        """Start of each level's list, counted from the first byte that was ever in `_pending`."""
         self._more = bytearray()
         """Whether a batch of the level's subdirectories left some out."""
         self._pending = bytearray()

@@ -64,7 +64,7 @@ class PodDisk:
     """The result for one pod; parts that could not be measured are absent."""
 
     time: int | None
-    """When the measurement began; `None`: none has ended, these are the amounts that one under way has counted so far."""
+    """Start of the measurement; `None`: none has ended, and the amounts are those that one under way has counted so far."""
     logs: Mapping[str, DiskUsage] = field(default_factory=dict)
     """By container name."""
     volumes: Mapping[str, DiskUsage] = field(default_factory=dict)

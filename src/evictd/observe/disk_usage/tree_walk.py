@@ -35,9 +35,9 @@ OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 SLICE = 64
 """Entries between two checks of the rate limiter: 0.2 ms if the directory is in the page cache."""
 _READ_AGAIN = 8
-"""How many entries that are only read again cost as much as one that is counted."""
+"""Number of entries read again that cost as much as one counted entry."""
 _DIRECTORY_COST = 4
-"""How many entries cost as much as opening a directory."""
+"""Cost of opening a directory, in entries."""
 _KIND, _DIRECTORY = 0o170000, stat.S_IFDIR
 """The file type bits of a mode (`stat.S_IFMT`), and the type of a directory."""
 _OPEN_LEVELS = 64

@@ -31,7 +31,7 @@ _CLASSES = 5
 _WRITERS = _CLASSES
 """The number of the class of the pods that write the most."""
 _TURN_COST = 16
-"""How many entries cost as much as a turn itself, for pods with next to nothing on disk."""
+"""Cost of a turn itself, in entries, for pods with almost nothing on disk."""
 
 
 class Measurement(Protocol):
@@ -39,7 +39,7 @@ class Measurement(Protocol):
 
     @property
     def found(self) -> PodDisk:
-        """What was found so far; the result at the end."""
+        """The amounts so far; at the end the result."""
         ...
 
     def steps(self) -> Generator[None, None, None]:

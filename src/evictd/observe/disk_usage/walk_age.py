@@ -26,7 +26,7 @@ _FORGOTTEN = 1 * MINUTE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WalkAge:
-    """How old measurements may be: at most `longest` nanoseconds, and none from before `since` on the boot-time clock."""
+    """The allowed age of measurements: at most `longest` nanoseconds, and not before `since` on the boot-time clock."""
 
     longest: int = LONGEST
     since: int = 0

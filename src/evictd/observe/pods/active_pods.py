@@ -13,7 +13,7 @@ from evictd.observe.runtime.runtime_view import RuntimeView
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuntimePods:
-    """What the runtime shows of a node's pods in one reading."""
+    """A node's pods as the runtime shows them in one reading."""
 
     found: NodePods | None
     """The pods derived from its listing and the manifests; `None` without a listing."""

@@ -33,7 +33,7 @@ from evictd.observe.runtime.runtime_view import RuntimeView
 MOST_TASKS = 1 << 22
 """The kernel's bound of PIDs (`PID_MAX_LIMIT`); each task has one."""
 MOST_BYTES = 1 << 60
-"""No filesystem of a node holds as much; files that share their blocks may count for more than its capacity."""
+"""Upper bound: no filesystem of a node is larger. Files that share blocks may count for more than its capacity."""
 
 _QOS_FOLDER = {QOSClass.GUARANTEED: "", QOSClass.BURSTABLE: "burstable", QOSClass.BEST_EFFORT: "besteffort"}
 

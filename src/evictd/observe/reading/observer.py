@@ -44,7 +44,7 @@ load."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObserveRequest:
-    """What to observe. `now` on the boot-time clock, `wall` since the epoch, both in nanoseconds."""
+    """The request for one observation. `now` on the boot-time clock, `wall` since the epoch, both in nanoseconds."""
 
     now: int
     wall: int
@@ -52,18 +52,18 @@ class ObserveRequest:
     config: EvictionConfig
     outcomes: Outcomes
     problems: tuple[Problem, ...] = ()
-    """What could not be carried out so far; reported with what cannot be read."""
+    """Problems in performing decisions, reported with those in reading."""
     findings: Collection[Finding] = ()
     """The last cycle's findings: they tell which filesystems are near a threshold."""
     urgent: bool = False
-    """Memory was crossed just now: statistics that only disks need may be those of the last reading."""
+    """A memory threshold was just crossed: statistics that only disks need may be those of the last reading."""
     pods_anew: bool = True
     """Whether the pods must be read; else they may be those of the last reading of them, far from every threshold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PodsReading:
-    """The last reading of the pods, with what tells that it still names all of them."""
+    """The last reading of the pods, and the data that shows whether it is still complete."""
 
     reading: Reading
     manifests: Manifests

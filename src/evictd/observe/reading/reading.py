@@ -21,9 +21,9 @@ class Reading:
     wall: int
     observation: Observation
     view: RuntimeView | None = None
-    """What the runtime listed; `None` before its first answer. A listing of an earlier cycle has `current` false."""
+    """The runtime's listing; `None` before its first answer. A listing of an earlier cycle has `current` false."""
     lifecycles: PodLifecycles | None = None
     reasons: Mapping[str, str] = field(default_factory=dict)
-    """What was decided on it: why each pod that is evicted was chosen and not another, by uid, for the pod's event."""
+    """By uid of each evicted pod the reason why it was chosen and not another, for the pod's event."""
     evicted_by_kubelet: tuple[SlimPod, ...] | None = None
     """The last pods that a kubelet evicted, as `ActivePods` has them."""

@@ -45,7 +45,7 @@ class SignOfLife(Protocol):
 
 
 class NoSurroundings:
-    """No pod has a cgroup, and no watchdog waits; the default of a reader."""
+    """A reader's default surroundings: no pod has a cgroup, and no watchdog waits."""
 
     def pod_uids(self) -> Iterable[str]:
         """List none."""
@@ -60,7 +60,7 @@ NO_SURROUNDINGS = NoSurroundings()
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What a runtime listed; `complete` if it is all that the runtime has."""
+    """The pods and containers that a runtime listed; `complete` if these are all that it has."""
 
     sandboxes: tuple[CriSandbox, ...]
     containers: tuple[CriContainer, ...]

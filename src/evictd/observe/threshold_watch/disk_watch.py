@@ -37,7 +37,7 @@ _SHORTEST_SPAN = 20 * MILLISECOND
 
 
 class Noticed(Enum):
-    """What a reading of disks has shown; false where it does not begin a cycle."""
+    """The result of a reading of disks; false if it does not begin a cycle."""
 
     NOTHING = ""
     FILLING = "filling"
@@ -51,7 +51,7 @@ class Noticed(Enum):
 
 @dataclass(slots=True)
 class _Disk:
-    """What is left for one signal, the limit that it is watched for, and how fast it filled."""
+    """The available amount of one signal, its limit, and how fast it filled."""
 
     limit: int
     least_rate: int
@@ -59,7 +59,7 @@ class _Disk:
     at: int = 0
     due: int = 0
     missed: int = 0
-    """How often it has not responded since it last did."""
+    """Number of readings without a response since the last response."""
     fastest: dict[int, int] = field(default_factory=dict)
     """The fastest fill by span of ten minutes, of the last hour."""
 
@@ -99,11 +99,11 @@ class DiskWatch:
         self._watched: dict[Signal, _Disk] = {}
         self._known: dict[Signal, _Disk] = {}
         self._filling_at: int | None = None
-        """When a reading last began a cycle for a disk that fills."""
+        """Time of the last reading that began a cycle for a disk that fills."""
 
     @property
     def due(self) -> int | None:
-        """When the next reading is due; `None` if no disk is watched."""
+        """Time of the next reading; `None` if no disk is watched."""
         return min((disk.due for disk in self._watched.values()), default=None)
 
     def set_thresholds(self, findings: Iterable[Finding], now: int) -> None:

@@ -67,7 +67,7 @@ class MemoryWatch:
         lead: bool = False,
     ) -> None:
         self.crossed_at: int | None = None
-        """When the last crossing was read, on `clock`."""
+        """Time of the last crossing that was read, on `clock`."""
         self.disks: DiskWatch | None = None
         """The disks to read as well; closed with the watch."""
         self._clock = clock
@@ -83,7 +83,7 @@ class MemoryWatch:
         """The signals whose armed level is reached before any crossing."""
         self._next_reading: int | None = None
         self._paced_until = 0
-        """Until then no notification is polled; those that arrive meanwhile stay pending in the kernel."""
+        """Time until which no notification is polled; those that arrive before stay pending in the kernel."""
 
     def set_thresholds(self, limits: Mapping[Signal, int]) -> None:
         """Replace the limits to watch: for each signal the highest limit not crossed yet, in available bytes.
