@@ -41,6 +41,9 @@ if what == "open":
     os.rmdir(os.path.join(folder, "d"))
     held.append(os.memfd_create("memory"))
     os.write(held[-1], b"z" * 5000)
+if what == "chroot":
+    held.append(deleted("gone", 1 << 20))
+    os.chroot(folder)
 if what == "mapped":
     file = deleted("gone", 1 << 20)
     held.append(mmap.mmap(file.fileno(), 4096))
@@ -99,6 +102,17 @@ def test_only_files_on_the_disk_of_the_volumes_count(tmp_path: Path, what: str) 
             found = count(tmp_path, here, elsewhere, disk=disk)
             assert (found.local, found.layer) == (DiskUsage(MIB, 1), DiskUsage(0, 0))
         assert total(count(tmp_path, here, disk=disk)) == DiskUsage(0, 0), "it has ended"
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_a_process_in_a_chroot_hides_no_file_of_the_next(tmp_path: Path) -> None:
+    """Its mountinfo lists only what is mounted below its root."""
+    with mounted.tmpfs(tmp_path / "disk") as disk:
+        (disk / "below").mkdir()
+        with holder(disk / "below", "chroot") as first, holder(disk, "open") as second:
+            assert total(count(tmp_path, first, second, disk=disk)) == DiskUsage(MIB, 1)
+            assert total(count(tmp_path, second, first, disk=disk)) == DiskUsage(2 * MIB, 2)
 
 
 def test_a_process_that_may_not_be_looked_into_is_named_and_the_next_is_counted(

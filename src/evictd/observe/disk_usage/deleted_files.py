@@ -60,7 +60,7 @@ class DeletedFiles:
         self._mapped_disks = frozenset(_hexadecimal(disk) for disk in self._disks)
         self._limiter = limiter
         self._seen = InodeSet()
-        self._namespace: str | None = None
+        self._namespace = self._root = ""
         self._table_known: dict[str, Mount] = {}
         """The mounts of `_namespace` by number. Those of other namespaces are not kept: a pod could make many."""
 
@@ -147,13 +147,15 @@ class DeletedFiles:
         self._spend(len(lines) % SLICE)
 
     def _table(self, process: Path) -> dict[str, Mount]:
-        """Return the mounts that a process sees by their number; the same for all processes of a mount namespace."""
-        namespace = str((process / "ns/mnt").readlink())
-        if namespace != self._namespace:
-            self._table_known = {
-                each.number: each for each in parse_mountinfo(read_whole_lines(f"{process}/mountinfo"))
-            }
-            self._namespace = namespace
+        """Return the mounts of a process's namespace by their number.
+
+        A process sees those below its root, so one in a chroot adds what it sees to what is known of the namespace.
+        """
+        namespace, root = str((process / "ns/mnt").readlink()), str((process / "root").readlink())
+        if (namespace, root) != (self._namespace, self._root):
+            seen = {each.number: each for each in parse_mountinfo(read_whole_lines(f"{process}/mountinfo"))}
+            self._table_known = seen | (self._table_known if namespace == self._namespace else {})
+            self._namespace, self._root = namespace, root
         return self._table_known
 
     def _add(self, file: os.stat_result, *, in_layer: bool) -> None:
