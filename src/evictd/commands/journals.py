@@ -60,10 +60,19 @@ def expanded(paths: Sequence[Path]) -> list[Path]:
 
 def journal_files(directory: Path) -> list[Path]:
     """Find the journal of a state directory, oldest file first; raises `InputError` if there is none."""
-    found = [path for path in (*_older(directory), directory / NEWEST) if path.exists()]
+    found = [path for path in (*_older(directory), directory / NEWEST) if _exists(path)]
     if not found:
         raise InputError(f"{directory}: there is no journal; name the files, or the stateDirectory with --directory")
     return found
+
+
+def _exists(path: Path) -> bool:
+    """Whether there is such a file; `Path.exists` of Python 3.14 also answers False where that cannot be seen."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 def _older(directory: Path) -> list[Path]:

@@ -296,6 +296,14 @@ def test_a_cgroup_that_cannot_be_read_never_counts_as_empty(tmp_path: Path) -> N
     assert (emptied, errors.details) == ([], ["pods are killed by the runtime alone: cgroup.procs: Is a directory"])
 
 
+def test_a_cgroup_that_cannot_be_seen_does_not_count_as_gone(tmp_path: Path) -> None:
+    """`Path.is_dir` of Python 3.14 answers False for every error."""
+    kill = PodKill(tmp_path / ("x" * 300) / f"pod{UID}", UID, freezer=tmp_path)
+    assert kill.has_processes()
+    with pytest.raises(NodeError, match="File name too long"):
+        kill.attempt()
+
+
 def test_processes_of_another_pid_namespace_are_not_gone(tmp_path: Path) -> None:
     """The kernel lists them as 0; they cannot be killed from here."""
     pod = tmp_path / f"pod{UID}"

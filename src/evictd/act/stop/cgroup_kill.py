@@ -105,7 +105,7 @@ class PodKill:
     def has_processes(self) -> bool:
         """Whether the tree has a process that has not ended; also where it cannot be read, or is too large to be read whole."""
         try:
-            if not self._directory.is_dir() or is_populated(self._directory) is False:
+            if is_populated(self._directory) is False:
                 return False
             visits = 0
             for folder in islice(walk(self._directory), _LOOKED_AT):
@@ -119,9 +119,12 @@ class PodKill:
         return visits == _LOOKED_AT
 
     def _attempt(self) -> bool:
-        self.found = self._directory.is_dir()
-        if not self.found:
+        try:
+            self._directory.stat()  # Path.is_dir of Python 3.14 answers False for every error
+        except FileNotFoundError:
+            self.found = False
             return True
+        self.found = True
         if not belongs(self._directory.name, self._uid):
             raise NodeError(f"{self._directory.name}: is not the cgroup of pod {self._uid}")
         before = is_populated(self._directory)
