@@ -314,7 +314,6 @@ IGNORED_FIELDS = frozenset(
         "staticPodURLHeader",
         "streamingConnectionIdleTimeout",
         "syncFrequency",
-        "systemPartition",
         "tlsCertFile",
         "tlsCipherSuites",
         "tlsCurvePreferences",
