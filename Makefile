@@ -22,7 +22,7 @@ NEEDS_NODE   := (root or containerd) and not (cluster or vm or side_by_side)$(if
 # Each of the many processes of the tests would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo run check test side-by-side test-slow test-node test-cluster test-vm test-all laws parity bench verify-signals e2e-soak mutate flaky fuzz reliability soak sbom audit reference docs deb clean incidents adversary release
+.PHONY: setup demo run check test side-by-side test-slow test-node test-cluster test-vm test-all test-matrix laws parity bench verify-signals e2e-soak mutate flaky fuzz reliability soak sbom audit reference docs deb clean incidents adversary release
 
 setup: $(VENV)/.ready
 
@@ -72,6 +72,11 @@ test-node: setup
 # A cluster and a node for each worker. The files stay in their order: the longest one, the DaemonSet's, is among the first.
 test-cluster: setup
 	$(BIN)/pytest -n $(CLUSTER_JOBS) --dist loadfile --no-loadscope-reorder -m 'cluster and not side_by_side' $(ARGS)
+
+# `make test` under the Python of Debian 12, 13 and 14, one after the other (ARGS='forky' for one), and the table in
+# docs/compatibility.md. Needs root and Debian's mmdebstrap; some minutes each, and as many once to install the release.
+test-matrix: setup
+	$(BIN)/python -m tests.tools.matrix $(ARGS)
 
 # Not part of test-all: some 15 minutes, and what two daemons or a daemon and a pod do at the same time can miss its moment.
 side-by-side: setup

@@ -1,0 +1,58 @@
+"""What `make test-matrix` makes of the runs."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.tools import matrix
+
+OUTPUT = """\
+1 failed, 8306 passed, 40 skipped in 113.12s (0:01:53)
+SKIPPED [1] tests/a.py:3: 3 failed here
+============ 2087 passed, 1 error in 9.51s ============
+"""
+
+
+def test_the_summaries_of_all_runs_are_added_up() -> None:
+    assert matrix.counts(OUTPUT) == {"failed": 2, "passed": 10393, "skipped": 40}
+    assert matrix.row("forky", "3.14.8", matrix.counts(OUTPUT)) == (
+        "| Debian 14 (forky) | 3.14.8 | 2 failed, 10393 passed, 40 skipped |\n"
+    )
+
+
+def test_a_line_replaces_the_last_one_of_its_release_in_the_order_of_releases() -> None:
+    page = "| a | b |\n|---|---|\n| Debian | x |\n\n| Distribution | Python | Tests |\n|---|---|---|\n\nAfter\n"
+    for line in ("| Debian 14 (forky) | 1 |\n", "| Debian 12 (bookworm) | 2 |\n", "| Debian 14 (forky) | 3 |\n"):
+        page = matrix.with_row(page, line)
+    assert page.partition("\n\n")[2] == (
+        "| Distribution | Python | Tests |\n|---|---|---|\n| Debian 12 (bookworm) | 2 |\n| Debian 14 (forky) | 3 |\n\nAfter\n"
+    )
+
+
+def test_the_page_has_the_table() -> None:
+    page = matrix.PAGE.read_text(encoding="utf-8")
+    assert "| Debian 15 " in matrix.with_row(page, "| Debian 15 (duke) | 3.15 | 1 passed |\n")
+
+
+def test_what_is_missing_is_named_with_the_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    problems = list(matrix.missing())
+    assert "mmdebstrap is not installed (apt-get install mmdebstrap)" in problems
+    assert any(each.startswith("no mirror to install from") for each in problems)
+
+
+def test_an_unknown_release_is_refused_before_anything_is_built(capsys: pytest.CaptureFixture[str]) -> None:
+    assert matrix.main(["sarge"]) == 2
+    assert "sarge: no release; bookworm, trixie, forky" in capsys.readouterr().err
+
+
+def test_the_sources_are_copied_without_what_git_ignores(tmp_path: Path) -> None:
+    if not (matrix.ROOT / ".git").exists():
+        pytest.skip("not a git checkout")
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / "removed").mkdir()
+    (tmp_path / "old.py").touch()
+    matrix.copy_sources(tmp_path)
+    assert (tmp_path / "tests/tools/matrix.py").read_bytes() == Path(matrix.__file__).read_bytes()
+    assert {".venv", "src", "Makefile"} <= {path.name for path in tmp_path.iterdir()}
+    assert not {"removed", "old.py", ".pytest_cache", "build"} & {path.name for path in tmp_path.iterdir()}
