@@ -9,7 +9,7 @@ that the cluster's administrator may send: what is refused is refused to the tok
 import contextlib
 import copy
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -206,7 +206,7 @@ ROWS = (
         ("owner through a pod's status (the server ignores it)", meta(ownerReferences=OWNER), True),
         ("Failed and Evicted on a pod of its node", status(**EVICTED), True),
         ("the containers of an evicted pod as terminated", ended("Ready", "ContainersReady"), True),
-        ("the same of a pod that is not evicted", status(containerStatuses=[ENDED]), False),
+        ("ended containers of a pod that is not evicted", status(containerStatuses=[ENDED]), False),
         ("Ready False of a pod that is not evicted", conditions("Ready", "False"), False),
         ("Initialized of an evicted pod", ended("Initialized"), False),
         ("image of an ended container", ended(image="x"), False),
@@ -416,14 +416,21 @@ def send(client: Admin, row: Row) -> Answer:
 
 
 def table(stage_: Stage) -> str:
-    """The table of the document, with the server's answers."""
-    lines = ["| request | | answer | in the server's words |", "|---|---|---|---|"]
+    """The table of the document: each answer of the server with the requests that have it."""
+    requests: dict[tuple[int, str], list[str]] = {}
     with targets(stage_.admin):
         for row in ROWS:
             answer = send(stage_.token, row)
-            words = "" if answer.status < 300 else _short(answer.message)
-            lines.append(f"| {row.what} | {row.method} | {answer.status} | {words} |")
-    return "\n".join(lines) + "\n"
+            words = "done" if answer.status < 300 else _short(answer.message)
+            what = row.what if row.method == "PATCH" else f"{row.what} ({row.method})"
+            requests.setdefault((answer.status, words), []).append(what)
+    return grouped(requests)
+
+
+def grouped(requests: Mapping[tuple[int, str], list[str]]) -> str:
+    """A row for each answer, in the order in which they come first."""
+    rows = [f"| {status} {words} | {'; '.join(what)} |" for (status, words), what in requests.items()]
+    return "\n".join(["| answer | requests |", "|---|---|", *rows]) + "\n"
 
 
 def _short(message: str) -> str:
