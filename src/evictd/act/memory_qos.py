@@ -16,7 +16,7 @@ from evictd.errors import SourceKind
 def enforce_memory_qos(
     differences: Iterable[MemoryQoSDifference], *, cgroup_root: Path
 ) -> tuple[tuple[MemoryQoSDifference, ...], tuple[Problem, ...]]:
-    """Write each value; return what was written, and one problem for what was not. Skips cgroups that are gone; never raises."""
+    """Write each value; return those written, and one problem for the others. Skips cgroups that are gone; never raises."""
     done: list[MemoryQoSDifference] = []
     faults: list[str] = []
     for difference in differences:

@@ -112,7 +112,7 @@ class NodeActuation:
         return progress is not None and progress.finished
 
     def problems(self) -> tuple[Problem, ...]:
-        """Return a problem for each victim that the runtime did not stop so far, and for leftovers that could not be removed."""
+        """Return a problem for each victim that the runtime has not stopped, and for each leftover that could not be removed."""
         stopping = tuple(
             Problem(source=f"{SourceKind.STOPPING_POD.value} {each.uid}", detail=each.errors[-1])
             for each in self.stopper.in_flight()

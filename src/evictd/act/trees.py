@@ -180,7 +180,7 @@ def _empty_out(folder: int, removal: _Removal, depth: int = 0) -> None:
 
 
 def _empty_in_place(folder: int, name: str, removal: _Removal, depth: int) -> None:
-    """Empty a directory that may not be moved, as far as it allows; no mount, of which its descriptor has the id."""
+    """Empty a directory that cannot be moved, as far as permitted; never enter a mount, which the descriptor's id reveals."""
     with contextlib.suppress(FileNotFoundError, NotADirectoryError), opened(name, folder) as below:
         if mount_of(below) == mount_of(removal.top):
             _empty_out(below, removal, depth)

@@ -19,7 +19,7 @@ def sealed(document: bytes) -> bytes:
 
 
 def unsealed(document: bytes) -> bytes:
-    """Return what was sealed, without spaces at its end; raises `InputError` if it is not what was written."""
+    """Return the sealed text without trailing spaces; raises `InputError` if the checksum does not match."""
     text = document.rstrip()
     field = _FIELD.search(text[-40:])
     if field is None:

@@ -106,7 +106,7 @@ class WireMetadata(WireStruct, frozen=True):
 
 
 class WireContainerStatus(WireStruct, frozen=True):
-    """The status of a container: what the kubelet allocated to it (in-place resize), not what its spec asks for."""
+    """The status of a container: its allocated resources (in-place resize), not those that its spec requests."""
 
     name: str = ""
     allocated_resources: WireResources | None = None

@@ -67,7 +67,7 @@ def signed_64(value: int | None) -> int | None:
 
 
 def check_texts(plain: Any, path: str) -> None:
-    """Raise `InputError` for a text anywhere in the value that is not UTF-8: for values that other decoders read."""
+    """Raise `InputError` if any text in the value is not UTF-8; for values of other decoders."""
     try:
         _check_texts(plain)
     except (MismatchError, RecursionError) as error:

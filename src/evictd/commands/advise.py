@@ -137,7 +137,7 @@ def _evidence_of_each(sources: Sequence[Source]) -> list[NodeEvidence]:
 
 
 def evidence_of(source: Source) -> NodeEvidence:
-    """Read one node; what cannot be read is a problem of the node, so that the others are read all the same."""
+    """Read one node; a failure becomes a problem of the node, so that the other nodes are read too."""
     name, files = source
     try:
         if files[0].suffix in _CAPTURES:

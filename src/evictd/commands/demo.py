@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 
 def next_steps(columns: int, margin: str = "") -> list[str]:
-    """Return the lines of what to try next, each with what it shows, wrapped to the terminal's columns."""
+    """Return the lines of the commands to try next, each with its purpose, wrapped to the terminal's columns."""
     lines = [f"{margin}What to try next:"]
     for name, shows in NEXT:
         indent = f"{margin}      "

@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 
 def settings_for_node(args: argparse.Namespace) -> Settings:
-    """Read the configuration; with none at all take that of the daemon that runs, else the kubelet's default thresholds."""
+    """Read the configuration; without one use that of the running daemon, else the kubelet's default thresholds."""
     flags = from_args(args)
     settings = load(Path(args.config) if args.config else None, flags)
     daemons = None if args.config or flags != NO_FLAGS else daemon_config()

@@ -104,7 +104,7 @@ def _list(evictions: Sequence[HistoryEvent], form: str) -> ExitCode:
 
 
 def _account(lines: Iterable[tuple[str, bytes]], found: Incident) -> str:
-    """Return whether the eviction was needed, by an observer who knows what was measured; empty where that is not known."""
+    """Return a sentence: was the eviction needed, to an observer who knows the measurements? Empty if unknown."""
     if found.signal is None:
         return ""
     try:

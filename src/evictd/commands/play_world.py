@@ -111,7 +111,7 @@ def _document(title: str, side: PlayedWorld) -> Document:
 
 
 def _outlooks(side: PlayedWorld) -> tuple[Outlook, ...]:
-    """Return what is to be said of a world in which no pod went: the ranking, and when a threshold is reached."""
+    """Return the report of a world in which no pod went: the ranking, and the time at which a threshold is reached."""
     return outlooks(cycles_to_draw(side.run), side.run.config)
 
 

@@ -131,7 +131,7 @@ def _no_pid_threshold(thresholds: Sequence[Threshold]) -> Iterator[LintFinding]:
 
 
 def _pid_threshold_never_met(thresholds: Sequence[Threshold], around: Surroundings) -> Iterator[LintFinding]:
-    """Find PID thresholds that are never met: the available PIDs never fall below those that the kernel does not assign."""
+    """Find PID thresholds that are never met: available PIDs never fall below the number that the kernel never assigns."""
     for threshold in thresholds:
         limit = limit_on(threshold, around.capacities)
         if threshold.signal is not Signal.PID_AVAILABLE or limit is None or around.unusable_pids is None:

@@ -22,7 +22,7 @@ MARGIN = 28 * _MI
 
 
 def memory_never_met(thresholds: Sequence[Threshold], around: Surroundings) -> Iterator[LintFinding]:
-    """Return a finding for each threshold of `memory.available` that cannot be met on this node, with the value that can.
+    """Return a finding for each threshold of `memory.available` that this node cannot meet, with a value that it can.
 
     With the formula `Auto` hard thresholds go by the kernel's estimate, so only soft ones may be among them.
     """

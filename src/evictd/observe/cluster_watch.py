@@ -49,7 +49,7 @@ class ClusterWatch:
         return ""
 
     def wait(self, seconds: float = 10.0) -> tuple[Problem, ...]:
-        """Wait for the first list or an error, at most `seconds`; returns what is wrong with what is known then."""
+        """Wait at most `seconds` for the first list or an error; return the problems at that time."""
         for _ in range(max(1, round(seconds / _STEP_SECONDS))):
             snapshot = self._watch.snapshot
             if snapshot.synced or snapshot.problem:

@@ -155,7 +155,7 @@ def _available(turn: Turn, signal: Signal) -> int | None:
 
 
 def _bands(cycles: Sequence[SimulatedCycle]) -> tuple[Band, ...]:
-    """A band lasts from the step that first reports a condition to the step that no longer does, or that holds it otherwise."""
+    """Return bands: each lasts from the step that first reports a condition to the step that ends it or changes `held`."""
     bands: list[Band] = []
     running: dict[NodeCondition, tuple[bool, int]] = {}
     for cycle in cycles:

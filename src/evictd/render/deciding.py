@@ -110,7 +110,7 @@ def _recorded(row: Plain, namespace: str) -> Contender:
 
 
 def deciding_key(pod: Contender, rival: Contender, resource: Resource) -> str:
-    """Return the first ranking key in which a pod differs from one that ranks after it, with the numbers of both."""
+    """Return the first ranking key in which a pod differs from a later one, with both numbers."""
     return _key(pod, rival, resource, theirs=f" of {rival.name}")
 
 
@@ -237,7 +237,7 @@ def _instead(before: Sequence[Contender], resource: Resource, skipped: Mapping[s
 
 
 def _against(pod: Contender, rival: Contender, resource: Resource) -> str:
-    """Compare with the nearest rival; what both have in common comes first, so that the key that decided stands out."""
+    """Compare with the nearest rival; common keys come first, so that the deciding key stands out."""
     named = rival.named(resource)
     if resource not in _REQUESTED or pod.exceeds != rival.exceeds or pod.usage is None or rival.usage is None:
         return _key(pod, rival, resource, theirs=f" of {named}")

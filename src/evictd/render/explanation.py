@@ -181,7 +181,7 @@ def _queue(queue: Queue, explained: Explanation, rows: int | None) -> Document:
 
 
 def why(row: RankedPod, following: RankedPod | None, resource: Resource) -> str:
-    """Write what puts a pod where it is: what sets it apart from the next one, or what its place is made of."""
+    """Write the reason for a pod's place: the key that sets it apart from the next one, or all its keys."""
     return place_text(row, resource) if following is None else goes_before(row, following, resource)
 
 

@@ -302,7 +302,7 @@ def _events(record: JournalRecord, event: HistoryEvent) -> Iterator[tuple[str, s
 
 
 def relief_lines(found: Incident) -> Iterator[str]:
-    """Write what was missing, what the pod held, what came back, and who came back."""
+    """Write the missing amount, the pod's holdings, the amount that came back, and the pods that returned."""
     if found.signal is None:
         return
     resource = SIGNALS[found.signal].resource

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlook:
-    """One signal of a calm node: its nearest threshold, how fast that comes nearer, and the pod that would go for it."""
+    """One signal of a calm node: its nearest threshold, the rate of approach, and the pod that would go."""
 
     finding: ThresholdFinding
     next_up: NextUp

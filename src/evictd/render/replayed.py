@@ -36,7 +36,7 @@ def plain_decisions(step: Step) -> list[Plain]:
 
 
 def without_wait(decisions: Iterable[Plain]) -> list[Plain]:
-    """Leave out the `Wait` that closes every step: when the next cycle comes is not what was decided about the node."""
+    """Leave out the `Wait` at the end of every step: the time of the next cycle is no decision about the node."""
     return [decision for decision in decisions if decision.get("kind") != "Wait"]
 
 

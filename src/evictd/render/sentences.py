@@ -174,7 +174,7 @@ def _pages_text(because: EvictionCause) -> str:
 
 
 def _fill_text(decision: EvictPod) -> str:
-    """Return how long what is left lasts at the measured rate, where that has shortened the grace period."""
+    """Return how long the available amount lasts at the measured rate, if that has shortened the grace period."""
     because = decision.because
     if not because.fitted or because.time_left is None or because.threshold is None:
         return ""

@@ -160,7 +160,7 @@ def _threshold_cells(finding: ThresholdFinding) -> tuple[str, str, str, str, str
 
 
 def _lines(turn: Turn, view: TableView) -> Iterator[tuple[str, str]]:
-    """Return the sentences of a reading, each with its style: what was decided last, what it was decided on before."""
+    """Return the sentences of a reading with their styles: the evidence first, the decisions last."""
     findings = turn.step.findings
     blind = tuple(finding.signal for finding in findings if isinstance(finding, SignalUnobserved))
     if blind:
@@ -201,7 +201,7 @@ def _short_ranking(ranking: Ranking, view: TableView, width: int) -> "Table":
 def ranking_table(
     rows: Sequence[RankedPod], resource: Resource, view: TableView, *, width: int, limit: int = TOP_ROWS
 ) -> "Table":
-    """Show pods in the order of eviction, what each place is made of, and what puts it before the next.
+    """Show pods in the order of eviction with their ranking keys and the key that puts each before the next.
 
     Where rows do not fit on `width` columns, their numbers and reasons stand below the names, which are never folded.
     """

@@ -37,7 +37,7 @@ def amount_text(count: int | None, resource: Resource) -> str:
 
 
 def signal_amount(count: int | None, signal: Signal) -> str:
-    """Write an amount of what this signal measures; of a stall signal the share of time that tasks stall."""
+    """Write an amount of this signal; for a stall signal the share of time in which tasks stall."""
     unit = SIGNALS[signal].unit
     return _in_unit(ALL_OF_THE_TIME - count if count is not None and unit is Unit.SHARE else count, unit)
 

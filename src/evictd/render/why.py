@@ -128,7 +128,7 @@ _SHOWN_KIN = 3
 
 
 def _kin(why: PodWhy) -> Iterator[str]:
-    """Write what happened to the pods that it replaces, and which pods replace it if it is gone."""
+    """Write the fate of the pods that it replaces, and the pods that replace it if it is gone."""
     replaced = why.replaced
     if len(replaced) > _SHOWN_KIN:
         yield f"{len(replaced)} other pods of its owner {why.owner} were evicted from this node; the last {_SHOWN_KIN}:"

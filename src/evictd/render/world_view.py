@@ -59,7 +59,7 @@ class TimelineEntry:
 
 
 def timeline(run: Run) -> list[TimelineEntry]:
-    """Return what changed, in order of time; what was decided comes before what followed at the same time.
+    """Return the changes in order of time; decisions come before their effects at the same time.
 
     Of the requests to evict one pod that are refused only the first is shown.
     """

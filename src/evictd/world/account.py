@@ -54,10 +54,10 @@ class Loss:
     cause: str
     """The label of the eviction (a signal, or the limit that the pod exceeded), or `OOMKilled`."""
     held: int
-    """What it held of what was short, in bytes, inodes or processes."""
+    """Amount of the short resource that it held, in bytes, inodes or processes."""
     verdict: Verdict
     why: str = ""
-    """Of an innocent: why its end was not needed."""
+    """Why the end of an innocent was not needed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,25 +69,25 @@ class Account:
     culprits: frozenset[str]
     """Full names of the pods that are culprits."""
     culprit_gone_at: Mapping[str, int]
-    """When each culprit was evicted first; an OOM kill ends no pod."""
+    """Time of each culprit's first eviction; an OOM kill ends no pod."""
     evictions_by_cause: Mapping[str, int]
     oom_kills: int
     """All of them, also those at a limit of the pod's own."""
     short_for: Mapping[str, int] = field(default_factory=dict)
     """Nanoseconds that each threshold was met, by its text; only those that ever were."""
     came_back: Mapping[Resource, int] = field(default_factory=dict)
-    """What the evicted pods held of the resource for which they went."""
+    """Amount of the short resource that the evicted pods held."""
     relieved_at: int | None = None
     """Since when no threshold is met; 0 if none ever was, `None` if one is at the end."""
 
     @property
     def innocents(self) -> int:
-        """How many innocent pods were evicted."""
+        """Number of innocent pods evicted."""
         return sum(each.verdict is Verdict.INNOCENT and each.cause != OOM_KILLED for each in self.losses)
 
     @property
     def innocents_killed(self) -> int:
-        """How many times the kernel killed an innocent pod's container."""
+        """Number of times the kernel killed an innocent pod's container."""
         return sum(each.verdict is Verdict.INNOCENT and each.cause == OOM_KILLED for each in self.losses)
 
     @property

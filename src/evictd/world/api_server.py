@@ -54,7 +54,7 @@ class SimulatedApiServer:
         return True
 
     def ask_again(self, slots: dict[str, str], now: int) -> list[EvictPod]:
-        """Ask again for what was not answered; return the evictions that are agreed to. `slots` is by uid, of pods that run."""
+        """Repeat unanswered requests; return the evictions that are agreed to. `slots`: running pods by uid."""
         self.unanswered = {uid: each for uid, each in self.unanswered.items() if uid in slots}
         return [each for uid, each in list(self.unanswered.items()) if self.evict(each, slots[uid], now)]
 

@@ -16,7 +16,7 @@ GIB = 1 << 30
 
 
 class Usage(Enum):
-    """What a behaviour takes of the node. Bytes, inodes or processes; the value is the spelling in a world file."""
+    """The resources of the node that a behaviour takes: bytes, inodes or processes. The value is the spelling in a world file."""
 
     MEMORY = "memory"
     """Anonymous memory."""
@@ -45,7 +45,7 @@ class Usage(Enum):
 
 
 OF_THE_PROCESS = frozenset({Usage.MEMORY, Usage.PAGE_CACHE, Usage.PROCESSES, Usage.UNLINKED})
-"""What an end of the process gives back; the rest goes with the pod, or stays."""
+"""Usages that end with the process; the others end with the pod, or stay."""
 OF_MEMORY = (Usage.MEMORY, Usage.MEMORY_VOLUME, Usage.PAGE_CACHE)
 
 

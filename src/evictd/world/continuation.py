@@ -14,7 +14,7 @@ from evictd.world.model import Disk, HostUse, NodeSpec, World, WorldPod
 from evictd.world.node import part_on_disk
 
 _NO_DISK = Disk(capacity=1 << 50)
-"""Where the reading has no filesystem: it never runs full."""
+"""The filesystem of a reading without one: it never runs full."""
 _NO_MEMORY = 1 << 50
 
 
@@ -63,7 +63,7 @@ def world_of(
 
 
 def _world_pod(pod: Pod, held: Mapping[Usage, int] | None, behaviours: tuple[Behaviour, ...]) -> WorldPod:
-    """Return a pod that goes on as it was measured; the deletion of one that is being deleted goes on."""
+    """Return a pod that goes on as measured; a deletion under way goes on too."""
     measured = (Unreadable(),) if held is None else tuple(Hold(of=usage, amount=each) for usage, each in held.items())
     leaving = pod.deletion_grace_period_seconds is not None
     return WorldPod(

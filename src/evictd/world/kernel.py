@@ -24,7 +24,7 @@ class OomKill:
     """A process that the kernel has killed."""
 
     uid: str
-    """Of the pod; empty for a part of the host."""
+    """Uid of the pod; empty for a part of the host."""
     name: str
     slot: str = ""
     held: int = 0

@@ -21,9 +21,9 @@ from evictd.world.process import Process
 
 DEFAULT_GRACE = 30 * SECOND
 _STAYS: frozenset[Usage] = frozenset({Usage.HOST_PATH, Usage.HOST_PATH_INODES})
-"""What a pod leaves on the node's disk."""
+"""The usages that a pod leaves on the node's disk."""
 UNSCHEDULED_RETRY = 1 * SECOND
-"""How soon it is tried again to start a pod that waits for the end of the taints."""
+"""Interval of attempts to start a pod that waits for the end of the taints."""
 
 
 class EndCause(Enum):
@@ -56,7 +56,7 @@ class PodArrival:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collected:
-    """What a collection has freed."""
+    """The result of a collection."""
 
     freed_bytes: int
     removed: int
@@ -83,7 +83,7 @@ class Happened:
 
 @dataclass(slots=True)
 class Schedule:
-    """What is going to happen, in order of time; what was scheduled first comes first."""
+    """The scheduled events in order of time; those of one time in the order of scheduling."""
 
     _due: list[tuple[int, int, Callable[[int], None]]] = field(default_factory=list)
     _count: int = 0
@@ -95,7 +95,7 @@ class Schedule:
 
     @property
     def next(self) -> int | None:
-        """When something happens next."""
+        """Time of the next event."""
         return self._due[0][0] if self._due else None
 
     def run(self, now: int) -> None:

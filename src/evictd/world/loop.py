@@ -70,7 +70,7 @@ class Run:
     config: EvictionConfig
     cycles: tuple[WorldCycle, ...]
     happened: tuple[Happened, ...]
-    """What happened on the node, in order of time."""
+    """The events on the node in order of time."""
 
 
 def play(world: World, config: EvictionConfig, state: State | None = None, *, calm: bool = False) -> Run:

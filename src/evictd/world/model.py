@@ -68,9 +68,9 @@ class NodeSpec:
     """From the end of a pod until the filesystem shows its bytes as free."""
     collection_time: int = 500 * MILLISECOND
     layers_period: int = 10 * SECOND
-    """How often the runtime reads the writable layers (containerd `stats_collect_period`)."""
+    """Interval at which the runtime reads the writable layers (containerd `stats_collect_period`)."""
     walk_age: int = 100 * MILLISECOND
-    """How old the measurements of logs and volumes are."""
+    """Age of the measurements of logs and volumes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,14 +92,14 @@ class WorldPod:
     start: int = 0
     image: str = ""
     deleted_at: int | None = None
-    """When another component deletes it; it then has its own grace period."""
+    """Time at which another component deletes it, with its own grace period."""
     culprit: bool | None = None
     """Whether it is a cause of the incident; `None`: it is if it takes without bound."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owner:
-    """What creates a pod's successor when the pod was evicted or has exited."""
+    """The owner that creates a pod's successor when the pod was evicted or has exited."""
 
     name: str
     """`Kind/name`, as `Pod.owner` has it; pods of one namespace only."""
@@ -118,7 +118,7 @@ class DisruptionBudget:
     pods: frozenset[str]
     """Full names, `namespace/name`, of pods in the world; their successors belong to it too."""
     allowed: int = 0
-    """How many of them may be gone at a time."""
+    """Number of them that may be gone at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +132,7 @@ class Outage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiServer:
-    """How evictd ends pods, and what the API server answers."""
+    """The method by which evictd ends pods, and the API server's answers."""
 
     termination: EvictionMethod = EvictionMethod.AUTO
     kubelet: bool = True
@@ -143,7 +143,7 @@ class ApiServer:
 
 
 class Unread(Enum):
-    """What a fault keeps from being read."""
+    """The part of a reading that a fault hides."""
 
     EVERYTHING = "everything"
     MEMORY = "memory"
@@ -178,9 +178,9 @@ class World:
     api_server: ApiServer = ApiServer()
     faults: tuple[Fault, ...] = ()
     begin: int = 0
-    """When evictd's first cycle is; pods of `start` 0 are there then, and have behaved since time 0."""
+    """Time of evictd's first cycle; pods of `start` 0 exist then and have behaved since time 0."""
     duration: int = 10 * MINUTE
-    """When it ends, counted from time 0."""
+    """Time of its end, counted from time 0."""
     seed: int = 0
     watch: bool = True
     """Whether a crossing of memory or PIDs begins a cycle at once, as the daemon's threshold watch does."""

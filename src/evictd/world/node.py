@@ -39,10 +39,10 @@ class SimulatedPod:
     process: Process
     memory_limit: int | None = None
     leaving_until: int | None = None
-    """When it is killed at the latest; `None` while nothing ends it."""
+    """Time at which it is killed at the latest; `None` while nothing ends it."""
     restarts: int = 0
     unreadable: tuple[Unreadable, ...] = ()
-    """When its statistics cannot be read."""
+    """Times at which its statistics cannot be read."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -65,7 +65,7 @@ class NodeMemory:
     """Active page cache that is kept."""
     cache_wanted: int
     short: int
-    """What fits neither into memory nor into swap; above zero the kernel has to kill."""
+    """Bytes that fit neither into memory nor into swap; above zero the kernel has to kill."""
     available: int
     pods_working_set: int
 
@@ -89,7 +89,7 @@ class SimulatedNode:
     images: dict[str, NodeImage] = field(default_factory=dict)
     dead: DeadContainers = field(default_factory=DeadContainers)
     left: dict[Usage, int] = field(default_factory=dict)
-    """What pods that are gone have left on the node's disk."""
+    """Usages that gone pods have left on the node's disk."""
     shown: list[Shown] = field(default_factory=list)
     moving: list[SimulatedPod] = field(default_factory=list)
     """The pods whose amounts change."""
@@ -208,7 +208,7 @@ class SimulatedNode:
             self._known = self._memory = self._growths = None
 
     def _bounded(self) -> Iterator[tuple[tuple[Usage, ...], Callable[[int], int]]]:
-        """Yield the usages of each resource that can run out, and what tells how much of it is free at a time."""
+        """Yield for each resource that can run out its usages, and a function that returns the free amount at a time."""
         yield _PROCESSES, self._free_pids
         for images in (False,) if self.world.node.imagefs is None else (False, True):
             kinds, counts = self.kinds_on_disk(images=images)

@@ -39,7 +39,7 @@ class _PodParts:
     containers: tuple[ContainerStats, ...]
     volumes: tuple[VolumeStats, ...]
     memory: MemoryStats
-    """Without a time: `PodStats.time` says it."""
+    """Statistics have no time of their own: `PodStats.time` has it."""
     disk: DiskUsage
     deleted: DiskUsage
     """Deleted files that are still open; no part of `disk`, and looked for under policy Standard alone."""

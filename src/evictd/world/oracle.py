@@ -32,11 +32,11 @@ from evictd.world.process import Process
 POINTS = 120
 """At how many times the node is examined."""
 CHANGES = 20
-"""How many changes of each pod's growth are examined."""
+"""Number of changes of each pod's growth that are examined."""
 CROSSING = 100 * MILLISECOND
-"""How exactly the time of the crossing is found."""
+"""Precision of the time of the crossing."""
 LARGEST = 14
-"""Of how many holders pairs are tried."""
+"""Number of holders of which pairs are tried."""
 
 OF_RESOURCE: dict[Resource, tuple[Usage, ...]] = {
     Resource.MEMORY: OF_MEMORY,
@@ -46,17 +46,17 @@ OF_RESOURCE: dict[Resource, tuple[Usage, ...]] = {
     Resource.INODES: (Usage.LAYER_INODES, Usage.VOLUME_INODES),
     Resource.IO: (),
 }
-"""What a pod's end gives back of a resource."""
+"""Usages that a pod's end gives back, by resource."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdealEnds:
-    """What the observer does."""
+    """The observer's choice."""
 
     slots: frozenset[str] = frozenset()
     """Full names of the pods that it ends."""
     crossed_at: int | None = None
-    """When a threshold is met although all that no pod uses was collected; `None`: never."""
+    """Time at which a threshold is met although everything unused was collected; `None`: never."""
     relieves: bool = True
     """Whether that relieves the node for good; where not, no set of pods would."""
 

@@ -35,10 +35,10 @@ class Process:
         self.moving: tuple[Taking, ...] = tuple(each for each in taking if not isinstance(each, Hold))
         self.rest = next((each for each in behaviours if isinstance(each, TakeRest)), None)
         self.taken = 0
-        """What `rest` has taken so far."""
+        """Amount that `rest` has taken so far."""
         self.started = started
         self.begun = started
-        """When the present process was started; later than now while it is restarted."""
+        """Start of the present process; later than now while it is being restarted."""
         self.ended_at: int | None = None
         self.standstills = standstills or Standstills()
         """Those of the node, which all its processes share."""

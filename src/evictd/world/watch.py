@@ -23,7 +23,7 @@ LONGEST_OF_DISKS = 10 * SECOND
 
 @dataclass(slots=True)
 class _Disk:
-    """What was read last for a signal of a disk, and when the next reading is due."""
+    """The last reading of a disk's signal, and the time of the next one."""
 
     available: int
     at: int

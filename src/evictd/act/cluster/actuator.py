@@ -46,7 +46,7 @@ class ClusterActuator:
     # --- queries ---------------------------------------------------------------------------------------------------
 
     def outcomes(self, state: State) -> Outcomes:
-        """Return what has become of the decisions; where evictd removes volumes, a victim is gone when that was tried."""
+        """Return the outcomes of the decisions. Where evictd removes volumes, a victim is gone once that was tried."""
         outcomes = self._node.outcomes(state)
         stopped = outcomes.stopped
         cleaned = frozenset(uid for uid in stopped if not self._removes_volumes() or self._node.cleanup.done(uid))
@@ -80,7 +80,7 @@ class ClusterActuator:
                 yield EvictionAnswer(uid=victim.uid, kind=kind, at=victim.since)
 
     def problems(self) -> tuple[Problem, ...]:
-        """Return a problem for each decision that could not be carried out so far or that the API server refused."""
+        """Return a problem for each decision that was not performed so far, or that the API server refused."""
         return (*self._node.problems(), *self._cluster.problems())
 
     # --- performing ------------------------------------------------------------------------------------------------

@@ -131,7 +131,7 @@ class ClusterEvictor:
         self._bell.notify()
 
     def resume(self, decision: EvictPod, now: int, *, hard: bool) -> None:
-        """Resume an eviction that the previous run began and announced; repeats what that run had done already.
+        """Resume an eviction that the previous run started and announced; may repeat requests of that run.
 
         Its object may still have to be deleted, or, where no kubelet does that, its status to be written.
         """

@@ -38,7 +38,7 @@ class Removal:
 
 
 def removal(node: NodeObject, wall: int, *, expired: bool = False) -> Removal:
-    """Return what evictd left on a node; with `expired` only what does not hold any more at `wall`, ns since 1970."""
+    """Return evictd's conditions and taints on a node; with `expired` only those that have expired at `wall`, ns since 1970."""
     valid = _valid(node.conditions, wall) if expired else frozenset()
     known = node.conditions
     removed = tuple(name for name, kind in OWN_TYPES.items() if name in known and kind not in valid)

@@ -70,7 +70,7 @@ class Cluster:
         return tuple(Problem(source=source, detail=text) for source, text in found)
 
     def known_pods(self) -> tuple[Pod, ...] | None:
-        """Return every pod that is an object on this node, terminal ones too; `None` while that is not fully known.
+        """Return every pod object of this node, terminal ones too; `None` while the list is incomplete.
 
         For the collectors: a pod whose object cannot be read is not gone, and neither is a static pod that any mirror names.
         """

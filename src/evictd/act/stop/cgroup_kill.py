@@ -93,7 +93,7 @@ class PodKill:
             raise NodeError(f"{error.filename or 'SIGKILL'}: {error.strerror}") from error
 
     def unkillable(self) -> tuple[int, ...]:
-        """Return those of its processes, as far as they are examined, that are in state D; none where that cannot be read."""
+        """Return the examined processes in state D; none if the states cannot be read."""
         found = set[int]()
         with suppress(OSError):
             for folder in islice(walk(self._directory), VISITS):
@@ -206,7 +206,7 @@ class _Round:
 
 
 def _kill_batch(folder: int, pids: Iterable[int]) -> None:
-    """Send SIGKILL to those that are in the cgroup while their pidfd is open: a PID that was reused is never signalled."""
+    """Send SIGKILL to the processes that are in the cgroup while their pidfd is open, so that no reused PID is signalled."""
     held: dict[int, int] = {}
     try:
         for pid in pids:

@@ -71,7 +71,7 @@ class Cleanup:
         return uid in self._done
 
     def retry(self, now: int, running: Collection[str]) -> None:
-        """Try again what is due. `running` are the uids of pods of which something runs: their volumes are in use again."""
+        """Retry the removals that are due. `running` are uids of pods with a running process: their volumes are in use again."""
         for uid, failure in tuple(self._failures.items()):
             if uid in running:
                 self._failures.pop(uid, None)
@@ -91,7 +91,7 @@ class Cleanup:
         return tuple(Problem(source=source, detail=detail.removeprefix(f"{source}: ")) for source, detail in named)
 
     def retain(self, uids: frozenset[str]) -> None:
-        """Drop the records of all pods but those that the core waits for; what is under way, or retried, goes on.
+        """Drop the records of all pods except those that the core waits for; removals under way, or retried, go on.
 
         A pod whose last process ends after that is begun once more, and its record is dropped by the next call.
         """

@@ -174,7 +174,7 @@ class PodStopper:
         return uid in self._begun if progress is None else progress.finished
 
     def has_no_tasks(self, uid: str) -> bool:
-        """Whether the cgroups show that no container of a pod that is being stopped has a process, whatever the runtime says."""
+        """Whether the cgroups of a pod that is being stopped have no process, whatever the runtime lists."""
         running = () if self._view is None else running_ids(self._view, uid)[0]
         return self._cgroups.none_left(uid, running)
 

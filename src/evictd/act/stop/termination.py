@@ -148,7 +148,7 @@ class RuntimeTermination:
         self._stop_next(now)
 
     def _stop_next(self, now: int) -> None:
-        """Ask the waiting containers whose turn it is: all that are no sidecars, else one sidecar; all when the grace is over."""
+        """Stop the next containers: all that are no sidecars, then one sidecar at a time; all when the grace is over."""
         regular = self._waiting.difference(self._sidecars)
         sidecar = frozenset([each for each in self._sidecars if each in self._waiting][:1])
         turn = self._waiting if now >= self.state.grace_ends_at else regular or sidecar
@@ -288,7 +288,7 @@ class RuntimeTermination:
         self._back_off(now)
 
     def _look_for_living(self, sandboxes: tuple[CriSandbox, ...], containers: tuple[CriContainer, ...]) -> None:
-        """Find what of the pod runs; what is listed but answers NotFound can never be stopped, so it counts as gone."""
+        """Find the pod's running containers. A listed one that answers NotFound can never be stopped, so it counts as gone."""
         uid = self.state.uid
         self._own_sandboxes |= {sandbox.id for sandbox in sandboxes if sandbox.uid == uid}
         known = {*self.state.stopped, *self.state.remaining}

@@ -32,7 +32,7 @@ FAR_FUTURE = 1 << 62
 
 
 def _asked(termination: Termination) -> tuple[int, int]:
-    """Return what identifies one attempt to stop a pod; what runs after it is asked, and killed, anew."""
+    """Return the identity of one attempt to stop a pod; processes that run after it are examined and killed anew."""
     return termination.started_at, termination.attempts
 
 
@@ -90,7 +90,7 @@ class _Seen:
 
 
 def _has_tasks(reader: CgroupReader, path: str) -> bool | None:
-    """Whether a cgroup has a task, itself or below; `None` where that cannot be read, False for one that does not exist."""
+    """Whether a cgroup or one below it has a task; `None` if unreadable, False if it does not exist."""
     try:
         return reader.pids_current(path) > 0
     except VanishedError:
@@ -144,7 +144,7 @@ class VictimCgroups:
     # --- kills, for the thread that ends pods -----------------------------------------------------------------------
 
     def kill_overdue(self, terminations: Iterable[Termination], now: int) -> list[Termination]:
-        """Kill what is left of the pods whose grace is over; return those that were emptied by it."""
+        """Kill the remaining processes of pods whose grace is over; return the pods that this emptied."""
         return [each for each in terminations if self.due_at(each) <= now and self._attempt(each, now)]
 
     def forget(self, uid: str) -> None:

@@ -110,7 +110,7 @@ def is_long(state: State, now: int) -> bool:
 def without_old_victims(
     state: State, observation: Observation, read: Iterable[Signal], layout: Layout
 ) -> tuple[State, tuple[Pod, ...]]:
-    """Drop, after a long absence, the victims that still run and whose supply is no longer short; return the state and these.
+    """After a long absence drop running victims whose supply is no longer short; return the state and these victims.
 
     `read` are the signals of this reading; `state` has the thresholds that it meets. A pod over a limit of its own is judged anew
     in this cycle anyway.

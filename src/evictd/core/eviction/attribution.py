@@ -33,7 +33,7 @@ from evictd.core.model.state import State, with_fields
 def with_holdings(
     state: State, holdings: Mapping[Signal, SupplyHoldings], observation: Observation, layout: Layout, now: int
 ) -> State:
-    """Return the state with these holdings, and with a `Crossing` for each supply that is short: what each had when it began."""
+    """Return the state with these holdings, and a `Crossing` with the holdings at the start for each short supply."""
     short = {supply_of(threshold.signal, layout) for threshold in state.thresholds_first_observed_at}
     if not short and not state.crossings and not state.noticed:
         return with_fields(state, holdings=holdings)
@@ -119,7 +119,7 @@ def _share(uids: Sequence[str], holdings: SupplyHoldings, crossing: Crossing | N
 
 
 def grown_since(uid: str, level: MeasuredLevel, crossing: Crossing) -> int:
-    """Return by how much a pod grew since the crossing; a pod that started later grew by all that it holds.
+    """Return a pod's growth since the crossing; for a pod that started later, all that it holds.
 
     If other parts of it were measured than at the crossing, its growth of the last minute is returned.
     """

@@ -84,7 +84,7 @@ def blamed(
 
 
 def _is_culprit(suspect: Suspect, shortage: Shortage, *, held: int, grown: int, taken: int) -> bool:
-    """Whether it holds or grows more than all candidates; growth that is small beside what is missing is noise."""
+    """Whether the pod holds or grows more than all candidates; growth that is small beside the missing amount is noise."""
     if suspect.held is not None and suspect.held > held:
         return True
     growths = ((suspect.grown, grown), (suspect.taken, taken))

@@ -121,7 +121,7 @@ class StandardChooser:
         )
 
     def _preferred(self, rows: tuple[RankedPod, ...], chosen: RankedPod) -> tuple[Finding, ...]:
-        """Return a finding that names the pod that would go without `ranking`, where that is another one."""
+        """Return a finding with the pod that would go without `ranking`, if it is another one."""
         plain = in_order(each._replace(preference=0) for each in rows)
         skips = self._skips(plain)
         victim, _ = self._needed([row for row in plain if row.uid not in skips])

@@ -62,7 +62,7 @@ def due_since(threshold: Threshold, state: State) -> int:
 def kept_collections(
     state: State, gone: Sequence[Victim], outcomes: Outcomes, read: Iterable[Signal], *, layout: Layout, now: int
 ) -> Mapping[Filesystem, Collection]:
-    """Return the collections that prevent another one of their device; `gone` are the victims whose end was seen now."""
+    """Return the collections that rule out another one on their device; `gone` are the victims first seen gone now."""
     if not state.collections:
         return state.collections
     for_pressure = any(victim.cause is not None for victim in gone)
@@ -87,7 +87,7 @@ def devices_of(signals: Iterable[Signal], layout: Layout) -> frozenset[Filesyste
 def unused_reclaim(
     threshold: Threshold, outcomes: Outcomes, missing: int, layout: Layout
 ) -> tuple[ReclaimWouldHelp, ...]:
-    """Return a finding for each action that is switched off and would have freed bytes on the device that is short of them."""
+    """Return a finding for each disabled action that would have freed bytes on the short device."""
     device = device_of(threshold.signal, layout)
     if device is None or SIGNALS[threshold.signal].resource is not Resource.EPHEMERAL_STORAGE:
         return ()

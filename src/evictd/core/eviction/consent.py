@@ -15,7 +15,7 @@ from evictd.core.model.state import State
 
 
 def withdraw_proposals(draft: Draft, state: State, observation: Observation) -> State:
-    """Withdraw each eviction that was not accepted and whose supply is clear; return the state that remembers it."""
+    """Withdraw each eviction that is not accepted yet and whose supply is clear; return the new state."""
     if not state.in_flight:
         return state
     pods = {pod.uid: pod for pod in observation.pods}

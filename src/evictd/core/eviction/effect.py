@@ -70,7 +70,7 @@ _KEPT = 3
 
 
 def follow_effects(state: State, gone: Sequence[Victim], available: Mapping[Signal, int], now: int) -> State:
-    """Return the state with an effect for each victim that was seen gone now, and with what came back of all since."""
+    """Return the state with an effect for each victim first seen gone now, and the freed amounts of all effects updated."""
     if not gone and not state.effects and not state.pauses:
         return state
     effects = {supply: list(each) for supply, each in state.effects.items()}
@@ -96,7 +96,7 @@ def follow_effects(state: State, gone: Sequence[Victim], available: Mapping[Sign
 
 
 def _retry_helped(effects: Sequence[Effect], pause: Pause) -> bool:
-    """Whether the last victim went in the pause and gave back all that was missing: what grows is a pod after all."""
+    """Whether the last victim went during the pause and gave back all that was missing, so that the growth is a pod's."""
     return any(each.chosen_at >= pause.until - pause.wait and each.freed >= each.missing for each in effects[-1:])
 
 
@@ -149,7 +149,7 @@ def _updated(effect: Effect, available: int | None, now: int) -> Effect:
 def follow_clear(
     state: State, thresholds: Sequence[Threshold], read: Mapping[Signal, object], layout: Layout, now: int
 ) -> State:
-    """Return the state with the supplies that are clear since when, and the thresholds that were clear at least once.
+    """Return the state with the times since which supplies are clear, and the thresholds that were clear at least once.
 
     A supply is clear while no threshold of it is met, the minimum reclaim included. One that was not read stays as it was.
     """
@@ -237,7 +237,7 @@ def freed_lately(state: State, supply: Signal) -> int:
 
 
 def elsewhere_grows(shortage: Shortage) -> bool:
-    """Whether what grows is no pod that may go: more than twice as much as these, and no noise beside what is missing."""
+    """Whether growth outside the evictable pods is more than twice theirs, and no noise beside the missing amount."""
     return _grows_elsewhere(shortage.holdings) and _growth_without_end(shortage.holdings) * NO_NOISE >= shortage.missing
 
 
@@ -275,7 +275,7 @@ def _succeeds(row: RankedPod, last: Sequence[Effect]) -> bool:
 
 
 def _goes_on_to_relieve(candidates: Sequence[RankedPod], last: Sequence[Effect], shortage: Shortage) -> bool:
-    """Whether many small pods are what is short: the last ones gave back what they held, and those left hold what is missing."""
+    """Whether many small pods are the cause: the last victims gave back what they held, and the rest hold the missing amount."""
     gave_what_they_held = all(each.freed * 4 >= each.held * 3 for each in last)
     enough = shortage.held_by(candidates) >= shortage.with_growth(len(candidates))
     return gave_what_they_held and enough

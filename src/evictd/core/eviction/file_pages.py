@@ -33,7 +33,7 @@ then. A node that thrashes stalls for ten times that and more."""
 def not_short_of_memory(
     threshold: Threshold, observation: Observation, seen: SignalObservation, config: EvictionConfig
 ) -> NoAction | None:
-    """Return why a threshold that is due waits: only page cache keeps it met; `None` where it does not wait for that."""
+    """Return why a due threshold waits: only page cache keeps it met. `None` if it does not wait for that reason."""
     memory = None if observation.node is None else observation.node.memory
     if threshold.hard or threshold.signal is not Signal.MEMORY_AVAILABLE or memory is None:
         return None

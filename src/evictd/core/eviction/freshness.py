@@ -106,7 +106,7 @@ def waiting_for_measurement(
 
 
 def _explains_growth(threshold: Threshold, state: State, old: Collection[str], layout: Layout) -> bool:
-    """Whether a disk that is soon full is known to be filled by pods that are not among the `old` ones.
+    """Whether pods outside `old` are known to fill a disk that is soon full.
 
     Every one of these must have been measured once: what a pod holds that never was could be more.
     """

@@ -108,7 +108,7 @@ def _read(
 def _measured_pods(
     observation: Observation, measure: Measure, before: SupplyHoldings, now: int
 ) -> dict[str, MeasuredLevel]:
-    """Return what each active pod holds: as measured now, or as measured within the last minute if that is more complete."""
+    """Return each active pod's holdings as measured now, or within the last minute if that measurement is more complete."""
     found: dict[str, MeasuredLevel] = {}
     stats, known = observation.pod_stats, before.pods
     for pod in observation.pods:

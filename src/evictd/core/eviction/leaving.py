@@ -66,7 +66,7 @@ def _leaving(
 def worth_shortening(
     victims: Sequence[Victim], leaving: Sequence[Victim], supply: Signal, missing: int
 ) -> list[Victim]:
-    """Return all victims that evictd chose, and of the pods that leave anyway the largest until what is missing is owed."""
+    """Return evictd's victims, and the largest of the pods that leave anyway until together they owe the missing amount."""
     uids = {victim.uid for victim in leaving}
     worth = [victim for victim in victims if victim.uid not in uids]
     others = [victim for victim in victims if victim.uid in uids]

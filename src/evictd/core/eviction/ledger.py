@@ -94,7 +94,7 @@ def victim_of(
     missing: int = 0,
     elsewhere_grew: bool = False,
 ) -> Victim:
-    """Note a victim and what its end should give back, of every supply that it was measured for; `available` is by supply."""
+    """Record a victim and the amount that its end should give back, for each supply it was measured for."""
     pod, threshold = eviction.pod, eviction.because.threshold
     return replace(
         ending(pod, eviction.grace_period_seconds, observation, available, layout=layout, now=now),
@@ -143,12 +143,12 @@ def is_overdue(victim: Victim, now: int) -> bool:
 
 
 def still_owed(victim: Victim, supply: Signal, available: int | None, now: int) -> int | None:
-    """Return what of this supply is still to come from one victim; None: it owes an amount that is not known."""
+    """Return the amount of this supply that one victim still owes; None: an unknown amount."""
     return amounts_owed((victim,), supply, available, now)[victim.uid]
 
 
 def amounts_owed(victims: Iterable[Victim], supply: Signal, available: int | None, now: int) -> dict[str, int | None]:
-    """Return by uid what of this supply is still to come from each victim; None: an amount that is not known.
+    """Return by uid the amount of this supply that each victim still owes; None: an unknown amount.
 
     What came back since is one number for all victims that have ended: their amounts are added up, and what is available beyond
     what it was before the first of them counts for those that were chosen first. Else the bytes of one are counted as another's.
@@ -298,7 +298,7 @@ def open_victims(
 
 
 def _beside(victim: Victim, settled: Iterable[Victim], available: Mapping[Signal, int]) -> Victim:
-    """Return a victim with what came back of those that leave the ledger now as available before its own end.
+    """Return a victim whose available amounts before its end include what victims leaving the ledger gave back.
 
     Else these bytes would be counted as its own from now on, and a third pod would go for those that it still owes.
     """

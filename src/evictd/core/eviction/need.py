@@ -48,7 +48,7 @@ def needed(candidates: Sequence[RankedPod], shortage: Shortage) -> tuple[RankedP
 
 
 def _until_reached(candidates: Sequence[RankedPod], shortage: Shortage) -> tuple[list[RankedPod], int]:
-    """Return the first candidates that together hold what is missing while they are evicted, and that amount."""
+    """Return the first candidates that together hold the amount that is missing by the time they have gone, and that amount."""
     exceeding = shortage.exceeding(candidates)
     if shortage.held_by(exceeding) >= shortage.with_growth(len(exceeding)):
         candidates = exceeding  # those within their requests are not looked at
@@ -87,6 +87,6 @@ def _without_small(listed: list[RankedPod], amount: int, shortage: Shortage) -> 
 
 
 def _without_halves(listed: list[RankedPod], shortage: Shortage) -> list[RankedPod]:
-    """Return the pods that hold more than half of what the largest one holds, and that one, which may hold nothing."""
+    """Return the largest pod, and those that hold more than half as much; the largest may hold nothing."""
     most = max(shortage.held[row.uid] for row in listed)
     return [row for row in listed if shortage.held[row.uid] * LARGER > most or shortage.held[row.uid] == most]

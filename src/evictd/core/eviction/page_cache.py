@@ -95,7 +95,7 @@ def dropped_pages(before: State, outcomes: Outcomes) -> tuple[ReclaimOutcome, ..
 def unused_page_cache(
     threshold: Threshold, seen: SignalObservation, observation: Observation, config: EvictionConfig, *, missing: int
 ) -> tuple[ReclaimWouldHelp, ...]:
-    """Return the finding of a pod that goes where page cache could have been dropped instead, if that was allowed."""
+    """Return the finding of a pod that goes although page cache could have been dropped instead, had it been allowed."""
     pages = pages_to_drop(threshold, seen, observation, config, missing=missing)
     if pages is None or config.reclaim_page_cache:
         return ()

@@ -203,7 +203,7 @@ def _by_stall(rows: list[RankedPod], stall: Stall, stats: Mapping[str, PodStats]
 
 
 def _by_swap(row: RankedPod, stats: PodStats | None) -> RankedPod:
-    """Rank by what the pod has in swap, which is what its end frees; the keys before that stay as for memory."""
+    """Rank by the pod's swap, which its end frees; the keys before that are those of memory."""
     swap = None if stats is None or stats.memory is None else stats.memory.swap_bytes
     if swap is None:
         return _unmeasured(row.pod, 0, Policy.STANDARD)._replace(preference=row.preference)
@@ -246,7 +246,7 @@ _METERS: Mapping[Resource, Meter] = {
 
 
 def usage_measure(signal: Signal, layout: Layout) -> Measure:
-    """Return the function that reads a pod's usage of what this signal watches, and how many numbers that is the sum of."""
+    """Return the function that reads a pod's usage of the signal's resource, and how many numbers it sums up."""
     filesystem = SIGNALS[signal].filesystem
     if filesystem is not None:
         return _disk_measure(RANKED_PARTS[layout][filesystem], _unit_of(signal))

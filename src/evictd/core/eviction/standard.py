@@ -251,7 +251,7 @@ class _Cycle:
         return True
 
     def owed(self, threshold: Threshold) -> bool:
-        """Wait for bytes that are due: all that a victim for this supply or a collection owes, and what suffices of others."""
+        """Wait for owed bytes: all of a victim for this supply or a collection, and of other victims as much as suffices."""
         supply, now = supply_of(threshold.signal, self.layout), self.draft.now
         available = self.available.get(supply)
         presses = self._cannot_wait(threshold)

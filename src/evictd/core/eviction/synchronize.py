@@ -27,7 +27,7 @@ _CARRIED_OUT = {NoActionReason.WAITING_FOR_RELEASE, NoActionReason.WAITING_FOR_V
 
 
 def synchronize(state: State, observation: Observation, config: EvictionConfig, now: int) -> Step:
-    """Decide what to do about this reading; the whole of a cycle, or the part of one that follows a reclaim.
+    """Decide about this reading: a whole cycle, or the part of one after a reclaim.
 
     Pure: the same arguments always give the same step. Raises nothing but on a programmer's error.
     """
@@ -84,7 +84,7 @@ def _after_dry_run(state: State, observation: Observation) -> State:
 
 
 def _of_dry_run(step: Step) -> Step:
-    """Drop the victims, none of which is stopped, and the findings that wait for a decision that was not carried out."""
+    """Drop the victims, none of which was stopped, and everything that waits for a decision that was not performed."""
     findings = (each for each in step.findings if not (isinstance(each, NoAction) and each.why in _CARRIED_OUT))
     return replace(step, state=_without_victims(step.state), findings=tuple(findings))
 

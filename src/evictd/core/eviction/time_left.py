@@ -93,7 +93,7 @@ def _may_be_led(signal: Signal, config: EvictionConfig) -> bool:
 
 
 def led_limit(fill_rate: int, measured: int | None = None, collect_time: int | None = None) -> int:
-    """Return what is available below which a threshold is led at this rate, in units and units per second."""
+    """Return the available amount below which evictd acts early at this rate, in units and units per second."""
     return max(fill_rate, 0) * lead_time(measured, collect_time) // SECOND
 
 

@@ -330,7 +330,7 @@ class SkipReason(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodSkipped:
-    """A pod that was passed over: one that ranked before the victim, or that was not measured and so may have."""
+    """A pod that was passed over: it ranked before the victim, or was not measured and might have."""
 
     pod: Pod
     reason: SkipReason

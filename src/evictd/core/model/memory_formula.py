@@ -19,7 +19,7 @@ def available_by(formula: MemoryFormula, documented: int | None, kernels: int | 
 
 
 def unallocatable_by(formula: MemoryFormula, documented: int | None, available: int) -> int | None:
-    """Return what soft thresholds add to `available`, so that they go by the documented formula; `None` for nothing."""
+    """Return the amount that soft thresholds add to `available` to use the documented formula; `None` for nothing."""
     if formula is not MemoryFormula.AUTO or documented is None or documented <= available:
         return None
     return documented - available

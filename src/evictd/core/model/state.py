@@ -67,7 +67,7 @@ Phase = Watching | Reclaiming | CleaningUp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Victim:
-    """A pod that was chosen, from the decision until it is gone and what it owes has come back, or its time is over.
+    """A chosen pod, from the decision until it is gone and its bytes have come back, or its time is over.
 
     Amounts are kept by supply: the first signal that observes it (`core.eviction.ledger.supply_of`), in that signal's unit.
     """

@@ -40,7 +40,7 @@ class EmergencyFile:
             os.close(fd)
 
     def write(self, job: Callable[[], None]) -> None:
-        """Run a job that writes; where the disk is full, give up the file and run it again. Raises what the job raises."""
+        """Run a job that writes; on a full disk delete the file and run the job again. Raises the job's errors."""
         try:
             job()
         except OSError as error:

@@ -42,7 +42,7 @@ class KnownPods:
         self._written: Mapping[str, Pod] | None = self._by_uid
 
     def remember(self, pods: tuple[Pod, ...]) -> None:
-        """Take the pods that the API server knows now; they are written if what decisions use of them has changed."""
+        """Take the API server's present pods; write them if any part that decisions use has changed."""
         if pods != self._listed or self._written is None:
             self._listed = pods
             self._by_uid = {pod.uid: _lasting(pod) for pod in pods}
@@ -52,7 +52,7 @@ class KnownPods:
                     self._written = None
 
     def completed(self, pods: tuple[Pod, ...]) -> tuple[Pod, ...]:
-        """Complete pods that only the runtime knows with what was listed last; the others stay as they are."""
+        """Complete pods that only the runtime knows with their last listing; other pods stay unchanged."""
         return tuple(self._completed(pod) for pod in pods)
 
     def _completed(self, pod: Pod) -> Pod:

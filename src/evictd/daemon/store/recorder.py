@@ -156,7 +156,7 @@ class Recorder:
         self._write_journal()
 
     def _write_journal(self) -> None:
-        """Append the records that are not written yet, oldest first; what a disk refuses is tried again with the next save."""
+        """Append the unwritten records, oldest first; those that the disk refuses are retried with the next save."""
         while self._unwritten:
             self._emergency.write(lambda: self._journal.append(self._unwritten[0]))
             self._unwritten.popleft()

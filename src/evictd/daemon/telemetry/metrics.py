@@ -83,7 +83,7 @@ class Metrics:
         self._begin_at_zero()
 
     def _begin_at_zero(self) -> None:
-        """Make every series whose labels are known: `increase()` does not see the first count of one that was not there."""
+        """Create every series whose labels are known: `increase()` does not see the first count of a new series."""
         for counter in (self._evictions, self._dry_run):
             for signal in Signal:
                 counter.labels(signal.value, EvictionReason.PRESSURE.value)

@@ -231,7 +231,7 @@ class Telemetry:
         self.report_error("reload", self.board.reload_fault)
 
     def readings(self, cycle: Cycle) -> dict[str, list[tuple[float, int]]]:
-        """Return the readings before a cycle of what it evicts for, or what its victims and conditions are about."""
+        """Return the readings before a cycle of the supplies that its evictions, victims and conditions concern."""
         latest, before = self.board.latest, cycle.before
         causes = {victim.cause for victim in (*before.in_flight, *cycle.step.state.in_flight)}
         short = {

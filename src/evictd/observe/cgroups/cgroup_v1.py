@@ -62,7 +62,7 @@ class CgroupV1:
         return CgroupMemory(usage, working_set, parse_clean_file(stat, _FILE_PAGES, what))
 
     def writes(self, path: str) -> CgroupWrites:
-        """Return what the cgroup writes. `blkio` has only what bypasses the page cache, so the growth of that counts as well."""
+        """Return the cgroup's writes. `blkio` counts only writes that bypass the page cache, so the cache's growth counts too."""
         what = f"{self._memory}{path}/memory.stat"
         stat = self._files.read(what)
         total = sum_of_stat(stat, (b"total_cache",), what)

@@ -60,7 +60,7 @@ class CgroupV2:
         return CgroupMemory(usage, working_set, parse_clean_file(stat, _FILE_PAGES, what))
 
     def writes(self, path: str) -> CgroupWrites:
-        """Return what the cgroup writes; the inodes that it makes show as the kernel's memory (`slab_reclaimable`)."""
+        """Return the cgroup's writes; new inodes show as the kernel's memory (`slab_reclaimable`)."""
         stat, what = self._stat(path), f"{self._root}{path}/memory.stat"
         total = sum_of_stat(stat, (b"slab_reclaimable",), what)
         with suppress(VanishedError):  # without the io controller

@@ -217,7 +217,7 @@ class NodeMemoryReader:
         )
 
     def _unallocatable(self, reading: NodeReading) -> int | None:
-        """Return what the documented formula counts although no process can have it, where a threshold goes by that.
+        """Return the bytes that the documented formula counts although no process can allocate them, if a threshold uses it.
 
         Only for the machine's root: the usage of a cgroup with a limit has the kernel's memory in it.
         """

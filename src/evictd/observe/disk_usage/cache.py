@@ -213,7 +213,7 @@ class DiskUsageCache:
                 self._wake.wait(_IDLE_SECONDS if until is None else max(1.0, until / SECOND))
 
     def _report_all_measured(self, since: int) -> None:
-        """Call `wake` once for each crossing after which all pods were measured; those that rest after an error are left out."""
+        """Call `wake` once per crossing, when all pods were measured since, except those in an error back-off."""
         if self._requests and since > self._called_for:
             self._called_for = since
             self._call()

@@ -155,7 +155,7 @@ class TreeWalk:
             self._reopen_from_top()
 
     def _reopen_from_top(self) -> None:
-        """Open the levels again from the top by their names; drop those that are not found, which were moved away."""
+        """Open the levels again from the top by name; drop levels that were moved away."""
         reached, fd = 0, os.dup(self._open[0])
         for name in self._levels.names_below_top():
             below = _open_below(fd, name)

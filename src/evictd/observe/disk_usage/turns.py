@@ -87,7 +87,7 @@ class Turns:
         self._classes = {uid: number for uid, number in self._classes.items() if uid in kept}
 
     def next(self, due: Sequence[DiskRequest]) -> DiskRequest | None:
-        """Return whose turn it is among those under way and those that are `due`, the first due first; `None` without any."""
+        """Return the next pod among those under way and those `due`, the first due first; `None` without any."""
         waiting: dict[int, DiskRequest] = {}
         for request in due:
             waiting.setdefault(self._class_of(request), request)
@@ -100,7 +100,7 @@ class Turns:
         return self._under_way[number].request if number in self._under_way else waiting[number]
 
     def take(self, request: DiskRequest) -> PodDisk:
-        """Take the turn of a pod that `next` has named. Return what was found so far, with a time if that is the result.
+        """Take the turn of a pod that `next` has named. Return the amounts so far, with a time if the measurement has ended.
 
         What it raises ends the measurement.
         """

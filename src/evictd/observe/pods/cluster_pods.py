@@ -135,7 +135,7 @@ class ClusterPods:
         return tuple(sorted(active, key=lambda pod: (pod.namespace, pod.name, pod.uid)))
 
     def unlisted(self, pods: Iterable[Pod]) -> tuple[Pod, ...]:
-        """Return those of the runtime's pods that the API server does not list, and of which evictd has not ended all containers.
+        """Return the runtime's pods that the API server does not list and whose containers evictd has not all ended.
 
         Such a pod was deleted by force and does not end, or the list is wrong, or the watch has missed it.
         """

@@ -30,7 +30,7 @@ def with_unlisted(
     *,
     unlisted: Callable[[tuple[Pod, ...]], tuple[Pod, ...]],
 ) -> tuple[tuple[Pod, ...], tuple[Problem, ...]]:
-    """Add to the pods that the API server has bound those `found` in the runtime that it does not list, and name these.
+    """Add the pods `found` in the runtime that the API server does not list to its pods; return all, with problems for the added.
 
     `unlisted` picks from pods those that are not listed. Policy Kubelet adds none; without the runtime's answer none is known.
     """

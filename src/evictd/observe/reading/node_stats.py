@@ -199,7 +199,7 @@ class NodeStatsReader:
         return () if pods is None else pod_uids(self.cgroups, pods)
 
     def any_containers(self, uids: Iterable[str]) -> bool:
-        """Whether one of these pods has a cgroup with another one in it; that of a pod that has ended may stay behind, empty."""
+        """Whether the cgroup of one of these pods has another in it; an ended pod may leave an empty one behind."""
         pods = self.kubepods.find(Problems())
         paths = () if pods is None else (path for uid in uids for path in pod_cgroups(pods, uid))
         return any(self.cgroups.children(path) for path in paths)

@@ -229,7 +229,7 @@ class NodeObserver:
         return view, ()
 
     def _stands(self, last: RuntimeView, request: ObserveRequest) -> bool:
-        """Whether the last listing serves an urgent reading: it is young, and the pods that run are those that ran then."""
+        """Whether the last listing suffices for an urgent reading: it is recent, and the same pods run now."""
         if not request.urgent or request.config.policy is not Policy.STANDARD:
             return False
         found, running = set(self._stats.pod_uids()), uids_with_containers(last)

@@ -73,7 +73,7 @@ class RenewingNotifier(Generic[N_co]):
             self._report(identity, str(error))
 
     def failed(self, why: str) -> None:
-        """Close a notifier that failed, and report `why` unless its file was removed, which explains the failure."""
+        """Close a failed notifier; report `why` unless its file was removed."""
         path = self._find()
         if path is not None and self._opened is not None and _identity(path) == self._opened:
             self._report(self._opened, why)
