@@ -8,11 +8,12 @@ import pytest
 
 from evictd.codec.state import decode_state, encode_state
 from evictd.core.eviction.assess import Assessment, NothingKnown, assess, configured_thresholds, detect_filesystems
-from evictd.core.model.config import EvictionConfig, Policy
+from evictd.core.model.config import DiskLead, EvictionConfig, Policy
 from evictd.core.model.decision import ContainerFsIgnored, SignalUnobserved, StatsMissing, ThresholdFinding
 from evictd.core.model.observation import Filesystems, Observation
 from evictd.core.model.signal import NodeCondition, Signal
 from evictd.core.model.state import State
+from evictd.core.model.stats import FsStats
 from evictd.core.units.duration import SECOND
 from tests.playbook import DEDICATED, SINGLE, SPLIT, config, node, pod
 
@@ -169,3 +170,12 @@ def test_a_condition_of_containerfs_ends_when_a_split_layout_becomes_a_single_on
     assert (soon.state.node_conditions, soon.due) == ((NodeCondition.DISK_PRESSURE,), ())
     over = look(settings, single, soon.state, now=31 * SECOND)
     assert (over.state.node_conditions, over.state.thresholds_first_observed_at) == ((), {})
+
+
+def test_a_disk_without_a_threshold_is_never_led() -> None:
+    """Containerfs has an entry that compares nothing where nodefs and imagefs have no threshold (`Operator.NONE`)."""
+    settings = replace(config(hard={"memory.available": "100Mi"}), disk_lead=DiskLead.AUTO)
+    stats = node(memory="4Gi of 8Gi", nodefs="1Mi of 9Gi")
+    filling = replace(stats.fs or FsStats(), fill_rate=100 << 20)
+    found = look(settings, Observation(node=replace(stats, fs=filling, image_fs=filling, container_fs=filling)))
+    assert (found.due, found.state.node_conditions) == ((), ())

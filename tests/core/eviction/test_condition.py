@@ -27,10 +27,10 @@ def test_times_of_conditions_not_seen_now_are_kept() -> None:
 def test_a_condition_leaves_exactly_when_the_period_is_over() -> None:
     """TestNodeConditionsObservedSince: strictly less."""
     at = {MEMORY: 0, PID: 30 * SECOND}
-    assert node_conditions_observed_since(at, 2 * MINUTE, 2 * MINUTE - 1) == (MEMORY, PID)
-    assert node_conditions_observed_since(at, 2 * MINUTE, 2 * MINUTE) == (PID,)
+    assert node_conditions_observed_since(at, lambda _: 2 * MINUTE, 2 * MINUTE - 1) == (MEMORY, PID)
+    assert node_conditions_observed_since(at, lambda _: 2 * MINUTE, 2 * MINUTE) == (PID,)
 
 
 def test_a_period_of_zero_reports_nothing() -> None:
     """docs/parity.md, row 8: the flag with 0s disables conditions."""
-    assert node_conditions_observed_since({MEMORY: 5}, 0, 5) == ()
+    assert node_conditions_observed_since({MEMORY: 5}, lambda _: 0, 5) == ()

@@ -171,7 +171,7 @@ def test_the_condition_stays_for_as_long_and_the_step_says_why() -> None:
         step = synchronize(state, calm, CONFIG, minute * MINUTE)
         assert (MEMORY in step.state.node_conditions) is reported
         assert [each.owner for each in step.findings if isinstance(each, KeptAway)] == [OWNER] * reported
-    assert node_conditions_observed_since({MEMORY: 0}, 5 * MINUTE, 5 * MINUTE) == ()  # without it
+    assert node_conditions_observed_since({MEMORY: 0}, lambda _: 5 * MINUTE, 5 * MINUTE) == ()  # without it
 
 
 def test_what_is_followed_is_bounded() -> None:

@@ -9,8 +9,10 @@ can be short of it. The last observation of a signal is kept until there is anot
 threshold has been met.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
 
 from evictd.core.eviction.containerfs import add_container_fs_thresholds, ignored_container_fs_thresholds
 from evictd.core.eviction.grace import (
@@ -41,6 +43,7 @@ from evictd.core.model.threshold import (
     sort_by_eviction_priority,
     thresholds_met,
 )
+from evictd.core.units.quantity import ZERO, Quantity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +101,8 @@ def assess(state: State, observation: Observation, config: EvictionConfig, now: 
         thresholds = thresholds[: len(own_thresholds(config))]
     observations = signal_observations(observation.node)
     state = _after_reload(state, thresholds, observations) if standard else state
-    met = _met(thresholds, observations, state, config, observation.absent)
+    tested = _tested(thresholds, observations, config)
+    met = _met(tested, thresholds, observations, state, absent=observation.absent if standard else None)
     # Only a number that was read again is new (kubernetes/kubernetes#51516): under Standard a signal that is unread once keeps
     # its last one.
     last_seen, before = observations, state.last_seen
@@ -108,7 +112,7 @@ def assess(state: State, observation: Observation, config: EvictionConfig, now: 
     fresh = thresholds_updated_stats(state.thresholds_met, observations, before)
     findings = (
         *(ContainerFsIgnored(threshold=t) for t in ignored_container_fs_thresholds(config.thresholds) if first_pass),
-        *_threshold_findings(thresholds, observations, state, fresh, observation.absent, config=config, now=now),
+        *_threshold_findings(tested, state, fresh, observation.absent, now=now),
         *_missing_stats(observation, fresh),
         *((NoAction(why=NoActionReason.LAYOUT_UNKNOWN),) if filesystems is None else ()),
     )
@@ -157,23 +161,53 @@ def _replacement(
     return next((each for each in same_kind if limit_of(each, seen) >= limit_of(old, seen)), None)
 
 
+class _Tested(NamedTuple):
+    """A threshold as compared with what was read of its signal."""
+
+    threshold: Threshold
+    seen: SignalObservation | None
+    limit: Quantity
+    led: bool
+    met: bool
+
+
+def _tested(
+    thresholds: tuple[Threshold, ...], observations: Mapping[Signal, SignalObservation], config: EvictionConfig
+) -> list[_Tested]:
+    """Compare each threshold with its signal, once in a cycle; an inert one (`Operator.NONE`) is left out."""
+    tested = []
+    for threshold in thresholds:
+        if threshold.operator is not Operator.LESS_THAN:
+            continue
+        if (seen := observations.get(threshold.signal)) is None:
+            tested.append(_Tested(threshold, None, ZERO, led=False, met=False))
+            continue
+        limit, led = limit_of(threshold, seen), is_led(threshold, seen, config)
+        tested.append(_Tested(threshold, seen, limit, led, met=led or seen.available < limit))
+    return tested
+
+
 def _met(
+    tested: Iterable[_Tested],
     thresholds: tuple[Threshold, ...],
     observations: Mapping[Signal, SignalObservation],
     state: State,
-    config: EvictionConfig,
-    absent: frozenset[Signal],
+    *,
+    absent: frozenset[Signal] | None,
 ) -> tuple[Threshold, ...]:
-    """Pick those met now, and those due last time whose minimum reclaim is not reached; in configuration order."""
+    """Pick those met now, and those due last time whose minimum reclaim is not reached; in configuration order.
+
+    `absent`: the signals that the node does not have; `None` under policy Kubelet, which does not tell them from unread ones.
+    """
     kept = thresholds_met(state.thresholds_met, observations, with_min_reclaim=True)
-    if config.policy is Policy.STANDARD:
+    if absent is not None:
         # What was met and could not be read this time is not known to be over (docs/laws.md, fault 28).
         settled = absent | observations.keys()
         kept += tuple(each for each in state.thresholds_first_observed_at if each.signal not in settled)
-    led = tuple(t for t in thresholds if t.signal in observations and is_led(t, observations[t.signal], config))
-    met = merge_thresholds((*thresholds_met(thresholds, observations), *led), kept)
-    if not met:
-        return ()
+    now_met = tuple(each.threshold for each in tested if each.met)
+    if not kept:
+        return now_met
+    met = merge_thresholds(now_met, kept)
     found, configured = ({threshold.identity for threshold in each} for each in (met, thresholds))
     in_order = (threshold for threshold in thresholds if threshold.identity in found)
     return (*in_order, *(threshold for threshold in met if threshold.identity not in configured))
@@ -200,62 +234,47 @@ def _remember(
         last_cycle_at=now,
         thresholds_first_observed_at=first_observed_at,
         thresholds_met=thresholds_met_grace_period(first_observed_at, now),
-        node_conditions=tuple(
-            condition
-            for condition in (NodeCondition if last_observed_at else ())
-            for period in (transition_period(state, config, condition),)
-            if condition in node_conditions_observed_since(last_observed_at, period, now)
+        node_conditions=node_conditions_observed_since(
+            last_observed_at, partial(transition_period, state, config), now
         ),
         node_conditions_last_observed_at=last_observed_at,
     )
 
 
 def _threshold_findings(
-    thresholds: tuple[Threshold, ...],
-    observations: Mapping[Signal, SignalObservation],
-    state: State,
-    fresh: tuple[Threshold, ...],
-    absent: frozenset[Signal],
-    *,
-    config: EvictionConfig,
-    now: int,
+    tested: Iterable[_Tested], state: State, fresh: tuple[Threshold, ...], absent: frozenset[Signal], *, now: int
 ) -> list[Finding]:
     first_observed_at = {threshold.identity: at for threshold, at in state.thresholds_first_observed_at.items()}
-    due = {threshold.identity for threshold in state.thresholds_met}
-    acting = {threshold.identity for threshold in fresh}
+    stale = {threshold.identity for threshold in state.thresholds_met} - {threshold.identity for threshold in fresh}
     findings: list[Finding] = []
-    for threshold in thresholds:
-        observation = observations.get(threshold.signal)
-        if threshold.operator is not Operator.LESS_THAN:
-            continue
-        if observation is None:
+    for threshold, seen, limit, led, met in tested:
+        if seen is None:
             findings.append(SignalUnobserved(signal=threshold.signal, absent=threshold.signal in absent))
             continue
-        identity = threshold.identity
-        since = first_observed_at.get(identity)
-        led = is_led(threshold, observation, config)
-        limit = limit_of(threshold, observation)
-        met = led or observation.available < limit
+        since = first_observed_at.get(threshold.identity) if first_observed_at else None
         findings.append(
             ThresholdFinding(
                 threshold=threshold,
                 limit=limit,
-                available=observation.available,
-                capacity=observation.capacity,
+                available=seen.available,
+                capacity=seen.capacity,
                 met=met,
                 led=led,
                 kept_by_min_reclaim=since is not None and not met,
                 grace_left=None if since is None else max(0, threshold.grace_period - (now - since)),
-                stale=identity in due and identity not in acting,
+                stale=threshold.identity in stale,
             )
         )
     return findings
 
 
 def _missing_stats(observation: Observation, due: tuple[Threshold, ...]) -> tuple[Finding, ...]:
-    missing = tuple(pod for pod in observation.pods if pod.uid not in observation.pod_stats)
+    stats = observation.pod_stats
+    missing = tuple([pod for pod in observation.pods if pod.uid not in stats])
+    if not missing:
+        return ()
     signals = tuple(dict.fromkeys(threshold.signal for threshold in due))
-    return (StatsMissing(pods=missing, signals=signals),) if missing else ()
+    return (StatsMissing(pods=missing, signals=signals),)
 
 
 def node_conditions(met: Iterable[Threshold]) -> tuple[NodeCondition, ...]:
@@ -275,12 +294,14 @@ def node_conditions_last_observed_at(
 
 
 def node_conditions_observed_since(
-    observed_at: Mapping[NodeCondition, int], period: int, now: int
+    observed_at: Mapping[NodeCondition, int], period_of: Callable[[NodeCondition], int], now: int
 ) -> tuple[NodeCondition, ...]:
-    """Pick the conditions observed less than the period ago, in the API's order.
+    """Pick the conditions observed less than their period ago, in the API's order.
 
     Strictly less: with a period of zero no condition is ever reported (docs/parity.md, row 8).
     """
     return tuple(
-        condition for condition in NodeCondition if condition in observed_at and now - observed_at[condition] < period
+        condition
+        for condition in (NodeCondition if observed_at else ())
+        if condition in observed_at and now - observed_at[condition] < period_of(condition)
     )
