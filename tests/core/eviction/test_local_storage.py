@@ -5,12 +5,15 @@ from dataclasses import replace
 import pytest
 
 from evictd.core.eviction.local_storage import local_storage_evictions
+from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import Policy
 from evictd.core.model.decision import EvictionReason, EvictPod
 from evictd.core.model.observation import Observation
 from evictd.core.model.pod import Pod, PodSource
+from evictd.core.model.signal import Signal
+from evictd.core.model.state import State
 from evictd.core.model.stats import DiskUsage, PodStats
-from tests.playbook import config, empty_dir, pod, usage
+from tests.playbook import config, empty_dir, node, pod, usage
 
 
 def evictions(
@@ -106,3 +109,19 @@ def test_a_pod_without_a_sum_breaks_only_a_limit_below_zero(measured: DiskUsage 
         one = pod("p", storage_limit=limit)
         found = evictions(one, replace(usage(one), ephemeral_storage=measured))
         assert [each.because.reason for each in found] == reasons
+
+
+@pytest.mark.parametrize(("medium", "used"), [("Memory", "150Mi"), ("", "150Mi"), ("Memory", "50Mi"), ("", "50Mi")])
+def test_a_limit_is_enforced_while_the_disk_is_short_as_well(medium: str, used: str) -> None:
+    """What a pod uses of the disk is added up then; a volume in memory is not in that sum."""
+    one = pod("p", volumes=[empty_dir("v", size_limit="100Mi", medium=medium), empty_dir("other")])
+    settings = config(hard={"nodefs.available": "1Gi"})
+    seen = Observation(
+        node=node(nodefs="512Mi of 9Gi"),
+        pods=(one,),
+        pod_stats={one.uid: replace(usage(one, volumes={"v": used, "other": "10Mi"}), ephemeral_storage=None)},
+    )
+    step = synchronize(State(), seen, settings, 0)
+    assert Signal.NODEFS_AVAILABLE in step.state.holdings
+    evicted = [each for each in step.decisions if isinstance(each, EvictPod)]
+    assert [each.because.reason for each in evicted] == [EvictionReason.EMPTY_DIR_LIMIT] * (used == "150Mi")

@@ -9,7 +9,7 @@ supply is first met, and dropped when none is met any more, so a calm node keeps
 of about the minute before, which the holdings have: at the crossing itself what filled the supply has been taken already.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import repeat
 
@@ -20,10 +20,8 @@ from evictd.core.model.config import EvictionConfig
 from evictd.core.model.holdings import (
     PARTS_OF,
     SINCE_OF,
-    USED_OF,
     MeasuredLevel,
     SupplyHoldings,
-    held_by_uid,
 )
 from evictd.core.model.observation import Filesystems, Observation, SignalObservation
 from evictd.core.model.signal import Filesystem, Signal
@@ -50,16 +48,23 @@ def with_holdings(
 def _crossing(holdings: SupplyHoldings, observation: Observation, now: int) -> Crossing:
     pods, elsewhere = holdings.pods, holdings.elsewhere
     levels = [*pods.values(), *(() if elsewhere is None else (elsewhere,))]
-    lowest = held_by_uid(holdings) | {uid: each.lowest_of_both for uid, each in holdings.growing.items()}
+    lowest = holdings.held
+    if holdings.growing:
+        lowest = {**lowest, **{uid: each.lowest_of_both for uid, each in holdings.growing.items()}}
     unmeasured = (pod.uid for pod in observation.pods if pod.uid not in pods)
     return Crossing(
         at=min(map(SINCE_OF, levels), default=now),
         pods=lowest,
-        parts={uid: parts for uid, parts in zip(pods, map(PARTS_OF, levels), strict=False) if parts != 1},
+        parts={uid: each.parts for uid, each in pods.items() if each.parts != 1} if _has_parts(levels) else {},
         unmeasured_pods=frozenset(unmeasured if len(pods) < len(observation.pods) else ()),
         unmeasured=None if holdings.unmeasured is None else holdings.unmeasured.lowest_of_both,
         elsewhere=None if elsewhere is None else elsewhere.lowest_of_both,
     )
+
+
+def _has_parts(levels: Iterable[MeasuredLevel]) -> bool:
+    """Whether any amount is the sum of several numbers, as those of disks are."""
+    return not set(map(PARTS_OF, levels)) <= {1}
 
 
 def _lowered(crossing: Crossing, holdings: SupplyHoldings | None) -> Crossing:
@@ -105,17 +110,24 @@ def _reclaimable(supply: Signal, observation: Observation, layout: Layout) -> in
 
 
 def _share(uids: Sequence[str], holdings: SupplyHoldings, crossing: Crossing | None) -> Share:
-    levels = [*map(holdings.pods.__getitem__, uids)]
-    held = sum(map(USED_OF, levels))
+    if not uids:
+        return Share(held=0)
+    held = sum(map(holdings.held.__getitem__, uids))
     if crossing is None:
         return Share(held=held, pods=len(uids))
-    before = [*map(crossing.pods.get, uids)]
+    before, levels = [*map(crossing.pods.get, uids)], [*map(holdings.pods.__getitem__, uids)]
     # Nearly always all pods were measured at the crossing, in the same parts.
-    if None not in before and [*map(crossing.parts.get, uids, repeat(1))] == [*map(PARTS_OF, levels)]:
+    if None not in before and _same_parts(uids, levels, crossing):
         grown = held - sum(filter(None, before))
     else:
         grown = sum(map(grown_since, uids, levels, repeat(crossing)))
     return Share(held=held, grown=grown, pods=len(uids))
+
+
+def _same_parts(uids: Sequence[str], levels: Sequence[MeasuredLevel], crossing: Crossing) -> bool:
+    if not crossing.parts:
+        return not _has_parts(levels)
+    return [*map(crossing.parts.get, uids, repeat(1))] == [*map(PARTS_OF, levels)]
 
 
 def grown_since(uid: str, level: MeasuredLevel, crossing: Crossing) -> int:

@@ -46,16 +46,23 @@ from evictd.core.model.threshold import Threshold
 
 
 def choose_victim(
-    due: tuple[Threshold, ...], observation: Observation, state: State, config: EvictionConfig, now: int
+    due: tuple[Threshold, ...],
+    observation: Observation,
+    state: State,
+    config: EvictionConfig,
+    now: int,
+    *,
+    seen: SignalObservation | None = None,
 ) -> Choice:
     """Rank the active pods for the first threshold due and take the first one that may go.
 
-    Under policy Standard the last finding says who holds what is short.
+    `seen` is the reading of that threshold's signal, where the caller has it. Under policy Standard the last finding says who
+    holds what is short.
     """
     threshold = due[0]
     if not observation.pods or observation.node is None:
         return Choice(eviction=None, findings=(NoAction(why=NoActionReason.NO_ACTIVE_PODS, threshold=threshold),))
-    seen = _seen(threshold, observation.node)
+    seen = seen or _seen(threshold, observation.node)
     layout = layout_of(state.filesystems or Filesystems())
     rows = ranked(threshold.signal, observation, layout, config, state, now=now)
     ranking = Ranking(signal=threshold.signal, resource=SIGNALS[threshold.signal].resource, rows=rows, due=due)

@@ -32,7 +32,7 @@ from dataclasses import replace
 
 from evictd.core.eviction.backoff import owner_of
 from evictd.core.eviction.holdings import WINDOW, growth_elsewhere, growth_of_pods
-from evictd.core.eviction.ledger import release_timeout, supply_of
+from evictd.core.eviction.ledger import release_timeout, supplies_of, supply_of
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.eviction.shortage import Shortage
 from evictd.core.model.decision import RankedPod
@@ -154,17 +154,19 @@ def follow_clear(
     A supply is clear while no threshold of it is met, the minimum reclaim included. One that was not read stays as it was.
     """
     met = {supply_of(threshold.signal, layout) for threshold in state.thresholds_first_observed_at}
-    supplies = {supply_of(threshold.signal, layout) for threshold in thresholds}
+    supplies = supplies_of(tuple(thresholds), layout)
     seen = {supply_of(signal, layout) for signal in read}
     known = state.clear_since
     clear = {supply: known.get(supply, now) for supply in supplies - met if supply in seen or supply in known}
-    met_now = {threshold.identity for threshold in state.thresholds_first_observed_at}
-    once = {threshold.identity for threshold in state.once_clear}
-    once_clear = tuple(
-        threshold
-        for threshold in thresholds
-        if threshold.identity in once or (threshold.identity not in met_now and threshold.signal in read)
-    )
+    once_clear = state.once_clear
+    if once_clear != thresholds:
+        met_now = {threshold.identity for threshold in state.thresholds_first_observed_at}
+        once = {threshold.identity for threshold in once_clear}
+        once_clear = tuple(
+            threshold
+            for threshold in thresholds
+            if (threshold.identity not in met_now and threshold.signal in read) or (once and threshold.identity in once)
+        )
     if clear == known and once_clear == state.once_clear:
         return state
     return with_fields(state, clear_since=clear, once_clear=once_clear)
@@ -173,7 +175,7 @@ def follow_clear(
 def pause_of(state: State, supply: Signal, observation: Observation, now: int) -> Pause | None:
     """Return the pause of a supply: the one under way, or the one that the last two victims call for."""
     known, holdings = state.pauses.get(supply), state.holdings.get(supply)
-    if known is not None:
+    if known is not None or not state.effects:
         return known
     last = tuple(each for each in state.effects.get(supply, ()) if now - each.chosen_at < COMPARED)[-2:]
     if len(last) < 2:

@@ -18,8 +18,8 @@ What belongs to no pod is the used amount less all of these, and less what victi
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from evictd.core.eviction.ledger import amounts_owed, supply_of, supply_released_at
-from evictd.core.eviction.rank import Measure, usage_measure
+from evictd.core.eviction.ledger import amounts_owed, supplies_of, supply_of, supply_released_at
+from evictd.core.eviction.rank import NOTHING_REMEMBERED, Measure, usage_measure
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.model.holdings import USED_OF, MeasuredLevel, SupplyHoldings
 from evictd.core.model.observation import Observation, SignalObservation
@@ -55,23 +55,35 @@ def follow_holdings(
     nothing is decided about it, its volumes are not walked, and all that is known of it begins anew when they are.
     """
     thresholds = tuple(thresholds)
-    watched = {supply_of(threshold.signal, layout) for threshold in thresholds} - STALLS.keys()
-    near = {supply_of(each.signal, layout) for each in thresholds if _is_near(each, observations.get(each.signal))}
-    read = {supply_of(signal, layout): seen for signal, seen in observations.items()}
-    read |= {supply: observations[supply] for supply in watched if supply in observations}
-    kept = {supply: known for supply, known in state.holdings.items() if supply in watched and _is_recent(known, now)}
-    new = {
-        supply: _read(supply, read[supply], state, observation, layout=layout, now=now)
-        for supply in watched & near
-        if supply in read
-    }
-    return kept | new
+    watched = supplies_of(thresholds, layout) - STALLS.keys()
+    found = {supply: known for supply, known in state.holdings.items() if supply in watched and _is_recent(known, now)}
+    done = set[Signal]()
+    for threshold in thresholds:
+        supply, seen = supply_of(threshold.signal, layout), observations.get(threshold.signal)
+        if seen is not None and supply in watched and supply not in done and _is_near(threshold, seen):
+            done.add(supply)
+            seen = _seen_of(supply, observations, layout)
+            found[supply] = _read(supply, seen, state, observation, layout=layout, now=now)
+    return found
 
 
-def _is_near(threshold: Threshold, seen: SignalObservation | None) -> bool:
-    """Whether a threshold is tested and may soon be due; one of another resource than a disk always is."""
-    if seen is None or SIGNALS[threshold.signal].filesystem is None:
-        return seen is not None
+def _seen_of(supply: Signal, observations: Mapping[Signal, SignalObservation], layout: Layout) -> SignalObservation:
+    """Return the reading of a supply: that of its first signal, or of another one where that was not read."""
+    if (seen := observations.get(supply)) is not None:
+        return seen
+    return [seen for signal, seen in observations.items() if supply_of(signal, layout) is supply][-1]
+
+
+def summed_on_disk(state: State, layout: Layout) -> Mapping[str, MeasuredLevel]:
+    """Return by uid what pods were measured to use of the only disk, all parts together; empty where there are two disks."""
+    holdings = state.holdings.get(Signal.NODEFS_AVAILABLE) if layout is Layout.SINGLE else None
+    return NOTHING_REMEMBERED if holdings is None else holdings.pods
+
+
+def _is_near(threshold: Threshold, seen: SignalObservation) -> bool:
+    """Whether a threshold may soon be due; one of another resource than a disk always may."""
+    if SIGNALS[threshold.signal].filesystem is None:
+        return True
     limit = limit_of(threshold, seen, with_min_reclaim=True)
     return (seen.available.nano - limit.nano) * _NEAR_PART <= seen.capacity.nano
 
@@ -110,15 +122,21 @@ def _measured_pods(
 ) -> dict[str, MeasuredLevel]:
     """Return each active pod's holdings as measured now, or within the last minute if that measurement is more complete."""
     found: dict[str, MeasuredLevel] = {}
-    stats, known = observation.pod_stats, before.pods
+    stats, known, new, kind = observation.pod_stats, before.pods, _new, MeasuredLevel
+    in_window, in_half = now - WINDOW, now - HALF
     for pod in observation.pods:
         uid = pod.uid
         measured, last = stats.get(uid), known.get(uid) if known else None
         used, parts = _NOT_MEASURED if measured is None else measure(pod, measured)
         if last is None:
             if used is not None:
-                found[uid] = _new(MeasuredLevel, (now, used, now, used, used, now, parts))
-        elif (used is None or (parts < last.parts and used <= last.used)) and now - last.at < WINDOW:
+                found[uid] = new(kind, (now, used, now, used, used, now, parts))
+            continue
+        at, last_used, begun, lowest, lowest_before, since, last_parts = last
+        if parts == last_parts and at > in_window and begun > in_half and used is not None:
+            # As `level` has it; nearly every pod of every cycle.
+            found[uid] = new(kind, (now, used, begun, min(used, lowest), lowest_before, since, parts))
+        elif (used is None or (parts < last_parts and used <= last_used)) and at > in_window:
             found[uid] = last
         elif used is not None:
             found[uid] = level(last, used, now, parts)

@@ -8,7 +8,7 @@ decides.
 from collections.abc import Collection as SomeOf
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 
 from evictd.core.eviction.backoff import owner_of, siblings
 from evictd.core.eviction.grace import IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS
@@ -19,6 +19,7 @@ from evictd.core.model.observation import Observation, Outcomes, ReclaimOutcome,
 from evictd.core.model.pod import Pod
 from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, STALLS, Filesystem, Resource, Signal, StalledResource
 from evictd.core.model.state import Collection, Reclaiming, State, Victim
+from evictd.core.model.threshold import Threshold
 from evictd.core.model.volume import IN_MEMORY
 from evictd.core.units.duration import SECOND
 
@@ -56,6 +57,12 @@ _SUPPLY_OF = {layout: {signal: _supply(signal, layout) for signal in Signal} for
 def supply_of(signal: Signal, layout: Layout) -> Signal:
     """Return the signal that stands for all that observe the same supply."""
     return _SUPPLY_OF[layout][signal]
+
+
+@lru_cache(maxsize=16)
+def supplies_of(thresholds: tuple[Threshold, ...], layout: Layout) -> frozenset[Signal]:
+    """Return the supplies that these thresholds observe."""
+    return frozenset(_SUPPLY_OF[layout][threshold.signal] for threshold in thresholds)
 
 
 @cache

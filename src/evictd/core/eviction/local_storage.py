@@ -5,11 +5,13 @@ Limits are the pod's promise, so they are enforced without any pressure, and eve
 limits are compared as plain ints, since nearly every pod of every cycle exceeds none.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from evictd.core.eviction.evict import is_protected
+from evictd.core.eviction.rank import NOTHING_REMEMBERED
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.decision import EvictionCause, EvictionReason, EvictPod
+from evictd.core.model.holdings import MeasuredLevel
 from evictd.core.model.observation import Observation
 from evictd.core.model.pod import Pod
 from evictd.core.model.pod_resources import LocalLimits
@@ -26,16 +28,32 @@ Excess = tuple[str, EvictionCause]
 
 
 def local_storage_evictions(
-    observation: Observation, config: EvictionConfig, *, dedicated_image_fs: bool
+    observation: Observation,
+    config: EvictionConfig,
+    *,
+    dedicated_image_fs: bool,
+    on_disk: Mapping[str, MeasuredLevel] = NOTHING_REMEMBERED,
+    now: int | None = None,
 ) -> Iterator[EvictPod]:
-    """Yield the eviction of every pod over a limit, with a second of grace; the first limit that it broke is the reason."""
+    """Yield the eviction of every pod over a limit, with a second of grace; the first limit that it broke is the reason.
+
+    `on_disk` has by uid the sum of what a pod's layers, logs and volumes use of the only disk. If it was added up at `now`, none
+    of them uses more than that.
+    """
     # The kubelet leaves the writable layer out where images have a filesystem of their own (docs/parity.md, row 21).
     with_rootfs = config.policy is Policy.STANDARD or not dedicated_image_fs
     known = observation.pod_stats
     for pod in observation.pods:
         limits = pod.resource_totals.local_limits
-        if limits is None or (stats := known.get(pod.uid)) is None or not _may_exceed(limits, stats):
+        if limits is None or (stats := known.get(pod.uid)) is None:
             continue
+        least, total = limits.least, stats.ephemeral_storage
+        if total is None or total[0] is None or total[0] <= least:
+            summed = on_disk.get(pod.uid) if on_disk else None
+            if summed is not None and summed.at == now and summed.used <= least and limits.all_on_disk:
+                continue
+            if not _has_part_over(least, stats):
+                continue
         excess = (
             _of_empty_dir(pod, limits, stats)
             or _of_pod(pod, limits, stats)
@@ -46,15 +64,13 @@ def local_storage_evictions(
             yield EvictPod(pod=pod, grace_period_seconds=1, message=message, because=cause)
 
 
-def _may_exceed(limits: LocalLimits, stats: PodStats) -> bool:
-    """Whether anything of a pod is over the least of its limits; else none of them has to be looked at."""
-    least, total = limits.least, stats.ephemeral_storage
-    if total is not None and total[0] is not None and total[0] > least:
-        return True
-    for _, used, _ in stats.volumes:
-        if used is not None and used > least:
+def _has_part_over(least: int, stats: PodStats) -> bool:
+    """Whether a layer with its logs, or a volume, uses more than the least of a pod's limits; else none has to be compared."""
+    for volume in stats.volumes:
+        if (used := volume[1]) is not None and used > least:
             return True
-    for _, _, rootfs, logs in stats.containers:
+    for container in stats.containers:
+        rootfs, logs = container[2], container[3]
         used = 0 if logs is None else logs[0] or 0
         if rootfs is not None:
             used += rootfs[0] or 0

@@ -36,9 +36,8 @@ def needed(candidates: Sequence[RankedPod], shortage: Shortage) -> tuple[RankedP
     listed, amount = _until_reached(candidates, shortage)
     reaches = _counted(listed, shortage) >= amount
     kept = _without_small(listed, amount, shortage) if reaches else _without_halves(listed, shortage)
-    exceeding = shortage.exceeding(listed)
-    if exceeding and not shortage.exceeds(kept[0]) and not shortage.mostly_grows(kept[0].uid):
-        kept = _without_halves(exceeding, shortage)
+    if not shortage.exceeds(kept[0]) and not shortage.mostly_grows(kept[0].uid):
+        kept = _without_halves(exceeding, shortage) if (exceeding := shortage.exceeding(listed)) else kept
     victim = _first_at_least(kept[0], listed, shortage)
     dropped = listed[: listed.index(victim)]
     return victim, tuple(

@@ -30,7 +30,7 @@ SHORT_BY_ANY_MEASURE = 20
 def never_clear(shortage: Shortage, state: State, now: int) -> NoAction | None:
     """Return the finding that stops evictions for a threshold that was never clear; `None` where a pod may go."""
     threshold, seen = shortage.threshold, shortage.seen
-    if not shortage.measurable or threshold.identity in {each.identity for each in state.once_clear}:
+    if not shortage.measurable or any(threshold.identity == each.identity for each in state.once_clear):
         return None
     if seen.available.value() * SHORT_BY_ANY_MEASURE <= seen.capacity.value():
         return None

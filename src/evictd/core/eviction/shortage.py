@@ -16,7 +16,7 @@ from evictd.core.eviction.time_left import stop_time, target_of
 from evictd.core.model.attribution import Crossing
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import RankedPod, Standing
-from evictd.core.model.holdings import SupplyHoldings, held_by_uid
+from evictd.core.model.holdings import SupplyHoldings
 from evictd.core.model.observation import Observation, SignalObservation
 from evictd.core.model.signal import SIGNALS, STALLS, Resource, Signal
 from evictd.core.model.state import State
@@ -109,7 +109,7 @@ class Shortage:
 
     def exceeds(self, row: RankedPod) -> bool:
         """Whether a pod uses more than it requested; there are no requests for inodes, PIDs and swap."""
-        return bool(self.exceeding((row,)))
+        return self.has_requests and row.standing is Standing.EXCEEDS
 
     def stands_out(self, row: RankedPod) -> bool:
         """Whether a pod exceeds its request; where pods request nothing, whether it holds half of what the largest one does."""
@@ -161,11 +161,12 @@ def shortage_of(
     )
 
 
-def _held(observation: Observation, holdings: SupplyHoldings, meter: Meter) -> dict[str, int]:
+def _held(observation: Observation, holdings: SupplyHoldings, meter: Meter) -> Mapping[str, int]:
     """Return by uid what each pod holds: as the state knows it, or as measured now where it does not."""
-    held = held_by_uid(holdings)
-    stats = observation.pod_stats
-    for pod in observation.pods if len(held) < len(observation.pods) else ():
+    if len(holdings.pods) >= len(observation.pods):
+        return holdings.held
+    held, stats = dict(holdings.held), observation.pod_stats
+    for pod in observation.pods:
         if pod.uid in held or (found := stats.get(pod.uid)) is None:
             continue
         if (used := meter(pod, found)) is not None:

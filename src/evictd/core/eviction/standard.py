@@ -54,7 +54,7 @@ from evictd.core.eviction.effect import after_retry, follow_clear, follow_effect
 from evictd.core.eviction.evict import is_protected
 from evictd.core.eviction.file_pages import not_short_of_memory
 from evictd.core.eviction.freshness import waiting_for_measurement
-from evictd.core.eviction.holdings import follow_holdings
+from evictd.core.eviction.holdings import follow_holdings, summed_on_disk
 from evictd.core.eviction.keep_away import kept_away
 from evictd.core.eviction.leaving import follow_leaving, worth_shortening
 from evictd.core.eviction.ledger import (
@@ -71,6 +71,7 @@ from evictd.core.eviction.ledger import (
     is_under_way,
     released_now,
     shortened,
+    supplies_of,
     supply_of,
     supply_released_at,
     victim_of,
@@ -150,7 +151,7 @@ class _Cycle:
         """Bring victims and collections up to date with this reading."""
         state, outcomes, now = self.state, self.observation.outcomes, self.draft.now
         seen, layout, thresholds = self.assessment.observations, self.layout, self.assessment.thresholds
-        relevant = {supply_of(threshold.signal, layout) for threshold in thresholds}
+        relevant = supplies_of(thresholds, layout)
         short_of = {SIGNALS[threshold.signal].resource for threshold in state.thresholds_met}
         announced = tuple(resource for resource in state.announced if resource in short_of)
         in_flight = state.in_flight
@@ -177,11 +178,12 @@ class _Cycle:
         """
         leaving = {victim.uid for victim in self._victims if victim.gone_at is None}
         dedicated = bool(self.assessment.filesystems.dedicated_image_fs)
-        found = local_storage_evictions(self.observation, self.draft.config, dedicated_image_fs=dedicated)
+        config, now, summed = self.draft.config, self.draft.now, summed_on_disk(self.state, self.layout)
+        found = local_storage_evictions(self.observation, config, dedicated_image_fs=dedicated, on_disk=summed, now=now)
         for eviction in found:
             if eviction.pod.uid in leaving:
                 continue
-            skipped = skipped_pods(self.state.backoff, [eviction.pod], self.draft.config, self.draft.now, hard=False)
+            skipped = skipped_pods(self.state.backoff, [eviction.pod], config, now, hard=False)
             if (skip := skipped.get(eviction.pod.uid)) is not None and skip.reason is SkipReason.OWNER:
                 self.draft.findings.append(skip)  # else its owner recreates it and evictd evicts it without end
             else:
@@ -202,9 +204,8 @@ class _Cycle:
         Also an overdue victim's: a hog with an hour of grace whose kubelet hangs is shortened before another pod is chosen.
         """
         supply = supply_of(threshold.signal, self.layout)
-        lives = (v for v in self._victims if supply_released_at(v, supply) is None)
-        concerned = [v for v in lives if concerns(v, supply)]
-        shortened_any = threshold.hard and self._shorten(threshold, concerned)
+        concerned = [v for v in self._victims if supply_released_at(v, supply) is None and concerns(v, supply)]
+        shortened_any = bool(concerned) and threshold.hard and self._shorten(threshold, concerned)
         waiting = [v for v in concerned if is_leaving(v, self.draft.now) and self._holds_up(v, threshold)]
         if not waiting and not shortened_any:
             return False
@@ -266,7 +267,7 @@ class _Cycle:
         amounts = [(v, found[v.uid]) for v in waited_for]
         pending += [v.full_name for v, amount in amounts if amount != 0 and self._holds_up(v, threshold)]
         others = [(v.full_name, amount) for v, amount in amounts if amount]
-        if not pending and self._missing(threshold) <= sum(amount for _, amount in others):
+        if others and not pending and self._missing(threshold) <= sum(amount for _, amount in others):
             pending = [name for name, _ in others]
         if not pending:
             return False
@@ -303,15 +304,15 @@ class _Cycle:
         due = (threshold, *(each for each in self.assessment.due if each is not threshold))
         supply, now = supply_of(threshold.signal, self.layout), self.draft.now
         pause = pause_of(self.state, supply, self.observation, now)
-        choice = choose_victim(due, self.observation, self.state, self.draft.config, now)
+        seen, config = self.assessment.observations[threshold.signal], self.draft.config
+        choice = choose_victim(due, self.observation, self.state, config, now, seen=seen)
         self.draft.findings.extend(choice.findings)
         self.state = with_notices(self.draft, self.state, choice.findings, supply)
         if choice.eviction is not None:
             self._add_victim(choice.eviction, missing=choice.missing, elsewhere_grew=choice.elsewhere_grew)
-            self.state = with_eviction(self.state, self.draft.config, now)
+            self.state = with_eviction(self.state, config, now)
             self.evicted = True
             unused = unused_reclaim(threshold, self.observation.outcomes, choice.missing, self.layout)
-            seen, config = self.assessment.observations[threshold.signal], self.draft.config
             pages = unused_page_cache(threshold, seen, self.observation, config, missing=choice.missing)
             self.draft.findings.extend((*unused, *pages))
         if pause is not None:

@@ -7,6 +7,7 @@ values in nanoseconds.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -56,7 +57,7 @@ SINCE_OF = _reader("since")
 PARTS_OF = _reader("parts")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class SupplyHoldings:
     """The holders of a supply at one reading."""
 
@@ -75,10 +76,10 @@ class SupplyHoldings:
         growing = {uid: it for uid, it in self.pods.items() if it.used > it.lowest or it.used > it.lowest_before}
         object.__setattr__(self, "growing", growing)
 
-
-def held_by_uid(holdings: SupplyHoldings) -> dict[str, int]:
-    """Return by uid what each measured pod holds."""
-    return dict(zip(holdings.pods, map(USED_OF, holdings.pods.values()), strict=True))
+    @cached_property
+    def held(self) -> Mapping[str, int]:
+        """By uid: what each measured pod holds. Only a supply that is short is asked, and more than once."""
+        return dict(zip(self.pods, map(USED_OF, self.pods.values()), strict=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,6 +31,8 @@ class LocalLimits:
     pod: int | None
     least: int
     """The least of all these."""
+    all_on_disk: bool
+    """Whether no limited volume is in memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,4 +113,11 @@ def _local_limits(
         return None
     whole = None if storage_limit is None else storage_limit.nano // NANO
     least = min((*empty_dirs.values(), *by_container.values(), *(() if whole is None else (whole,))))
-    return LocalLimits(empty_dirs=empty_dirs, containers=by_container, pod=whole, least=least)
+    on_disk = {volume.name for volume in volumes if volume.local}
+    return LocalLimits(
+        empty_dirs=empty_dirs,
+        containers=by_container,
+        pod=whole,
+        least=least,
+        all_on_disk=empty_dirs.keys() <= on_disk,
+    )
