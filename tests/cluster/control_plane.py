@@ -9,7 +9,6 @@ Identities are static tokens (`USERS`); `service_account_token` gives the bound 
 
 import json
 import secrets
-import socket
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -24,6 +23,7 @@ from tests.cluster.processes import Process
 from tests.kube.admin import Admin
 from tests.kube.certs import Authority
 from tests.kube.waiting import eventually
+from tests.ports import free_ports
 
 Json = dict[str, Any]
 PROGRAMS = ("etcd", "kube-apiserver")
@@ -187,12 +187,3 @@ def _etcd(folder: Path, program: Path, client: int, peer: int) -> list[str]:
         "log-level": "warn",
     }
     return [str(program), "--unsafe-no-fsync", *(f"--{name}={value}" for name, value in flags.items())]
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that were free a moment ago, all different."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports

@@ -15,11 +15,11 @@ from typing import Any
 import yaml
 
 from evictd_testnode import cgroups
-from tests.cluster.control_plane import free_ports
 from tests.cluster.node import NAME, RealNode
 from tests.cluster.objects import NODES, PATHS
 from tests.deploy.kustomize import merge
 from tests.kube.waiting import eventually
+from tests.ports import free_ports
 
 Json = dict[str, Any]
 PODS = "/api/v1/namespaces/evictd/pods"
@@ -146,7 +146,8 @@ class Daemon:
         pod = self.pod["metadata"]
         folder = self._node.path(f"/var/log/pods/evictd_{pod['name']}_{pod['uid']}/evictd")
         newest = max(folder.glob("*.log"), key=lambda path: int(path.stem))
-        lines = (line.split(" ", 3) for line in newest.read_text().splitlines())
+        complete = newest.read_text().rpartition("\n")[0]
+        lines = (line.split(" ", 3) for line in complete.splitlines())
         return [{"at": at, **json.loads(text)} for at, _, _, text in lines if text.startswith("{")]
 
     def events(self) -> list[str]:

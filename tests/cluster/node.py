@@ -22,9 +22,10 @@ from evictd_testnode.binaries import Binaries
 from evictd_testnode.images import ImageRecipe, write_archive
 from evictd_testnode.tool import run_tool
 from tests.cluster.binaries import Programs
-from tests.cluster.control_plane import BRING_UP_SECONDS, ControlPlane, free_ports
+from tests.cluster.control_plane import BRING_UP_SECONDS, ControlPlane
 from tests.cluster.processes import Process
 from tests.kube.waiting import eventually
+from tests.ports import free_ports
 
 PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet")
 NAME = "n1"

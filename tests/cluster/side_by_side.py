@@ -170,7 +170,7 @@ def daemon(node: RealNode, evictd: Json, *flags: str, **config: Any) -> Iterator
     process = node.process(folder.name, arguments)
     process.start()
     try:
-        eventually(lambda: "starting" in process.last_words() or not process.running(), 60)
+        eventually(lambda: "starting" in process.log.read_text() or not process.running(), 60)
         assert process.running(), process.last_words()
         yield Recorded(Path(own["stateDirectory"]), process)
     finally:

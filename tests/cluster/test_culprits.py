@@ -12,7 +12,6 @@ import pytest
 
 from evictd.core.units.duration import SECOND
 from tests.cluster import objects
-from tests.cluster.control_plane import free_ports
 from tests.cluster.deployed import scraped
 from tests.cluster.node import NAME, RealNode
 from tests.cluster.pressure import PRESSURES
@@ -41,6 +40,7 @@ from tests.cluster.side_by_side import (
 )
 from tests.deploy.manifests import base
 from tests.kube.waiting import eventually
+from tests.ports import free_ports
 
 pytestmark = [pytest.mark.cluster, pytest.mark.root]
 

@@ -43,7 +43,8 @@ def runs(node: RealNode, pod: str) -> bool:
 def calm_again(node: RealNode, hog: Json) -> None:
     """The laws: the pressure has ended, one event of one victim, and the neighbour runs as it did."""
     eventually(lambda: pressure(node) == "False", BOUND)
-    found = [each for each in events(node, "hog") if each["involvedObject"]["uid"] == hog["metadata"]["uid"]]
+    uid = hog["metadata"]["uid"]
+    found = eventually(lambda: [each for each in events(node, "hog") if each["involvedObject"]["uid"] == uid], BOUND)
     assert len(found) == 1
     assert undisturbed(node, "neighbour")
     eventually(lambda: "evictd.io/" not in taints(node), BOUND)

@@ -274,9 +274,8 @@ def _check_order(recorded: Recorded, kind: str) -> None:
 
 def _check_event(node: RealNode, scenario: Scenario, pod: str, watched: Watched) -> None:
     """Exactly one event with the annotations of the kubelet's; DisruptionTarget where it was pressure."""
-    eventually(lambda: events(node, pod), BOUND)
     uid = watched.last[pod]["metadata"]["uid"]
-    found = [each for each in events(node, pod) if each["involvedObject"]["uid"] == uid]
+    found = eventually(lambda: [each for each in events(node, pod) if each["involvedObject"]["uid"] == uid], BOUND)
     assert len(found) == 1
     shown = [each for each in watched.last[pod]["status"]["conditions"] if each["type"] == "DisruptionTarget"]
     # The API server sets it for an eviction that it agreed to, and evictd for others.

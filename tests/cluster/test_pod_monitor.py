@@ -20,7 +20,6 @@ import urllib3
 from evictd.cli import main
 from evictd.commands.raw_files import prometheus_scenario
 from tests.cluster import metrics_proxy
-from tests.cluster.control_plane import free_ports
 from tests.cluster.deployed import ADDRESS, Daemon, Json, applied, for_node
 from tests.cluster.node import NAME, RealNode
 from tests.cluster.objects import PATHS
@@ -28,6 +27,7 @@ from tests.cluster.processes import Process
 from tests.deploy.kustomize import rendered
 from tests.deploy.manifests import DEPLOY
 from tests.kube.waiting import eventually
+from tests.ports import free_ports
 from tests.prometheus import program
 from tools.image import REFERENCE
 

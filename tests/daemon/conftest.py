@@ -30,5 +30,5 @@ def manager(tmp_path: Path) -> Iterator[socket.socket]:
     """A service manager that listens."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
         listener.bind(str(tmp_path / "notify"))
-        listener.settimeout(30)
+        listener.settimeout(60)
         yield listener

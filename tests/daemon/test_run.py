@@ -14,14 +14,10 @@ from typing import Any
 import pytest
 
 from evictd.errors import ExitCode
+from tests.ports import free_ports
 
 KUBELET = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
 EVICTD = {"apiVersion": "evictd.io/v1alpha1", "kind": "EvictdConfiguration"}
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 def configured(folder: Path, **evictd: Any) -> Path:
@@ -75,7 +71,7 @@ def test_a_configuration_with_faults_ends_it_before_anything_is_touched(tmp_path
 
 @pytest.mark.root  # reads every cgroup
 def test_without_a_runtime_it_runs_reports_it_and_ends_at_sigterm(tmp_path: Path) -> None:
-    port = free_port()
+    (port,) = free_ports()
     process = evictd_run("--config", str(configured(tmp_path, listenAddress=f"127.0.0.1:{port}")))
     try:
         assert wait_for_page(port, "/healthz") == (200, b"ok\n")
@@ -131,7 +127,7 @@ def test_a_taken_port_is_reported_and_the_daemon_goes_on_and_a_reload_tries_agai
 
 @pytest.mark.root  # reads every cgroup
 def test_a_second_daemon_on_the_same_state_is_refused(tmp_path: Path) -> None:
-    port = free_port()
+    (port,) = free_ports()
     path = configured(tmp_path, listenAddress=f"127.0.0.1:{port}")
     first = evictd_run("--config", str(path))
     try:

@@ -20,6 +20,7 @@ from evictd.daemon.telemetry import log
 from evictd.daemon.waiter import WaitResult
 from tests.conftest import NodeFactory
 from tests.e2e.story import DISK, Story
+from tests.kube.waiting import eventually
 
 pytestmark = [pytest.mark.root, pytest.mark.containerd]
 
@@ -61,6 +62,7 @@ def test_nothing_grows_in_ten_thousand_cycles(make_node: NodeFactory, tmp_path: 
             loop.cycle(WaitResult())
         ended = resource.getrusage(resource.RUSAGE_SELF)
         gc.collect()
+        eventually(lambda: descriptors() <= before[1])  # a measurement may have a folder open
         after = (resident_kib(), descriptors())
     spent = (ended.ru_utime + ended.ru_stime - began.ru_utime - began.ru_stime) / CYCLES
     print(
@@ -68,5 +70,4 @@ def test_nothing_grows_in_ten_thousand_cycles(make_node: NodeFactory, tmp_path: 
         f"descriptors {before[1]} to {after[1]}, {spent * 1000:.2f} ms of processor time a cycle"
     )
     assert after[0] - before[0] < MOST_GROWTH_KIB
-    assert after[1] <= before[1]
     assert (node.folder / "evictd" / "journal.jsonl").read_bytes().count(b"\n") == 1

@@ -52,7 +52,7 @@ def is_evicted(write: Write) -> bool:
 
 def test_a_long_outage_is_made_good_in_order_and_without_a_storm(small: DisposableNode, tmp_path: Path) -> None:
     """Two pods are evicted during the outage; then node, taint, pods and events are written, each once."""
-    config = {**HARD, "evictionPressureTransitionPeriod": "60s", "nodeStatusReportFrequency": "5m"}
+    config = {**HARD, "evictionPressureTransitionPeriod": "10m", "nodeStatusReportFrequency": "5m"}
     with (
         a_cluster(small, tmp_path) as api,
         ClusterStory(small, api, config, housekeepingInterval=f"{CYCLE_MILLISECONDS}ms") as story,

@@ -258,9 +258,9 @@ def test_minimum_reclaim_is_taken_in_one_go(make_node: NodeFactory) -> None:
 
 
 def test_a_condition_stays_for_the_transition_period(make_node: NodeFactory) -> None:
-    """The pressure is over with the file; the condition three seconds later, and not before."""
+    """The pressure is over with the file; the condition ten seconds later, and not before."""
     node = make_node(node_disk=DISK)
-    config = {"evictionHard": {"nodefs.available": "60Mi"}, "evictionPressureTransitionPeriod": "3s"}
+    config = {"evictionHard": {"nodefs.available": "60Mi"}, "evictionPressureTransitionPeriod": "10s"}
     with Story(node, config, {"reclaim": {"images": "Off", "containers": False}, "dryRun": False}) as story:
         ballast = story.ballast(50)
         story.until_condition("DiskPressure")
@@ -270,7 +270,7 @@ def test_a_condition_stays_for_the_transition_period(make_node: NodeFactory) -> 
         story.until_calm("DiskPressure")
         on, off = story.decisions("ReportConditions")[-2:]
         assert (on["conditions"], off["conditions"]) == (["DiskPressure"], [])
-        assert off["now"] - on["now"] >= 3 * 10**9
+        assert off["now"] - on["now"] >= 10 * 10**9
 
 
 def test_a_dry_run_changes_nothing_and_logs_what_it_would_do(make_node: NodeFactory) -> None:

@@ -9,7 +9,6 @@ what evictd writes, serves and prints.
 import html.parser
 import json
 import os
-import socket
 import subprocess
 import sys
 import unicodedata
@@ -24,6 +23,7 @@ from evictd_testnode.pods import ContainerRecipe, PodRecipe, VolumeRecipe
 from tests.act.test_trees import dig
 from tests.conftest import NodeFactory
 from tests.e2e.story import OBEDIENT, REST, Story
+from tests.ports import free_ports
 
 pytestmark = [pytest.mark.root, pytest.mark.containerd]
 
@@ -41,7 +41,7 @@ SECRET = "the neighbour's own\n"
 
 def test_hostile_pods_lose_what_is_theirs_and_no_sink_is_acted_upon(make_node: NodeFactory, tmp_path: Path) -> None:
     node = make_node(node_disk=DISK)
-    port = free_port()
+    (port,) = free_ports()
     with Story(node, {"evictionHard": {"nodefs.inodesFree": "1"}}, {"listenAddress": f"127.0.0.1:{port}"}) as story:
         kept = story.pod("neighbour", volumes=DATA).volumes["data"]
         (kept / "file").write_text(SECRET)
@@ -76,12 +76,6 @@ def test_hostile_pods_lose_what_is_theirs_and_no_sink_is_acted_upon(make_node: N
         assert [each.name for each in kept.iterdir()] == ["file"]
         assert "is invalid; it is ignored" in story.log()
         verify_sinks(story, port)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def impersonate(story: Story, uid: str) -> None:

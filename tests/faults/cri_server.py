@@ -25,7 +25,7 @@ def fake_runtime(path: Path, answers: Mapping[str, Answer], *, threads: int = 8)
     try:
         yield f"unix://{path}"
     finally:
-        server.stop(0).wait(10)
+        server.stop(0).wait(60)
 
 
 @contextmanager
@@ -55,7 +55,7 @@ def foreign_server(path: Path, greet: Callable[[socket.socket], None]) -> Iterat
     finally:
         listener.shutdown(socket.SHUT_RDWR)
         listener.close()
-        thread.join(10)
+        thread.join(60)
         for connection in connections:
             connection.close()
 

@@ -24,7 +24,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import cast
 
-from tests.cluster.control_plane import free_ports
 from tests.faults.churn import FAULT_SECONDS, THRESHOLD, ChurningNode
 from tests.faults.cri_server import fake_runtime
 from tests.faults.harness import Fault, Run
@@ -33,6 +32,7 @@ from tests.faults.soak_daemon import DaemonProcess
 from tests.faults.table import API, KERNEL, RUNTIME, YEAR, Context
 from tests.kube import objects
 from tests.kube.api_server import ApiServer
+from tests.ports import free_ports
 
 BOUND = 30.0
 CALM_SECONDS = (1.0, 5.0)

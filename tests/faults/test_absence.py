@@ -25,7 +25,7 @@ def test_no_second_pod_goes_for_one_that_was_not_asked(tmp_path: Path, restarts:
         run.cycle()
         node.faults["StopContainer"] = node.faults["StopPodSandbox"] = failing(grpc.StatusCode.UNAVAILABLE, "gone")
         node.press()
-        run.cycle()
+        run.cycle_until(lambda: run.loop.state.in_flight)
         assert [victim.uid for victim in run.loop.state.in_flight] == ["uid-hog"]
         if restarts:
             eventually(lambda: b"uid-hog" in (run.state / "state.json").read_bytes(), PATIENCE_SECONDS)

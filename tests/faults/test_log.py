@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.daemon.test_run import configured, free_port, wait_for_page
+from tests.daemon.test_run import configured, wait_for_page
+from tests.ports import free_ports
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to read all cgroups")
 
@@ -55,7 +56,7 @@ def test_closed_standard_descriptors_are_no_error(tmp_path: Path, closed: str) -
 
 
 def _continues_and_ends(folder: Path, prefix: list[str], stderr: int) -> None:
-    port = free_port()
+    (port,) = free_ports()
     config = configured(folder, listenAddress=f"127.0.0.1:{port}")
     argv = [*prefix, sys.executable, "-m", "evictd", "run", "--config", str(config)]
     process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr)

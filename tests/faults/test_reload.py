@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.daemon.test_run import configured, evictd_run, free_port, wait_for_page
+from tests.daemon.test_run import configured, evictd_run, wait_for_page
+from tests.ports import free_ports
 
 pytestmark = pytest.mark.root  # evictd reads every cgroup
 
@@ -16,7 +17,7 @@ GAUGE = b"evictd_config_last_reload_successful "
 
 
 def test_a_bad_reload_is_shown_until_the_next_good_one(tmp_path: Path) -> None:
-    port = free_port()
+    (port,) = free_ports()
     config = configured(tmp_path, listenAddress=f"127.0.0.1:{port}")
     good = config.read_text()
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:

@@ -10,14 +10,15 @@ from evictd.codec.state import encode_state
 from evictd.core.model.state import State
 from evictd.daemon.store.state_file import StateFile, boot_id
 from evictd.errors import ExitCode
-from tests.daemon.test_run import configured, evictd_run, free_port, wait_for_page
+from tests.daemon.test_run import configured, evictd_run, wait_for_page
+from tests.ports import free_ports
 
 pytestmark = pytest.mark.root  # evictd reads every cgroup
 
 
 def test_a_state_that_is_json_and_damaged_is_set_aside_and_the_daemon_runs(tmp_path: Path) -> None:
     """`time: "x"` once caused exit status 1 at every start under pressure."""
-    port = free_port()
+    (port,) = free_ports()
     config = configured(tmp_path, listenAddress=f"127.0.0.1:{port}")
     folder = tmp_path / "state"
     folder.mkdir()
@@ -39,7 +40,7 @@ def test_a_state_that_is_json_and_damaged_is_set_aside_and_the_daemon_runs(tmp_p
 
 
 def test_a_second_daemon_is_refused_also_when_the_state_directory_was_removed(tmp_path: Path) -> None:
-    port = free_port()
+    (port,) = free_ports()
     config = configured(tmp_path, listenAddress=f"127.0.0.1:{port}")
     run = {"RUNTIME_DIRECTORY": str(tmp_path / "run")}
     first = evictd_run("--config", str(config), **run)

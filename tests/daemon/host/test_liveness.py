@@ -67,7 +67,7 @@ def test_the_daemon_is_ready_after_a_first_cycle_that_failed(
 def test_the_watchdog_is_notified_while_the_node_is_calm(tmp_path: Path, make: Make) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(str(tmp_path / "notify"))
-        manager.settimeout(30)
+        manager.settimeout(60)
         notifier = SdNotifier(str(tmp_path / "notify"), watchdog_interval=SECOND // 50)
         ours = make([observe(4 * GI)], notifier=notifier)
         ours.wake.listen(SIGNALS)

@@ -15,7 +15,7 @@ from evictd.daemon.host.sd_notify import SdNotifier
 def manager(tmp_path: Path) -> Iterator[socket.socket]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
         listener.bind(str(tmp_path / "notify"))
-        listener.settimeout(10)
+        listener.settimeout(60)
         yield listener
 
 
@@ -52,7 +52,7 @@ def test_an_abstract_socket_is_spelled_with_an_at_sign() -> None:
     name = f"evictd-test-{os.getpid()}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
         listener.bind("\0" + name)
-        listener.settimeout(10)
+        listener.settimeout(60)
         notifier = SdNotifier.from_environment({"NOTIFY_SOCKET": f"@{name}"})
         notifier.ready()
         assert listener.recv(1000) == b"READY=1"
