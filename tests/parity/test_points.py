@@ -522,6 +522,13 @@ def test_every_test_that_the_page_names_exists() -> None:
     _exist(_TEST_ID.findall(PAGE.read_text(encoding="utf-8")))
 
 
+def test_every_case_that_is_played_is_in_the_table() -> None:
+    source = (ROOT / "tests/cluster/test_node_suite.py").read_text(encoding="utf-8")
+    played = set(re.findall(r'name="([A-Z]\w+)"', source))
+    assert played
+    assert played <= set(re.findall(r"^\| (\w+) \| real node", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
+
+
 def _exist(named: list[tuple[str, str]]) -> None:
     for path, name in named:
         tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
