@@ -79,7 +79,7 @@ class Fill:
 
     def shown(self, amount: float) -> str:
         """Write an amount in MiB, or as a number of inodes."""
-        return f"{amount / (1 << 20):.0f} MiB" if self.kind == "bytes" else f"{amount:.0f}"
+        return f"{amount / (1 << 20):.0f}" if self.kind == "bytes" else f"{amount:.0f} inodes"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,15 +164,20 @@ def _label(fill: Fill) -> str:
     return f"{fill.rate >> 20} MiB/s" if fill.kind == "bytes" else f"{fill.rate} inodes/s"
 
 
+def _reached(fill: Fill, rate: float) -> str:
+    """Write the rate that was asked for, and the one that was reached where it is another."""
+    asked, reached = (each >> 20 if fill.kind == "bytes" else each for each in (fill.rate, round(rate)))
+    unit = "" if fill.kind == "bytes" else " inodes"
+    return f"{asked}{unit}" if reached == asked else f"{asked}{unit} ({reached})"
+
+
 def _row(mode: str, fill: Fill, place: str, trials: list[Trial], innocents: int) -> str:
     times = [each.milliseconds for each in trials]
     least = [each.least for each in trials]
-    rate = median(each.rate for each in trials)
     cells = (
         mode,
-        _label(fill),
+        _reached(fill, median(each.rate for each in trials)),
         place,
-        f"{rate / (1 << 20):.0f} MiB/s" if fill.kind == "bytes" else f"{rate:.0f}/s",
         len(trials),
         f"{median(times):.0f}",
         f"{max(times):.0f}",
@@ -198,8 +203,8 @@ def _section(known: dict[str, str]) -> str:
         "",
         f"`make bench SUITE=disk_fill`: {what}. {loads()}",
         "",
-        "| Mode | Asked | Filled | Rate | Trials | Stop, ms | Longest | To the end | Left, median | Least | Full | Innocent |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|",
+        "| Mode | MiB/s | Filled | Trials | Stop, ms | Longest | To the end | Left, MiB | Least | Full | Innocent |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
         *rows,
         "",
         "Medians: from the crossing to the stop call, from that to the end of the filler, and of the least that was left.",

@@ -21,8 +21,8 @@ _THRESHOLD = (
     "`ManagedOOMMemoryPressureLimit=5%` on the pods' slice for 1 s, no swap. The hog fills 100 MiB/s at most and ignores SIGTERM."
 )
 _DEFAULT = (
-    f"{_MACHINE} with the kubelet's default, `memory.available<100Mi`, and its own defaults; earlyoom with the same threshold "
-    "(with swap it also waits until less than 10 % of that is free). A process outside the pods leaves 400 MiB; the hog "
+    f"{_MACHINE} with the kubelet's default, `memory.available<100Mi`, and its own defaults; earlyoom with the same threshold. "
+    "A process outside the pods leaves 400 MiB; the hog "
     "fills at the rate and ignores SIGTERM."
 )
 PARTS = {
@@ -37,7 +37,7 @@ PARTS = {
         "oom_vm_swap",
         "test_default and (swapfile or zram) and not WorkingSet",
         "The same with swap",
-        f"{_DEFAULT} A swap file of 512 MiB, or as much zram; half of what the hog writes is random.",
+        f"{_DEFAULT} A swap file of 512 MiB, or as much zram, of which earlyoom also wants 10 % to be free; half is random.",
     ),
 }
 """By name: section, pytest's expression, title, and what is measured."""

@@ -106,19 +106,26 @@ def page(incidents: Iterable[Incident]) -> str:
         "",
         _INTRODUCTION,
         "",
-        "| File | What happens | Standard | Kubelet | Report |",
-        "|---|---|---|---|---|",
+        "| File, report | What happens | Standard | Kubelet |",
+        "|---|---|---|---|",
     ]
     sums = dict.fromkeys(Policy, 0)
     for each in incidents:
         ends = " | ".join(_end(account) for account in each.accounts.values())
         about = " ".join(each.file.world.description.split())
         marked = f" Not as an operator would want it: {'; '.join(each.unmet)}." if each.unmet else ""
-        lines.append(f"| `{each.path.stem}` | {about}{marked} | {ends} | {each.file.world.source} |")
+        lines.append(f"| {_linked(each)} | {about}{marked} | {ends} |")
         for policy, account in each.accounts.items():
             sums[policy] += account.regret
-    lines.append(f"| all | | {' | '.join(map(str, sums.values()))} | |")
+    lines.append(f"| all | | {' | '.join(map(str, sums.values()))} |")
     return "\n".join(lines) + "\n"
+
+
+def _linked(incident: Incident) -> str:
+    """Write the name of the file, as a link to its first report."""
+    first, *others = (each.replace("#", "/issues/") for each in incident.file.world.source.split(", "))
+    more = "".join(f" [too](https://github.com/{each})" for each in others)
+    return f"[`{incident.path.stem}`](https://github.com/{first}){more}"
 
 
 def _end(account: Account) -> str:

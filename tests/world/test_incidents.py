@@ -28,4 +28,6 @@ def test_the_table_has_a_line_for_each_and_a_sum() -> None:
     lines = table([incident])
     assert len(lines) == 4
     assert lines[2].startswith(FILES[0].stem)
-    assert [row for row in page([incident]).splitlines() if row.startswith(f"| `{FILES[0].stem}` |")]
+    assert [
+        row for row in page([incident]).splitlines() if row.startswith(f"| [`{FILES[0].stem}`](https://github.com/")
+    ]
