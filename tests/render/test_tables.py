@@ -120,9 +120,8 @@ def test_every_recorded_story_can_be_told() -> None:
         for policy in Policy:
             config = own_config(scenario, policy)
             out = io.StringIO()
-            print_simulation(
-                scenario.name, tuple(simulate(scenario, config)), TableView(config=config), make_console(out, 80)
-            )
+            view = TableView(config=config, everything=True)
+            print_simulation(scenario.name, tuple(simulate(scenario, config)), view, make_console(out, 80))
             lines = out.getvalue().splitlines()
             assert len([line for line in lines if line.startswith("at ")]) == len(scenario.steps)
             assert max(map(len, lines)) <= 80

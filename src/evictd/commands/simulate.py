@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_config_arguments(parser)
     add_output_argument(parser)
     add_plot_argument(parser)
-    parser.add_argument("--all", action="store_true", help="every row of every ranking, every threshold")
+    parser.add_argument("--all", action="store_true", help="every step, every threshold, every row of every ranking")
 
 
 def run(args: argparse.Namespace) -> ExitCode:

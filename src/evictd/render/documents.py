@@ -4,13 +4,14 @@ Every decision and every finding is in it, in the form of the journal (`codec.de
 unless every row is asked for.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 from evictd.codec.decision import encode_decision, encode_finding
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import EvictPod, ReclaimNode
 from evictd.core.units.duration import format_duration
+from evictd.render.conclusion import conclusion
 from evictd.render.sentences import decision_text, finding_text
 from evictd.simulation import SimulatedCycle, Turn
 
@@ -22,7 +23,7 @@ Document = dict[str, Any]
 
 
 def simulation_document(
-    name: str, cycles: Iterable[SimulatedCycle], config: EvictionConfig, *, rows: int | None = TOP_ROWS
+    name: str, cycles: Sequence[SimulatedCycle], config: EvictionConfig, *, rows: int | None = TOP_ROWS
 ) -> Document:
     """Make the document of a whole simulation; `rows` of `None` keeps every row of every ranking."""
     return {
@@ -31,6 +32,7 @@ def simulation_document(
         "name": name,
         "policy": config.policy.value,
         "steps": [cycle_document(cycle, config, rows=rows) for cycle in cycles],
+        "conclusion": list(conclusion(cycles)),
     }
 
 

@@ -25,6 +25,7 @@ from evictd.core.units.approximate import bytes_text
 from evictd.core.units.quantity import NANO
 from evictd.observe.reading.observer import RUNTIME
 from evictd.render.attribution import attribution_lines
+from evictd.render.conclusion import calm_text, conclusion, folded
 from evictd.render.console import print_line
 from evictd.render.documents import TOP_ROWS
 from evictd.render.explanation import Explanation
@@ -89,12 +90,26 @@ def _table(*columns: str) -> "Table":
 # --- a simulation -----------------------------------------------------------------------------------------------------
 
 
-def print_simulation(name: str, cycles: Iterable[SimulatedCycle], view: TableView, to: "Console") -> None:
-    """Print every step: the reading, the thresholds met, what was reclaimed, the pods evicted and why in this order."""
+def print_simulation(name: str, cycles: Sequence[SimulatedCycle], view: TableView, to: "Console") -> None:
+    """Print every step: the reading, the thresholds met, what was reclaimed, the pods evicted and why in this order.
+
+    Calm steps that follow each other take one line, unless everything is asked for. The conclusion comes last.
+    """
     to.print(f"{clean(name) or 'scenario'}: decided by policy {view.config.policy.value}", style="bold")
-    for cycle in cycles:
+    for group in folded(cycles):
         to.print()
-        print_cycle(cycle, view, to)
+        if len(group) == 1 or view.everything:
+            for number, cycle in enumerate(group):
+                if number:
+                    to.print()
+                print_cycle(cycle, view, to)
+        else:
+            print_line(to, f"{duration_text(group[0].at)} to {duration_text(group[-1].at)}   ", calm_text(group), "dim")
+    if len(cycles) > 1:
+        to.print()
+        to.print("conclusion", style="bold")
+        for sentence in conclusion(cycles):
+            print_line(to, "  ", sentence)
 
 
 def print_cycle(cycle: SimulatedCycle, view: TableView, to: "Console") -> None:

@@ -1,0 +1,142 @@
+"""Says how a simulation went: its calm steps in one line each run of them, and what came of the whole in a few sentences."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+from evictd.core.model.decision import (
+    Decision,
+    EvictPod,
+    NoAction,
+    ReclaimNode,
+    SignalUnobserved,
+    ThresholdFinding,
+    Wait,
+)
+from evictd.core.model.observation import EvictionAnswerKind
+from evictd.core.model.signal import STALLS
+from evictd.render.sentences import no_action_text
+from evictd.render.text import conditions_text, counted, distance, duration_text, gap_text, kind_text, pod_name
+from evictd.simulation import SimulatedCycle
+
+_SHOWN_PODS = 5
+
+
+def is_calm(cycle: SimulatedCycle) -> bool:
+    """Whether nothing happened in a step: no threshold was met, nothing was decided, and no pod was to be admitted."""
+    return not cycle.admissions and all(
+        all(isinstance(each, Wait) for each in turn.step.decisions)
+        and all(
+            isinstance(each, SignalUnobserved)
+            or (isinstance(each, ThresholdFinding) and not each.met and not each.kept_by_min_reclaim)
+            for each in turn.step.findings
+        )
+        for turn in cycle.turns
+    )
+
+
+def folded(cycles: Iterable[SimulatedCycle]) -> Iterator[tuple[SimulatedCycle, ...]]:
+    """Yield the steps in order, calm ones that follow each other under the same conditions together."""
+    for (calm, _), group in groupby(cycles, key=lambda cycle: (is_calm(cycle), cycle.state.node_conditions)):
+        if calm:
+            yield tuple(group)
+        else:
+            yield from ((each,) for each in group)
+
+
+def calm_text(cycles: Sequence[SimulatedCycle]) -> str:
+    """Write several calm steps as one line: how many readings, their conditions and what came nearest to its threshold."""
+    conditions = conditions_text(cycles[0].state.node_conditions)
+    text = f"{counted(len(cycles), 'reading')}, no threshold met, conditions: {conditions}"
+    nearest = min(_distances(cycles), default=None, key=lambda each: each[0])
+    if nearest is None:
+        return text
+    _, at, finding = nearest
+    signal = finding.threshold.signal
+    kind = "hard" if finding.threshold.hard else "soft"
+    left = gap_text(distance(finding), signal)
+    return f"{text}; nearest: {signal.value}, {left} above its {kind} threshold at {at}"
+
+
+def _distances(cycles: Iterable[SimulatedCycle]) -> Iterator[tuple[float, str, ThresholdFinding]]:
+    """Yield each distance from a threshold in parts of it; stalls rise towards theirs and are left out."""
+    for cycle in cycles:
+        for finding in cycle.turns[-1].step.findings:
+            if isinstance(finding, ThresholdFinding) and finding.threshold.signal not in STALLS:
+                yield distance(finding) / max(finding.limit.value(), 1), duration_text(cycle.at), finding
+
+
+def conclusion(cycles: Sequence[SimulatedCycle]) -> tuple[str, ...]:
+    """Return sentences on the whole: pods evicted, collections, conditions, what is still short. Empty for an empty scenario."""
+    if not cycles:
+        return ()
+    return (
+        _evictions_text(cycles),
+        *_collections_text(cycles),
+        *_conditions_texts(cycles),
+        _end_text(cycles[-1]),
+    )
+
+
+def _decisions(cycle: SimulatedCycle) -> Iterator[Decision]:
+    return (decision for turn in cycle.turns for decision in turn.step.decisions)
+
+
+def _evictions_text(cycles: Sequence[SimulatedCycle]) -> str:
+    refused = _refusals(cycles)
+    evicted = [
+        f"{pod_name(each.pod)} at {duration_text(cycle.at)}{_cause_text(each)}{refused.get(each.pod.uid, '')}"
+        for cycle in cycles
+        for each in _decisions(cycle)
+        if isinstance(each, EvictPod) and not each.shortens
+    ]
+    if not evicted:
+        return "No pod is evicted."
+    more = f" and {len(evicted) - _SHOWN_PODS} more" if len(evicted) > _SHOWN_PODS else ""
+    return f"{counted(len(evicted), 'eviction')}: {', '.join(evicted[:_SHOWN_PODS])}{more}."
+
+
+def _refusals(cycles: Iterable[SimulatedCycle]) -> dict[str, str]:
+    """Return what follows the name of a pod whose eviction was refused, by its uid."""
+    return {
+        answer.uid: " (refused)"
+        for cycle in cycles
+        for turn in cycle.turns
+        for answer in turn.observation.outcomes.answers
+        if answer.kind is EvictionAnswerKind.REFUSED
+    }
+
+
+def _cause_text(eviction: EvictPod) -> str:
+    return f" for {eviction.because.signal_label}" if eviction.because.threshold is not None else ""
+
+
+def _collections_text(cycles: Iterable[SimulatedCycle]) -> Iterator[str]:
+    times = [duration_text(cycle.at) for cycle in cycles for each in _decisions(cycle) if isinstance(each, ReclaimNode)]
+    if times:
+        yield f"Dead containers and unused images are deleted {counted(len(times), 'time')}, first at {times[0]}."
+
+
+def _conditions_texts(cycles: Sequence[SimulatedCycle]) -> Iterator[str]:
+    """Write for how long each condition was reported; one that comes back has a sentence for each time."""
+    since: dict[str, str] = {}
+    for cycle in cycles:
+        now, at = {each.value for each in cycle.state.node_conditions}, duration_text(cycle.at)
+        for name in [each for each in since if each not in now]:
+            yield f"{name} is reported from {since.pop(name)} to {at}."
+        for name in sorted(now - since.keys()):
+            since[name] = at
+    for name, begin in since.items():
+        yield f"{name} is reported from {begin} on, until after the end."
+
+
+def _end_text(cycle: SimulatedCycle) -> str:
+    met = dict.fromkeys(
+        f"{each.threshold.signal.value} ({kind_text(each.threshold)})"
+        for each in cycle.turns[-1].step.findings
+        if isinstance(each, ThresholdFinding) and each.met
+    )
+    if not met:
+        return f"At the end, {duration_text(cycle.at)}, no threshold is met."
+    stops = [no_action_text(each) for each in cycle.turns[-1].step.findings if isinstance(each, NoAction)]
+    why = f"; {stops[0]}" if stops else ""
+    return f"At the end, {duration_text(cycle.at)}, a threshold is still met: {', '.join(met)}{why}."
