@@ -27,7 +27,7 @@ def test_an_evicted_pod_is_shown_as_evicted_and_stays_so_when_a_kubelet_returns(
                 path = f"{objects.PODS}/{load.name}"
                 eventually(lambda path=path: _printed(admin.printed(path)) == ("Evicted", "0/1"), 60)  # type: ignore[misc]
             written = {load.name: status_of(real_node, load.name) for load in LOADS}
-            eventually(lambda: not _containers(real_node), 30)
+            eventually(lambda: not _containers(real_node))
         with pods(real_node, [Load(name="after")]):  # the kubelet works again
             for load in LOADS:
                 eventually(lambda name=load.name: _seen_by_kubelet(real_node, name), 60)  # type: ignore[misc]

@@ -44,7 +44,7 @@ QUERIES = ("evictd_signal_available", "evictd_signal_capacity", 'container_memor
 def secret(node: RealNode, reference: Json) -> bytes:
     """Read a key of a secret, as the operator does, once the controllers have filled it."""
     path = f"{PATHS['Secret'].format(NAMESPACE)}/{reference['name']}"
-    text = eventually(lambda: node.plane.admin.must("GET", path).get("data", {}).get(reference["key"]), 30)
+    text = eventually(lambda: node.plane.admin.must("GET", path).get("data", {}).get(reference["key"]))
     return base64.b64decode(text)
 
 

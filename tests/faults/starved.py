@@ -40,7 +40,7 @@ def main(endpoint: str) -> None:
             found["listed"] = listed
             found["cgroups"] = dict(view.pod_cgroups)
             terminator.begin("u1", containers=listed, sandboxes=["s1"], grace_seconds=30)
-            wait_for(lambda: (end := terminator.progress("u1")) is not None and end.finished, seconds=30)
+            wait_for(lambda: (end := terminator.progress("u1")) is not None and end.finished)
             end = terminator.progress("u1")
             found["stopped"] = end is not None and end.finished
             found["errors"] = [] if end is None else list(end.errors)

@@ -102,7 +102,7 @@ class Stuck:
             raise NodeError(f"{uid}: busy")
 
     def attempted(self, times: int) -> bool:
-        return wait_for(lambda: self.attempts == times, seconds=30)
+        return wait_for(lambda: self.attempts == times)
 
 
 def test_what_could_not_be_removed_is_tried_again_later_until_it_is_gone() -> None:
@@ -110,7 +110,7 @@ def test_what_could_not_be_removed_is_tried_again_later_until_it_is_gone() -> No
     stuck = Stuck(times=2)
     cleanup = stuck.cleanup
     cleanup.begin("a")
-    assert wait_for(lambda: cleanup.done("a"), seconds=30)
+    assert wait_for(lambda: cleanup.done("a"))
     cleanup.retain(frozenset())
     assert cleanup.problems() == (Problem(source="volumes of pod a", detail="a: busy"),)
     now, due = 5 * SECOND, 5 * SECOND + FIRST_DELAY
@@ -119,7 +119,7 @@ def test_what_could_not_be_removed_is_tried_again_later_until_it_is_gone() -> No
     assert stuck.attempts == 1
     cleanup.retry(due, ())
     assert stuck.attempted(2)
-    assert wait_for(lambda: not cleanup._failures["a"].under_way, seconds=30)
+    assert wait_for(lambda: not cleanup._failures["a"].under_way)
     cleanup.retry(due, ())
     cleanup.retry(due + 2 * FIRST_DELAY - 1, ())
     assert stuck.attempts == 2
@@ -135,7 +135,7 @@ def test_what_is_left_of_a_pod_that_runs_again_is_its_own() -> None:
     """A static pod keeps its uid."""
     stuck = Stuck(times=1)
     stuck.cleanup.begin("a")
-    assert wait_for(lambda: stuck.cleanup.done("a"), seconds=30)
+    assert wait_for(lambda: stuck.cleanup.done("a"))
     stuck.cleanup.retry(0, ())
     stuck.cleanup.retry(FIRST_DELAY, {"a"})
     stuck.cleanup.retry(3 * FIRST_DELAY, ())
@@ -163,7 +163,7 @@ def test_the_number_of_leftovers_that_are_retried_is_bounded() -> None:
     stuck = Stuck(times=10 * MAX_FAILURES)
     for number in range(MAX_FAILURES + 3):
         stuck.cleanup.begin(str(number))
-        assert wait_for(partial(stuck.cleanup.done, str(number)), seconds=30)
+        assert wait_for(partial(stuck.cleanup.done, str(number)))
     assert len(stuck.cleanup.problems()) == MAX_FAILURES
     stuck.cleanup.close()
 
@@ -191,7 +191,7 @@ def test_a_pod_with_a_million_entries_does_not_delay_the_others() -> None:
     for uid in ("a", "b", "c"):
         parts.cleanup.begin(uid)
     parts.go_on.set()
-    assert wait_for(lambda: parts.cleanup.done("a"), seconds=30)
+    assert wait_for(lambda: parts.cleanup.done("a"))
     assert parts.calls == ["a", "b", "c", "a", "a"]
     parts.cleanup.close()
     assert parts.errors == []
@@ -204,7 +204,7 @@ def test_a_removal_in_parts_goes_on_while_the_queue_is_closed() -> None:
     parts.cleanup.begin("b")
     closing = threading.Thread(target=parts.cleanup.close)
     closing.start()
-    assert wait_for(lambda: parts.cleanup._worker._queue._closing, seconds=30)
+    assert wait_for(lambda: parts.cleanup._worker._queue._closing)
     parts.go_on.set()
     closing.join(30)
     assert parts.cleanup.done("a")
@@ -228,10 +228,10 @@ def test_what_is_tried_again_gives_way_too_and_is_a_problem_until_it_is_gone() -
 
     cleanup = Cleanup(remove, RecordedErrors(), lambda: None)
     cleanup.begin("a")
-    assert wait_for(lambda: cleanup.done("a"), seconds=30)
+    assert wait_for(lambda: cleanup.done("a"))
     cleanup.retry(0, ())
     cleanup.retry(FIRST_DELAY, ())
-    assert wait_for(lambda: cleanup.problems() == (), seconds=30)
+    assert wait_for(lambda: cleanup.problems() == ())
     assert steps == ["a"] * 4
     cleanup.close()
 
@@ -240,7 +240,7 @@ def test_an_attempt_that_fails_before_the_loop_goes_on_is_not_the_last(monkeypat
     """The thread may be done with it before `submit` returns."""
     stuck = Stuck(times=3)
     stuck.cleanup.begin("a")
-    assert wait_for(lambda: stuck.cleanup.done("a"), seconds=30)
+    assert wait_for(lambda: stuck.cleanup.done("a"))
 
     def at_once(source: str, job: Callable[[], None]) -> bool:
         job()

@@ -113,8 +113,8 @@ def test_stopping_and_removing_something_missing_succeeds(each_node: DisposableN
 
 def test_the_grace_comes_on_top_of_the_calls_own_deadline(each_node: DisposableNode) -> None:
     pod = each_node.run_pod(PodRecipe(name="slow", containers=(ContainerRecipe(script=IGNORE_TERM),)))
-    with CriClient(each_node.endpoint, timeout_seconds=2) as client:
-        client.stop_container(pod.container_id, 3)
+    with CriClient(each_node.endpoint, timeout_seconds=10) as client:
+        client.stop_container(pod.container_id, 11)
     assert is_exited(each_node.client, pod.container_id)
 
 
