@@ -1,7 +1,6 @@
 """Implements what the actuators of every node share: collections, stopping victims, removing their leftovers.
 
-A part that the standalone and the cluster actuator each hold. The actuator that holds it decides which victims are resumed and
-whose leftovers are removed.
+The standalone and the cluster actuator each have one. They decide which victims are resumed, and whose leftovers are removed.
 """
 
 from collections.abc import Iterable

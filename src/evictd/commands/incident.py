@@ -1,7 +1,8 @@
 """`evictd incident [ID|last]`: shows one eviction and everything around it, from the journal of this node's daemon.
 
-The signal with its thresholds, the ranking at that moment, what came back, who came back, the events, and what would have avoided
-it. `--output html` writes one file to attach to a ticket. An ID is the begin of the pod's uid; `--list` shows all.
+It shows the signal with its thresholds, the ranking at that moment, the bytes and the pods that came back, the events, and the
+settings that would have avoided it. `--output html` writes one file to attach to a ticket. An ID is the beginning of the pod's
+uid; `--list` shows all.
 """
 
 import argparse

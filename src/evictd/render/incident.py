@@ -1,9 +1,9 @@
 """Collects what the journal knows of one eviction: the incident that `evictd incident` shows.
 
-The signal around it, the ranking at that moment, what was reclaimed before, what came back after, who came back, the events
-written, and what would have avoided it. Everything is of the journal, in which each cycle that decided anything is one record; an
-eviction's record also has the readings of the minutes before it (`extra.trend`). Damaged parts of a record give less, never an
-error.
+It has the signal around the eviction, the ranking at that moment, the reclaimed bytes before, the bytes and pods that came back,
+the events, and the settings that would have avoided it. All data come from the journal, which has one record for each cycle that
+decided anything; an eviction's record also has the readings of the minutes before it (`extra.trend`). A damaged part of a record
+is left out, without an error.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,10 +1,10 @@
-"""Holds the simulated node: which pods run, what they and the host hold, what lies on the disks.
+"""Holds the simulated node: its running pods, their and the host's usage, and the contents of the disks.
 
-Only arithmetic of a moment: `loop` moves the time, `kernel` kills, `lifecycle` starts and ends pods, `observe` makes readings.
+It computes one moment only: `loop` moves the time, `kernel` kills, `lifecycle` starts and ends pods, `observe` makes readings.
 
-**Memory.** Anonymous memory is what behaviours ask for. What exceeds the usable memory goes to swap; active page cache gets
-what is then left. When neither suffices `short` is above zero, and the kernel has to kill. The share of a pod in what is
-swapped or dropped is its share in what all pods hold.
+**Memory.** Behaviours take anonymous memory. The part above the usable memory goes to swap; active page cache gets the rest.
+When neither suffices `short` is above zero, and the kernel has to kill. A pod's share of the swapped or dropped bytes is its
+share of all pods' memory.
 
 **Disks and PIDs.** A `grow` stands still while its disk is full or no PID is free (`standstill`). Amounts that are held from the
 beginning, bursts and images can exceed a capacity all the same; a reading shows the capacity then. Logs and volumes lie on

@@ -155,8 +155,8 @@ class ClusterReporter:
     def confirmed_kubelet(self) -> bool | None:
         """Whether a kubelet reports, for the choice of a method: `None` while the lease is read again, if that was long ago.
 
-        A kubelet that has ended since would not finish a pod that is deleted, and one that has started would start a pod again
-        whose status was written. The latter mends itself, so that without an answer it is not waited for.
+        If a kubelet has ended since, a deleted pod would never finish. If one has started, it would restart a pod whose status
+        was written. The second case mends itself, so evictd does not wait for it without an answer.
         """
         now = self._clocks.now()
         with self._lock:

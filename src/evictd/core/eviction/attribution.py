@@ -1,12 +1,12 @@
-"""Attributes what is used of a supply to those who hold it, and what filled it to those who took it (policy Standard).
+"""Attributes the used part of a supply to its holders, and its growth to those who caused it (policy Standard).
 
-Evicting pods does not help where the host, the kernel or a protected pod grows. So each choice says who holds the supply: pods
-that may go, protected pods, pods that leave anyway, pods that were not measured, and the rest, which belongs to no pod; and how
-much each took since the supply became short.
+Evicting pods does not help where the host, the kernel or a protected pod grows. So each choice names the holders of the supply
+(evictable pods, protected pods, pods that leave anyway, unmeasured pods, and the rest, which belongs to no pod) and how much each
+took since the supply became short.
 
-Nothing is measured for this. The amounts are those of `holdings`. What everything held before is noted when a threshold of the
-supply is first met, and dropped when none is met any more, so a calm node keeps and computes nothing. What is noted is the lowest
-of about the minute before, which the holdings have: at the crossing itself what filled the supply has been taken already.
+This needs no measurement of its own: the amounts are those of `holdings`. When a threshold of the supply is first met, the lowest
+holdings of about the minute before are recorded, because at the crossing itself the supply is already full. They are dropped when
+no threshold is met any more, so a calm node keeps and computes nothing.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

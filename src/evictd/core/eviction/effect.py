@@ -1,30 +1,37 @@
 """Law Effect: an eviction that did not help is evidence (policy Standard).
 
-**Theory of operation.** For each victim that has really ended, `State.effects` keeps what it held, what was missing when it was
-chosen, and the most that what is available has risen since: while it ended, and after it within the bound of its bytes. Before
-the next choice for a supply the last two are compared with what was missing:
+**Theory of operation.** `State.effects` keeps for each victim that has ended: the amount that it held, the amount that was
+missing when it was chosen, and the largest rise of the available amount since then, until its bytes are no longer waited for.
+Before the next choice for a supply the last two victims are compared with the missing amount:
 
     running  --two victims within ten minutes did not help-->  paused, one more after ten minutes
     paused   --the supply was clear of its targets for a minute, or the growth elsewhere has ended-->  running
     paused   --one more goes after its wait-->  paused, the next wait twice as long, at most an hour
     paused   --not for growth elsewhere, and one that went gave back all that was missing-->  running
 
-Two victims did not help if together they gave back less than half of what was missing, or if both were chosen while growth
-elsewhere was more than twice that of the pods: then what grows is no pod, and every further pod only delays it. Growth of static
-and critical pods counts as growth elsewhere, because no eviction ends it. On disks a victim that gave back all that was missing,
-and a quarter more than was measured of it, has helped all the same: its images and open files were the growth elsewhere. One that
-gave back only its own bytes has not; beside a writer into a hostPath volume twelve of twelve pods went like that, one a minute.
+Two victims did not help in either of these cases:
 
-While paused these may still go: a pod that stands out and makes at least half of all growth (the leak itself); a pod that holds
-at least half of what is missing and twice what each of the last two victims held, or that is one of several that stand out and
-together make at least half of all growth; a successor of these victims that stands out and alone holds what is missing, unless
-what grows is no pod that may go (else a pod that is a little over its request goes again and again in the place of a static one);
-and any pod, if the last two gave back what they held, no growth is or was elsewhere, and all candidates together hold what is
-missing and what comes on top while they go (many small pods are the shortage). A pod stands out that exceeds its request; of
-PIDs, inodes and swap, which no pod requests, one that holds at least half of what the largest pod does (without it a recreated
-fork bomb left a node without PIDs for ten minutes). A pause ends nothing else: condition, taint and collections stay.
+* Together they gave back less than half of the missing amount. (With a tenth, a kernel that leaked beside eight pods cost all
+  eight.)
+* Both were chosen while growth elsewhere was more than twice the growth of the pods: further evictions only delay it. Growth of
+  static and critical pods counts as elsewhere, because no eviction ends it. On disks a victim has helped all the same if it gave
+  back all that was missing and a quarter more than was measured: its images and open files were the growth elsewhere. (Beside a
+  writer into a hostPath volume twelve of twelve pods went, one a minute, and each gave back its own bytes only.)
 
-Half of what was missing, and not a tenth: with a tenth a kernel that leaks beside eight pods cost all eight of them.
+A pod *stands out* if it exceeds its request. PIDs, inodes and swap have no requests: there a pod stands out if it holds at least
+half as much as the largest pod (else a recreated fork bomb left a node without PIDs for ten minutes).
+
+These pods may still go during a pause:
+
+* a pod that stands out and makes at least half of all growth: the leak itself;
+* one of several pods that stand out and together make at least half of all growth;
+* a pod with at least half of the missing amount and twice the holdings of each of the last two victims;
+* a successor of these victims that stands out and alone holds the missing amount, unless the growth belongs to no evictable pod
+  (else a pod slightly over its request would go again and again in the place of a static one);
+* any pod, if the last two victims gave back what they held, there is and was no growth elsewhere, and all candidates together
+  hold the missing amount and what comes on top meanwhile: many small pods are the cause.
+
+A pause affects evictions only: condition, taint and collections stay.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
-"""Describes one shortage for the rules that weigh evictions: what is missing, how fast it grows, and who holds what of it.
+"""Describes one shortage for the rules that weigh evictions: the missing amount, its growth, and its holders.
 
-`need`, `blame`, `prudence` and `effect` judge the same numbers; they are put together here, once for each choice.
+`need`, `blame`, `prudence` and `effect` use these numbers, which are computed here once for each choice.
 """
 
 from collections.abc import Iterable, Mapping

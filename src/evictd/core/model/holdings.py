@@ -1,7 +1,7 @@
-"""Declares what is remembered of who holds a supply, and of what evictions gave back.
+"""Declares the parts of `State` about the holders of a supply, and about the amounts that evictions gave back.
 
-A part of `State`: `core.eviction.holdings` and `core.eviction.effect` have the rules. A *supply* is what the signals of one
-device, or of memory, PIDs or swap, have in common (`core.eviction.ledger.supply_of`); amounts are in its unit. Times are `now`
+`core.eviction.holdings` and `core.eviction.effect` have the rules. A *supply* is the resource that several signals observe: the
+bytes or inodes of one device, memory, PIDs or swap (`core.eviction.ledger.supply_of`). Amounts are in its unit. Times are `now`
 values in nanoseconds.
 """
 

@@ -1,9 +1,9 @@
-"""Declares the eviction signals: what each measures, and everything that depends on that.
+"""Declares the eviction signals with their properties.
 
 A signal is its name in `Signal` and its row in `SIGNALS`; the configuration, the reading of the node, the ranking, the messages,
-the journal and the documentation are made from these. The rows say what the tables of the eviction manager say (kubelet
-`pkg/kubelet/eviction/helpers.go`, init, and `api/types.go`). Swap and the stall signals are evictd's own: of the latter one for
-each average of the kernel's PSI files that a threshold may name (`Stall`).
+the journal and the documentation are made from these. The rows follow the tables of the eviction manager (kubelet
+`pkg/kubelet/eviction/helpers.go`, init, and `api/types.go`). Swap and the stall signals are evictd's own; there is one stall
+signal for each average of the kernel's PSI files that a threshold may name (`Stall`).
 
 The members are hashed by identity, as they are compared: `Enum` hashes their names, in Python, hundreds of times a decision.
 """
