@@ -137,7 +137,7 @@ class Writer(threading.Thread):
             self.harm.append(f"{self._mine} became {found}")
 
 
-@pytest.mark.timeout(280)
+@pytest.mark.timeout(900)
 def test_a_thousand_rounds_under_another_writers_edits(
     control_plane: ControlPlane, real_transport: Transport, node: str
 ) -> None:

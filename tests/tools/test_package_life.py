@@ -1,7 +1,7 @@
 """dpkg installs, upgrades, removes and purges the Debian package on a temporary copy of this system.
 
 The copy is an overlay over `/` in a mount namespace, with its changes in memory. systemd does not run in it: the scripts
-of the package do what they do in a chroot.
+of the package do what they do in a chroot. Triggers of other packages do not run: man-db's would index every page of this system.
 """
 
 import shutil
@@ -31,7 +31,7 @@ cp "$2" "$1/root/tmp/evictd.deb"
 cd "$1/root"
 inside() { chroot . "$@"; }
 report() { echo "== $1"; shift; "$@"; }
-install() { inside dpkg --force-depends --install /tmp/evictd.deb >/dev/null 2>log || { cat log; exit 1; }; }
+install() { inside dpkg --force-depends --no-triggers --install /tmp/evictd.deb >/dev/null 2>log || { cat log; exit 1; }; }
 install
 report installed inside /usr/bin/evictd
 report files ls usr/lib/systemd/system/evictd.service etc/evictd/config.yaml
@@ -39,9 +39,9 @@ mkdir -p var/lib/evictd && echo '{}' > var/lib/evictd/state.json
 echo '# mine' >> etc/evictd/config.yaml
 install
 report upgraded tail -n 1 etc/evictd/config.yaml
-inside dpkg --remove evictd >/dev/null
+inside dpkg --no-triggers --remove evictd >/dev/null
 report removed ls usr/bin etc/evictd var/lib/evictd
-inside dpkg --purge evictd >/dev/null
+inside dpkg --no-triggers --purge evictd >/dev/null
 report purged sh -c 'ls -d etc/evictd var/lib/evictd usr/lib/evictd 2>/dev/null; true'
 """
 
