@@ -283,10 +283,12 @@ def no_action_text(finding: NoAction) -> str:
     if finding.why is NoActionReason.WAITING_FOR_RELEASE:
         return f"waiting for what {detail} should free"
     if finding.why is NoActionReason.PROTECTED_CULPRIT and finding.pod is not None and finding.threshold is not None:
+        if finding.needed is None:
+            return f"ProtectedCulprit: {pod_name(finding.pod)} stalls and may not be evicted now; no other pod goes in its place"
         resource = SIGNALS[finding.threshold.signal].resource
         needed, reachable = quantity_text(finding.needed, resource), quantity_text(finding.reachable, resource)
         culprit = f"ProtectedCulprit: {pod_name(finding.pod)} holds or grows most and may not be evicted now"
-        if finding.needed is not None and finding.reachable is not None and finding.reachable >= finding.needed:
+        if finding.reachable is not None and finding.reachable >= finding.needed:
             return f"{culprit}; {needed} is needed, and no pod within its request is evicted in its place yet"
         return (
             f"{culprit}; all others together use {reachable}, but {needed} is needed, so evicting them would not help"

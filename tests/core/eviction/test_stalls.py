@@ -6,7 +6,7 @@ import pytest
 
 from evictd.core.eviction.eviction_method import is_hard
 from evictd.core.model.config import EvictionConfig, ImageReclaim, stall_signals
-from evictd.core.model.decision import NoActionReason, RankedPod, Ranking, Wait
+from evictd.core.model.decision import NoActionReason, RankedPod, Ranking, RecordEvent, Wait
 from evictd.core.model.pod import Pod, PodSource
 from evictd.core.model.resources import Container
 from evictd.core.model.signal import ALL_OF_THE_TIME, STALLS, Signal
@@ -212,6 +212,32 @@ def test_protected_pods_stay() -> None:
         usage=[usage(static, memory="3Gi", stall=90), usage(A, memory="200Mi", stall=90)],
     )
     book.at("0s", memory=CALM, stall=90).conditions("MemoryPressure").evicts("a")
+
+
+def test_no_pod_within_its_request_goes_for_the_stall_of_one_that_may_not_go() -> None:
+    """Law Blame. Each of them was evicted, one after another, and the static pod went on stalling."""
+    static = pod("static", memory="1Gi", source=PodSource.STATIC)
+    stats = [usage(static, memory="300Mi", stall=90), usage(C, memory="700Mi", stall=5)]
+    book = Playbook(thrashing(duration=0), pods=[static, C], usage=stats)
+    book.at("0s", memory=CALM, stall=80).stays_silent(NoActionReason.PROTECTED_CULPRIT)
+    said = [each.message for each in book.step.decisions if isinstance(each, RecordEvent)]
+    assert any("default/static stalls and may not go now" in text for text in said)
+
+
+def test_no_pod_that_waits_little_for_io_goes_for_the_wait_of_one_that_may_not_go() -> None:
+    static = pod("static", source=PodSource.STATIC)
+    book = Playbook(thrashing(IO, duration=0), pods=[static, C], usage=[usage(static, io=90), usage(C, io=5)])
+    book.at("0s", memory=CALM, io=80).stays_silent(NoActionReason.PROTECTED_CULPRIT)
+
+
+def test_a_pod_within_its_request_that_stalls_as_much_goes_beside_one_that_may_not() -> None:
+    static = pod("static", memory="1Gi", source=PodSource.STATIC)
+    book = Playbook(
+        thrashing(duration=0),
+        pods=[static, C],
+        usage=[usage(static, memory="300Mi", stall=90), usage(C, memory="700Mi", stall=50)],
+    )
+    book.at("0s", memory=CALM, stall=80).conditions("MemoryPressure").evicts("c")
 
 
 def test_texts() -> None:

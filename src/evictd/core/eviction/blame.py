@@ -11,6 +11,8 @@ again, for seconds each time. They wait for a culprit that a budget guards until
 
 For PIDs, inodes and swap, which no pod requests, a candidate is spared that holds less than half of what the culprit does.
 
+For stalls, of which no pod holds an amount, `stalls_instead` says which pod is the culprit.
+
 What pods hold that were not measured is known for memory: the pods' cgroup less the measured ones. Where it is not known, growth
 that belongs to no pod stands for it.
 """

@@ -17,7 +17,7 @@ from evictd.core.eviction.need import needed
 from evictd.core.eviction.prudence import never_clear, over_limit
 from evictd.core.eviction.rank import in_order
 from evictd.core.eviction.shortage import Shortage
-from evictd.core.eviction.stalls import stall_is_elsewhere, stalls_itself
+from evictd.core.eviction.stalls import stall_is_elsewhere, stalls_instead, stalls_itself
 from evictd.core.model.config import NO_PREFERENCES, EvictionConfig
 from evictd.core.model.decision import (
     Finding,
@@ -229,10 +229,14 @@ class StandardChooser:
         rows: Sequence[RankedPod],
         skips: Mapping[str, Skip],
     ) -> NoAction | None:
-        if not self._shortage.measurable or victim.uid in skips:
+        if victim.uid in skips:
             return None
         leaving = {each.uid for each in (*self._state.in_flight, *self._state.leaving) if is_leaving(each, self._now)}
         immovable = {uid for uid, skip in skips.items() if uid not in leaving and _is_immovable(skip)}
+        if not self._shortage.measurable:
+            culprit = stalls_instead(victim, (row for row in rows if row.uid in immovable), self._shortage)
+            why, threshold = NoActionReason.PROTECTED_CULPRIT, self._shortage.threshold
+            return None if culprit is None else NoAction(why=why, threshold=threshold, pod=culprit.pod)
         suspects = [self._suspect(row) for row in rows if row.uid in immovable] if immovable else []
         unmeasured, elsewhere = self._shortage.holdings.unmeasured, self._shortage.holdings.elsewhere
         rest = unmeasured or elsewhere

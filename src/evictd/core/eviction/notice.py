@@ -9,7 +9,7 @@ from dataclasses import replace
 from evictd.core.eviction.draft import WARNING, Draft
 from evictd.core.model.attribution import Attribution, growth_text
 from evictd.core.model.decision import Finding, NoAction, NoActionReason, RecordEvent
-from evictd.core.model.signal import RESOURCES, SIGNALS, Signal
+from evictd.core.model.signal import RESOURCES, SIGNALS, STALLS, Signal
 from evictd.core.model.state import State
 from evictd.core.units.approximate import bytes_text, count_text
 from evictd.core.units.quantity import Format, Quantity
@@ -30,6 +30,8 @@ _TEXTS: Mapping[NoActionReason, str] = {
     ),
 }
 """The reasons that mean that something else than an eviction has to be done, with their sentences."""
+_STALLS = "{pod} stalls and may not go now; no pod that keeps to its request is evicted in its place"
+"""Of a protected culprit of a stall, for which no amount is needed."""
 
 
 def with_notices(draft: Draft, state: State, findings: Iterable[Finding], supply: Signal) -> State:
@@ -51,7 +53,8 @@ def notice_of(finding: NoAction, attribution: Attribution | None) -> RecordEvent
     if finding.why not in _TEXTS or finding.threshold is None:
         return None
     threshold = finding.threshold
-    text = _TEXTS[finding.why].format(
+    culprit_of_stall = finding.why is NoActionReason.PROTECTED_CULPRIT and threshold.signal in STALLS
+    text = (_STALLS if culprit_of_stall else _TEXTS[finding.why]).format(
         needed=_amount(finding.needed, finding),
         reachable=_amount(finding.reachable, finding),
         pod="a pod" if finding.pod is None else finding.pod.full_name,

@@ -45,6 +45,16 @@ def stalls_itself(row: RankedPod, shortage: Shortage, stats: PodStats | None) ->
     return row.standing is Standing.EXCEEDS and at_own_limit(row.pod, stats) and _is_enough(row.stall, shortage)
 
 
+def stalls_instead(victim: RankedPod, immovable: Iterable[RankedPod], shortage: Shortage) -> RankedPod | None:
+    """Return a pod that may not go now and stalls enough to be the cause, where the victim does not; law Blame.
+
+    A pod that exceeds its request goes all the same, as does one whose stall is not known.
+    """
+    if victim.standing is Standing.EXCEEDS or victim.stall is None or _is_enough(victim.stall, shortage):
+        return None
+    return next((row for row in immovable if row.stall is not None and _is_enough(row.stall, shortage)), None)
+
+
 def _is_enough(share: int, shortage: Shortage) -> bool:
     """Whether a pod's stall, in hundredths of a percent, is a half of the node's, or a quarter of a `some` stall."""
     parts = 2 if STALLS[shortage.threshold.signal].type is StallType.FULL else 4
