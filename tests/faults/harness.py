@@ -47,8 +47,6 @@ PATIENCE_SECONDS = 120.0
 """Below this more cycles are run: on a loaded machine the threads beside the loop may not get a turn for seconds."""
 WAKE_SECONDS = 0.025
 """The longest wait between two cycles for what works in the background; its end only makes a cycle come early."""
-
-
 CUT_REQUEST = re.compile("apiserver/send.*Connection (aborted|broken)")
 """The log line where the begin of an API server's fault met a request under way: a source's later errors are not logged again."""
 
@@ -76,7 +74,7 @@ class Run:
         kubelet: Mapping[str, Any] | None = None,
         health: str = "",
     ) -> None:
-        """`kubelet`: more fields of the KubeletConfiguration; `health`: the address of the health pages, empty for none."""
+        """`kubelet`: as that of a `Fault`; `health`: the address of the health pages, empty for none."""
         self.node = node
         self.api = api
         self._health = health
@@ -98,8 +96,9 @@ class Run:
 
     def _configured(self, endpoint: str, more: Mapping[str, Any]) -> None:
         folder = self.node.folder
+        own = more.get("evictd", {})
         kubelet = {
-            **more,
+            **{name: value for name, value in more.items() if name != "evictd"},
             "apiVersion": "kubelet.config.k8s.io/v1beta1",
             "kind": "KubeletConfiguration",
             "containerRuntimeEndpoint": endpoint,
@@ -114,6 +113,7 @@ class Run:
             "rootDir": str(folder / "kubelet"),
             "listenAddress": "",
             "memory": {"watch": False},  # the files of the double are no triggers
+            **own,
         }
         if self.api is not None:
             evictd["cluster"] = {"kubeconfig": str(self.api.kubeconfig()), "nodeName": "n1", "podTermination": "Status"}
@@ -138,6 +138,7 @@ class Run:
         liveness = Liveness(SdNotifier(), board)
         parts = Assembly(settings, roots, telemetry, stack, liveness)
         self.wake = parts.wake
+        parts.watch.memory._others = parts.watch.memory._others[2:]  # where memory is watched: without PSI triggers
         server = StatusServer(self._health, Pages(board, metrics, configuration, boot_clock).health(), telemetry)
         stack.callback(server.close)
         server.listen()
@@ -283,7 +284,7 @@ class Fault:
     """Whether the node belongs to an API server."""
     points: tuple[Point, ...] = tuple(Point)
     kubelet: Mapping[str, Any] = field(default_factory=dict)
-    """More fields of the KubeletConfiguration, such as a shorter `runtimeRequestTimeout`."""
+    """More fields of the KubeletConfiguration, such as a shorter `runtimeRequestTimeout`; below `evictd` evictd's own."""
 
 
 def joined(node: FakeNode, folder: Path, stack: ExitStack) -> ApiServer:

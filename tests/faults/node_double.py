@@ -51,6 +51,8 @@ class FakePod:
     """Whether it goes on running when it is stopped."""
     request: int = 0
     """Bytes of memory; the pod is Burstable with any, and BestEffort without."""
+    limit: int = 0
+    """Bytes of memory; 0 for none."""
 
     @property
     def key(self) -> str:
@@ -237,7 +239,9 @@ class FakeNode:
         status = pb.ContainerStatus(
             id=row.id, metadata=row.metadata, state=row.state, created_at=1, image=row.image, image_ref="app",
             labels=row.labels,
-            resources=pb.ContainerResources(linux=pb.LinuxContainerResources(oom_score_adj=pod.oom_score_adj)),
+            resources=pb.ContainerResources(
+                linux=pb.LinuxContainerResources(oom_score_adj=pod.oom_score_adj, memory_limit_in_bytes=pod.limit)
+            ),
         )  # fmt: skip
         return pb.ContainerStatusResponse(status=status).SerializeToString()
 

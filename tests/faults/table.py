@@ -2,6 +2,8 @@
 
 # ruff: noqa: E501 - one row of the table is one line
 
+import ctypes
+import errno
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -12,9 +14,11 @@ from threading import Event
 from types import SimpleNamespace
 
 import grpc
+import pytest
 from cri_api.v1 import api_pb2 as pb
 
 from evictd import clock
+from evictd.observe.threshold_watch import inotify
 from tests.faults.cri_server import Answer, failing
 from tests.faults.harness import Fault, Point, Run
 from tests.faults.node_double import MEMORY, FakePod
@@ -267,6 +271,22 @@ def no_threads(_: Run) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def inotify_used_up(run: Run) -> Iterator[None]:
+    """Refuse inotify instances, and let the file appear that would be watched: any process of the user can use them up."""
+
+    def refuse(_: int) -> int:
+        ctypes.set_errno(errno.EMFILE)
+        return -1
+
+    libc = SimpleNamespace(inotify_init1=refuse)
+    refusing = SimpleNamespace(CDLL=lambda *_, **__: libc, get_errno=ctypes.get_errno, c_uint32=ctypes.c_uint32)
+    (run.node.folder / "cgroup/kubepods/memory.events").write_text("oom 0\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(inotify, "ctypes", refusing)
+        yield
+
+
 DISKS = [
     Fault("the state directory is emptied", "disks", state_emptied, deletes_journal=True, harmless="what is written next is written anew; the records in it are lost"),
     Fault("the state directory is removed", "disks", state_removed, deletes_journal=True, harmless="it is made again; the records in it are lost"),
@@ -280,6 +300,7 @@ DISKS = [
     Fault("conditions.json is a directory", "disks", instead("conditions.json", os.mkdir), "conditions.json", frozenset()),
     Fault("conditions.json is a FIFO", "disks", instead("conditions.json", os.mkfifo), harmless="nothing is read of it, and the next write replaces it"),
     Fault("conditions.json is a link to /dev/zero", "disks", instead("conditions.json", lambda path: path.symlink_to("/dev/zero")), harmless="nothing is read of it, and the next write replaces it"),
+    Fault("inotify instances are used up", "descriptors", inotify_used_up, "memory notification.*inotify: Too many open files", kubelet={"evictd": {"memory": {"watch": True}}}),
     Fault("no thread can be started", "threads", no_threads, "can't start new thread", frozenset({Point.RESTART})),
 ]  # fmt: skip
 
@@ -388,6 +409,22 @@ def many(run: Run) -> Iterator[None]:
     yield
 
 
+TENANT = 500_000_000
+STALLED = "some avg10=90.00 avg60=90.00 avg300=90.00 total=1\nfull avg10=90.00 avg60=90.00 avg300=90.00 total=1\n"
+STALLS = {"evictd": {"pressure": [{"above": "20%", "for": "0s", "hard": True}]}}
+"""A threshold on stalls that is due at once."""
+
+
+@contextmanager
+def stalling(run: Run) -> Iterator[None]:
+    """A tenant within its request works at its own memory limit, so that all tasks of all pods stall."""
+    tenant = FakePod("tenant", TENANT, request=TENANT, limit=TENANT)
+    run.node.add(tenant)
+    run.node.write(f"cgroup/{tenant.cgroup}/memory.pressure", STALLED)
+    with content("cgroup/kubepods/memory.pressure", STALLED)(run):
+        yield
+
+
 PODS = [
     Fault("the victim does not stop", "pods", obstinate, harmless="it is waited for until its grace period is over"),
     Fault("the victim ends by itself", "pods", ends_itself, may_spare=True, harmless="the pressure ends with it"),
@@ -416,6 +453,13 @@ PODS = [
         "pods",
         annotated(**{"\x1b[2J": "\u202e", "a" * 300: "x" * 200_000}),
         harmless="no decision depends on them",
+    ),
+    Fault(
+        "a tenant stalls at its own memory limit",
+        "pods",
+        stalling,
+        kubelet=STALLS,
+        harmless="no other pod's end would end that stall",
     ),
     Fault("forty pods begin", "pods", many, harmless="they are ranked with the others"),
 ]
