@@ -22,7 +22,7 @@ NEEDS_NODE   := (root or containerd) and not (cluster or vm or side_by_side)$(if
 # Each of the many processes of the tests would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo run check test side-by-side test-slow test-node test-cluster test-vm test-all test-matrix laws parity bench verify-signals e2e-soak mutate flaky fuzz reliability soak sbom audit reference docs deb clean incidents adversary release
+.PHONY: setup demo run check test side-by-side test-slow test-node test-cluster test-vm test-all test-matrix deb-matrix laws parity bench verify-signals e2e-soak mutate flaky fuzz reliability soak sbom audit reference docs deb clean incidents adversary release
 
 setup: $(VENV)/.ready
 
@@ -77,6 +77,10 @@ test-cluster: setup
 # docs/compatibility.md. Needs root and Debian's mmdebstrap; some minutes each, and as many once to install the release.
 test-matrix: setup
 	$(BIN)/python -m tests.tools.matrix $(ARGS)
+
+# The Debian packages of these releases in build/RELEASE, each for its Python, installed and tried without a network.
+deb-matrix: setup
+	$(BIN)/python -m tests.tools.matrix --deb $(ARGS)
 
 # Not part of test-all: some 15 minutes, and what two daemons or a daemon and a pod do at the same time can miss its moment.
 side-by-side: setup

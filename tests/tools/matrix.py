@@ -1,11 +1,14 @@
 """Runs `make test` as an ordinary user under the Python of several Debian releases (`make test-matrix`).
 
-    python -m tests.tools.matrix [bookworm] [trixie] [forky]
+    python -m tests.tools.matrix [--deb] [bookworm] [trixie] [forky]
 
 Each release is a root directory in the cache outside the tree, made once by mmdebstrap from the mirror that apt uses. The files
 that git knows or would add are copied into it, and `make setup` and `make test` run there, in namespaces of their own: the mounts
 end with them, also when this process is killed, and none of the host's is among them. The result of each release is written into
 the table of docs/compatibility.md. Exit status 1: a test failed; 2: something is missing, and how to get it.
+
+With `--deb` (`make deb-matrix`) the Debian package of each release is built there instead, for its Python, installed, tried and
+purged without a network, and copied to build/RELEASE.
 """
 
 import hashlib
@@ -40,14 +43,26 @@ _FENCED = ("setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--propagatio
 # The root directory has to be a mount, as that of a container is; else mountinfo does not list it.
 _ENTER = f"""
 set -eu
-root=$1; shift
+root=$1 user=$2; shift 2
 mount --bind "$root" "$root"
 mount -t proc proc "$root/proc"
 mount -t tmpfs -o mode=1777 shm "$root/dev/shm"
 mount -t devpts -o newinstance,ptmxmode=0666,mode=620,gid=5 devpts "$root/dev/pts"
 # This shell stays: it is killed with its parent, and everything in its PID namespace with it. A change of the user ends that tie.
-chroot "$root" setpriv --reuid {USER} --regid {USER} --clear-groups env --chdir /{HOME}/evictd "$@" || exit $?
+chroot "$root" setpriv --reuid "$user" --regid "$user" --clear-groups env --chdir /{HOME}/evictd "$@" || exit $?
 exit 0
+"""
+
+
+_TRY_PACKAGE = """
+trap 'dpkg --purge evictd' EXIT
+dpkg --force-depends --install build/evictd_*.deb
+evictd --version
+evictd check --syntax /etc/evictd/config.yaml
+evictd simulate /usr/share/doc/evictd/examples/scenarios/ten-minutes.yaml >/dev/null
+dpkg --purge evictd
+trap - EXIT
+test ! -e /usr/lib/evictd
 """
 
 
@@ -118,15 +133,15 @@ def prepare(root: Path) -> None:
     subprocess.run(["chown", "-R", f"{USER}:{USER}", str(root / HOME)], check=True)
 
 
-def run_in(root: Path, *command: str) -> tuple[int, str]:
-    """Run a command as the ordinary user; print its output as it comes, and return its status and the output."""
+def run_in(root: Path, *command: str, user: int = USER, network: bool = True) -> tuple[int, str]:
+    """Run a command as a user; print its output as it comes, and return its status and the output."""
     passed_on = [f"{name}={value}" for name, value in os.environ.items() if name.lower().endswith("_proxy")]
     passed_on += [f"{name}={value}" for name, value in os.environ.items() if name.startswith("PIP_INDEX")]
     environment = [f"HOME=/{HOME}", "LANG=C.UTF-8", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", f"PIP_CERT=/{CERTIFICATES}"]
-    inside = ("sh", "-c", _ENTER, "sh", str(root), "-i", *environment, *passed_on, *command)
+    inside = ("sh", "-c", _ENTER, "sh", str(root), str(user), "-i", *environment, *passed_on, *command)
     lines = []
     with subprocess.Popen(
-        [*_FENCED, "--kill-child=SIGKILL", "--", *inside],
+        [*_FENCED, *(() if network else ("--net",)), "--kill-child=SIGKILL", "--", *inside],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -181,8 +196,26 @@ def run_release(release: str) -> bool:
     return bool(result["passed"]) and not result["failed"]
 
 
-def main(releases: Sequence[str]) -> int:
-    """Run the tests in each release, one after the other."""
+def build_package(release: str) -> bool:
+    """Build the Debian package of one release, install, try and purge it; whether all that worked."""
+    root = ensure_root(release)
+    with cache.exclusive(root.parent, f"{release}.lock"):
+        prepare(root)
+        if any(run_in(root, "make", target)[0] for target in ("setup", "deb")):
+            return False
+        if run_in(root, "sh", "-ec", _TRY_PACKAGE, user=0, network=False)[0]:
+            return False
+        (built,) = (root / HOME / "evictd/build").glob("evictd_*.deb")
+        target = ROOT / "build" / release
+        target.mkdir(parents=True, exist_ok=True)
+        print(shutil.copyfile(built, target / built.name))
+    return True
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the tests in each release, one after the other, or build its package."""
+    deb = "--deb" in arguments
+    releases = [each for each in arguments if each != "--deb"]
     problems = [
         *missing(),
         *(f"{each}: no release; {', '.join(RELEASES)}" for each in releases if each not in RELEASES),
@@ -191,8 +224,8 @@ def main(releases: Sequence[str]) -> int:
         print(f"make test-matrix: {problem}", file=sys.stderr)
     if problems:
         return 2
-    failed = [release for release in releases or RELEASES if not run_release(release)]
-    print(f"test-matrix: {'tests failed in ' + ', '.join(failed) if failed else 'all passed'}; {PAGE} has the table")
+    failed = [each for each in releases or RELEASES if not (build_package if deb else run_release)(each)]
+    print(f"matrix: {'failed in ' + ', '.join(failed) if failed else 'all passed'}")
     return 1 if failed else 0
 
 

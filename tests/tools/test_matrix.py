@@ -46,6 +46,19 @@ def test_an_unknown_release_is_refused_before_anything_is_built(capsys: pytest.C
     assert "sarge: no release; bookworm, trixie, forky" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("option", "asked"), [([], "tests"), (["--deb"], "package")])
+def test_the_option_asks_for_packages_in_the_place_of_tests(
+    option: list[str], asked: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done: list[str] = []
+    monkeypatch.setattr(matrix, "missing", list)
+    monkeypatch.setattr(matrix, "run_release", lambda release: done.append(f"tests {release}"))
+    monkeypatch.setattr(matrix, "build_package", lambda release: done.append(f"package {release}"))
+    assert matrix.main([*option, "forky"]) == 1, "the doubles return nothing"
+    assert done == [f"{asked} forky"]
+    assert "failed in forky" in capsys.readouterr().out
+
+
 def test_the_sources_are_copied_without_what_git_ignores(tmp_path: Path) -> None:
     if not (matrix.ROOT / ".git").exists():
         pytest.skip("not a git checkout")
