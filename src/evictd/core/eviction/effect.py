@@ -26,6 +26,8 @@ These pods may still go during a pause:
 * a pod that stands out and makes at least half of all growth: the leak itself;
 * one of several pods that stand out and together make at least half of all growth;
 * a pod with at least half of the missing amount and twice the holdings of each of the last two victims;
+* a pod over its request that grew by an eighth of itself and by half of the missing amount, and alone holds that amount: it leaks
+  too, however fast something else grows, and the kernel would kill it;
 * a successor of these victims that stands out and alone holds the missing amount, unless the growth belongs to no evictable pod
   (else a pod slightly over its request would go again and again in the place of a static one);
 * any pod, if the last two victims gave back what they held, there is and was no growth elsewhere, and all candidates together
@@ -69,6 +71,9 @@ LEAST_FREE = 20
 """Growth is not judged with less than a twentieth of the target free: a writer that has filled a disk no longer grows."""
 NO_NOISE = 2
 """As in `blame`."""
+LEAK = 8
+"""A pod that grew by an eighth of what it holds within about a minute leaks, or has just begun. Without this bound all pods
+over their requests went beside a host that grows slowly, one a minute, because each had grown a little."""
 LARGER_THAN_LAST = 2
 """Twice what the last victims held is another attempt, an equal one is the same attempt (with 1 or 4 no incident ends
 differently)."""
@@ -271,10 +276,22 @@ def may_go_paused(
             return True
         if held * 2 >= shortage.missing and (held >= LARGER_THAN_LAST * last or row.uid in growers):
             return True
+        if _leaks_as_well(row, shortage):
+            return True
         came_back = row.uid in shortage.recreated or (not grows_elsewhere and _succeeds(row, effects[-2:]))
         return came_back and shortage.stands_out(row) and held >= shortage.missing
 
     return next((row for row in (victim, *candidates) if may(row)), None)
+
+
+def _leaks_as_well(row: RankedPod, shortage: Shortage) -> bool:
+    """Whether a pod over its request leaks beside what grows elsewhere, and its end relieves the node.
+
+    Measured by itself: beside a host that grows fast no leak of a pod is a large part of all growth.
+    """
+    grown, held = shortage.grown_of(row.uid), shortage.held.get(row.uid, 0)
+    is_leak = grown * LEAK >= held and grown * NO_NOISE >= shortage.missing
+    return shortage.exceeds(row) and is_leak and held >= shortage.missing
 
 
 def _succeeds(row: RankedPod, last: Sequence[Effect]) -> bool:
