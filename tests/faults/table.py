@@ -502,7 +502,7 @@ def token_expired(run: Run) -> Iterator[None]:
 API = [
     replace(fault, area="API server", cluster=True, points=(Point.PERFORM, Point.RESTART))
     for fault in (
-        Fault("the API server is down", "", server_down, "apiserver.*Connection refused"),
+        Fault("the API server is down", "", server_down, "apiserver.*(EOF|Connection reset|Connection aborted)"),
         Fault(
             "the API server closes each connection",
             "",

@@ -89,7 +89,7 @@ def always(value: object) -> Faulty:
 
 def then(change: Callable[..., Any]) -> Faulty:
     """The right answer, and then `change(answer, *arguments)`."""
-    return lambda right: lambda *arguments: change(right(*arguments), *arguments)
+    return lambda right: lambda *arguments, **named: change(right(*arguments, **named), *arguments)
 
 
 def first(change: Callable[..., tuple[Any, ...]]) -> Faulty:
@@ -155,8 +155,8 @@ def only_what_was_read(found: Any, *_: Any) -> Any:
     return replace(found, state=replace(found.state, last_seen=found.observations))
 
 
-def unread_is_over(found: Any, thresholds: Any, observations: Mapping[Signal, Any], *_: Any) -> Any:
-    del thresholds
+def unread_is_over(found: Any, tested: Any, thresholds: Any, observations: Mapping[Signal, Any], *_: Any) -> Any:
+    del tested, thresholds
     return tuple(each for each in found if each.signal in observations)
 
 
