@@ -47,7 +47,7 @@ PATIENCE_SECONDS = 120.0
 """Below this more cycles are run: on a loaded machine the threads beside the loop may not get a turn for seconds."""
 WAKE_SECONDS = 0.025
 """The longest wait between two cycles for what works in the background; its end only makes a cycle come early."""
-CUT_REQUEST = re.compile("apiserver/send.*Connection (aborted|broken)")
+CUT_REQUEST = re.compile("apiserver/.*(Connection (aborted|broken|reset)|EOF occurred)")
 """The log line where the begin of an API server's fault met a request under way: a source's later errors are not logged again."""
 
 
