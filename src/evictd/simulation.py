@@ -11,7 +11,7 @@ from evictd.codec.scenario import MeasurementAges, Scenario, ScenarioStep, Summa
 from evictd.core.eviction.admission import Admission, admit
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import EvictionConfig
-from evictd.core.model.decision import EvictPod, ReclaimNode
+from evictd.core.model.decision import Decision, EvictPod, ReclaimNode
 from evictd.core.model.observation import (
     EvictionAnswer,
     EvictionAnswerKind,
@@ -45,6 +45,11 @@ class SimulatedCycle:
     def state(self) -> State:
         """The state it left."""
         return self.turns[-1].step.state
+
+    @property
+    def decisions(self) -> tuple[Decision, ...]:
+        """What was decided, in order."""
+        return tuple(decision for turn in self.turns for decision in turn.step.decisions)
 
 
 def simulate(scenario: Scenario, config: EvictionConfig, state: State | None = None) -> Iterator[SimulatedCycle]:

@@ -7,7 +7,7 @@ import shutil
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 from tests.faults.node_double import FakeNode, FakePod
@@ -103,17 +103,22 @@ def _cgroup(path: Path) -> None:
 
 
 @contextmanager
-def immutable_files_cleared(folder: Path) -> Iterator[None]:
-    """Make every file below the node's folder removable in the end, by another process where this one is killed."""
+def _process(target: Callable[..., None], argument: Path | int) -> Iterator[None]:
+    """Run `target(argument, ended)` in another process until the end of the context, which sets `ended`."""
     spawn = multiprocessing.get_context("spawn")
     ended = spawn.Event()
-    process = spawn.Process(target=_clear_when_orphaned, args=(folder, ended))
+    process = spawn.Process(target=target, args=(argument, ended))
     process.start()
     try:
         yield
     finally:
         ended.set()
         process.join()
+
+
+def immutable_files_cleared(folder: Path) -> AbstractContextManager[None]:
+    """Make every file below the node's folder removable in the end, by another process where this one is killed."""
+    return _process(_clear_when_orphaned, folder)
 
 
 def _clear_when_orphaned(folder: Path, ended: multiprocessing.synchronize.Event) -> None:
@@ -125,18 +130,9 @@ def _clear_when_orphaned(folder: Path, ended: multiprocessing.synchronize.Event)
         _chattr("-i", path)
 
 
-@contextmanager
-def flooded(port: int) -> Iterator[None]:
+def flooded(port: int) -> AbstractContextManager[None]:
     """Let another process connect to this port of loopback without end."""
-    spawn = multiprocessing.get_context("spawn")
-    ended = spawn.Event()
-    process = spawn.Process(target=_flood, args=(port, ended), daemon=True)
-    process.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        process.join()
+    return _process(_flood, port)
 
 
 def _flood(port: int, ended: multiprocessing.synchronize.Event) -> None:

@@ -65,13 +65,14 @@ def _scenario(document: Document) -> Document:
 
 
 def _cycle(at: str, cycle: SimulatedCycle, with_admissions: bool) -> Document:
-    decisions = [decision for turn in cycle.turns for decision in turn.step.decisions]
     outcome: Document = {
         "at": at,
         "conditions": sorted(condition.value for condition in cycle.state.node_conditions),
-        "reclaimed": [action.value for d in decisions if isinstance(d, ReclaimNode) for action in d.actions],
-        "evicted": sorted((_eviction(d) for d in decisions if isinstance(d, EvictPod)), key=lambda e: str(e["uid"])),
-        "nodeEvents": [f"{d.type} {d.reason} {d.message}" for d in decisions if isinstance(d, RecordEvent)],
+        "reclaimed": [action.value for d in cycle.decisions if isinstance(d, ReclaimNode) for action in d.actions],
+        "evicted": sorted(
+            (_eviction(d) for d in cycle.decisions if isinstance(d, EvictPod)), key=lambda e: str(e["uid"])
+        ),
+        "nodeEvents": [f"{d.type} {d.reason} {d.message}" for d in cycle.decisions if isinstance(d, RecordEvent)],
     }
     if with_admissions:
         outcome["admit"] = {

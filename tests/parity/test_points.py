@@ -26,7 +26,6 @@ from evictd.core.eviction.reclaim import Layout, node_reclaim_actions
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.decision import (
-    Decision,
     EvictPod,
     Finding,
     NoAction,
@@ -101,16 +100,12 @@ def step(at: str, node: Mapping[str, Any], pods: Sequence[dict[str, Any]], **mor
     return {"at": at, "summary": {"node": node, "pods": list(pods)}, **more}
 
 
-def decisions(cycle: SimulatedCycle) -> list[Decision]:
-    return [decision for turn in cycle.turns for decision in turn.step.decisions]
-
-
 def findings(cycle: SimulatedCycle) -> list[Finding]:
     return [finding for turn in cycle.turns for finding in turn.step.findings]
 
 
 def evicted(cycle: SimulatedCycle) -> list[str]:
-    return [decision.pod.name for decision in decisions(cycle) if isinstance(decision, EvictPod)]
+    return [decision.pod.name for decision in cycle.decisions if isinstance(decision, EvictPod)]
 
 
 def silences(cycle: SimulatedCycle) -> list[NoActionReason]:
@@ -133,7 +128,7 @@ def test_point_02_a_hard_eviction_is_not_without_grace(policy: Policy, expected:
     cycle = play(policy, {"evictionHard": {"memory.available": "1Gi"}}, [pod("a")], [step("0s", memory(MI), MEASURED)])[
         0
     ]
-    (decision,) = (one for one in decisions(cycle) if isinstance(one, EvictPod))
+    (decision,) = (one for one in cycle.decisions if isinstance(one, EvictPod))
     assert decision.grace_period_seconds == 1
     assert policy_minimum_grace_seconds(policy) == expected
 
@@ -149,7 +144,7 @@ def test_point_03_a_negative_maximum_grace(policy: Policy, expected: int) -> Non
     }
     steps = [step(at, memory(MI), MEASURED) for at in ("0s", "10s")]
     cycle = play(policy, config, [pod("a", terminationGracePeriodSeconds=45)], steps)[1]
-    (decision,) = (one for one in decisions(cycle) if isinstance(one, EvictPod))
+    (decision,) = (one for one in cycle.decisions if isinstance(one, EvictPod))
     assert decision.grace_period_seconds == expected
 
 
@@ -299,7 +294,7 @@ def test_point_17_what_reclaim_is_judged_on(policy: Policy, expected: list[str])
         [pod("a")],
         [step("0s", before, [usage("a")], summaryAfterReclaim={"node": after, "pods": [usage("a")]})],
     )[0]
-    assert any(isinstance(decision, ReclaimNode) for decision in decisions(cycle))
+    assert any(isinstance(decision, ReclaimNode) for decision in cycle.decisions)
     assert evicted(cycle) == expected
 
 
@@ -356,7 +351,7 @@ def test_point_22_the_pod_limit_sums_up_the_limits_there_are(policy: Policy) -> 
     ]
     stats = [usage("a", **{"ephemeral-storage": {"usedBytes": 2 * GI}})]
     cycle = play(policy, {"evictionHard": {}}, [spec], [step("0s", disk(50 * GI), stats)])[0]
-    (decision,) = (one for one in decisions(cycle) if isinstance(one, EvictPod))
+    (decision,) = (one for one in cycle.decisions if isinstance(one, EvictPod))
     assert decision.message == "Pod ephemeral local storage usage exceeds the total limit of containers 1Gi. "
 
 
@@ -431,7 +426,7 @@ def test_point_34_a_local_storage_eviction_has_no_disruption_target(policy: Poli
     volumes = [{"name": "v", "emptyDir": {"sizeLimit": "1Mi"}}]
     over = [usage("a", volume=[{"name": "v", "usedBytes": GI}])]
     cycle = play(policy, {"evictionHard": {}}, [pod("a", volumes=volumes)], [step("0s", memory(7 * GI), over)])[0]
-    (decision,) = (one for one in decisions(cycle) if isinstance(one, EvictPod))
+    (decision,) = (one for one in cycle.decisions if isinstance(one, EvictPod))
     assert decision.condition is None
 
 
@@ -484,7 +479,7 @@ def test_point_39_volumes_are_never_named_under_pressure(policy: Policy) -> None
         )
     ]
     cycle = play(policy, {"evictionHard": {"nodefs.available": "10Gi"}}, [spec], [step("0s", disk(GI), stats)])[0]
-    (decision,) = (one for one in decisions(cycle) if isinstance(one, EvictPod))
+    (decision,) = (one for one in cycle.decisions if isinstance(one, EvictPod))
     assert "data" not in decision.message
     assert "Container main was using 2Mi, request is 0" in decision.message
 

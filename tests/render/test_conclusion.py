@@ -1,6 +1,9 @@
 """Calm steps of a simulation take one line, and its end says what came of it."""
 
-from evictd.core.model.decision import Wait
+from dataclasses import replace
+
+from evictd.core.model.decision import ReclaimNode, ThresholdFinding, Wait
+from evictd.core.model.observation import Reclaim
 from evictd.render.conclusion import calm_text, conclusion, folded, is_calm
 from tests.stories import check_golden, played
 
@@ -25,6 +28,21 @@ def test_the_end_says_who_went_and_what_is_still_short() -> None:
     stories = ("ten-minutes", "protected-culprit", "budget-refusal", "thrashing", "soft-grace")
     text = "".join("\n".join((name, *conclusion(played(name, None)[1]), "\n")) for name in stories)
     check_golden("conclusion.txt", text)
+
+
+def test_a_collection_is_called_by_what_it_frees() -> None:
+    _, cycles = played("ten-minutes", None)
+    (turn,) = cycles[0].turns
+    threshold = next(each.threshold for each in turn.step.findings if isinstance(each, ThresholdFinding))
+    begun = [
+        ReclaimNode(actions=actions, threshold=threshold)
+        for actions in ((Reclaim.PAGE_CACHE,), (Reclaim.CONTAINERS, Reclaim.ROTATED_LOGS), (Reclaim.PAGE_CACHE,))
+    ]
+    cycle = replace(cycles[0], turns=(replace(turn, step=replace(turn.step, decisions=tuple(begun))),))
+    assert conclusion([cycle])[1:3] == (
+        "Collected 2 times, first at 0s: clean page cache.",
+        "Collected 1 time, first at 0s: dead containers and rotated logs.",
+    )
 
 
 def test_an_empty_scenario_has_no_conclusion() -> None:

@@ -13,7 +13,7 @@ from evictd.errors import InputError
 from evictd.render.console import print_line
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.plot import HARD, INK, LINE, QUIET, SOFT, STYLE
-from evictd.render.text import amount_text, clean, counted, duration_text, signal_amount
+from evictd.render.text import amount_text, clean, counted, duration_text, first_of, signal_amount
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -197,8 +197,7 @@ def _changed(each: SignalAdvice) -> str:
 
 
 def _some(names: tuple[str, ...]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(map(clean, names[:_SHOWN])) + more
+    return first_of([clean(name) for name in names], _SHOWN)
 
 
 def draw_advice(advice: Advice, path: Path) -> None:

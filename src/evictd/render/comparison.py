@@ -26,8 +26,7 @@ class Side:
         """Write what was done in a step: collections, evictions, and conditions where they change."""
         cycle = self.cycles[number]
         before = self.cycles[number - 1].state.node_conditions if number else ()
-        decided = (decision for turn in cycle.turns for decision in turn.step.decisions)
-        texts = [decision_text(each) for each in decided if isinstance(each, EvictPod | ReclaimNode)]
+        texts = [decision_text(each) for each in cycle.decisions if isinstance(each, EvictPod | ReclaimNode)]
         if cycle.state.node_conditions != before:
             texts.insert(0, f"conditions: {conditions_text(cycle.state.node_conditions)}")
         return tuple(texts)
@@ -38,8 +37,7 @@ class Side:
         return tuple(
             (cycle.at, each.pod.full_name)
             for cycle in self.cycles
-            for turn in cycle.turns
-            for each in turn.step.decisions
+            for each in cycle.decisions
             if isinstance(each, EvictPod) and not each.shortens
         )
 

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from evictd.core.model.decision import (
-    Decision,
     EvictPod,
     NoAction,
     ReclaimNode,
@@ -12,13 +11,27 @@ from evictd.core.model.decision import (
     ThresholdFinding,
     Wait,
 )
-from evictd.core.model.observation import EvictionAnswerKind
+from evictd.core.model.observation import EvictionAnswerKind, Reclaim
 from evictd.core.model.signal import STALLS
 from evictd.render.sentences import no_action_text
-from evictd.render.text import conditions_text, counted, distance, duration_text, gap_text, kind_text, pod_name
+from evictd.render.text import (
+    conditions_text,
+    counted,
+    distance,
+    duration_text,
+    first_of,
+    gap_text,
+    kind_text,
+    pod_name,
+)
 from evictd.simulation import SimulatedCycle
 
-_SHOWN_PODS = 5
+_FREED = {
+    Reclaim.CONTAINERS: "dead containers",
+    Reclaim.IMAGES: "unused images",
+    Reclaim.ROTATED_LOGS: "rotated logs",
+    Reclaim.PAGE_CACHE: "clean page cache",
+}
 
 
 def is_calm(cycle: SimulatedCycle) -> bool:
@@ -71,14 +84,10 @@ def conclusion(cycles: Sequence[SimulatedCycle]) -> tuple[str, ...]:
         return ()
     return (
         _evictions_text(cycles),
-        *_collections_text(cycles),
+        *_collections_texts(cycles),
         *_conditions_texts(cycles),
         _end_text(cycles[-1]),
     )
-
-
-def _decisions(cycle: SimulatedCycle) -> Iterator[Decision]:
-    return (decision for turn in cycle.turns for decision in turn.step.decisions)
 
 
 def _evictions_text(cycles: Sequence[SimulatedCycle]) -> str:
@@ -86,13 +95,12 @@ def _evictions_text(cycles: Sequence[SimulatedCycle]) -> str:
     evicted = [
         f"{pod_name(each.pod)} at {duration_text(cycle.at)}{_cause_text(each)}{refused.get(each.pod.uid, '')}"
         for cycle in cycles
-        for each in _decisions(cycle)
+        for each in cycle.decisions
         if isinstance(each, EvictPod) and not each.shortens
     ]
     if not evicted:
         return "No pod is evicted."
-    more = f" and {len(evicted) - _SHOWN_PODS} more" if len(evicted) > _SHOWN_PODS else ""
-    return f"{counted(len(evicted), 'eviction')}: {', '.join(evicted[:_SHOWN_PODS])}{more}."
+    return f"{counted(len(evicted), 'eviction')}: {first_of(evicted)}."
 
 
 def _refusals(cycles: Iterable[SimulatedCycle]) -> dict[str, str]:
@@ -110,10 +118,16 @@ def _cause_text(eviction: EvictPod) -> str:
     return f" for {eviction.because.signal_label}" if eviction.because.threshold is not None else ""
 
 
-def _collections_text(cycles: Iterable[SimulatedCycle]) -> Iterator[str]:
-    times = [duration_text(cycle.at) for cycle in cycles for each in _decisions(cycle) if isinstance(each, ReclaimNode)]
-    if times:
-        yield f"Dead containers and unused images are deleted {counted(len(times), 'time')}, first at {times[0]}."
+def _collections_texts(cycles: Iterable[SimulatedCycle]) -> Iterator[str]:
+    """Write how often each kind of collection began; collections of the same actions share a sentence."""
+    times: dict[tuple[Reclaim, ...], list[str]] = {}
+    for cycle in cycles:
+        for each in cycle.decisions:
+            if isinstance(each, ReclaimNode):
+                times.setdefault(each.actions, []).append(duration_text(cycle.at))
+    for actions, begun in times.items():
+        freed = " and ".join(_FREED[action] for action in actions)
+        yield f"Collected {counted(len(begun), 'time')}, first at {begun[0]}: {freed}."
 
 
 def _conditions_texts(cycles: Sequence[SimulatedCycle]) -> Iterator[str]:

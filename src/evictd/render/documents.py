@@ -38,7 +38,7 @@ def simulation_document(
 
 def cycle_document(cycle: SimulatedCycle, config: EvictionConfig, *, rows: int | None = TOP_ROWS) -> Document:
     """Make the document of one step; `readings` has a second entry where node-level reclaim lay in the step."""
-    decisions = [decision for turn in cycle.turns for decision in turn.step.decisions]
+    decisions = cycle.decisions
     return {
         "at": format_duration(cycle.at),
         "phase": cycle.state.activity.value,

@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from evictd.core.model.signal import SIGNALS, STALLS, Resource, Signal
 from evictd.render.page_chart import EvictionMark, eviction_marks, page_chart
 from evictd.render.signal_entry import is_calm_copy, is_pressed
-from evictd.render.text import amount_text, clean, gap_text, not_of_pods_text, pods_text, seconds_text, signal_amount
+from evictd.render.text import (
+    amount_text,
+    clean,
+    first_of,
+    gap_text,
+    not_of_pods_text,
+    pods_text,
+    seconds_text,
+    signal_amount,
+)
 from evictd.render.timing import FORESEEN_SECONDS, approaches, graces
 
 if TYPE_CHECKING:
@@ -130,10 +139,9 @@ def headline(status: Document, faults: Sequence[OwnFault] = ()) -> Headline:
     leaving = [row["pod"] for row in status["leaving"] if not row["gone"]]
     prefix = "Dry run: " if status["dryRun"] else ""
     if leaving:
-        what = ", ".join(leaving[:3]) + (f" and {len(leaving) - 3} more" if len(leaving) > 3 else "")
         short = f"{_names(met)} is below its threshold; " if met else ""
         verb = "is" if len(leaving) == 1 else "are"
-        return Headline(text=f"{prefix}{short}{what} {verb} being evicted.", level="hard")
+        return Headline(text=f"{prefix}{short}{first_of(leaving, 3)} {verb} being evicted.", level="hard")
     if hard:
         return Headline(text=f"{prefix}{_names(hard)} is below its hard threshold.", level="hard")
     if met:

@@ -38,9 +38,7 @@ class Outlook:
 
 def outlooks(cycles: Sequence[SimulatedCycle], config: EvictionConfig) -> tuple[Outlook, ...]:
     """Return the outlook of each signal with a threshold; empty where a pod was evicted or a threshold is met."""
-    if not cycles or any(
-        isinstance(each, EvictPod) for c in cycles for turn in c.turns for each in turn.step.decisions
-    ):
+    if not cycles or any(isinstance(each, EvictPod) for cycle in cycles for each in cycle.decisions):
         return ()
     turn = cycles[-1].turns[-1]
     nearest: dict[Signal, ThresholdFinding] = {}

@@ -3,7 +3,7 @@
 Amounts are approximate (`core.units.approximate`); documents for programs have the exact numbers.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evictd.core.model.problem import printable
@@ -146,9 +146,13 @@ def protection(pod: "Pod", config: "EvictionConfig") -> str:
 
 def names(pods: Iterable["Pod"]) -> str:
     """List pods; of many only the first few and how many more there are."""
-    listed = [pod_name(pod) for pod in pods]
-    more = f" and {len(listed) - _SHOWN_NAMES} more" if len(listed) > _SHOWN_NAMES else ""
-    return ", ".join(listed[:_SHOWN_NAMES]) + more
+    return first_of([pod_name(pod) for pod in pods])
+
+
+def first_of(listed: Sequence[str], most: int = _SHOWN_NAMES) -> str:
+    """Join texts with commas; of more than `most` only the first, and how many more there are."""
+    more = f" and {len(listed) - most} more" if len(listed) > most else ""
+    return ", ".join(listed[:most]) + more
 
 
 # --- thresholds -------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import Any
 from evictd.core.model.signal import Resource, Signal
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.history import HistoryEvent, event_line
-from evictd.render.text import amount_text, clean, gap_text, signal_amount
+from evictd.render.text import amount_text, clean, first_of, gap_text, signal_amount
 from evictd.render.timing import conditions, time_lines
 
 Plain = Mapping[str, Any]
@@ -166,9 +166,8 @@ def _needed(place: Place, entries: Mapping[str, Plain]) -> Iterator[str]:
     yield " or ".join(_crossing(entry) for entry in short) or "its signal would have to be observed"
     before = place.before
     if before and not place.is_next:
-        names = ", ".join(clean(f"{row['namespace']}/{row['name']}") for row in before[:3])
-        more = f" and {len(before) - 3} more" if len(before) > 3 else ""
-        yield f"{names}{more} would have to go first, or be skipped"
+        names = first_of([clean(f"{row['namespace']}/{row['name']}") for row in before], 3)
+        yield f"{names} would have to go first, or be skipped"
 
 
 def _crossing(entry: Plain) -> str:

@@ -15,7 +15,7 @@ from evictd.core.units.approximate import bytes_text
 from evictd.core.units.duration import MILLISECOND, format_duration
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.sentences import decision_text, no_action_text
-from evictd.render.text import clean, counted, duration_text, signal_quantity
+from evictd.render.text import clean, counted, duration_text, first_of, signal_quantity
 from evictd.simulation import SimulatedCycle, Turn
 from evictd.world.account import OOM_KILLED, Account, Loss, Verdict
 from evictd.world.behaviours import OF_MEMORY
@@ -226,8 +226,7 @@ def _unattended_text(unattended: Run, evicted: Sequence[Loss]) -> str:
 
 
 def _names(slots: Sequence[str]) -> str:
-    shown = ", ".join(clean(slot) for slot in slots[:MOST_NAMES])
-    return shown + (f" and {len(slots) - MOST_NAMES} more" if len(slots) > MOST_NAMES else "")
+    return first_of([clean(slot) for slot in slots], MOST_NAMES)
 
 
 # --- forms ------------------------------------------------------------------------------------------------------------

@@ -103,9 +103,12 @@ def test_a_kernel_without_swappiness_is_asked_only_where_nothing_can_be_swapped(
 
 
 def test_without_cgroup_v2_it_says_so(tmp_path: Path) -> None:
-    for folder in (None, tmp_path):
-        outcome = dropped(tmp_path, folder, MIB)
-        assert outcome.error == "page cache can be dropped only with cgroup v2 and Linux 5.19 or newer"
+    outcome = dropped(tmp_path, tmp_path, MIB)
+    assert outcome.error == "page cache can be dropped only with cgroup v2 and Linux 5.19 or newer"
+
+
+def test_a_cgroup_of_all_pods_that_is_not_found_is_an_error(tmp_path: Path) -> None:
+    assert dropped(tmp_path, None, MIB).error == "the cgroup of all pods is not known"
 
 
 def test_one_at_a_time(tmp_path: Path) -> None:

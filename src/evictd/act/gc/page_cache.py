@@ -86,9 +86,11 @@ class PageCacheReclaimer:
     def _drop(self, wanted: int) -> int:
         """Return by how many bytes the working set fell; raises `NodeError` or `OSError` where nothing can be asked for."""
         folder, ends = self._find(), self._clock() + LIMIT
-        if folder is None or not (folder / "memory.reclaim").exists():
-            raise NodeError("page cache can be dropped only with cgroup v2 and Linux 5.19 or newer")
+        if folder is None:
+            raise NodeError("the cgroup of all pods is not known")
         cgroup, path = CgroupV2(folder.parent, FileDescriptorCache(0)), f"/{folder.name}"
+        if not cgroup.drops_page_cache(path):
+            raise NodeError("page cache can be dropped only with cgroup v2 and Linux 5.19 or newer")
         usage, before = cgroup.working_set(path)
         # The kernel drops inactive pages first, which are no part of the working set.
         left, now = wanted + usage - before, before

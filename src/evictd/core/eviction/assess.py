@@ -302,6 +302,6 @@ def node_conditions_observed_since(
     """
     return tuple(
         condition
-        for condition in (NodeCondition if observed_at else ())
+        for condition in NodeCondition
         if condition in observed_at and now - observed_at[condition] < period_of(condition)
     )

@@ -36,8 +36,9 @@ def needed(candidates: Sequence[RankedPod], shortage: Shortage) -> tuple[RankedP
     listed, amount = _until_reached(candidates, shortage)
     reaches = _counted(listed, shortage) >= amount
     kept = _without_small(listed, amount, shortage) if reaches else _without_halves(listed, shortage)
-    if not shortage.exceeds(kept[0]) and not shortage.mostly_grows(kept[0].uid):
-        kept = _without_halves(exceeding, shortage) if (exceeding := shortage.exceeding(listed)) else kept
+    is_cause = shortage.exceeds(kept[0]) or shortage.mostly_grows(kept[0].uid)
+    if not is_cause and (exceeding := shortage.exceeding(listed)):
+        kept = _without_halves(exceeding, shortage)
     victim = _first_at_least(kept[0], listed, shortage)
     dropped = listed[: listed.index(victim)]
     return victim, tuple(

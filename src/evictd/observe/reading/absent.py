@@ -5,15 +5,10 @@ without a runtime has neither an image filesystem nor one of writable layers. Wh
 nothing to measure, the signal is absent, and its condition ends. Where it failed nothing is known, and the condition stays.
 """
 
-from evictd.core.model.signal import Signal
+from evictd.core.model.signal import DISK_SIGNALS, Filesystem, Signal
 from evictd.core.model.stats import NodeStats
 
-_OF_RUNTIME = (
-    Signal.IMAGEFS_AVAILABLE,
-    Signal.IMAGEFS_INODES_FREE,
-    Signal.CONTAINERFS_AVAILABLE,
-    Signal.CONTAINERFS_INODES_FREE,
-)
+_OF_RUNTIME = (*DISK_SIGNALS[Filesystem.IMAGEFS], *DISK_SIGNALS[Filesystem.CONTAINERFS])
 
 
 def absent_signals(node: NodeStats, swap_total: int | None, *, no_runtime: bool = False) -> frozenset[Signal]:
