@@ -22,7 +22,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 
@@ -74,8 +74,7 @@ class Fill:
 
     kind: str
     rate: int
-    limit: int
-    capacity: int
+    limit: int = 0
 
     def shown(self, amount: float) -> str:
         """Write an amount in MiB, or as a number of inodes."""
@@ -136,7 +135,7 @@ def run() -> list[Result]:
                 fill = fill_of(name)
                 print(f"disk_fill/{mode}/{name}/{place}: {count} trials ...", flush=True)
                 with DisposableNode(_recipe()) as node:
-                    trials, innocents = _trials(node, fill, place, mode, count)
+                    trials, innocents = _trials(node, limited(fill, node.node_folder), place, mode, count)
                 results.append(summarize(f"disk_fill/{mode}/{name}/{place}", [each.milliseconds for each in trials]))
                 row = _row(mode, fill, place, trials, innocents)
                 print(row, flush=True)
@@ -150,8 +149,15 @@ def run() -> list[Result]:
 def fill_of(name: str) -> Fill:
     """Return the fill of this name: MiB per second, or `inodes`."""
     if name == "inodes":
-        return Fill(kind="inodes", rate=INODES_RATE, limit=INODES // SHARE, capacity=INODES)
-    return Fill(kind="bytes", rate=int(name) << 20, limit=DISK // SHARE, capacity=DISK)
+        return Fill(kind="inodes", rate=INODES_RATE)
+    return Fill(kind="bytes", rate=int(name) << 20)
+
+
+def limited(fill: Fill, folder: Path) -> Fill:
+    """Return the fill with its limit: a share of what the filesystem has, which is less than the disk."""
+    found = os.statvfs(folder)
+    capacity = found.f_blocks * found.f_frsize if fill.kind == "bytes" else found.f_files
+    return replace(fill, limit=capacity // SHARE)
 
 
 def _recipe() -> NodeRecipe:

@@ -187,6 +187,13 @@ def test_a_crossing_of_memory_makes_an_urgent_request(tmp_path: Path, make: Make
     assert [look.urgent for look in ours.observer.requests] == [False, True]
 
 
+def test_a_crossing_of_a_disk_makes_a_request_that_measures_from_then_on(tmp_path: Path, make: Make) -> None:
+    ours = make([observe(4 * GI)])
+    ours.loop.cycle(WaitResult())
+    ours.loop.cycle(WaitResult(cause=Woken.DISK))
+    assert [look.disk_crossed for look in ours.observer.requests] == [False, True]
+
+
 def test_an_eviction_of_a_dry_run_is_in_the_journal_once(tmp_path: Path, make: Make) -> None:
     """Of a cycle that changes no condition as well: the log had it already when the journal asked whether it is new."""
     ours = make([observe(2 * GI - 1), observe(GI // 2, NOW + 1), observe(GI // 2, NOW + 2)], dry_run=True)

@@ -92,6 +92,7 @@ class Housekeeping:
             problems=(*self._node.problems(), *self._recorder.problems()),
             findings=self._findings,
             urgent=waited.cause is Woken.MEMORY,
+            disk_crossed=waited.cause is Woken.DISK,
             pods_anew=waited.cause is not Woken.TIME,
         )
         return self._node.observer.observe(request)

@@ -255,6 +255,39 @@ def test_after_a_crossing_all_are_measured_before_the_next_request_and_that_is_c
     assert calls == ["ab", "aabb"]
 
 
+def test_after_a_crossing_it_is_called_out_once_the_pod_that_grows_is_measured() -> None:
+    """Not only when the walks of all have ended: a decision may wait for that pod alone."""
+    meter, called, goes_on = Meter(), threading.Event(), threading.Event()
+    crossed = 100 * SECOND
+
+    def measure(wanted: DiskRequest) -> PodDisk:
+        if meter.now >= crossed and wanted.uid == "b":
+            goes_on.wait(60)
+        grown = meter.now // SECOND << 24
+        return replace(meter.measure(wanted), volumes={"data": DiskUsage(grown if wanted.uid == "a" else 0, 1)})
+
+    cache = DiskUsageCache(at_once(measure), clock=meter.clock, wake=called.set)
+    for at in (0, 11 * SECOND):
+        meter.now = at
+        want(cache, "ba")
+        while cache.take_turn():
+            pass
+    cache.start()
+    try:
+        meter.now = crossed
+        cache.renew_since(crossed)
+        assert called.wait(60), "while the walk of b goes on"
+        disk = cache.find("a")
+        assert disk is not None
+        assert disk.time == crossed
+        called.clear()
+        goes_on.set()
+        assert called.wait(60), "all are measured"
+    finally:
+        goes_on.set()
+        cache.stop(60)
+
+
 def test_without_a_crossing_nothing_is_called_out(meter: Meter) -> None:
     calls = list[int]()
     cache = DiskUsageCache(at_once(meter.measure), clock=meter.clock, wake=lambda: calls.append(1))

@@ -72,6 +72,13 @@ def _is_near(finding: ThresholdFinding, state: State, newer: int) -> bool:
     return distance <= finding.capacity.value() // NEAR_PART or distance <= rate * NEAR_TIME // SECOND
 
 
+def is_held(state: State, config: EvictionConfig) -> bool:
+    """Whether a decision for a hard disk threshold may be held for a collection or for measurements, and no victim leaves."""
+    if config.policy is Policy.KUBELET or state.in_flight or state.leaving:
+        return False
+    return any(each.hard and SIGNALS[each.signal].filesystem is not None for each in state.thresholds_met)
+
+
 def waiting_for_measurement(
     threshold: Threshold, state: State, observation: Observation, layout: Layout, now: int
 ) -> WaitingForMeasurement | None:

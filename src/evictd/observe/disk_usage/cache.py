@@ -3,7 +3,8 @@
 A walk may take minutes, so an observation never waits for one: it takes the last result with the time of its measurement, raised
 to what a walk under way has counted so far. Only requested pods are walked, by turns (`turns`): none while no disk threshold is
 near and no pod has a limit on ephemeral storage. After a crossing `renew_since` begins the walks before the next observation, and
-`wake` is called once when all are made, because a decision may wait for them.
+`wake` is called once when those of the pods that write the most are made and once when all are, because a decision may wait for
+either.
 """
 
 import threading
@@ -55,6 +56,8 @@ class DiskUsageCache:
         self._call = wake
         self._called_for = 0
         """The time since which all was measured when `wake` was called last."""
+        self._called_for_writers = 0
+        """The same of the pods that write the most."""
         self._age = WalkAge()
         self._lock = threading.Lock()
         self._wake = threading.Event()
@@ -206,14 +209,27 @@ class DiskUsageCache:
         while not self._stopped.is_set():
             self._wake.clear()
             since = self._age.since  # a crossing that comes after this may find something due again
-            if not self._backoff.run("step", self.take_turn, self._clock(), otherwise=False):
+            if self._backoff.run("step", self.take_turn, self._clock(), otherwise=False):
+                self._report_writers_measured(since)
+            else:
                 self._report_all_measured(since)
                 until = self._until_due(self._clock())
                 # At least a second: a pod whose measurement failed stays due while it rests.
                 self._wake.wait(_IDLE_SECONDS if until is None else max(1.0, until / SECOND))
 
+    def _report_writers_measured(self, since: int) -> None:
+        """Call `wake` once per crossing, when the pods that write the most were measured since."""
+        if since <= self._called_for_writers:
+            return
+        with self._lock:
+            marked = {request.uid for request in self._requests.values() if request.writes_most}
+            results = [self._results.get(uid) for uid in marked | (self._growth.fastest() & self._requests.keys())]
+        if results and all(each is not None and each.time is not None and each.time >= since for each in results):
+            self._called_for_writers = since
+            self._call()
+
     def _report_all_measured(self, since: int) -> None:
         """Call `wake` once per crossing, when all pods were measured since, except those in an error back-off."""
         if self._requests and since > self._called_for:
-            self._called_for = since
+            self._called_for = self._called_for_writers = since
             self._call()

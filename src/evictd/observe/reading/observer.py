@@ -8,6 +8,9 @@ Directly after memory was crossed the listings are not requested either, as long
 every pod, and no filesystem is read: a runtime that is itself short of memory or processors, or a disk that hangs, takes longer
 for an answer than memory lasts.
 
+While a decision for a hard threshold of a disk is held, for a collection or for measurements, the last listing serves the
+cycles of the next second: a listing takes up to 60 ms, and a disk may be full within seconds.
+
 On a calm cycle neither the runtime nor the pods are read, but the node's own signals (`core.eviction.calm`). Where these turn out
 to be near a threshold, everything is read in the same cycle. A pod that comes or goes is seen by its cgroup.
 """
@@ -18,7 +21,7 @@ from dataclasses import dataclass, replace
 from evictd.config.lint_model import Surroundings
 from evictd.config.never_met import memory_never_met
 from evictd.core.eviction.calm import pods_needed
-from evictd.core.eviction.freshness import filesystems_to_measure
+from evictd.core.eviction.freshness import filesystems_to_measure, is_held
 from evictd.core.model.config import EvictionConfig, MemoryFormula, Policy, memory_formula, stall_signals
 from evictd.core.model.decision import Finding
 from evictd.core.model.observation import Observation, Outcomes, Problem, signal_observations
@@ -27,7 +30,7 @@ from evictd.core.model.state import State
 from evictd.core.model.threshold import Operator, Threshold
 from evictd.core.units.duration import SECOND
 from evictd.errors import EvictdError, SourceKind
-from evictd.observe.disk_usage.walk_age import DiskFill, crossed_at
+from evictd.observe.disk_usage.walk_age import DiskFill, WalkAge, crossed_at
 from evictd.observe.pods.active_pods import ActivePodSource, RuntimePods
 from evictd.observe.pods.manifests import ManifestReader, Manifests
 from evictd.observe.pods.node_pods import API_PODS_STANDALONE, NodePods, described_by, node_pods
@@ -40,6 +43,8 @@ RUNTIME = SourceKind.CONTAINER_RUNTIME.value
 OLDEST_LISTING = 15 * SECOND
 """The age in nanoseconds up to which a listing serves a decision. One is made every `housekeepingInterval` of 10 s, later under
 load."""
+HELD_LISTING = 1 * SECOND
+"""The same while a decision for a disk is held: the kubelet's own view of its pods is as old (`plegRelistPeriod`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +62,8 @@ class ObserveRequest:
     """The last cycle's findings: they tell which filesystems are near a threshold."""
     urgent: bool = False
     """A memory threshold was just crossed: statistics that only disks need may be those of the last reading."""
+    disk_crossed: bool = False
+    """A disk was just found below a threshold, or soon will be: pods are measured from now on, beside the listing."""
     pods_anew: bool = True
     """Whether the pods must be read; else they may be those of the last reading of them, far from every threshold."""
 
@@ -109,6 +116,8 @@ class NodeObserver:
 
         If the runtime does not answer, policy Standard continues with the last listing; nothing is collected by it.
         """
+        if request.disk_crossed:
+            self._stats.measure_since(request.now)
         manifests = self._manifests.read()  # first: the runtime need not be asked about the pods that they describe
         rates = self._stats.recent_fill.rates()
         near = filesystems_to_measure(request.state, request.findings, request.config, rates)
@@ -124,7 +133,7 @@ class NodeObserver:
             view,
             has_runtime=self._runtime is not None,
             near=near,
-            walk_age=self._disk_fill.walk_age(request.findings, request.state, request.now),
+            walk_age=self._walk_age(request),
             outcomes=request.outcomes,
             stalls=stall_signals(request.config),
             disks_anew=view is None or view.current or bool(problem),
@@ -189,6 +198,10 @@ class NodeObserver:
         never_met = thresholds_never_met(request.config.thresholds, observation, self._stats.memory_formula)
         return (*request.problems, *observation.problems, *never_met)
 
+    def _walk_age(self, request: ObserveRequest) -> WalkAge:
+        age = self._disk_fill.walk_age(request.findings, request.state, request.now)
+        return replace(age, since=max(age.since, request.now)) if request.disk_crossed else age
+
     def measure(self, findings: Collection[Finding], state: State) -> None:
         """Begin the measurements that the next cycle may wait for, after a crossing of a disk."""
         if since := crossed_at(findings, state):
@@ -202,6 +215,8 @@ class NodeObserver:
             return None, ()
         if last is not None and not near and self._stands(last, request):
             return replace(last, current=False), ()
+        if last is not None and self._serves_while_held(last, request):
+            return last, ()
         urgent = request.urgent and last is not None
         standard = request.config.policy is Policy.STANDARD
         with_stats = last is None or not (urgent or (standard and not near and not self._limits_storage))
@@ -232,9 +247,17 @@ class NodeObserver:
         """Whether the last listing suffices for an urgent reading: it is recent, and the same pods run now."""
         if not request.urgent or request.config.policy is not Policy.STANDARD:
             return False
+        return request.now - last.time <= OLDEST_LISTING and self._same_pods_run(last)
+
+    def _serves_while_held(self, last: RuntimeView, request: ObserveRequest) -> bool:
+        """Whether the last listing suffices while a decision for a hard threshold of a disk is held."""
+        if not is_held(request.state, request.config) or request.now - last.time > HELD_LISTING:
+            return False
+        return last.current and last.stats is not None and self._same_pods_run(last)
+
+    def _same_pods_run(self, last: RuntimeView) -> bool:
         found, running = set(self._stats.pod_uids()), uids_with_containers(last)
-        young = request.now - last.time <= OLDEST_LISTING
-        return young and running <= found and not self._stats.any_containers(found - running)
+        return running <= found and not self._stats.any_containers(found - running)
 
     def _pods(self, view: RuntimeView, manifests: Manifests) -> NodePods:
         found = node_pods(
