@@ -18,9 +18,10 @@ pod would go under the new values is for `evictd replay --config` and `evictd si
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from evictd.codec.reading_record import Chosen, RecordedCycle
+from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, STALLS, Resource, Signal
 from evictd.core.units.duration import MINUTE, SECOND
 
@@ -47,7 +48,7 @@ _QUICK = 5 * SECOND
 """A hard eviction that took no longer was as quick as possible; only an earlier start helps."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Episode:
     """One eviction for a signal; amounts in its unit, times in nanoseconds."""
 
@@ -79,7 +80,7 @@ class Episode:
         return self.available < self.needed
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class OutsidePods:
     """The use that belonged to no pod in one reading of a node."""
 
@@ -88,7 +89,7 @@ class OutsidePods:
     amount: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NodeEvidence:
     """The recorded evidence of one node."""
 
@@ -187,7 +188,7 @@ def _rate(before: RecordedCycle, after: RecordedCycle, signal: Signal) -> int:
 # --- advice -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SignalAdvice:
     """The advice for one signal; amounts in its unit."""
 
@@ -214,7 +215,7 @@ class SignalAdvice:
     """The node of the least capacity, if half of that capacity limits the advice; empty if the advice fits every node."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Reservation:
     """The advice for one resource: the sum that systemReserved and kubeReserved should have."""
 
@@ -227,7 +228,7 @@ class Reservation:
     """Nodes that used more."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Advice:
     """The advice for all nodes together."""
 

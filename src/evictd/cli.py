@@ -115,6 +115,7 @@ def _load(name: str) -> ModuleType:
             raise EvictdError(f"{name}: needs the Python package {error.name}, which is not installed") from error
         raise EvictdError(f"{name}: is not part of this build") from error
     finally:
+        gc.freeze()  # or the first collection, which comes at once, visits all of it
         gc.enable()
 
 

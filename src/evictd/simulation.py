@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from evictd.codec.scenario import MeasurementAges, Scenario, ScenarioStep, Summary
 from evictd.core.eviction.admission import Admission, admit
 from evictd.core.eviction.synchronize import synchronize
+from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import Decision, EvictPod, ReclaimNode
 from evictd.core.model.observation import (
@@ -25,7 +26,7 @@ from evictd.core.model.state import State, Step
 from evictd.core.model.stats import PodStats
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Turn:
     """One call of `synchronize`: its input and its result."""
 
@@ -33,7 +34,7 @@ class Turn:
     step: Step
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SimulatedCycle:
     """One step of the scenario: one call of the core, or two where a reclaim lay between."""
 

@@ -10,9 +10,9 @@ import threading
 import traceback
 from collections import deque
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+from evictd.core.frozen import frozen
 from evictd.core.units.duration import MILLISECOND, SECOND
 from evictd.errors import EvictdError
 
@@ -147,7 +147,7 @@ class JobQueue:
             self._errors.report_error(source, detail)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Failed:
     times: int
     until: int

@@ -10,10 +10,11 @@ import platform
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from tempfile import mkdtemp
 
+from evictd.core.frozen import frozen
 from evictd.errors import NodeError
 from evictd_testnode.tool import run_tool
 
@@ -22,7 +23,7 @@ _SHIM = "containerd-shim-runc-v2"
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Tool:
     """A program and the environment variables it needs."""
 
@@ -30,7 +31,7 @@ class Tool:
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Binaries:
     """The programs of a disposable node; `containerd`'s directory also holds its shim and `ctr`."""
 

@@ -4,11 +4,12 @@ The daemon's `CriClient` has none of these calls. Labels and annotations are tho
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from evictd.clients.cri import api_pb2 as pb
 from evictd.clients.cri import values
 from evictd.clients.cri.channel import Channel, Method
+from evictd.core.frozen import frozen
 
 _SERVICE = "RuntimeService"
 RUN_SANDBOX = Method(_SERVICE, "RunPodSandbox", pb.RunPodSandboxResponse)
@@ -16,7 +17,7 @@ CREATE_CONTAINER = Method(_SERVICE, "CreateContainer", pb.CreateContainerRespons
 START_CONTAINER = Method(_SERVICE, "StartContainer", pb.StartContainerResponse)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SandboxRequest:
     """A sandbox on the host's network, below a parent cgroup."""
 
@@ -30,7 +31,7 @@ class SandboxRequest:
     annotations: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ContainerRequest:
     """A container of a sandbox; `log_path` is relative to the sandbox's log directory."""
 

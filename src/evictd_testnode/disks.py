@@ -4,10 +4,10 @@ ext4 and xfs are in a sparse file on a loop device, which is released with the m
 xfs from 300 MB (mkfs.xfs refuses less). On xfs the number of inodes depends on the free space.
 """
 
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from evictd.core.frozen import frozen
 from evictd.errors import NodeError
 from evictd_testnode.binaries import Tool
 from evictd_testnode.tool import run_tool
@@ -23,7 +23,7 @@ class DiskKind(Enum):
     XFS = "xfs"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class DiskRecipe:
     """A filesystem to make; xfs ignores `inodes`."""
 

@@ -12,9 +12,9 @@ import random
 import struct
 import tarfile
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from evictd.core.frozen import frozen
 from evictd.errors import NodeError
 
 PAUSE = "localhost/pause:1"
@@ -27,7 +27,7 @@ _CONFIG = "application/vnd.oci.image.config.v1+json"
 _LAYER = "application/vnd.oci.image.layer.v1.tar"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ImageRecipe:
     """An image to make: busybox, with a layer of one file of `padding_bytes` and a number of empty `files`."""
 

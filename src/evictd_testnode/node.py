@@ -17,7 +17,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import gettempdir, mkdtemp
 from types import TracebackType
@@ -25,6 +25,7 @@ from typing import Self
 
 from evictd.clients.cri.client import CriClient
 from evictd.clients.cri.values import CriMount, LinuxResources
+from evictd.core.frozen import frozen
 from evictd.core.gc.container_gc import ContainerState
 from evictd.core.model.volume import IN_MEMORY
 from evictd.errors import NodeError
@@ -37,7 +38,7 @@ from evictd_testnode.images import ImageRecipe, write_archive
 from evictd_testnode.tool import run_tool, start_time, wait_for
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NodeRecipe:
     """A node to make. Without a disk its directories are on the machine's own filesystem, and no disk pressure is possible.
 

@@ -5,9 +5,10 @@ volumes. The manifest goes to `staticPodPath`, so that evictd knows requests and
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from evictd.core.frozen import frozen
 from evictd.core.model.qos import QOSClass
 from evictd.core.model.resources import MEMORY
 from evictd.core.units.quantity import Quantity, parse_quantity
@@ -25,7 +26,7 @@ IGNORE_TERM = f"trap '' TERM; {READY}; while true; do sleep 1; done"
 """A script that ignores SIGTERM."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class VolumeRecipe:
     """An emptyDir, mounted at /NAME in every container; `medium` is "" or `Memory`."""
 
@@ -34,7 +35,7 @@ class VolumeRecipe:
     size_limit: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ContainerRecipe:
     """A container that runs a busybox shell script; requests and limits as in a manifest (`{"memory": "64Mi"}`)."""
 
@@ -45,7 +46,7 @@ class ContainerRecipe:
     limits: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PodRecipe:
     """A pod to run; `source` is the kubelet's `config.source`: `api`, or `file` for a static pod."""
 
@@ -68,7 +69,7 @@ class PodRecipe:
                 raise InvalidValueError(f"{text!r} cannot be part of a path")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RunningPod:
     """A started pod: its ids and its directories on the host."""
 

@@ -9,10 +9,10 @@ import os
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import TextIO
 
+from evictd.core.frozen import frozen
 from evictd.core.units.approximate import bytes_text
 
 _BAR_TEXT, _MOST_BAR = 54, 100
@@ -29,7 +29,7 @@ _STEP_ROWS = 2
 _CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TerminalSize:
     """The columns and lines of a terminal, at least 60 by 20; what is written to no terminal is 100 wide."""
 
@@ -37,7 +37,7 @@ class TerminalSize:
     lines: int = 30
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PodRow:
     """A pod in the picture."""
 
@@ -48,7 +48,7 @@ class PodRow:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TimelineEvent:
     """A line of the timeline; `at` is in seconds since the start."""
 
@@ -59,7 +59,7 @@ class TimelineEvent:
     """What happens from here on, in one sentence; empty where that is the same as before."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NodeView:
     """The values of one picture; sizes in bytes."""
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, make_dataclass
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ from evictd.codec.decision import DECISION_FORM, encode_decision, encode_finding
 from evictd.codec.observation import decode_observation, encode_observation
 from evictd.codec.plain import Form, View
 from evictd.codec.state import STATE_FORM, decode_state, encode_state
+from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import EvictionCause, EvictionReason, Wait
 from evictd.core.model.observation import Observation
@@ -171,8 +172,8 @@ def test_a_view_may_leave_fields_out_and_add_keys() -> None:
 
 def with_a_new_field(kind: Any) -> Any:
     """Return the class as it would be with one more optional field."""
-    new = [("held_until", int | None, field(default=None))]
-    return make_dataclass(kind.__name__, new, bases=(kind,), frozen=True, kw_only=True)
+    later = type(kind.__name__, (kind,), {"__annotations__": {"held_until": int | None}, "held_until": None})
+    return frozen(later) if "__slots__" in kind.__dict__ else dataclass(frozen=True, kw_only=True)(later)
 
 
 @pytest.mark.parametrize(

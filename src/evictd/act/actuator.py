@@ -8,10 +8,10 @@ Three implementations: `act.standalone` (runtime, files and log), `act.cluster.a
 `act.dry_run` (log lines only).
 """
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from evictd.act.stop.termination import Termination
+from evictd.core.frozen import frozen
 from evictd.core.model.decision import Decision, EvictPod, ReclaimNode, RecordEvent, WithdrawEviction
 from evictd.core.model.observation import Outcomes, Problem
 from evictd.core.model.signal import NodeCondition
@@ -19,7 +19,7 @@ from evictd.core.model.state import State
 from evictd.observe.reading.reading import Reading
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Progress:
     """Evictions and collections whose end became certain since the last `advance`."""
 

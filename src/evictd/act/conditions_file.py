@@ -8,11 +8,12 @@ no transition.
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from evictd.codec.times import rfc3339
+from evictd.core.frozen import frozen
 from evictd.core.model.condition_text import condition_text, transition_events
 from evictd.core.model.decision import RecordEvent
 from evictd.core.model.signal import NodeCondition
@@ -22,7 +23,7 @@ _MOST_BYTES = 1 << 20
 """The file has less than a thousand."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ReportedCondition:
     """One condition as reported; times are seconds of the wall clock as text, RFC 3339 as Kubernetes writes it."""
 

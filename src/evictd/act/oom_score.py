@@ -7,16 +7,16 @@ the kernel has reused in the meantime is never written to.
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
+from evictd.core.frozen import frozen
 from evictd.core.model.observation import Problem
 from evictd.core.model.oom import OomScoreDifference
 
 SOURCE = "oom_score_adj"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Enforced:
     """Result: the differences that were corrected, and one problem for those that were not."""
 

@@ -5,10 +5,10 @@ that cannot be written must not prevent an eviction.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import assert_never
 
 from evictd.act.actuator import Actuator
+from evictd.core.frozen import frozen
 from evictd.core.model.decision import (
     Decision,
     EvictPod,
@@ -21,7 +21,7 @@ from evictd.core.model.decision import (
 from evictd.observe.reading.reading import Reading
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Failure:
     """A decision that could not be announced or performed, and the reason."""
 
@@ -29,7 +29,7 @@ class Failure:
     error: Exception
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Performed:
     """The result of performing a step."""
 

@@ -7,7 +7,6 @@ so that it can be read without a replay. It is ASCII: a terminal that shows the 
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -18,6 +17,7 @@ from evictd.codec.observation import decode_observation, encode_observation
 from evictd.codec.plain import Form, View
 from evictd.codec.scalars import Plain
 from evictd.codec.state import decode_state, encode_state
+from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.observation import Observation
 from evictd.core.model.state import State, Step
@@ -28,7 +28,7 @@ _RANKING_ROWS = 20
 _NOT_ASCII = re.compile(r"[^\x00-\x7e]+")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class JournalEntry:
     """A recorded cycle; `now` is nanoseconds of the boot-time clock, `wall` an RFC 3339 time."""
 

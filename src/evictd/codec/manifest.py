@@ -7,9 +7,10 @@ such a pod is identified by its name.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from evictd.codec.pod import CONFIG_SOURCE, decode_pod
+from evictd.core.frozen import frozen
 from evictd.core.model.pod import Pod
 from evictd.core.model.resources import Container
 from evictd.errors import InputError
@@ -18,7 +19,7 @@ CONFIG_HASH = "kubernetes.io/config.hash"
 SOURCE_FILE = "file"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Manifest:
     """One manifest: the pod, and the fields that only the file has."""
 

@@ -10,13 +10,14 @@ one of the same namespace and name whose `kubernetes.io/config.source`, which th
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from evictd.codec.slim_pods import SlimPod
+from evictd.core.frozen import frozen
 from evictd.core.model.pod import Pod, PodSource
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class KnownSandboxes:
     """The runtime's data about this node's pods that is needed to recognise mirrors."""
 

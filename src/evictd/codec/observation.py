@@ -5,13 +5,14 @@ other fields of the observation.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from evictd.codec.plain import Form, View
 from evictd.codec.pod import decode_pod, encode_pod
 from evictd.codec.scalars import Plain, check_texts
 from evictd.codec.summary import decode_summary, encode_summary
+from evictd.core.frozen import frozen
 from evictd.core.model.observation import Observation, Outcomes
 from evictd.core.model.pod import Pod
 from evictd.core.model.signal import Signal
@@ -31,7 +32,7 @@ _FILLED = (
 """Signal, field of `NodeStats`, and the field of that with its rate."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Hidden:
     """A pod's disk usage for which a summary has no field."""
 
@@ -40,7 +41,7 @@ class _Hidden:
     disk_at_least: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Statistics:
     """The node's and the pods' statistics as they stand in the plain form."""
 

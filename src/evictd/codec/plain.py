@@ -12,7 +12,7 @@ Encoders and decoders are put together once for each type and kept: a state is e
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, field, fields, is_dataclass
 from enum import Enum
 from functools import reduce
 from operator import attrgetter, or_
@@ -31,11 +31,12 @@ from evictd.codec.scalars import (
     enum_decoder,
     found_text,
 )
+from evictd.core.frozen import frozen
 from evictd.core.units.quantity import Quantity
 from evictd.errors import InputError, InvalidValueError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class View:
     """The exceptions in the plain form of one class."""
 

@@ -5,7 +5,7 @@ pods in this form.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -22,6 +22,7 @@ from evictd.codec.pod_wire import (
     WireVolume,
 )
 from evictd.codec.quantities import quantity_of, resources_of
+from evictd.core.frozen import frozen
 from evictd.core.model.pod import Pod, PodSource, Toleration
 from evictd.core.model.resources import Container, PodLevelResources, Resources
 from evictd.core.model.volume import Volume, VolumeKind
@@ -39,7 +40,7 @@ _CHECKPOINT = msgspec.json.Decoder(WireCheckpoint)
 _ENTRIES = msgspec.json.Decoder(WireAllocations)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Allocation:
     """The resources that the kubelet has allocated to one pod."""
 

@@ -4,17 +4,18 @@ A day of a thousand nodes is read for it, so everything else of a line is skippe
 cycle's own findings: what was available of each signal, and its thresholds as absolute amounts on that node.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import msgspec
 
 from evictd.codec.journal import KIND
+from evictd.core.frozen import frozen
 from evictd.core.model.signal import Resource, Signal
 from evictd.core.units.quantity import parse_quantity
 from evictd.errors import InputError, InvalidValueError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SignalLevel:
     """One signal in one cycle, in its own unit."""
 
@@ -24,7 +25,7 @@ class SignalLevel:
     """The hard threshold as an absolute amount; `None` if there is none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Chosen:
     """A pod that was evicted for a signal; `fill_rate` in units a second, 0 where it was not measured."""
 
@@ -37,7 +38,7 @@ class Chosen:
     """Whether the pod was not stopped: the decision is one of a dry run."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RecordedCycle:
     """One cycle; `at` is nanoseconds of the boot-time clock, `wall` an RFC 3339 time."""
 

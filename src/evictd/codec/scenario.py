@@ -5,13 +5,14 @@ The format consists of Kubernetes' own JSON (KubeletConfiguration fields, v1.Pod
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import msgspec
 
 from evictd.codec.pod import decode_pod, encode_pod
 from evictd.codec.summary import decode_summary, encode_summary
+from evictd.core.frozen import frozen
 from evictd.core.model.observation import Filesystems
 from evictd.core.model.pod import Pod
 from evictd.core.model.stats import NodeStats, PodStats
@@ -21,7 +22,7 @@ from evictd.errors import InputError, InvalidValueError
 Summary = tuple[NodeStats, Mapping[str, PodStats]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class MeasurementAges:
     """Ages of the parts of one pod's statistics in a step, in nanoseconds; `None`: never measured."""
 
@@ -33,7 +34,7 @@ class MeasurementAges:
     """Writable layers."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class BudgetAnswer:
     """A refusal by a PodDisruptionBudget of an eviction that an earlier step decided."""
 
@@ -43,7 +44,7 @@ class BudgetAnswer:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ScenarioStep:
     """One reading of the node; `at` in nanoseconds since the start of the scenario."""
 
@@ -60,7 +61,7 @@ class ScenarioStep:
     """Evictions that budgets have refused since the last step: these pods stay."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Scenario:
     """A complete scenario."""
 

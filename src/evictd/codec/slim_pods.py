@@ -7,7 +7,7 @@ any pod's author can write the annotations.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import Any
 
@@ -16,6 +16,7 @@ import msgspec
 from evictd.codec.lenient import plain_values, readable
 from evictd.codec.pod import CONFIG_MIRROR, pod_of
 from evictd.codec.pod_wire import WireListMeta, WireMetadata, WirePod, WirePodStatus, WireStruct
+from evictd.core.frozen import frozen
 from evictd.core.model.pod import Pod, PodSource
 from evictd.core.model.problem import shown
 from evictd.errors import InputError
@@ -40,7 +41,7 @@ class WatchType(Enum):
     ERROR = "ERROR"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SlimPod:
     """A pod of the API server with the metadata that evicting it needs."""
 
@@ -78,7 +79,7 @@ class SlimPod:
         return evicted and not self.message.startswith(_REJECTED)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PodPage:
     """One page of a list; `unreadable` names the pods left out."""
 
@@ -88,7 +89,7 @@ class PodPage:
     unreadable: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PodEvent:
     """One watch event. `pod` is set for added, modified and deleted; `status` is the code of an error."""
 

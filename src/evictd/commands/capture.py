@@ -9,7 +9,7 @@ import json
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from evictd.commands.source import add_policy_argument
 from evictd.config.file import dump_yaml
 from evictd.config.flags import add_arguments as add_config_flags
 from evictd.config.settings import EvictdConfiguration, KubeletConfiguration
+from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.observation import EvictionAnswerKind, Filesystems, Observation
 from evictd.core.model.pod import Pod
@@ -42,7 +43,7 @@ from evictd.observe.live import LiveNode
 from evictd.render.text import clean
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CapturedReading:
     """One reading for a scenario; `after` is the reading that followed a node-level reclaim."""
 

@@ -5,9 +5,10 @@ what a node really showed, so an eviction would free nothing: every later step i
 working set and its local storage available again. What a pod that its owner creates instead would use is not known.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from evictd.codec.scenario import Scenario, ScenarioStep
+from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.stats import FsStats, MemoryStats, NodeStats, PodStats
@@ -22,7 +23,7 @@ from evictd.world.loop import Run, play
 _LONGEST = 20_000 * SECOND
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Growth:
     """A pod whose working set grows evenly: by how many bytes, and in how many nanoseconds."""
 

@@ -13,6 +13,7 @@ from typing import NoReturn
 
 from evictd.codec.config.kubelet_fields import KubeletConfiguration
 from evictd.codec.strict import Duration
+from evictd.core.frozen import frozen
 from evictd.core.model.config import ContainerGCPolicy, Policy
 from evictd.core.model.problem import ConfigProblem, quoted
 from evictd.core.units.duration import duration_remedy, format_duration, parse_duration
@@ -21,7 +22,7 @@ from evictd.errors import InvalidValueError
 KUBELET, EVICTD, CLUSTER, CONTAINER_GC, LOAD = "kubelet", "evictd", "cluster", "container_gc", "load"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Flags:
     """Values set on the command line, by attribute of the type they belong to, and the faults found."""
 

@@ -5,11 +5,12 @@ patch, so that a drop-in's `evictionHard` adds to the defaulted map, and `evicti
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from evictd.codec.config import evictd_config, kubelet_fields
 from evictd.codec.config.kubelet_config import default_eviction_hard
 from evictd.codec.strict import unknown
+from evictd.core.frozen import frozen
 from evictd.core.model.problem import ConfigProblem, quoted, shown
 from evictd.core.model.threshold import Origin
 
@@ -21,7 +22,7 @@ _OF_SIMULATE = {"scenario": "`evictd simulate` reads a scenario", "World": "`evi
 Fields = Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Layers:
     """The fields of both documents, with defaults and drop-ins already in them."""
 

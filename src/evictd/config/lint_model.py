@@ -1,9 +1,10 @@
 """Declares the kinds and severities of lint findings, and what lints know of the node."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
+from evictd.core.frozen import frozen
 from evictd.core.model.config import MemoryFormula
 from evictd.core.model.signal import SIGNALS, Filesystem, Resource, Signal
 from evictd.core.model.threshold import Threshold
@@ -57,7 +58,7 @@ class Severity(Enum):
 _ERRORS = {Lint.MET_ALREADY, Lint.NOT_BELOW_CAPACITY, Lint.ABOVE_HALF_OF_CAPACITY, Lint.RECLAIM_TOO_LARGE}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class LintFinding:
     """One finding, with its remedy."""
 
@@ -72,7 +73,7 @@ class LintFinding:
         return Severity.ERROR if self.lint in _ERRORS else Severity.WARNING
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Surroundings:
     """The node's amounts that checks compare thresholds with; every field may be unknown."""
 

@@ -3,7 +3,7 @@
 Built by `config.file.load`. Every value is validated and in its final unit: durations in nanoseconds, sizes in bytes.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from evictd.codec.config.evictd_config import (
@@ -18,6 +18,7 @@ from evictd.codec.config.evictd_config import (
 from evictd.codec.config.kubelet_fields import KubeletConfiguration
 from evictd.codec.config.kubelet_versions import KubernetesVersion, defaults_of
 from evictd.config.written import Written
+from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig, MemoryFormula
 from evictd.core.model.oom import MemoryQoSRules, MemoryReservationPolicy
 from evictd.core.units.duration import MINUTE
@@ -42,7 +43,7 @@ MEMORY_POLICIES = {policy.value: policy for policy in MemoryReservationPolicy}
 """The values of `memoryReservationPolicy` that are known; any other, of a newer kubelet, counts as None."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Settings:
     """One complete, valid configuration."""
 

@@ -6,13 +6,15 @@ effect. A new file that is cut at the end of a line cannot be told from a shorte
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from evictd.core.frozen import frozen
 
 _DOCUMENT_END = "..."
 """YAML's own mark; a file that ends with it was not cut."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Written:
     """The fields as the files and flags have them, beside the settings made of them."""
 

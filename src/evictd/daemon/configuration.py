@@ -6,20 +6,21 @@ log says so. A configuration with an error changes nothing.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 
 from evictd.codec.config.fields import THRESHOLDS, after_reload, changed_settings, with_kept
 from evictd.codec.strict import Duration
 from evictd.config.settings import EvictdConfiguration, KubeletConfiguration, Settings
 from evictd.config.written import faults
+from evictd.core.frozen import frozen
 from evictd.core.model.signal import STALLS
 from evictd.core.model.threshold import Threshold, ThresholdValue
 from evictd.core.units.duration import format_duration
 from evictd.errors import InputError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Difference:
     """One setting that differs, by its name in the file; `live` if it takes effect at once."""
 

@@ -1,13 +1,13 @@
 """Declares the parts by which a cycle has effects: the live ones, or those of a dry run, which have none."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Protocol
 
 from evictd.act.actuator import NodeActuator
 from evictd.act.dry_run import DryRunActuator
 from evictd.act.node_actuation import ActuatorLog
 from evictd.act.perform import Failure
+from evictd.core.frozen import frozen
 from evictd.core.model.observation import Problem
 from evictd.core.model.oom import MemoryQoSDifference, OomScoreDifference
 from evictd.core.model.state import State
@@ -38,7 +38,7 @@ class Reactions(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Effects:
     """The parts by which a cycle has effects; `label` is for the status line."""
 

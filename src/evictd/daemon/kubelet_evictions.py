@@ -1,10 +1,10 @@
 """Finds the evictions of the kubelet that are new, for the comparison with evictd's own (`evictd history --compare-kubelet`)."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from evictd.codec.slim_pods import SlimPod
 from evictd.codec.times import parse_time, rfc3339
+from evictd.core.frozen import frozen
 from evictd.core.units.duration import HOUR
 from evictd.errors import InvalidValueError
 from evictd.observe.reading.reading import Reading
@@ -15,7 +15,7 @@ _LONGEST_MESSAGE = 500
 """Characters of a message that are kept; the kubelet's are shorter, and anything may be written into a status."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class KubeletEviction:
     """A pod that the kubelet evicted."""
 

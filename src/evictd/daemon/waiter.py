@@ -8,9 +8,9 @@ begins a cycle at once.
 import select
 import signal
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from evictd.clock import boot_clock
+from evictd.core.frozen import frozen
 from evictd.core.model.decision import Finding
 from evictd.core.model.observation import Observation
 from evictd.core.units.duration import SECOND
@@ -31,7 +31,7 @@ PODS_INTERVAL = 1 * SECOND
 """Nanoseconds; the least time between two cycles that only changes of pods ask for."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class WaitResult:
     """Why a wait ended, and the signals that arrived in it."""
 

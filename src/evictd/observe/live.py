@@ -6,13 +6,14 @@ the API server's first list of pods is waited for, and that a machine without a 
 
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from evictd.clock import boot_clock, wall_clock
 from evictd.config.file import load_yaml
 from evictd.config.settings import MemoryQoSMode, Settings
+from evictd.core.frozen import frozen
 from evictd.core.model.observation import Observation, Outcomes, Problem
 from evictd.core.model.oom import MemoryQoSDifference, OomScoreDifference
 from evictd.core.model.signal import SIGNALS, STALLS, Filesystem, Signal, StallScope
@@ -34,7 +35,7 @@ if TYPE_CHECKING:  # it brings the API's client along
     from evictd.observe.cluster_watch import ClusterWatch
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class LiveReading:
     """One reading of this machine; `now` is on the boot-time clock, in nanoseconds."""
 

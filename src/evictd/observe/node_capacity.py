@@ -6,13 +6,14 @@ has its images. All paths are below a `root` parameter, so that a container can 
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from evictd.clients.cri.values import FilesystemUsage, ImageFsInfo
 from evictd.clock import boot_clock
 from evictd.config.settings import Settings
 from evictd.core.eviction.reclaim import Layout, layout_of
+from evictd.core.frozen import frozen
 from evictd.core.model.config import MemoryFormula, stall_signals
 from evictd.core.model.observation import Filesystems, Observation, signal_observations
 from evictd.core.model.signal import Signal
@@ -28,7 +29,7 @@ _STORES = ("var/lib/containerd", "var/lib/containers/storage", "var/lib/rancher/
 _RESERVED_PIDS = 300
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NodeAmounts:
     """The capacity of each signal, and what is available of it now, in bytes or counts; unreadable ones are absent."""
 

@@ -1,11 +1,11 @@
 """The advice of `evictd advise`: as a table with its evidence, as a document with the fields to copy, and as a picture."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evictd.advice import RESERVE, SOFT_GRACE, Advice, Episode, Reservation, SignalAdvice
+from evictd.core.frozen import frozen
 from evictd.core.model.signal import RESOURCES, SIGNALS, Resource, Unit
 from evictd.core.units.duration import format_duration
 from evictd.core.units.quantity import NANO, Format, Quantity
@@ -223,7 +223,7 @@ def draw_advice(advice: Advice, path: Path) -> None:
             raise InputError(f"--plot: {path}: {error.strerror or error}") from error
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Panel:
     """One part of the picture: what each node needed, and marked amounts with name and colour."""
 

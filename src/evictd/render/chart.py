@@ -1,9 +1,9 @@
 """Lines, levels, bands and marks of the picture of a simulation, as plain values that `plot` draws."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 
+from evictd.core.frozen import frozen
 from evictd.core.model.decision import (
     EvictPod,
     NoAction,
@@ -32,7 +32,7 @@ class MarkKind(Enum):
     """A pod that was not admitted."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Level:
     """A threshold's limit, in the signal's unit; the kind is `hard`, `soft` or `min-reclaim`."""
 
@@ -42,7 +42,7 @@ class Level:
     """Grace period of a soft threshold, in nanoseconds."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Panel:
     """One signal: what was available at each time (nanoseconds, amount), and its thresholds."""
 
@@ -52,7 +52,7 @@ class Panel:
     levels: tuple[Level, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Band:
     """A time during which a node condition was reported; nanoseconds."""
 
@@ -63,7 +63,7 @@ class Band:
     """Whether only the transition period kept the condition, because no threshold was met any more."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Mark:
     """Something that was done, to what, and the signal's amount it was decided on."""
 
@@ -74,7 +74,7 @@ class Mark:
     level: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Chart:
     """The whole picture; times in nanoseconds."""
 

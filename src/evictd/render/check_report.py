@@ -2,10 +2,10 @@
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from evictd.config.lint_model import LintFinding, Severity, limit_on
+from evictd.core.frozen import frozen
 from evictd.core.model.signal import Signal
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import format_duration
@@ -15,7 +15,7 @@ from evictd.render.output import TABLE, write_document
 from evictd.render.text import signal_amount
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CheckReport:
     """The result of `evictd check`; the thresholds include those derived for containerfs."""
 

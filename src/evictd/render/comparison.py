@@ -1,9 +1,9 @@
 """Two configurations over the same readings, side by side: what each would have done at each time."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from evictd.core.frozen import frozen
 from evictd.core.model.decision import EvictPod, ReclaimNode
 from evictd.core.units.duration import format_duration
 from evictd.render.documents import API_VERSION, Document
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Side:
     """One configuration by its name, and what came of it."""
 

@@ -6,10 +6,10 @@ decided. Nothing is ranked here. `why`, `history`, `status`, the page, the log a
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from evictd.codec.decision import encode_decision, encode_finding
+from evictd.core.frozen import frozen
 from evictd.core.model.decision import (
     Decision,
     EvictionReason,
@@ -47,7 +47,7 @@ PASSED_OVER = {
 """Why a pod that ranks before the victim was not chosen."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Contender:
     """One row of a ranking: a pod with the keys that put it where it is. `usage` is `None` where it was not measured."""
 

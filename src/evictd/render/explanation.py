@@ -4,10 +4,11 @@ Signals with the same ranking are put together: on a node with one filesystem, n
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from evictd.codec.decision import encode_finding, encode_row
 from evictd.core.eviction.next_up import NextUp, who_is_next
+from evictd.core.frozen import frozen
 from evictd.core.model.attribution import Attribution
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import Finding, NoAction, RankedPod, Ranking, SignalUnobserved, ThresholdFinding
@@ -21,7 +22,7 @@ from evictd.render.sentences import finding_text, goes_before, place_text, rival
 from evictd.render.text import protection
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Queue:
     """The pods in the order of eviction, for one or more signals that agree on it; those being evicted are left out."""
 
@@ -38,7 +39,7 @@ class Queue:
     """The holders of the supply that the signals observe, and who took it since it became short; `None`: unknown."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Explanation:
     """Everything that `explain` shows of one reading."""
 

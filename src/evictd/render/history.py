@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from evictd.codec.decision import DECISION_FORM
 from evictd.codec.journal_record import JournalRecord, RecordedOutcome
 from evictd.codec.times import parse_time, rfc3339
+from evictd.core.frozen import frozen
 from evictd.core.model.attribution import Attribution, growth_text
 from evictd.core.units.approximate import bytes_text
 from evictd.errors import InputError, InvalidValueError
@@ -52,7 +53,7 @@ class EventKind(Enum):
     """The machine was started again: the clock of the records began anew."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class HistoryEvent:
     """One event; `at` is an RFC 3339 time."""
 
@@ -215,7 +216,7 @@ def history(records: Iterable[JournalRecord]) -> Iterator[HistoryEvent]:
         yield from reader.events(record)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ConditionSpan:
     """A node condition from its begin to its end, `None` while it is reported; RFC 3339."""
 

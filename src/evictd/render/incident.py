@@ -7,11 +7,11 @@ is left out, without an error.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from evictd.codec.journal_record import JournalRecord
 from evictd.codec.times import parse_time
+from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.core.units.quantity import parse_quantity
@@ -30,7 +30,7 @@ _LEAD_SECONDS = 60
 _REQUESTED = {Resource.MEMORY, Resource.EPHEMERAL_STORAGE}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class IncidentRow:
     """One pod of the ranking at that moment."""
 
@@ -45,7 +45,7 @@ class IncidentRow:
     """Why it was passed over, as `SkipReason`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Incident:
     """One eviction and what is around it. Seconds count from the eviction; amounts are in the signal's unit."""
 

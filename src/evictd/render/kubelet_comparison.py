@@ -1,12 +1,13 @@
 """Compares the pods that the kubelet evicted with those that evictd chose: `evictd history --compare-kubelet`."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from statistics import median
 from typing import TYPE_CHECKING
 
 from evictd.codec.times import parse_time
+from evictd.core.frozen import frozen
 from evictd.core.units.duration import SECOND
 from evictd.errors import InvalidValueError
 from evictd.render.documents import API_VERSION, Document
@@ -25,7 +26,7 @@ class ChosenBy(Enum):
     ONLY_EVICTD = "OnlyEvictd"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ComparedEviction:
     """One pod. Times are RFC 3339, empty where that one did not choose the pod."""
 

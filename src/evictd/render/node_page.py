@@ -6,12 +6,12 @@ inline code. jinja2 is imported when the page is first asked for: a daemon whose
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, STALLS, Resource, Signal
 from evictd.render.page_chart import EvictionMark, eviction_marks, page_chart
 from evictd.render.signal_entry import is_calm_copy, is_pressed
@@ -99,7 +99,7 @@ def page_template(name: str) -> "Template":
 # --- the state in one sentence ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Headline:
     """One sentence and how grave it is: `calm`, `soft`, `hard` or `blind`."""
 

@@ -1,10 +1,10 @@
 """Says of a calm node which pod would go next for each signal, and when its threshold is crossed at the present rate."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evictd.core.eviction.next_up import NextUp, who_is_next
+from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import EvictPod, ThresholdFinding
 from evictd.core.model.observation import signal_observations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Outlook:
     """One signal of a calm node: its nearest threshold, the rate of approach, and the pod that would go."""
 

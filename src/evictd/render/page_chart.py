@@ -5,10 +5,10 @@ what was seen and what the thresholds are, so that a small change of a large dis
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from evictd.codec.times import parse_time
+from evictd.core.frozen import frozen
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import SECOND
 from evictd.errors import InvalidValueError
@@ -22,7 +22,7 @@ _MINUTES = 600
 """Least span, in seconds, whose time axis is in minutes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class EvictionMark:
     """A mark for an eviction: seconds ago, the pod, and the id of its incident."""
 
@@ -37,7 +37,7 @@ class EvictionMark:
         return f"{self.pod} {'would have been evicted' if self.dry_run else 'evicted'} {seconds_text(self.ago)} ago"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PageChart:
     """A line with its scales, in the coordinates of the drawing: the present is at its right."""
 

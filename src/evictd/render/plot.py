@@ -9,7 +9,6 @@ matplotlib is the optional extra `plot`, imported when a picture is drawn and no
 
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import nan
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape
 
 from evictd.codec.times import rfc3339
+from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, NodeCondition, Signal, Unit
 from evictd.core.units.duration import HOUR, MINUTE, SECOND, format_duration
 from evictd.errors import InputError
@@ -111,7 +111,7 @@ def _described(svg: bytes, title: str, chart: Chart) -> bytes:
     return svg[: begin - 1] + b' role="img">\n' + head.encode() + svg[begin:]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Time:
     """The shared axis: from, to, and the distance between two ticks, in seconds."""
 

@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evictd.codec.decision import decode_decision, encode_decision
 from evictd.codec.journal import JournalEntry
+from evictd.core.frozen import frozen
 from evictd.core.model.state import Step
 from evictd.errors import InputError
 from evictd.render.console import print_line
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Plain = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Replayed:
     """One entry, decided again."""
 

@@ -4,9 +4,9 @@ Everything that a colour shows is also in words. rich is imported when a table i
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.decision import (
     EvictPod,
@@ -67,7 +67,7 @@ _SHOWN_AROUND = 3
 """Rows of a ranking in a simulation: the victim and the next ones."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TableView:
     """Settings of the tables: `everything` keeps calm derived thresholds and every row of a ranking."""
 

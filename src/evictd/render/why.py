@@ -5,9 +5,9 @@ eviction, and `/statusz` with signals and victims.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from evictd.core.frozen import frozen
 from evictd.core.model.signal import Resource, Signal
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.history import HistoryEvent, event_line
@@ -17,7 +17,7 @@ from evictd.render.timing import conditions, time_lines
 Plain = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PodWhy:
     """The journal and the daemon's answers about one pod. `explained` and `status` are `None` if no daemon answered."""
 
@@ -68,7 +68,7 @@ class PodWhy:
         return bool(self.events or self.places or self.leaving or self.replaced)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Place:
     """A pod's place in one order of eviction, counted from 1."""
 

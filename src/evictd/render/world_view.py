@@ -5,9 +5,9 @@ The timeline has a line for each thing that changed; cycles in which nothing did
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from evictd.core.frozen import frozen
 from evictd.core.model.decision import Decision, EvictPod, NoAction, ReclaimNode, ReportConditions, ThresholdFinding
 from evictd.core.model.signal import STALLS
 from evictd.core.model.threshold import Origin
@@ -33,7 +33,7 @@ MOST_NAMES = 4
 """Pods that one sentence names."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PlayedWorld:
     """A world that was played with one configuration, and its result."""
 
@@ -45,7 +45,7 @@ class PlayedWorld:
     """The same world without evictd, to say whether the OOM killer would have come."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TimelineEntry:
     """Something that changed at a time."""
 

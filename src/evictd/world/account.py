@@ -17,10 +17,11 @@ the end of a pod that was being deleted anyway.
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 from itertools import pairwise
 
+from evictd.core.frozen import frozen
 from evictd.core.model.decision import EvictPod, ThresholdFinding
 from evictd.core.model.signal import SIGNALS, Resource
 from evictd.world.behaviours import Grow, TakeRest, Usage
@@ -42,7 +43,7 @@ class Verdict(Enum):
     INNOCENT = "innocent"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Loss:
     """A pod that was evicted, or whose container the kernel has killed."""
 
@@ -60,7 +61,7 @@ class Loss:
     """Why the end of an innocent was not needed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Account:
     """The account of one run."""
 

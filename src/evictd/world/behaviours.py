@@ -7,9 +7,9 @@ which that growth changes. So the loop computes when a limit is crossed, and nee
 Behaviours compose: those of one pod are added up, by `Usage`.
 """
 
-from dataclasses import dataclass
 from enum import Enum
 
+from evictd.core.frozen import frozen
 from evictd.core.units.duration import SECOND
 
 GIB = 1 << 30
@@ -49,7 +49,7 @@ OF_THE_PROCESS = frozenset({Usage.MEMORY, Usage.PAGE_CACHE, Usage.PROCESSES, Usa
 OF_MEMORY = (Usage.MEMORY, Usage.MEMORY_VOLUME, Usage.PAGE_CACHE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Hold:
     """Holds an amount from the beginning."""
 
@@ -57,7 +57,7 @@ class Hold:
     amount: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Grow:
     """Grows by `rate` a second from the age `start` on, up to `bound`; `None`: without end."""
 
@@ -67,7 +67,7 @@ class Grow:
     bound: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class LeakAndRelease:
     """Grows by `rate` a second from `low` to `peak`, then falls back to `low`, again and again."""
 
@@ -78,7 +78,7 @@ class LeakAndRelease:
     start: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Burst:
     """Takes `amount` from the age `start` on, `rate` a second, and gives it back after `duration`; again every `every`."""
 
@@ -90,7 +90,7 @@ class Burst:
     rate: int = GIB
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TakeRest:
     """Takes `rate` of memory a second as long as more than `leave` bytes are available to processes."""
 
@@ -99,21 +99,21 @@ class TakeRest:
     start: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Stops:
     """Ends this long after SIGTERM; `None`: ignores it, and is killed when its grace period is over."""
 
     after: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Exits:
     """Ends by itself with code 0 at an age: the pod succeeds."""
 
     after: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Unreadable:
     """Its statistics cannot be read from the age `start` on, for `duration` (`None`: ever after), every `every` again."""
 
@@ -122,7 +122,7 @@ class Unreadable:
     every: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Stalls:
     """Its tasks stall for memory and I/O for these percentages of the time (PSI `full`), from the age `start` on."""
 

@@ -18,6 +18,7 @@ from evictd.codec.world_fields import (
     WorldFields,
     WorldPodFields,
 )
+from evictd.core.frozen import frozen
 from evictd.core.model.decision import NoActionReason, SkipReason
 from evictd.core.model.pod import Pod, PodSource
 from evictd.core.model.problem import ConfigProblem
@@ -61,7 +62,7 @@ FINDINGS = frozenset({each.value for each in (*NoActionReason, *SkipReason)})
 """The reasons that `expect.findings` may name."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class WorldFile:
     """A world with its configuration and what is expected of it."""
 

@@ -7,8 +7,8 @@ container that is killed is started again, at once the first time and then after
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from evictd.core.frozen import frozen
 from evictd.core.model.oom import oom_score_adj
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.world.behaviours import OF_MEMORY, Usage
@@ -19,7 +19,7 @@ FIRST_RESTART_BACKOFF = 10 * SECOND
 LAST_RESTART_BACKOFF = 5 * MINUTE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class OomKill:
     """A process that the kernel has killed."""
 

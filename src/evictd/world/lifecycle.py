@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from random import Random
 
+from evictd.core.frozen import frozen
 from evictd.core.model.pod import Pod
 from evictd.core.units.duration import SECOND
 from evictd.world.behaviours import Exits, Stops, Unreadable, Usage
@@ -34,7 +35,7 @@ class EndCause(Enum):
     DELETED = "deleted"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PodEnd:
     """A pod that is gone, and what it held when its process ended."""
 
@@ -45,7 +46,7 @@ class PodEnd:
     held: dict[Usage, int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PodArrival:
     """A pod that was started on the node."""
 
@@ -54,7 +55,7 @@ class PodArrival:
     slot: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Collected:
     """The result of a collection."""
 
@@ -62,7 +63,7 @@ class Collected:
     removed: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class EvictionRefused:
     """The API server has refused an eviction: a disruption budget or an outage's status."""
 
@@ -73,7 +74,7 @@ class EvictionRefused:
 Event = PodEnd | PodArrival | OomKill | Collected | EvictionRefused
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Happened:
     """Something that happened on the node, at a time."""
 

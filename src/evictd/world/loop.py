@@ -11,11 +11,12 @@ comes or goes otherwise brings the next cycle forward to a second after the last
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 
 from evictd.core.eviction.calm import pods_needed
 from evictd.core.eviction.synchronize import synchronize
+from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import (
     EvictPod,
@@ -52,7 +53,7 @@ class WakeCause(Enum):
     CROSSED = "crossed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class WorldCycle:
     """One cycle: what was seen and what was decided."""
 
@@ -62,7 +63,7 @@ class WorldCycle:
     step: Step
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Run:
     """A world that was played to its end."""
 

@@ -4,16 +4,16 @@ A world is a plain value. Bytes are ints, times and durations ints of nanosecond
 nanoseconds since a process was started. `codec` reads it from a file, `loop.play` plays it.
 """
 
-from dataclasses import dataclass
 from enum import Enum
 
 from evictd.core.eviction.eviction_method import EvictionMethod
+from evictd.core.frozen import frozen
 from evictd.core.model.pod import Pod
 from evictd.core.units.duration import MILLISECOND, MINUTE, SECOND
 from evictd.world.behaviours import Behaviour
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Disk:
     """One device: bytes and inodes."""
 
@@ -25,7 +25,7 @@ class Disk:
     read_only: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NodeImage:
     """An image on the node; a running pod that names it keeps it from being collected."""
 
@@ -35,7 +35,7 @@ class NodeImage:
     pinned: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class DeadContainers:
     """Layers of dead containers, removed by the first collection of containers."""
 
@@ -43,7 +43,7 @@ class DeadContainers:
     inodes: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NodeSpec:
     """The machine and its runtime."""
 
@@ -73,7 +73,7 @@ class NodeSpec:
     """Age of the measurements of logs and volumes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class HostUse:
     """A part of the host that takes from the node and is no pod."""
 
@@ -83,7 +83,7 @@ class HostUse:
     """`None`: memory of the kernel, which has no process to kill."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class WorldPod:
     """A pod, when it comes and what it does."""
 
@@ -97,7 +97,7 @@ class WorldPod:
     """Whether it is a cause of the incident; `None`: it is if it takes without bound."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Owner:
     """The owner that creates a pod's successor when the pod was evicted or has exited."""
 
@@ -111,7 +111,7 @@ class Owner:
     condition, and where `here` is 1 it waits for the end of that."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class DisruptionBudget:
     """A PodDisruptionBudget."""
 
@@ -121,7 +121,7 @@ class DisruptionBudget:
     """Number of them that may be gone at a time."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Outage:
     """A time in which the API server answers every request with this status; 0: it does not answer."""
 
@@ -130,7 +130,7 @@ class Outage:
     status: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ApiServer:
     """The method by which evictd ends pods, and the API server's answers."""
 
@@ -157,7 +157,7 @@ class Unread(Enum):
     __hash__ = object.__hash__
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Fault:
     """A time in which something is not read."""
 
@@ -166,7 +166,7 @@ class Fault:
     duration: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class World:
     """A node and all that happens on it."""
 

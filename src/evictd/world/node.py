@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
+from evictd.core.frozen import frozen
 from evictd.core.model.observation import Filesystems
 from evictd.core.model.pod import Pod
 from evictd.core.model.resources import MEMORY
@@ -53,7 +54,7 @@ class SimulatedHost:
     process: Process
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NodeMemory:
     """The memory of the node at one time, in bytes."""
 

@@ -7,6 +7,7 @@ logs and volumes as of the last walk (`walk_age`). What a fault keeps from being
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 
+from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig, Policy, memory_formula, stall_signals
 from evictd.core.model.memory_formula import available_by, unallocatable_by
 from evictd.core.model.observation import Observation, Outcomes
@@ -32,7 +33,7 @@ from evictd.world.process import Process
 _NOTHING = DiskUsage(0, 0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _PodParts:
     """The measured usage of a pod; all of it is its first container's."""
 

@@ -12,12 +12,12 @@ others.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 from evictd.core.eviction.assess import configured_thresholds
 from evictd.core.eviction.rank import rank
 from evictd.core.eviction.reclaim import layout_of
+from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.observation import Outcomes, signal_observations
 from evictd.core.model.signal import SIGNALS, Resource
@@ -49,7 +49,7 @@ OF_RESOURCE: dict[Resource, tuple[Usage, ...]] = {
 """Usages that a pod's end gives back, by resource."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class IdealEnds:
     """The observer's choice."""
 

@@ -1,11 +1,12 @@
 """Declares the clocks of the parts that speak to an API server, and what wakes their thread."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
+from evictd.core.frozen import frozen
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@frozen
 class Clocks:
     """The clocks and the source of random spread."""
 

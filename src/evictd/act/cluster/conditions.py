@@ -7,11 +7,11 @@ its own types.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from evictd.clients.kube.nodes import Condition
 from evictd.codec.times import parse_time, rfc3339
 from evictd.config.settings import ConditionTypes
+from evictd.core.frozen import frozen
 from evictd.core.model.condition_text import KUBELET, condition_text, transition_events
 from evictd.core.model.decision import RecordEvent
 from evictd.core.model.signal import NodeCondition
@@ -38,7 +38,7 @@ def condition_type(types: ConditionTypes, condition: NodeCondition) -> str:
     return condition.value if types is ConditionTypes.BUILT_IN else f"Evictd{condition.value}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ConditionReport:
     """The conditions that hold, and the names under which they are reported."""
 

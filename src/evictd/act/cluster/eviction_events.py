@@ -4,13 +4,13 @@ The counterpart of the answers to requests, which `evictor` turns into events. N
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 from evictd.act.cluster.eviction_stages import Containers, Event, Stage
 from evictd.act.cluster.pod_eviction import REPAIRS, VERIFY, PodEviction
 from evictd.clients.kube.pods import PodSnapshot
 from evictd.core.eviction.eviction_method import EvictionMethod
+from evictd.core.frozen import frozen
 from evictd.core.model.pod import Pod
 from evictd.core.units.duration import MILLISECOND, SECOND
 
@@ -43,7 +43,7 @@ class Stopper(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ClusterNode:
     """The latest state of the node as the API server and the reporter know it; may be called from any thread."""
 

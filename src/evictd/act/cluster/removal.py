@@ -6,19 +6,19 @@ crashed or was removed, and any later evictd or `evictd cleanup` recognises it b
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from evictd.act.cluster.conditions import BY_EVICTD, TAINTS, ConditionReport, condition_type, holds_until
 from evictd.act.cluster.taints import changed, is_own, pair_of
 from evictd.clients.kube.nodes import Condition, NodeObject, Taint
 from evictd.config.settings import ConditionTypes
+from evictd.core.frozen import frozen
 from evictd.core.model.signal import NodeCondition
 
 OWN_TYPES = {condition_type(ConditionTypes.OWN, condition): condition for condition in NodeCondition}
 BUILT_IN_TYPES = {condition.value: condition for condition in NodeCondition}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Removal:
     """The changes to write to one node."""
 

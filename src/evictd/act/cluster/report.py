@@ -11,7 +11,6 @@ Taints go with evictd's own types only; `taints` says which entries are evictd's
 
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from evictd.act.cluster.clocks import Bell, Clocks
 from evictd.act.cluster.conditions import TAINTS, ConditionReport, node_transition_events, orphans, taken_back
@@ -19,6 +18,7 @@ from evictd.act.cluster.request_queue import Call
 from evictd.act.cluster.taints import TaintRetry, changed, pairs
 from evictd.clients.kube.nodes import Lease, NodeClient, NodeObject, Taint, kubelet_reports
 from evictd.config.settings import ConditionTypes, TaintEffect
+from evictd.core.frozen import frozen
 from evictd.core.model.decision import RecordEvent
 from evictd.core.model.signal import NodeCondition
 from evictd.core.units.duration import MINUTE, SECOND
@@ -35,7 +35,7 @@ CONFIRM_PATIENCE = 3 * SECOND
 """How long to wait for the answer whether the node still has no kubelet."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Rhythm:
     """Interval at which the node's object is read under pressure, and written on a calm node."""
 
@@ -46,7 +46,7 @@ class Rhythm:
 KUBELET_RHYTHM = Rhythm()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ReportSettings:
     """The reported conditions, and the intervals."""
 

@@ -5,7 +5,7 @@
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from evictd.act.cluster.clocks import Clocks
 from evictd.act.cluster.events import EventRate, EventRecorder
@@ -21,6 +21,7 @@ from evictd.clients.kube.nodes import NodeClient
 from evictd.clients.kube.pods import PodWatch
 from evictd.clients.kube.transport import Transport
 from evictd.config.settings import ClusterSettings
+from evictd.core.frozen import frozen
 from evictd.core.model.observation import Problem
 from evictd.core.model.pod import Pod
 from evictd.errors import CREDENTIALS_SOURCE
@@ -34,7 +35,7 @@ _REJECTED = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Cluster:
     """The daemon's parts for a cluster. The loop may call them at any time; none of them blocks."""
 
@@ -90,7 +91,7 @@ class Cluster:
         self.transport.close()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Evictions:
     """The evictions as the source of pods sees them."""
 

@@ -7,12 +7,13 @@ The thread is a daemon thread: it ends with the process.
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from queue import SimpleQueue
 from threading import Lock, Thread
 
 from evictd.act.gc.containers import ContainerCollector
 from evictd.act.gc.images import ImageCollector
+from evictd.core.frozen import frozen
 from evictd.core.gc import container_gc, image_gc
 from evictd.core.gc.container_gc import PodLifecycles
 from evictd.core.gc.image_gc import ImageRecord
@@ -23,7 +24,7 @@ from evictd.core.model.signal import Filesystem
 from evictd.worker import STDERR, ErrorReporter, describe
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NodeMoment:
     """What a collection needs from its cycle: boot-time `now` and `wall` since 1970, in nanoseconds, and pod lifecycles."""
 

@@ -15,12 +15,13 @@ kubelet's `killContainersWithSyncResult`.
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import NamedTuple, Protocol
 
 from evictd.clients.cri.channel import Pending
 from evictd.clients.cri.values import CriContainer, CriSandbox, SandboxState
+from evictd.core.frozen import frozen
 from evictd.core.units.duration import MILLISECOND, SECOND
 from evictd.errors import EvictdError, RuntimeNotFoundError, RuntimeResponseTooLargeError
 
@@ -59,7 +60,7 @@ class TerminationPhase(Enum):
     FINISHED = "Finished"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Termination:
     """The progress of one pod's termination; times are `clock` nanoseconds."""
 

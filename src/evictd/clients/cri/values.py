@@ -6,11 +6,12 @@ are wall-clock nanoseconds since the epoch, as the runtime sets them; sizes are 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
 from evictd.codec.manifest import CONFIG_HASH
 from evictd.codec.pod import CONFIG_SOURCE
+from evictd.core.frozen import frozen
 from evictd.core.gc.container_gc import ContainerState
 
 POD_NAME_LABEL = "io.kubernetes.pod.name"
@@ -30,7 +31,7 @@ class SandboxState(Enum):
     NOT_READY = "SANDBOX_NOTREADY"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Version:
     """The name and version of a runtime."""
 
@@ -39,7 +40,7 @@ class Version:
     runtime_api_version: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Detail:
     """The part of a verbose status that evictd reads; containerd and CRI-O use the same names."""
 
@@ -47,7 +48,7 @@ class Detail:
     """`linux.cgroupsPath` of the OCI spec: a path (cgroupfs) or `slice:prefix:name` (systemd)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CriSandbox:
     """An entry of ListPodSandbox."""
 
@@ -62,14 +63,14 @@ class CriSandbox:
     annotations: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SandboxStatus(CriSandbox):
     """PodSandboxStatus: an entry of the list, with `detail` if the verbose form was requested."""
 
     detail: Detail = field(default_factory=Detail)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CriContainer:
     """An entry of ListContainers; `image` is the image of the pod's spec, `image_ref` the id that the runtime resolved it to.
 
@@ -90,7 +91,7 @@ class CriContainer:
     container_name: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CriMount:
     """A host directory or file mounted in a container."""
 
@@ -99,7 +100,7 @@ class CriMount:
     readonly: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class LinuxResources:
     """The resources of a container; 0 means not set, as in the message."""
 
@@ -110,7 +111,7 @@ class LinuxResources:
     oom_score_adj: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ContainerStatus:
     """ContainerStatus; `reason` is `Completed`, `Error` or `OOMKilled` for an exited container."""
 
@@ -133,7 +134,7 @@ class ContainerStatus:
     detail: Detail = field(default_factory=Detail)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class MemoryUsage:
     """The memory of a container at `time`."""
 
@@ -141,7 +142,7 @@ class MemoryUsage:
     working_set_bytes: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FilesystemUsage:
     """The usage of a filesystem or of one writable layer at `time`; `mountpoint` is any directory on the filesystem."""
 
@@ -151,7 +152,7 @@ class FilesystemUsage:
     inodes_used: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CriContainerStats:
     """An entry of ListContainerStats; an exited container has only its writable layer."""
 
@@ -162,7 +163,7 @@ class CriContainerStats:
     writable_layer: FilesystemUsage | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CriImage:
     """An image; without tags and digests it is dangling. `size_bytes` is the size of its compressed content."""
 
@@ -174,7 +175,7 @@ class CriImage:
     username: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ImageFsInfo:
     """The filesystems of images and writable layers; `container_filesystems` is empty unless the runtime separates them."""
 

@@ -7,12 +7,13 @@ imported only then.
 
 import socket
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import urllib3
 from urllib3.connection import HTTPConnection
+
+from evictd.core.frozen import frozen
 
 IN_CLUSTER = "in-cluster"
 
@@ -28,7 +29,7 @@ _KEEPALIVE = (
 """The values of client-go: a watch on a connection that was dropped silently must end."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Access:
     """One loaded credential. `files` are the files whose replacement makes it stale."""
 

@@ -4,12 +4,13 @@ The `note` is truncated to the API's limit. Annotations are those of the kubelet
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 from urllib.parse import quote
 
 from evictd.clients.kube.transport import MERGE_PATCH, Transport
 from evictd.codec.slim_pods import FIELD_MANAGER
+from evictd.core.frozen import frozen
 
 NOTE_BYTES = 1024
 """Bytes; the API's limit for `note`."""
@@ -18,7 +19,7 @@ ANNOTATION_BYTES = 4096
 CONTROLLER = "evictd.io/evictd"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Regarding:
     """The object of an event. A node is referred to by name only, without a uid, as in the kubelet's events."""
 
@@ -29,7 +30,7 @@ class Regarding:
     api_version: str = "v1"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class KubeEvent:
     """One event, or a series of equal ones; `type` is `Normal` or `Warning`."""
 

@@ -6,13 +6,14 @@ still run.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import Any
 from urllib.parse import quote
 
 from evictd.clients.kube.transport import JSON, STRATEGIC_PATCH, Reply, Transport, error_of
 from evictd.codec.slim_pods import FIELD_MANAGER
+from evictd.core.frozen import frozen
 from evictd.core.model.decision import PodCondition
 from evictd.core.model.pod import Pod
 from evictd.errors import ApiRefusedError, ApiUnavailableError
@@ -40,7 +41,7 @@ class Answer(Enum):
     """A PodDisruptionBudget refuses the eviction."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Outcome:
     """The result of a request; for BLOCKED with the server's Retry-After, if it sent one.
 

@@ -6,7 +6,6 @@ no write can conflict. Taints have no merge key (`x-kubernetes-list-type: atomic
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import quote
@@ -15,6 +14,7 @@ from evictd.clients.kube.transport import MERGE_PATCH, STRATEGIC_PATCH, Reply, T
 from evictd.codec.plain import Form, View
 from evictd.codec.slim_pods import FIELD_MANAGER
 from evictd.codec.times import parse_time
+from evictd.core.frozen import frozen
 from evictd.core.model.problem import shown
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.errors import ApiUnavailableError, InputError, InvalidValueError
@@ -31,7 +31,7 @@ Taint = Mapping[str, str]
 """One entry of `spec.taints` with all its fields, because the whole list is written back."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Condition:
     """A node condition of the API; times are RFC 3339 texts."""
 
@@ -43,7 +43,7 @@ class Condition:
     last_transition_time: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NodeObject:
     """The parts of a Node object that evictd reads. `date` is the server's time of the response, in ns since 1970."""
 
@@ -57,7 +57,7 @@ class NodeObject:
     """`status.nodeInfo.kubeletVersion`, as `v1.36.2`; empty where no kubelet has reported it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Lease:
     """The node's lease: when a kubelet renewed it, by its clock, the server's time of the response, and its duration; in ns."""
 

@@ -9,11 +9,12 @@ up to date, which other threads read. The kubelet does the same in `config/apise
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from evictd.clients.kube.backoff import RetryBackoff
 from evictd.clients.kube.transport import LineStream, Transport
 from evictd.codec.slim_pods import PodEvent, SlimPod, WatchType, decode_event, decode_page
+from evictd.core.frozen import frozen
 from evictd.core.model.problem import shown
 from evictd.core.units.duration import SECOND
 from evictd.errors import ApiRefusedError, ApiUnavailableError, EvictdError, InputError
@@ -34,7 +35,7 @@ _ANY_VERSION, _LATEST = "0", ""
 """Versions of a list: whatever the server's cache has, and what etcd has (as client-go's reflector asks)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PodSnapshot:
     """The pods of the node at one resource version; immutable."""
 

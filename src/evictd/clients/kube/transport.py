@@ -9,7 +9,6 @@ Types of `kubernetes` and `urllib3` do not leave this module.
 import json
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
@@ -18,6 +17,7 @@ import urllib3
 from evictd.clients.kube.credentials import Credentials, unauthorized
 from evictd.clients.kube.deadline import POOLS, Deadline
 from evictd.codec.slim_pods import FIELD_MANAGER
+from evictd.core.frozen import frozen
 from evictd.errors import ApiRefusedError, ApiUnavailableError
 
 CONNECT_SECONDS = 5.0
@@ -42,7 +42,7 @@ MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Reply:
     """A response. `retry_after` is in seconds; `date` is the text of the Date header."""
 

@@ -6,7 +6,7 @@ configuration, the reload and the check of bounds are made from these, so that a
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from operator import attrgetter
 from typing import Any, TypeVar
@@ -16,6 +16,7 @@ from msgspec import Meta, inspect
 
 from evictd.codec.plain import Form
 from evictd.codec.strict import Duration, Size
+from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.problem import ConfigProblem
 from evictd.core.units.duration import format_duration
@@ -28,7 +29,7 @@ THRESHOLDS = "thresholds"
 _NO_EFFECT = "No effect on evictd."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Rule:
     """The rules of one field beside its type and default."""
 
@@ -60,7 +61,7 @@ def not_obeyed(text: str, *, zero_is_default: bool = False) -> Meta:
     return about(f"{text} {_NO_EFFECT}", has_effect=False, zero_is_default=zero_is_default)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Setting:
     """One value of a document; a list or map is one value."""
 

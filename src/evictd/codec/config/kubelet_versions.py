@@ -3,8 +3,9 @@
 They come from `SetDefaults_KubeletConfiguration` and `kube_features.go`. docs/compatibility.md has the table.
 """
 
-from dataclasses import dataclass
 from enum import Enum
+
+from evictd.core.frozen import frozen
 
 
 class KubernetesVersion(Enum):
@@ -16,7 +17,7 @@ class KubernetesVersion(Enum):
     V1_37 = "1.37"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class KubeletDefaults:
     """The kubelet's defaults that are not the same in every version."""
 

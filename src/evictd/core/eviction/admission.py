@@ -1,9 +1,9 @@
 """Decides whether a new pod may start on a node under pressure (kubelet eviction manager `Admit`)."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from evictd.core.eviction.evict import EVICTED
+from evictd.core.frozen import frozen
 from evictd.core.model.pod import Pod, Toleration
 from evictd.core.model.qos import QOSClass
 from evictd.core.model.signal import NodeCondition
@@ -12,7 +12,7 @@ MEMORY_PRESSURE_TAINT = "node.kubernetes.io/memory-pressure"
 NO_SCHEDULE = "NoSchedule"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Admission:
     """The answer; `reason` and `message` say why not."""
 

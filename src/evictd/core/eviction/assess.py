@@ -10,7 +10,7 @@ threshold has been met.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -22,6 +22,7 @@ from evictd.core.eviction.grace import (
 )
 from evictd.core.eviction.keep_away import transition_period
 from evictd.core.eviction.time_left import is_led
+from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig, Policy, own_thresholds
 from evictd.core.model.decision import (
     ContainerFsIgnored,
@@ -46,7 +47,7 @@ from evictd.core.model.threshold import (
 from evictd.core.units.quantity import ZERO, Quantity
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Assessment:
     """The result of an assessment."""
 
@@ -61,7 +62,7 @@ class Assessment:
     findings: tuple[Finding, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NothingKnown:
     """The reading is too incomplete to decide on; the state is unchanged except for a newly detected layout."""
 

@@ -18,13 +18,13 @@ that belongs to no pod stands for it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from evictd.core.eviction.evict import is_protected
 from evictd.core.eviction.ledger import is_leaving, supply_of
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.eviction.shortage import Shortage
 from evictd.core.eviction.time_left import target_of
+from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import NoAction, NoActionReason, RankedPod
 from evictd.core.model.observation import SignalObservation
@@ -42,7 +42,7 @@ LIKE_THE_CULPRIT = 2
 differently)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Suspect:
     """A pod that may not go now, or all pods together that were not measured."""
 

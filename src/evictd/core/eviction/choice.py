@@ -1,8 +1,8 @@
 """Declares the result of a choice: the pod that goes, if any, and the findings that explain it."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
+from evictd.core.frozen import frozen
 from evictd.core.model.decision import (
     EvictPod,
     Finding,
@@ -17,7 +17,7 @@ Skip = ProtectedPodSkipped | PodSkipped
 """The finding that says why a pod cannot be chosen now."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Choice:
     """The chosen pod, if any, and the findings that explain the choice."""
 

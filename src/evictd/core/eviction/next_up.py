@@ -5,7 +5,6 @@ what is shown is what would happen.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from evictd.core.eviction.assess import configured_thresholds
 from evictd.core.eviction.choice import Choice
@@ -15,6 +14,7 @@ from evictd.core.eviction.rank import RANKED_PARTS, Part
 from evictd.core.eviction.reclaim import Layout, layout_of
 from evictd.core.eviction.report_only import may_only_report
 from evictd.core.eviction.synchronize import with_own_pods
+from evictd.core.frozen import frozen
 from evictd.core.model.attribution import Attribution
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.decision import Finding, NoAction, NoActionReason, RankedPod, Ranking
@@ -24,7 +24,7 @@ from evictd.core.model.state import State
 from evictd.core.model.threshold import Operator, Threshold, is_met
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NextUp:
     """The answer for one signal."""
 

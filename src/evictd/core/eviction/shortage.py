@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from evictd.core.eviction.attribution import grown_since
 from evictd.core.eviction.backoff import RECREATED_WITHIN, owner_of
@@ -13,6 +13,7 @@ from evictd.core.eviction.ledger import still_owed, supply_of
 from evictd.core.eviction.rank import Meter, usage_meter
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.eviction.time_left import stop_time, target_of
+from evictd.core.frozen import frozen
 from evictd.core.model.attribution import Crossing
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import RankedPod, Standing
@@ -39,7 +40,7 @@ WITH_REQUEST = frozenset({Resource.MEMORY, Resource.EPHEMERAL_STORAGE})
 """The resources that pods request."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Shortage:
     """A due threshold and the state of its supply."""
 

@@ -8,9 +8,10 @@ Times are wall-clock nanoseconds since the epoch, as the runtime stamps them.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 
+from evictd.core.frozen import frozen
 from evictd.core.model.config import ContainerGCPolicy
 from evictd.core.model.pod import Pod
 from evictd.core.units.duration import MINUTE
@@ -45,7 +46,7 @@ class PodLifecycle(Enum):
     """Gone from all sources, or evicted: everything of it may be removed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class GCContainer:
     """A container as the runtime lists it."""
 
@@ -57,7 +58,7 @@ class GCContainer:
     state: ContainerState
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class GCSandbox:
     """A pod sandbox as the runtime lists it."""
 
@@ -67,7 +68,7 @@ class GCSandbox:
     ready: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PodLifecycles:
     """Lifecycle of each pod by uid. An unknown pod counts as removed once every source of pods was read."""
 

@@ -9,11 +9,12 @@ even those when it is asked to. Sizes are bytes, times and ages nanoseconds of t
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
+from evictd.core.frozen import frozen
 from evictd.core.model.config import ImageGCPolicy
 from evictd.core.model.decision import RecordEvent
 from evictd.core.model.stats import FsStats
@@ -29,7 +30,7 @@ _DEFAULT_REGISTRIES = ("docker.io/library/", "docker.io/")
 _UNITS = ("KiB", "MiB", "GiB", "TiB")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Image:
     """An image on the node; `names` are its tags and digests, none for a dangling one."""
 
@@ -39,7 +40,7 @@ class Image:
     names: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ImageListing:
     """The runtime's images at one time; `in_use` and `sandbox` hold ids or names, as the runtime reports them."""
 
@@ -78,7 +79,7 @@ class Candidate(NamedTuple):
     """-1: never."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Sweep:
     """A sequence of removals: `next_image` names the image to remove, `after` takes the result.
 
@@ -170,7 +171,7 @@ def free_old_images(candidates: Iterable[Candidate], policy: ImageGCPolicy, now:
     return Sweep(todo=old, wanted=EVERYTHING, reason=RemovalReason.AGE, older_than=age)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SpaceNeeded:
     """Usage of the image filesystem; `wanted` bytes must be freed, `None` below the high threshold."""
 

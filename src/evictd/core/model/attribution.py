@@ -6,8 +6,9 @@ nanoseconds.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.core.units.approximate import bytes_text, count_text
 from evictd.core.units.duration import SECOND, format_duration
@@ -29,7 +30,7 @@ _NOTABLE = 100
 """Sentences omit growth elsewhere that is less than this part of all growth."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Crossing:
     """The holdings of a supply when it became short. Each is the lowest of about the minute before, so growth shows the cause."""
 
@@ -47,7 +48,7 @@ class Crossing:
     """The amount that belonged to no pod. The lowest since then: it included pods that were measured later."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Share:
     """The share of a supply that one kind of holder has."""
 
@@ -58,7 +59,7 @@ class Share:
     pods: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Attribution:
     """The holders of the used part of a supply, by kind. A protected pod that is leaving counts as leaving."""
 

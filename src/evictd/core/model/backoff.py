@@ -4,10 +4,12 @@ A part of `State`, so that it survives a restart. Times are `now` values in nano
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from evictd.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class OwnerBackoff:
     """The evictions of one owner's pods on this node."""
 
@@ -20,7 +22,7 @@ class OwnerBackoff:
     """Uids of the owner's pods that were here when the eviction was noted: none of them is a recreation."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class BudgetRefusal:
     """The refusals of one pod's eviction by a PodDisruptionBudget."""
 
@@ -32,7 +34,7 @@ class BudgetRefusal:
     """`now` until which soft thresholds evict other pods first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Backoff:
     """Which pods are skipped for a while."""
 

@@ -4,9 +4,10 @@ Built from files and flags by `config.build`; every value is already validated. 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
+from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import MINUTE, SECOND
@@ -51,7 +52,7 @@ class ImageReclaim(Enum):
     OFF = "Off"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ImageGCPolicy:
     """When unused images are deleted (kubelet `images.ImageGCPolicy`)."""
 
@@ -64,7 +65,7 @@ class ImageGCPolicy:
     """`reclaim.keepImages`: glob patterns over tags and digests that are never removed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ContainerGCPolicy:
     """When dead containers are deleted (kubelet `container.GCPolicy`)."""
 
@@ -74,7 +75,7 @@ class ContainerGCPolicy:
     """Negative: no limit."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PodGroup:
     """The pods of these namespaces that have all these labels; no namespace means every namespace."""
 
@@ -82,7 +83,7 @@ class PodGroup:
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Preferences:
     """`ranking`: which pods go before and after the others that exceed their requests alike (policy Standard).
 
@@ -96,7 +97,7 @@ class Preferences:
 NO_PREFERENCES = Preferences()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class EvictionLimit:
     """`evictionLimit`: at most `pods` evictions for pressure within `per` (policy Standard)."""
 
@@ -105,7 +106,7 @@ class EvictionLimit:
     per: int = 10 * MINUTE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class EvictionConfig:
     """The configuration of `synchronize`."""
 

@@ -5,10 +5,11 @@ carries its reason as data. `Finding`s are the non-decisions and the evidence; t
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum, IntEnum
 from typing import NamedTuple
 
+from evictd.core.frozen import frozen
 from evictd.core.model.keep_away import NodeFinding
 from evictd.core.model.observation import Reclaim
 from evictd.core.model.pod import Pod
@@ -30,7 +31,7 @@ class EvictionReason(Enum):
     """A container exceeds its ephemeral-storage limit."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class EvictionCause:
     """The numbers behind an eviction."""
 
@@ -64,7 +65,7 @@ class EvictionCause:
         return self.reason.value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PodCondition:
     """A condition to set on the pod's status."""
 
@@ -75,14 +76,14 @@ class PodCondition:
     observed_generation: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ReportConditions:
     """The node's pressure conditions changed; every type not listed is False."""
 
     conditions: tuple[NodeCondition, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RecordEvent:
     """An event on the node."""
 
@@ -91,7 +92,7 @@ class RecordEvent:
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ReclaimNode:
     """Free what can be freed without touching a running pod, in this order."""
 
@@ -105,7 +106,7 @@ class ReclaimNode:
     """Actions that the configuration switches off: the collectors only report how much each would free."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class EvictPod:
     """Stop this pod now, with this grace period in seconds and for this reason."""
 
@@ -121,12 +122,11 @@ class EvictPod:
     """`now` at which a disruption budget first refused this pod; `None` if no refusal counts any more."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class WithdrawEviction:
     """Withdraw the eviction of a chosen pod: it is no longer needed.
 
-    The shell drops what the API server has not agreed to, and reports it as `EvictionAnswerKind.NOT_ASKED`. An eviction that is
-    certain goes on, and is reported as `AGREED`.
+    What the API server has not agreed to is dropped and reported as `NOT_ASKED`; what it has goes on as `AGREED`.
     """
 
     pod: Pod
@@ -134,7 +134,7 @@ class WithdrawEviction:
     """Why, for the log: `pressure has ended`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Wait:
     """The end of a cycle: run the next one after this many nanoseconds, or sooner if an eviction or a collection has ended."""
 
@@ -147,7 +147,7 @@ Decision = ReportConditions | RecordEvent | ReclaimNode | EvictPod | WithdrawEvi
 # --- findings ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ThresholdFinding:
     """The state of one configured threshold: its limit on this node, the available amount, and the grace that is left."""
 
@@ -166,7 +166,7 @@ class ThresholdFinding:
     """Due, but its numbers are no newer than the last ones, so it waits for fresh ones."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SignalUnobserved:
     """A threshold that could not be tested: nothing was read for its signal."""
 
@@ -219,7 +219,7 @@ class RankedPod(NamedTuple):
     """For memory: the bytes of `usage` that are clean active file pages; `None` where they were not read."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Ranking:
     """All active pods in the order in which they would go for this signal, protected ones included."""
 
@@ -273,7 +273,7 @@ class NoActionReason(Enum):
     """The layout of the filesystems could not be detected; the whole cycle waits for it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NoAction:
     """A reason why nothing (more) was decided, with its evidence."""
 
@@ -289,7 +289,7 @@ class NoAction:
     """`now` at which it is tried again; `None` where no time is set."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class StatsMissing:
     """Active pods without a known usage; the policy decides where they rank."""
 
@@ -298,7 +298,7 @@ class StatsMissing:
     """The signals of the thresholds that are due: their rankings suffer from it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ProtectedPodSkipped:
     """A pod that ranked before the victim but is protected."""
 
@@ -328,7 +328,7 @@ class SkipReason(Enum):
     """Evictions for what is short are paused, because the last ones did not help."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PodSkipped:
     """A pod that was passed over: it ranked before the victim, or was not measured and might have."""
 
@@ -342,7 +342,7 @@ class PodSkipped:
     """The pod that makes its eviction unnecessary."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PreferenceApplied:
     """Policy Standard: `ranking` of the configuration has changed which pod goes."""
 
@@ -352,7 +352,7 @@ class PreferenceApplied:
     """The pod that would go without `ranking`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class WaitingForMeasurement:
     """Policy Standard: a decision that is held back until every pod was measured since the threshold was crossed."""
 
@@ -367,7 +367,7 @@ class WaitingForMeasurement:
     """`now` at which the decision is made with what is known."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ReclaimWouldHelp:
     """Policy Standard: a pod goes, and what the configuration does not allow would have freed bytes of those missing."""
 
@@ -377,7 +377,7 @@ class ReclaimWouldHelp:
     missing: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ContainerFsIgnored:
     """A user's containerfs threshold that the derived one replaces (kubelet `UpdateContainerFsThresholds`)."""
 

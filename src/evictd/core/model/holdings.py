@@ -11,6 +11,7 @@ from functools import cached_property
 from operator import itemgetter
 from typing import NamedTuple
 
+from evictd.core.frozen import frozen
 from evictd.core.units.duration import SECOND
 
 
@@ -82,7 +83,7 @@ class SupplyHoldings:
         return dict(zip(self.pods, map(USED_OF, self.pods.values()), strict=True))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Effect:
     """The effect of one eviction on a supply after the pod has ended."""
 
@@ -104,7 +105,7 @@ class Effect:
     """Whether growth elsewhere was more than twice that of the pods when it was chosen."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Pause:
     """Evictions for a supply are paused because the last ones did not help."""
 

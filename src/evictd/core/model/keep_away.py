@@ -3,13 +3,12 @@
 `core.eviction.keep_away` has the rules. Times are `now` values in nanoseconds.
 """
 
-from dataclasses import dataclass
-
+from evictd.core.frozen import frozen
 from evictd.core.model.attribution import Attribution
 from evictd.core.model.signal import NodeCondition
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Comeback:
     """The evictions of one owner's pods for one condition; all but the first are of pods that came after it had ended."""
 
@@ -30,7 +29,7 @@ class Comeback:
     """Nanoseconds that the condition stays because of this owner after its threshold was last met; 0: as configured."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class KeptAway:
     """Policy Standard: a condition, and its taint, stays longer because an owner's pods come back and are evicted each time."""
 

@@ -5,11 +5,12 @@ what thresholds are compared with (kubelet `makeSignalObservations`).
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 from operator import attrgetter
 from typing import Any
 
+from evictd.core.frozen import frozen
 from evictd.core.model.pod import Pod
 from evictd.core.model.signal import (
     ALL_OF_THE_TIME,
@@ -36,7 +37,7 @@ class Reclaim(Enum):
     """Clean file pages of pods (cgroup v2); the bytes freed are those of the working set."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Filesystems:
     """The layout of nodefs, imagefs and containerfs on devices (docs/kubelet.md, Statistics). `None`: unknown."""
 
@@ -44,7 +45,7 @@ class Filesystems:
     split_container_fs: bool | None = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ReclaimOutcome:
     """The outcome of one reclaim action; `error` is the runtime's last error if something was left."""
 
@@ -69,7 +70,7 @@ class EvictionAnswerKind(Enum):
     """The eviction was withdrawn, or nothing asked for it before a restart; the pod stays. It may be chosen again."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class EvictionAnswer:
     """The API server's answer about one victim; the request of a victim without one is still under way."""
 
@@ -82,7 +83,7 @@ class EvictionAnswer:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Outcomes:
     """The outcomes of the last decisions."""
 
@@ -109,7 +110,7 @@ class Outcomes:
     """Uids of victims that were killed and live on, because a process of theirs is in uninterruptible sleep (state D)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Problem:
     """Something that could not be read: `source` is its stable name, `detail` says what happened this time."""
 
@@ -117,7 +118,7 @@ class Problem:
     detail: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Observation:
     """The node, its pods and their usage at one time."""
 
@@ -142,7 +143,7 @@ class Observation:
     """Whether the kernel can be asked to drop page cache of pods (`memory.reclaim`)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SignalObservation:
     """One signal as read: how much is available, of which capacity, and at what time."""
 

@@ -6,9 +6,9 @@ creates a container; evictd compares them with those of the running processes an
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
 
+from evictd.core.frozen import frozen
 from evictd.core.model.pod import Pod
 from evictd.core.model.qos import QOSClass
 from evictd.core.model.resources import MEMORY, Container, Resources, aggregate
@@ -27,7 +27,7 @@ class MemoryReservationPolicy(Enum):
     TIERED_RESERVATION = "TieredReservation"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class MemoryQoS:
     """Values of one cgroup's memory files; `high` of `None` is the kernel's `max`."""
 
@@ -36,7 +36,7 @@ class MemoryQoS:
     high: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class MemoryQoSRules:
     """The settings on which the values depend beside the pods."""
 
@@ -47,7 +47,7 @@ class MemoryQoSRules:
     """Memory that is set aside for the kubelet and the system, which pods cannot use."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class MemoryQoSDifference:
     """A memory file of a cgroup that holds another value than the documented one; `None` is the kernel's `max`."""
 
@@ -60,7 +60,7 @@ class MemoryQoSDifference:
     found: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class OomScoreDifference:
     """A running container whose score differs from the documented one. `pids` are its processes with the score `found`.
 
@@ -140,7 +140,7 @@ def pod_memory_qos(pod: Pod, policy: MemoryReservationPolicy) -> MemoryQoS:
     return MemoryQoS(low=request if pod.qos_class is QOSClass.BURSTABLE else 0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class QOSMemory:
     """Values of the cgroups above the pods: `kubepods` and `kubepods/burstable`."""
 

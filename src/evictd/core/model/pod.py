@@ -4,9 +4,10 @@ The sums of its requests and limits (`resource_totals`), and whether it is criti
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
+from evictd.core.frozen import frozen
 from evictd.core.model.pod_resources import PodResources, pod_resources
 from evictd.core.model.qos import QOSClass, compute_qos_class
 from evictd.core.model.resources import Container, PodLevelResources, Resources
@@ -25,7 +26,7 @@ class PodSource(Enum):
     MIRROR = "mirror"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Toleration:
     """A toleration of the pod's spec, as written."""
 
@@ -35,7 +36,7 @@ class Toleration:
     effect: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Pod:
     """A pod bound to this node."""
 

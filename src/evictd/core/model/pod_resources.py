@@ -5,8 +5,8 @@ Ranking compares these sums many times, so they are computed once, when the pod 
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
+from evictd.core.frozen import frozen
 from evictd.core.model.resources import (
     EPHEMERAL_STORAGE,
     MEMORY,
@@ -20,7 +20,7 @@ from evictd.core.model.volume import IN_MEMORY, Volume, VolumeKind
 from evictd.core.units.quantity import NANO, ZERO, Quantity
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class LocalLimits:
     """The pod's limits on local storage in bytes, rounded down, which is exact for comparisons with byte counters."""
 
@@ -35,7 +35,7 @@ class LocalLimits:
     """Whether no limited volume is in memory."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PodResources:
     """The sums over a pod's containers that ranking and limits need; plain ints are nano-units (10^-9)."""
 

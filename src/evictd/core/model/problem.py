@@ -4,12 +4,12 @@ A fault has a path, the value, what is wrong with it, and a remedy. All faults o
 The text of `wrong` is the kubelet's where the kubelet reports the same fault.
 """
 
-from dataclasses import dataclass
+from evictd.core.frozen import frozen
 
 _SHOWN = 60
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ConfigProblem:
     """One fault; `path` is the field's, with a map's key in brackets as in Kubernetes: `evictionHard[pid.available]`."""
 

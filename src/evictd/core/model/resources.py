@@ -4,8 +4,9 @@ The sums follow the kubelet's `resourcehelper.AggregateContainerRequests` and `A
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from evictd.core.frozen import frozen
 from evictd.core.units.quantity import Quantity
 
 MEMORY = "memory"
@@ -16,7 +17,7 @@ Resources = Mapping[str, Quantity]
 """Amounts by resource name, as in `requests` and `limits`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Container:
     """A container or init container; `sidecar` is an init container with restartPolicy Always."""
 
@@ -26,7 +27,7 @@ class Container:
     sidecar: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PodLevelResources:
     """`spec.resources` of the pod itself; present but empty differs from absent (`None`)."""
 

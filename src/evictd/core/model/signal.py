@@ -9,11 +9,11 @@ The members are hashed by identity, as they are compared: `Enum` hashes their na
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
+from evictd.core.frozen import frozen
 from evictd.core.units.quantity import Format
 
 
@@ -139,7 +139,7 @@ class Unit(Enum):
     __hash__ = object.__hash__
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ResourceSpec:
     """The properties of a signal that follow from its resource."""
 
@@ -171,7 +171,7 @@ Statistic = Literal["memory", "pods_memory", "fs", "image_fs", "container_fs", "
 """A field of `NodeStats`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SignalSpec:
     """The properties of one signal."""
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from evictd.core.frozen import frozen
 from evictd.core.model.attribution import Crossing
 from evictd.core.model.backoff import Backoff
 from evictd.core.model.decision import Decision, Finding, NoActionReason, PodCondition
@@ -33,14 +34,14 @@ class PhaseName(Enum):
     CLEANING_UP = "CleaningUp"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Watching:
     """Neither a reclaim nor an eviction is under way."""
 
     name = PhaseName.WATCHING
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Reclaiming:
     """Collectors are at work; the reading that follows them decides whether a pod must be evicted."""
 
@@ -52,7 +53,7 @@ class Reclaiming:
     name = PhaseName.RECLAIMING
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CleaningUp:
     """Victims are ending; `until` is when waiting for them is over."""
 
@@ -64,7 +65,7 @@ class CleaningUp:
 Phase = Watching | Reclaiming | CleaningUp
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Victim:
     """A chosen pod, from the decision until it is gone and its bytes have come back, or its time is over.
 
@@ -110,7 +111,7 @@ class Victim:
     condition: PodCondition | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Collection:
     """One round of node-level reclaim for a device."""
 
@@ -135,7 +136,7 @@ class State:
     It has a `__dict__` and no slots, so that a copy is made at once and not field by field (`with_fields`).
     """
 
-    phase: Phase = Watching()
+    phase: Phase = Watching()  # noqa: RUF009 - it cannot be changed
     """Policy Kubelet: where its loop stands. Policy Standard stays in `Watching`; its ledger is what follows."""
     in_flight: tuple[Victim, ...] = ()
     """The victims that are leaving, and those that are gone and still owe something."""
@@ -217,7 +218,7 @@ def with_fields(state: State, **changes: Any) -> State:
     return copy
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Step:
     """The result of one call of `synchronize`."""
 

@@ -5,8 +5,9 @@ is only compared with earlier stamps of the same source (`thresholds_updated_sta
 The wire form is the kubelet's stats/summary v1alpha1 (`codec.summary`).
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from evictd.core.frozen import frozen
 
 
 class PressureStall(NamedTuple):
@@ -25,7 +26,7 @@ class PSIStats(NamedTuple):
     some: PressureStall | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class IOStats:
     """Stalls for I/O of one cgroup, or of the node (summary `io`)."""
 
@@ -33,7 +34,7 @@ class IOStats:
     psi: PSIStats | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class MemoryStats:
     """Memory of one cgroup, or of the node (summary `memory`)."""
 
@@ -59,7 +60,7 @@ class MemoryStats:
     """Node only: hundredths of a percent of the last 10 s in which a task stalled for memory (PSI `some`)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FsStats:
     """A filesystem as the node sees it (summary `fs`, `imageFs`, `containerFs`)."""
 
@@ -102,7 +103,7 @@ class ContainerStats(NamedTuple):
     logs: DiskUsage | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PodStats:
     """The usage of one pod (summary `pods[]`)."""
 
@@ -129,7 +130,7 @@ class PodStats:
     """Whether it may use more of the disks than the amounts say: a walk is under way or was not finished."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RlimitStats:
     """PIDs of the node: the limit, and the number of tasks."""
 
@@ -140,7 +141,7 @@ class RlimitStats:
     """PIDs per second by which those available fall; `None`: not measured."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SwapStats:
     """The node's swap (summary `swap`); the capacity is the sum of both, and not 0."""
 
@@ -149,7 +150,7 @@ class SwapStats:
     usage_bytes: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NodeGauges:
     """Statistics that no threshold uses; shown in metrics and status beside the signals."""
 
@@ -167,7 +168,7 @@ class NodeGauges:
     pods_pressure_full: PressureStall | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NodeStats:
     """The node's own numbers (summary `node`)."""
 

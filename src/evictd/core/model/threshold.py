@@ -6,9 +6,10 @@ configuration's maps.
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
+from evictd.core.frozen import frozen
 from evictd.core.model.observation import SignalObservation
 from evictd.core.model.signal import ALL_OF_THE_TIME, MEMORY_SIGNALS, STALLS, Signal
 from evictd.core.units.quantity import NANO, Format, Quantity, of_count
@@ -34,7 +35,7 @@ class Origin(Enum):
     __hash__ = object.__hash__
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ThresholdValue:
     """A quantity, or a fraction of the capacity held in single precision; never both."""
 
@@ -61,7 +62,7 @@ class ThresholdValue:
         return Quantity(int(float(capacity.value()) * self.fraction) * NANO, Format.BINARY_SI)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Threshold:
     """One eviction threshold. `grace_period` is in nanoseconds; zero makes the threshold hard."""
 

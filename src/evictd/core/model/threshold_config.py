@@ -9,6 +9,7 @@ import difflib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from evictd.core.frozen import frozen
 from evictd.core.model.problem import ConfigProblem, shown
 from evictd.core.model.signal import SIGNALS, Filesystem, Signal
 from evictd.core.model.threshold import Origin, Threshold, ThresholdValue
@@ -45,7 +46,7 @@ _SIMILAR = 0.6
 """The least similarity of a name and a signal, from 0 to 1, for which the signal is suggested."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ThresholdMaps:
     """The four maps of the configuration, signal to value, and where the hard values came from."""
 

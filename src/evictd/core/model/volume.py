@@ -1,8 +1,8 @@
 """Declares a pod's volumes, and which of them use the node's disk."""
 
-from dataclasses import dataclass
 from enum import Enum
 
+from evictd.core.frozen import frozen
 from evictd.core.units.quantity import Quantity
 
 IN_MEMORY = "Memory"
@@ -22,7 +22,7 @@ class VolumeKind(Enum):
     OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Volume:
     """One volume of the pod's spec."""
 

@@ -8,14 +8,15 @@ import os
 import select
 import signal
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Self
+
+from evictd.core.frozen import frozen
 
 _WOKEN, _PODS_CHANGED = 0, 255
 """The bytes that are no signal's number."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Arrivals:
     """The notifications received since the pipe was last emptied."""
 

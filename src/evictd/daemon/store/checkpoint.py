@@ -6,13 +6,14 @@ which it was written (`store.state_file`). A file that cannot be used is set asi
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Protocol
 
 from evictd.codec.plain import Form, View
 from evictd.codec.state import decode_state, encode_state
 from evictd.core.eviction.absence import LONG_ABSENCE
 from evictd.core.eviction.ledger import victim_until
+from evictd.core.frozen import frozen
 from evictd.core.gc.image_gc import ImageRecord
 from evictd.core.model.state import State
 from evictd.core.units.duration import HOUR, MINUTE
@@ -26,7 +27,7 @@ _LONGEST = 720 * HOUR
 """Longest deadline except a victim's. Most are seconds; `evictionTimeout` and Retry-After may be set to more."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Checkpoint:
     """The checkpoint of the previous run of the daemon in this boot."""
 
@@ -46,7 +47,7 @@ class ImageMemory(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CheckpointSource:
     """The parts of a checkpoint beside the core's state; their owners keep `images` and `evicted` current."""
 

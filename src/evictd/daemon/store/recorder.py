@@ -7,7 +7,7 @@ would take what lies between for an absence (`core.eviction.absence`).
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from evictd.codec.times import rfc3339
 from evictd.core.eviction.absence import LONGEST_COUNTED
 from evictd.core.eviction.backoff import Refusal
 from evictd.core.eviction.ledger import ended_reclaims
+from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import EvictPod, RecordEvent, Wait
 from evictd.core.model.observation import Observation, Problem, SignalObservation
@@ -35,7 +36,7 @@ from evictd.daemon.store.state_file import StateFile
 from evictd.worker import JobQueue
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Cycle:
     """One call of the core with all its arguments; `now` boot-time clock, `wall` wall clock, both nanoseconds."""
 

@@ -5,9 +5,9 @@ node logs nothing, and a node under pressure does not repeat its lines.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple, assert_never
 
+from evictd.core.frozen import frozen
 from evictd.core.model.attribution import Attribution, growth_text, holders_text
 from evictd.core.model.decision import (
     ContainerFsIgnored,
@@ -66,7 +66,7 @@ class Line(NamedTuple):
     fields: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Topic:
     """Something that lasts: the line for its beginning, and the line for its end, if any."""
 

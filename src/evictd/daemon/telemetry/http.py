@@ -18,7 +18,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from ipaddress import ip_address
@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+from evictd.core.frozen import frozen
 from evictd.daemon.telemetry.accept import BACKLOG, Acceptor
 from evictd.errors import NodeError
 from evictd.worker import ErrorReporter
@@ -49,7 +50,7 @@ TEXT = "text/plain; charset=utf-8"
 JSON = "application/json"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Page:
     """The answer of a path."""
 

@@ -6,10 +6,11 @@ when.
 
 import re
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from evictd.codec.times import rfc3339
 from evictd.core.eviction.backoff import Refusal
+from evictd.core.frozen import frozen
 from evictd.core.model.decision import Decision, EvictPod
 from evictd.daemon.telemetry.snapshot import Decided
 from evictd.render.sentences import kind_of
@@ -20,7 +21,7 @@ _BUDGET = re.compile(r"disruption budget (?P<name>[a-z0-9.-]+) ")
 """In the API server's message: `The disruption budget web needs 1 healthy pods and has 1 currently`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Entry:
     shown: Decided
     uid: str = ""

@@ -3,8 +3,7 @@
 The loop replaces the snapshot once a cycle; pages and metrics read the latest one without a lock, since it is frozen.
 """
 
-from dataclasses import dataclass
-
+from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import Finding
 from evictd.core.model.observation import Observation
@@ -14,7 +13,7 @@ from evictd.errors import CREDENTIALS_SOURCE
 from evictd.observe.reading.observer import RUNTIME
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Decided:
     """A past decision as text."""
 
@@ -31,7 +30,7 @@ class Decided:
     dry_run: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Snapshot:
     """One cycle. Times in nanoseconds: `at` on the boot-time clock, `wall` on the wall clock."""
 

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from evictd.core.frozen import frozen
 from evictd.core.model.observation import SignalObservation
 from evictd.core.model.signal import NodeCondition, Signal
 from evictd.core.units.duration import HOUR, MINUTE, SECOND
@@ -58,7 +59,7 @@ class Trend:
         return (self.recent[-1].available - limit) / rate
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ReportedSpan:
     """Wall-clock times of a reported condition. `since` is `None` if it began before the daemon's start."""
 
@@ -67,7 +68,7 @@ class ReportedSpan:
     """`None` while it is reported."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Trends:
     """All signals, and the last time of each condition."""
 

@@ -10,9 +10,9 @@ refers to.
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from evictd.core.frozen import frozen
 from evictd.core.model.config import MemoryFormula
 from evictd.core.model.memory_formula import available_by, unallocatable_by
 from evictd.core.model.signal import StalledResource
@@ -44,7 +44,7 @@ def parse_meminfo(text: bytes) -> dict[str, int]:
     return found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NodeReading:
     """The node's memory as read, in bytes; `None` where it could not be read."""
 

@@ -4,10 +4,11 @@ Writable layers are among them where their directories are known (`layer_folder`
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import chain
 from pathlib import Path
 
+from evictd.core.frozen import frozen
 from evictd.core.model.observation import Problem
 from evictd.core.model.pod import Pod
 from evictd.core.model.stats import DiskUsage
@@ -23,7 +24,7 @@ _PLUGINS = {
 """The kinds of volumes that are measured, with the plugin directory of the kubelet; a hostPath has no usage of its own."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class LayerRequest:
     """A running container whose writable layer is to be walked."""
 
@@ -34,7 +35,7 @@ class LayerRequest:
     """The runtime's directory of layers; one outside of it is not walked."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class DiskRequest:
     """The parts of one pod to measure."""
 
@@ -59,7 +60,7 @@ class DiskRequest:
         return f"{self.namespace}/{self.name}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PodDisk:
     """The result for one pod; parts that could not be measured are absent."""
 

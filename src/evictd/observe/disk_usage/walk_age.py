@@ -6,8 +6,8 @@ itself, because policy Standard decides on those alone (`freshness`); as long as
 """
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 
+from evictd.core.frozen import frozen
 from evictd.core.model.decision import Finding, ThresholdFinding
 from evictd.core.model.signal import SIGNALS, Signal
 from evictd.core.model.state import State
@@ -24,7 +24,7 @@ _FORGOTTEN = 1 * MINUTE
 """The time in which a fill rate that is not seen again falls to about a third."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class WalkAge:
     """The allowed age of measurements: at most `longest` nanoseconds, and not before `since` on the boot-time clock."""
 
@@ -32,7 +32,7 @@ class WalkAge:
     since: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Fill:
     """The fill of one signal: bytes or inodes available at a time, and the rate per second."""
 

@@ -6,10 +6,11 @@ reported; policy `Kubelet` ignores them, as the kubelet does with containerd, wh
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from evictd.clients.cri.values import FilesystemUsage, ImageFsInfo
+from evictd.core.frozen import frozen
 from evictd.core.model.config import Policy
 from evictd.core.model.observation import Filesystems
 from evictd.core.model.signal import Filesystem
@@ -26,7 +27,7 @@ itself is. The bound exists because parsing thousands of mounts takes millisecon
 permanently (DaemonSet with `readOnly`)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FilesystemReadings:
     """The three filesystems at one time; `None` for one that could not be read."""
 

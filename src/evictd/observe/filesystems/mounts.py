@@ -8,9 +8,9 @@ signals POLLPRI on the open mountinfo file when mounts change (proc(5)), so the 
 import os
 import re
 import select
-from dataclasses import dataclass
 from pathlib import Path
 
+from evictd.core.frozen import frozen
 from evictd.errors import NodeError
 from evictd.observe.cgroups.file_descriptor_cache import unreadable
 
@@ -21,7 +21,7 @@ _READ_ONLY = {b"ro", b"emergency_ro"}
 """Superblock options of a read-only filesystem; ext4 sets the second after an error since Linux 6.15."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Mount:
     """One line of mountinfo (proc(5))."""
 

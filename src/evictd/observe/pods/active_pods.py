@@ -1,9 +1,9 @@
 """Says which pods count on a node: those of the runtime, or those that an API server has bound to it (`cluster_pods`)."""
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from evictd.codec.slim_pods import SlimPod
+from evictd.core.frozen import frozen
 from evictd.core.model.config import Policy
 from evictd.core.model.observation import Problem
 from evictd.core.model.pod import Pod
@@ -11,7 +11,7 @@ from evictd.observe.pods.node_pods import NodePods
 from evictd.observe.runtime.runtime_view import RuntimeView
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RuntimePods:
     """A node's pods as the runtime shows them in one reading."""
 
@@ -28,7 +28,7 @@ class RuntimePods:
         return () if self.found is None else self.found.active
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ActivePods:
     """The pods that could be evicted or count against the node, by namespace, name and uid."""
 

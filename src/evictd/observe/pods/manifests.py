@@ -8,11 +8,11 @@ problem is added, because a half-written file must not turn a static pod into on
 import json
 import stat
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from evictd.codec.manifest import Manifest, decode_manifest
+from evictd.core.frozen import frozen
 from evictd.core.model.observation import Problem
 from evictd.errors import EvictdError, InputError
 
@@ -23,7 +23,7 @@ LoadYaml = Callable[[str], object]
 """Parses one YAML document to plain values; raises an `EvictdError` if it is invalid."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Manifests:
     """The manifests, ordered by file name, and the problems of files that could not be read."""
 

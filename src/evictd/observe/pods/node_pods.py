@@ -19,7 +19,7 @@ evict no pod than a wrong one.
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from evictd.clients.cri.values import (
     DELETION_GRACE_PERIOD_ANNOTATION,
@@ -33,6 +33,7 @@ from evictd.clients.cri.values import CriContainer as RuntimeContainer
 from evictd.codec.manifest import CONFIG_HASH, Manifest
 from evictd.codec.mirrors import KnownSandboxes
 from evictd.codec.pod import CONFIG_SOURCE
+from evictd.core.frozen import frozen
 from evictd.core.gc.container_gc import ContainerState, PodLifecycle, PodLifecycles
 from evictd.core.model.observation import Problem
 from evictd.core.model.oom import (
@@ -66,7 +67,7 @@ API_PODS_STANDALONE = Problem(
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NodePods:
     """The active pods, the lifecycle of every known pod for garbage collection, and the problems found."""
 
@@ -135,7 +136,7 @@ def described_by(manifests: Manifests, node_name: str = "") -> Callable[[CriSand
     return lambda sandbox: lookup.find(sandbox) is not None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Group:
     """The sandboxes of one pod, and the containers in any of them."""
 

@@ -13,10 +13,11 @@ path that the kubelet would give it. A pod without a cgroup then has an entry on
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from evictd.clients.cri.values import CriContainer, FilesystemUsage
 from evictd.clients.cri.values import CriContainerStats as RuntimeStats
+from evictd.core.frozen import frozen
 from evictd.core.model.config import Policy
 from evictd.core.model.pod import Pod
 from evictd.core.model.qos import QOSClass
@@ -38,7 +39,7 @@ MOST_BYTES = 1 << 60
 _QOS_FOLDER = {QOSClass.GUARANTEED: "", QOSClass.BURSTABLE: "burstable", QOSClass.BEST_EFFORT: "besteffort"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class UsageSources:
     """The inputs of one reading beside the cgroups."""
 

@@ -6,11 +6,12 @@ has a time limit, and nothing is decided here.
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
 from evictd.config.settings import Settings
+from evictd.core.frozen import frozen
 from evictd.core.model.config import MemoryFormula, Policy, memory_formula
 from evictd.core.model.observation import Filesystems, Observation, Outcomes, Problem, signal_observations
 from evictd.core.model.pod import Pod
@@ -46,7 +47,7 @@ from evictd.observe.threshold_watch.recent_fill import RecentFill
 _ANY = frozenset(Filesystem)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ObserveOptions:
     """The configuration of reading a node."""
 

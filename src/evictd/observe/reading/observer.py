@@ -16,12 +16,13 @@ to be near a threshold, everything is read in the same cycle. A pod that comes o
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from evictd.config.lint_model import Surroundings
 from evictd.config.never_met import memory_never_met
 from evictd.core.eviction.calm import pods_needed
 from evictd.core.eviction.freshness import filesystems_to_measure, is_held
+from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig, MemoryFormula, Policy, memory_formula, stall_signals
 from evictd.core.model.decision import Finding
 from evictd.core.model.observation import Observation, Outcomes, Problem, signal_observations
@@ -47,7 +48,7 @@ HELD_LISTING = 1 * SECOND
 """The same while a decision for a disk is held: the kubelet's own view of its pods is as old (`plegRelistPeriod`)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ObserveRequest:
     """The request for one observation. `now` on the boot-time clock, `wall` since the epoch, both in nanoseconds."""
 
@@ -68,7 +69,7 @@ class ObserveRequest:
     """Whether the pods must be read; else they may be those of the last reading of them, far from every threshold."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _PodsReading:
     """The last reading of the pods, and the data that shows whether it is still complete."""
 

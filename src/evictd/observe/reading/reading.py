@@ -5,15 +5,16 @@ what may be collected.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from evictd.codec.slim_pods import SlimPod
+from evictd.core.frozen import frozen
 from evictd.core.gc.container_gc import PodLifecycles
 from evictd.core.model.observation import Observation
 from evictd.observe.runtime.runtime_view import RuntimeView
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Reading:
     """One reading. `now` on the boot-time clock, `wall` since the epoch, both in nanoseconds."""
 

@@ -4,8 +4,9 @@ Every reader takes these and there is no global root: a test passes a small tree
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from evictd.core.frozen import frozen
 
 POD_UID = "POD_UID"
 """The environment variable with the uid of the pod that evictd runs in (DaemonSet, `metadata.uid`)."""
@@ -25,7 +26,7 @@ def existing(path: Path, root: Path = Path("/")) -> Path:
     return next((one for one in within if one.is_dir()), root)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Roots:
     """The directories of a node."""
 

@@ -8,7 +8,7 @@ failed status is a problem of that id only.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -23,6 +23,7 @@ from evictd.clients.cri.values import (
     SandboxState,
     SandboxStatus,
 )
+from evictd.core.frozen import frozen
 from evictd.core.model.observation import Problem
 from evictd.errors import EvictdError, RuntimeNotFoundError, RuntimeRefusedError, RuntimeUnavailableError
 from evictd.observe.cgroups.cgroup import slice_path
@@ -39,7 +40,7 @@ PATIENCE_SECONDS = 20
 """The time for requesting statuses of new ids in one reading; calls under way then still have their own deadline."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RuntimeView:
     """One listing. `time` is the cycle's `now`; statistics are by container id, `None` if the call failed."""
 

@@ -6,8 +6,7 @@ before, memory is also read once a second where `CONCEIVABLE_RATE` could cross s
 kubelet has no such rule; it reads every 10 s.
 """
 
-from dataclasses import dataclass
-
+from evictd.core.frozen import frozen
 from evictd.core.units.duration import MILLISECOND, SECOND
 
 SHORTEST = 50 * MILLISECOND
@@ -35,7 +34,7 @@ def next_reading(distance: int, fastest_rate: int, *, longest: int, shortest: in
     return max(shortest, min(longest, unseen, distance * SECOND // fastest_rate))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FillRate:
     """The fastest fill seen so far in bytes per second, and the last reading: available bytes at a time in nanoseconds."""
 
