@@ -12,6 +12,8 @@ NODE_JOBS ?= 3
 # The container runtime of test-node and verify-signals: empty for all that are there, or `crio`.
 RUNTIME ?=
 CLUSTER_JOBS ?= 2
+# The release of Debian that the virtual machine of test-vm is: bookworm, trixie or forky.
+DIST   ?= bookworm
 
 # A test is in exactly one of these, test-cluster and test-vm, by its marks (pyproject.toml).
 ANYWHERE     := not (root or containerd or cluster or vm or slow)
@@ -22,7 +24,7 @@ NEEDS_NODE   := (root or containerd) and not (cluster or vm or side_by_side)$(if
 # Each of the many processes of the tests would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo run check test side-by-side test-slow test-node test-cluster test-vm test-all test-matrix deb-matrix laws parity bench verify-signals e2e-soak mutate flaky fuzz reliability soak sbom audit reference docs deb clean incidents adversary release
+.PHONY: setup demo run check test side-by-side test-slow test-node test-cluster test-vm test-all test-matrix vm-matrix deb-matrix laws parity bench verify-signals e2e-soak mutate flaky fuzz reliability soak sbom audit reference docs deb clean incidents adversary release
 
 setup: $(VENV)/.ready
 
@@ -87,7 +89,11 @@ side-by-side: setup
 	$(BIN)/pytest -m side_by_side $(ARGS)
 
 test-vm: setup
-	$(BIN)/python -m tests.vm $(ARGS)
+	EVICTD_VM_DIST=$(DIST) $(BIN)/python -m tests.vm $(ARGS)
+
+# test-vm on each release, one after the other, with the table in docs/compatibility.md; some ten minutes each.
+vm-matrix: setup
+	@status=0; for dist in bookworm trixie forky; do $(MAKE) test-vm DIST=$$dist ARGS=--record || status=1; done; exit $$status
 
 # One after the other: test-node and test-vm measure the machine that they run on. Each level ends with the seconds of all so far.
 test-all:

@@ -1,9 +1,12 @@
-"""Runs the tests that need a cgroup v2 machine under systemd: `python -m tests.vm [pytest arguments]`.
+"""Runs the tests that need a cgroup v2 machine under systemd: `python -m tests.vm [--build | --record] [pytest arguments]`.
 
 Builds the machine if it is not there, boots it once, runs tests/vm/guest inside, prints `N passed, N failed`.
-The guest's files (junit.xml, its journal) are copied to build/vm.
+The guest's files (junit.xml, its journal) are copied to build/vm. EVICTD_VM_DIST is the release of Debian that the machine is.
+With `--build` it is only built; with `--record` the result is written into the table of docs/compatibility.md.
 """
 
+import os
+import re
 import shutil
 import sys
 import xml.etree.ElementTree as ET
@@ -12,25 +15,32 @@ from pathlib import Path
 from tests.vm import build, cache, disk, machine, package
 
 LIMIT_SECONDS = 1200
-"""It takes seven minutes on two quiet cores, one-time build aside; a busy machine does not have them."""
+"""It takes seven minutes on two quiet cores, one-time build aside; a busy machine does not have them: EVICTD_VM_LIMIT."""
 RESULTS = disk.REPOSITORY / "build" / "vm"
+PAGE = disk.REPOSITORY / "docs" / "compatibility.md"
+_TABLE = re.compile(r"^(\| Machine .*\n\|[-|]+\n)((?:\|.*\n)*)", re.MULTILINE)
+_VERSION = re.compile(r"\d+(?:\.\d+)+|(?<=systemd )\d+")
 
 
 def main(job_arguments: list[str], *, limit_seconds: int = LIMIT_SECONDS, memory_mib: int = machine.MEMORY_MIB) -> int:
     """Run it all; 0 when every check passed."""
-    build.ensure_programs()
+    image, parts = prepare()
     root = cache.cache_root()
-    cache.sweep(root)
-    image = build.ensure_image()
-    packages = package.ensure()
     with cache.temporary(root) as work:
         data_disk = work / "data.img"
-        disk.pack(data_disk, work / "stage", job_arguments, packages)
+        disk.pack(data_disk, work / "stage", job_arguments, parts)
         shutil.rmtree(work / "stage")
         took = machine.boot(image, data_disk, limit_seconds=limit_seconds, memory_mib=memory_mib)
         shutil.rmtree(RESULTS, ignore_errors=True)
         disk.unpack_results(data_disk, RESULTS)
     return report(RESULTS / "out", took)
+
+
+def prepare() -> tuple[build.Image, Path]:
+    """Return the machine's disk and what is built for its Python; both are built if they are not in the cache."""
+    build.ensure_programs()
+    cache.sweep(cache.cache_root())
+    return build.ensure_image(), package.ensure()
 
 
 def report(out: Path, took: float | None) -> int:
@@ -40,19 +50,58 @@ def report(out: Path, took: float | None) -> int:
         why = "was not done in time" if took is None else "left no results"
         print(f"test-vm: the machine {why}; see {out}")
         return 1
-    totals = [suite.attrib for suite in ET.parse(junit).getroot().iter("testsuite")]
-    tests, failed, errors, skipped = (
-        sum(int(suite[key]) for suite in totals) for key in ("tests", "failures", "errors", "skipped")
-    )
+    passed, failed, skipped = counts(out)
     figures = out / "figures.txt"
     print(figures.read_text() if figures.exists() else "", end="")
     up = (out / "boot-seconds").read_text().strip()
-    passed = tests - failed - errors - skipped
-    print(
-        f"test-vm: {passed} passed, {failed + errors} failed, {skipped} skipped (guest up in {up} s, {took:.0f} s in all)"
+    print(f"test-vm: {passed} passed, {failed} failed, {skipped} skipped (guest up in {up} s, {took:.0f} s in all)")
+    return 0 if passed and not failed + skipped else 1
+
+
+def counts(out: Path) -> tuple[int, int, int]:
+    """Count in the guest's results what passed, failed and was skipped."""
+    totals = [suite.attrib for suite in ET.parse(out / "junit.xml").getroot().iter("testsuite")]
+    tests, failures, errors, skipped = (
+        sum(int(suite[key]) for suite in totals) for key in ("tests", "failures", "errors", "skipped")
     )
-    return 0 if passed and not failed + errors + skipped else 1
+    return tests - failures - errors - skipped, failures + errors, skipped
+
+
+def row(release: str, out: Path) -> str:
+    """Return the line of a release: the guest's versions and results."""
+    versions = [
+        found[0] if (found := _VERSION.search(line)) else "?" for line in (out / "versions").read_text().splitlines()
+    ]
+    results = ", ".join(
+        f"{number} {kind}"
+        for number, kind in zip(counts(out), ("passed", "failed", "skipped"), strict=True)
+        if number or kind == "passed"
+    )
+    return f"| {release} | {' | '.join(versions)} | {results} |\n"
+
+
+def with_row(page: str, line: str) -> str:
+    """Put a release's line into the table of a page, in the place of its last one; the lines of the others stay."""
+
+    def table(found: re.Match[str]) -> str:
+        rows = {each.split()[1]: each for each in [*found[2].splitlines(keepends=True), line]}
+        return found[1] + "".join(rows[release] for release in build.PYTHONS if release in rows)
+
+    return _TABLE.sub(table, page)
+
+
+def run(arguments: list[str]) -> int:
+    """Do what the command line asks for."""
+    job = [each for each in arguments if each not in {"--build", "--record"}]
+    if "--build" in arguments:
+        prepare()
+        return 0
+    status = main(job, limit_seconds=int(os.environ.get("EVICTD_VM_LIMIT", LIMIT_SECONDS)))
+    if "--record" in arguments and (RESULTS / "out/junit.xml").exists():
+        line = row(build.distribution(), RESULTS / "out")
+        PAGE.write_text(with_row(PAGE.read_text(encoding="utf-8"), line), encoding="utf-8")
+    return status
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run(sys.argv[1:]))

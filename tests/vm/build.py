@@ -1,7 +1,8 @@
 """Builds the test machine's disk once, stores it in the cache, and builds it again when its recipe changes.
 
-The recipe is `provision.sh` and the files under `rootfs/`; their hash names the folder of the finished image. A build works in
-a temporary folder and in namespaces of its own, and its last step is a rename, so a killed one leaves nothing half done.
+The recipe is `provision.sh` and the files under `rootfs/`; the folder of the finished image has the release of Debian and their
+hash in its name. A build works in a temporary folder and in namespaces of its own, and its last step is a rename, so a killed one
+leaves nothing half done.
 """
 
 import hashlib
@@ -34,6 +35,19 @@ class Image:
     initrd: Path
 
 
+DISTRIBUTION = "EVICTD_VM_DIST"
+PYTHONS = {"bookworm": (3, 11), "trixie": (3, 13), "forky": (3, 14)}
+"""The releases of Debian that the machine can be, and the Python of each."""
+
+
+def distribution() -> str:
+    """Return the release that `DISTRIBUTION` names, bookworm if it is not set; raises `SystemExit` for an unknown one."""
+    name = os.environ.get(DISTRIBUTION) or "bookworm"
+    if name not in PYTHONS:
+        raise SystemExit(f"{DISTRIBUTION}: {name!r} is none of {', '.join(PYTHONS)}")
+    return name
+
+
 def recipe_key(here: Path = HERE) -> str:
     """Return the name of the recipe: a hash over the contents and names of its files."""
     digest = hashlib.sha256()
@@ -60,22 +74,23 @@ def ensure_programs() -> None:
 def ensure_image() -> Image:
     """Return the image of the present recipe, building it first if it is not there (about 100 s)."""
     root = cache.cache_root()
-    finished = root / f"image-{recipe_key()}"
-    with cache.exclusive(root, "build.lock"):
+    release = distribution()
+    finished = root / f"image-{release}-{recipe_key()}"
+    with cache.exclusive(root, f"build-{release}.lock"):
         if not finished.exists():
-            _build(root, finished)
+            _build(root, finished, release)
     return Image(disk=finished / "disk.img", kernel=finished / "vmlinuz", initrd=finished / "initrd.img")
 
 
-def _build(root: Path, finished: Path) -> None:
+def _build(root: Path, finished: Path, release: str) -> None:
     if os.geteuid() != 0:
         raise SystemExit("building the test machine needs root (debootstrap)")
     began = time.monotonic()
-    print(f"building the test machine in {root} (once) ...", flush=True)
+    print(f"building the test machine ({release}) in {root} (once) ...", flush=True)
     with cache.temporary(root) as work:
         log = work / "build.log"
         try:
-            _provision(work, log)
+            _provision(work, log, release)
         except subprocess.CalledProcessError as error:
             raise SystemExit(f"{log.read_text(errors='replace')[-4000:]}\nthe build failed: {error}") from error
         parts = work / "image"
@@ -83,22 +98,17 @@ def _build(root: Path, finished: Path) -> None:
         for name in ("disk.img", "vmlinuz", "initrd.img"):
             (work / name).rename(parts / name)
         parts.rename(finished)
-    for old in root.glob("image-*"):
+    for old in root.glob(f"image-{release}-*"):
         if old != finished:
             shutil.rmtree(old, ignore_errors=True)
     print(f"built in {time.monotonic() - began:.0f} s", flush=True)
 
 
-def _provision(work: Path, log: Path) -> None:
+def _provision(work: Path, log: Path, release: str) -> None:
     mirror = os.environ.get("EVICTD_VM_MIRROR") or debian_mirror()
     # The build is killed with this process, and its mounts end with the namespace.
     fenced = ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--propagation", "private", "--pid", "--fork"]
     fenced += ["--kill-child=SIGKILL", "--mount-proc", "--"]
-    argv = [*fenced, "sh", str(HERE / "provision.sh"), str(work), str(HERE / "rootfs"), mirror]
+    argv = [*fenced, "sh", str(HERE / "provision.sh"), str(work), str(HERE / "rootfs"), mirror, release]
     with log.open("wb") as out:
         subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, timeout=1800, check=True)
-
-
-if __name__ == "__main__":
-    ensure_programs()
-    ensure_image()

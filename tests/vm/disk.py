@@ -1,13 +1,11 @@
 """Transfers files to the machine and results from it on a second disk, without mounts or root (`mke2fs -d`, `debugfs`).
 
-In: this checkout's `src`, `tests`, `bench` and `deploy`, the job, the Debian packages, and the installed packages that evictd and
-pytest need. The guest has the same Python as the host (checked), so the host's wheels run there.
+In: this checkout's `tests`, `bench` and `deploy`, the job, and what `package.py` builds for the guest's Python: `src`, the Debian
+packages, and the installed packages that evictd and pytest need.
 """
 
-import compileall
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterable, Sequence
 from importlib.metadata import distribution
 from pathlib import Path
@@ -16,32 +14,24 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 REPOSITORY = Path(__file__).parents[2]
-GUEST_PYTHON = (3, 11)
 # The machine has no API server, and the kubernetes package is larger than all the others together.
 LEFT_OUT = frozenset({"kubernetes"})
 TEST_TOOLS = ("pytest", "pytest-timeout")
-_NOT_WANTED = shutil.ignore_patterns("*.pyc", "data", "vectors")
+NOT_WANTED = shutil.ignore_patterns("*.pyc", "data", "vectors")
 
 
-def pack(disk: Path, stage: Path, job_arguments: Sequence[str], more: Iterable[Path]) -> None:
-    """Fill `stage` with all that the job needs, and `more` files, and make the ext4 image `disk` of it (sparse)."""
-    if sys.version_info[:2] != GUEST_PYTHON:
-        raise SystemExit(f"the test machine runs Python {GUEST_PYTHON}, and so must the host's venv")
-    (stage / "out").mkdir(parents=True)
-    for name in ("src", "tests", "bench", "deploy"):
-        shutil.copytree(REPOSITORY / name, stage / name, ignore=_NOT_WANTED)
+def pack(disk: Path, stage: Path, job_arguments: Sequence[str], parts: Path) -> None:
+    """Fill `stage` with all that the job needs, `parts` included, and make the ext4 image `disk` of it (sparse)."""
+    shutil.copytree(parts, stage)
+    (stage / "out").mkdir()
+    for name in ("tests", "bench", "deploy"):
+        shutil.copytree(REPOSITORY / name, stage / name, ignore=NOT_WANTED)
     shutil.copy2(REPOSITORY / "pyproject.toml", stage)
     shutil.copy2(REPOSITORY / "tests" / "vm" / "job.sh", stage)
-    for path in more:
-        shutil.copy2(path, stage)
     earlyoom = REPOSITORY / "build/earlyoom/root/usr/bin/earlyoom"
     if earlyoom.exists():  # for `bench_oom.py` and `bench_reaction.py`
         shutil.copy2(earlyoom, stage)
     (stage / "arguments").write_text("".join(f"{argument}\n" for argument in job_arguments))
-    for name in closure(["evictd", *TEST_TOOLS]):
-        _copy_distribution(name, stage / "site")
-    # Compiling under emulation takes longer than all the checks.
-    compileall.compile_dir(stage / "src", quiet=1)
     subprocess.run(
         ["mke2fs", "-q", "-t", "ext4", "-O", "^has_journal", "-d", stage, disk, "512M"],
         check=True,
@@ -69,12 +59,3 @@ def closure(roots: Iterable[str]) -> list[str]:
             canonicalize_name(need.name) for need in needs if need.marker is None or need.marker.evaluate({"extra": ""})
         ]
     return sorted(found)
-
-
-def _copy_distribution(name: str, site: Path) -> None:
-    for file in distribution(name).files or ():
-        source = Path(str(file.locate()))
-        if ".." not in file.parts and source.is_file():  # no scripts
-            target = site / file
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(source, target)

@@ -3,6 +3,13 @@
 # An argument EVICTD_NAME=VALUE sets a variable; the others are pytest's.
 export PYTHONPATH=/srv/job/site:/srv/job/src EVICTD_VM=1 PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 COLUMNS=120 HOME=/root LANG=C.UTF-8
 cut -d' ' -f1 /proc/uptime >out/boot-seconds
+{
+    echo "Linux $(uname -r)"
+    systemctl --version | head -n 1
+    containerd --version
+    runc --version | head -n 1
+    python3 --version
+} >out/versions
 set --
 while IFS= read -r argument; do
     case $argument in

@@ -19,7 +19,7 @@ _KERNEL_ARGUMENTS = (
     "root=/dev/vda rw console=ttyS0 quiet systemd.show_status=false psi=1 mitigations=off no_timer_check panic=-1"
 )
 """On a busy host the emulated timer fails the kernel's check of it; a kernel that panics all the same ends qemu."""
-_CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1bc|[\x00-\x08\x0b-\x1f]")
+_CONTROL = re.compile(r"\x1b[P\]].*?(?:\x1b\\|\x07)|\x1b\[[0-9;?!]*[A-Za-z]|\x1bc|[\x00-\x08\x0b-\x1f]")
 """What the firmware and systemd send to a terminal that is not there."""
 
 

@@ -1,31 +1,36 @@
 #!/bin/sh
 # Makes the root filesystem of the test machine: Debian's packages, our files over them, one ext4 image.
-# usage: provision.sh WORK OVERLAY MIRROR   (as root, in a mount namespace of its own, which takes every mount away at the end)
+# usage: provision.sh WORK OVERLAY MIRROR RELEASE   (as root, in a mount namespace of its own, which takes every mount away at the end)
 # Leaves in WORK: disk.img (sparse), vmlinuz, initrd.img.
 set -eu
 
-work=$1 overlay=$2 mirror=$3
+work=$1 overlay=$2 mirror=$3 suite=$4
 root=$work/root
-suite=bookworm
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C
 
-# Debian 12 has systemd 252; Type=notify-reload came with 253, so systemd is taken from the backports.
-from_backports=""
-for package in systemd systemd-oomd systemd-sysv systemd-dev udev libsystemd-shared libsystemd0 libudev1; do
-    from_backports="$from_backports $package/$suite-backports"
-done
-from_suite="busybox-static containerd dbus e2fsprogs initramfs-tools iproute2 kmod linux-image-cloud-amd64 procps python3 runc"
+systemd="systemd systemd-oomd systemd-sysv udev"
+sources="deb $mirror $suite main"
+if [ "$suite" = bookworm ]; then
+    # Debian 12 has systemd 252; Type=notify-reload came with 253, so systemd is taken from the backports.
+    systemd=$(printf "%s/$suite-backports " $systemd systemd-dev libsystemd-shared libsystemd0 libudev1)
+    sources=$(printf '%s\ndeb %s %s-backports main' "$sources" "$mirror" "$suite")
+fi
+others="busybox-static containerd dbus e2fsprogs initramfs-tools iproute2 kmod linux-image-cloud-amd64 procps python3 runc"
 
-debootstrap --variant=minbase "$suite" "$root" "$mirror"
+# A debootstrap that is older than the release has no script for it.
+scripts=/usr/share/debootstrap/scripts
+script=$scripts/$suite
+[ -e "$script" ] || script=$scripts/sid
+debootstrap --variant=minbase "$suite" "$root" "$mirror" "$script"
 cp -r "$overlay/." "$root/"
 cp /etc/resolv.conf "$root/etc/resolv.conf"
-printf 'deb %s %s main\ndeb %s %s-backports main\n' "$mirror" "$suite" "$mirror" "$suite" >"$root/etc/apt/sources.list"
+printf '%s\n' "$sources" >"$root/etc/apt/sources.list"
 printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d" # nothing is started while we install
 chmod 755 "$root/usr/sbin/policy-rc.d"
 mountpoint -q "$root/proc" || mount -t proc proc "$root/proc"
 chroot "$root" apt-get update -q
 # shellcheck disable=SC2086 # the lists are lists
-chroot "$root" apt-get install -qy --no-install-recommends $from_backports $from_suite
+chroot "$root" apt-get install -qy --no-install-recommends $systemd $others
 
 chroot "$root" systemctl enable job.service containerd.service
 # A getty would take the console from the job; the timers would wake up in the middle of it.

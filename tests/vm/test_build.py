@@ -30,3 +30,19 @@ def test_a_renamed_file_makes_another_machine(recipe: Path) -> None:
     before = build.recipe_key(recipe)
     (recipe / "rootfs" / "etc" / "hosts").rename(recipe / "rootfs" / "etc" / "hosts.old")
     assert build.recipe_key(recipe) != before
+
+
+@pytest.mark.parametrize(("asked", "release"), [(None, "bookworm"), ("", "bookworm"), ("forky", "forky")])
+def test_the_machine_is_the_release_that_is_asked_for(
+    asked: str | None, release: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(build.DISTRIBUTION, raising=False)
+    if asked is not None:
+        monkeypatch.setenv(build.DISTRIBUTION, asked)
+    assert build.distribution() == release
+
+
+def test_an_unknown_release_is_refused_with_those_that_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(build.DISTRIBUTION, "sarge")
+    with pytest.raises(SystemExit, match="'sarge' is none of bookworm, trixie, forky"):
+        build.distribution()

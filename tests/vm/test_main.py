@@ -4,7 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.vm.__main__ import report
+from tests.vm import __main__ as command
+from tests.vm import build
+from tests.vm.__main__ import PAGE, report, row, with_row
+
+VERSIONS = """\
+Linux 7.2.12+deb14-cloud-amd64
+systemd 262 (262-1)
+containerd github.com/containerd/containerd/v2 2.1.9+unknown
+runc version 1.3.6+ds1
+Python 3.14.8
+"""
 
 
 def junit(folder: Path, *, tests: int, failures: int = 0, errors: int = 0, skipped: int = 0) -> Path:
@@ -34,3 +44,49 @@ def test_no_results_are_a_failure(tmp_path: Path) -> None:
 
 def test_time_up_is_a_failure_even_with_results(tmp_path: Path) -> None:
     assert report(junit(tmp_path, tests=3), None) == 1
+
+
+def test_the_line_of_a_release_has_its_versions_and_what_did_not_pass(tmp_path: Path) -> None:
+    (junit(tmp_path, tests=73, errors=1) / "versions").write_text(VERSIONS)
+    assert row("forky", tmp_path) == "| forky | 7.2.12 | 262 | 2.1.9 | 1.3.6 | 3.14.8 | 72 passed, 1 failed |\n"
+
+
+def test_a_line_replaces_the_last_one_of_its_release_in_the_order_of_releases() -> None:
+    page = "| a |\n|---|\n| forky |\n\n| Machine | Linux |\n|---|---|\n\nAfter\n"
+    for line in ("| forky | 1 |\n", "| bookworm | 2 |\n", "| forky | 3 |\n"):
+        page = with_row(page, line)
+    assert (
+        page == "| a |\n|---|\n| forky |\n\n| Machine | Linux |\n|---|---|\n| bookworm | 2 |\n| forky | 3 |\n\nAfter\n"
+    )
+
+
+def test_the_page_has_the_table() -> None:
+    assert "| trixie | new |\n" in with_row(PAGE.read_text(encoding="utf-8"), "| trixie | new |\n")
+
+
+def test_a_build_boots_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "prepare", lambda: None)
+    monkeypatch.delattr("tests.vm.machine.boot")
+    assert command.run(["--build"]) == 0
+
+
+def test_a_recorded_run_writes_its_line_and_passes_the_other_arguments_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("| Machine | Linux |\n|---|---|\n")
+
+    def main(job: list[str], *, limit_seconds: int) -> int:
+        (tmp_path / "out").mkdir()
+        (junit(tmp_path / "out", tests=1) / "versions").write_text(VERSIONS)
+        (tmp_path / "out/arguments").write_text(f"{job} {limit_seconds}")
+        return 0
+
+    monkeypatch.setattr(command, "main", main)
+    monkeypatch.setattr(command, "RESULTS", tmp_path)
+    monkeypatch.setattr(command, "PAGE", page)
+    monkeypatch.setenv("EVICTD_VM_LIMIT", "7")
+    monkeypatch.setenv(build.DISTRIBUTION, "trixie")
+    assert command.run(["--record", "-k", "kill"]) == 0
+    assert (tmp_path / "out/arguments").read_text() == "['-k', 'kill'] 7"
+    assert page.read_text().endswith("| trixie | 7.2.12 | 262 | 2.1.9 | 1.3.6 | 3.14.8 | 1 passed |\n")
