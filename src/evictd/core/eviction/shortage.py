@@ -119,6 +119,10 @@ class Shortage:
         held = self.held.get(row.uid, 0)
         return held > 0 and held * LIKE_THE_LARGEST >= max(self.held.values())
 
+    def is_leak(self, row: RankedPod) -> bool:
+        """Whether a pod is the leak itself: it stands out and makes at least half of all growth."""
+        return self.stands_out(row) and self.mostly_grows(row.uid)
+
     def exceeding(self, rows: Iterable[RankedPod]) -> list[RankedPod]:
         """Return the pods that use more than they requested."""
         if not self.has_requests:

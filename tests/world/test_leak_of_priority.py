@@ -1,0 +1,29 @@
+"""A leak of high priority beside pods of low priority that do not grow: it alone goes."""
+
+import pytest
+
+from evictd.core.units.duration import MINUTE
+from evictd.world.account import account_of
+from evictd.world.behaviours import Usage
+from evictd.world.loop import play
+from evictd.world.model import Disk, NodeSpec
+from tests.playbook import config
+from tests.world.worlds import GI, MI, evicted, hog, holder, world
+
+OF_MEMORY = ("memory.available", Usage.MEMORY, 300 * MI, 5 * MI)
+OF_DISK = ("nodefs.available", Usage.LAYER, 3 * GI, 50 * MI)
+
+
+@pytest.mark.parametrize(("signal", "of", "amount", "rate"), [OF_MEMORY, OF_DISK], ids=["memory", "disk"])
+def test_pods_over_their_requests_stay_where_a_leak_of_higher_priority_follows(
+    signal: str, of: Usage, amount: int, rate: int
+) -> None:
+    """Each of them relieved the node for less than a minute, and then the leak went all the same."""
+    over = [holder(f"over-{i}", amount, of, priority=-10) for i in range(4)]
+    node = NodeSpec(memory=4 * GI, nodefs=Disk(capacity=40 * GI))
+    played = play(
+        world(*over, hog(rate=rate, of=of, priority=1000), node=node, duration=15 * MINUTE),
+        config(hard={signal: "10%"}),
+    )
+    assert evicted(played) == ["hog"]
+    assert account_of(played).relieved_at is not None
