@@ -15,6 +15,7 @@ from pathlib import Path
 
 from evictd import __version__
 from tools import manual
+from tools.supply_chain import UNUSED
 
 ROOT = Path(__file__).parents[1]
 PYTHON = Path("/usr/bin/python3")
@@ -24,6 +25,8 @@ UNITS = Path("usr/lib/systemd/system")
 CONFFILE = Path("etc/evictd/config.yaml")
 
 _NOT_BUILT = shutil.ignore_patterns(".*", "build", "docs", "tests", "*.egg-info", "__pycache__")
+
+_GONE = ("../", *(f"{each}/" for each in UNUSED))
 
 Install = Callable[[Path], None]
 
@@ -40,13 +43,17 @@ def install_environment(folder: Path, requirements: Path = ROOT / "requirements.
         source = shutil.copytree(ROOT, Path(copy) / "evictd", ignore=_NOT_BUILT)
         _run(*pip, "install", *quiet, "--no-deps", "--no-build-isolation", str(source))
     _run(*pip, "uninstall", "--quiet", "--yes", "setuptools")  # it has built evictd
+    site = next((folder / "lib").glob("python*/site-packages"))
+    for unused in UNUSED:
+        shutil.rmtree(site / unused)
     for path in folder.rglob("direct_url.json"):
         path.unlink()  # names the directory of the checkout
     for path in folder.rglob("RECORD"):
-        # The sums of console scripts, and of the file that names the checkout, are those of the place of the build.
+        # The sums of console scripts, and of the file that names the checkout, are those of the place of the build; what is
+        # unused is gone.
         lines = path.read_text().splitlines(keepends=True)
         path.write_text(
-            "".join(line for line in lines if "/direct_url.json," not in line and not line.startswith("../"))
+            "".join(line for line in lines if "/direct_url.json," not in line and not line.startswith(_GONE))
         )
     for path in [*(folder / "bin").iterdir(), folder / "pyvenv.cfg"]:
         if path.is_file() and not path.is_symlink():

@@ -1,78 +1,79 @@
-"""Builds the image of `deploy/Dockerfile` without a registry: `python -m tools.image ARCHIVE` writes an OCI archive.
+"""Builds the image of `deploy/Dockerfile` without a registry: `python -m tools.image ARCHIVE [ARCHITECTURE ...]` (amd64, arm64).
 
-It is made from Debian's Python, the installed dependencies and this source. The layers are what the Dockerfile makes: an
-interpreter, `/opt/evictd` with the packages that evictd requires (none of the development's), everything compiled; no shell and
-no compiler. Environment, user and entry point are read from the Dockerfile itself. The first two layers are cached by their
-content's names below the demo's cache folder; the layer of evictd's own source is made anew each time. The same packages and
-the same source give the same bytes: files have one time, and records of the place of the build are left out.
+It is made from Debian's Python, the dependencies and this source, and written as an OCI archive. The layers are what the
+Dockerfile makes: an interpreter, `/opt/evictd` with the packages that evictd requires (none of the development's), everything
+compiled; no shell and no compiler. Environment, user and entry point are read from the Dockerfile itself. Nothing of another
+architecture is run: its packages are unpacked, and byte code is the same everywhere. The first two layers are cached by their
+content's names below the demo's cache folder; the layer of evictd's own source is made anew each time. The same packages and the
+same source give the same bytes: files have one time, and records of the place of the build are left out. `--lock` writes
+deploy/image.lock.
 """
 
 import hashlib
 import importlib.metadata
-import json
+import platform
 import re
 import shlex
 import shutil
 import sys
-import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
 
 from evictd import __version__
-from evictd_testnode.binaries import default_cache, unpack_packages
+from evictd_testnode.binaries import default_cache
 from evictd_testnode.tool import run_tool
-from tools.packing import add_bytes, add_file, compress, digest, pack
-from tools.supply_chain import closure
+from tools import debs, oci
+from tools.debs import ARCHITECTURES, PYTHON, Deb
+from tools.oci import Layer
+from tools.packing import compress, pack
+from tools.supply_chain import UNUSED, closure, pinned
 
 ROOT = Path(__file__).parents[1]
 DOCKERFILE = ROOT / "deploy" / "Dockerfile"
 REFERENCE = f"docker.io/library/evictd:{__version__}"
 """What `image: evictd:VERSION` of the DaemonSet means to a kubelet."""
-PYTHON = "python3.11"
-PACKAGES = (
-    *(f"{PYTHON}-minimal", f"lib{PYTHON}-minimal", f"lib{PYTHON}-stdlib"),
-    *("libc6", "libexpat1", "zlib1g", "libssl3", "libffi8", "libbz2-1.0", "liblzma5", "libuuid1"),
-    *("libgcc-s1", "libstdc++6"),
-)
-"""The interpreter, and the libraries of the parts of it and of the wheels that evictd imports."""
 SITE = f"opt/evictd/lib/{PYTHON}/site-packages"
 KEPT_SECONDS = 24 * 3600
 _MERGED = ("bin", "sbin", "lib", "lib64")
 _OF_THIS_PLACE = ("RECORD", "REQUESTED", "direct_url.json")
 """Files of an installed package that name where or how it was installed."""
-_OCI = "application/vnd.oci.image"
+_WHEELS = ("manylinux2014_{0}", "manylinux_2_17_{0}", "manylinux_2_28_{0}")
+"""Platforms of wheels that run with Debian 12's libc."""
+_INSTALL_SECONDS = 1200
 
 
-class Layer(NamedTuple):
-    """A layer of the image as a tar archive, and compressed."""
-
-    plain: Path
-    packed: Path
-
-
-def write_image(cache: Path, archive: Path) -> None:
-    """Write the image as an OCI archive for `ctr images import`."""
+def write_image(cache: Path, archive: Path, architectures: Sequence[str] = ("amd64",)) -> str:
+    """Write the image of these architectures as an OCI archive for `ctr images import`; return the digest of their index."""
     with TemporaryDirectory(prefix="evictd-image-") as made:
-        own = Path(made) / "root"
-        _own_source(own)
-        _write_archive(archive, [_interpreter(cache), _dependencies(cache), _layer(own, Path(made) / "own")])
+        root = Path(made) / "root"
+        _own_source(root)
+        own = _layer(root, Path(made) / "own")
+        images = [oci.Platform(each, [*_foundation(cache, each), own]) for each in architectures]
+        return oci.write_image(archive, images, _config(), REFERENCE)
 
 
-def _interpreter(cache: Path) -> Layer:
+def _foundation(cache: Path, architecture: str) -> Iterator[Layer]:
+    yield _interpreter(cache, architecture, debs.available(cache, architecture))
+    yield _dependencies(cache, architecture)
+
+
+def _interpreter(cache: Path, architecture: str, wanted: list[Deb]) -> Layer:
     """Unpack Debian's Python, with merged folders as Debian has them, and compile its library."""
 
     def fill(root: Path) -> None:
-        shutil.copytree(unpack_packages(cache, "python", PACKAGES), root, symlinks=True, dirs_exist_ok=True)
+        with TemporaryDirectory(prefix="making-", dir=cache / "image") as work:
+            shutil.copytree(
+                debs.unpack(cache, architecture, wanted, Path(work)), root, symlinks=True, dirs_exist_ok=True
+            )
         for name in _MERGED:
             _merge(root, name)
         (root / "tmp").mkdir(mode=0o1777)
         shutil.rmtree(root / "usr/share")
         _compile(root, root / f"usr/lib/{PYTHON}")
 
-    return _cached(cache, "interpreter", "\n".join(PACKAGES), fill)
+    return _cached(cache, f"interpreter-{architecture}", debs.lock(wanted), fill)
 
 
 def _merge(root: Path, name: str) -> None:
@@ -84,21 +85,58 @@ def _merge(root: Path, name: str) -> None:
     (root / name).symlink_to(f"usr/{name}")
 
 
-def _dependencies(cache: Path) -> Layer:
-    """Copy the packages that evictd requires out of the environment of the tests, as a virtual environment."""
+def _dependencies(cache: Path, architecture: str) -> Layer:
+    """Install the packages that evictd requires as a virtual environment."""
     found = [importlib.metadata.distribution(name) for name in sorted(closure("evictd") - {"evictd"})]
-    versions = "\n".join(f"{each.name}=={each.version}" for each in found)
+    versions = "\n".join([*(f"{each.name}=={each.version}" for each in found), *UNUSED])
 
     def fill(root: Path) -> None:
         (root / "opt/evictd/bin").mkdir(parents=True)
         (root / "opt/evictd/pyvenv.cfg").write_text("home = /usr/bin\ninclude-system-site-packages = false\n")
         for name in ("python", "python3", PYTHON):
             (root / "opt/evictd/bin" / name).symlink_to(f"/usr/bin/{PYTHON}")
-        for each in found:
-            _copy(each, root / SITE)
+        if ARCHITECTURES[architecture] == platform.machine():
+            for each in found:
+                _copy(each, root / SITE)
+        else:
+            _install(ARCHITECTURES[architecture], root / SITE)
+        for unused in UNUSED:
+            shutil.rmtree(root / SITE / unused)
         _compile(root, root / SITE)
 
-    return _cached(cache, "dependencies", versions, fill)
+    return _cached(cache, f"dependencies-{architecture}", versions, fill)
+
+
+def _install(machine: str, site: Path) -> None:
+    """Install the wheels of another architecture, by the sums of constraints.txt."""
+    pins = pinned()
+    with TemporaryDirectory(prefix="evictd-wheels-") as made:
+        wanted, found = Path(made) / "requirements.txt", Path(made) / "site"
+        wanted.write_text("".join(f"{pins[name]}\n" for name in sorted(closure("evictd") - {"evictd"})))
+        platforms = [f"--platform={each.format(machine)}" for each in _WHEELS]
+        run_tool(
+            *(
+                sys.executable,
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--disable-pip-version-check",
+                "--no-compile",
+                "--no-deps",
+            ),
+            *(
+                "--require-hashes",
+                "--only-binary=:all:",
+                "--implementation=cp",
+                f"--python-version={PYTHON[6:]}",
+                *platforms,
+            ),
+            *("--target", found, "--requirement", wanted),
+            seconds=_INSTALL_SECONDS,
+        )
+        shutil.rmtree(found / "bin", ignore_errors=True)
+        shutil.copytree(found, site, ignore=shutil.ignore_patterns(*_OF_THIS_PLACE))
 
 
 def _copy(distribution: importlib.metadata.Distribution, site: Path) -> None:
@@ -189,49 +227,15 @@ def _instructions(stage: str) -> Iterator[tuple[str, str]]:
             yield name, rest
 
 
-def _write_archive(archive: Path, layers: list[Layer]) -> None:
-    """Write an OCI layout with this one image."""
-    config = _json(
-        {
-            "architecture": "amd64",
-            "os": "linux",
-            "config": _config(),
-            "rootfs": {"type": "layers", "diff_ids": [f"sha256:{digest(layer.plain)}" for layer in layers]},
-        }
-    )
-    manifest = _json(
-        {
-            "schemaVersion": 2,
-            "mediaType": f"{_OCI}.manifest.v1+json",
-            "config": _descriptor(f"{_OCI}.config.v1+json", _sha256(config), len(config)),
-            "layers": [
-                _descriptor(f"{_OCI}.layer.v1.tar+gzip", digest(layer.packed), layer.packed.stat().st_size)
-                for layer in layers
-            ],
-        }
-    )
-    named = _descriptor(f"{_OCI}.manifest.v1+json", _sha256(manifest), len(manifest))
-    named["annotations"] = {"io.containerd.image.name": REFERENCE, "org.opencontainers.image.ref.name": REFERENCE}
-    with tarfile.open(archive, "w") as tar:
-        add_bytes(tar, "oci-layout", b'{"imageLayoutVersion":"1.0.0"}')
-        add_bytes(tar, "index.json", _json({"schemaVersion": 2, "manifests": [named]}))
-        for blob in (config, manifest):
-            add_bytes(tar, f"blobs/sha256/{_sha256(blob)}", blob)
-        for layer in layers:
-            add_file(tar, layer.packed, f"blobs/sha256/{digest(layer.packed)}")
-
-
-def _descriptor(media_type: str, sha256: str, size: int) -> dict[str, object]:
-    return {"mediaType": media_type, "digest": f"sha256:{sha256}", "size": size}
-
-
-def _json(value: object) -> bytes:
-    return json.dumps(value).encode()
-
-
-def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+def main(arguments: Sequence[str]) -> int:
+    """Write the image, or the sums of Debian's packages for it."""
+    if arguments == ["--lock"]:
+        debs.LOCK.write_text(debs.lock(deb for each in ARCHITECTURES for deb in debs.available(default_cache(), each)))
+        return 0
+    archive, *architectures = arguments
+    print(write_image(default_cache(), Path(archive), architectures or ("amd64",)))
+    return 0
 
 
 if __name__ == "__main__":
-    write_image(default_cache(), Path(sys.argv[1]))
+    sys.exit(main(sys.argv[1:]))

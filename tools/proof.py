@@ -1,15 +1,12 @@
 """What proves where the files of a release come from: SBOM and provenance, as JSON texts that are equal for equal files."""
 
-import gzip
 import json
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from evictd import __version__
-from evictd_testnode.binaries import unpack_packages
-from tools.image import PACKAGES
+from tools.debs import Deb
 from tools.packing import digest
 from tools.supply_chain import sbom
 
@@ -17,7 +14,6 @@ STATEMENT = "https://in-toto.io/Statement/v1"
 PREDICATE = "https://slsa.dev/provenance/v1"
 BUILD_TYPE = "urn:evictd:make-release:v1"
 """`make release` of a clean checkout, as docs/verify.md describes it."""
-_CHANGE = re.compile(r"^\S+ \(([^)]+)\)")
 
 
 def packages_sbom() -> str:
@@ -25,39 +21,28 @@ def packages_sbom() -> str:
     return _text(sbom())
 
 
-def image_sbom(cache: Path) -> str:
-    """Return the CycloneDX document of the image: the Python packages, and Debian's with their versions."""
-    root = unpack_packages(cache, "python", PACKAGES)
+def image_sbom(debs: Mapping[str, Sequence[Deb]]) -> str:
+    """Return the CycloneDX document of the image: the Python packages, and Debian's for each architecture."""
     made = sbom()
-    made["components"] += [_debian_component(root, name) for name in sorted(PACKAGES)]
+    made["components"] += [_debian_component(deb, arch) for arch in sorted(debs) for deb in sorted(debs[arch])]
     return _text(made)
 
 
-def _debian_component(root: Path, name: str) -> dict[str, Any]:
-    version = debian_version(root / "usr/share/doc" / name)
+def _debian_component(deb: Deb, architecture: str) -> dict[str, Any]:
     return {
         "type": "library",
-        "name": name,
-        "version": version,
-        "purl": f"pkg:deb/debian/{name}@{version}",
+        "name": deb.name,
+        "version": deb.version,
+        "purl": f"pkg:deb/debian/{deb.name}@{deb.version}?arch={architecture}",
+        "hashes": [{"alg": "SHA-256", "content": deb.sha256}],
     }
 
 
-def debian_version(documents: Path) -> str:
-    """Read a package's version from the first line of its change log; `unknown` where it has none."""
-    for name in ("changelog.Debian.gz", "changelog.gz"):
-        path = documents / name
-        if path.is_file():
-            with gzip.open(path, "rt", encoding="utf-8", errors="replace") as file:
-                found = _CHANGE.match(file.readline())
-            return found[1] if found else "unknown"
-    return "unknown"
-
-
-def provenance(files: Sequence[Path], *, commit: str, inputs: Sequence[Path]) -> str:
-    """Return an in-toto statement: these files were made by `make release` from this commit and these pinned inputs."""
+def provenance(files: Sequence[Path], *, commit: str, inputs: Sequence[Path], debs: Sequence[Deb]) -> str:
+    """Return an in-toto statement: these files were made from this commit, these pinned inputs and Debian packages."""
     resolved = [{"uri": "git+file:.", "digest": {"gitCommit": commit}}]
     resolved += [{"uri": f"file:{path.name}", "digest": {"sha256": digest(path)}} for path in inputs]
+    resolved += [{"uri": f"file:{deb.file}", "digest": {"sha256": deb.sha256}} for deb in sorted(debs)]
     definition = {
         "buildType": BUILD_TYPE,
         "externalParameters": {"version": __version__},

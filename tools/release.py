@@ -1,36 +1,43 @@
 """Makes the files of a release from the commit that is checked out: `python -m tools.release [FOLDER]` (or `make release`).
 
-    packages    wheel, source archive, Debian package of this Debian release
-    image       OCI archive (`ctr images import`, `skopeo copy oci-archive:...`)
-    cluster     Helm chart, one file for each overlay of kustomize and for the removal
+    packages    wheel, source archive, Debian package of this Debian release, and of those that `EVICTD_DEBIAN` names
+    image       OCI archive for amd64 and arm64 (`ctr images import`, `skopeo copy oci-archive:...`)
+    cluster     Helm chart, also as an OCI archive; one file for each overlay of kustomize and for the removal
     documents   the site as HTML
     proof       SBOM of packages and image, provenance (in-toto, SLSA v1), SHA256SUMS; a signature of that where
                 `EVICTD_SIGNING_KEY` names a key of cosign
+    bundle      all of these and install.sh in one archive, for machines without a network
 
 Two runs on one commit give the same bytes: every time is that of the commit. The files appear together under
 build/release/VERSION, or none of them. Exit status 2 says what is missing: uncommitted changes, versions that differ, a program.
 """
 
 import os
+import platform
 import shutil
 import sys
+import tarfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import yaml
+
 from evictd import __version__
 from evictd.errors import NodeError
 from evictd_testnode.binaries import default_cache
 from evictd_testnode.tool import run_tool
-from tools import proof, versions
+from tools import debs, oci, proof, versions
 from tools.image import write_image
-from tools.packing import checksums, pack_compressed, repacked, unpack
+from tools.packing import add_file, checksums, pack_compressed, repacked, unpack
 
 ROOT = Path(__file__).parents[1]
 OVERLAYS = ("overlays/beside-kubelet", "overlays/instead-of-kubelet-eviction", "overlays/dry-run", "cleanup")
 KEY = "EVICTD_SIGNING_KEY"
 """The environment variable with the path of the private key; its password is in `COSIGN_PASSWORD`, as cosign documents."""
+OTHERS = "EVICTD_DEBIAN"
+"""The environment variable with the names of Debian releases whose packages are made as well: `trixie forky`."""
 NEEDED = {
     "git": "Debian's package git",
     "dpkg-deb": "Debian's package dpkg",
@@ -68,6 +75,7 @@ def release(folder: Path) -> list[Path]:
         raise ReleaseError("\n".join(problems))
     folder.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=".making-", dir=folder.parent) as made:
+        _note_other_packages()
         build = _checked_out(Path(made))
         for step in STEPS:
             step(build)
@@ -93,6 +101,13 @@ def _changes() -> Iterator[str]:
     if changed:
         named = ", ".join(line[3:] for line in changed[:3]) + (" and others" if len(changed) > 3 else "")
         yield f"the working tree has changes that no commit has: {named}; commit them, or stash them with `git stash -u`"
+
+
+def _note_other_packages() -> None:
+    """Tell before the work what makes this image another one than that of the lock, for example a security update."""
+    for each in debs.ARCHITECTURES:
+        for file in debs.unlocked(debs.available(default_cache(), each)):
+            print(f"make release: note: deploy/image.lock has another {file}; `python -m tools.image --lock` renews it")
 
 
 def _checked_out(work: Path) -> Build:
@@ -122,15 +137,33 @@ def _packages(build: Build) -> None:
 def _debian(build: Build) -> None:
     command = (sys.executable, "-m", "tools.debian", build.target)
     run_tool(*command, environment=build.environment, folder=build.source, seconds=LIMIT_SECONDS)
+    (made,) = build.target.glob("evictd_*.deb")
+    made.rename(made.with_suffix(f".{platform.freedesktop_os_release()['VERSION_CODENAME']}.deb"))
+
+
+def _other_debian(build: Build) -> None:
+    """Build, install and try the packages of other releases, each in a root directory of its own."""
+    wanted = os.environ.get(OTHERS, "").split()
+    if not wanted:
+        return
+    for command in (("init", "--quiet"), ("add", "--all")):  # the files of the commit are what git knows there
+        run_tool("git", "-C", build.source, *command)
+    matrix = (sys.executable, "-m", "tests.tools.matrix", "--deb", *wanted)
+    run_tool(*matrix, environment=build.environment, folder=build.source, seconds=LIMIT_SECONDS * len(wanted))
+    for release in wanted:
+        (made,) = (build.source / "build" / release).glob("evictd_*.deb")
+        made.rename(build.target / f"{made.stem}.{release}.deb")
 
 
 def _image(build: Build) -> None:
-    write_image(default_cache(), build.target / f"evictd-image-{__version__}-amd64.tar")
+    write_image(default_cache(), build.target / f"evictd-image-{__version__}.tar", tuple(debs.ARCHITECTURES))
 
 
 def _chart(build: Build) -> None:
-    archive = build.target / f"evictd-chart-{__version__}.tgz"
-    pack_compressed(build.source / "deploy/chart/evictd", archive, epoch=build.epoch, top="evictd")
+    archive, chart = build.target / f"evictd-chart-{__version__}.tgz", build.source / "deploy/chart/evictd"
+    pack_compressed(chart, archive, epoch=build.epoch, top="evictd")
+    metadata = yaml.safe_load((chart / "Chart.yaml").read_text(encoding="utf-8"))
+    oci.write_chart(build.target / f"evictd-chart-{__version__}.oci.tar", archive, metadata)
 
 
 def _overlays(build: Build) -> None:
@@ -148,22 +181,49 @@ def _documents(build: Build) -> None:
 
 
 def _proof(build: Build) -> None:
+    used = {each: debs.available(default_cache(), each) for each in debs.ARCHITECTURES}
     packages, image = f"evictd-{__version__}.cdx.json", f"evictd-image-{__version__}.cdx.json"
     (build.target / packages).write_text(proof.packages_sbom(), encoding="utf-8")
-    (build.target / image).write_text(proof.image_sbom(default_cache()), encoding="utf-8")
-    files = sorted(build.target.iterdir())
-    statement = proof.provenance(files, commit=build.commit, inputs=[build.source / "constraints.txt"])
+    (build.target / image).write_text(proof.image_sbom(used), encoding="utf-8")
+    shutil.copy(build.source / "deploy/install.sh", build.target)
+    statement = proof.provenance(
+        sorted(build.target.iterdir()),
+        commit=build.commit,
+        inputs=[build.source / "constraints.txt", build.source / "deploy/Dockerfile"],
+        debs=[deb for each in used.values() for deb in each],
+    )
     (build.target / f"evictd-{__version__}.intoto.json").write_text(statement, encoding="utf-8")
     sums = build.target / "SHA256SUMS"
     sums.write_text(checksums(build.target.iterdir()), encoding="utf-8")
+    _sign(sums)
+
+
+def _bundle(build: Build) -> None:
+    """Pack all files; install.sh first, so that it is taken out without reading the rest."""
+    bundle = build.target / f"evictd-bundle-{__version__}.tar"
+    script = build.target / "install.sh"
+    files = [script, *(path for path in sorted(build.target.iterdir()) if path != script)]
+    with tarfile.open(bundle, "w") as tar:
+        for path in files:
+            add_file(tar, path, path.name)
+    sums = bundle.with_name(f"{bundle.name}.sha256")
+    sums.write_text(checksums([bundle]), encoding="utf-8")
+    _sign(bundle)
+
+
+def _sign(path: Path) -> None:
+    """Write PATH.sig with the given key, if there is one."""
     if key := os.environ.get(KEY):
-        signature = build.target / "SHA256SUMS.sig"
+        signature = path.with_name(f"{path.name}.sig")
         offline = ("--yes", "--tlog-upload=false", "--output-signature", signature)
-        run_tool("cosign", "sign-blob", "--key", key, *offline, sums)
+        run_tool("cosign", "sign-blob", "--key", key, *offline, path)
 
 
-STEPS: tuple[Callable[[Build], None], ...] = (_packages, _debian, _image, _chart, _overlays, _documents, _proof)
-"""In order; each writes its files into the target. The proof is about all before it."""
+STEPS: tuple[Callable[[Build], None], ...] = (
+    *(_packages, _debian, _image, _chart, _overlays, _documents),
+    *(_other_debian, _proof, _bundle),
+)
+"""In order; each writes its files into the target. The proof is about all before it, and the bundle has all files."""
 
 
 def main(folder: Path) -> int:

@@ -16,6 +16,8 @@ from packaging.requirements import Requirement
 from evictd import __version__
 
 ROOT = Path(__file__).parents[1]
+UNUSED = ("kubernetes/aio",)
+"""Parts of packages that nothing imports: half of `kubernetes`, 68 MB, is a second client, for asyncio."""
 CONSTRAINTS, REQUIREMENTS = ROOT / "constraints.txt", ROOT / "requirements.txt"
 _PINNED = re.compile(r"^([A-Za-z0-9_.-]+)==(\S+)(?: ;[^\\\n]*?)?((?: \\\n    --hash=\S+)+)", re.MULTILINE)
 _HEADER = """\

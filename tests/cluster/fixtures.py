@@ -1,6 +1,8 @@
 """Fixtures on the session's real control plane and real node (`tests/conftest.py`)."""
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -25,10 +27,13 @@ def real_transport(control_plane: ControlPlane) -> Iterator[Transport]:
 
 @pytest.fixture(scope="session")
 def image_node(real_node: RealNode, tmp_path_factory: pytest.TempPathFactory) -> RealNode:
-    """The real node with evictd's image."""
-    archive = tmp_path_factory.mktemp("image") / "evictd.tar"
-    write_image(default_cache(), archive)
+    """The real node with evictd's image: that of a release in `$EVICTD_IMAGE`, or else one of this source."""
+    given = os.environ.get("EVICTD_IMAGE")
+    archive = Path(given) if given else tmp_path_factory.mktemp("image") / "evictd.tar"
+    if not given:
+        write_image(default_cache(), archive)
     real_node.ctr("images", "import", str(archive))
-    archive.unlink()
+    if not given:
+        archive.unlink()
     eventually(lambda: condition(real_node.plane.admin.must("GET", f"{NODES}/{NAME}"), "Ready") == "True", 60)
     return real_node
