@@ -24,7 +24,7 @@ NEEDS_NODE   := (root or containerd) and not (cluster or vm or side_by_side)$(if
 # Each of the many processes of the tests would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo run check test side-by-side test-slow test-node test-cluster test-vm test-all test-matrix vm-matrix deb-matrix laws parity bench verify-signals e2e-soak mutate flaky fuzz reliability soak sbom audit reference docs deb clean incidents adversary release
+.PHONY: setup demo run check test side-by-side test-slow test-node test-cluster test-vm test-all test-matrix vm-matrix deb-matrix laws parity bench verify-signals e2e-soak mutate flaky fuzz reliability soak sbom audit reference docs deb clean incidents adversary release verify-release
 
 setup: $(VENV)/.ready
 
@@ -162,6 +162,11 @@ docs: reference
 # The files of a release of this commit, in build/release/VERSION: packages, image, chart, overlays, documents and what proves them.
 release: setup
 	$(BIN)/python -m tools.release $(ARGS)
+
+# The commands of docs/verify.md over that release, in a root directory of Debian 13 without a network; ARGS='FOLDER cosign.pub' for
+# another one, or one that is signed. Needs root and Debian's mmdebstrap.
+verify-release: setup
+	$(BIN)/python -m tests.tools.verify_release $(ARGS)
 
 # A Debian package in build/: a virtual environment below /usr/lib/evictd, the unit, man pages, completion.
 deb: setup

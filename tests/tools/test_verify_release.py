@@ -1,0 +1,37 @@
+"""`make verify-release` runs what docs/verify.md says, without what this release or this machine has not."""
+
+import pytest
+
+from evictd import __version__
+from tests.tools.verify_release import PAGE, commands, main
+
+BUNDLE = f"evictd-bundle-{__version__}.tar"
+PAGE_TEXT = PAGE.read_text(encoding="utf-8")
+
+
+def test_all_commands_that_need_only_the_files_are_run() -> None:
+    text = "\n".join(commands(PAGE_TEXT, signed=True, cosign=True))
+    for each in (
+        "sha256sum --check SHA256SUMS",
+        "cosign verify-blob --key cosign.pub",
+        "openssl dgst -sha256 -verify cosign.pub",
+        'statement["subject"]',
+        f"tar -xf {BUNDLE} install.sh",
+        f"sh install.sh --key cosign.pub {BUNDLE} verify",
+    ):
+        assert each in text
+    assert "VERSION" not in text
+    assert not {"REGISTRY", "ctr", "make"} & set(text.split())
+
+
+@pytest.mark.parametrize("signed", [True, False])
+def test_what_needs_cosign_or_a_signature_is_left_out(signed: bool) -> None:
+    text = "\n".join(commands(PAGE_TEXT, signed=signed, cosign=False))
+    assert "cosign verify-blob" not in text
+    assert ("openssl" in text, "--unsigned" in text) == (signed, not signed)
+    assert "sha256sum --check SHA256SUMS" in text
+
+
+def test_a_release_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["/none", "/none/cosign.pub"]) == 2
+    assert "there is no file /none/SHA256SUMS" in capsys.readouterr().err
