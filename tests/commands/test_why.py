@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -83,6 +84,33 @@ def test_a_pod_that_was_replaced_is_found_by_its_owner_in_a_rotated_journal(
     assert "ReplicaSet/report-7d4f owns this pod and default/report-7d4f-new" in here
     document = json.loads(capsys.readouterr().out)
     assert [each["pod"] for each in document["replaced"]] == [f"default/{old.name}"]
+
+
+@pytest.fixture
+def locked(tmp_path: Path) -> Iterator[Path]:
+    """A directory with a journal that this process may not read."""
+    (folder := tmp_path / "state").mkdir(mode=0o700)
+    (folder / "journal.jsonl").write_bytes(line(NOW, "2026-01-01T00:00:00Z"))
+    folder.chmod(0)
+    user = os.geteuid()
+    if user == 0:
+        tmp_path.chmod(0o755)
+        os.seteuid(65534)
+    yield folder
+    if user == 0:
+        os.seteuid(user)
+    folder.chmod(0o700)
+
+
+def test_without_the_right_to_read_the_journal_the_daemon_answers(
+    locked: Path, address: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert why.run(command("default/web", "--address", address, "--directory", str(locked))) is ExitCode.DONE
+    said = " ".join(capsys.readouterr().out.split())
+    assert "place 3 of 3" in said
+    assert "Permission denied): what happened before is known to root only" in said
+    with pytest.raises(NodeError, match=r"no evictd answers at .*; .*: Permission denied; --journal"):
+        why.run(command("a/b", "--address", "127.0.0.1:1", "--directory", str(locked)))
 
 
 def test_an_unknown_pod_is_a_no(address: str, tmp_path: Path) -> None:

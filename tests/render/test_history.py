@@ -1,17 +1,30 @@
 """Journal records as events."""
 
+import io
+
 import msgspec
 import pytest
 
 from evictd.codec.journal import encode_entry
 from evictd.codec.journal_record import JournalRecord, RecordedExtra, RecordedKubeletEviction, decode_record
+from evictd.commands.source import own_config
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.observation import Outcomes
 from evictd.core.model.state import State
 from evictd.core.units.duration import MINUTE, SECOND
-from evictd.render.history import EventKind, condition_spans, event_line, history, history_document, totals_text
+from evictd.render.console import make_console
+from evictd.render.history import (
+    EventKind,
+    condition_spans,
+    event_line,
+    history,
+    history_document,
+    print_history,
+    totals_text,
+)
 from evictd.render.replayed import recorded_text
 from tests.daemon.world import CONFIG, GI, NOW, WEB, observe
+from tests.stories import check_golden, played
 
 
 def journal(*, dry_run: bool = False) -> list[JournalRecord]:
@@ -104,3 +117,51 @@ def test_an_eviction_by_the_kubelet_is_an_event_once_and_no_would_in_a_dry_run()
     (event,) = [event for event in history(records) if event.kind is EventKind.KUBELET]
     assert (event.pod, event_line(event)) == ("default/hog", "the kubelet evicted default/hog: low on memory")
     assert totals_text([event]).endswith("1 eviction by the kubelet")
+
+
+def of_a_disk() -> list[JournalRecord]:
+    """The journal of a scenario in which a disk fills: collections, then an eviction."""
+    records, state = [], State()
+    scenario, cycles = played("disk-reclaim-then-evict")
+    for cycle in cycles:
+        for turn in cycle.turns:
+            now, seconds = NOW + cycle.at, cycle.at // SECOND
+            wall = f"2026-01-01T00:{seconds // 60:02}:{seconds % 60:02}Z"
+            seen, config = turn.observation, own_config(scenario, None)
+            line = encode_entry(now=now, wall=wall, state=state, observation=seen, config=config, step=turn.step)
+            records.append(decode_record(line))
+            state = turn.step.state
+    return records
+
+
+def of_changed_minds() -> list[JournalRecord]:
+    """A grace period is shortened, an eviction is withdrawn, the kubelet evicts a pod."""
+    records = journal()
+    evicted = next(each for each in records[0].decisions if each["kind"] == "EvictPod")
+    withdrawn = {"kind": "WithdrawEviction", "pod": evicted["pod"], "reason": "pressure has ended"}
+    kubelets = RecordedKubeletEviction(pod="default/web", uid="w", at="2026-01-01T00:00:00Z", message="low on memory")
+    return [
+        msgspec.structs.replace(records[0], decisions=({**evicted, "shortens": True},)),
+        msgspec.structs.replace(records[0], decisions=(withdrawn,)),
+        msgspec.structs.replace(records[1], decisions=(), extra=RecordedExtra(kubelet_evicted=(kubelets,))),
+    ]
+
+
+STORIES = {
+    "a shortage of memory": journal,
+    "the same as a dry run": lambda: journal(dry_run=True),
+    "a disk fills": of_a_disk,
+    "a grace period is shortened, an eviction withdrawn, the kubelet evicts": of_changed_minds,
+}
+
+
+def test_each_kind_of_event_is_as_in_the_golden_file() -> None:
+    out = io.StringIO()
+    told = []
+    for name, records in STORIES.items():
+        events = list(history(records()))
+        told += events
+        out.write(f"== {name} ==\n")
+        print_history(events, condition_spans(events), make_console(out, width=100))
+    assert {event.kind for event in told} == set(EventKind)
+    check_golden("history.txt", out.getvalue())

@@ -17,12 +17,14 @@ from evictd.core.units.duration import SECOND
 from evictd.errors import InputError
 from evictd.render.incident import (
     Incident,
+    IncidentRow,
     avoidance_lines,
     evictions_of,
     find_eviction,
     incident_of,
     relief_lines,
 )
+from evictd.render.incident_view import row_text
 from tests.daemon.world import CONFIG, GI, NOW, STATIC, WEB, observe, pod
 
 OLD, NEW = (replace(pod(f"hog-{name}"), owner="ReplicaSet/hog") for name in ("old", "new"))
@@ -94,6 +96,18 @@ def test_it_says_what_would_have_avoided_it() -> None:
     _, threshold, _ = avoidance_lines(slow)
     assert threshold == "a soft threshold of 3Gi: at 17.1Mi a second it would have been met 60 s earlier"
     assert lead.startswith("memory.lead: Auto acts before")
+
+
+def test_a_request_is_no_advice_where_the_pods_before_it_hold_too_little() -> None:
+    """`batch/report` of 21 MiB ranks first, and the pod that leaks goes all the same."""
+    found = incident()
+    side = IncidentRow(
+        number=1, pod="default/side", usage=1, request=0, priority=-10, protected=False, chosen=False,
+        skipped="Unnecessary",
+    )  # fmt: skip
+    found = replace(found, ranking=(side, *found.ranking))
+    assert next(avoidance_lines(found)).startswith("a limit of its own: the pods that rank before it hold too little")
+    assert "(passed over: another pod that holds more makes its eviction unnecessary)" in row_text(side, found)
 
 
 def test_what_is_around_it_is_told_and_the_events_are() -> None:

@@ -1,15 +1,22 @@
 """The page of `evictd status`, as terminals of several sizes show it."""
 
 import io
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from rich.console import Console
 
+from evictd.core.model.decision import SignalUnobserved
+from evictd.core.model.observation import Outcomes
 from evictd.core.model.signal import STALLS, Signal
+from evictd.daemon.telemetry.snapshot import Snapshot
 from evictd.daemon.telemetry.status_page import status_document
 from evictd.render.status_view import status_view
 from tests.daemon.world import GI, NOW, snapshot
+from tests.render.test_node_page import approaching, blind, calm, crowded, play, pressed, recovered
+from tests.stories import check_golden
 
 
 def page(available: int) -> str:
@@ -110,3 +117,36 @@ def test_a_soft_threshold_counts_down() -> None:
 
 def test_a_signal_that_cannot_be_read_says_so() -> None:
     assert "no reading" in page(4 * GI)
+
+
+def nowhere() -> Snapshot:
+    """A signal with a threshold that this node does not have."""
+    seen = calm()
+    findings = (replace(each, absent=True) if isinstance(each, SignalUnobserved) else each for each in seen.findings)
+    return replace(seen, findings=tuple(findings))
+
+
+def dry_run() -> Snapshot:
+    seen = approaching()
+    return replace(seen, observation=replace(seen.observation, outcomes=Outcomes(dry_run=True)))
+
+
+STATES: dict[str, Callable[[], Snapshot]] = {
+    "calm": calm,
+    "approaching": approaching,
+    "a grace period runs": lambda: play([6 * GI, int(1.5 * GI)]),
+    "acting": pressed,
+    "recovered": recovered,
+    "blind": blind,
+    "110 pods": crowded,
+    "a signal that this node does not have": nowhere,
+    "a dry run": dry_run,
+}
+
+
+def test_each_state_is_as_in_the_golden_file() -> None:
+    text = ""
+    for name, make in STATES.items():
+        seen = make()
+        text += f"== {name} ==\n{shown(status_document(seen, seen.at))}\n"
+    check_golden("status.txt", text)

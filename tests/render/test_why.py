@@ -1,11 +1,18 @@
 """Sentences about one pod."""
 
+from collections.abc import Callable
+from dataclasses import replace
+
+from evictd.core.eviction.synchronize import synchronize
+from evictd.core.model.state import State
 from evictd.daemon.telemetry.status_page import explain_snapshot, status_document
 from evictd.render.explanation import explanation_document
-from evictd.render.history import history
+from evictd.render.history import EventKind, history
 from evictd.render.why import PodWhy, why_document, why_lines
-from tests.daemon.world import GI, NOW, snapshot
+from tests.daemon.world import CONFIG, GI, HOG, NOW, STATIC, observe, pod, snapshot, uses
 from tests.render.test_history import journal
+from tests.render.test_node_page import play
+from tests.stories import check_golden
 
 
 def ask(pod: str, available: int = 4 * GI) -> PodWhy:
@@ -54,3 +61,71 @@ def test_without_a_daemon_the_journal_is_all() -> None:
     why = PodWhy(pod="default/hog", events=tuple(history(journal())))
     assert "no daemon answers" in text(why)
     assert why_document(why, [])["daemonAnswered"] is False
+
+
+SIDE = pod("side", priority=-10)
+
+
+def passed_over() -> PodWhy:
+    """Memory is short, and the pod of the lowest priority holds a hundredth of what is missing."""
+    seen = observe(int(1.5 * GI), pods=(HOG, SIDE))
+    seen = replace(seen, pod_stats={**seen.pod_stats, SIDE.uid: uses(SIDE, GI // 100)})
+    held = replace(snapshot(4 * GI), observation=seen)
+    held = replace(held, state=(step := synchronize(State(), seen, CONFIG, NOW)).state, findings=step.findings)
+    explained = explanation_document(explain_snapshot(held), rows=None)
+    return PodWhy(pod="default/side", explained=explained, status=status_document(held, NOW))
+
+
+def no_pod_would_go() -> PodWhy:
+    """The only pod that may be evicted uses almost nothing."""
+    seen = observe(GI // 2, pods=(STATIC, SIDE))
+    seen = replace(seen, pod_stats={**seen.pod_stats, SIDE.uid: uses(SIDE, GI // 100)})
+    held = replace(snapshot(4 * GI), observation=seen)
+    held = replace(held, state=(step := synchronize(State(), seen, CONFIG, NOW)).state, findings=step.findings)
+    explained = explanation_document(explain_snapshot(held), rows=None)
+    return PodWhy(pod="default/side", explained=explained, status=status_document(held, NOW))
+
+
+def test_a_pod_that_another_one_makes_unnecessary_is_said_to_stay() -> None:
+    said = text(passed_over())
+    assert "default/hog goes instead" in said
+    assert "already below its soft threshold 2Gi, and default/hog would have to go first, or be skipped" in said
+
+
+def remembered(what: str) -> PodWhy:
+    """The daemon answers a user who may not read the journal."""
+    seen = play([6 * GI, GI // 2, 6 * GI], gone_at=2)
+    explained = explanation_document(explain_snapshot(seen), rows=None)
+    status = status_document(seen, seen.at)
+    return PodWhy(pod=what, explained=explained, status=status, unreadable="/var/lib/evictd: Permission denied")
+
+
+def replaced() -> PodWhy:
+    """Its owner created it anew after an eviction."""
+    found = ask("default/web")
+    (event,) = (each for each in history(journal()) if each.kind is EventKind.EVICTED)
+    assert found.explained is not None
+    rows = [{**row, "owner": "ReplicaSet/web"} for row in found.explained["queues"][0]["rows"]]
+    queue = {**found.explained["queues"][0], "rows": rows}
+    gone = (replace(event, pod="default/web-old", owner="ReplicaSet/web"),)
+    return replace(found, explained={**found.explained, "queues": [queue]}, evicted=gone)
+
+
+ANSWERS: dict[str, Callable[[], PodWhy]] = {
+    "it stays": lambda: ask("default/web"),
+    "it would be first": lambda: ask("default/hog"),
+    "it is protected": lambda: ask("default/etcd"),
+    "it is being evicted": lambda: ask("default/hog", GI // 2),
+    "it is passed over": passed_over,
+    "no pod would go": no_pod_would_go,
+    "it replaces another one": replaced,
+    "it is unknown": lambda: ask("default/nothing"),
+    "no daemon answers": lambda: PodWhy(pod="default/hog", events=tuple(history(journal()))),
+    "the journal cannot be read, and it stays": lambda: remembered("default/web"),
+    "the journal cannot be read, and it was evicted": lambda: remembered("default/hog"),
+    "the journal cannot be read, and it is unknown": lambda: remembered("default/nothing"),
+}
+
+
+def test_each_kind_of_answer_is_as_in_the_golden_file() -> None:
+    check_golden("why.txt", "\n".join(f"== {name} ==\n{text(make())}\n" for name, make in ANSWERS.items()))

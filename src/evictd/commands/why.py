@@ -57,23 +57,25 @@ def _show(why: PodWhy, form: str) -> None:
 def _ask(args: argparse.Namespace) -> PodWhy:
     """Ask both; raises the daemon's error if there is no journal either."""
     pod = clean(args.pod)
-    events = _events(args)
+    events, unreadable = _events(args)
     mine = tuple(event for event in events or () if event.pod == pod)
     evicted = tuple(event for event in events or () if event.kind is EventKind.EVICTED)
     try:
         explained, status = fetch(args.address, "/explainz"), fetch(args.address)
     except NodeError as error:
         if events is None:
-            raise NodeError(f"{error}; --journal reads the files of a node that is away") from error
+            what = f"{error}; {unreadable}" if unreadable else f"{error}"
+            raise NodeError(f"{what}; --journal reads the files of a node that is away") from error
         return PodWhy(pod=pod, events=mine, evicted=evicted)
-    return PodWhy(pod=pod, events=mine, evicted=evicted, explained=explained, status=status)
+    return PodWhy(pod=pod, events=mine, evicted=evicted, explained=explained, status=status, unreadable=unreadable)
 
 
-def _events(args: argparse.Namespace) -> list[HistoryEvent] | None:
-    """Read the journal; `None` if there is none and none was named."""
+def _events(args: argparse.Namespace) -> tuple[list[HistoryEvent] | None, str]:
+    """Read the journal; `None` if there is none and none was named, with the reason if this user may not read it."""
     try:
-        return read_history(journals_of(args))
-    except InputError:
+        return read_history(journals_of(args)), ""
+    except (PermissionError, InputError) as error:
         if args.journal:
             raise
-        return None
+        reason = error if isinstance(error, PermissionError) else error.__cause__
+        return None, f"{reason.filename}: {reason.strerror}" if isinstance(reason, PermissionError) else ""

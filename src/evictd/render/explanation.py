@@ -11,14 +11,22 @@ from evictd.core.eviction.next_up import NextUp, who_is_next
 from evictd.core.frozen import frozen
 from evictd.core.model.attribution import Attribution
 from evictd.core.model.config import EvictionConfig
-from evictd.core.model.decision import Finding, NoAction, RankedPod, Ranking, SignalUnobserved, ThresholdFinding
+from evictd.core.model.decision import (
+    Finding,
+    NoAction,
+    PodSkipped,
+    RankedPod,
+    Ranking,
+    SignalUnobserved,
+    ThresholdFinding,
+)
 from evictd.core.model.observation import Observation
 from evictd.core.model.oom import MemoryQoSDifference, OomScoreDifference
 from evictd.core.model.signal import Resource, Signal
 from evictd.core.model.state import State
 from evictd.render.attribution import attribution_document
 from evictd.render.documents import API_VERSION, TOP_ROWS, Document
-from evictd.render.sentences import finding_text, goes_before, place_text, rivals
+from evictd.render.sentences import finding_text, goes_before, passed_over_text, place_text, rivals
 from evictd.render.text import protection
 
 
@@ -37,6 +45,8 @@ class Queue:
     """Why no pod would go."""
     held: Attribution | None = None
     """The holders of the supply that the signals observe, and who took it since it became short; `None`: unknown."""
+    passed_over: Mapping[str, str] = field(default_factory=dict)
+    """Why a pod that ranks before the victim would not be evicted, by its uid."""
 
 
 @frozen
@@ -120,8 +130,15 @@ def _queues(answers: Iterable[NextUp], state: State) -> tuple[Queue, ...]:
             not_of_pods=answer.not_of_pods if same is None else same.not_of_pods,
             stop=answer.stop if same is None else same.stop,
             held=answer.held if same is None else same.held,
+            passed_over=_passed_over(answer),
         )
     return tuple(queues.values())
+
+
+def _passed_over(answer: NextUp) -> dict[str, str]:
+    """Return why pods are passed over for another one; where no pod would go, `NextUp.stop` says why."""
+    skipped = () if answer.victim is None else answer.findings
+    return {each.pod.uid: passed_over_text(each) for each in skipped if isinstance(each, PodSkipped)}
 
 
 # --- as a document --------------------------------------------------------------------------------------------------
@@ -175,6 +192,7 @@ def _queue(queue: Queue, explained: Explanation, rows: int | None) -> Document:
                 "owner": row.pod.owner,
                 "protected": protected,
                 "why": why(row, rival, queue.resource),
+                "passedOver": queue.passed_over.get(row.uid, ""),
             }
             for row, rival, protected in zip(shown, after, protections, strict=False)
         ],

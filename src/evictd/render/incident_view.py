@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from evictd.core.model.signal import Signal
 from evictd.render.console import print_line
+from evictd.render.deciding import PASSED_OVER
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.history import HistoryEvent, event_line
 from evictd.render.incident import Incident, IncidentRow, avoidance_lines, dated_lines, relief_lines
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 _ROWS = 8
 _LEAST_COLUMNS, _MOST_COLUMNS = 20, 72
 _SHOWN_PODS = 10
+_PASSED_OVER = {reason.value: text for reason, text in PASSED_OVER.items()}
 _LEVEL_CHARACTER = {"hard": "━", "soft": "╌"}
 
 
@@ -83,7 +85,7 @@ def row_text(row: IncidentRow, found: Incident) -> str:
         if row.chosen
         else "never evicted"
         if row.protected
-        else f"passed over: {row.skipped}"
+        else f"passed over: {_PASSED_OVER.get(row.skipped, row.skipped)}"
         if row.skipped
         else ""
     )

@@ -320,12 +320,13 @@ def _queue(queue: Document) -> dict[str, Any]:
 
 def _row(number: int, row: Document, resource: Resource) -> dict[str, Any]:
     counted = resource in {Resource.MEMORY, Resource.EPHEMERAL_STORAGE}
+    reasons = filter(None, (row["why"], row["passedOver"]))
     return {
         "number": number,
         "pod": f"{row['namespace']}/{row['name']}",
         "usage": "not measured" if row["usage"] is None else amount_text(row["usage"], resource),
         "request": (amount_text(row["request"], resource) if row["request"] else "none") if counted else "-",
         "priority": row["priority"],
-        "why": f"never evicted: {row['protected']}" if row["protected"] else row["why"],
+        "why": f"never evicted: {row['protected']}" if row["protected"] else "; passed over: ".join(reasons),
         "protected": bool(row["protected"]),
     }

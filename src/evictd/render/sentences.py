@@ -209,8 +209,7 @@ def finding_text(finding: Finding, config: EvictionConfig) -> str:
             pod, reason = pod_name(finding.pod), protection(finding.pod, config)
             return f"{_for(finding.signal)}{pod} ranks before the victim but is protected: {reason}"
         case PodSkipped():
-            instead = "" if finding.instead is None else f" ({pod_name(finding.instead)} goes instead)"
-            return f"{_for(finding.signal)}{pod_name(finding.pod)} is skipped: {PASSED_OVER[finding.reason]}{instead}"
+            return f"{_for(finding.signal)}{pod_name(finding.pod)} is skipped: {passed_over_text(finding)}"
         case PreferenceApplied():
             return f"{pod_name(finding.pod)} goes before {pod_name(finding.instead_of)}, because of ranking in the configuration"
         case WaitingForMeasurement():
@@ -225,6 +224,12 @@ def finding_text(finding: Finding, config: EvictionConfig) -> str:
             return _of_node(finding)
         case _:
             assert_never(finding)
+
+
+def passed_over_text(finding: PodSkipped) -> str:
+    """Return why a pod is passed over, and which one goes instead of it."""
+    instead = "" if finding.instead is None else f" ({pod_name(finding.instead)} goes instead)"
+    return f"{PASSED_OVER[finding.reason]}{instead}"
 
 
 def _of_node(finding: NodeFinding) -> str:

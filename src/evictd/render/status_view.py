@@ -135,9 +135,10 @@ def _signals(document: Document, width: int) -> RenderableType:
 def _signal_row(entry: Document, cells: int, *, capacity: bool) -> Iterator[RenderableType]:
     name = entry["signal"]
     if not entry["observed"]:
-        yield from (Text(name, style="dim"), Text("-", style="red"))
+        style, note = ("dim", "not on this node") if entry.get("absent") else ("red", "no reading")
+        yield from (Text(name, style="dim"), Text("-", style=style))
         yield from [Text()] * (bool(cells) + capacity)
-        yield Text("no reading", style="red")
+        yield Text(note, style=style)
         return
     met = {threshold["kind"] for threshold in entry["thresholds"] if is_pressed(threshold)}
     style = "red" if "hard" in met else "yellow" if met else "green"

@@ -3,7 +3,7 @@
 Everything that a colour shows is also in words. rich is imported when a table is made.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from evictd.core.frozen import frozen
@@ -214,15 +214,26 @@ def _short_ranking(ranking: Ranking, view: TableView, width: int) -> "Table":
 
 
 def ranking_table(
-    rows: Sequence[RankedPod], resource: Resource, view: TableView, *, width: int, limit: int = TOP_ROWS
+    rows: Sequence[RankedPod],
+    resource: Resource,
+    view: TableView,
+    *,
+    width: int,
+    limit: int = TOP_ROWS,
+    passed_over: Mapping[str, str] | None = None,
 ) -> "Table":
     """Show pods in the order of eviction with their ranking keys and the key that puts each before the next.
 
+    `passed_over` has the reasons, by uid, of pods that would not be evicted although they rank before the victim.
     Where rows do not fit on `width` columns, their numbers and reasons stand below the names, which are never folded.
     """
     shown = rows if view.everything else rows[:limit]
     after = rivals(rows, [protection(row.pod, view.config) for row in rows])
-    cells = [_row_cells(index, row, after[index], resource, view) for index, row in enumerate(shown)]
+    skipped = passed_over or {}
+    cells = [
+        _row_cells(index, row, after[index], resource, view, passed_over=skipped.get(row.uid, ""))
+        for index, row in enumerate(shown)
+    ]
     names = max((len(row[1]) for row in cells), default=0)
     beside = names + _RANKING_COLUMNS + _LEAST_REASON <= width
     table = _table(*(("RANK>", "POD", "PRIORITY>", "USAGE>", "REQUEST>", "WHY") if beside else ("RANK>", "POD")))
@@ -237,7 +248,7 @@ def ranking_table(
 
 
 def _row_cells(
-    index: int, row: RankedPod, following: RankedPod | None, resource: Resource, view: TableView
+    index: int, row: RankedPod, following: RankedPod | None, resource: Resource, view: TableView, *, passed_over: str
 ) -> tuple[str, str, str, str, str, str]:
     guarded = protection(row.pod, view.config)
     why = place_text(row, resource) if following is None else goes_before(row, following, resource)
@@ -248,7 +259,7 @@ def _row_cells(
         str(row.priority) if row.pod.spec_known else "?",
         amount_text(row.usage, resource),
         "-" if not RESOURCES[resource].requested else request,
-        f"protected ({guarded}); {why}" if guarded else why,
+        f"protected ({guarded}); {why}" if guarded else f"{why}; passed over: {passed_over}" if passed_over else why,
     )
 
 
@@ -309,4 +320,4 @@ def _print_queues(explained: Explanation, view: TableView, to: "Console") -> Non
         for line in () if queue.held is None else attribution_lines(queue.held, explained.wall):
             to.print(line, style="dim")
         if queue.rows:
-            to.print(ranking_table(queue.rows, queue.resource, view, width=to.width))
+            to.print(ranking_table(queue.rows, queue.resource, view, width=to.width, passed_over=queue.passed_over))

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from evictd.core.frozen import frozen
+from evictd.core.model.decision import NoActionReason
 from evictd.core.model.signal import Resource, Signal
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.history import HistoryEvent, event_line
@@ -27,6 +28,8 @@ class PodWhy:
     """All evictions of the journal, also of other pods."""
     explained: Plain | None = None
     status: Plain | None = None
+    unreadable: str = ""
+    """Why the journal could not be read; then the daemon's last decisions tell what happened."""
 
     @property
     def places(self) -> tuple["Place", ...]:
@@ -39,6 +42,12 @@ class PodWhy:
         """The pod's row among those being evicted, if it is one."""
         rows = () if self.status is None else self.status["leaving"]
         return next((row for row in rows if clean(row["pod"]) == self.pod), None)
+
+    @property
+    def remembered(self) -> tuple[Plain, ...]:
+        """The daemon's last decisions about the pod, where the journal could not be read."""
+        rows = self.status["decisions"] if self.unreadable and self.status is not None else ()
+        return tuple(row for row in rows if clean(row["pod"]) == self.pod)
 
     @property
     def owner(self) -> str:
@@ -65,7 +74,7 @@ class PodWhy:
     @property
     def known(self) -> bool:
         """Whether anything is known of the pod."""
-        return bool(self.events or self.places or self.leaving or self.replaced)
+        return bool(self.events or self.places or self.leaving or self.replaced or self.remembered)
 
 
 @frozen
@@ -103,12 +112,24 @@ def why_lines(why: PodWhy) -> Iterator[str]:
         yield f"{clean(event.at)}: {event_line(event)}"
         for line in filter(None, (event.why, event.filled)):
             yield f"  {line}"
+    for row in why.remembered:
+        yield f"{row['at']}: {clean(row['text'])}"
+        if row["why"]:
+            yield f"  {clean(row['why'])}"
     yield from _kin(why)
     if why.explained is None or why.status is None:
         yield "no daemon answers, so only the journal is known"
         return
+    yield from _now(why)
+    if why.unreadable:
+        yield f"the journal cannot be read ({clean(why.unreadable)}): what happened before is known to root only"
+
+
+def _now(why: PodWhy) -> Iterator[str]:
+    """Write what the daemon says of the pod."""
     if not why.known:
-        yield f"{why.pod} is not an active pod of this node, and the journal does not name it"
+        journal = "the journal could not be read" if why.unreadable else "the journal does not name it"
+        yield f"{why.pod} is not an active pod of this node, and {journal}"
         return
     if why.leaving is not None:
         gone = "it has ended, and what it used is awaited" if why.leaving["gone"] else "it has not ended yet"
@@ -147,7 +168,12 @@ def _standing(why: PodWhy) -> Iterator[str]:
     entries = {} if why.status is None else {entry["signal"]: entry for entry in why.status["signals"]}
     for place in why.places:
         signals = ", ".join(place.queue["signals"])
+        if _is_calm_disk(place, entries):
+            yield f"{signals}: {_MEASURED_LATER}"
+            continue
         yield f"{signals}: place {place.number} of {place.queue['pods']}; {clean(place.row['why'])}"
+        if passed := place.row.get("passedOver"):
+            yield f"  passed over: {clean(passed)}"
         if place.queue["stop"]:
             yield f"  no pod would be evicted: {clean(place.queue['stop'])}"
         for line in (place.queue.get("attribution") or {"text": ()})["text"]:
@@ -160,13 +186,28 @@ def _standing(why: PodWhy) -> Iterator[str]:
         yield from conditions(why.status)
 
 
+_MEASURED_LATER = (
+    "what pods use of a disk is measured when a threshold is within a tenth of the disk, or ten minutes away at the "
+    "present rate; evictd explain measures now"
+)
+
+
+def _is_calm_disk(place: Place, entries: Mapping[str, Plain]) -> bool:
+    """Whether pods are not measured, because no threshold of the disk is near."""
+    names, reason = place.queue["signals"], NoActionReason.NO_POD_MEASURED.value
+    disk = Resource(place.queue["resource"]) in {Resource.EPHEMERAL_STORAGE, Resource.INODES}
+    return disk and all(entries.get(name, {}).get("stopReason") == reason for name in names)
+
+
 def _needed(place: Place, entries: Mapping[str, Plain]) -> Iterator[str]:
     """Return what would have to happen before the pod is evicted."""
     short = [entry for name in place.queue["signals"] if (entry := entries.get(name)) and entry["observed"]]
     yield " or ".join(_crossing(entry) for entry in short) or "its signal would have to be observed"
-    before = place.before
+    before = [f"{row['namespace']}/{row['name']}" for row in place.before]
+    if place.row.get("passedOver"):
+        before = [place.queue["next"]]
     if before and not place.is_next:
-        names = first_of([clean(f"{row['namespace']}/{row['name']}") for row in before], 3)
+        names = first_of([clean(name) for name in before], 3)
         yield f"{names} would have to go first, or be skipped"
 
 
