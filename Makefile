@@ -24,7 +24,7 @@ NEEDS_NODE   := (root or containerd) and not (cluster or vm or side_by_side)$(if
 # Each of the many processes of the tests would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo run check test side-by-side test-slow test-node test-cluster test-vm test-all test-matrix vm-matrix deb-matrix laws parity bench verify-signals e2e-soak mutate flaky fuzz reliability soak sbom audit reference docs deb clean incidents adversary release verify-release
+.PHONY: setup demo run check test side-by-side test-slow test-node test-cluster test-vm test-all test-matrix vm-matrix deb-matrix laws parity bench verify-signals e2e-soak mutate flaky fuzz reliability soak sbom audit reference docs deb clean incidents adversary release verify-release conformance
 
 setup: $(VENV)/.ready
 
@@ -167,6 +167,10 @@ release: setup
 # another one, or one that is signed. Needs root and Debian's mmdebstrap.
 verify-release: setup
 	$(BIN)/python -m tests.tools.verify_release $(ARGS)
+
+# What this commit was tested with and the results, in build/conformance.md; ARGS=LOG with the output of `make test-all`.
+conformance: setup
+	$(BIN)/python -m tests.tools.conformance $(ARGS)
 
 # A Debian package in build/: a virtual environment below /usr/lib/evictd, the unit, man pages, completion.
 deb: setup
