@@ -38,11 +38,9 @@ listenAddress: {address}
 _IMPORTS = (
     ("the interpreter itself", "sys"),
     ("dataclasses, enum, re, argparse, json", "argparse, dataclasses, enum, json, re"),
-    ("http.server, asyncio, ssl", "asyncio, http.server, ssl"),
+    ("asyncio, ssl", "asyncio, ssl"),
     ("grpclib (it imports asyncio and ssl)", "grpclib.client"),
     ("CRI's messages (protobuf)", "evictd.clients.cri.api_pb2"),
-    ("prometheus_client (it imports http.server and ssl)", "prometheus_client"),
-    ("structlog without rich (it imports asyncio)", "evictd.daemon.telemetry.log"),
     ("msgspec", "msgspec"),
     ("PyYAML", "yaml"),
     ("urllib3 (with an API server)", "urllib3"),

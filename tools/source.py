@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from prometheus_client.metrics import MetricWrapperBase
-
 from evictd.daemon.telemetry.metrics import Metrics
 from evictd.daemon.telemetry.snapshot import LatestSnapshot
 
@@ -57,14 +55,9 @@ def metrics() -> list[Metric]:
 
 
 def _registered() -> Iterator[Metric]:
-    """Return the counters and histograms of a registry as the daemon makes it."""
-    for each in Metrics(LatestSnapshot())._registry._collector_to_names:
-        if isinstance(each, MetricWrapperBase):
-            suffix = "_total" if each._type == "counter" else ""
-            labels = tuple(each._labelnames)
-            yield Metric(
-                name=each._name + suffix, type=str(each._type), labels=labels, help=one_line(each._documentation)
-            )
+    """Return the counters and histograms of the daemon."""
+    for each in Metrics(LatestSnapshot()).kept:
+        yield Metric(name=each.name, type=each.kind, labels=tuple(each.labels), help=one_line(each.text))
 
 
 def _metrics_of(tree: ast.Module) -> Iterator[Metric]:
@@ -82,7 +75,7 @@ def _metrics_of(tree: ast.Module) -> Iterator[Metric]:
 
 def _metric(call: ast.Call, name: str, known: Mapping[str, ast.expr]) -> Metric:
     callee = ast.unparse(call.func).rpartition(".")[2]
-    kind = callee.removesuffix("MetricFamily").lower()
+    kind = callee.lower()
     given = [node.value for node in call.keywords if node.arg in {"labels", "labelnames"}] + call.args[2:3]
     labels = _value(given[0], known) if given else ()
     suffix = "_total" if kind == "counter" and not name.endswith("_total") else ""

@@ -154,7 +154,6 @@ NOT_FOR_STATUS = {
     "logging",
     "msgspec",
     "rich",
-    "structlog",
     "yaml",
 }
 
@@ -168,6 +167,7 @@ def test_status_imports_what_it_needs() -> None:
         "evictd.commands",
         "evictd.commands.status",
         "evictd.core",
+        "evictd.core.frozen",
         "evictd.core.model",
         "evictd.core.model.problem",
         "evictd.daemon",

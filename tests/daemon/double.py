@@ -1,11 +1,9 @@
 """A loop to run in tests: a script of observations, a recording actuator, and the loop's other parts for real."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import structlog
 
 from evictd.act.actuator import Progress
 from evictd.act.node_actuation import ActuatorLog
@@ -30,6 +28,7 @@ from evictd.daemon.store.journal import JournalFile
 from evictd.daemon.store.recorder import Cycle, Recorder
 from evictd.daemon.store.state_file import StateFile
 from evictd.daemon.telemetry.http import StatusServer
+from evictd.daemon.telemetry.log import Logger
 from evictd.daemon.telemetry.metrics import Metrics
 from evictd.daemon.telemetry.snapshot import LatestSnapshot
 from evictd.daemon.telemetry.telemetry import Telemetry
@@ -142,12 +141,7 @@ class LoopOnScript:
         self.board = LatestSnapshot()
         self.logged: list[dict[str, Any]] = []
         self.metrics = Metrics(self.board)
-        log = structlog.wrap_logger(
-            structlog.PrintLogger(),
-            processors=[self._keep],
-            wrapper_class=structlog.make_filtering_bound_logger(0),
-        )
-        self.telemetry = Telemetry(log, self.metrics, self.board, lambda: WALL)
+        self.telemetry = Telemetry(Logger(self._keep), self.metrics, self.board, lambda: WALL)
         self.live = RecordingActuator(self.telemetry)
         self.recorder = Recorder(
             JobQueue(self.telemetry),
@@ -184,6 +178,5 @@ class LoopOnScript:
         self.recorder.close()
         self.wake.close()
 
-    def _keep(self, _logger: object, level: str, event: Any) -> Any:
-        self.logged.append({"level": level, **event})
-        raise structlog.DropEvent
+    def _keep(self, level: str, event: str, fields: Mapping[str, Any]) -> None:
+        self.logged.append({"level": level, "event": event, **fields})

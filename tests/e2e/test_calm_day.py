@@ -49,10 +49,10 @@ def test_nothing_grows_in_ten_thousand_cycles(make_node: NodeFactory, tmp_path: 
         story.pod(f"pod-{number}", "sleep 100000")
     story.configure()
     config = node.folder / "config.yaml"
-    log.set_up(level="warning", form="json", stream=sys.stderr)
+    logger = log.logger(sys.stderr, level="warning", form="json")
     with ExitStack() as stack:
         configuration = Configuration(load(config), partial(load, config))
-        loop = Daemon(configuration, roots_of(configuration.settings), stack).loop
+        loop = Daemon(configuration, roots_of(configuration.settings), stack, logger).loop
         for _ in range(WARM_UP):
             loop.cycle(WaitResult())
         gc.collect()

@@ -15,8 +15,6 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Self
 
-import structlog
-
 from evictd.clock import boot_clock
 from evictd.codec.journal import decode_entry
 from evictd.config.file import load
@@ -28,6 +26,7 @@ from evictd.daemon.housekeeping import Housekeeping
 from evictd.daemon.reload import Reloader
 from evictd.daemon.store.lock import lock_directory
 from evictd.daemon.telemetry.http import StatusServer
+from evictd.daemon.telemetry.log import Logger
 from evictd.daemon.telemetry.metrics import Metrics
 from evictd.daemon.telemetry.pages import Pages
 from evictd.daemon.telemetry.snapshot import LatestSnapshot
@@ -124,10 +123,8 @@ class Run:
         configuration = Configuration(load(self.config), lambda: load(self.config))
         settings, folder, stack = configuration.settings, self.node.folder, self._stack
         board = LatestSnapshot()
-        every = structlog.make_filtering_bound_logger(0)
-        log = structlog.wrap_logger(structlog.PrintLogger(), processors=[self._keep], wrapper_class=every)
         metrics = Metrics(board)
-        telemetry = Telemetry(log, metrics, board, lambda: 0)
+        telemetry = Telemetry(Logger(self._keep), metrics, board, lambda: 0)
         lock_directory(settings.evictd.state_directory, folder / "run", stack, telemetry)
         roots = Roots(
             proc=folder / "proc",
@@ -241,9 +238,8 @@ class Run:
             self._stack.close()  # the process ends, and its locks with it
             raise
 
-    def _keep(self, _logger: object, name: str, event: Any) -> Any:
-        self.logged.append({"level": name, **event})
-        raise structlog.DropEvent
+    def _keep(self, level: str, event: str, fields: Mapping[str, Any]) -> None:
+        self.logged.append({"level": level, "event": event, **fields})
 
     def journal(self) -> list[Any]:
         """Every record of the journal; raises for a line that is none."""

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping
 from io import StringIO
 from itertools import islice
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from cri_api.v1 import api_pb2 as pb
@@ -44,7 +43,7 @@ from evictd.core.units.quantity import parse_quantity
 from evictd.daemon.store.checkpoint import encode_checkpoint, load_checkpoint
 from evictd.daemon.store.known_pods import decode_known_pods
 from evictd.daemon.store.state_file import StateFile
-from evictd.daemon.telemetry.http import _Handler, json_page
+from evictd.daemon.telemetry.http import answer, json_page
 from evictd.errors import EvictdError, RuntimeRefusedError
 from evictd.observe.cgroups.kernel_text import parse_count, parse_limit, parse_pressure, parse_stat
 from evictd.observe.cgroups.memory import parse_meminfo
@@ -58,6 +57,7 @@ from evictd.simulation import simulate
 from tests.fuzz.large_trees import size, volume
 from tests.fuzz.trees import tree
 from tests.kube.raw import fed_transport
+from tests.recorded_errors import NoErrors
 
 Target = Callable[[bytes], object]
 
@@ -333,13 +333,11 @@ def cri_message(data: bytes) -> None:
     convert(parsed)
 
 
-_PAGES: Any = SimpleNamespace(pages={"/statusz": lambda: json_page({})}, errors=None)
-
-
 def http(data: bytes) -> None:
-    """The head of a request gets a whole answer, or none if it asks for HTTP/0.9."""
-    handler = _Handler(data + b"\r\n\r\n", ("127.0.0.1", 1), _PAGES)  # type: ignore[arg-type]
-    assert isinstance(handler.answer, bytes)
+    """The head of a request gets a whole answer."""
+    found = answer(data, {"/statusz": lambda: json_page({})}, NoErrors())
+    assert found.startswith(b"HTTP/1.0 ")
+    assert b"\r\n\r\n" in found
 
 
 TARGETS: dict[str, Target] = {

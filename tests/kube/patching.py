@@ -46,7 +46,7 @@ def merge(target: Json, patch: Json) -> Json:
 
 
 def strategic(target: Json, patch: Json, kind: str) -> Json:
-    """Strategic merge patch of an object of a kind in `KINDS`. Raises `NotImplementedError` for an unknown directive."""
+    """Strategic merge patch of an object of a kind in `KINDS`. Raises `ValueError` for a directive that no real request has."""
     return _object(target, patch, KINDS[kind])
 
 
@@ -55,7 +55,7 @@ def _object(target: Json, patch: Json, type_name: str) -> Json:
     result = dict(target) if isinstance(target, dict) else {}
     for name, value in patch.items():
         if name.startswith("$"):
-            raise NotImplementedError(f"directive {name}")
+            raise ValueError(f"the directive {name} is not known")
         if value is None:
             result.pop(name, None)
         else:

@@ -11,7 +11,6 @@ import os
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from evictd import __version__
 from evictd.clock import boot_clock, wall_clock
@@ -70,9 +69,9 @@ def run(args: argparse.Namespace) -> ExitCode:
     configuration = Configuration(load(path, options), lambda: load(path, options))
     roots = replace(roots_of(configuration.settings), proc=args.proc, cgroup=args.cgroup, node_cgroup=args.node_cgroup)
     with ExitStack() as stack:
-        writer = log.start(level=args.log_level, form=args.log_format)
+        logger, writer = log.start(level=args.log_level, form=args.log_format)
         stack.callback(writer.close)
-        daemon = Daemon(configuration, roots, stack)
+        daemon = Daemon(configuration, roots, stack, logger)
         daemon.metrics.count_dropped_lines(writer)
         daemon.serve_health(args.health_address)
         if args.lock_memory:
@@ -102,10 +101,10 @@ def keep_standard_descriptors() -> None:
 class Daemon:
     """One daemon; everything that it opens is closed by `stack`. Raises `EvictdError` if it cannot start."""
 
-    def __init__(self, configuration: Configuration, roots: Roots, stack: ExitStack) -> None:
+    def __init__(self, configuration: Configuration, roots: Roots, stack: ExitStack, logger: log.Logger) -> None:
         settings = configuration.settings
         self._settings = settings
-        self._log: Any = log.logger()
+        self._log = logger
         board = LatestSnapshot()
         self.metrics = Metrics(board)
         self.telemetry = Telemetry(self._log, self.metrics, board, wall_clock)

@@ -7,7 +7,7 @@ from evictd.core.model.decision import NoAction, NoActionReason, SignalUnobserve
 from evictd.core.model.signal import Signal
 from evictd.core.model.threshold import Origin
 from evictd.core.units.duration import SECOND
-from evictd.daemon.telemetry.gauges import Gauges
+from evictd.daemon.telemetry.gauges import gauges
 from evictd.daemon.telemetry.snapshot import LatestSnapshot, Snapshot
 from evictd.daemon.telemetry.trends import Point, Trend, Trends
 from tests.daemon.world import CONFIG, GI, HARD, snapshot
@@ -18,8 +18,8 @@ Series = dict[tuple[str, ...], float]
 def gauge(name: str, shown: Snapshot | None, *, configured_at: int = 0) -> Series:
     board = LatestSnapshot()
     board.latest, board.configured_at = shown, configured_at
-    (family,) = (each for each in Gauges(board).collect() if each.name == name)
-    return {tuple(sample.labels.values()): sample.value for sample in family.samples}
+    (family,) = (each for each in gauges(board) if each.name == name)
+    return family.samples
 
 
 def test_the_time_to_a_threshold_follows_from_the_last_minute() -> None:

@@ -7,12 +7,10 @@ texts, the metrics have the same series, and nothing has a character on which a 
 import html.parser
 import io
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 
 import pytest
-import structlog
 from hypothesis import example, given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
@@ -97,20 +95,15 @@ def test_pages_and_metrics_are_made_of_the_same(text: str) -> None:
         json.loads(found[path])
 
 
-@pytest.fixture
-def stream() -> Iterator[io.StringIO]:
-    yield io.StringIO()
-    structlog.reset_defaults()
-
-
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_a_log_line_is_one_line(stream: io.StringIO, form: str) -> None:
+def test_a_log_line_is_one_line(form: str) -> None:
     """Also the text of an event, which names containers."""
-    log.set_up(form=form, stream=stream)
+    stream = io.StringIO()
+    logger = log.logger(stream, form=form)
     for text in (ACTIVE, MARKUP, SERIES, "a\r\nlevel=error"):
         event = RecordEvent(type="Warning", reason=text, message=f"Container {text} was using 1Gi")
-        log.logger().warning(event.message, event_reason=event.reason, detail=text, many=(text,), about={text: text})
-        log.logger().info(decision_text(event), source=text)
+        logger.warning(event.message, event_reason=event.reason, detail=text, many=(text,), about={text: text})
+        logger.info(decision_text(event), source=text)
     written = stream.getvalue()
     assert written.count("\n") == 8
     assert acted_upon(written) == []

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from evictd.daemon.telemetry.http import MOST_CLIENTS, HttpServer, Page, StatusServer, is_own_host, json_page
+from evictd.daemon.telemetry.http import MOST_CLIENTS, HttpServer, Page, StatusServer, answer, is_own_host, json_page
 from evictd.errors import NodeError
 from tests.recorded_errors import NoErrors, RecordedErrors
 
@@ -89,6 +89,29 @@ def test_anything_else_is_refused(server: HttpServer, method: str, path: str, st
     assert ask(server, path, method)[0] == status
 
 
+@pytest.mark.parametrize(
+    "line", [b"", b"GET", b"GET /statusz", b"GET /statusz FTP/1.0", b"\xff / \r", b"GET  HTTP/1.0"]
+)
+def test_what_is_no_request_is_a_bad_one(line: bytes) -> None:
+    assert answer(line + b"\r\n\r\n", {}, NoErrors()).startswith(b"HTTP/1.0 400 Bad Request\r\n")
+
+
+def test_the_headers_of_an_answer() -> None:
+    page = Page(body=b"a", content_type="text/html", headers={"Content-Security-Policy": "default-src 'none'"})
+    made = answer(b"HEAD /?x=1 HTTP/1.1\r\nHOST: localhost\r\n\r\n", {"/": lambda: page}, NoErrors())
+    assert made.split(b"\r\n") == [
+        b"HTTP/1.0 200 OK",
+        b"Server: evictd",
+        b"Content-Type: text/html",
+        b"Content-Length: 1",
+        b"Cache-Control: no-store",
+        b"X-Content-Type-Options: nosniff",
+        b"Content-Security-Policy: default-src 'none'",
+        b"",
+        b"",
+    ]
+
+
 def test_a_page_that_fails_costs_an_answer_and_no_worker(server: HttpServer) -> None:
     for _ in range(MOST_CLIENTS + 1):
         assert ask(server, "/broken")[0] == 500
@@ -140,10 +163,13 @@ def test_the_time_limit_is_for_the_whole_request(server: HttpServer, monkeypatch
     raise AssertionError("the connection was never closed")
 
 
-def test_a_large_page_arrives_whole_also_at_a_slow_reader(server: HttpServer) -> None:
+def test_a_large_page_arrives_whole_also_at_a_slow_reader() -> None:
     large = b"x" * (8 << 20)
-    server.pages = {"/large": lambda: Page(body=large)}
-    assert ask(server, "/large") == (200, large)
+    ours = HttpServer("127.0.0.1:0", {"/large": lambda: Page(body=large)}, NoErrors())
+    try:
+        assert ask(ours, "/large") == (200, large)
+    finally:
+        ours.close()
 
 
 def test_ipv6_loopback_is_an_address(server: HttpServer) -> None:

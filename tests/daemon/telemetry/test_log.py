@@ -3,24 +3,14 @@
 import io
 import json
 import os
-from collections.abc import Iterator
-
-import pytest
-import structlog
 
 from evictd.daemon.telemetry import log
 
 
-@pytest.fixture(autouse=True)
-def as_before() -> Iterator[None]:
-    yield
-    structlog.reset_defaults()
-
-
 def test_machines_get_one_json_object_a_line() -> None:
     stream = io.StringIO()
-    log.set_up(stream=stream)
-    log.logger().warning("threshold met", signal="memory.available")
+    logger = log.logger(stream)
+    logger.warning("threshold met", signal="memory.available")
     record = json.loads(stream.getvalue())
     assert (record["event"], record["level"], record["signal"]) == ("threshold met", "warning", "memory.available")
     assert record["ts"].endswith("Z")
@@ -28,24 +18,24 @@ def test_machines_get_one_json_object_a_line() -> None:
 
 def test_people_get_a_line_without_braces() -> None:
     stream = io.StringIO()
-    log.set_up(form="text", stream=stream)
-    log.logger().info("pod evicted", pod="default/web")
+    logger = log.logger(stream, form="text")
+    logger.info("pod evicted", pod="default/web")
     assert "pod evicted" in stream.getvalue()
     assert "{" not in stream.getvalue()
 
 
 def test_lines_below_the_level_are_not_logged() -> None:
     stream = io.StringIO()
-    log.set_up(level="warning", stream=stream)
-    log.logger().info("calm")
+    logger = log.logger(stream, level="warning")
+    logger.info("calm")
     assert stream.getvalue() == ""
 
 
 def test_the_journal_gets_the_priority_before_each_line() -> None:
     stream = io.StringIO()
-    log.set_up(stream=stream, journal=True)
-    log.logger().warning("threshold met")
-    log.logger().info("calm")
+    logger = log.logger(stream, journal=True)
+    logger.warning("threshold met")
+    logger.info("calm")
     assert [line[:3] for line in stream.getvalue().splitlines()] == ["<4>", "<6>"]
 
 
@@ -60,3 +50,17 @@ def test_the_journal_is_known_by_device_and_inode_of_the_stream() -> None:
     finally:
         os.close(read)
         os.close(write)
+
+
+def test_a_terminal_gets_colors_and_values_that_are_seen_to_end() -> None:
+    stream = io.StringIO()
+    logger = log.logger(stream, terminal=True)
+    logger.log("error", "no\rescape", pod="default/web", detail="two words", many=("\x1b[1m",))
+    line = stream.getvalue().partition(" ")[2]
+    assert line == "[\x1b[31merror    \x1b[0m] no\\rescape pod=default/web detail='two words' many=('\\x1b[1m',)\n"
+
+
+def test_a_value_that_json_does_not_know_is_written_all_the_same() -> None:
+    stream = io.StringIO()
+    log.logger(stream).info("a", error=ValueError("x"))
+    assert json.loads(stream.getvalue())["error"] == "ValueError('x')"

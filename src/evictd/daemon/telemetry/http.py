@@ -5,11 +5,9 @@ One thread, started before any pressure, with an event loop of asyncio: a client
 no worker, so the next request is answered at once. Each connection serves one request, within one time limit from its acceptance
 to the last byte of the answer. Above `MOST_CLIENTS` connections the oldest of the source that has most of them is closed, as the
 new one may be the liveness probe. `accept` bounds how many are served in a second.
-The standard library parses the request and formats the answer (`http.server`), in memory.
 """
 
 import asyncio
-import io
 import json
 import re
 import socket
@@ -20,7 +18,6 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import field
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, TypeVar
@@ -73,8 +70,8 @@ class HttpServer:
     """The listening socket and its thread; raises `NodeError` if the address is unavailable."""
 
     def __init__(self, address: str, pages: PageTable, errors: ErrorReporter) -> None:
-        self.pages = pages
-        self.errors = errors
+        self._pages = pages
+        self._errors = errors
         try:
             listener = _listen(address)
         except (OSError, ValueError) as error:
@@ -129,14 +126,13 @@ class HttpServer:
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(_END_OF_HEAD)
         writer.transport.set_write_buffer_limits(high=0)  # so that drain() waits for the last byte
-        handler = _Handler(head, writer.get_extra_info("peername"), self)  # type: ignore[arg-type] # no socket, only pages
-        writer.write(handler.answer)
+        writer.write(answer(head, self._pages, self._errors))
         await writer.drain()
         writer.write_eof()
         await reader.read(1)  # the client closes when it has read everything; an abort before that would discard it
 
     def _note(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        self.errors.report_error("http", f"{context.get('message', '')}: {context.get('exception', '')!r}")
+        self._errors.report_error("http", f"{context.get('message', '')}: {context.get('exception', '')!r}")
 
 
 class StatusServer:
@@ -229,53 +225,52 @@ def is_own_host(host: str | None) -> bool:
     return name in {"localhost", socket.gethostname().lower()} or name.endswith(_CLUSTER_DOMAINS)
 
 
-class _Handler(BaseHTTPRequestHandler):
-    """One request, read from its head and answered into memory."""
+_REFUSED_HOST = Page(body=b"this Host is not served\n", status=HTTPStatus.MISDIRECTED_REQUEST)
+_NOT_FOUND = Page(body=b"not found\n", status=HTTPStatus.NOT_FOUND)
+_BAD_REQUEST = Page(body=b"bad request\n", status=HTTPStatus.BAD_REQUEST)
+_OTHER_METHOD = Page(body=b"only GET and HEAD are served\n", status=HTTPStatus.NOT_IMPLEMENTED)
+_FAILED = Page(body=b"this page could not be made\n", status=HTTPStatus.INTERNAL_SERVER_ERROR)
 
-    server_version = "evictd"
-    sys_version = ""
-    server: Any
-    request: Any
 
-    def setup(self) -> None:
-        self.rfile = io.BytesIO(self.request)
-        self.wfile = io.BytesIO()
+def answer(head: bytes, pages: PageTable, errors: ErrorReporter) -> bytes:
+    """Answer the head of a request; its body, if it has one, is not read."""
+    first, *lines = head.decode("latin-1").split("\r\n")
+    method, _, target = first.partition(" ")
+    target, _, version = target.rpartition(" ")
+    if not target or not version.startswith("HTTP/"):
+        return _written(_BAD_REQUEST, with_body=True)
+    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    if method not in {"GET", "HEAD"}:
+        page = _OTHER_METHOD
+    elif not is_own_host(headers.get("host")):
+        page = _REFUSED_HOST
+    else:
+        page = _made(target.partition("?")[0], pages, errors)
+    return _written(page, with_body=method != "HEAD")
 
-    def finish(self) -> None:
-        self.answer = self.wfile.getvalue()  # type: ignore[attr-defined] # it is the BytesIO above
 
-    def do_GET(self) -> None:
-        self._answer(with_body=True)
+def _made(path: str, pages: PageTable, errors: ErrorReporter) -> Page:
+    make = pages.get(path)
+    if make is None:
+        return _NOT_FOUND
+    try:
+        return make()
+    except Exception as error:  # a fault in one page must not cost the others; it is logged and counted
+        errors.report_error("http", f"{path}: {error!r}")
+        return _FAILED
 
-    def do_HEAD(self) -> None:
-        self._answer(with_body=False)
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
-        """Log nothing: a request is no event."""
-
-    def _answer(self, *, with_body: bool) -> None:
-        if is_own_host(self.headers.get("Host")):
-            page = self._make(self.path.partition("?")[0])
-        else:
-            page = Page(body=b"this Host is not served\n", status=HTTPStatus.MISDIRECTED_REQUEST)
-        self.send_response(page.status)
-        self.send_header("Content-Type", page.content_type)
-        self.send_header("Content-Length", str(len(page.body)))
-        self.send_header("Cache-Control", "no-store")
-        self.send_header("X-Content-Type-Options", "nosniff")
-        for name, value in page.headers.items():
-            self.send_header(name, value)
-        self.end_headers()
-        if with_body:
-            self.wfile.write(page.body)
-
-    def _make(self, path: str) -> Page:
-        make = self.server.pages.get(path)
-        if make is None:
-            return Page(body=b"not found\n", status=HTTPStatus.NOT_FOUND)
-        try:
-            page: Page = make()
-        except Exception as error:  # a fault in one page must not cost the others; it is logged and counted
-            self.server.errors.report_error("http", f"{path}: {error!r}")
-            return Page(body=b"this page could not be made\n", status=HTTPStatus.INTERNAL_SERVER_ERROR)
-        return page
+def _written(page: Page, *, with_body: bool) -> bytes:
+    headers = {
+        "Server": "evictd",
+        "Content-Type": page.content_type,
+        "Content-Length": str(len(page.body)),
+        "Cache-Control": "no-store",
+        "X-Content-Type-Options": "nosniff",
+        **page.headers,
+    }
+    lines = [
+        f"HTTP/1.0 {page.status.value} {page.status.phrase}",
+        *(f"{name}: {value}" for name, value in headers.items()),
+    ]
+    return "\r\n".join([*lines, "", ""]).encode("latin-1") + (page.body if with_body else b"")

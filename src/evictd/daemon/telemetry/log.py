@@ -1,83 +1,80 @@
-"""Sets up the log: JSON lines for machines, text lines for a terminal.
+"""Writes the log: JSON lines for machines, text lines for a terminal.
 
-`start` is called once; all others use `logger()` and pass an event with values as fields, so that a log can be searched by field.
-A calm node logs nothing (`telemetry.findings_log`). Lines go through `telemetry.log_writer`, which never blocks the caller.
+A line is an event with values as fields, so that a log can be searched by field. A calm node logs nothing
+(`telemetry.findings_log`). Lines go through `telemetry.log_writer`, which never blocks the caller.
 """
 
-import logging
+import json
 import os
-import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from time import localtime, strftime
 from typing import Any, TextIO
 
+from evictd.clock import wall_clock
+from evictd.codec.times import rfc3339
 from evictd.core.model.problem import printable
+from evictd.core.units.duration import SECOND
 from evictd.daemon.telemetry.log_writer import LogWriter
 
-
-@contextmanager
-def without(*names: str) -> Iterator[None]:
-    """Let `import NAME` raise `ModuleNotFoundError` inside the block; a module that is loaded already stays available.
-
-    An entry `None` in `sys.modules` is the import system's documented way to say that a module is not there.
-    """
-    hidden = [name for name in names if name not in sys.modules]
-    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type] # typeshed does not know None
-    try:
-        yield
-    finally:
-        for name in hidden:
-            del sys.modules[name]
-
-
-# structlog imports rich for tracebacks that evictd does not print: 5 MiB, and 0.6 s at a tenth of a processor.
-with without("rich"):
-    import structlog
-
 STANDARD_ERROR = 2
-
-_LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
-_PRIORITIES = {"debug": 7, "info": 6, "warning": 4, "error": 3, "critical": 2}
-"""The levels of syslog(3), which systemd's journal reads from `<N>` at the start of a line (sd-daemon(3))."""
-
-LEVELS = tuple(_LEVELS)
+LEVELS = ("debug", "info", "warning", "error")
 FORMATS = ("auto", "json", "text")
 
+_PRIORITIES = {"debug": 7, "info": 6, "warning": 4, "error": 3}
+"""The levels of syslog(3), which systemd's journal reads from `<N>` at the start of a line (sd-daemon(3))."""
+_COLORS = {"debug": "32", "info": "32", "warning": "33", "error": "31"}
+"""Of a terminal (ECMA-48): green, yellow, red."""
+_QUOTED = frozenset(" =\"'")
 
-def start(*, level: str = "info", form: str = "auto", fd: int = STANDARD_ERROR) -> LogWriter:
-    """Log to a descriptor, on a thread; the caller closes the writer it gets."""
-    writer = LogWriter(fd)
-    set_up(level=level, form=form, stream=writer, terminal=os.isatty(fd), journal=is_journal(fd, os.environ))
-    return writer
+Emit = Callable[[str, str, Mapping[str, Any]], None]
+"""Takes the level, the event and the fields of a line."""
 
 
-def set_up(
+class Logger:
+    """Logs events with their fields."""
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+
+    def log(self, level: str, event: str, **fields: Any) -> None:
+        """Log an event at one of `LEVELS`."""
+        self._emit(level, event, fields)
+
+    def info(self, event: str, **fields: Any) -> None:
+        """Log what happened."""
+        self._emit("info", event, fields)
+
+    def warning(self, event: str, **fields: Any) -> None:
+        """Log what may need somebody's attention."""
+        self._emit("warning", event, fields)
+
+
+def logger(
+    stream: TextIO | LogWriter,
     *,
     level: str = "info",
     form: str = "auto",
-    stream: TextIO | LogWriter,
     terminal: bool = False,
     journal: bool = False,
-) -> None:
-    """Configure level and format; `auto` is text for a terminal and JSON for anything else."""
+) -> Logger:
+    """Return a logger of lines of at least this level; `auto` is text for a terminal and JSON for anything else."""
     text = form == "text" or (form == "auto" and terminal)
-    renderer: Any = (
-        structlog.dev.ConsoleRenderer(colors=terminal, sort_keys=False, pad_event_to=0)
-        if text
-        else structlog.processors.JSONRenderer()
-    )
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="%H:%M:%S" if text else "iso", utc=not text, key="ts"),
-            structlog.processors.ExceptionRenderer(),
-            _with_printable_event,
-            _with_priority(renderer) if journal else renderer,
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
-        logger_factory=structlog.WriteLoggerFactory(stream),  # type: ignore[arg-type] # only write and flush are called
-        cache_logger_on_first_use=False,
-    )
+    levels = LEVELS[LEVELS.index(level) :]
+
+    def emit(level: str, event: str, fields: Mapping[str, Any]) -> None:
+        if level in levels:
+            mark = f"<{_PRIORITIES[level]}>" if journal else ""
+            line = _text(level, event, fields, colors=terminal) if text else _json(level, event, fields)
+            stream.write(f"{mark}{line}\n")
+
+    return Logger(emit)
+
+
+def start(*, level: str = "info", form: str = "auto", fd: int = STANDARD_ERROR) -> tuple[Logger, LogWriter]:
+    """Return a logger to a descriptor, and its writer, which has a thread and which the caller closes."""
+    writer = LogWriter(fd)
+    terminal, journal = os.isatty(fd), is_journal(fd, os.environ)
+    return logger(writer, level=level, form=form, terminal=terminal, journal=journal), writer
 
 
 def is_journal(fd: int, environment: Mapping[str, str]) -> bool:
@@ -89,21 +86,22 @@ def is_journal(fd: int, environment: Mapping[str, str]) -> bool:
     return environment.get("JOURNAL_STREAM") == f"{found.st_dev}:{found.st_ino}"
 
 
-def logger() -> Any:
-    """Return a logger."""
-    return structlog.get_logger()
+def _json(level: str, event: str, fields: Mapping[str, Any]) -> str:
+    at = rfc3339(wall_clock(), micro=True)
+    return json.dumps({**fields, "event": printable(event), "level": level, "ts": at}, default=repr)
 
 
-def _with_printable_event(_log: Any, _name: str, event: Any) -> Any:
-    """Escape the event's text, which may name containers: of the text format only the values are escaped by structlog."""
-    event["event"] = printable(str(event.get("event", "")))
-    return event
+def _text(level: str, event: str, fields: Mapping[str, Any], *, colors: bool) -> str:
+    shown_level = f"{level:<9}"
+    if colors:
+        shown_level = f"\x1b[{_COLORS[level]}m{shown_level}\x1b[0m"
+    values = (f"{name}={_value(value)}" for name, value in fields.items())
+    at = strftime("%H:%M:%S", localtime(wall_clock() / SECOND))
+    return " ".join([at, f"[{shown_level}]", printable(event), *values])
 
 
-def _with_priority(renderer: Any) -> Any:
-    def render(log: Any, name: str, event: Any) -> str:
-        # The journal takes each line of a message as a record of its own.
-        mark = f"<{_PRIORITIES.get(event.get('level', ''), 6)}>"
-        return mark + str(renderer(log, name, event)).replace("\n", f"\n{mark}")
-
-    return render
+def _value(value: object) -> str:
+    """Return a value without control characters; a text is quoted where its end would not be seen."""
+    if isinstance(value, str) and value.isprintable() and not _QUOTED & set(value):
+        return value
+    return printable(repr(value))

@@ -1,36 +1,24 @@
 """Keeps the daemon's Prometheus metrics.
 
 Gauges are made from the latest snapshot when the page is read, so a signal that is not observed has no stale gauge; counters and
-histograms are fed by the loop. The registry is the object's own, not the global one. `evictd_evictions_total` and
+histograms are fed by the loop. `evictd_evictions_total` and
 `evictd_eviction_stats_age_seconds` correspond to the kubelet's `kubelet_evictions` and `kubelet_eviction_stats_age_seconds`.
 docs/reference/metrics.md lists all of them.
 """
 
 from collections.abc import Iterable, Iterator
-
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Histogram,
-    ProcessCollector,
-    disable_created_metrics,
-    generate_latest,
-)
-from prometheus_client.core import CounterMetricFamily, Metric
-from prometheus_client.registry import Collector
+from itertools import chain
 
 from evictd.core.model.decision import EvictionCause, EvictionReason
 from evictd.core.model.observation import Reclaim, ReclaimOutcome
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import SECOND
-from evictd.daemon.telemetry.gauges import Gauges
+from evictd.daemon.telemetry.exposition import Counter, Histogram, process_metrics
+from evictd.daemon.telemetry.gauges import gauges
 from evictd.daemon.telemetry.log_writer import LogWriter
 from evictd.daemon.telemetry.snapshot import LatestSnapshot
 from evictd.errors import SourceKind
 from evictd.observe.threshold_watch.memory_watch import Woken
-
-# A series `_created` for each counter would double their number.
-disable_created_metrics()  # type: ignore[no-untyped-call]
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -52,9 +40,10 @@ class Metrics:
     """Counters and histograms fed by the loop, and gauges read from the latest snapshot. Times are given in nanoseconds."""
 
     def __init__(self, board: LatestSnapshot) -> None:
-        self._registry = CollectorRegistry()
-        self._registry.register(Gauges(board))
-        ProcessCollector(registry=self._registry)
+        self._board = board
+        self._writer: LogWriter | None = None
+        self.kept: list[Counter | Histogram] = []
+        """Every counter and histogram."""
         self._evictions = self._counter("evictions", "Pods evicted, by eviction signal and reason", _SIGNAL, "reason")
         self._within = self._counter(
             "evictions_within_request", "Pods evicted for pressure that used no more than their request", _SIGNAL
@@ -86,63 +75,75 @@ class Metrics:
         """Create every series whose labels are known: `increase()` does not see the first count of a new series."""
         for counter in (self._evictions, self._dry_run):
             for signal in Signal:
-                counter.labels(signal.value, EvictionReason.PRESSURE.value)
+                counter.add(signal.value, EvictionReason.PRESSURE.value, amount=0)
             for reason in set(EvictionReason) - {EvictionReason.PRESSURE}:
-                counter.labels(reason.value, reason.value)
+                counter.add(reason.value, reason.value, amount=0)
         for chosen in _CHOSEN.values():
-            self._by_kubelet.labels(chosen)
+            self._by_kubelet.add(chosen, amount=0)
         for action in Reclaim:
-            self._reclaimed.labels(action.value)
-            self._collected.labels(action.value)
+            self._reclaimed.add(action.value, amount=0)
+            self._collected.add(action.value, amount=0)
         for name in ("reclaim", "evict"):
-            self._reaction.labels(name)
+            self._reaction.begin(name)
         for cause in Woken:
-            self._wakeups.labels(cause.value)
+            self._wakeups.add(cause.value, amount=0)
         for source in (*(kind.value for kind in SourceKind), _OTHER):
-            self._errors.labels(source)
+            self._errors.add(source, amount=0)
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
-        return Counter(f"evictd_{name}", text, labels, registry=self._registry)
+        made = Counter(f"evictd_{name}", text, labels)
+        self.kept.append(made)
+        return made
 
-    def _histogram(self, name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
-        return Histogram(f"evictd_{name}", text, labels, buckets=buckets, registry=self._registry)
+    def _histogram(self, name: str, text: str, bounds: tuple[float, ...], *labels: str) -> Histogram:
+        made = Histogram(f"evictd_{name}", text, bounds, labels)
+        self.kept.append(made)
+        return made
 
     def count_dropped_lines(self, writer: LogWriter) -> None:
         """Export the number of log lines that were dropped."""
-        self._registry.register(_DroppedLines(writer))
+        self._writer = writer
 
     def render(self) -> bytes:
         """Return the page in Prometheus' text format."""
-        return generate_latest(self._registry)
+        families = chain(gauges(self._board), process_metrics(), self.kept, self._dropped_lines())
+        return "".join(line for family in families for line in family.lines()).encode()
+
+    def _dropped_lines(self) -> Iterator[Counter]:
+        text = "Log lines dropped because the reader of the log was slow or gone, or the log's disk was full"
+        dropped = Counter("evictd_log_lines_dropped", text)
+        if self._writer is not None:
+            dropped.add(amount=self._writer.dropped)
+            yield dropped
 
     def evicted(self, because: EvictionCause) -> None:
         """Count an eviction."""
-        self._evictions.labels(because.signal_label, because.reason.value).inc()
+        self._evictions.add(because.signal_label, because.reason.value)
         pressure = because.reason is EvictionReason.PRESSURE
         if pressure and because.usage is not None and because.request is not None and because.usage <= because.request:
-            self._within.labels(because.signal_label).inc()
+            self._within.add(because.signal_label)
 
     def would_evict(self, because: EvictionCause) -> None:
         """Count an eviction that a dry run would have carried out."""
-        self._dry_run.labels(because.signal_label, because.reason.value).inc()
+        self._dry_run.add(because.signal_label, because.reason.value)
 
     def evicted_by_kubelet(self, *, chosen: bool) -> None:
         """Count an eviction by the kubelet; `chosen`: evictd had chosen that pod before."""
-        self._by_kubelet.labels(_CHOSEN[chosen]).inc()
+        self._by_kubelet.add(_CHOSEN[chosen])
 
     def repeated(self) -> None:
         """Count an eviction that is at least the third of its owner's pods within an hour."""
-        self._repeated.inc()
+        self._repeated.add()
 
     def stats_age(self, signal: Signal, nanoseconds: int) -> None:
         """Observe the age of the statistics that an eviction was decided on."""
-        self._stats_age.labels(signal.value).observe(nanoseconds / SECOND)
+        self._stats_age.observe(nanoseconds / SECOND, signal.value)
 
     def reclaimed(self, outcomes: Iterable[ReclaimOutcome]) -> None:
         """Count what garbage collection freed."""
         for outcome in outcomes:
-            self._reclaimed.labels(outcome.action.value).inc(max(0, outcome.freed_bytes))
-            self._collected.labels(outcome.action.value).inc(outcome.removed)
+            self._reclaimed.add(outcome.action.value, amount=max(0, outcome.freed_bytes))
+            self._collected.add(outcome.action.value, amount=outcome.removed)
 
     def cycle(self, nanoseconds: int) -> None:
         """Observe the duration of a cycle."""
@@ -150,15 +151,15 @@ class Metrics:
 
     def reaction(self, action: str, nanoseconds: int) -> None:
         """Observe the time from the crossing to `reclaim` or `evict`."""
-        self._reaction.labels(action).observe(nanoseconds / SECOND)
+        self._reaction.observe(nanoseconds / SECOND, action)
 
     def woken(self, cause: str) -> None:
         """Count the end of a wait."""
-        self._wakeups.labels(cause).inc()
+        self._wakeups.add(cause)
 
     def error(self, source: str) -> None:
         """Count an error. The label is the kind of its source: names of pods and containers would make ever more series."""
-        self._errors.labels(source_kind(source)).inc()
+        self._errors.add(source_kind(source))
 
 
 def source_kind(source: str) -> str:
@@ -167,15 +168,3 @@ def source_kind(source: str) -> str:
         kind.value for kind in SourceKind if source == kind or source.startswith((f"{kind} ", f"{kind}:", f"{kind}/"))
     )
     return max(matching, key=len, default=_OTHER)
-
-
-class _DroppedLines(Collector):
-    def __init__(self, writer: LogWriter) -> None:
-        self._writer = writer
-
-    def describe(self) -> Iterable[Metric]:
-        return []
-
-    def collect(self) -> Iterator[Metric]:
-        text = "Log lines dropped because the reader of the log was slow or gone, or the log's disk was full"
-        yield CounterMetricFamily("evictd_log_lines_dropped", text, value=self._writer.dropped)

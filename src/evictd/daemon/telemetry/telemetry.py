@@ -2,7 +2,6 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 from evictd import __version__
 from evictd.act.actuator import Progress
@@ -30,6 +29,7 @@ from evictd.daemon.configuration import Difference
 from evictd.daemon.kubelet_evictions import KubeletEviction
 from evictd.daemon.store.recorder import Cycle
 from evictd.daemon.telemetry.findings_log import Topics, changes, topics
+from evictd.daemon.telemetry.log import Logger
 from evictd.daemon.telemetry.metrics import Metrics
 from evictd.daemon.telemetry.recent import RecentDecisions
 from evictd.daemon.telemetry.snapshot import LatestSnapshot, Snapshot
@@ -49,7 +49,7 @@ _MOST_CHOSEN = 1000
 class Telemetry:
     """Writes to the log, the metrics and the snapshot. `wall` returns the wall clock in nanoseconds."""
 
-    def __init__(self, log: Any, metrics: Metrics, board: LatestSnapshot, wall: Callable[[], int]) -> None:
+    def __init__(self, log: Logger, metrics: Metrics, board: LatestSnapshot, wall: Callable[[], int]) -> None:
         self.board = board
         board.configured_at = wall()
         self._log = log
@@ -86,7 +86,7 @@ class Telemetry:
         fields = {}
         if isinstance(decision, EvictPod | WithdrawEviction):
             fields = {"pod": decision.pod.full_name, "uid": decision.pod.uid}
-        self._log.log(_LEVELS[level], text, decision=kind_of(decision), **fields)
+        self._log.log(level, text, decision=kind_of(decision), **fields)
 
     def evicted_by_kubelet(self, evictions: Iterable[KubeletEviction]) -> None:
         """Log and count the pods that the kubelet evicted."""
@@ -111,7 +111,7 @@ class Telemetry:
         """Log what began and what ended since the last cycle."""
         now = topics(findings, problems, self._topics)
         for line in changes(self._topics, now):
-            self._log.log(_LEVELS[line.level], line.event, **line.fields)
+            self._log.log(line.level, line.event, **line.fields)
         for key in now.keys() - self._topics.keys():
             if key[0] == "problem":
                 self._metrics.error(key[1])
@@ -277,6 +277,3 @@ def _text(decision: Decision) -> str:
 
 def _for_pressure(decision: EvictPod) -> bool:
     return decision.because.reason is EvictionReason.PRESSURE
-
-
-_LEVELS = {"info": 20, "warning": 30}
