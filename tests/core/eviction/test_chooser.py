@@ -66,6 +66,16 @@ def test_a_pod_that_is_not_measured_now_counts_as_measured_a_moment_ago() -> Non
     book.at("10s", memory=SHORT).conditions("MemoryPressure").evicts("hog")
 
 
+def test_a_pod_that_grew_since_it_was_measured_costs_no_pod_within_its_request() -> None:
+    """What grows belongs to no measured pod, and may be that of a pod that was small when it was measured last."""
+    hog, web = pod("hog", memory="64Mi"), pod("web", memory="2Gi")
+    book = Playbook(HARD, pods=[hog, web], usage=[usage(hog, memory="32Mi"), usage(web, memory="1Gi")])
+    book.at("0s", memory="9Gi of 16Gi").conditions().does_nothing()
+    del book.usage["hog"]
+    book.at("10s", memory="900Mi of 16Gi").conditions("MemoryPressure").does_nothing()
+    book.stays_silent(NoActionReason.UNMEASURED_CULPRIT)
+
+
 def test_what_a_pod_has_in_swap_gives_back_no_memory() -> None:
     swapped, hog = pod("swapped"), pod("hog", priority=1)
     uses = [usage(swapped, memory="10Mi", swap="4Gi"), usage(hog, memory="3Gi")]

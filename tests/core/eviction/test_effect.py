@@ -196,6 +196,18 @@ def test_many_small_pods_that_are_the_shortage_go_on() -> None:
     assert may_go_paused(rows[0], rows, PAUSE, kept, shortage(held)) is None
 
 
+def test_a_successor_within_its_request_does_not_go_on_in_the_place_of_pods_whose_end_lasts() -> None:
+    """It went every ten seconds, because each one gave back what it held."""
+    held = {"again": 40, "other": 60}
+    rows = [row(name, used, request=100) for name, used in held.items()]
+    last = [effect(30), effect(30, at=1)]
+    short = shortage(held, missing=50, recreated=("again",))
+    assert may_go_paused(rows[0], rows, PAUSE, last, short) == rows[1]
+    assert may_go_paused(rows[0], rows[:1], PAUSE, last, short) is None
+    exceeding = row("again", 40)
+    assert may_go_paused(exceeding, [exceeding, rows[1]], PAUSE, last, short) == exceeding
+
+
 def test_each_try_waits_twice_as_long_up_to_an_hour() -> None:
     pause, waits = Pause(until=0, wait=FIRST_PAUSE), []
     for _ in range(4):

@@ -269,8 +269,13 @@ class StandardChooser:
         return self._now < budget.first_at + bound + BUDGET_RETRY
 
     def _has_unmeasured(self, rows: Sequence[RankedPod]) -> bool:
-        """Whether the usage of any pod is not known, or of a disk not the whole of it."""
-        if any(row.usage is None for row in rows):
+        """Whether any pod was not measured in this reading, or of a disk not the whole of it.
+
+        One measured within the last minute counts with that (law Memory of readings), but it may have grown since.
+        """
+        known, now = self._shortage.holdings.pods, self._now
+        stale = {uid for uid, level in known.items() if level.at < now and uid not in self._in_flight}
+        if any(row.usage is None or row.uid in stale for row in rows):
             return True
         return self._shortage.on_disk and any(
             not is_whole(row.pod, self._observation.pod_stats.get(row.uid)) for row in rows

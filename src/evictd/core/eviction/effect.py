@@ -30,8 +30,9 @@ These pods may still go during a pause:
   too, however fast something else grows, and the kernel would kill it;
 * a successor of these victims that stands out and alone holds the missing amount, unless the growth belongs to no evictable pod
   (else a pod slightly over its request would go again and again in the place of a static one);
-* any pod, if the last two victims gave back what they held, there is and was no growth elsewhere, and all candidates together
-  hold the missing amount and what comes on top meanwhile: many small pods are the cause.
+* any pod that stands out or is no successor of these victims, if they gave back what they held, there is and was no growth
+  elsewhere, and all such candidates together hold the missing amount and what comes on top meanwhile: many small pods are the
+  cause. (A successor within its request went every ten seconds, in the place of pods whose end would have lasted.)
 
 A pause affects evictions only: condition, taint and collections stay.
 """
@@ -261,9 +262,15 @@ def may_go_paused(
     """Return the candidate that may go although evictions are paused: the one chosen first if it may."""
     last = max((each.held for each in effects[-2:]), default=0)
     grows_elsewhere = _grows_elsewhere(shortage.holdings)
-    if not pause.for_growth and not grows_elsewhere and _goes_on_to_relieve(candidates, effects[-2:], shortage):
-        return victim
     growers = _growers(candidates, shortage)
+
+    def came_back(row: RankedPod) -> bool:
+        return row.uid in shortage.recreated or _succeeds(row, effects[-2:])
+
+    if not pause.for_growth and not grows_elsewhere:
+        lasting = [row for row in candidates if shortage.stands_out(row) or not came_back(row)]
+        if _goes_on_to_relieve(lasting, effects[-2:], shortage):
+            return victim if victim in lasting else lasting[0]
 
     def may(row: RankedPod) -> bool:
         held = shortage.held.get(row.uid, 0)
@@ -273,8 +280,9 @@ def may_go_paused(
             return True
         if _leaks_as_well(row, shortage):
             return True
-        came_back = row.uid in shortage.recreated or (not grows_elsewhere and _succeeds(row, effects[-2:]))
-        return came_back and shortage.stands_out(row) and held >= shortage.missing
+        if not shortage.stands_out(row) or held < shortage.missing:
+            return False
+        return row.uid in shortage.recreated or (not grows_elsewhere and came_back(row))
 
     return next((row for row in (victim, *candidates) if may(row)), None)
 
