@@ -62,6 +62,7 @@ MODES: dict[str, Fields] = {
     "standard": {},
     "standard, large neighbours": {},
     "standard, lead: Auto": {"disk": {"lead": "Auto"}},
+    "standard, freeze: Auto": {"disk": {"freeze": "Auto"}},
     "kubelet": {"decisionPolicy": "Kubelet"},
     "10 s poll": {"memory": {"watch": False}},
 }

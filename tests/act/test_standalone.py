@@ -223,10 +223,18 @@ RUNNING = replace(FINISHED, finished_at=None)
 BLIND = replace(READING, view=None, lifecycles=None)
 
 
+STOP = {"containers": ("c1",), "sandboxes": ("s1",), "grace_seconds": 1, "sidecars": (), "freeze": False}
+
+
+def test_a_pod_is_frozen_where_that_was_decided(scene: Scene) -> None:
+    scene.actuator.begin_eviction(replace(EVICTION, freeze=True), READING)
+    assert scene.parts.calls == [("stop", HOG.uid, {**STOP, "freeze": True})]
+
+
 def test_an_eviction_stops_what_runs_and_remembers_the_pod(scene: Scene) -> None:
     scene.actuator.begin_eviction(EVICTION, READING)
     assert scene.parts.calls == [
-        ("stop", HOG.uid, {"containers": ("c1",), "sandboxes": ("s1",), "grace_seconds": 1, "sidecars": ()}),
+        ("stop", HOG.uid, STOP),
     ]
     assert scene.evicted == {HOG.uid}
     assert scene.parts.log == ["Evicted"]

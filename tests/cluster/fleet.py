@@ -51,7 +51,7 @@ class Stopped:
     def __init__(self) -> None:
         self._uids: set[str] = set()
 
-    def stop(self, pod: Pod, grace_seconds: int) -> None:
+    def stop(self, pod: Pod, grace_seconds: int, *, freeze: bool = False) -> None:
         self._uids.add(pod.uid)
 
     def stopped(self, uid: str) -> bool:

@@ -47,6 +47,8 @@ def test_an_eviction_whose_grace_was_fitted_says_rate_and_time_left() -> None:
     book = Playbook(config(hard={"memory.available": "1Gi"}), pods=[A], usage=[usage(A, memory="2Gi")])
     book.at("0s", memory="500Mi of 4Gi").conditions("MemoryPressure").evicts("a")
     assert "timeLeftNanoseconds" not in encode_decision(book.eviction())["because"]
+    assert "freeze" not in encode_decision(book.eviction())
+    assert encode_decision(replace(book.eviction(), freeze=True))["freeze"] is True
     because = replace(book.eviction().because, fill_rate=7, time_left=9, fitted=True)
     plain = encode_decision(replace(book.eviction(), because=because))["because"]
     assert (plain["fillRate"], plain["timeLeftNanoseconds"], plain["graceFitted"]) == (7, 9, True)

@@ -4,12 +4,15 @@ from dataclasses import replace
 
 import pytest
 
+from evictd.act.stop.freezer import PodFreezer
 from evictd.core.units.quantity import parse_quantity
+from evictd_testnode.cgroups import group
 from evictd_testnode.disks import DiskRecipe
 from evictd_testnode.images import BUSYBOX, PAUSE, ImageRecipe
 from evictd_testnode.pods import ContainerRecipe, PodRecipe, VolumeRecipe
 from tests.conftest import NodeFactory
 from tests.e2e.story import DISK, OBEDIENT, REST, STUBBORN, Story, touches, writes
+from tests.recorded_errors import RecordedErrors
 
 pytestmark = [pytest.mark.root, pytest.mark.containerd]
 
@@ -69,6 +72,21 @@ def test_disk_runs_out_and_the_pod_that_filled_it_goes(make_node: NodeFactory) -
         story.until_calm("DiskPressure")
         story.verify(evicted=["writer"], innocent=["innocent"], starved="ephemeral-storage")
         assert story.evictions()[0]["gracePeriodSeconds"] in {0, 1}, "the second, if the disk lasts for it"
+
+
+@pytest.mark.skipif(
+    not group("freezer", "/").joinpath("cgroup.procs").exists(), reason="needs the freezer of cgroup v1"
+)
+def test_a_pod_that_a_killed_evictd_has_left_frozen_is_thawed(make_node: NodeFactory) -> None:
+    with Story(make_node(node_disk=DISK), {"evictionHard": {"nodefs.available": "40Mi"}}) as story:
+        pod = story.pod("frozen")
+        story.kill()
+        folder = group("freezer", pod.cgroup_parent)
+        PodFreezer(lambda _: (folder,), RecordedErrors()).freeze(pod.uid)
+        state = folder / pod.container_id / "freezer.state"
+        story.until(lambda: state.read_text() == "FROZEN\n", "the pod is frozen")
+        story.start()
+        story.until(lambda: state.read_text() == "THAWED\n", "the pod is thawed")
 
 
 def test_the_volumes_of_pods_without_a_manifest_count(make_node: NodeFactory) -> None:

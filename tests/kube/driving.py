@@ -31,10 +31,12 @@ class FakeStopper:
     exit_code: int = 137
     forgotten: list[str] = field(default_factory=list)
     on_stop: Callable[[], object] = lambda: None
+    frozen: list[str] = field(default_factory=list)
 
-    def stop(self, pod: Pod, grace_seconds: int) -> None:
+    def stop(self, pod: Pod, grace_seconds: int, *, freeze: bool = False) -> None:
         self.on_stop()
         self.stops.append((pod.uid, grace_seconds))
+        self.frozen += [pod.uid] * freeze
         if pod.uid not in self.slow:
             self.containers.stop(pod.uid, exit_code=self.exit_code)
 

@@ -121,7 +121,7 @@ class _Stopper:
         self.done: set[str] = set()
         self._server = server
 
-    def stop(self, pod: Pod, _grace: int) -> None:
+    def stop(self, pod: Pod, _grace: int, *, freeze: bool = False) -> None:
         self.begun.add(pod.uid)
 
     def stopped(self, uid: str) -> bool:

@@ -122,6 +122,10 @@ def test_every_decision_has_its_sentence() -> None:
     assert sentences.decision_text(replace(shortened, because=in_time)).endswith("to 1s")
     assert sentences.decision_text(fitted) == "shorten the grace period of default/report to 0s" + words
     assert sentences.decision_text(replace(fitted, shortens=False)).endswith("requests 256Mi" + words)
+    frozen = replace(shortened, freeze=True, shortens=False, because=in_time)
+    assert sentences.decision_text(frozen).endswith(
+        "requests 256Mi" + words.replace("killed without grace", "frozen first")
+    )
     withdrawn = WithdrawEviction(pod=evictions[0].pod, reason="pressure has ended")
     assert sentences.decision_text(withdrawn) == "withdraw the eviction of default/report: pressure has ended"
     assert sentences.decision_text(Wait(nanoseconds=SECOND)) == "look again within 1s"

@@ -70,7 +70,7 @@ class StandaloneActuator:
             raise RuntimeUnavailableError(f"{decision.pod.full_name}: its containers are not known")
         self._evicted.add(decision.pod.uid)
         self._node.stopper.update(view)
-        self._node.stopper.stop(decision.pod, decision.grace_period_seconds)
+        self._node.stopper.stop(decision.pod, decision.grace_period_seconds, freeze=decision.freeze)
         if not decision.shortens:  # after the stop call, so that no log delays it
             self._node.log.event(RecordEvent(type=WARNING, reason=EVICTED, message=decision.message))
             self._begun.append(decision)

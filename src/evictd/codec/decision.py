@@ -13,6 +13,7 @@ from evictd.core.model.attribution import Attribution
 from evictd.core.model.decision import (
     Decision,
     EvictionCause,
+    EvictPod,
     Finding,
     NoAction,
     RankedPod,
@@ -89,6 +90,7 @@ DECISION_FORM = Form(
             brief=frozenset({"fill_rate", "time_left", "fitted", "file_pages", "node_file_pages"}),
             also=_of_cause,
         ),
+        EvictPod: View(brief=frozenset({"freeze"})),
         ThresholdFinding: View(
             tag=("kind", "Threshold"), keys={"grace_left": "graceLeftNanoseconds"}, brief=frozenset({"led"})
         ),

@@ -272,29 +272,34 @@ class Assembly:
         )
         return StandaloneActuator(self._actuation, conditions=conditions, evicted=self._evicted)
 
-    def _victim_cgroups(self) -> VictimCgroups:
-        """Build what kills pods without the runtime; under policy Kubelet only the runtime kills."""
-        stats = self._stats
+    @cached_property
+    def _pods_root(self) -> Path:
+        """The hierarchy in which pods are killed: on v1 the one in which forks can be stopped."""
         root, pids = containers_root(self._roots.cgroup), self._roots.cgroup / "pids"
-        if root != self._roots.cgroup and pids.is_dir():  # v1: the hierarchy in which forks can be stopped
-            root = pids
+        return pids if root != self._roots.cgroup and pids.is_dir() else root
 
-        def directories(uid: str) -> Iterable[Path]:
-            if self._settings.eviction.policy is Policy.KUBELET:
-                return ()
-            pods = stats.kubepods.path
-            return () if pods is None else [root / path.lstrip("/") for path in pod_cgroups(pods, uid)]
+    def _pod_directories(self, uid: str) -> Iterable[Path]:
+        """List the directories that a pod's cgroup may have; none under policy Kubelet, where only the runtime stops pods."""
+        pods = self._stats.kubepods.path
+        if pods is None or self._settings.eviction.policy is Policy.KUBELET:
+            return ()
+        return [self._pods_root / path.lstrip("/") for path in pod_cgroups(pods, uid)]
 
-        def freezer_of(directory: Path) -> Path:
-            return (
-                directory
-                if root == self._roots.cgroup
-                else self._roots.cgroup / "freezer" / directory.relative_to(root)
-            )
+    def _freezer_of(self, directory: Path) -> Path:
+        """Return the directory of the same cgroup in the hierarchy of the freezer."""
+        if self._pods_root == self._roots.cgroup:
+            return directory
+        return self._roots.cgroup / "freezer" / directory.relative_to(self._pods_root)
 
+    def _victim_cgroups(self) -> VictimCgroups:
+        """Build what kills and freezes pods without the runtime."""
         # In a cluster volumes may be the kubelet's.
         emptied = self._cleanup.begin if self._settings.evictd.cluster.standalone else lambda _: None
-        return VictimCgroups(directories, self._telemetry, emptied, freezer_of, reader=stats.cgroups)
+        reader = self._stats.cgroups
+        cgroups = VictimCgroups(self._pod_directories, self._telemetry, emptied, self._freezer_of, reader=reader)
+        for uid in self._stats.pod_uids():
+            cgroups.freezer.thaw(uid)  # a run that was killed may have left it frozen
+        return cgroups
 
     @cached_property
     def _stopper(self) -> PodStopper:

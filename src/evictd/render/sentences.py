@@ -174,14 +174,15 @@ def _pages_text(because: EvictionCause) -> str:
 
 
 def _fill_text(decision: EvictPod) -> str:
-    """Return how long the available amount lasts at the measured rate, if that has shortened the grace period."""
+    """Return how long the available amount lasts at the measured rate, if the pod is frozen or killed at once for that."""
     because = decision.because
-    if not because.fitted or because.time_left is None or because.threshold is None:
+    if not (because.fitted or decision.freeze) or because.time_left is None or because.threshold is None:
         return ""
     resource = SIGNALS[because.threshold.signal].resource
     rate = quantity_text(Quantity((because.fill_rate or 0) * NANO, RESOURCES[resource].format), resource)
     early = because.available is not None and because.limit is not None and because.available >= because.limit
     what = "acts before the threshold is crossed" if early else "killed without grace"
+    what = "frozen first" if decision.freeze else what
     return f"; {what}: {rate}/s are taken, so what is left lasts {because.time_left // MILLISECOND}ms"
 
 

@@ -22,7 +22,7 @@ class Runtime:
 
     has_stopped: bool = False
 
-    def stop(self, pod: Pod, grace_seconds: int) -> None:
+    def stop(self, pod: Pod, grace_seconds: int, *, freeze: bool = False) -> None:
         """Do nothing."""
 
     def stopped(self, uid: str) -> bool:

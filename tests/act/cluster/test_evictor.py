@@ -164,6 +164,16 @@ def test_what_does_not_last_for_the_grace_does_not_wait_for_the_conditions(rig: 
         rig.until(lambda: rig.gone(victim) and rig.object() is None)
 
 
+def test_a_pod_to_be_frozen_does_not_wait_for_the_conditions(rig: Rig) -> None:
+    cluster = rig.start()
+    victim = rig.pod()
+    with rig.kubelet.running():
+        cluster.reporter.report([MEMORY], rig.driver.now)
+        cluster.evictor.begin(replace(decision(victim, hard=True, grace=1), freeze=True), rig.driver.now)
+        assert rig.stopper.frozen == [victim.uid]
+        rig.until(lambda: rig.gone(victim) and rig.object() is None)
+
+
 def test_hard_does_not_wait_long_for_the_conditions(rig: DoubleRig) -> None:
     """With the API server away the containers are stopped half a second later at most, and nothing is deleted twice."""
     cluster = rig.start()

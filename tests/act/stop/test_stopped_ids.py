@@ -29,6 +29,7 @@ class RecordingStopper(PodStopper):
         sandboxes: Iterable[str],
         grace_seconds: int,
         sidecars: Iterable[str] = (),
+        freeze: bool = False,
     ) -> Termination:
         self._begun.add(uid)
         self.sidecars = tuple(sidecars)

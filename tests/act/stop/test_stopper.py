@@ -27,6 +27,9 @@ from evictd_testnode.tool import wait_for
 from tests.conftest import NodeFactory
 from tests.recorded_errors import RecordedErrors
 
+needs_v1 = pytest.mark.skipif(
+    not group("freezer", "/").joinpath("cgroup.procs").exists(), reason="needs the freezer of cgroup v1"
+)
 pytestmark = [pytest.mark.root, pytest.mark.containerd]
 
 
@@ -272,6 +275,69 @@ def test_without_grace_a_pod_is_killed_at_once_and_cleaned_up_by_the_runtime(eac
     assert 0 < (terminator.stop_times.longest() or 0) <= (state.finished_at or 0) - state.grace_ends_at
     assert each_node.client.container_status(pod.container_id).exit_code == 137
     assert_dead(each_node, pod)
+
+
+def freezing(node: DisposableNode) -> PodStopper:
+    """A terminator that freezes and kills below this node's cgroup."""
+    paths = partial(pod_cgroups, f"{node.cgroup}/kubepods")
+    killer = VictimCgroups(
+        lambda uid: [group("pids", path) for path in paths(uid)],
+        RecordedErrors(),
+        freezer_of=lambda folder: group("freezer", "/") / folder.relative_to(group("pids", "/")),
+    )
+    return PodStopper(node.client, clock=clock, minimum_grace_seconds=0, cgroups=killer)
+
+
+def freezer_state(pod: RunningPod) -> str:
+    return (group("freezer", pod.cgroup_parent) / pod.container_id / "freezer.state").read_text().strip()
+
+
+def freeze(terminator: PodStopper, pod: RunningPod, grace_seconds: int) -> None:
+    terminator.begin(
+        pod.uid,
+        containers=pod.containers.values(),
+        sandboxes=[pod.sandbox_id],
+        grace_seconds=grace_seconds,
+        freeze=True,
+    )
+
+
+@needs_v1
+def test_a_frozen_pod_can_handle_sigterm_before_the_end_of_its_grace(each_node: DisposableNode) -> None:
+    script = "trap 'echo bye; exit 0' TERM; echo ready; while true; do sleep 0.05; done"
+    pod = each_node.run_pod(PodRecipe(name="graceful", containers=(ContainerRecipe(script=script),)))
+    await_log(pod, "ready")
+    with freezing(each_node) as terminator:
+        freeze(terminator, pod, 300)
+        assert wait_for(lambda: freezer_state(pod) == "FROZEN")
+        assert "bye" not in pod.log()
+        begin(terminator, pod, 5)
+        await_end(terminator, pod)
+    assert "bye" in pod.log()
+    assert_dead(each_node, pod)
+
+
+@needs_v1
+def test_a_frozen_pod_that_ignores_sigterm_is_killed_at_the_end_of_its_grace(each_node: DisposableNode) -> None:
+    pod = each_node.run_pod(PodRecipe(name="deaf", containers=(ContainerRecipe(script=IGNORE_TERM),)))
+    await_log(pod, "ready")
+    with freezing(each_node) as terminator:
+        freeze(terminator, pod, 1)
+        await_end(terminator, pod)
+    assert each_node.client.container_status(pod.container_id).exit_code in {2, 137}, (
+        "or its shell could not fork any more"
+    )
+    assert_dead(each_node, pod)
+
+
+@needs_v1
+def test_a_daemon_that_ends_leaves_no_pod_frozen(each_node: DisposableNode) -> None:
+    pod = each_node.run_pod(PodRecipe(name="deaf", containers=(ContainerRecipe(script=IGNORE_TERM),)))
+    await_log(pod, "ready")
+    with freezing(each_node) as terminator:
+        freeze(terminator, pod, 300)
+        assert wait_for(lambda: freezer_state(pod) == "FROZEN")
+    assert wait_for(lambda: freezer_state(pod) == "THAWED")
 
 
 def test_beginning_again_after_the_end_is_harmless(each_node: DisposableNode, terminator: PodStopper) -> None:

@@ -21,7 +21,7 @@ from evictd.core.eviction.time_left import (
     stop_time,
     time_left,
 )
-from evictd.core.model.config import DiskLead, ImageReclaim, MemoryLead, Policy
+from evictd.core.model.config import DiskFreeze, DiskLead, EvictionConfig, ImageReclaim, MemoryLead, Policy
 from evictd.core.model.decision import EvictPod, NoAction, NoActionReason, ThresholdFinding
 from evictd.core.model.observation import SignalObservation
 from evictd.core.model.pod import PodSource
@@ -259,3 +259,70 @@ def test_an_early_eviction_on_a_disk() -> None:
     book.usage = {"writer": usage(WRITER, logs="5Gi")}
     book.at("0s", **fills(100, left_mib=400)).conditions().does_nothing()
     book.at("1s", **fills(500, left_mib=400)).conditions("DiskPressure").evicts("writer", grace=0)
+
+
+FREEZES = replace(config(hard={"nodefs.available": "100Mi"}), disk_freeze=DiskFreeze.AUTO)
+
+
+def evict_on_disk(
+    observation: SignalObservation, settings: EvictionConfig = FREEZES, limit: Threshold = DISK, name: str = "a"
+) -> EvictPod:
+    row = rank(limit.signal, (pod(name, grace=30),), {}, Layout.SINGLE, settings.policy)[0]
+    return evict_for_pressure(row, limit, observation, None, settings)
+
+
+@pytest.mark.parametrize(
+    ("left", "rate", "freeze", "grace"),
+    [
+        pytest.param(200, 100, False, 1, id="lasts for two seconds"),
+        pytest.param(199, 100, True, 1, id="for less"),
+        pytest.param(149, 100, True, 1, id="for less than the grace and a stop"),
+        pytest.param(70, 100, True, 1, id="for the time after it is thawed and a stop"),
+        pytest.param(69, 100, False, 0, id="not even for that"),
+        pytest.param(95, None, False, 1, id="no rate is known"),
+    ],
+)
+def test_a_pod_is_frozen_for_its_grace_on_a_disk_that_is_soon_full(
+    left: int, rate: int | None, freeze: bool, grace: int
+) -> None:
+    eviction = evict_on_disk(seen(left, rate))
+    assert (eviction.freeze, eviction.grace_period_seconds) == (freeze, grace)
+    assert eviction.because.fitted is (grace == 0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "limit"),
+    [
+        pytest.param(config(hard={"nodefs.available": "100Mi"}), DISK, id="off by default"),
+        pytest.param(replace(FREEZES, policy=Policy.KUBELET), DISK, id="policy Kubelet"),
+        pytest.param(FREEZES, threshold("nodefs.available", "100Mi", grace="1m"), id="a soft threshold"),
+        pytest.param(FREEZES, HARD, id="memory"),
+        pytest.param(replace(FREEZES, protected_pods=frozenset({"a"})), DISK, id="a protected pod"),
+    ],
+)
+def test_no_other_pod_is_frozen(settings: EvictionConfig, limit: Threshold) -> None:
+    assert not evict_on_disk(seen(190, 100), settings, limit).freeze
+
+
+def test_slow_stops_of_this_node_count_for_a_frozen_pod() -> None:
+    reading = replace(seen(190, 100), stop_time=1700 * MILLISECOND)
+    assert evict_on_disk(reading).freeze
+    eviction = evict_on_disk(replace(reading, stop_time=1800 * MILLISECOND))
+    assert (eviction.freeze, eviction.grace_period_seconds) == (False, 0)
+
+
+def test_a_soft_victim_that_goes_on_writing_is_frozen_when_its_grace_is_shortened() -> None:
+    settings = config(
+        hard={"nodefs.available": "200Mi"},
+        soft={"nodefs.available": ("1Gi", "0.5s")},
+        max_pod_grace_period_seconds=600,
+        disk_freeze=DiskFreeze.AUTO,
+        reclaim_containers=False,
+        reclaim_images=ImageReclaim.OFF,
+    )
+    book = Playbook(settings, pods=[pod("writer", grace=600)], usage=[usage(WRITER, logs="5Gi")])
+    book.at("0s", nodefs="900Mi of 9Gi").conditions("DiskPressure").does_nothing()
+    book.at("1s", nodefs="900Mi of 9Gi").evicts("writer", grace=600)
+    assert not book.eviction().freeze
+    book.at("2s", **fills(100, left_mib=190), gone=()).evicts("writer", grace=1, shortens=True)
+    assert book.eviction().freeze

@@ -30,8 +30,11 @@ EVENT_OF: Mapping[EvictionMethod, Event] = {
 class Stopper(Protocol):
     """Stops pods through the container runtime. Its methods return at once and may be called from any thread."""
 
-    def stop(self, pod: Pod, grace_seconds: int) -> None:
-        """Begin to stop everything of this pod, also once more; for one that is being stopped, shorten its grace."""
+    def stop(self, pod: Pod, grace_seconds: int, *, freeze: bool = False) -> None:
+        """Begin to stop everything of this pod, also once more; for one that is being stopped, shorten its grace.
+
+        With `freeze` it is frozen first, until shortly before the end of the grace.
+        """
         ...
 
     def stopped(self, uid: str) -> bool:

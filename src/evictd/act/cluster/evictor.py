@@ -282,7 +282,7 @@ class ClusterEvictor:
                 case Request.ANNOUNCE:
                     self._announce(decision, now, eviction.why)
                 case Request.STOP | Request.STOP_AGAIN:
-                    self._stopper.stop(decision.pod, decision.grace_period_seconds)
+                    self._stopper.stop(decision.pod, decision.grace_period_seconds, freeze=decision.freeze)
                 case _:  # sent by the queue
                     pass
         self._bell.notify()

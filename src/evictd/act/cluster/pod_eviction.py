@@ -80,7 +80,7 @@ class PodEviction:
         """Time from which it may be sent again after a temporary error of the server."""
         self.problem = ""
         """That error, until the next answer."""
-        self.clear_at = now if decision.because.fitted else now + BEFORE_KILL
+        self.clear_at = now if decision.because.fitted or decision.freeze else now + BEFORE_KILL
         """Time at which the containers are stopped even if the node's conditions were not written."""
         self.first_refused_at: int | None = None
         """Time of a disruption budget's first refusal, also for an earlier decision about the same pod."""

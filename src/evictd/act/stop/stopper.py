@@ -16,6 +16,7 @@ from typing import Self
 from evictd.act.stop.stop_times import StopTimes
 from evictd.act.stop.termination import RunningIds, RuntimeTermination, StopCalls, Termination
 from evictd.act.stop.victim_cgroups import FAR_FUTURE, VictimCgroups
+from evictd.core.eviction.time_left import THAWED_TIME
 from evictd.core.model.pod import Pod
 from evictd.core.units.duration import SECOND
 from evictd.observe.runtime.running import running_ids, sidecar_ids
@@ -47,6 +48,8 @@ class PodStopper:
         self._clock = clock
         self._minimum_grace = minimum_grace_seconds
         self._cgroups = cgroups or VictimCgroups(lambda _: (), errors)
+        self._frozen: set[str] = set()
+        """Uids of the pods that are frozen."""
         self.stop_times = StopTimes()
         self._wake = wake
         self._view: RuntimeView | None = None
@@ -65,11 +68,12 @@ class PodStopper:
         self._thread.start()
 
     def close(self) -> None:
-        """End the thread; the runtime may still finish the calls that it has started."""
+        """End the thread and thaw what is frozen; the runtime may still finish the calls that it has started."""
         self._closed = True
         self._changed.set()
         if self._thread.is_alive():
             self._thread.join()
+        self._thaw(lambda _: True)
 
     def __enter__(self) -> Self:
         self.start()
@@ -87,13 +91,14 @@ class PodStopper:
         if view is not None:
             self._view = view
 
-    def stop(self, pod: Pod, grace_seconds: int) -> None:
+    def stop(self, pod: Pod, grace_seconds: int, *, freeze: bool = False) -> None:
         """Begin to stop all containers and sandboxes of a pod, sidecars last.
 
-        A second call can only shorten the grace, but stops a pod again that had stopped.
+        A second call can only shorten the grace, but stops a pod again that had stopped. With `freeze` its containers are
+        frozen first, until shortly before the end of the grace.
         """
         containers, sandboxes = ((), ()) if self._view is None else running_ids(self._view, pod.uid)
-        self._stop(pod, containers, sandboxes, grace_seconds)
+        self._stop(pod, containers, sandboxes, grace_seconds, freeze=freeze)
 
     def resume(self, pod: Pod, grace_seconds: int) -> None:
         """Continue to stop a victim of the previous run; of `pod` only the uid has to be known.
@@ -104,11 +109,26 @@ class PodStopper:
         containers = () if self._view is None else running_ids(self._view, pod.uid)[0]
         self._stop(pod, containers, (), grace_seconds)
 
-    def _stop(self, pod: Pod, containers: tuple[str, ...], sandboxes: tuple[str, ...], grace_seconds: int) -> None:
+    def _stop(
+        self,
+        pod: Pod,
+        containers: tuple[str, ...],
+        sandboxes: tuple[str, ...],
+        grace_seconds: int,
+        *,
+        freeze: bool = False,
+    ) -> None:
         sidecars = () if self._view is None else sidecar_ids(self._view, pod)
         if self._view is not None:
             self._cgroups.watch(pod.uid, self._view.pod_cgroups.get(pod.uid, ""), containers)
-        self.begin(pod.uid, containers=containers, sandboxes=sandboxes, grace_seconds=grace_seconds, sidecars=sidecars)
+        self.begin(
+            pod.uid,
+            containers=containers,
+            sandboxes=sandboxes,
+            grace_seconds=grace_seconds,
+            sidecars=sidecars,
+            freeze=freeze,
+        )
 
     def begin(
         self,
@@ -118,6 +138,7 @@ class PodStopper:
         sandboxes: Iterable[str],
         grace_seconds: int,
         sidecars: Sequence[str] = (),
+        freeze: bool = False,
     ) -> Termination:
         """Begin to stop a pod, given the ids of its running containers and its sandboxes; returns at once.
 
@@ -136,11 +157,13 @@ class PodStopper:
                 state = Termination(uid=uid, started_at=now, grace_ends_at=ends_at)
                 victim = self._termination(state, containers, sandboxes, sidecars)
                 self._terminations[uid] = victim
+                self._freeze(uid, wanted=freeze)
                 try:
                     self._kill_at_once(state, now)
                 finally:  # an unforeseen exception must not leave a pod that is never asked to stop
                     victim.start(now)
             elif ends_at < victim.state.grace_ends_at:
+                self._freeze(uid, wanted=freeze)
                 try:
                     self._kill_at_once(replace(victim.state, grace_ends_at=ends_at), now)
                 finally:
@@ -214,8 +237,31 @@ class PodStopper:
             self._changed.wait(self._seconds_to_next_step())
             self._changed.clear()
             finished = self._guard.run("step", self._advance, self._clock(), otherwise=False)
+            self._guard.run("thaw", self._thaw_due, self._clock(), otherwise=None)
             if self._guard.run("kill", self._kill_overdue, self._clock(), otherwise=False) or finished:
                 self._wake()
+
+    def _freeze(self, uid: str, *, wanted: bool) -> None:
+        """Freeze a pod that is followed already, so that it is thawed whatever happens next."""
+        if wanted:
+            self._frozen.add(uid)
+            self._cgroups.freezer.freeze(uid)
+            self._changed.set()
+
+    def _thaw_due(self) -> None:
+        now = self._clock()
+        self._thaw(lambda uid: self._thaw_at(uid) <= now)
+
+    def _thaw(self, is_due: Callable[[str], bool]) -> None:
+        with self._lock:
+            for uid in [each for each in self._frozen if is_due(each)]:
+                self._frozen.discard(uid)
+                self._cgroups.freezer.thaw(uid)
+
+    def _thaw_at(self, uid: str) -> int:
+        """Return when a frozen pod is thawed, to handle the pending SIGTERM; at once if nothing stops it any more."""
+        victim = self._terminations.get(uid)
+        return 0 if victim is None or victim.state.finished else victim.state.grace_ends_at - THAWED_TIME
 
     def _kill_overdue(self) -> bool:
         """Kill the pods whose grace is over; whether the volumes of one can be emptied now. Not under the lock."""
@@ -258,6 +304,7 @@ class PodStopper:
                 for each in self._terminations.values()
                 if each.due_at and not self._guard.rests(each, now)
             ]
+            due += [self._thaw_at(uid) - now for uid in self._frozen]
             if not self._guard.rests("kill", now):
                 states = [each.state for each in self._terminations.values() if not each.state.finished]
                 due += [at - now for at in map(self._cgroups.due_at, states) if at < FAR_FUTURE]

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from evictd.act.stop.cgroup_kill import PodKill
+from evictd.act.stop.freezer import PodFreezer
 from evictd.act.stop.termination import Termination
 from evictd.core.units.duration import MILLISECOND, SECOND
 from evictd.errors import NodeError
@@ -121,6 +122,7 @@ class VictimCgroups:
         self._errors = errors
         self._emptied = emptied
         self._freezer_of = freezer_of
+        self.freezer = PodFreezer(lambda uid: map(freezer_of, directories(uid)), errors)
         self._reported: set[str] = set()
         self._attempts: dict[str, _Attempts] = {}
         self._reader = reader

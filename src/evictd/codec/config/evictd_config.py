@@ -18,7 +18,7 @@ from evictd.codec.config.pressure_fields import StallFields, SwapFields, pressur
 from evictd.codec.config.reclaim_fields import ReclaimFields
 from evictd.codec.strict import Duration, Size, decode
 from evictd.core.eviction.eviction_method import EvictionMethod
-from evictd.core.model.config import DiskLead, MemoryFormula, MemoryLead, PodGroup, Policy, Preferences
+from evictd.core.model.config import DiskFreeze, DiskLead, MemoryFormula, MemoryLead, PodGroup, Policy, Preferences
 from evictd.core.model.problem import ConfigProblem, quoted
 from evictd.core.units.duration import MINUTE, SECOND
 
@@ -196,6 +196,15 @@ class DiskSettings(msgspec.Struct, kw_only=True, frozen=True, rename="camel"):
             sets="disk_lead",
         ),
     ] = DiskLead.OFF
+    freeze: Annotated[
+        DiskFreeze,
+        about(
+            "Auto freezes the containers of a pod that is evicted by a hard disk threshold while what is left lasts less than"
+            " 2s, until 0.2s before they are killed. Policy Standard.",
+            sets="disk_freeze",
+            live=True,
+        ),
+    ] = DiskFreeze.OFF
 
 
 class HookSettings(msgspec.Struct, kw_only=True, frozen=True, rename="camel"):

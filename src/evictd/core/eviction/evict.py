@@ -67,7 +67,7 @@ def evict_for_pressure(
             file_pages=file_pages(row, resource, stats),
         ),
     )
-    return fit_grace(eviction, threshold, observation, config.policy)
+    return fit_grace(eviction, threshold, observation, config)
 
 
 def eviction_message(

@@ -9,12 +9,16 @@ chooses instead. Two rules follow, neither of which the kubelet has:
   is shorter than an eviction takes on this node, at least `LEAD_TIME`; of a disk the collection before it comes on top. A slow
   fill is never acted on early: at 50 MiB/s the time falls below one second only when 50 MiB are left.
 
+* Freeze, off by default (`disk.freeze: Auto`). A pod that leaves a disk less than `FREEZE_WITHIN` is frozen before it is asked to
+  stop, so that it writes nothing more, and thawed `THAWED_TIME` before the end of its grace, in which it can handle SIGTERM. So
+  it keeps its grace where the disk lasts for that time and a stop, and not only where it lasts for the whole second.
+
 On a disk that does not last for that, no eviction waits for the collectors either (`standard`).
 """
 
 from dataclasses import replace
 
-from evictd.core.model.config import DiskLead, EvictionConfig, MemoryLead, Policy
+from evictd.core.model.config import DiskFreeze, DiskLead, EvictionConfig, MemoryLead, Policy
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.observation import SignalObservation
 from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, Signal
@@ -31,6 +35,10 @@ RATE_AGE = STOP_TIME
 LEAD_TIME = STOP_TIME + RATE_AGE
 LONGEST_COLLECT_TIME = 10 * SECOND
 """The most that a collection is taken to need: one that removed a hundred images must not make evictd act minutes early."""
+FREEZE_WITHIN = 2 * SECOND
+"""A pod is frozen on a disk that lasts less than this."""
+THAWED_TIME = 200 * MILLISECOND
+"""How long a frozen pod has at the end of its grace to handle SIGTERM: a process that heeds it needs some milliseconds."""
 
 _SHORTEST_LOOK = 100 * MILLISECOND
 
@@ -52,20 +60,33 @@ def next_look(left: int) -> int:
     return max(left // 4, _SHORTEST_LOOK)
 
 
-def fit_grace(eviction: EvictPod, threshold: Threshold, seen: SignalObservation, policy: Policy) -> EvictPod:
+def fit_grace(eviction: EvictPod, threshold: Threshold, seen: SignalObservation, config: EvictionConfig) -> EvictPod:
     """Remove the grace period of a hard eviction if the resource would run out before it ends; its cause gets rate and time left.
+
+    With `disk.freeze` the pod is frozen for most of its grace instead, where that suffices.
 
     A soft threshold's victim keeps its grace: when it does not suffice, a hard threshold shortens it.
     """
     left = time_left(seen)
-    if policy is not Policy.STANDARD or not threshold.hard or left is None:
+    if config.policy is not Policy.STANDARD or not threshold.hard or left is None:
         return eviction
-    shorter = eviction.grace_period_seconds * SECOND + stop_time(seen.stop_time) > left
+    stop = stop_time(seen.stop_time)
+    freeze = _may_be_frozen(eviction, threshold, config) and THAWED_TIME + stop <= left < FREEZE_WITHIN
+    shorter = not freeze and eviction.grace_period_seconds * SECOND + stop > left
     return replace(
         eviction,
+        freeze=freeze,
         grace_period_seconds=0 if shorter else eviction.grace_period_seconds,
         because=replace(eviction.because, fill_rate=seen.fill_rate, time_left=left, fitted=shorter),
     )
+
+
+def _may_be_frozen(eviction: EvictPod, threshold: Threshold, config: EvictionConfig) -> bool:
+    """Whether a pod may be frozen. One without grace is killed at once, and one that came under protection is not touched."""
+    if config.disk_freeze is not DiskFreeze.AUTO or SIGNALS[threshold.signal].filesystem is None:
+        return False
+    protected = eviction.pod.critical or eviction.pod.uid in config.protected_pods
+    return eviction.grace_period_seconds > 0 and not protected
 
 
 def lead_time(measured: int | None, collect_time: int | None = None) -> int:

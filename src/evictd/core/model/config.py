@@ -44,6 +44,13 @@ class DiskLead(Enum):
     AUTO = "Auto"
 
 
+class DiskFreeze(Enum):
+    """Whether the containers of a pod are frozen until it is killed, where the disk fills too fast (`disk.freeze`)."""
+
+    OFF = "Off"
+    AUTO = "Auto"
+
+
 class ImageReclaim(Enum):
     """Which images an eviction may remove: all unused ones, just enough of them, or none."""
 
@@ -132,6 +139,7 @@ class EvictionConfig:
     """The formula of `memory.available`; see `memory_formula`."""
     memory_lead: MemoryLead = MemoryLead.OFF
     disk_lead: DiskLead = DiskLead.OFF
+    disk_freeze: DiskFreeze = DiskFreeze.OFF
     keep_away: bool = True
     """Whether a taint keeps pods away while a condition is reported (`cluster.taints`); then it may stay longer (`keep_away`)."""
     preferences: Preferences = NO_PREFERENCES

@@ -40,7 +40,6 @@ class EvictionCause:
     limit: Quantity | None = None
     """The threshold or limit as an absolute amount on this node."""
     available: Quantity | None = None
-    """Pressure: what was left."""
     usage: Quantity | None = None
     """The pod's own usage that counted."""
     request: Quantity | None = None
@@ -60,9 +59,8 @@ class EvictionCause:
     @property
     def signal_label(self) -> str:
         """The label under which this eviction is counted."""
-        if self.reason is EvictionReason.PRESSURE and self.threshold is not None:
-            return self.threshold.signal.value
-        return self.reason.value
+        threshold = self.threshold if self.reason is EvictionReason.PRESSURE else None
+        return self.reason.value if threshold is None else threshold.signal.value
 
 
 @frozen
@@ -118,6 +116,8 @@ class EvictPod:
     condition: PodCondition | None = None
     shortens: bool = False
     """The pod is already on its way; only its grace period becomes shorter. Not another eviction."""
+    freeze: bool = False
+    """Its containers are frozen until shortly before the end of the grace."""
     refused_since: int | None = None
     """`now` at which a disruption budget first refused this pod; `None` if no refusal counts any more."""
 
@@ -319,7 +319,7 @@ class SkipReason(Enum):
     BUDGET = "Budget"
     """A PodDisruptionBudget refused its eviction a short time ago."""
     OWNER = "OwnerBackoff"
-    """Its owner recreated it here after an eviction, again and again."""
+    """Its owner recreated it here again and again."""
     UNNECESSARY = "Unnecessary"
     """Another pod (`PodSkipped.instead`) makes its eviction unnecessary."""
     STALLS_LITTLE = "StallsLittle"
