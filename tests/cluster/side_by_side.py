@@ -244,11 +244,16 @@ class Recorded:
 
 def summary(node: RealNode) -> Json:
     """Ask the kubelet for its summary of the node and its pods."""
+    return of_kubelet(node, "/stats/summary")
+
+
+def of_kubelet(node: RealNode, path: str) -> Json:
+    """Read an address of the kubelet, as the API server does; it proxies no request to a node on loopback."""
     context = ssl.create_default_context(cafile=None)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # the kubelet's certificate is its own
     context.load_cert_chain(node.folder / "kubelet-client.crt", node.folder / "kubelet-client.key")
     port = json.loads((node.folder / "kubelet.json").read_text())["port"]
-    with urllib.request.urlopen(f"https://127.0.0.1:{port}/stats/summary", context=context, timeout=30) as answer:
+    with urllib.request.urlopen(f"https://127.0.0.1:{port}{path}", context=context, timeout=30) as answer:
         found: Json = json.load(answer)
     return found
 

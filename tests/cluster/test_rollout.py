@@ -1,0 +1,218 @@
+"""docs/rollout.md, played on the real control plane and kubelet: the commands of the page, in their order, and back.
+
+`helm` is played by Helm as a library and this file: values over values, the objects of a revision applied, those that it no
+longer has deleted. What other projects bring is left out: PrometheusRule, the metrics proxy's image and certificate.
+"""
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.cluster import objects
+from tests.cluster.deployed import ADDRESS, START_SECONDS, Daemon, Json, apply, condition, for_node, path_of, remove
+from tests.cluster.node import NAME, RealNode
+from tests.cluster.side_by_side import kubelet_with, of_kubelet
+from tests.cluster.test_daemon_set import HOG_MIB, clean_up, conditions, hog, is_hook, taints
+from tests.deploy.manifests import CHART, DEPLOY, documents
+from tests.deploy.test_chart import merged
+from tests.kube.waiting import eventually
+
+helm_python = pytest.importorskip("helm_python", reason="has no wheel for this machine")
+
+pytestmark = [pytest.mark.cluster, pytest.mark.root]
+
+ROOT = DEPLOY.parent
+PAGE = (ROOT / "docs/rollout.md").read_text(encoding="utf-8")
+DROP_IN = DEPLOY / "overlays/instead-of-kubelet-eviction/kubelet-config.yaml"
+SOON = {"evictionPressureTransitionPeriod": "5s"}
+ELSEWHERE: Json = {"metrics": {"enabled": False}, "prometheusRule": {"enabled": False}}
+(DEFAULTS,) = documents(CHART / "values.yaml")
+
+
+def helm_commands() -> list[list[str]]:
+    """The words of each line of the page that begins with helm."""
+    return [shlex.split(line) for line in re.findall(r"^ +(helm .*)$", PAGE, re.MULTILINE)]
+
+
+def exec_commands() -> list[list[str]]:
+    """What the page runs in the pod."""
+    return [shlex.split(line) for line in re.findall(r"^ +kubectl .* exec POD .* -- (.*)$", PAGE, re.MULTILINE)]
+
+
+def without_nulls(values: Json) -> Json:
+    """The values as Helm renders them: a null takes a default away."""
+    return {
+        name: without_nulls(value) if isinstance(value, dict) else value
+        for name, value in values.items()
+        if value is not None
+    }
+
+
+@dataclass
+class Release:
+    """A release of the chart on the cluster."""
+
+    node: RealNode
+    revisions: list[Json] = field(default_factory=list)
+    """The values that were given, without the defaults."""
+    present: list[Json] = field(default_factory=list)
+
+    def run(self, words: list[str]) -> None:
+        """Install or upgrade as a line of the page says."""
+        given = self.revisions[-1] if "--reuse-values" in words else {}
+        for option, value in pairwise(words):
+            if option == "--values":
+                (file,) = documents(ROOT / value)
+                given = merged(given, file)
+            elif option == "--set":
+                path, _, text = value.partition("=")
+                nested: Any = yaml.safe_load(text)
+                for name in reversed(path.split(".")):
+                    nested = {name: nested}
+                given = merged(given, nested)
+        self._apply(given)
+
+    def roll_back(self) -> None:
+        """Return to the values of the revision before."""
+        self._apply(self.revisions[-2])
+
+    def _apply(self, given: Json) -> None:
+        items = [item for item in self._rendered(given) if not is_hook(item)]
+        apply(self.node, items)
+        kept = {path_of(item) for item in items}
+        remove(self.node, [item for item in self.present if path_of(item) not in kept])
+        self.revisions.append(given)
+        self.present = items
+
+    def _rendered(self, given: Json) -> list[Json]:
+        values = without_nulls(merged(merged(DEFAULTS, given), ELSEWHERE))
+        with helm_python.Chart.load(str(CHART)) as loaded:
+            texts = loaded.render(values, name="evictd", namespace="evictd").items()
+        items = [item for path, text in texts if path.endswith(".yaml") for item in yaml.safe_load_all(text) if item]
+        made = for_node(self.node, [*documents(DEPLOY / "base/namespace.yaml"), *items], kubelet=SOON)
+        return sorted(made, key=lambda item: item["kind"] == "DaemonSet")
+
+    def uninstall(self) -> None:
+        """Run the hooks that come before the removal, then remove the objects."""
+        hooks = [item for item in self._rendered(self.revisions[-1]) if is_hook(item)]
+        hooks.sort(key=lambda item: int(item["metadata"]["annotations"]["helm.sh/hook-weight"]))
+        try:
+            apply(self.node, hooks)
+            (job,) = (path_of(item) for item in hooks if item["kind"] == "Job")
+            eventually(lambda: condition(self.node.plane.admin.must("GET", job), "Complete") == "True", START_SECONDS)
+        finally:
+            remove(self.node, hooks)
+            remove(self.node, self.present)
+            self.present = []
+
+
+@pytest.fixture
+def release(image_node: RealNode) -> Iterator[Release]:
+    """An empty release; at the end nothing of it is left, nor the node's label."""
+    made = Release(image_node)
+    try:
+        yield made
+    finally:
+        remove(image_node, made.present)
+        label(image_node, None)
+        clean_up(image_node)
+
+
+def label(node: RealNode, pool: str | None) -> None:
+    node.plane.admin.must("PATCH", f"{objects.NODES}/{NAME}", {"metadata": {"labels": {"pool": pool}}})
+
+
+def scheduled(node: RealNode) -> int:
+    path = "/apis/apps/v1/namespaces/evictd/daemonsets/evictd"
+    return int(node.plane.admin.must("GET", path)["status"]["desiredNumberScheduled"])
+
+
+def replaced(release: Release, daemon: Daemon, words: list[str]) -> None:
+    """Upgrade, and wait for the pod of the new revision."""
+    first = daemon.pod["metadata"]["uid"]
+    release.run(words)
+    successor(daemon, first)
+
+
+def successor(daemon: Daemon, first: str) -> None:
+    eventually(lambda: daemon.pod.get("metadata", {"uid": first})["uid"] != first, START_SECONDS)
+    daemon.wait_until_ready()
+    eventually(lambda: "starting" in daemon.events(), 60)
+
+
+def begun_dry(daemon: Daemon) -> bool:
+    return bool(next(line["dry_run"] for line in daemon.log() if line["event"] == "starting"))
+
+
+def configz(node: RealNode) -> Json:
+    """The kubelet's configuration in force."""
+    return dict(of_kubelet(node, "/configz")["kubeletconfig"])
+
+
+def test_from_a_dry_run_to_instead_of_the_kubelet_and_back(image_node: RealNode, release: Release) -> None:
+    install, canary, everywhere, instead = helm_commands()
+    check, status, compare = exec_commands()
+    admin, daemon = image_node.plane.admin, Daemon(image_node)
+
+    # 1: a dry run, on nodes with the label only
+    release.run(install)
+    eventually(lambda: scheduled(image_node) == 0, 60)
+    assert daemon.pod == {}
+    label(image_node, "canary")
+    eventually(lambda: scheduled(image_node) == 1, 60)
+    daemon.wait_until_ready()
+    eventually(lambda: "starting" in daemon.events(), 60)
+    assert begun_dry(daemon)
+    assert "error" not in daemon.run(*check)
+    assert "nodefs.available" in daemon.run(*status, "--address", ADDRESS)
+
+    # 2: it names the pod that it would evict, and that pod stays
+    with objects.created(admin, hog(HOG_MIB)) as path:
+        eventually(lambda: "hog" in daemon.run(*compare), 120)
+        assert admin.must("GET", path)["status"]["phase"] == "Running"
+
+    # 3: the canary evicts; a rollback makes it a dry run again
+    replaced(release, daemon, canary)
+    assert not begun_dry(daemon)
+    with objects.created(admin, hog(HOG_MIB)) as path:
+        eventually(lambda: admin.request("GET", path).status == 404, 120)
+    eventually(lambda: conditions(image_node).get("EvictdDiskPressure") == "False", 60)
+    first = daemon.pod["metadata"]["uid"]
+    release.roll_back()
+    successor(daemon, first)
+    assert begun_dry(daemon)
+
+    # 4: without the selector it stays when the label goes
+    replaced(release, daemon, everywhere)
+    label(image_node, None)
+    assert not begun_dry(daemon)
+    assert scheduled(image_node) == 1
+
+    # 5: the kubelet's eviction is off, and evictd has its thresholds
+    before = configz(image_node)["evictionHard"]
+    replaced(release, daemon, instead)
+    (drop_in,) = documents(DROP_IN)
+    with kubelet_with(image_node, **drop_in):
+        eventually(lambda: configz(image_node).get("systemReserved") == {"memory": "100Mi"}, 60)
+        assert set(configz(image_node)["evictionHard"].values()) == {"0%"}
+        with objects.created(admin, hog(HOG_MIB)) as path:
+            eventually(lambda: admin.request("GET", path).status == 404, 120)
+
+    # back: the kubelet first, then evictd, and nothing of it is left on the node
+    eventually(lambda: configz(image_node).get("systemReserved") is None, 60)
+    assert configz(image_node)["evictionHard"] == before
+    release.uninstall()
+    assert not [kind for kind in conditions(image_node) if kind.startswith("Evictd")]
+    assert not taints(image_node)
+
+
+def test_the_thresholds_in_the_place_of_the_kubelet_are_those_of_the_overlay() -> None:
+    (values,) = documents(CHART / "values-instead-of-kubelet.yaml")
+    overlay = documents(DEPLOY / "overlays/instead-of-kubelet-eviction/config.yaml")[0]
+    assert without_nulls(merged(DEFAULTS, values))["kubelet"] == {"evictionHard": overlay["evictionHard"]}
