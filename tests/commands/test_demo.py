@@ -25,8 +25,24 @@ def test_the_simulated_demonstration_says_so_and_plots(tmp_path: Path) -> None:
     done = demo("--simulated", "--plot", str(tmp_path / "demo.svg"))
     assert done.returncode == 0, done.stderr
     assert "This is the simulated node" in done.stdout
-    assert "What to try next:\n  evictd explain\n      which pod of this machine would go first" in done.stdout
+    explain = f"{command.program()} explain"
+    assert f"What to try next:\n  {explain}\n      which pod of this machine would go first" in done.stdout
     assert (tmp_path / "demo.svg").exists()
+
+
+def test_the_commands_to_try_next_are_as_they_have_to_be_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`make demo` in a checkout ended with commands that the shell does not find."""
+    (folder := tmp_path / ".venv/bin").mkdir(parents=True)
+    (folder / "evictd").touch(mode=0o755)
+    monkeypatch.setattr(sys, "executable", str(folder / "python"))
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert command.program() == str(folder / "evictd")
+    monkeypatch.chdir(tmp_path)
+    assert command.program() == ".venv/bin/evictd"
+    assert "  .venv/bin/evictd check" in command.next_steps(80, program=command.program())
+    assert "  docs/getting-started.md" in command.next_steps(80, program=command.program())
+    monkeypatch.setenv("PATH", str(folder))
+    assert command.program() == "evictd"
 
 
 def test_an_installation_without_the_test_node_says_so(

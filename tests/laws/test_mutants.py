@@ -1,7 +1,7 @@
-"""Each old fault of the core that docs/laws.md lists makes a law fail: the laws bite.
+"""Each old fault of the core that FAULTS.md lists makes a law fail: the laws bite.
 
 A fault is brought back in memory, by replacing one function where the core calls it, and the law or story that its repair was
-written with must then fail, by an assertion of its own. `docs/laws.md` names the tests of all points, also of those that lie
+written with must then fail, by an assertion of its own. `FAULTS.md` names the tests of all points, also of those that lie
 outside the core. The share of arbitrary faults that the tests notice is measured by `make mutate`.
 """
 
@@ -39,7 +39,7 @@ Faulty = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """An old fault: its number in docs/laws.md, where it is brought back, and a law or story that must fail."""
+    """An old fault: its number in FAULTS.md, where it is brought back, and a law or story that must fail."""
 
     point: int
     what: str
@@ -449,7 +449,7 @@ NEVER_THERE = [
         law=over_generated_nodes(fairness.check_fairness),
     ),
 ]
-"""Faults that docs/laws.md does not have, to show that these laws are not true of everything."""
+"""Faults that FAULTS.md does not have, to show that these laws are not true of everything."""
 
 
 @pytest.mark.slow

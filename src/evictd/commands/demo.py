@@ -14,6 +14,7 @@ from pathlib import Path
 
 from evictd.errors import ExitCode
 
+PROGRAM = "evictd"
 SCENARIO = "disk-reclaim-then-evict.yaml"
 NEXT = (
     ("evictd explain", "which pod of this machine would go first, and why; changes nothing"),
@@ -53,21 +54,32 @@ def run(args: argparse.Namespace) -> ExitCode:
     return code
 
 
-def next_steps(columns: int, margin: str = "") -> list[str]:
-    """Return the lines of the commands to try next, each with its purpose, wrapped to the terminal's columns."""
+def next_steps(columns: int, margin: str = "", program: str = PROGRAM) -> list[str]:
+    """Return the lines of the commands to try next, each with its purpose, wrapped to the terminal's columns.
+
+    `program` is what to type for evictd.
+    """
     lines = [f"{margin}What to try next:"]
     for name, shows in NEXT:
         indent = f"{margin}      "
         lines += [
-            f"{margin}  {name}",
+            f"{margin}  {program}{name.removeprefix(PROGRAM)}" if name.startswith(PROGRAM) else f"{margin}  {name}",
             *textwrap.wrap(shows, columns, initial_indent=indent, subsequent_indent=indent),
         ]
     return lines
 
 
+def program() -> str:
+    """Return what to type for evictd: in a checkout the file in its virtual environment, which is not on the path."""
+    file = Path(sys.executable).parent / PROGRAM
+    if shutil.which(PROGRAM) is not None or not file.exists():
+        return PROGRAM
+    return str(file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file)
+
+
 def _print_next_steps(margin: str = "") -> None:
     columns = max(shutil.get_terminal_size().columns, 60)
-    print("", *next_steps(columns, margin), sep="\n", flush=True)  # noqa: T201 - a command's output
+    print("", *next_steps(columns, margin, program()), sep="\n", flush=True)  # noqa: T201 - a command's output
 
 
 def _simulate(plot_file: Path) -> ExitCode:
