@@ -24,7 +24,7 @@ NEEDS_NODE   := (root or containerd) and not (cluster or vm or side_by_side)$(if
 # Each of the many processes of the tests would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo run check test side-by-side test-slow test-node test-cluster test-vm test-all test-matrix vm-matrix deb-matrix laws parity bench verify-signals e2e-soak mutate flaky fuzz reliability soak sbom audit reference docs deb clean incidents adversary release verify-release conformance
+.PHONY: setup demo run check test side-by-side test-slow test-node test-cluster test-vm test-all test-matrix test-arm64 vm-matrix deb-matrix laws parity bench verify-signals e2e-soak mutate flaky fuzz reliability soak sbom audit reference docs deb clean incidents adversary release verify-release conformance
 
 setup: $(VENV)/.ready
 
@@ -79,6 +79,10 @@ test-cluster: setup
 # docs/compatibility.md. Needs root and Debian's mmdebstrap; some minutes each, and as many once to install the release.
 test-matrix: setup
 	$(BIN)/python -m tests.tools.matrix $(ARGS)
+
+# evictd and its unit tests as programs of arm64 under qemu-user, with the wheels of arm64; needs Debian's qemu-user-static.
+test-arm64: setup
+	$(BIN)/python -m tests.tools.arm64 $(ARGS)
 
 # The Debian packages of these releases in build/RELEASE, each for its Python, installed and tried without a network.
 deb-matrix: setup

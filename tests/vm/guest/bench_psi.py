@@ -6,7 +6,7 @@ One pod at a time, under the kernel's old page replacement and under MGLRU (`/sy
 * `streams`: reads a file half as large again as what is available, once through and again; one reader, nothing is shared.
 * `thrashes`: two readers of a file a tenth larger than what is available, one close behind the other.
 * `limited`: the same in a container limited to 64 MiB, with a file of 96 MiB.
-* `writes`: the kubelet's own test of stalls, in a container limited to 64 MiB: files of 16 MiB are written, again and again.
+* `writes`: the kubelet's own test of stalls, in a container limited to 64 MiB: six files of 16 MiB are written in turn.
 
 Recorded are the rates over `SECONDS`, after the same time to begin: the share of the time that some and all tasks of the node and
 of all pods stalled, the highest `avg10` of `full`, which is what a threshold in `pressure` reads, and pages per second of
@@ -20,6 +20,7 @@ import pytest
 
 from evictd_testnode.pods import ContainerRecipe, PodRecipe, VolumeRecipe
 from tests.vm.guest import hogs, shell, trials
+from tests.vm.guest.mglru import ENABLED, mglru
 from tests.vm.guest.node import PODS_CGROUP, Node
 from tests.vm.guest.waiting import wait_for
 
@@ -28,7 +29,6 @@ pytestmark = [pytest.mark.vm, pytest.mark.timeout(900)]
 NAME = "psi.jsonl"
 SECONDS = 20
 LIMIT = {"cpu": "2", "memory": "64Mi"}
-MGLRU = Path("/sys/kernel/mm/lru_gen/enabled")
 NODE, PODS = "/proc/pressure/{}", f"{PODS_CGROUP}/{{}}.pressure"
 COUNTED = ("workingset_refault_file", "workingset_activate_file", "pgscan", "pgsteal", "pgmajfault")
 
@@ -46,7 +46,7 @@ def script(kind: str) -> str:
         "streams": streams(available * 3 // 2),
         "thrashes": hogs.thrashes("/data", available * 11 // 10),
         "limited": hogs.thrashes("/data", 96),
-        "writes": "while :; do dd if=/dev/zero of=/data/fill bs=1M count=16 2>/dev/null; done",
+        "writes": "while :; do for i in 1 2 3 4 5 6; do dd if=/dev/zero of=/data/$i bs=1M count=16 2>/dev/null; done; done",
     }[kind]
 
 
@@ -70,40 +70,49 @@ def full_avg10(pattern: str) -> float:
     return float(Path(pattern.format("memory")).read_text().partition("full avg10=")[2].split()[0])
 
 
-@pytest.mark.parametrize("mglru", ["off", "on"])
+@pytest.mark.parametrize("lru", ["off", "on"])
 @pytest.mark.parametrize("kind", ["rests", "streams", "thrashes", "limited", "writes"])
-def test_stalls(node: Node, kind: str, mglru: str) -> None:
+def test_stalls(node: Node, kind: str, lru: str) -> None:
     """Run the pod of one kind and record the rates."""
-    MGLRU.write_text("y" if mglru == "on" else "n")
-    limits = LIMIT if kind in {"limited", "writes"} else {}
-    container = ContainerRecipe(script=script(kind), limits=limits)
-    pod = node.run_pod(PodRecipe(name=kind, containers=(container,), volumes=(VolumeRecipe(name="data"),)))
-    if kind != "rests":
-        wait_for((pod.volumes["data"] / "fill").exists, 60, "its file")
-        size = -1
+    default = "off" if int(ENABLED.read_text(), 16) == 0 else "on"
+    with mglru(lru):
+        limits = LIMIT if kind in {"limited", "writes"} else {}
+        container = ContainerRecipe(script=script(kind), limits=limits)
+        pod = node.run_pod(PodRecipe(name=kind, containers=(container,), volumes=(VolumeRecipe(name="data"),)))
+        if kind not in {"rests", "writes"}:
+            wait_until_written(pod.volumes["data"] / "fill")
+        time.sleep(SECONDS)
+        begun = time.monotonic()
+        of_node, of_pods, pages = totals(NODE), totals(PODS), counters()
+        highest = {"node": 0.0, "pods": 0.0}
+        while time.monotonic() < begun + SECONDS:
+            time.sleep(1)
+            highest = {
+                "node": max(highest["node"], full_avg10(NODE)),
+                "pods": max(highest["pods"], full_avg10(PODS)),
+            }
+        took = time.monotonic() - begun
+        trials.record(
+            NAME,
+            kernel=Path("/proc/sys/kernel/osrelease").read_text().strip(),
+            kind=kind,
+            mglru=lru + (" (default)" if lru == default else ""),
+            node={name: (now - of_node[name]) / took / 1e4 for name, now in totals(NODE).items()},
+            pods={name: (now - of_pods[name]) / took / 1e4 for name, now in totals(PODS).items()},
+            full_avg10=highest,
+            pages={name: (now - pages[name]) / took for name, now in counters().items()},
+            working_set=shell.working_set(PODS_CGROUP) >> 20,
+        )
 
-        def written() -> bool:
-            nonlocal size
-            before, size = size, (pod.volumes["data"] / "fill").stat().st_size
-            return kind == "writes" or before == size
 
-        wait_for(written, 300, "its file to be written")
-    time.sleep(SECONDS)
-    begun = time.monotonic()
-    of_node, of_pods, pages = totals(NODE), totals(PODS), counters()
-    highest = {"node": 0.0, "pods": 0.0}
-    while time.monotonic() < begun + SECONDS:
-        time.sleep(1)
-        highest["node"] = max(highest["node"], full_avg10(NODE))
-        highest["pods"] = max(highest["pods"], full_avg10(PODS))
-    took = time.monotonic() - begun
-    trials.record(
-        NAME,
-        kernel=Path("/proc/sys/kernel/osrelease").read_text().strip(),
-        kind=kind,
-        mglru=mglru,
-        node={name: (now - of_node[name]) / took / 1e4 for name, now in totals(NODE).items()},
-        pods={name: (now - of_pods[name]) / took / 1e4 for name, now in totals(PODS).items()},
-        full_avg10=highest,
-        pages={name: (now - pages[name]) / took for name, now in counters().items()},
-    )
+def wait_until_written(file: Path) -> None:
+    """Wait until a file does not grow any more."""
+    wait_for(file.exists, 60, "its file")
+    size = -1
+
+    def written() -> bool:
+        nonlocal size
+        before, size = size, file.stat().st_size
+        return before == size > 0
+
+    wait_for(written, 300, "its file to be written")

@@ -26,11 +26,12 @@ def inside_the_machine() -> None:
 
 
 @pytest.fixture(scope="session")
-def machine(inside_the_machine: None) -> Node:
+def machine(inside_the_machine: None) -> Iterator[Node]:
     """The node with its images."""
     node = Node()
     node.import_images()
-    return node
+    yield node
+    node.close()
 
 
 @pytest.fixture(scope="session")

@@ -71,6 +71,11 @@ class Node:
         # A kubelet makes them when it starts, so that they are there before, and after, any pod.
         subprocess.run(["systemctl", "start", *(f"{name}.slice" for name in _CLASS_SLICES.values())], check=True)
 
+    def close(self) -> None:
+        """Close the connections."""
+        self.client.close()
+        self._starter.close()
+
     def _answers(self) -> bool:
         try:
             self.client.version()

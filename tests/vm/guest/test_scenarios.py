@@ -18,6 +18,7 @@ from evictd.observe.cgroups.kernel_text import parse_pressure
 from evictd_testnode.pods import ContainerRecipe, PodRecipe, RunningPod, VolumeRecipe
 from tests.vm.guest import hogs, service, shell
 from tests.vm.guest.figures import figure
+from tests.vm.guest.mglru import mglru
 from tests.vm.guest.node import KUBELET_ROOT, PODS_CGROUP, Node, pod_cgroup, processes
 from tests.vm.guest.waiting import wait_for
 
@@ -86,6 +87,13 @@ def story(evictd: None, node: Node) -> Iterator[Story]:
     service.systemctl("reload", service.NAME)
 
 
+@pytest.fixture
+def without_mglru() -> Iterator[None]:
+    """The kernel's old lists: with MGLRU file pages are not counted as active, and waiting for them is not counted as a stall."""
+    with mglru("off"):
+        yield
+
+
 def obey(kubelet: dict[str, object]) -> None:
     service.configure({"evictionPressureTransitionPeriod": f"{TRANSITION_SECONDS}s", **kubelet})
     service.systemctl("reload", service.NAME)
@@ -144,7 +152,7 @@ def test_memory_soft(node: Node, story: Story) -> None:
     figure(f"memory soft: evicted {waited / SECOND:.1f} s after the condition, grace period {grace} s")
 
 
-def test_page_cache(node: Node, story: Story) -> None:
+def test_page_cache(node: Node, story: Story, without_mglru: None) -> None:
     """A pod that reads a file again and again stays, though its pages alone hold a soft threshold met; once it thrashes, it goes.
 
     Until then nothing waits for memory; from then on its cgroup holds less than the file. The threshold is below what the kernel
@@ -179,7 +187,7 @@ def test_page_cache(node: Node, story: Story) -> None:
     )
 
 
-def test_page_cache_is_dropped(node: Node, story: Story) -> None:
+def test_page_cache_is_dropped(node: Node, story: Story, without_mglru: None) -> None:
     """A pod that has read a file and rests stays with `reclaim.pageCache`, where `MemAvailable` alone would not keep it."""
     reader = pod(node, "reader", hogs.reads("/data", 250, times=3), volume="data")
     idle = shell.memory_available()
@@ -218,7 +226,7 @@ def stalled() -> float:
     return parse_pressure(path.read_bytes(), str(path))["full"].avg10
 
 
-def test_thrashing(node: Node, story: Story) -> None:
+def test_thrashing(node: Node, story: Story, without_mglru: None) -> None:
     """A pod reads again and again what its limit does not hold, with most of the node's memory available.
 
     The threshold on memory, which is all that the kubelet has, is not met. The one on stalls is, and the pod goes.

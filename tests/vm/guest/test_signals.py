@@ -1,6 +1,7 @@
 """Every signal on real cgroup v2 files, against the documented shell computations, `df` and `df -i`."""
 
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -178,16 +179,23 @@ def test_nodefs_and_imagefs_equal_df_on_one_filesystem(machine: Node, workload: 
     check_against_df(readings.image, CONTAINERD_ROOT)
 
 
-def test_a_mount_below_the_kubelets_folder_makes_imagefs_dedicated_at_once(machine: Node, tmp_path: Path) -> None:
+@pytest.fixture
+def on_root_disk() -> Iterator[Path]:
+    """A folder on the filesystem of the images; /tmp is in memory from Debian 13 on."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        yield Path(folder)
+
+
+def test_a_mount_below_the_kubelets_folder_makes_imagefs_dedicated_at_once(machine: Node, on_root_disk: Path) -> None:
     info, problems = machine.client.image_fs_info(), Problems()
-    with layout_reader(tmp_path) as reader:
+    with layout_reader(on_root_disk) as reader:
         assert not reader.read(info, 1, problems, has_runtime=True).layout.dedicated_image_fs
         options = "size=64m,nr_inodes=1000"
-        subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", tmp_path], check=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", on_root_disk], check=True)
         try:
             readings = reader.read(info, 2, problems, has_runtime=True)
             assert readings.layout == Filesystems(dedicated_image_fs=True, split_container_fs=False)
-            check_against_df(readings.node, tmp_path)
+            check_against_df(readings.node, on_root_disk)
         finally:
-            subprocess.run(["umount", "--lazy", tmp_path], check=True)
+            subprocess.run(["umount", "--lazy", on_root_disk], check=True)
     assert problems.found() == ()
