@@ -10,7 +10,6 @@ which the kubelet uses; what is left is an error at the end.
 import contextlib
 import errno
 import os
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -164,7 +163,7 @@ def _empty_out(folder: int, removal: _Removal, depth: int = 0) -> None:
     for _ in range(_ROUNDS):
         found, directories = _unlink_files(folder, removal)
         for inode, name in directories:
-            moved = f".removed-{secrets.token_hex(16)}"  # unpredictable, so the pod cannot have created it
+            moved = f".removed-{os.urandom(16).hex()}"  # unpredictable, so the pod cannot have created it
             try:
                 os.rename(name, moved, src_dir_fd=folder, dst_dir_fd=removal.top)
             except OSError as error:

@@ -16,10 +16,11 @@ from evictd.core.model.config import Policy
 from evictd.errors import ExitCode
 from evictd.render.comparison import Side, comparison_document
 from evictd.render.console import make_console
-from evictd.render.documents import TOP_ROWS, Document, simulation_document
+from evictd.render.documents import TOP_ROWS, Document
 from evictd.render.outlook import Outlook, outlook_documents, outlooks, print_outlooks
 from evictd.render.output import TABLE, write_document
 from evictd.render.plot import draw
+from evictd.render.simulation_document import simulation_document
 from evictd.render.world_view import (
     PlayedWorld,
     cycles_to_draw,

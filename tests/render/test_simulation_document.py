@@ -6,8 +6,8 @@ import pytest
 
 from evictd.commands.source import own_config
 from evictd.core.model.config import Policy
-from evictd.render.documents import simulation_document
 from evictd.render.sentences import finding_text
+from evictd.render.simulation_document import simulation_document
 from evictd.simulation import simulate
 from tests.stories import GI, SCENARIOS, check_golden, memory_step, memory_story, played, pod
 
