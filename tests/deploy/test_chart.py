@@ -45,6 +45,7 @@ ALL: Json = {
     "hostPID": False,
     "hostNetwork": True,
     "appArmorProfile": {"type": "RuntimeDefault"},
+    "podSecurityContext": {"seLinuxOptions": {"type": "spc_t"}},
     "metrics": {"enabled": True, "podMonitor": {"enabled": True}, "serviceMonitor": {"enabled": True}},
     "prometheusRule": {
         "enabled": True,
@@ -214,6 +215,7 @@ def test_every_value_reaches_the_pod() -> None:
     assert spec["serviceAccountName"] == "evictor"
     assert "hostPID" not in spec
     assert spec["securityContext"]["appArmorProfile"] == {"type": "RuntimeDefault"}
+    assert spec["securityContext"]["seLinuxOptions"] == {"type": "spc_t"}
     assert template["metadata"]["annotations"]["c"] == "d"
     assert template["metadata"]["labels"].items() >= {"e": "f", "team": "node"}.items()
     assert "--log-level=debug" in evictd["args"]

@@ -32,7 +32,7 @@ from tools.source import metrics
 
 NOT_OF_THE_API = {
     "Kustomization", "Component", "KubeletConfiguration", "EvictdConfiguration",
-    "PodMonitor", "PrometheusRule", "Issuer", "Certificate",
+    "PodMonitor", "PrometheusRule", "Issuer", "Certificate", "SecurityContextConstraints",
 }  # fmt: skip
 COMPONENTS = sorted(path.name for path in (DEPLOY / "components").iterdir())
 FILES = sorted(
@@ -110,6 +110,24 @@ def test_components_change_what_they_say(tmp_path: Path) -> None:
     assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
     paths = {mount["name"]: mount["mountPath"] for mount in pod["containers"][0]["volumeMounts"]}
     assert (paths["storage"], paths["runtime"]) == ("/var/lib/containers/storage", "/run/crio")
+
+
+def test_the_constraints_of_openshift_allow_what_the_pod_has_and_no_more(tmp_path: Path) -> None:
+    made = with_components(tmp_path, ["selinux", "openshift"])
+    constraints = next(item for item in made if item["kind"] == "SecurityContextConstraints")
+    pod = pod_of(made)
+    (container,) = pod["containers"]
+    capabilities = container["securityContext"]["capabilities"]
+    assert constraints["users"] == [USER]
+    assert constraints["allowedCapabilities"] == capabilities["add"]
+    assert constraints["requiredDropCapabilities"] == capabilities["drop"]
+    assert (
+        constraints["seLinuxContext"]["seLinuxOptions"] == pod["securityContext"]["seLinuxOptions"] == {"type": "spc_t"}
+    )
+    allowed = {name for name, value in constraints.items() if name.startswith("allow") and value is True}
+    assert allowed == {"allowHostDirVolumePlugin", "allowHostPID"}
+    kinds = {kind for volume in pod["volumes"] for kind in volume if kind != "name"}
+    assert kinds <= set(constraints["volumes"])
 
 
 def test_with_cgroup_kill_only_the_pods_cgroups_are_writable(tmp_path: Path) -> None:
