@@ -247,6 +247,8 @@ def _leaving(document: Document) -> Iterator[Text]:
 
 
 def _problems(document: Document) -> Iterator[Text]:
+    for fault in document.get("faults", ()):  # an older daemon does not say it
+        yield Text(f"! {clean(fault)}", style="bold red")
     for row in document["problems"]:
         yield Text(f"! {clean(row['source'])}: {clean(row['detail'])}", style="red")
 

@@ -79,8 +79,9 @@ class Pages:
     def _status(self) -> Page:
         if self._board.latest is None:
             return _unavailable(NOTHING_YET)
-        document = status_document(self._board.latest, self._clock(), reload_fault=self._board.reload_fault)
-        return json_page(document)
+        snapshot = self._board.latest
+        document = status_document(snapshot, self._clock(), reload_fault=self._board.reload_fault)
+        return json_page({**document, "faults": [each.kind.value for each in self._faults(snapshot)]})
 
     def _explain(self) -> Page:
         if self._board.latest is None:
