@@ -109,7 +109,7 @@ def test_without_the_right_to_read_the_journal_the_daemon_answers(
     said = " ".join(capsys.readouterr().out.split())
     assert "place 3 of 3" in said
     assert "Permission denied): what happened before is known to root only" in said
-    with pytest.raises(NodeError, match=r"no evictd answers at .*; .*: Permission denied; --journal"):
+    with pytest.raises(NodeError, match=r"no evictd answers at .* running\? .*: Permission denied; --journal"):
         why.run(command("a/b", "--address", "127.0.0.1:1", "--directory", str(locked)))
 
 
@@ -118,7 +118,9 @@ def test_an_unknown_pod_is_a_no(address: str, tmp_path: Path) -> None:
 
 
 def test_with_neither_it_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(NodeError, match=r"no evictd answers at .*; --journal reads the files of a node that is away"):
+    with pytest.raises(
+        NodeError, match=r"no evictd answers at .* running\? --journal reads the files of a node that is away"
+    ):
         why.run(command("a/b", "--address", "127.0.0.1:1", "--directory", str(tmp_path)))
 
 

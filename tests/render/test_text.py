@@ -94,3 +94,8 @@ def test_how_a_threshold_stands(finding: ThresholdFinding, text: str) -> None:
 )
 def test_seconds_are_short(seconds: float, text: str) -> None:
     assert words.seconds_text(seconds) == text
+
+
+def test_one_pod_is_no_plural() -> None:
+    assert words.pods_text({"pods": 1, "ageSeconds": 1}) == "1 pod"
+    assert words.pods_text({"pods": 2, "ageSeconds": 1, "podsAgeSeconds": 31}) == "2 pods (as of 30s earlier)"

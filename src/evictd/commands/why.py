@@ -64,8 +64,8 @@ def _ask(args: argparse.Namespace) -> PodWhy:
         explained, status = fetch(args.address, "/explainz"), fetch(args.address)
     except NodeError as error:
         if events is None:
-            what = f"{error}; {unreadable}" if unreadable else f"{error}"
-            raise NodeError(f"{what}; --journal reads the files of a node that is away") from error
+            journal = f"{unreadable}; " if unreadable else ""
+            raise NodeError(f"{error} {journal}--journal reads the files of a node that is away") from error
         return PodWhy(pod=pod, events=mine, evicted=evicted)
     return PodWhy(pod=pod, events=mine, evicted=evicted, explained=explained, status=status, unreadable=unreadable)
 
