@@ -55,7 +55,7 @@ def _crossing(holdings: SupplyHoldings, observation: Observation, now: int) -> C
     return Crossing(
         at=min(map(SINCE_OF, levels), default=now),
         pods=lowest,
-        parts={uid: each.parts for uid, each in pods.items() if each.parts != 1} if _has_parts(levels) else {},
+        parts={uid: parts for uid, parts in zip(pods, map(PARTS_OF, pods.values()), strict=True) if parts != 1},
         unmeasured_pods=frozenset(unmeasured if len(pods) < len(observation.pods) else ()),
         unmeasured=None if holdings.unmeasured is None else holdings.unmeasured.lowest_of_both,
         elsewhere=None if elsewhere is None else elsewhere.lowest_of_both,

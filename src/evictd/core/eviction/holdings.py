@@ -15,7 +15,7 @@ read (memory). One such pod alone is thereby measured.
 What belongs to no pod is the used amount less all of these, and less what victims that have ended are still to give back.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from evictd.core.eviction.ledger import amounts_owed, supplies_of, supply_of, supply_released_at
@@ -135,7 +135,8 @@ def _measured_pods(
         at, last_used, begun, lowest, lowest_before, since, last_parts = last
         if parts == last_parts and at > in_window and begun > in_half and used is not None:
             # As `level` has it; nearly every pod of every cycle.
-            found[uid] = new(kind, (now, used, begun, min(used, lowest), lowest_before, since, parts))
+            low = min(lowest, used)
+            found[uid] = new(kind, (now, used, begun, low, lowest_before, since, parts))
         elif (used is None or (parts < last_parts and used <= last_used)) and at > in_window:
             found[uid] = last
         elif used is not None:
@@ -206,14 +207,13 @@ def _owed_by_ended(victims: tuple[Victim, ...], supply: Signal, seen: SignalObse
 
 def growth_of_pods(holdings: SupplyHoldings) -> int:
     """Return by how much all pods together grew within about the last minute."""
-    return sum(each.grown for each in _grown(holdings))
+    return sum([level.grown for level in _grown(holdings)])
 
 
-def _grown(holdings: SupplyHoldings) -> Iterator[MeasuredLevel]:
-    """Yield the pods that grew, and those that were not measured together."""
-    yield from holdings.growing.values()
-    if holdings.unmeasured is not None:
-        yield holdings.unmeasured
+def _grown(holdings: SupplyHoldings) -> list[MeasuredLevel]:
+    """Return the levels of the pods that grew, and of those that were not measured together."""
+    unmeasured = () if holdings.unmeasured is None else (holdings.unmeasured,)
+    return [*holdings.growing.values(), *unmeasured]
 
 
 def growth_elsewhere(holdings: SupplyHoldings) -> int:

@@ -58,18 +58,13 @@ def needed(candidates: Sequence[RankedPod], shortage: Shortage) -> tuple[RankedP
 
 def _leak_instead(victim: RankedPod, candidates: Sequence[RankedPod], shortage: Shortage) -> RankedPod | None:
     """Return the leak that the end of this pod would only delay; `None` where it lasts, or there is no such leak."""
-    held = shortage.held[victim.uid]
-    if held >= shortage.missing + shortage.rate * LASTS // SECOND or shortage.mostly_grows(victim.uid):
+    growing, held = shortage.holdings.growing, shortage.held[victim.uid]
+    lasts = held >= shortage.missing + shortage.rate * LASTS // SECOND
+    if not growing or lasts or shortage.mostly_grows(victim.uid):
         return None
     least = max(held * LARGER, shortage.missing)
-    return next(
-        (
-            row
-            for row in candidates
-            if shortage.is_leak(row) and row.preference <= 0 and shortage.held[row.uid] >= least
-        ),
-        None,
-    )
+    leaks = (row for row in candidates if row.uid in growing and row.preference <= 0 and shortage.is_leak(row))
+    return next((row for row in leaks if shortage.held[row.uid] >= least), None)
 
 
 def _until_reached(candidates: Sequence[RankedPod], shortage: Shortage) -> tuple[list[RankedPod], int]:

@@ -74,7 +74,8 @@ class SupplyHoldings:
     """The few of `pods` that grew within about the last minute; computed once, because several rules use it."""
 
     def __post_init__(self) -> None:
-        growing = {uid: it for uid, it in self.pods.items() if it.used > it.lowest or it.used > it.lowest_before}
+        # `used` above `lowest` or `lowest_before`: by their places, because this is asked of every pod in every cycle.
+        growing = {uid: level for uid, level in self.pods.items() if level[1] > level[3] or level[1] > level[4]}
         object.__setattr__(self, "growing", growing)
 
     @cached_property
