@@ -105,8 +105,8 @@ def test_a_request_is_no_advice_where_the_pods_before_it_hold_too_little() -> No
         number=1, pod="default/side", usage=1, request=0, priority=-10, protected=False, chosen=False,
         skipped="Unnecessary",
     )  # fmt: skip
-    found = replace(found, ranking=(side, *found.ranking))
-    assert next(avoidance_lines(found)).startswith("a limit of its own: the pods that rank before it hold too little")
+    found = replace(found, ranking=(side, *(replace(row, number=row.number + 1) for row in found.ranking)))
+    assert next(avoidance_lines(found)).startswith("a limit of its own: the pods that rank before it were passed over")
     assert "(passed over: another pod that holds more makes its eviction unnecessary)" in row_text(side, found)
 
 

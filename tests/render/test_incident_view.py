@@ -1,17 +1,20 @@
 """An incident as text, document and file."""
 
 import io
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
 from evictd.render.console import make_console
+from evictd.render.incident import Incident, avoidance_lines, relief_lines
 from evictd.render.incident_view import (
     chart_lines,
     incident_document,
     incident_list_document,
     incident_page,
     print_incident,
+    row_text,
 )
 from tests.render.test_incident import incident
 from tests.stories import check_golden
@@ -23,6 +26,36 @@ def test_as_text_it_is_as_in_the_golden_file() -> None:
     out = io.StringIO()
     print_incident(incident(), ACCOUNT, make_console(out, width=100))
     check_golden("incident.txt", out.getvalue())
+
+
+def variants() -> Iterator[tuple[str, Incident]]:
+    """One of each kind; what is as in the golden file above is left out."""
+    found = incident()
+    victim = found.victim
+    assert victim is not None
+    side = replace(victim, number=1, pod="default/side", usage=1 << 20, chosen=False, skipped="Budget")
+    second = replace(victim, number=2)
+    yield "a dry run", incident(dry_run=True)
+    yield "for a limit of its own", replace(found, signal=None, available=None, points=(), levels=())
+    yield "another pod was passed over", replace(found, ranking=(side, second))
+    yield "no other pod exceeded its request", replace(found, ranking=(victim,))
+    yield "within its request", replace(found, ranking=(replace(victim, request=8 << 30), replace(side, skipped="")))
+    yield "a slow fall", replace(found, points=((-30.0, 1 << 30), (0.0, 1 << 29)))
+    yield "a damaged record", replace(found, available=None, points=(), levels=(), ranking=(), successors=())
+    yield "too little came back", replace(found, points=((0.0, 1 << 29), (9.0, 5 << 27)), successors=())
+
+
+def test_each_kind_is_as_in_the_golden_file() -> None:
+    text = ""
+    for name, found in variants():
+        lines = [
+            *relief_lines(found),
+            "avoided by",
+            *avoidance_lines(found),
+            *(row_text(row, found) for row in found.ranking),
+        ]
+        text += "\n  ".join([f"== {name} ==", *lines]) + "\n"
+    check_golden("incident-kinds.txt", text)
 
 
 @pytest.mark.parametrize("width", [30, 80, 200, 4096])

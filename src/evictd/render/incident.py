@@ -12,7 +12,6 @@ from typing import Any
 from evictd.codec.journal_record import JournalRecord
 from evictd.codec.times import parse_time
 from evictd.core.frozen import frozen
-from evictd.core.model.decision import SkipReason
 from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.core.units.quantity import parse_quantity
@@ -330,8 +329,8 @@ def avoidance_lines(found: Incident) -> Iterator[str]:
         yield "a higher limit of its own, or less usage: no other pod had a part in it"
         return
     resource = SIGNALS[signal].resource
-    if victim is not None and any(row.skipped == SkipReason.UNNECESSARY.value for row in found.ranking):
-        yield "a limit of its own: the pods that rank before it hold too little to relieve the node"
+    if victim is not None and any(row.skipped and row.number < victim.number for row in found.ranking):
+        yield "a limit of its own: the pods that rank before it were passed over, and its request does not change that"
     elif victim is not None and victim.usage is not None and resource in _REQUESTED and victim.usage > victim.request:
         others = [
             row for row in found.ranking if not row.protected and not row.chosen and (row.usage or 0) > row.request

@@ -81,7 +81,7 @@ def row_text(row: IncidentRow, found: Incident) -> str:
         "requests none" if not row.request or resource is None else f"requests {amount_text(row.request, resource)}"
     )
     note = (
-        "evicted"
+        ("would have been evicted" if found.event.dry_run else "evicted")
         if row.chosen
         else "never evicted"
         if row.protected
