@@ -45,7 +45,8 @@ def install_environment(folder: Path, requirements: Path = ROOT / "requirements.
     _run(*pip, "uninstall", "--quiet", "--yes", "setuptools")  # it has built evictd
     site = next((folder / "lib").glob("python*/site-packages"))
     for unused in UNUSED:
-        shutil.rmtree(site / unused)
+        if (site / unused).parent.exists():  # the virtual machine's package leaves that out as a whole
+            shutil.rmtree(site / unused)
     for path in folder.rglob("direct_url.json"):
         path.unlink()  # names the directory of the checkout
     for path in folder.rglob("RECORD"):
