@@ -120,25 +120,26 @@ def test_oom_score_differences_are_told(capsys: pytest.CaptureFixture[str]) -> N
     assert "oom_score_adj of default/report main is 0, documented is 970" in out.getvalue()
 
 
-def test_without_a_configuration_the_running_daemon_s_is_taken(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """It said "100Mi, ok" beside a daemon that reported MemoryPressure at a threshold of 1.32Gi."""
+def test_without_a_configuration_the_running_daemon_s_is_taken(capsys: pytest.CaptureFixture[str]) -> None:
+    """Also with flags that do not concern decisions. It said "100Mi, ok" beside a daemon with a threshold of 1.32Gi."""
     config = settings_with(eviction=CONFIG).eviction
     page = {"evictionconfig": encode_eviction_config(config)}
     server = HttpServer("127.0.0.1:0", {"/configz": lambda: json_page(page)}, NoErrors())
-    monkeypatch.setattr(explain, "DEFAULT_ADDRESS", f"127.0.0.1:{server.port}")
+    here = [f"--listen-address=127.0.0.1:{server.port}", "--container-runtime-endpoint=unix:///nowhere"]
     parser = ArgumentParser()
     explain.add_arguments(parser)
     try:
-        assert explain.settings_for_node(parser.parse_args([])).eviction == config
+        settings = explain.settings_for_node(parser.parse_args(here))
+        assert (settings.eviction, settings.kubelet.container_runtime_endpoint) == (config, "unix:///nowhere")
         assert "with the configuration of the evictd at 127.0.0.1:" in capsys.readouterr().err
-        asked = explain.settings_for_node(parser.parse_args(["--eviction-hard=memory.available<7Mi"]))
+        asked = explain.settings_for_node(parser.parse_args([*here, "--eviction-hard=memory.available<7Mi"]))
     finally:
         server.close()
     assert [str(each.value.quantity) for each in asked.eviction.thresholds if each.origin is Origin.SET] == ["7Mi"]
     alone = explain.settings_for_node(
-        parser.parse_args([])
+        parser.parse_args(here)
     ).eviction  # no evictd answers any more: the kubelet's defaults
-    assert "100Mi" in {str(each.value.quantity) for each in alone.thresholds}
+    assert "100Mi" in {str(each.value.quantity) for each in alone.thresholds}, (
+        "no evictd answers: the kubelet's defaults"
+    )
     assert capsys.readouterr().err == ""

@@ -63,10 +63,14 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 
 def settings_for_node(args: argparse.Namespace) -> Settings:
-    """Read the configuration; without one use that of the running daemon, else the kubelet's default thresholds."""
+    """Read the configuration; without one use that of the running daemon, else the kubelet's default thresholds.
+
+    Flags that do not concern decisions, such as where the runtime is, leave the daemon's configuration in effect.
+    """
     flags = from_args(args)
     settings = load(Path(args.config) if args.config else None, flags)
-    daemons = None if args.config or flags != NO_FLAGS else daemon_config()
+    own = args.config or flags.config_dir is not None or settings.eviction != load(None, NO_FLAGS).eviction
+    daemons = None if own else daemon_config(settings.evictd.listen_address or DEFAULT_ADDRESS)
     eviction = settings.eviction if daemons is None else daemons
     if not eviction.thresholds and not args.config and daemons is None:
         default = eviction_config({}, policy=eviction.policy, default_hard=True)
@@ -76,14 +80,14 @@ def settings_for_node(args: argparse.Namespace) -> Settings:
     return replace(settings, eviction=eviction)
 
 
-def daemon_config() -> EvictionConfig | None:
-    """Ask the daemon at its default address for the configuration in effect; `None` if no evictd answers there."""
+def daemon_config(address: str = DEFAULT_ADDRESS) -> EvictionConfig | None:
+    """Ask the daemon for the configuration in effect; `None` if no evictd answers there."""
     try:
-        document = fetch(DEFAULT_ADDRESS, "/configz")
+        document = fetch(address, "/configz")
         config = decode_eviction_config(document.get("evictionconfig"))
     except (NodeError, InputError):
         return None
-    sys.stderr.write(f"evictd: with the configuration of the evictd at {DEFAULT_ADDRESS}; --config takes another one\n")
+    sys.stderr.write(f"evictd: with the configuration of the evictd at {address}; --config takes another one\n")
     return config
 
 
