@@ -53,9 +53,9 @@ class SimulatedCycle:
         return tuple(decision for turn in self.turns for decision in turn.step.decisions)
 
 
-def simulate(scenario: Scenario, config: EvictionConfig, state: State | None = None) -> Iterator[SimulatedCycle]:
-    """Play the steps in order, from a fresh state unless one is given; victims are gone by the next step."""
-    state = state or State()
+def simulate(scenario: Scenario, config: EvictionConfig) -> Iterator[SimulatedCycle]:
+    """Play the steps in order, from a fresh state; victims are gone by the next step."""
+    state = State()
     evicted: frozenset[str] = frozenset()
     for step in scenario.steps:
         evicted -= {refusal.uid for refusal in step.refusals}

@@ -104,9 +104,9 @@ def timeline_lines(event: TimelineEvent, columns: int | None) -> list[str]:
     return [first, *(f"{'':{_AT}}{row}" for row in rows[1:])]
 
 
-def paragraph(text: str, columns: int, *, indent: int = 1) -> list[str]:
+def paragraph(text: str, columns: int) -> list[str]:
     """Wrap a text to the terminal's columns."""
-    return textwrap.wrap(text, columns, initial_indent=" " * indent, subsequent_indent=" " * indent)
+    return textwrap.wrap(text, columns, initial_indent=" ", subsequent_indent=" ")
 
 
 def _title(view: NodeView, size: TerminalSize) -> str:

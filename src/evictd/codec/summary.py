@@ -267,11 +267,11 @@ def _unsigned(value: int | None) -> int | None:
     return value + 2**64 if value is not None and value < 0 else value
 
 
-def _memory_wire(memory: MemoryStats | None, time: int | None = None) -> WireMemory | None:
+def _memory_wire(memory: MemoryStats | None) -> WireMemory | None:
     if memory is None:
-        return None if time is None else WireMemory(time=encode_stamp(time))
+        return None
     return WireMemory(
-        time=encode_stamp(memory.time if memory.time is not None else time),
+        time=encode_stamp(memory.time),
         available_bytes=_unsigned(memory.available_bytes),
         usage_bytes=_unsigned(memory.usage_bytes),
         working_set_bytes=_unsigned(memory.working_set_bytes),

@@ -50,13 +50,9 @@ class LiveReading:
 class LiveNode:
     """Reads one machine repeatedly; a context manager. Raises `NodeError` if there is no cgroup hierarchy."""
 
-    def __init__(
-        self, settings: Settings, *, proc: Path = Path("/proc"), cgroup: Path = Path("/sys/fs/cgroup")
-    ) -> None:
+    def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._roots = Roots(
-            proc=proc,
-            cgroup=cgroup,
             kubelet_dir=existing(settings.evictd.root_dir),
             pod_logs_dir=settings.kubelet.logs_dir,
         )

@@ -80,14 +80,12 @@ class Transport:
         self,
         credentials: Credentials,
         *,
-        connect_seconds: float = CONNECT_SECONDS,
         read_seconds: float = READ_SECONDS,
         whole_seconds: float = WHOLE_SECONDS,
     ) -> None:
         self._whole_seconds = whole_seconds
         self._credentials = credentials
-        self._timeout = urllib3.Timeout(connect=connect_seconds, read=read_seconds)
-        self._connect_seconds = connect_seconds
+        self._timeout = urllib3.Timeout(connect=CONNECT_SECONDS, read=read_seconds)
         self._lock = threading.Lock()
         self._generation = -1
         self._pool: Any = None
@@ -116,7 +114,7 @@ class Transport:
 
     def stream(self, path: str, *, query: Mapping[str, str], idle_seconds: float) -> "LineStream":
         """Open a watch. Without data for `idle_seconds` the connection counts as lost."""
-        timeout = urllib3.Timeout(connect=self._connect_seconds, read=idle_seconds)
+        timeout = urllib3.Timeout(connect=CONNECT_SECONDS, read=idle_seconds)
         response = self._open("GET", path, query, None, JSON, timeout=timeout)
         if response.status < 300:
             return LineStream(response)

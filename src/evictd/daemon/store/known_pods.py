@@ -74,9 +74,9 @@ def _lasting(pod: Pod) -> Pod:
     return replace(pod, phase="", generation=0, deletion_grace_period_seconds=None, tolerations=())
 
 
-def encode_known_pods(pods: Mapping[str, Pod], most_bytes: int = MOST_BYTES) -> list[dict[str, Any]]:
+def encode_known_pods(pods: Mapping[str, Pod]) -> list[dict[str, Any]]:
     """Encode as v1.Pod, the most important pods first, until the bytes are used up; a pod that does not fit is left out."""
-    found, left = [], most_bytes
+    found, left = [], MOST_BYTES
     for pod in sorted(pods.values(), key=lambda pod: (not pod.critical, -pod.priority, pod.uid)):
         plain = encode_pod(pod)
         size = len(json.dumps(plain, separators=(",", ":")))

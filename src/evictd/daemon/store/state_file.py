@@ -24,9 +24,9 @@ RESERVED_BYTES = 64 << 10
 """Several times what the state of a node with a hundred pods and as many images needs."""
 
 
-def boot_id(path: Path = Path("/proc/sys/kernel/random/boot_id")) -> str:
+def boot_id() -> str:
     """Read the kernel's id of this boot."""
-    return path.read_text("ascii").strip()
+    return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
 
 
 class StateFile:

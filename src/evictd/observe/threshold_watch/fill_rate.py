@@ -25,13 +25,13 @@ ASSUMED_PIDS_RATE = 20_000
 """PIDs per second assumed before any was taken: what one core can fork."""
 
 
-def next_reading(distance: int, fastest_rate: int, *, longest: int, shortest: int = SHORTEST) -> int:
-    """Return the nanoseconds until memory must be read again, in [shortest, longest].
+def next_reading(distance: int, fastest_rate: int, *, longest: int) -> int:
+    """Return the nanoseconds until memory must be read again, in [SHORTEST, longest].
 
     `distance` is in bytes to the nearest threshold, `fastest_rate` in bytes per second, at least 1.
     """
     unseen = max(UNSEEN_INTERVAL, distance * SECOND // CONCEIVABLE_RATE)
-    return max(shortest, min(longest, unseen, distance * SECOND // fastest_rate))
+    return max(SHORTEST, min(longest, unseen, distance * SECOND // fastest_rate))
 
 
 @frozen
