@@ -19,6 +19,8 @@ CHUNK = 1 << 20
 FILES = 200
 """Files created between two looks at the clock."""
 PER_FOLDER = 20_000
+MOST_BEHIND = 10**8
+"""Nanoseconds that it makes up for at most."""
 
 
 def bytes_written(folder: Path) -> Iterator[int]:
@@ -58,15 +60,16 @@ def files_created(folder: Path, *, flat: bool) -> Iterator[int]:
 
 
 def fill(kind: str, folder: Path, rate: int, limit: int) -> None:
-    """Fill for ever, no faster than `rate` in units per second."""
-    done, begun, crossed = 0, time.monotonic_ns(), False
+    """Fill for ever, no faster than `rate` in units per second; a pause is not made up for, as no disk takes more after one."""
+    done, begun, crossed, paused = 0, time.monotonic_ns(), False, 0
     steps = bytes_written(folder) if kind == "bytes" else files_created(folder, flat=kind == "flat-inodes")
     for step in steps:
         done += step
         if not crossed and left(kind, folder) < limit:
             crossed = True
             print(f"crossed {time.clock_gettime_ns(time.CLOCK_BOOTTIME)} {_rate(done, begun)}", flush=True)
-        ahead = done * 10**9 // rate - (time.monotonic_ns() - begun)
+        ahead = done * 10**9 // rate - (time.monotonic_ns() - begun - paused)
+        paused += max(-ahead - MOST_BEHIND, 0)
         if ahead > 0 or not step:
             time.sleep(max(ahead / 1e9, 0 if step else 0.01))
 

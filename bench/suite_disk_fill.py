@@ -7,8 +7,9 @@ volume of its own; one of them that is gone at the end was evicted though it was
 daemon's period of 10 s is random. What is left is read every 5 ms.
 
 A log is written by a process outside the pod's cgroup, as a runtime does it. EVICTD_BENCH_RUNS, EVICTD_BENCH_FILLS (`MiB/s` or
-`inodes`), EVICTD_BENCH_PLACES and EVICTD_BENCH_MODES change the size; the peers get a share of the trials. Needs root, cgroup v1
-and the demo's containerd.
+`inodes`), EVICTD_BENCH_PLACES and EVICTD_BENCH_MODES (separated by `;`) select rows and trials; without them `standard` has all
+rows and each other mode those of `COMPARED`, the peers with a share of the trials. The rows of earlier runs stay in the table.
+Needs root, cgroup v1 and the demo's containerd.
 """
 
 import json
@@ -40,8 +41,8 @@ from evictd_testnode.tool import wait_for
 
 RUNS = int(os.environ.get("EVICTD_BENCH_RUNS", "20"))
 PEER_SHARE = 5
-FILLS = os.environ.get("EVICTD_BENCH_FILLS", "50 200 500 inodes").split()
-PLACES = os.environ.get("EVICTD_BENCH_PLACES", "layer volume log").split()
+ALL_FILLS = ("50", "200", "500", "inodes")
+ALL_PLACES = ("layer", "volume", "log")
 DISK = 4 << 30
 INODES = 1_000_000
 INODES_RATE = 50_000
@@ -66,6 +67,8 @@ MODES: dict[str, Fields] = {
     "kubelet": {"decisionPolicy": "Kubelet"},
     "10 s poll": {"memory": {"watch": False}},
 }
+COMPARED = {"EVICTD_BENCH_FILLS": ("200", "500"), "EVICTD_BENCH_PLACES": ("volume",)}
+"""What the modes other than `standard` are measured with: a peer at 50 MiB/s or in another place shows nothing more."""
 SELECTED = [each.strip() for each in os.environ.get("EVICTD_BENCH_MODES", ";".join(MODES)).split(";")]
 
 
@@ -130,8 +133,8 @@ def run() -> list[Result]:
     results: list[Result] = []
     known: dict[str, str] = json.loads(KNOWN.read_text()) if KNOWN.exists() else {}
     for mode in SELECTED:
-        for name in FILLS:
-            for place in PLACES:
+        for name in _selected("EVICTD_BENCH_FILLS", ALL_FILLS, mode):
+            for place in _selected("EVICTD_BENCH_PLACES", ALL_PLACES, mode):
                 count = RUNS if mode.startswith("standard") else max(RUNS // PEER_SHARE, 1)
                 fill = fill_of(name)
                 print(f"disk_fill/{mode}/{name}/{place}: {count} trials ...", flush=True)
@@ -145,6 +148,14 @@ def run() -> list[Result]:
                 KNOWN.write_text(json.dumps(known))
                 write_section("disk_fill", _section(known))
     return results
+
+
+def _selected(variable: str, everything: tuple[str, ...], mode: str) -> tuple[str, ...]:
+    """Return the fills or places that this mode is measured with."""
+    chosen = os.environ.get(variable)
+    if chosen is not None:
+        return tuple(chosen.split())
+    return everything if mode == "standard" else COMPARED[variable]
 
 
 def fill_of(name: str) -> Fill:
@@ -220,10 +231,6 @@ def _section(known: dict[str, str]) -> str:
     return "\n".join(lines)
 
 
-ALL_FILLS = ("50", "200", "500", "inodes")
-ALL_PLACES = ("layer", "volume", "log")
-
-
 def _trials(node: DisposableNode, fill: Fill, place: str, mode: str, count: int) -> tuple[list[Trial], int]:
     """Run the trials of one mode, fill and place; gives also the number of innocent pods that are gone."""
     files = LARGE_FILES if "large neighbours" in mode else 0
@@ -278,7 +285,7 @@ def _trial(node: DisposableNode, pod: RunningPod, fill: Fill, place: str, stops:
     lowest = Lowest(fill, node.node_folder)
     with lowest.followed(), _filler(pod, fill, place) as (process, lines):
         try:
-            crossed, rate = map(int, lines.next("crossed", 30 if led else 300)[1].split()[1:])
+            crossed, rate = map(int, lines.next("crossed", 30 if led else 120)[1].split()[1:])
         except AssertionError:
             if not led:
                 raise

@@ -231,7 +231,16 @@ def _until_calm(node: DisposableNode, pod: RunningPod, number: int) -> None:
 
 def first_process(pod: RunningPod) -> int:
     """Return the id of process 1 of a pod's container, as the machine sees it."""
-    return min(pids_of(f"{pod.cgroup_parent}/{pod.container_id}"))
+    pids = pids_of(f"{pod.cgroup_parent}/{pod.container_id}")
+    return next(pid for pid in pids if _innermost_pid(pid) == 1)  # not the lowest: the kernel's numbers wrap around
+
+
+def _innermost_pid(pid: int) -> int:
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except FileNotFoundError:
+        return 0
+    return next((int(line.split()[-1]) for line in lines if line.startswith("NSpid:")), 0)
 
 
 def is_running(node: DisposableNode, pod: RunningPod) -> bool:
