@@ -42,7 +42,7 @@ NEEDED = {
     "git": "Debian's package git",
     "dpkg-deb": "Debian's package dpkg",
     "apt-get": "Debian's package apt; the image is made from Debian's packages",
-    "kubectl": "Debian's package kubernetes-client, or a release of Kubernetes; it renders the overlays",
+    "kubectl": "1.21 or newer, a release of Kubernetes or Debian 13's package kubernetes-client; it renders the overlays",
 }
 COSIGN = "Debian 13's package cosign"
 LIMIT_SECONDS = 1800
@@ -89,6 +89,11 @@ def _missing() -> Iterator[str]:
     for name, how in wanted.items():
         if shutil.which(name) is None:
             yield f"{name} is not installed ({how})"
+    if "kubectl" in wanted and shutil.which("kubectl"):
+        try:
+            run_tool("kubectl", "kustomize", ROOT / "deploy" / OVERLAYS[0])
+        except NodeError as error:
+            yield f"kubectl does not render the overlays ({wanted['kubectl']}): {error}"
     key = os.environ.get(KEY)
     if key and not Path(key).is_file():
         yield f"{KEY}: there is no file {key}"
