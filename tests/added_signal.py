@@ -12,7 +12,8 @@ from evictd.commands.source import own_config, read_scenario
 from evictd.config.schema import json_schema
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import EvictionConfig
-from evictd.core.model.decision import EvictPod, Ranking
+from evictd.core.model.decision import EvictPod
+from evictd.core.model.finding import Ranking
 from evictd.core.model.state import State
 from evictd.daemon.telemetry.snapshot import Snapshot
 from evictd.daemon.telemetry.status_page import explain_snapshot, status_document

@@ -13,16 +13,8 @@ from typing import Any, Self
 
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import EvictionConfig, Policy
-from evictd.core.model.decision import (
-    EvictPod,
-    Finding,
-    NoAction,
-    NoActionReason,
-    ReclaimNode,
-    RecordEvent,
-    ReportConditions,
-    Wait,
-)
+from evictd.core.model.decision import EvictPod, ReclaimNode, RecordEvent, ReportConditions, Wait
+from evictd.core.model.finding import Finding, NoAction, NoActionReason
 from evictd.core.model.observation import EvictionAnswer, Filesystems, Observation, Outcomes, Reclaim, ReclaimOutcome
 from evictd.core.model.pod import Pod, PodSource
 from evictd.core.model.resources import Container

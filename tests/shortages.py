@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from evictd.core.eviction.ledger import supply_of
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.eviction.shortage import Shortage
-from evictd.core.model.decision import RankedPod, RankPlace, Standing
+from evictd.core.model.finding import RankedPod, RankPlace, Standing
 from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
 from evictd.core.model.observation import SignalObservation
 from evictd.core.model.signal import Signal

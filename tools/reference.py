@@ -23,7 +23,8 @@ from evictd.config.flags import CLUSTER, CONTAINER_GC, EVICTD, FLAGS, KUBELET
 from evictd.config.lint_model import Lint
 from evictd.config.schema import json_schema, world_schema
 from evictd.config.settings import ConditionTypes
-from evictd.core.model.decision import Decision, EvictionReason, Finding, NoActionReason
+from evictd.core.model.decision import Decision, EvictionReason
+from evictd.core.model.finding import Finding, NoActionReason
 from evictd.core.model.signal import SIGNALS, NodeCondition
 from evictd.errors import ExitCode
 from tools.source import event_reasons, first_paragraph, member_texts, metrics, one_line

@@ -8,7 +8,8 @@ from hypothesis import given
 
 from evictd.codec.decision import decode_decision, encode_decision, encode_finding
 from evictd.core.model.config import EvictionConfig
-from evictd.core.model.decision import Decision, Finding, NoAction, NoActionReason, Ranking, WithdrawEviction
+from evictd.core.model.decision import Decision, WithdrawEviction
+from evictd.core.model.finding import Finding, NoAction, NoActionReason, Ranking
 from evictd.core.model.observation import Observation
 from evictd.core.units.quantity import parse_quantity
 from tests.laws.test_synchronize import play

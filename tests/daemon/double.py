@@ -10,7 +10,8 @@ from evictd.act.node_actuation import ActuatorLog
 from evictd.clock import boot_clock
 from evictd.config.settings import Settings
 from evictd.core.model.config import EvictionConfig
-from evictd.core.model.decision import Decision, EvictPod, Finding, ReclaimNode, RecordEvent, Wait, WithdrawEviction
+from evictd.core.model.decision import Decision, EvictPod, ReclaimNode, RecordEvent, Wait, WithdrawEviction
+from evictd.core.model.finding import Finding
 from evictd.core.model.observation import Observation, Outcomes, Problem
 from evictd.core.model.oom import MemoryQoSDifference, OomScoreDifference
 from evictd.core.model.signal import NodeCondition

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from evictd.core.eviction.notice import notice_of
-from evictd.core.model.decision import NoAction, NoActionReason
+from evictd.core.model.finding import NoAction, NoActionReason
 from tests.playbook import threshold
 from tests.prometheus import program
 from tools.source import metrics

@@ -5,7 +5,8 @@ from enum import Enum
 import pytest
 
 from evictd.config.lint_model import Lint
-from evictd.core.model.decision import EvictionReason, NoActionReason
+from evictd.core.model.decision import EvictionReason
+from evictd.core.model.finding import NoActionReason
 from tools import reference
 from tools.source import event_reasons, member_texts, metrics
 

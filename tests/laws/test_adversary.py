@@ -13,7 +13,7 @@ from evictd.core.eviction.backoff import HARD_BYPASS, owner_of
 from evictd.core.eviction.chooser import StandardChooser
 from evictd.core.model.backoff import Backoff
 from evictd.core.model.config import EvictionConfig
-from evictd.core.model.decision import PodSkipped, SkipReason
+from evictd.core.model.finding import PodSkipped, SkipReason
 from evictd.core.model.pod import Pod
 from evictd.core.units.duration import SECOND
 from evictd.world.file import decode_world

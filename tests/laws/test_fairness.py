@@ -11,7 +11,7 @@ from hypothesis import given
 from evictd.codec.scenario import Scenario
 from evictd.core.eviction.backoff import owner_of
 from evictd.core.model.config import EvictionConfig
-from evictd.core.model.decision import PodSkipped, ProtectedPodSkipped, SkipReason
+from evictd.core.model.finding import PodSkipped, ProtectedPodSkipped, SkipReason
 from evictd.core.model.pod import Pod
 from evictd.core.model.signal import SIGNALS, Resource
 from tests.laws.generated import PLAYERS, Moment, Player, configs, exceeds, known_use, scenarios, used

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evictd.core.model.decision import EvictPod, ThresholdFinding, WithdrawEviction
+from evictd.core.model.decision import EvictPod, WithdrawEviction
+from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.pod import PodSource
 from evictd.core.model.state import Victim
 from evictd.core.units.duration import MINUTE, SECOND

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from evictd.codec.scenario import Scenario
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import EvictionConfig
-from evictd.core.model.decision import NoAction, NoActionReason
+from evictd.core.model.finding import NoAction, NoActionReason
 from evictd.core.model.signal import SIGNALS, Resource
 from evictd.core.model.state import Step
 from evictd.core.model.stats import PodStats

@@ -20,7 +20,7 @@ from evictd.core.eviction.chooser import StandardChooser
 from evictd.core.eviction.freshness import MEASUREMENT_TIMEOUT
 from evictd.core.eviction.ledger import is_leaving, is_overdue, supply_of
 from evictd.core.model.config import EvictionConfig, Policy
-from evictd.core.model.decision import NoAction, NoActionReason, PodSkipped, SkipReason
+from evictd.core.model.finding import NoAction, NoActionReason, PodSkipped, SkipReason
 from evictd.core.model.signal import Filesystem, Resource, Signal
 from tests.core.eviction import test_backoff as of_backoff
 from tests.core.eviction import test_freshness as of_freshness

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from evictd.codec.state import decode_state, encode_state
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import EvictionConfig, ImageReclaim
-from evictd.core.model.decision import EvictPod, NoAction, NoActionReason, ReclaimNode
+from evictd.core.model.decision import EvictPod, ReclaimNode
+from evictd.core.model.finding import NoAction, NoActionReason
 from evictd.core.model.observation import Observation, Outcomes, Reclaim, ReclaimOutcome
 from evictd.core.model.pod import Pod, PodSource
 from evictd.core.model.signal import Filesystem, Signal

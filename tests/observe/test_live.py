@@ -13,7 +13,7 @@ from evictd.codec.config.kubelet_config import eviction_config
 from evictd.commands.explain import this_machine
 from evictd.config.settings import Settings
 from evictd.core.model.config import Policy
-from evictd.core.model.decision import NoActionReason
+from evictd.core.model.finding import NoActionReason
 from evictd.core.model.observation import Filesystems, Observation, Outcomes
 from evictd.core.model.signal import Signal
 from evictd.core.model.state import State

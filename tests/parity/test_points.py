@@ -25,15 +25,8 @@ from evictd.core.eviction.rank import rank
 from evictd.core.eviction.reclaim import Layout, node_reclaim_actions
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import EvictionConfig, Policy
-from evictd.core.model.decision import (
-    EvictPod,
-    Finding,
-    NoAction,
-    NoActionReason,
-    Ranking,
-    ReclaimNode,
-    ThresholdFinding,
-)
+from evictd.core.model.decision import EvictPod, ReclaimNode
+from evictd.core.model.finding import Finding, NoAction, NoActionReason, Ranking, ThresholdFinding
 from evictd.core.model.observation import Filesystems, Observation, Outcomes, SignalObservation
 from evictd.core.model.pod import Pod
 from evictd.core.model.signal import NodeCondition, Signal

@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from evictd.core.model.decision import ReclaimNode, ThresholdFinding, Wait
+from evictd.core.model.decision import ReclaimNode, Wait
+from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.observation import Reclaim
 from evictd.render.conclusion import calm_text, conclusion, folded, is_calm
 from tests.stories import check_golden, played

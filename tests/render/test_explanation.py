@@ -2,7 +2,7 @@
 
 from evictd.commands.source import own_config
 from evictd.core.model.config import Policy
-from evictd.core.model.decision import NoActionReason
+from evictd.core.model.finding import NoActionReason
 from evictd.core.model.signal import Signal
 from evictd.render.explanation import Explanation, explanation
 from tests.stories import played

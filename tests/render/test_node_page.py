@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from evictd.config.settings import Settings
 from evictd.core.eviction.synchronize import synchronize
-from evictd.core.model.decision import SignalUnobserved
+from evictd.core.model.finding import SignalUnobserved
 from evictd.core.model.observation import Outcomes, Problem, signal_observations
 from evictd.core.model.pod import Pod
 from evictd.core.model.state import State

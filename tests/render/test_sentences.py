@@ -5,24 +5,19 @@ from dataclasses import replace
 import pytest
 
 from evictd.core.model.config import EvictionConfig
-from evictd.core.model.decision import (
+from evictd.core.model.decision import EvictPod, ReclaimNode, RecordEvent, ReportConditions, Wait, WithdrawEviction
+from evictd.core.model.finding import (
     ContainerFsIgnored,
-    EvictPod,
     NoAction,
     NoActionReason,
     ProtectedPodSkipped,
     RankedPod,
     Ranking,
     RankPlace,
-    ReclaimNode,
-    RecordEvent,
-    ReportConditions,
     SignalUnobserved,
     Standing,
     StatsMissing,
     ThresholdFinding,
-    Wait,
-    WithdrawEviction,
 )
 from evictd.core.model.observation import Reclaim
 from evictd.core.model.pod import Pod, PodSource

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from evictd.core.model.decision import SignalUnobserved
+from evictd.core.model.finding import SignalUnobserved
 from evictd.core.model.observation import Outcomes
 from evictd.core.model.signal import STALLS, Signal
 from evictd.daemon.telemetry.snapshot import Snapshot

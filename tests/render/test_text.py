@@ -3,9 +3,7 @@
 import pytest
 
 from evictd.core.model.config import EvictionConfig
-from evictd.core.model.decision import (
-    ThresholdFinding,
-)
+from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.pod import Pod, PodSource
 from evictd.core.model.signal import Resource, Signal
 from evictd.core.model.threshold import Threshold, ThresholdValue

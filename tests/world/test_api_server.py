@@ -1,7 +1,8 @@
 """Checks what the API server answers."""
 
 from evictd.core.eviction.evict import evict_for_pressure
-from evictd.core.model.decision import EvictPod, RankedPod, RankPlace, Standing
+from evictd.core.model.decision import EvictPod
+from evictd.core.model.finding import RankedPod, RankPlace, Standing
 from evictd.core.model.observation import EvictionAnswerKind, SignalObservation
 from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import of_bytes

@@ -10,10 +10,8 @@ from evictd.codec.plain import Form, View
 from evictd.codec.scalars import Plain
 from evictd.codec.threshold import THRESHOLD_VIEWS
 from evictd.core.model.attribution import Attribution
-from evictd.core.model.decision import (
-    Decision,
-    EvictionCause,
-    EvictPod,
+from evictd.core.model.decision import Decision, EvictionCause, EvictPod
+from evictd.core.model.finding import (
     Finding,
     NoAction,
     RankedPod,

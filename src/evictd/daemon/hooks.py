@@ -25,7 +25,8 @@ from pathlib import Path
 
 from evictd.codec.decision import encode_decision
 from evictd.config.settings import HookSettings
-from evictd.core.model.decision import EvictPod, Finding, ThresholdFinding
+from evictd.core.model.decision import EvictPod
+from evictd.core.model.finding import Finding, ThresholdFinding
 from evictd.core.model.signal import MEMORY_SIGNALS, Signal
 from evictd.core.units.duration import SECOND
 from evictd.daemon.store.recorder import Cycle

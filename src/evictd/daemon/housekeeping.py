@@ -17,7 +17,8 @@ from evictd.clock import boot_clock, wall_clock
 from evictd.core.eviction.backoff import refusals
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import Policy
-from evictd.core.model.decision import Finding, Wait
+from evictd.core.model.decision import Wait
+from evictd.core.model.finding import Finding
 from evictd.core.model.state import State
 from evictd.daemon.kubelet_evictions import KubeletEvictions
 from evictd.daemon.node import Node

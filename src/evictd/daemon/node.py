@@ -9,7 +9,7 @@ from typing import Protocol
 from evictd.act.gc.collector import Collector
 from evictd.act.node_actuation import ActuatorLog
 from evictd.config.settings import Settings
-from evictd.core.model.decision import Finding
+from evictd.core.model.finding import Finding
 from evictd.core.model.observation import Problem
 from evictd.core.model.state import State
 from evictd.daemon.effects import Effects, effects_of

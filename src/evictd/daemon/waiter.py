@@ -11,7 +11,7 @@ from collections.abc import Collection
 
 from evictd.clock import boot_clock
 from evictd.core.frozen import frozen
-from evictd.core.model.decision import Finding
+from evictd.core.model.finding import Finding
 from evictd.core.model.observation import Observation
 from evictd.core.units.duration import SECOND
 from evictd.daemon.host.liveness import Liveness

@@ -4,13 +4,12 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 
 from evictd.core.frozen import frozen
-from evictd.core.model.decision import (
-    EvictPod,
+from evictd.core.model.decision import EvictPod, ReclaimNode
+from evictd.core.model.finding import (
     NoAction,
     NoActionReason,
     PodSkipped,
     PreferenceApplied,
-    ReclaimNode,
     SkipReason,
     ThresholdFinding,
 )

@@ -3,14 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from evictd.core.model.decision import (
-    EvictPod,
-    NoAction,
-    ReclaimNode,
-    SignalUnobserved,
-    ThresholdFinding,
-    Wait,
-)
+from evictd.core.model.decision import EvictPod, ReclaimNode, Wait
+from evictd.core.model.finding import NoAction, SignalUnobserved, ThresholdFinding
 from evictd.core.model.observation import EvictionAnswerKind, Reclaim
 from evictd.core.model.signal import STALLS
 from evictd.render.sentences import no_action_text

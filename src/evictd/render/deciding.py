@@ -10,18 +10,8 @@ from typing import Any
 
 from evictd.codec.decision import encode_decision, encode_finding
 from evictd.core.frozen import frozen
-from evictd.core.model.decision import (
-    Decision,
-    EvictionReason,
-    EvictPod,
-    Finding,
-    PodSkipped,
-    RankedPod,
-    Ranking,
-    RankPlace,
-    SkipReason,
-    Standing,
-)
+from evictd.core.model.decision import Decision, EvictionReason, EvictPod
+from evictd.core.model.finding import Finding, PodSkipped, RankedPod, Ranking, RankPlace, SkipReason, Standing
 from evictd.core.model.signal import Resource
 from evictd.core.units.quantity import NANO
 from evictd.render.text import amount_text, clean, counted, share_text

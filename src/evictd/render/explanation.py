@@ -11,7 +11,7 @@ from evictd.core.eviction.next_up import NextUp, who_is_next
 from evictd.core.frozen import frozen
 from evictd.core.model.attribution import Attribution
 from evictd.core.model.config import EvictionConfig
-from evictd.core.model.decision import (
+from evictd.core.model.finding import (
     Finding,
     NoAction,
     PodSkipped,

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 from evictd.core.eviction.next_up import NextUp, who_is_next
 from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig
-from evictd.core.model.decision import EvictPod, ThresholdFinding
+from evictd.core.model.decision import EvictPod
+from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.observation import signal_observations
 from evictd.core.model.signal import STALLS, Signal
 from evictd.core.units.duration import SECOND, format_duration

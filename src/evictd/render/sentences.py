@@ -10,11 +10,18 @@ from typing import assert_never
 from evictd.core.model.attribution import Attribution, growth_text, holders_text
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import (
-    ContainerFsIgnored,
     Decision,
     EvictionCause,
     EvictionReason,
     EvictPod,
+    ReclaimNode,
+    RecordEvent,
+    ReportConditions,
+    Wait,
+    WithdrawEviction,
+)
+from evictd.core.model.finding import (
+    ContainerFsIgnored,
     Finding,
     NoAction,
     NoActionReason,
@@ -23,16 +30,11 @@ from evictd.core.model.decision import (
     ProtectedPodSkipped,
     RankedPod,
     Ranking,
-    ReclaimNode,
     ReclaimWouldHelp,
-    RecordEvent,
-    ReportConditions,
     SignalUnobserved,
     StatsMissing,
     ThresholdFinding,
-    Wait,
     WaitingForMeasurement,
-    WithdrawEviction,
 )
 from evictd.core.model.keep_away import KeptAway, NodeFinding
 from evictd.core.model.signal import RESOURCES, SIGNALS, Resource, Signal

@@ -8,17 +8,8 @@ from typing import TYPE_CHECKING
 
 from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig, Policy
-from evictd.core.model.decision import (
-    EvictPod,
-    Finding,
-    RankedPod,
-    Ranking,
-    ReclaimNode,
-    SignalUnobserved,
-    StatsMissing,
-    ThresholdFinding,
-    Wait,
-)
+from evictd.core.model.decision import EvictPod, ReclaimNode, Wait
+from evictd.core.model.finding import Finding, RankedPod, Ranking, SignalUnobserved, StatsMissing, ThresholdFinding
 from evictd.core.model.signal import RESOURCES, STALLS, Resource, Signal
 from evictd.core.model.threshold import Origin
 from evictd.core.units.approximate import bytes_text

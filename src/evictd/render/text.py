@@ -14,7 +14,7 @@ from evictd.core.units.quantity import Quantity
 
 if TYPE_CHECKING:
     from evictd.core.model.config import EvictionConfig
-    from evictd.core.model.decision import ThresholdFinding
+    from evictd.core.model.finding import ThresholdFinding
     from evictd.core.model.pod import Pod
     from evictd.core.model.threshold import Threshold
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from evictd.core.frozen import frozen
-from evictd.core.model.decision import NoActionReason
+from evictd.core.model.finding import NoActionReason
 from evictd.core.model.signal import Resource, Signal
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.history import HistoryEvent, event_line

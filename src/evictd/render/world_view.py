@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from evictd.core.frozen import frozen
-from evictd.core.model.decision import Decision, EvictPod, NoAction, ReclaimNode, ReportConditions, ThresholdFinding
+from evictd.core.model.decision import Decision, EvictPod, ReclaimNode, ReportConditions
+from evictd.core.model.finding import NoAction, ThresholdFinding
 from evictd.core.model.signal import STALLS
 from evictd.core.model.threshold import Origin
 from evictd.core.units.approximate import bytes_text

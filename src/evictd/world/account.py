@@ -22,7 +22,8 @@ from enum import Enum
 from itertools import pairwise
 
 from evictd.core.frozen import frozen
-from evictd.core.model.decision import EvictPod, ThresholdFinding
+from evictd.core.model.decision import EvictPod
+from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.signal import SIGNALS, Resource
 from evictd.world.behaviours import Grow, TakeRest, Usage
 from evictd.world.kernel import OomKill

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from evictd.codec.world_fields import ExpectFields
-from evictd.core.model.decision import NoAction, PodSkipped, ThresholdFinding
+from evictd.core.model.finding import NoAction, PodSkipped, ThresholdFinding
 from evictd.core.units.duration import format_duration
 from evictd.world.account import OOM_KILLED, Account
 from evictd.world.kernel import OomKill

@@ -19,7 +19,7 @@ from evictd.codec.world_fields import (
     WorldPodFields,
 )
 from evictd.core.frozen import frozen
-from evictd.core.model.decision import NoActionReason, SkipReason
+from evictd.core.model.finding import NoActionReason, SkipReason
 from evictd.core.model.pod import Pod, PodSource
 from evictd.core.model.problem import ConfigProblem
 from evictd.core.model.resources import CPU, Container

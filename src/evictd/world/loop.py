@@ -18,13 +18,7 @@ from evictd.core.eviction.calm import pods_needed
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig
-from evictd.core.model.decision import (
-    EvictPod,
-    ReclaimNode,
-    ReportConditions,
-    Wait,
-    WithdrawEviction,
-)
+from evictd.core.model.decision import EvictPod, ReclaimNode, ReportConditions, Wait, WithdrawEviction
 from evictd.core.model.observation import Observation, Outcomes, Reclaim, ReclaimOutcome
 from evictd.core.model.signal import Filesystem
 from evictd.core.model.state import State, Step

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from evictd.core.eviction.disk_pace import LEAST_RATE, until_next_reading
-from evictd.core.model.decision import Finding, ThresholdFinding
+from evictd.core.model.finding import Finding, ThresholdFinding
 from evictd.core.model.observation import signal_observations
 from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, Signal
 from evictd.core.units.duration import MILLISECOND, SECOND

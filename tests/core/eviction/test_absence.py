@@ -9,7 +9,8 @@ from evictd.core.eviction.absence import LONGEST_COUNTED
 from evictd.core.eviction.freshness import MEASUREMENT_TIMEOUT
 from evictd.core.eviction.ledger import victim_until
 from evictd.core.model.config import ImageReclaim, Policy
-from evictd.core.model.decision import EvictPod, NoActionReason, WithdrawEviction
+from evictd.core.model.decision import EvictPod, WithdrawEviction
+from evictd.core.model.finding import NoActionReason
 from evictd.core.model.observation import Reclaim, ReclaimOutcome
 from evictd.core.model.pod import Pod
 from evictd.core.units.duration import HOUR, SECOND

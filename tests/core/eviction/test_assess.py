@@ -9,7 +9,7 @@ import pytest
 from evictd.codec.state import decode_state, encode_state
 from evictd.core.eviction.assess import Assessment, NothingKnown, assess, configured_thresholds, detect_filesystems
 from evictd.core.model.config import DiskLead, EvictionConfig, Policy
-from evictd.core.model.decision import ContainerFsIgnored, SignalUnobserved, StatsMissing, ThresholdFinding
+from evictd.core.model.finding import ContainerFsIgnored, SignalUnobserved, StatsMissing, ThresholdFinding
 from evictd.core.model.observation import Filesystems, Observation
 from evictd.core.model.signal import NodeCondition, Signal
 from evictd.core.model.state import State

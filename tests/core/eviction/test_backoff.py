@@ -18,7 +18,7 @@ from evictd.core.eviction.backoff import (
 )
 from evictd.core.model.backoff import Backoff
 from evictd.core.model.config import EvictionConfig, Policy
-from evictd.core.model.decision import NoActionReason, PodSkipped, SkipReason
+from evictd.core.model.finding import NoActionReason, PodSkipped, SkipReason
 from evictd.core.model.observation import EvictionAnswer, EvictionAnswerKind, Observation, Outcomes
 from evictd.core.model.pod import Pod
 from evictd.core.model.state import CleaningUp, State, Victim, Watching

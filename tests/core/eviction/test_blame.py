@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from evictd.core.eviction.blame import Suspect, blamed
-from evictd.core.model.decision import NoActionReason
+from evictd.core.model.finding import NoActionReason
 from tests.playbook import pod
 from tests.shortages import row, shortage
 

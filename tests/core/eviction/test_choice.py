@@ -3,7 +3,7 @@
 import pytest
 
 from evictd.core.eviction.choice import Skip, in_rank_order, why_no_pod
-from evictd.core.model.decision import NoActionReason, PodSkipped, ProtectedPodSkipped, SkipReason
+from evictd.core.model.finding import NoActionReason, PodSkipped, ProtectedPodSkipped, SkipReason
 from tests.playbook import pod
 from tests.shortages import row
 

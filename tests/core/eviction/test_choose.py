@@ -8,7 +8,7 @@ from evictd.core.eviction.blame import protected_culprit
 from evictd.core.eviction.choose import choose_victim, shortening
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.model.config import EvictionConfig, PodGroup, Policy, Preferences
-from evictd.core.model.decision import (
+from evictd.core.model.finding import (
     NoAction,
     NoActionReason,
     PodSkipped,

@@ -5,7 +5,7 @@ from dataclasses import replace
 from evictd.core.eviction.chooser import is_whole
 from evictd.core.eviction.stalls import stall_is_elsewhere
 from evictd.core.model.backoff import Backoff, BudgetRefusal, OwnerBackoff
-from evictd.core.model.decision import NoAction, NoActionReason, PodSkipped, SkipReason
+from evictd.core.model.finding import NoAction, NoActionReason, PodSkipped, SkipReason
 from evictd.core.model.pod import PodSource
 from evictd.core.model.state import State
 from evictd.core.units.duration import SECOND

@@ -9,7 +9,8 @@ from evictd.core.eviction.collecting import (
     may_collect_again,
     still_frees,
 )
-from evictd.core.model.decision import EvictPod, ReclaimNode, ReclaimWouldHelp
+from evictd.core.model.decision import EvictPod, ReclaimNode
+from evictd.core.model.finding import ReclaimWouldHelp
 from evictd.core.model.observation import Reclaim, ReclaimOutcome
 from evictd.core.model.pod import PodSource
 from evictd.core.model.signal import Filesystem, Signal

@@ -6,7 +6,7 @@ import pytest
 
 from evictd.core.eviction.next_up import who_is_next
 from evictd.core.model.config import EvictionConfig
-from evictd.core.model.decision import NoAction, NoActionReason, PodSkipped
+from evictd.core.model.finding import NoAction, NoActionReason, PodSkipped
 from evictd.core.model.observation import Observation
 from evictd.core.model.state import State
 from evictd.core.units.quantity import of_bytes

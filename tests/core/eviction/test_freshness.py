@@ -14,7 +14,8 @@ from evictd.core.eviction.freshness import (
 from evictd.core.eviction.ledger import supply_of
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.model.config import ImageReclaim
-from evictd.core.model.decision import Wait, WaitingForMeasurement
+from evictd.core.model.decision import Wait
+from evictd.core.model.finding import WaitingForMeasurement
 from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
 from evictd.core.model.observation import Observation, SignalObservation
 from evictd.core.model.signal import Filesystem, Signal

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from evictd.core.model.config import EvictionConfig, ImageReclaim, Policy
-from evictd.core.model.decision import NoActionReason, ThresholdFinding
+from evictd.core.model.finding import NoActionReason, ThresholdFinding
 from evictd.core.model.observation import Filesystems, Reclaim, ReclaimOutcome
 from evictd.core.model.signal import Filesystem
 from evictd.core.model.state import PhaseName

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from evictd.core.eviction.leaving import worth_shortening
-from evictd.core.model.decision import NoAction, NoActionReason
+from evictd.core.model.finding import NoAction, NoActionReason
 from evictd.core.model.signal import Signal
 from evictd.core.model.state import Victim
 from tests.playbook import Playbook, config, pod, usage

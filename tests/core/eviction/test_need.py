@@ -3,7 +3,7 @@
 import pytest
 
 from evictd.core.eviction.need import needed
-from evictd.core.model.decision import SkipReason
+from evictd.core.model.finding import SkipReason
 from tests.shortages import row, shortage
 
 

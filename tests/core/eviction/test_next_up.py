@@ -6,7 +6,7 @@ import pytest
 
 from evictd.core.eviction.next_up import who_is_next
 from evictd.core.model.config import Policy
-from evictd.core.model.decision import NoActionReason
+from evictd.core.model.finding import NoActionReason
 from evictd.core.model.observation import Observation
 from evictd.core.model.pod import PodSource
 from evictd.core.model.signal import Signal

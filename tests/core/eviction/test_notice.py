@@ -1,7 +1,8 @@
 """The event for a reason not to evict."""
 
 from evictd.core.eviction.notice import notice_of
-from evictd.core.model.decision import NoAction, NoActionReason, RecordEvent
+from evictd.core.model.decision import RecordEvent
+from evictd.core.model.finding import NoAction, NoActionReason
 from evictd.core.model.pod import PodSource
 from evictd.core.units.quantity import of_bytes
 from tests.playbook import Playbook, config, pod, threshold, usage

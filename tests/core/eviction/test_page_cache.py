@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from evictd.codec.state import decode_state, encode_state
-from evictd.core.model.decision import NoActionReason, ReclaimWouldHelp
+from evictd.core.model.finding import NoActionReason, ReclaimWouldHelp
 from evictd.core.model.observation import Reclaim, ReclaimOutcome
 from evictd.core.units.quantity import of_bytes
 from tests.playbook import Playbook, as_kubelet, config, number, pod, usage

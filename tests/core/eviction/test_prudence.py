@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from evictd.core.eviction.prudence import MOST, PERIOD, never_clear
 from evictd.core.model.config import EvictionLimit, Policy
-from evictd.core.model.decision import NoAction, NoActionReason
+from evictd.core.model.finding import NoAction, NoActionReason
 from evictd.core.model.holdings import Effect
 from evictd.core.model.observation import EvictionAnswer, EvictionAnswerKind
 from evictd.core.model.signal import Signal

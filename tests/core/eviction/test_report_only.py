@@ -6,7 +6,8 @@ import pytest
 
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import EvictionConfig, Policy
-from evictd.core.model.decision import EvictPod, NoAction, NoActionReason, ReclaimNode, ReportConditions
+from evictd.core.model.decision import EvictPod, ReclaimNode, ReportConditions
+from evictd.core.model.finding import NoAction, NoActionReason
 from evictd.core.model.observation import Observation, Outcomes
 from evictd.core.model.signal import NodeCondition, Signal
 from evictd.core.model.state import PhaseName, State, Step

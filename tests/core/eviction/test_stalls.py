@@ -6,7 +6,8 @@ import pytest
 
 from evictd.core.eviction.eviction_method import is_hard
 from evictd.core.model.config import EvictionConfig, ImageReclaim, stall_signals
-from evictd.core.model.decision import NoActionReason, RankedPod, Ranking, RecordEvent, Wait
+from evictd.core.model.decision import RecordEvent, Wait
+from evictd.core.model.finding import NoActionReason, RankedPod, Ranking
 from evictd.core.model.pod import Pod, PodSource
 from evictd.core.model.resources import Container
 from evictd.core.model.signal import ALL_OF_THE_TIME, STALLS, Signal

@@ -7,15 +7,14 @@ import pytest
 
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import EvictionConfig, ImageReclaim, Policy
-from evictd.core.model.decision import (
+from evictd.core.model.decision import ReclaimNode, Wait
+from evictd.core.model.finding import (
     NoAction,
     NoActionReason,
     PodSkipped,
     ProtectedPodSkipped,
-    ReclaimNode,
     SkipReason,
     ThresholdFinding,
-    Wait,
 )
 from evictd.core.model.observation import (
     EvictionAnswer,

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from evictd.core.model.config import EvictionConfig
-from evictd.core.model.decision import NoActionReason, PodSkipped, Ranking, SkipReason
+from evictd.core.model.finding import NoActionReason, PodSkipped, Ranking, SkipReason
 from evictd.core.model.pod import Pod, PodSource
 from evictd.core.model.stats import PodStats
 from tests.playbook import Playbook, as_kubelet, config, pod, threshold, usage

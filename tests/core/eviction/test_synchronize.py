@@ -7,7 +7,8 @@ import pytest
 
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import EvictionConfig, Policy
-from evictd.core.model.decision import NoAction, NoActionReason, RecordEvent, ThresholdFinding
+from evictd.core.model.decision import RecordEvent
+from evictd.core.model.finding import NoAction, NoActionReason, ThresholdFinding
 from evictd.core.model.observation import Outcomes, Reclaim, ReclaimOutcome
 from evictd.core.model.pod import PodSource
 from evictd.core.model.signal import Filesystem

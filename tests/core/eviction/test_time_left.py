@@ -22,7 +22,8 @@ from evictd.core.eviction.time_left import (
     time_left,
 )
 from evictd.core.model.config import DiskFreeze, DiskLead, EvictionConfig, ImageReclaim, MemoryLead, Policy
-from evictd.core.model.decision import EvictPod, NoAction, NoActionReason, ThresholdFinding
+from evictd.core.model.decision import EvictPod
+from evictd.core.model.finding import NoAction, NoActionReason, ThresholdFinding
 from evictd.core.model.observation import SignalObservation
 from evictd.core.model.pod import PodSource
 from evictd.core.model.signal import Signal

@@ -1,6 +1,6 @@
 """What is worth a line: beginnings and ends, never the same thing twice."""
 
-from evictd.core.model.decision import NoAction, NoActionReason
+from evictd.core.model.finding import NoAction, NoActionReason
 from evictd.core.model.observation import Problem
 from evictd.core.model.signal import Signal
 from evictd.core.model.state import State

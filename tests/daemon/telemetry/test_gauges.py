@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from evictd.core.model.attribution import Attribution, Share
-from evictd.core.model.decision import NoAction, NoActionReason, SignalUnobserved
+from evictd.core.model.finding import NoAction, NoActionReason, SignalUnobserved
 from evictd.core.model.signal import Signal
 from evictd.core.model.threshold import Origin
 from evictd.core.units.duration import SECOND

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from evictd.core.model.decision import ThresholdFinding
+from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.state import State
 from evictd.core.model.stats import DiskUsage
 from evictd.core.units.duration import SECOND

@@ -24,7 +24,7 @@ from evictd.core.eviction.keep_away import transition_period
 from evictd.core.eviction.time_left import is_led
 from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig, Policy, own_thresholds
-from evictd.core.model.decision import (
+from evictd.core.model.finding import (
     ContainerFsIgnored,
     Finding,
     NoAction,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from evictd.core.model.backoff import Backoff, BudgetRefusal, OwnerBackoff
 from evictd.core.model.config import EvictionConfig, Policy
-from evictd.core.model.decision import PodSkipped, SkipReason
+from evictd.core.model.finding import PodSkipped, SkipReason
 from evictd.core.model.observation import EvictionAnswer, EvictionAnswerKind, Observation
 from evictd.core.model.pod import Pod
 from evictd.core.model.state import CleaningUp, State, Victim, Watching

@@ -26,7 +26,7 @@ from evictd.core.eviction.shortage import Shortage
 from evictd.core.eviction.time_left import target_of
 from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig
-from evictd.core.model.decision import NoAction, NoActionReason, RankedPod
+from evictd.core.model.finding import NoAction, NoActionReason, RankedPod
 from evictd.core.model.observation import SignalObservation
 from evictd.core.model.pod import Pod
 from evictd.core.model.signal import RESOURCES, SIGNALS, STALLS

@@ -3,15 +3,8 @@
 from collections.abc import Iterable, Mapping
 
 from evictd.core.frozen import frozen
-from evictd.core.model.decision import (
-    EvictPod,
-    Finding,
-    NoActionReason,
-    PodSkipped,
-    ProtectedPodSkipped,
-    RankedPod,
-    SkipReason,
-)
+from evictd.core.model.decision import EvictPod
+from evictd.core.model.finding import Finding, NoActionReason, PodSkipped, ProtectedPodSkipped, RankedPod, SkipReason
 
 Skip = ProtectedPodSkipped | PodSkipped
 """The finding that says why a pod cannot be chosen now."""

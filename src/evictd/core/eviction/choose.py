@@ -27,8 +27,8 @@ from evictd.core.eviction.rank import NOTHING_REMEMBERED, rank
 from evictd.core.eviction.reclaim import Layout, layout_of
 from evictd.core.eviction.shortage import shortage_of
 from evictd.core.model.config import EvictionConfig, Policy
-from evictd.core.model.decision import (
-    EvictPod,
+from evictd.core.model.decision import EvictPod
+from evictd.core.model.finding import (
     NoAction,
     NoActionReason,
     PodSkipped,

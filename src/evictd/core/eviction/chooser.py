@@ -19,7 +19,7 @@ from evictd.core.eviction.rank import in_order
 from evictd.core.eviction.shortage import Shortage
 from evictd.core.eviction.stalls import stall_is_elsewhere, stalls_instead, stalls_itself
 from evictd.core.model.config import NO_PREFERENCES, EvictionConfig
-from evictd.core.model.decision import (
+from evictd.core.model.finding import (
     Finding,
     NoAction,
     NoActionReason,

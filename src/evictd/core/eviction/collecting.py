@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from evictd.core.eviction.ledger import OWN_LIMITS_TIMEOUT, follow_collections, is_under_way
 from evictd.core.eviction.reclaim import Layout, device_of
-from evictd.core.model.decision import ReclaimWouldHelp
+from evictd.core.model.finding import ReclaimWouldHelp
 from evictd.core.model.observation import Outcomes
 from evictd.core.model.signal import SIGNALS, Filesystem, Resource, Signal
 from evictd.core.model.state import Collection, State, Victim

@@ -9,18 +9,8 @@ from dataclasses import dataclass, field
 from evictd.core.eviction.evict import is_protected
 from evictd.core.eviction.freshness import HELD_INTERVAL
 from evictd.core.model.config import EvictionConfig
-from evictd.core.model.decision import (
-    Decision,
-    EvictionReason,
-    EvictPod,
-    Finding,
-    NoAction,
-    NoActionReason,
-    RecordEvent,
-    ReportConditions,
-    Wait,
-    WaitingForMeasurement,
-)
+from evictd.core.model.decision import Decision, EvictionReason, EvictPod, RecordEvent, ReportConditions, Wait
+from evictd.core.model.finding import Finding, NoAction, NoActionReason, WaitingForMeasurement
 from evictd.core.model.pod import Pod
 from evictd.core.model.signal import SIGNALS
 from evictd.core.model.state import PhaseName, State, Step, with_fields

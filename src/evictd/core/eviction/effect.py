@@ -45,7 +45,7 @@ from evictd.core.eviction.holdings import WINDOW, growth_elsewhere, growth_of_po
 from evictd.core.eviction.ledger import release_timeout, supplies_of, supply_of
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.eviction.shortage import Shortage
-from evictd.core.model.decision import RankedPod
+from evictd.core.model.finding import RankedPod
 from evictd.core.model.holdings import Effect, Pause, SupplyHoldings
 from evictd.core.model.observation import Observation
 from evictd.core.model.signal import SIGNALS, Signal

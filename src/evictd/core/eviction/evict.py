@@ -8,7 +8,8 @@ from evictd.core.eviction.file_pages import file_pages
 from evictd.core.eviction.grace import eviction_grace_period_seconds
 from evictd.core.eviction.time_left import fit_grace
 from evictd.core.model.config import EvictionConfig, Policy
-from evictd.core.model.decision import EvictionCause, EvictionReason, EvictPod, PodCondition, RankedPod
+from evictd.core.model.decision import EvictionCause, EvictionReason, EvictPod, PodCondition
+from evictd.core.model.finding import RankedPod
 from evictd.core.model.observation import SignalObservation
 from evictd.core.model.pod import Pod
 from evictd.core.model.resources import EPHEMERAL_STORAGE, MEMORY, Resources, has_pod_level_resources

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 
 from evictd.core.eviction.time_left import target_of
 from evictd.core.model.config import EvictionConfig
-from evictd.core.model.decision import NoAction, NoActionReason, RankedPod
+from evictd.core.model.finding import NoAction, NoActionReason, RankedPod
 from evictd.core.model.observation import Observation, SignalObservation
 from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.core.model.stats import PodStats

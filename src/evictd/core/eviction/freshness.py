@@ -19,7 +19,7 @@ from evictd.core.eviction.rank import RANKED_PARTS, Part
 from evictd.core.eviction.reclaim import DEVICES, Layout
 from evictd.core.eviction.time_left import time_left
 from evictd.core.model.config import EvictionConfig, Policy
-from evictd.core.model.decision import Finding, ThresholdFinding, WaitingForMeasurement
+from evictd.core.model.finding import Finding, ThresholdFinding, WaitingForMeasurement
 from evictd.core.model.observation import Observation
 from evictd.core.model.pod import Pod
 from evictd.core.model.signal import SIGNALS, Filesystem, Signal

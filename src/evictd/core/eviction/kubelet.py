@@ -19,7 +19,8 @@ from evictd.core.eviction.draft import Draft
 from evictd.core.eviction.ledger import available_supplies, victim_of
 from evictd.core.eviction.local_storage import local_storage_evictions
 from evictd.core.eviction.reclaim import device_of, layout_of, node_reclaim_actions, reclaim_node
-from evictd.core.model.decision import EvictPod, NoActionReason
+from evictd.core.model.decision import EvictPod
+from evictd.core.model.finding import NoActionReason
 from evictd.core.model.observation import Filesystems, Observation, signal_observations
 from evictd.core.model.state import CleaningUp, Reclaiming, State, Step, Watching
 from evictd.core.model.threshold import Threshold, thresholds_met

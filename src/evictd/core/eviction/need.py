@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from evictd.core.eviction.shortage import Shortage
-from evictd.core.model.decision import PodSkipped, RankedPod, SkipReason
+from evictd.core.model.finding import PodSkipped, RankedPod, SkipReason
 from evictd.core.units.duration import MINUTE, SECOND
 
 LARGER = 2

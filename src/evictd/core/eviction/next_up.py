@@ -17,7 +17,7 @@ from evictd.core.eviction.synchronize import with_own_pods
 from evictd.core.frozen import frozen
 from evictd.core.model.attribution import Attribution
 from evictd.core.model.config import EvictionConfig, Policy
-from evictd.core.model.decision import Finding, NoAction, NoActionReason, RankedPod, Ranking
+from evictd.core.model.finding import Finding, NoAction, NoActionReason, RankedPod, Ranking
 from evictd.core.model.observation import Filesystems, Observation, SignalObservation, signal_observations
 from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.core.model.state import State

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from evictd.core.eviction.draft import WARNING, Draft
 from evictd.core.model.attribution import Attribution, growth_text
-from evictd.core.model.decision import Finding, NoAction, NoActionReason, RecordEvent
+from evictd.core.model.decision import RecordEvent
+from evictd.core.model.finding import Finding, NoAction, NoActionReason
 from evictd.core.model.signal import RESOURCES, SIGNALS, STALLS, Signal
 from evictd.core.model.state import State
 from evictd.core.units.approximate import bytes_text, count_text

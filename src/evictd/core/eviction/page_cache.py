@@ -17,7 +17,8 @@ from evictd.core.eviction.draft import Draft
 from evictd.core.eviction.file_pages import NO_STALL
 from evictd.core.eviction.time_left import time_left
 from evictd.core.model.config import EvictionConfig, Policy
-from evictd.core.model.decision import NoActionReason, ReclaimNode, ReclaimWouldHelp
+from evictd.core.model.decision import ReclaimNode
+from evictd.core.model.finding import NoActionReason, ReclaimWouldHelp
 from evictd.core.model.observation import Observation, Outcomes, Reclaim, ReclaimOutcome, SignalObservation
 from evictd.core.model.signal import Signal
 from evictd.core.model.state import Collection, State

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from evictd.core.eviction.shortage import Shortage
 from evictd.core.model.config import EvictionConfig
-from evictd.core.model.decision import NoAction, NoActionReason
+from evictd.core.model.finding import NoAction, NoActionReason
 from evictd.core.model.signal import RESOURCES, SIGNALS
 from evictd.core.model.state import State
 from evictd.core.units.duration import MINUTE, format_duration

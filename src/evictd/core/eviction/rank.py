@@ -12,7 +12,7 @@ from operator import attrgetter, itemgetter
 
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.model.config import NO_PREFERENCES, PodGroup, Policy, Preferences
-from evictd.core.model.decision import RankedPod, RankPlace, Standing
+from evictd.core.model.finding import RankedPod, RankPlace, Standing
 from evictd.core.model.holdings import MeasuredLevel
 from evictd.core.model.observation import stalled
 from evictd.core.model.pod import Pod

@@ -12,7 +12,7 @@ from evictd.core.eviction.assess import NothingKnown, assess
 from evictd.core.eviction.draft import Draft
 from evictd.core.eviction.standard import followed
 from evictd.core.model.config import EvictionConfig
-from evictd.core.model.decision import NoActionReason
+from evictd.core.model.finding import NoActionReason
 from evictd.core.model.observation import Observation
 from evictd.core.model.state import CleaningUp, State, Step, Watching
 

@@ -16,7 +16,7 @@ from evictd.core.eviction.time_left import stop_time, target_of
 from evictd.core.frozen import frozen
 from evictd.core.model.attribution import Crossing
 from evictd.core.model.config import EvictionConfig
-from evictd.core.model.decision import RankedPod, Standing
+from evictd.core.model.finding import RankedPod, Standing
 from evictd.core.model.holdings import SupplyHoldings
 from evictd.core.model.observation import Observation, SignalObservation
 from evictd.core.model.signal import SIGNALS, STALLS, Resource, Signal

@@ -10,7 +10,7 @@ than it requests and stalls enough to be the cause, it goes itself, and the othe
 from collections.abc import Iterable, Mapping
 
 from evictd.core.eviction.shortage import Shortage
-from evictd.core.model.decision import RankedPod, Standing
+from evictd.core.model.finding import RankedPod, Standing
 from evictd.core.model.pod import Pod
 from evictd.core.model.resources import MEMORY
 from evictd.core.model.signal import STALLS, StalledResource, StallType

@@ -89,7 +89,8 @@ from evictd.core.eviction.reclaim import (
     reclaim_node,
 )
 from evictd.core.eviction.time_left import is_pressing, next_look, target_of
-from evictd.core.model.decision import EvictPod, NoActionReason, SkipReason, ThresholdFinding, WithdrawEviction
+from evictd.core.model.decision import EvictPod, WithdrawEviction
+from evictd.core.model.finding import NoActionReason, SkipReason, ThresholdFinding
 from evictd.core.model.observation import Observation
 from evictd.core.model.signal import SIGNALS, STALLS
 from evictd.core.model.state import Collection, State, Step, Victim, Watching, with_fields

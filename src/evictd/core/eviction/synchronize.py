@@ -18,7 +18,7 @@ from evictd.core.eviction.kubelet import kubelet_step
 from evictd.core.eviction.report_only import may_only_report, report_step
 from evictd.core.eviction.standard import standard_step
 from evictd.core.model.config import EvictionConfig, Policy
-from evictd.core.model.decision import NoAction, NoActionReason
+from evictd.core.model.finding import NoAction, NoActionReason
 from evictd.core.model.observation import Observation
 from evictd.core.model.state import CleaningUp, State, Step, Watching
 

@@ -18,7 +18,8 @@ from typing import Any
 from evictd.core.frozen import frozen
 from evictd.core.model.attribution import Crossing
 from evictd.core.model.backoff import Backoff
-from evictd.core.model.decision import Decision, Finding, NoActionReason, PodCondition
+from evictd.core.model.decision import Decision, PodCondition
+from evictd.core.model.finding import Finding, NoActionReason
 from evictd.core.model.holdings import Effect, Pause, SupplyHoldings
 from evictd.core.model.keep_away import Comeback
 from evictd.core.model.observation import Filesystems, Observation, SignalObservation

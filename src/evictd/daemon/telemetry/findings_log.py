@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, assert_never
 
 from evictd.core.frozen import frozen
 from evictd.core.model.attribution import Attribution, growth_text, holders_text
-from evictd.core.model.decision import (
+from evictd.core.model.finding import (
     ContainerFsIgnored,
     Finding,
     NoAction,

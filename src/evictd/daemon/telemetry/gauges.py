@@ -7,7 +7,7 @@ from typing import get_args
 
 from evictd import __version__
 from evictd.core.model.attribution import Attribution
-from evictd.core.model.decision import Finding, NoAction, NoActionReason, SignalUnobserved, ThresholdFinding
+from evictd.core.model.finding import Finding, NoAction, NoActionReason, SignalUnobserved, ThresholdFinding
 from evictd.core.model.observation import signal_observations
 from evictd.core.model.signal import NodeCondition
 from evictd.core.model.state import PhaseName

@@ -5,7 +5,7 @@ The loop replaces the snapshot once a cycle; pages and metrics read the latest o
 
 from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig
-from evictd.core.model.decision import Finding
+from evictd.core.model.finding import Finding
 from evictd.core.model.observation import Observation
 from evictd.core.model.state import State
 from evictd.daemon.telemetry.trends import NO_TRENDS, Trends

@@ -9,7 +9,7 @@ from typing import Any
 from evictd.codec.times import rfc3339
 from evictd.core.eviction.keep_away import transition_period
 from evictd.core.eviction.next_up import NextUp, who_is_next
-from evictd.core.model.decision import SignalUnobserved, ThresholdFinding
+from evictd.core.model.finding import SignalUnobserved, ThresholdFinding
 from evictd.core.model.keep_away import KeptAway
 from evictd.core.model.observation import signal_observations
 from evictd.core.model.signal import NodeCondition, Signal

@@ -14,13 +14,12 @@ from evictd.core.model.decision import (
     Decision,
     EvictionReason,
     EvictPod,
-    Finding,
-    Ranking,
     ReclaimNode,
     RecordEvent,
     Wait,
     WithdrawEviction,
 )
+from evictd.core.model.finding import Finding, Ranking
 from evictd.core.model.observation import Observation, Problem, ReclaimOutcome, signal_observations
 from evictd.core.model.oom import MemoryQoSDifference, OomScoreDifference
 from evictd.core.model.signal import SIGNALS, Signal

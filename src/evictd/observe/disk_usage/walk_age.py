@@ -8,7 +8,7 @@ itself, because policy Standard decides on those alone (`freshness`); as long as
 from collections.abc import Collection, Iterable, Iterator
 
 from evictd.core.frozen import frozen
-from evictd.core.model.decision import Finding, ThresholdFinding
+from evictd.core.model.finding import Finding, ThresholdFinding
 from evictd.core.model.signal import SIGNALS, Signal
 from evictd.core.model.state import State
 from evictd.core.units.duration import MINUTE, SECOND

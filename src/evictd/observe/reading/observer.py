@@ -24,7 +24,7 @@ from evictd.core.eviction.calm import pods_needed
 from evictd.core.eviction.freshness import filesystems_to_measure, is_held
 from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig, MemoryFormula, Policy, memory_formula, stall_signals
-from evictd.core.model.decision import Finding
+from evictd.core.model.finding import Finding
 from evictd.core.model.observation import Observation, Outcomes, Problem, signal_observations
 from evictd.core.model.signal import Filesystem
 from evictd.core.model.state import State

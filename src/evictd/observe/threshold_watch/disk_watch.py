@@ -19,7 +19,7 @@ from enum import Enum
 from pathlib import Path
 
 from evictd.core.eviction.disk_pace import LEAST_RATE, SHORTEST, until_next_reading
-from evictd.core.model.decision import Finding, ThresholdFinding
+from evictd.core.model.finding import Finding, ThresholdFinding
 from evictd.core.model.signal import SIGNALS, Filesystem, Resource, Signal
 from evictd.core.model.stats import FsStats
 from evictd.core.units.duration import MILLISECOND, MINUTE, SECOND

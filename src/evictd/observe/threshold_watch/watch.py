@@ -10,7 +10,7 @@ from pathlib import Path
 
 from evictd.config.settings import MemoryFormula, Settings
 from evictd.core.model.config import DiskLead, MemoryLead, Policy, memory_formula
-from evictd.core.model.decision import Finding, ThresholdFinding
+from evictd.core.model.finding import Finding, ThresholdFinding
 from evictd.core.model.memory_formula import available_by
 from evictd.core.model.observation import Observation, signal_observations
 from evictd.core.model.signal import MEMORY_SIGNALS, Filesystem, Signal
