@@ -66,7 +66,7 @@ def test_pods_are_admitted_or_rejected_after_each_step() -> None:
 
 
 def test_pods_that_have_ended_or_are_bound_elsewhere_are_no_candidates() -> None:
-    """docs/laws.md, fault 16: `simulate` evicted a pod that had succeeded a week before, and one of another node."""
+    """docs/faults.md, 16: `simulate` evicted a pod that had succeeded a week before, and one of another node."""
     step = memory_step("0s", 100 * MI, {"a": 3 * GI, "b": 2 * GI, "c": 2 * GI, "d": GI})
     step["summary"]["node"]["nodeName"] = "n1"
     pods = [pod(name) for name in "abcd"]

@@ -58,7 +58,7 @@ def test_our_own_leftovers_are_known_by_the_field_manager() -> None:
 def test_no_annotation_alone_makes_a_pod_static_or_a_mirror(
     annotations: dict[str, str], owner: tuple[str, str, str, bool] | None, source: PodSource
 ) -> None:
-    """docs/laws.md, fault 10: any pod's author writes annotations. The uid is always the object's own."""
+    """docs/faults.md, 10: any pod's author writes annotations. The uid is always the object's own."""
     made = pod("web", uid="own", annotations={f"kubernetes.io/config.{k}": v for k, v in annotations.items()})
     keys = ("apiVersion", "kind", "name", "controller")
     made["metadata"]["ownerReferences"] = [] if owner is None else [dict(zip(keys, owner, strict=True))]
@@ -116,7 +116,7 @@ def test_pages_bookmarks_and_errors() -> None:
 def test_a_pod_with_unreadable_parts_is_there_without_them(
     where: tuple[str | int, ...], value: object, unread: str
 ) -> None:
-    """docs/laws.md, fault 11: left out it was no candidate, and another pod was evicted."""
+    """docs/faults.md, 11: left out it was no candidate, and another pod was evicted."""
     broken = pod("broken", uid="u")
     at = broken
     for key in where[:-1]:

@@ -1,4 +1,4 @@
-"""tests/laws/FAULTS.md has a row for every old fault; each test that it and docs/laws.md name exists."""
+"""docs/faults.md has a row for every old fault; each test that it and docs/laws.md name exists."""
 
 import ast
 import re
@@ -10,7 +10,7 @@ import pytest
 from tests.laws.test_mutants import FAULTS
 
 ROOT = Path(__file__).parents[2]
-LAWS, TEXT = ((ROOT / path).read_text(encoding="utf-8") for path in ("docs/laws.md", "tests/laws/FAULTS.md"))
+LAWS, TEXT = ((ROOT / path).read_text(encoding="utf-8") for path in ("docs/laws.md", "docs/faults.md"))
 ROWS = {
     int(cells[0]): cells
     for line in TEXT.splitlines()

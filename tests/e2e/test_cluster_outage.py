@@ -110,7 +110,7 @@ def test_a_long_outage_is_made_good_in_order_and_without_a_storm(small: Disposab
 
 
 def test_a_restart_during_an_outage_knows_priorities_and_requests(small: DisposableNode, tmp_path: Path) -> None:
-    """docs/laws.md, fault 9: the runtime alone knows neither, and the pod that uses most was evicted, whatever its priority."""
+    """docs/faults.md, 9: the runtime alone knows neither, and the pod that uses most was evicted, whatever its priority."""
     with a_cluster(small, tmp_path) as api, ClusterStory(small, api, HARD) as story:
         story.until_reported()
         known, left = story.state / "pods.json", story.leaves(42)

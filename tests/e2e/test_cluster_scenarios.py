@@ -254,7 +254,7 @@ def test_a_mirror_pod_stays_and_is_named_as_the_culprit(small: DisposableNode, t
 
 
 def test_a_pod_that_claims_to_be_static_is_evicted_all_the_same(small: DisposableNode, tmp_path: Path) -> None:
-    """docs/laws.md, fault 10: with these annotations of its author the hog was protected, and the innocent neighbour went."""
+    """docs/faults.md, 10: with these annotations of its author the hog was protected, and the innocent neighbour went."""
     with (
         a_cluster(small, tmp_path) as api,
         ClusterStory(small, api, {**QUICK, "evictionHard": {"nodefs.available": "60Mi"}}) as story,

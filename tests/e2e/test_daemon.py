@@ -215,7 +215,7 @@ def test_an_eviction_waits_for_no_reader_of_the_log(make_node: NodeFactory, read
 
 
 def test_it_only_reports_standalone_where_the_pods_are_an_api_servers(make_node: NodeFactory) -> None:
-    """docs/laws.md, fault 9: a kubelet with an API server manages them; a reload with the option allows evictions."""
+    """docs/faults.md, 9: a kubelet with an API server manages them; a reload with the option allows evictions."""
     node = make_node(node_disk=DISK)
     refused = {"allowApiPodsStandalone": False}
     with Story(node, {"evictionHard": {"nodefs.available": "40Mi"}}, refused) as story:
@@ -247,7 +247,7 @@ def pids_of_container(pod: RunningPod) -> list[str]:
 
 
 def test_volumes_stay_while_a_container_runs_in_a_cgroup_of_another_name(make_node: NodeFactory) -> None:
-    """docs/laws.md, fault 12: "no such cgroup" counted as dead, and the emptyDirs of a running pod were deleted."""
+    """docs/faults.md, 12: "no such cgroup" counted as dead, and the emptyDirs of a running pod were deleted."""
     node = make_node(node_disk=DISK)
     config = {
         "evictionHard": {"memory.available": "1Mi"},

@@ -117,7 +117,7 @@ def test_rejected_credentials_are_a_problem_of_their_own_until_they_are_accepted
 
 
 def test_a_pod_that_can_be_read_in_part_is_a_candidate_and_known(api: ApiServer) -> None:
-    """docs/laws.md, fault 11: the neighbour went in its place, and no pod was known to be gone."""
+    """docs/faults.md, 11: the neighbour went in its place, and no pod was known to be gone."""
     api.store.create("pods", pod("web"))
     odd = pod("odd")
     odd["spec"]["containers"][0]["resources"] = {"requests": {"memory": "a lot"}}

@@ -72,7 +72,7 @@ def test_an_owner_that_recreates_its_pod_here_is_skipped_longer_and_longer() -> 
 
 
 def test_siblings_of_a_victim_are_no_recreations() -> None:
-    """Eight leaking replicas go one after another; only one that came after an eviction is skipped (docs/laws.md, fault 7)."""
+    """Eight leaking replicas go one after another; only one that came after an eviction is skipped (docs/faults.md, 7)."""
     here = [f"leaky-{n}" for n in range(8)]
     backoff, now = Backoff(), 0
     for n in range(8):

@@ -57,7 +57,7 @@ def held(
 
 @pytest.mark.parametrize("old", [None, CROSSED - 9 * SECOND], ids=["never", "nine seconds before"])
 def test_what_was_measured_before_the_crossing_is_waited_for(old: int | None) -> None:
-    """Layers as well as walks; each has its own time (docs/laws.md, fault 8)."""
+    """Layers as well as walks; each has its own time (docs/faults.md, 8)."""
     assert held(seen(walk=old, layers=CROSSED)) == ("logs and volumes",)
     assert held(seen(walk=CROSSED, layers=old)) == ("layers",)
     assert held(seen(walk=old, layers=old)) == ("layers", "logs and volumes")

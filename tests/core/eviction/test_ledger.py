@@ -64,7 +64,7 @@ def followed(
     ],
 )
 def test_signals_of_one_supply(signal: str, layout: Layout, supply: str) -> None:
-    """With one disk imagefs is nodefs: what is owed to one is owed to the other (docs/laws.md, fault 19)."""
+    """With one disk imagefs is nodefs: what is owed to one is owed to the other (docs/faults.md, 19)."""
     assert supply_of(Signal(signal), layout) is Signal(supply)
 
 
@@ -121,7 +121,7 @@ def test_memory_is_back_with_the_last_process_however_long_a_volume_takes_to_rem
 
 
 def test_an_unread_number_is_no_sign_that_the_bytes_are_back() -> None:
-    """docs/laws.md, fault 24: one unread number doomed the next pod."""
+    """docs/faults.md, 24: one unread number doomed the next pod."""
     assert followed(GONE, 1, nodefs=None) == [GONE]
     assert still_owed(GONE, NODEFS, None, 1) == 50
 
@@ -193,7 +193,7 @@ def outcome(freed: int, device: Filesystem | None = None) -> ReclaimOutcome:
 
 
 def test_a_collection_ends_by_its_own_outcome() -> None:
-    """Not by another device's; one without a device ends all (docs/laws.md, faults 21 and 22)."""
+    """Not by another device's; one without a device ends all (docs/faults.md, 21 and 22)."""
     both = {Filesystem.NODEFS: BEGUN, Filesystem.IMAGEFS: BEGUN}
 
     def ended(*outcomes: ReclaimOutcome) -> list[Filesystem]:

@@ -1,4 +1,4 @@
-"""Where evictd may only report: standalone beside the kubelet of an API server (docs/laws.md, fault 9)."""
+"""Where evictd may only report: standalone beside the kubelet of an API server (docs/faults.md, 9)."""
 
 from dataclasses import replace
 

@@ -43,7 +43,7 @@ def hard_memory(policy: Policy) -> EvictionConfig:
 
 
 def test_an_unknown_layout_holds_up_only_the_disks() -> None:
-    """Memory and PIDs need no layout: a node whose runtime has not answered yet reports them (docs/laws.md, fault 15)."""
+    """Memory and PIDs need no layout: a node whose runtime has not answered yet reports them (docs/faults.md, 15)."""
     unknown = Filesystems(dedicated_image_fs=None)
     settings = config(hard={"memory.available": "1Gi", "nodefs.available": "1Gi"})
     book = Playbook(settings, pods=[A, B], usage=MEMORY, filesystems=unknown)
@@ -114,7 +114,7 @@ def test_a_hard_threshold_shortens_the_grace_of_a_soft_victim() -> None:
 
 
 def test_a_hard_threshold_of_any_resource_shortens_the_grace_of_a_soft_victim() -> None:
-    """The soft memory threshold stands first; the disk and the PIDs do not wait for its hour (docs/laws.md, fault 18)."""
+    """The soft memory threshold stands first; the disk and the PIDs do not wait for its hour (docs/faults.md, 18)."""
     settings = config(
         soft={"memory.available": ("2Gi", "10s")},
         hard={"nodefs.available": "1Gi", "pid.available": "100"},
@@ -132,7 +132,7 @@ def test_a_hard_threshold_of_any_resource_shortens_the_grace_of_a_soft_victim() 
 
 
 def test_a_victim_in_flight_that_is_protected_since_is_shortened_all_the_same() -> None:
-    """Its owner's back-off protects it from being chosen, not from a grace period that ends sooner (docs/laws.md, fault 17)."""
+    """Its owner's back-off protects it from being chosen, not from a grace period that ends sooner (docs/faults.md, 17)."""
     settings = config(
         hard={"memory.available": "500Mi"}, soft={"memory.available": ("2Gi", "10s")}, max_pod_grace_period_seconds=3600
     )
@@ -461,7 +461,7 @@ def test_a_minimum_reclaim_that_the_evictable_pods_cannot_reach_costs_none_of_th
 
 
 def test_nothing_is_done_for_a_disk_that_cannot_be_written() -> None:
-    """Neither collecting nor evicting frees any of it (docs/laws.md, fault 30)."""
+    """Neither collecting nor evicting frees any of it (docs/faults.md, 30)."""
     settings = config(hard={"nodefs.available": "1Gi"})
     numbers = node(nodefs="500Mi of 9Gi")
     assert numbers.fs is not None

@@ -174,7 +174,7 @@ def test_a_manifest_of_another_uid_or_namespace_is_not_used() -> None:
 
 @pytest.mark.parametrize("found", [manifest(priority=2_000_000_000), manifest(uid="h1", priority=2_000_000_000)])
 def test_a_pod_of_the_api_server_takes_no_manifest_by_name_or_hash(found: Manifest) -> None:
-    """docs/laws.md, fault 10: its name and its annotations are its author's to choose; the uid is not."""
+    """docs/faults.md, 10: its name and its annotations are its author's to choose; the uid is not."""
     forged = sandbox("web", config={"source": "api", "hash": "h1", "mirror": "h1"})
     seen = look(forged, manifests=(found,))
     assert [(pod.spec_known, pod.critical) for pod in seen.active] == [(False, False)]
@@ -203,7 +203,7 @@ def test_without_a_manifest_cgroup_limits_and_annotations_are_used() -> None:
 
 @pytest.mark.parametrize(("score", "critical"), [(-999, True), (-997, True), (-996, False), (0, False), (1000, False)])
 def test_the_runtimes_oom_score_protects_a_pod_that_only_the_runtime_knows(score: int, *, critical: bool) -> None:
-    """docs/laws.md, fault 9: beside a kubelet, and before the first list, kube-system/calico-node was chosen first."""
+    """docs/faults.md, 9: beside a kubelet, and before the first list, kube-system/calico-node was chosen first."""
     first, second = container(RUNNING), container(RUNNING, name="side")
     seen = RuntimeView(
         time=0,

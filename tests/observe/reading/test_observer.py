@@ -232,7 +232,7 @@ def test_a_pod_with_a_limit_on_local_storage_has_its_layers_read_on_a_calm_node_
 
 
 def test_pods_of_an_api_server_are_noticed_standalone(source: Source) -> None:
-    """docs/laws.md, fault 9: evictd ran standalone beside a kubelet, and `kube-system/calico-node` was evicted first."""
+    """docs/faults.md, 9: evictd ran standalone beside a kubelet, and `kube-system/calico-node` was evicted first."""
     row = sandbox("u1")
     of_api, of_file = (replace(row, annotations={"kubernetes.io/config.source": text}) for text in ("api", "file"))
     observer = observer_of(source)
@@ -260,7 +260,7 @@ def test_with_an_api_server_its_pods_are_no_reason_to_refuse(source: Source) -> 
 
 
 def test_the_runtimes_pods_are_completed_until_the_api_server_has_listed_some(source: Source) -> None:
-    """docs/laws.md, fault 9: after a restart during an outage every pod had priority 0 and no request."""
+    """docs/faults.md, 9: after a restart during an outage every pod had priority 0 and no request."""
     source.view = replace(VIEW, sandboxes=(sandbox("u1"),))
     bound, source.pods = source.pods, None
     observer = bound_observer_of(source)

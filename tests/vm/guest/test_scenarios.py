@@ -286,7 +286,7 @@ def few_pids(node: Node, story: Story) -> Iterator[Callable[[], object]]:
 
 
 def test_pids_used_up(node: Node, story: Story, few_pids: Callable[[], object]) -> None:
-    """A pod that forks without end takes the node's last PID before evictd looks; it goes all the same (docs/laws.md, fault 31).
+    """A pod that forks without end takes the node's last PID before evictd looks; it goes all the same (docs/faults.md, 31).
 
     Only files are read until PIDs are available again, and the runtime is not asked: it is slow to notice the end of so many.
     """

@@ -95,7 +95,7 @@ def assess(state: State, observation: Observation, config: EvictionConfig, now: 
         return NothingKnown(state=state, findings=(NoAction(why=NoActionReason.NO_STATS),))
     thresholds = configured = configured_thresholds(config, filesystems or Filesystems())
     if filesystems is None:
-        # Memory and PIDs need no layout (docs/laws.md, fault 15).
+        # Memory and PIDs need no layout (docs/faults.md, 15).
         thresholds = tuple(each for each in thresholds if SIGNALS[each.signal].filesystem is None)
     elif not standard and first_pass:
         # The kubelet derives containerfs during its first cycle: what is replaced counts at once, what is new from the second.
@@ -202,7 +202,7 @@ def _met(
     """
     kept = thresholds_met(state.thresholds_met, observations, with_min_reclaim=True)
     if absent is not None:
-        # What was met and could not be read this time is not known to be over (docs/laws.md, fault 28).
+        # What was met and could not be read this time is not known to be over (docs/faults.md, 28).
         settled = absent | observations.keys()
         kept += tuple(each for each in state.thresholds_first_observed_at if each.signal not in settled)
     now_met = tuple(each.threshold for each in tested if each.met)

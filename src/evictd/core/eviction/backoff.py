@@ -96,7 +96,7 @@ def note_eviction(backoff: Backoff, owner: str, uid: str, present: frozenset[str
     """Note the eviction of pod `uid`; `present` are the uids of all the owner's pods that were here when it was chosen.
 
     A recreated pod that is evicted within a minute doubles its owner's back-off, ten quiet minutes end it. A pod that was here at
-    its owner's earlier eviction is no recreation: its eviction doubles nothing (docs/laws.md, fault 7). Pods are distinguished by
+    its owner's earlier eviction is no recreation: its eviction doubles nothing (docs/faults.md, 7). Pods are distinguished by
     uid, since the API server's creation times are of another clock.
     """
     kept = {name: old for name, old in backoff.owners.items() if now - old.evicted_at < 2 * LAST_OWNER_BACKOFF}

@@ -1,7 +1,7 @@
 """Updates Standard's ledger of collections, and reports what collections that are switched off would have freed.
 
 A device is collected once until none of its thresholds is due. A victim that is gone leaves dead containers and images, so it
-allows another round everywhere (docs/laws.md, fault 2); one over a limit of its own does so only within `OWN_LIMITS_TIMEOUT`. A
+allows another round everywhere (docs/faults.md, 2); one over a limit of its own does so only within `OWN_LIMITS_TIMEOUT`. A
 collection at work is always kept, so that its deadline stays (fault 21).
 """
 

@@ -2,7 +2,7 @@
 
 Standalone, evictd knows of the pods of an API server neither requests nor priorities, and a kubelet that manages them evicts by
 its own rules. Unless the configuration allows it (`allowApiPodsStandalone`), nothing is collected and no pod is evicted there,
-under both policies (docs/laws.md, fault 9). Conditions are reported, and each threshold that is due has a finding that says why
+under both policies (docs/faults.md, 9). Conditions are reported, and each threshold that is due has a finding that says why
 nothing is done.
 """
 

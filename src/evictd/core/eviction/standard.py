@@ -193,7 +193,7 @@ class _Cycle:
     # --- the rules, in the order of `RULES` ---------------------------------------------------------------------------
 
     def read_only(self, threshold: Threshold) -> bool:
-        """Do nothing for a filesystem that cannot be written (docs/laws.md, fault 30)."""
+        """Do nothing for a filesystem that cannot be written (docs/faults.md, 30)."""
         if not is_read_only(self.observation.node, threshold.signal, self.layout):
             return False
         self.draft.no_action(NoActionReason.FILESYSTEM_READ_ONLY, threshold)
@@ -217,7 +217,7 @@ class _Cycle:
         return True
 
     def collect(self, threshold: Threshold) -> bool:
-        """Begin node-level reclaim, once for each time that a device is short (docs/laws.md, faults 2 and 22).
+        """Begin node-level reclaim, once for each time that a device is short (docs/faults.md, 2 and 22).
 
         A collection that no collector knows of is begun again within its deadline (fault 23).
         """

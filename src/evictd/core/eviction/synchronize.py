@@ -56,12 +56,12 @@ def with_own_pods(config: EvictionConfig, observation: Observation) -> EvictionC
 
 
 def _is_at_rest(state: State, config: EvictionConfig) -> bool:
-    """Whether nothing of an earlier configuration has to be brought to its end (policy Standard: docs/laws.md, fault 27)."""
+    """Whether nothing of an earlier configuration has to be brought to its end (policy Standard: docs/faults.md, 27)."""
     return config.policy is Policy.KUBELET or not (state.node_conditions or state.in_flight or state.collections)
 
 
 def _after_dry_run(state: State, observation: Observation) -> State:
-    """Forget the victims when a dry run begins, and all that it only decided when it ends (docs/laws.md, faults 4 and 23).
+    """Forget the victims when a dry run begins, and all that it only decided when it ends (docs/faults.md, 4 and 23).
 
     In a dry run a collection is kept, so that the eviction after it is decided as well. When evictd goes live, conditions are
     reported, collectors are begun and events are recorded anew.

@@ -1,7 +1,7 @@
 """Keeps the pods that the API server listed last in the state directory, for a start while the server does not answer.
 
 The runtime knows neither priority nor requests nor owner of a pod. After a restart during an outage of the API server, and
-before the first list, evictd would therefore take `kube-system/calico-node` for a pod like any other (docs/laws.md, fault 9).
+before the first list, evictd would therefore take `kube-system/calico-node` for a pod like any other (docs/faults.md, 9).
 What the server listed last completes such pods by their uid. It is never the list of pods itself: only what the runtime runs
 now is on the node.
 
