@@ -28,11 +28,12 @@ These pods may still go during a pause:
 * a pod with at least half of the missing amount and twice the holdings of each of the last two victims;
 * a pod over its request that grew by an eighth of itself and by half of the missing amount, and alone holds that amount: it leaks
   too, however fast something else grows, and the kernel would kill it;
-* a successor of these victims that stands out and alone holds the missing amount, unless the growth belongs to no evictable pod
-  (else a pod slightly over its request would go again and again in the place of a static one);
-* any pod that stands out or is no successor of these victims, if they gave back what they held, there is and was no growth
-  elsewhere, and all such candidates together hold the missing amount and what comes on top meanwhile: many small pods are the
-  cause. (A successor within its request went every ten seconds, in the place of pods whose end would have lasted.)
+* a successor of these victims that stands out and alone holds the missing amount, once less than a twentieth of the target is
+  left, unless the growth belongs to no evictable pod (else a pod slightly over its request would go again and again in the place
+  of a static one);
+* any pod that is no successor of these victims, or such a one as above, if they gave back what they held, there is and was no
+  growth elsewhere, and all such candidates together hold the missing amount and what comes on top meanwhile: many small pods are
+  the cause. (A successor went every second, in the place of pods whose end would have lasted.)
 
 A pause affects evictions only: condition, taint and collections stay.
 """
@@ -69,7 +70,8 @@ differently)."""
 MORE_THAN_MEASURED = (5, 4)
 """A victim that gave back a quarter more than was measured of it held bytes that count as growth elsewhere."""
 LEAST_FREE = 20
-"""Growth is not judged with less than a twentieth of the target free: a writer that has filled a disk no longer grows."""
+"""Growth is not judged with less than a twentieth of the target free: a writer that has filled a disk no longer grows. Then a pod
+that arrives full, as a recreated fork bomb does, may go again during a pause."""
 NO_NOISE = 2
 """As in `blame`."""
 LEAK = 8
@@ -267,8 +269,9 @@ def may_go_paused(
     def came_back(row: RankedPod) -> bool:
         return row.uid in shortage.recreated or _succeeds(row, effects[-2:])
 
+    used_up = _is_nearly_used_up(shortage)
     if not pause.for_growth and not grows_elsewhere:
-        lasting = [row for row in candidates if shortage.stands_out(row) or not came_back(row)]
+        lasting = [row for row in candidates if not came_back(row) or (used_up and shortage.stands_out(row))]
         if _goes_on_to_relieve(lasting, effects[-2:], shortage):
             return victim if victim in lasting else lasting[0]
 
@@ -280,11 +283,17 @@ def may_go_paused(
             return True
         if _leaks_as_well(row, shortage):
             return True
-        if not shortage.stands_out(row) or held < shortage.missing:
+        if not used_up or not shortage.stands_out(row) or held < shortage.missing:
             return False
         return row.uid in shortage.recreated or (not grows_elsewhere and came_back(row))
 
     return next((row for row in (victim, *candidates) if may(row)), None)
+
+
+def _is_nearly_used_up(shortage: Shortage) -> bool:
+    """Whether less than a twentieth of the target is left."""
+    available = shortage.seen.available.value()
+    return available * LEAST_FREE < available + shortage.missing
 
 
 def _leaks_as_well(row: RankedPod, shortage: Shortage) -> bool:
