@@ -402,6 +402,21 @@ def test_an_overdue_victim_seen_gone_when_the_collection_ends_counts() -> None:
     book.at("44s", nodefs="5Gi of 9Gi").does_nothing()
 
 
+def test_what_a_victim_left_that_ended_during_a_collection_is_collected_after_it() -> None:
+    """The collectors had listed the containers before: its layer stayed on a full disk for ten minutes."""
+    book = Playbook(
+        config(hard={"nodefs.available": "1Gi"}), pods=[A, B], usage=[usage(A, rootfs="5Gi"), usage(B, rootfs="3Gi")]
+    )
+    book.at("0s", nodefs="0 of 9Gi").conditions("DiskPressure").reclaims("containers", "images")
+    book.at("1s", nodefs="0 of 9Gi", reclaimed=DONE).evicts("a")
+    book.state = replace(book.state, collections={})
+    book.at("41s", nodefs="0 of 9Gi", gone=[]).reclaims("containers", "images")
+    book.at("42s", nodefs="0 of 9Gi").does_nothing().stays_silent(NoActionReason.WAITING_FOR_RELEASE)
+    book.at("43s", nodefs="0 of 9Gi", reclaimed=DONE).reclaims("containers", "images")
+    book.at("44s", nodefs="0 of 9Gi", reclaimed=DONE).does_nothing().stays_silent(NoActionReason.WAITING_FOR_RELEASE)
+    book.at("45s", nodefs="5Gi of 9Gi").does_nothing()
+
+
 def test_a_reload_that_takes_the_minimum_reclaim_away_costs_no_pod() -> None:
     """Fault 27."""
     settings = config(hard={"memory.available": "1Gi"}, min_reclaim={"memory.available": "500Mi"})

@@ -2,10 +2,12 @@
 
 A device is collected once until none of its thresholds is due. A victim that is gone leaves dead containers and images, so it
 allows another round everywhere (docs/faults.md, 2); one over a limit of its own does so only within `OWN_LIMITS_TIMEOUT`. A
-collection at work is always kept, so that its deadline stays (fault 21).
+collection at work is always kept, so that its deadline stays (fault 21), but its collectors may have listed the containers before
+the victim of this device ended: once it has ended it rules out no other one.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from evictd.core.eviction.ledger import OWN_LIMITS_TIMEOUT, follow_collections, is_under_way
 from evictd.core.eviction.reclaim import Layout, device_of
@@ -29,11 +31,12 @@ containerd deletes the files of a removed container some 100 ms after its answer
 def may_collect_again(collection: Collection, supply: Signal, now: int) -> bool:
     """Whether a device is collected anew: it was never tried for this supply, or long ago.
 
-    A device that is short for hours gathers new dead containers and unused images.
+    A device that is short for hours gathers new dead containers and unused images. Collectors that hang are not asked at once.
     """
     if is_under_way(collection, now):
         return False
-    return supply not in collection.tried or now - collection.begun >= COLLECT_AGAIN
+    untried = collection.ended_at is not None and supply not in collection.tried
+    return untried or now - collection.begun >= COLLECT_AGAIN
 
 
 def still_frees(
@@ -70,12 +73,14 @@ def kept_collections(
     short = devices_of((each.signal for each in met), layout)
     lasting = (each.signal for each in met if now - due_since(each, state) >= OWN_LIMITS_TIMEOUT)
     long_short = devices_of(lasting, layout)
-    return {
-        device: collection
-        for device, collection in follow_collections(state.collections, outcomes, layout, now).items()
-        if is_under_way(collection, now)
-        or not (for_pressure or (gone and device not in long_short) or (device in seen and device not in short))
-    }
+    left = devices_of((victim.cause for victim in gone if victim.cause is not None), layout)
+    kept: dict[Filesystem, Collection] = {}
+    for device, collection in follow_collections(state.collections, outcomes, layout, now).items():
+        if is_under_way(collection, now):
+            kept[device] = replace(collection, tried=frozenset()) if device in left else collection
+        elif not (for_pressure or (gone and device not in long_short) or (device in seen and device not in short)):
+            kept[device] = collection
+    return kept
 
 
 def devices_of(signals: Iterable[Signal], layout: Layout) -> frozenset[Filesystem]:
