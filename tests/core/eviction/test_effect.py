@@ -158,20 +158,21 @@ def test_when_a_supply_is_clear() -> None:
     [
         ("leak", 100, True),
         ("large", 100, True),
-        ("again", 5, True),
-        ("again", 6, False),
+        ("again", 100, True),
+        ("over", 5, True),
+        ("over", 6, False),
         ("within", 5, False),
         ("small", 5, False),
     ],
 )
 def test_who_may_go_while_evictions_are_paused(name: str, available: int, may: bool) -> None:
-    """A successor only with less than a twentieth of the target left: its end brings nothing that lasts."""
-    held = {"leak": 30, "large": 60, "again": 110, "within": 30, "small": 49}
-    grown = {"leak": 40, "within": 40}
-    rows = {each: row(each, used, request=100 if each == "within" else 0) for each, used in held.items()}
+    """A successor slightly over its request only with less than a twentieth of the target left: it returns at once."""
+    held = {"leak": 30, "large": 60, "again": 110, "over": 110, "within": 30, "small": 49}
+    grown, requests = {"leak": 40, "within": 40}, {"over": 100, "within": 100}
+    rows = {each: row(each, used, request=requests.get(each, 0)) for each, used in held.items()}
     growth = {name: grown.get(name, 0)}
-    short = shortage(held, missing=100, available=available, grown=growth, elsewhere=10, recreated=("again",))
-    last = [effect(30), effect(10, at=1)] if name != "again" else [effect(60), effect(90, at=1)]
+    short = shortage(held, missing=100, available=available, grown=growth, elsewhere=10, recreated=("again", "over"))
+    last = [effect(30), effect(10, at=1)] if name not in {"again", "over"} else [effect(60), effect(90, at=1)]
     assert may_go_paused(rows[name], [rows[name]], PAUSE, last, short) == (rows[name] if may else None)
 
 
@@ -207,14 +208,14 @@ def test_many_small_pods_that_are_the_shortage_go_on() -> None:
 
 
 def test_a_successor_does_not_go_on_in_the_place_of_pods_whose_end_lasts() -> None:
-    """It went every second, because each one gave back what it held. One over its request goes before the supply is used up."""
+    """It went every second, since each gave back what it held. One slightly over its request goes before nothing is left."""
     held = {"again": 40, "other": 60}
     rows = [row(name, used, request=100) for name, used in held.items()]
     last = [effect(30), effect(30, at=1)]
     short = shortage(held, missing=50, recreated=("again",))
     assert may_go_paused(rows[0], rows, PAUSE, last, short) == rows[1]
     assert may_go_paused(rows[0], rows[:1], PAUSE, last, short) is None
-    exceeding = row("again", 40)
+    exceeding = row("again", 40, request=30)
     assert may_go_paused(exceeding, [exceeding, rows[1]], PAUSE, last, short) == rows[1]
     used_up = shortage(held, missing=50, available=2, recreated=("again",))
     assert may_go_paused(exceeding, [exceeding, rows[1]], PAUSE, last, used_up) == exceeding
@@ -244,7 +245,7 @@ def test_a_successor_that_holds_what_is_short_goes_where_pods_request_nothing(na
     owned = {each: pod(each, owner="" if each == "another" else "DaemonSet/a") for each in held}
     chosen = rows[name]._replace(pod=owned[name])
     last = [effect(900, at=at, owner="default/DaemonSet/a") for at in (0, 1)]
-    short = shortage(held, missing=100, available=5, signal="pid.available", rate=100)
+    short = shortage(held, missing=100, signal="pid.available", rate=100)
     assert may_go_paused(chosen, [chosen], PAUSE, last, short) == (chosen if may else None)
 
 

@@ -28,9 +28,9 @@ These pods may still go during a pause:
 * a pod with at least half of the missing amount and twice the holdings of each of the last two victims;
 * a pod over its request that grew by an eighth of itself and by half of the missing amount, and alone holds that amount: it leaks
   too, however fast something else grows, and the kernel would kill it;
-* a successor of these victims that stands out and alone holds the missing amount, once less than a twentieth of the target is
-  left, unless the growth belongs to no evictable pod (else a pod slightly over its request would go again and again in the place
-  of a static one);
+* a successor of these victims that stands out and alone holds the missing amount, if it uses twice its request or less than a
+  twentieth of the target is left, unless the growth belongs to no evictable pod (else a pod slightly over its request would go
+  again and again in the place of a static one);
 * any pod that is no successor of these victims, or such a one as above, if they gave back what they held, there is and was no
   growth elsewhere, and all such candidates together hold the missing amount and what comes on top meanwhile: many small pods are
   the cause. (A successor went every second, in the place of pods whose end would have lasted.)
@@ -53,6 +53,7 @@ from evictd.core.model.signal import SIGNALS, Signal
 from evictd.core.model.state import State, Victim, with_fields
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import HOUR, MINUTE
+from evictd.core.units.quantity import NANO
 
 COMPARED = 10 * MINUTE
 """Only victims within this time are compared: a shortage that returns later is another incident."""
@@ -70,13 +71,16 @@ differently)."""
 MORE_THAN_MEASURED = (5, 4)
 """A victim that gave back a quarter more than was measured of it held bytes that count as growth elsewhere."""
 LEAST_FREE = 20
-"""Growth is not judged with less than a twentieth of the target free: a writer that has filled a disk no longer grows. Then a pod
-that arrives full, as a recreated fork bomb does, may go again during a pause."""
+"""Growth is not judged with less than a twentieth of the target free: a writer that has filled a disk no longer grows. Then a
+successor slightly over its request may go again as well."""
 NO_NOISE = 2
 """As in `blame`."""
 LEAK = 8
 """A pod that grew by an eighth of what it holds within about a minute leaks, or has just begun. Without this bound all pods
 over their requests went beside a host that grows slowly, one a minute, because each had grown a little."""
+MOSTLY_OVER = 2
+"""A pod with twice its request is the cause again when its owner creates it again. One slightly over its request was evicted 60
+times in 70 s beside a pod that grew within its request."""
 LARGER_THAN_LAST = 2
 """Twice what the last victims held is another attempt, an equal one is the same attempt (with 1 or 4 no incident ends
 differently)."""
@@ -269,9 +273,8 @@ def may_go_paused(
     def came_back(row: RankedPod) -> bool:
         return row.uid in shortage.recreated or _succeeds(row, effects[-2:])
 
-    used_up = _is_nearly_used_up(shortage)
     if not pause.for_growth and not grows_elsewhere:
-        lasting = [row for row in candidates if not came_back(row) or (used_up and shortage.stands_out(row))]
+        lasting = [row for row in candidates if not came_back(row) or _is_the_cause_again(row, shortage)]
         if _goes_on_to_relieve(lasting, effects[-2:], shortage):
             return victim if victim in lasting else lasting[0]
 
@@ -283,17 +286,19 @@ def may_go_paused(
             return True
         if _leaks_as_well(row, shortage):
             return True
-        if not used_up or not shortage.stands_out(row) or held < shortage.missing:
+        if held < shortage.missing or not _is_the_cause_again(row, shortage):
             return False
         return row.uid in shortage.recreated or (not grows_elsewhere and came_back(row))
 
     return next((row for row in (victim, *candidates) if may(row)), None)
 
 
-def _is_nearly_used_up(shortage: Shortage) -> bool:
-    """Whether less than a twentieth of the target is left."""
+def _is_the_cause_again(row: RankedPod, shortage: Shortage) -> bool:
+    """Whether a pod that was created again stands out, and not by a little while enough is left."""
     available = shortage.seen.available.value()
-    return available * LEAST_FREE < available + shortage.missing
+    used_up = available * LEAST_FREE < available + shortage.missing
+    by_little = shortage.has_requests and (row.usage or 0) * NANO < row.request * MOSTLY_OVER
+    return shortage.stands_out(row) and (used_up or not by_little)
 
 
 def _leaks_as_well(row: RankedPod, shortage: Shortage) -> bool:
