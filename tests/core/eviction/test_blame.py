@@ -39,6 +39,22 @@ def test_a_pod_that_exceeds_its_request_goes_all_the_same() -> None:
     assert blamed(over, [over], [Suspect(pod=STATIC, held=5000, grown=0)], shortage(HELD, missing=150)) is None
 
 
+@pytest.mark.parametrize(("rate", "goes"), [(10, True), (11, False)])
+def test_a_pod_that_exceeds_its_request_goes_if_the_culprit_takes_longer_to_take_as_much(rate: int, goes: bool) -> None:
+    """Seven such pods went within four seconds in the place of a pod that a budget guards, which then met the OOM killer."""
+    over, suspect = row("a", 100, request=50), Suspect(pod=STATIC, held=5000, grown=3000)
+    short = shortage(HELD, missing=150, rate=rate, grown={"static": 3000})
+    assert (blamed(over, [over], [suspect], short) is None) is goes
+
+
+def test_before_growth_is_known_the_largest_holder_may_be_what_makes_a_disk_short() -> None:
+    """Pods were measured once at the crossing: a neighbour went for a static pod that wrote 200 MiB/s."""
+    suspect = Suspect(pod=STATIC, held=5000, grown=0)
+    assert blamed(WITHIN, [WITHIN], [suspect], shortage(HELD, missing=50, rate=50)) is not None
+    assert blamed(WITHIN, [WITHIN], [suspect], shortage(HELD, missing=50, rate=50, grown={"a": 1})) is None
+    assert blamed(WITHIN, [WITHIN], [suspect], shortage(HELD, missing=50, rate=50, elsewhere=1500)) is None
+
+
 def test_a_pod_that_its_owner_creates_anew_does_not_go_again() -> None:
     over = row("a", 100, request=50)
     short = shortage(HELD, missing=150, recreated=["a"])

@@ -5,9 +5,10 @@ it holds or grows more of what is short than all candidates together, it is the 
 growth is that of the last minute, or all since the supply became short: a slow leak that goes on for minutes is as much a cause.
 
 The others go all the same where they hold what is missing together with the culprit's growth until they are gone: then the node
-is relieved. One that exceeds its request goes in the place of a culprit once: what its owner has created anew would go again and
-again, for seconds each time. They wait for a culprit that a budget guards until evictd may pass over the budget
-(`cluster.evictionTimeout`).
+is relieved. One that exceeds its request goes in the place of a culprit once, and if that relieves the node for the time of an
+eviction at the present rate: what its owner has created anew would go again and again, for seconds each time, and beside a fast
+leak all pods slightly over their requests would go within seconds. They wait for a culprit that a budget guards until evictd may
+pass over the budget (`cluster.evictionTimeout`).
 
 For PIDs, inodes and swap, which no pod requests, a candidate is spared that holds less than half of what the culprit does.
 
@@ -96,14 +97,15 @@ def _is_culprit(suspect: Suspect, shortage: Shortage, *, held: int, grown: int, 
 def _with_growth_of(suspect: Suspect, candidates: Sequence[RankedPod], shortage: Shortage) -> int:
     """Return what is missing, and by how much the suspect grows at its present rate until all candidates are gone."""
     rate = suspect.rate
-    if suspect.grown * 2 > shortage.growth:
-        rate = max(rate, shortage.rate)  # it is what makes the supply fall
+    if suspect.grown * 2 > shortage.growth or shortage.unexplained:
+        rate = max(rate, shortage.rate)  # it is what makes the supply fall, or may be
     return shortage.missing + rate * shortage.eviction_time * len(candidates) // SECOND
 
 
 def _may_go(victim: RankedPod, suspect: Suspect, shortage: Shortage) -> bool:
     if shortage.has_requests:
-        return shortage.exceeds(victim) and victim.uid not in shortage.recreated
+        lasts = shortage.held[victim.uid] >= shortage.with_growth(1) - shortage.missing
+        return lasts and shortage.exceeds(victim) and victim.uid not in shortage.recreated
     return shortage.held[victim.uid] * LIKE_THE_CULPRIT >= (suspect.grown if suspect.held is None else suspect.held)
 
 

@@ -84,6 +84,16 @@ class Shortage:
         """Whether it is known how much each pod holds; how much of a stall a pod causes is not."""
         return self.threshold.signal not in STALLS
 
+    @property
+    def unexplained(self) -> bool:
+        """Whether the supply falls, and no pod was seen to grow, nor anything else by half as much.
+
+        On a disk the growth of a pod shows when it is measured a second time; pods are measured only near a threshold.
+        """
+        elsewhere = self.holdings.elsewhere
+        known = 0 if elsewhere is None else elsewhere.rate
+        return growth_of_pods(self.holdings) == 0 and self.rate > 2 * known
+
     def with_growth(self, evictions: int) -> int:
         """Return what is missing now, plus the growth at the present rate during this number of evictions."""
         return self.missing + self.rate * self.eviction_time * evictions // SECOND
