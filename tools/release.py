@@ -1,6 +1,6 @@
 """Makes the files of a release from the commit that is checked out: `python -m tools.release [FOLDER]` (or `make release`).
 
-    packages    wheel, source archive, Debian package of this Debian release, and of those that `EVICTD_DEBIAN` names
+    packages    wheel, source archive, Debian package of this Debian release
     image       OCI archive for amd64 and arm64 (`ctr images import`, `skopeo copy oci-archive:...`)
     cluster     Helm chart, also as an OCI archive; one file for each overlay of kustomize and for the removal
     documents   the site as HTML
@@ -36,8 +36,6 @@ ROOT = Path(__file__).parents[1]
 OVERLAYS = ("overlays/beside-kubelet", "overlays/instead-of-kubelet-eviction", "overlays/dry-run", "cleanup")
 KEY = "EVICTD_SIGNING_KEY"
 """The environment variable with the path of the private key; its password is in `COSIGN_PASSWORD`, as cosign documents."""
-OTHERS = "EVICTD_DEBIAN"
-"""The environment variable with the names of Debian releases whose packages are made as well: `trixie forky`."""
 NEEDED = {
     "git": "Debian's package git",
     "dpkg-deb": "Debian's package dpkg",
@@ -146,20 +144,6 @@ def _debian(build: Build) -> None:
     made.rename(made.with_suffix(f".{platform.freedesktop_os_release()['VERSION_CODENAME']}.deb"))
 
 
-def _other_debian(build: Build) -> None:
-    """Build, install and try the packages of other releases, each in a root directory of its own."""
-    wanted = os.environ.get(OTHERS, "").split()
-    if not wanted:
-        return
-    for command in (("init", "--quiet"), ("add", "--all")):  # the files of the commit are what git knows there
-        run_tool("git", "-C", build.source, *command)
-    matrix = (sys.executable, "-m", "tests.tools.matrix", "--deb", *wanted)
-    run_tool(*matrix, environment=build.environment, folder=build.source, seconds=LIMIT_SECONDS * len(wanted))
-    for release in wanted:
-        (made,) = (build.source / "build" / release).glob("evictd_*.deb")
-        made.rename(build.target / f"{made.stem}.{release}.deb")
-
-
 def _image(build: Build) -> None:
     write_image(default_cache(), build.target / f"evictd-image-{__version__}.tar", tuple(debs.ARCHITECTURES))
 
@@ -226,7 +210,7 @@ def _sign(path: Path) -> None:
 
 STEPS: tuple[Callable[[Build], None], ...] = (
     *(_packages, _debian, _image, _chart, _overlays, _documents),
-    *(_other_debian, _proof, _bundle),
+    *(_proof, _bundle),
 )
 """In order; each writes its files into the target. The proof is about all before it, and the bundle has all files."""
 
