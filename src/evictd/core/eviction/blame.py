@@ -5,9 +5,9 @@ it holds or grows more of what is short than all candidates together, it is the 
 growth is that of the last minute, or all since the supply became short: a slow leak that goes on for minutes is as much a cause.
 
 The others go all the same where they hold what is missing together with the culprit's growth until they are gone: then the node
-is relieved. One that exceeds its request goes in the place of a culprit once, and if that relieves the node for the time of an
-eviction at the present rate: what its owner has created anew would go again and again, for seconds each time, and beside a fast
-leak all pods slightly over their requests would go within seconds. They wait for a culprit that a budget guards until evictd may
+is relieved. One that exceeds its request goes in the place of a culprit once, if it holds half of what the culprit does or if its
+end relieves the node for the time of an eviction at the present rate: what its owner has created anew would go again and again,
+for seconds each time, and beside a fast leak all pods slightly over their requests would go within seconds. They wait for a culprit that a budget guards until evictd may
 pass over the budget (`cluster.evictionTimeout`).
 
 For PIDs, inodes and swap, which no pod requests, a candidate is spared that holds less than half of what the culprit does.
@@ -39,8 +39,8 @@ from evictd.core.units.quantity import NANO, Quantity
 NO_NOISE = 2
 """Growth of less than a half of what is missing says nothing of the cause (with 1 or 10 no incident ends differently)."""
 LIKE_THE_CULPRIT = 2
-"""For what no pod requests: a candidate with half of what the culprit holds is a cause as well (with 1 or 4 no incident ends
-differently)."""
+"""A candidate with half of what the culprit holds is a cause as well, if it exceeds its request or where pods request nothing
+(with 1 or 4 no incident ends differently)."""
 
 
 @frozen
@@ -103,10 +103,12 @@ def _with_growth_of(suspect: Suspect, candidates: Sequence[RankedPod], shortage:
 
 
 def _may_go(victim: RankedPod, suspect: Suspect, shortage: Shortage) -> bool:
-    if shortage.has_requests:
-        lasts = shortage.held[victim.uid] >= shortage.with_growth(1) - shortage.missing
-        return lasts and shortage.exceeds(victim) and victim.uid not in shortage.recreated
-    return shortage.held[victim.uid] * LIKE_THE_CULPRIT >= (suspect.grown if suspect.held is None else suspect.held)
+    held = shortage.held[victim.uid]
+    is_like_culprit = held * LIKE_THE_CULPRIT >= (suspect.grown if suspect.held is None else suspect.held)
+    if not shortage.has_requests:
+        return is_like_culprit
+    lasts = held >= shortage.with_growth(1) - shortage.missing
+    return shortage.exceeds(victim) and victim.uid not in shortage.recreated and (lasts or is_like_culprit)
 
 
 def protected_culprit(
