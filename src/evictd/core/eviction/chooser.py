@@ -241,7 +241,8 @@ class StandardChooser:
         unmeasured, elsewhere = self._shortage.holdings.unmeasured, self._shortage.holdings.elsewhere
         rest = unmeasured or elsewhere
         # What neither is known to hold something nor grows is no culprit.
-        if rest is not None and (unmeasured is not None or rest.grown > 0) and self._has_unmeasured(rows):
+        others = [row for row in rows if row.uid != victim.uid]  # what only the victim hides is its own
+        if rest is not None and (unmeasured is not None or rest.grown > 0) and self._has_unmeasured(others):
             held = None if unmeasured is None else unmeasured.used
             suspects.append(Suspect(pod=None, held=held, grown=rest.grown, rate=rest.rate))
         found = blamed(victim, candidates, suspects, self._shortage)
