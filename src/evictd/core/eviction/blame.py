@@ -6,9 +6,10 @@ growth is that of the last minute, or all since the supply became short: a slow 
 
 The others go all the same where they hold what is missing together with the culprit's growth until they are gone: then the node
 is relieved. One that exceeds its request goes in the place of a culprit once, if it holds half of what the culprit does, makes
-half of all growth, or relieves the node for the time of an eviction at the present rate: what its owner has created anew would go
-again and again, for seconds each time, and beside a fast leak all pods slightly over their requests would go within seconds. They
-wait for a culprit that a budget guards until evictd may pass over the budget (`cluster.evictionTimeout`).
+half of all growth, or relieves the node for the time of an eviction at the present rate; for a soft threshold in any case. What
+its owner has created anew would go again and again, for seconds each time, and beside a fast leak all pods slightly over their
+requests would go within seconds. They wait for a culprit that a budget guards until evictd may pass over the budget
+(`cluster.evictionTimeout`).
 
 For PIDs, inodes and swap, which no pod requests, a candidate is spared that holds less than half of what the culprit does.
 
@@ -108,7 +109,7 @@ def _may_go(victim: RankedPod, suspect: Suspect, shortage: Shortage) -> bool:
     if not shortage.has_requests:
         return is_like_culprit
     is_cause = is_like_culprit or shortage.mostly_grows(victim.uid)
-    lasts = held >= shortage.with_growth(1) - shortage.missing
+    lasts = not shortage.threshold.hard or held >= shortage.with_growth(1) - shortage.missing
     return shortage.exceeds(victim) and victim.uid not in shortage.recreated and (is_cause or lasts)
 
 
