@@ -86,7 +86,7 @@ def test_two_of_three_readings_of_pods_are_left_out_where_nothing_happens() -> N
 
 def test_pods_once_a_minute_would_change_a_decision(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two of 800 worlds tell it; this is the first."""
-    world = some_world(40)
+    world = some_world(297)
     assert not differs(world)
     monkeypatch.setattr(calm, "HALF", MINUTE)
     assert differs(world)
