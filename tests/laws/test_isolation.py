@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evictd.codec.pod import decode_pod
-from evictd.core.eviction.evict import is_protected
+from evictd.core.eviction.protection import is_protected
 from evictd.core.eviction.rank import rank
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.model.config import EvictionConfig, PodGroup, Policy, Preferences

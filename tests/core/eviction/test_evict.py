@@ -5,7 +5,6 @@ import pytest
 from evictd.core.eviction.evict import (
     evict_for_pressure,
     eviction_message,
-    is_protected,
     policy_minimum_grace_seconds,
 )
 from evictd.core.eviction.rank import rank
@@ -138,12 +137,6 @@ def test_a_pressure_eviction_carries_its_numbers_and_the_disruption_target() -> 
     assert eviction.condition.observed_generation == 7
     assert eviction.because.signal_label == "memory.available"
     assert (str(eviction.because.usage), str(eviction.because.request)) == ("3Gi", "100Mi")
-
-
-def test_evictds_own_pod_is_protected() -> None:
-    """Beside the critical ones."""
-    assert is_protected(pod("me"), config(protected_pods=frozenset({"me"})))
-    assert not is_protected(pod("you"), config(protected_pods=frozenset({"me"})))
 
 
 def test_the_kubelet_gives_a_container_two_seconds_whatever_was_decided() -> None:

@@ -21,8 +21,8 @@ that belongs to no pod stands for it.
 
 from collections.abc import Sequence
 
-from evictd.core.eviction.evict import is_protected
 from evictd.core.eviction.ledger import is_leaving, supply_of
+from evictd.core.eviction.protection import is_protected
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.eviction.shortage import Shortage
 from evictd.core.eviction.time_left import target_of
@@ -109,7 +109,7 @@ def _may_go(victim: RankedPod, suspect: Suspect, shortage: Shortage) -> bool:
     if not shortage.has_requests:
         return is_like_culprit
     is_cause = is_like_culprit or shortage.mostly_grows(victim.uid)
-    lasts = not shortage.threshold.hard or held >= shortage.with_growth(1) - shortage.missing
+    lasts = not shortage.threshold.hard or held >= shortage.growth_in(shortage.eviction_time)
     return shortage.exceeds(victim) and victim.uid not in shortage.recreated and (is_cause or lasts)
 
 

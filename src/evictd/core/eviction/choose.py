@@ -21,8 +21,9 @@ from evictd.core.eviction.backoff import refused_since, skipped_pods
 from evictd.core.eviction.blame import protected_culprit
 from evictd.core.eviction.choice import Choice, Skip, in_rank_order, why_no_pod
 from evictd.core.eviction.chooser import StandardChooser
-from evictd.core.eviction.evict import evict_for_pressure, is_protected
+from evictd.core.eviction.evict import evict_for_pressure
 from evictd.core.eviction.ledger import supply_of
+from evictd.core.eviction.protection import is_protected
 from evictd.core.eviction.rank import NOTHING_REMEMBERED, rank
 from evictd.core.eviction.reclaim import Layout, layout_of
 from evictd.core.eviction.shortage import shortage_of

@@ -11,9 +11,10 @@ from evictd.core.eviction.backoff import BUDGET_RETRY, HARD_BYPASS, refused_sinc
 from evictd.core.eviction.blame import Suspect, blamed
 from evictd.core.eviction.choice import Choice, Skip, in_rank_order, why_no_pod
 from evictd.core.eviction.effect import elsewhere_grows, freed_lately, may_go_paused, pause_of
-from evictd.core.eviction.evict import evict_for_pressure, is_protected
+from evictd.core.eviction.evict import evict_for_pressure
 from evictd.core.eviction.ledger import is_leaving
 from evictd.core.eviction.need import needed
+from evictd.core.eviction.protection import is_protected
 from evictd.core.eviction.prudence import never_clear, over_limit
 from evictd.core.eviction.rank import in_order
 from evictd.core.eviction.shortage import Shortage
@@ -240,9 +241,10 @@ class StandardChooser:
         suspects = [self._suspect(row) for row in rows if row.uid in immovable] if immovable else []
         unmeasured, elsewhere = self._shortage.holdings.unmeasured, self._shortage.holdings.elsewhere
         rest = unmeasured or elsewhere
-        # What neither is known to hold something nor grows is no culprit.
-        others = [row for row in rows if row.uid != victim.uid]  # what only the victim hides is its own
-        if rest is not None and (unmeasured is not None or rest.grown > 0) and self._has_unmeasured(others):
+        # What neither is known to hold something nor grows is no culprit; what only the victim hides is its own.
+        if (rest is not None and (unmeasured is not None or rest.grown > 0)) and self._has_unmeasured(
+            [row for row in rows if row.uid != victim.uid]
+        ):
             held = None if unmeasured is None else unmeasured.used
             suspects.append(Suspect(pod=None, held=held, grown=rest.grown, rate=rest.rate))
         found = blamed(victim, candidates, suspects, self._shortage)
@@ -274,13 +276,15 @@ class StandardChooser:
 
         One measured within the last minute counts with that (law Memory of readings), but it may have grown since.
         """
-        known, now = self._shortage.holdings.pods, self._now
-        stale = {uid for uid, level in known.items() if level.at < now and uid not in self._in_flight}
-        if any(row.usage is None or row.uid in stale for row in rows):
+        if any(row.usage is None or self._is_stale(row.uid) for row in rows):
             return True
         return self._shortage.on_disk and any(
             not is_whole(row.pod, self._observation.pod_stats.get(row.uid)) for row in rows
         )
+
+    def _is_stale(self, uid: str) -> bool:
+        level = self._shortage.holdings.pods.get(uid)
+        return level is not None and level.at < self._now and uid not in self._in_flight
 
 
 def is_whole(pod: Pod, stats: PodStats | None) -> bool:

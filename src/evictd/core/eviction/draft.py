@@ -6,8 +6,8 @@ rule is a programming error, and ends the cycle before a pod is evicted.
 
 from dataclasses import dataclass, field
 
-from evictd.core.eviction.evict import is_protected
 from evictd.core.eviction.freshness import HELD_INTERVAL
+from evictd.core.eviction.protection import is_protected
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import Decision, EvictionReason, EvictPod, RecordEvent, ReportConditions, Wait
 from evictd.core.model.finding import Finding, NoAction, NoActionReason, WaitingForMeasurement

@@ -130,9 +130,13 @@ def _growth_has_ended(
         return False
     for last in effects[-1:]:
         target = (last.available_before or 0) + last.missing
-        if available * LEAST_FREE < target or now - last.chosen_at < WINDOW:
+        if _is_nearly_used_up(available, target) or now - last.chosen_at < WINDOW:
             return False
     return not _grows_elsewhere(holdings)
+
+
+def _is_nearly_used_up(available: int, target: int) -> bool:
+    return available * LEAST_FREE < target
 
 
 def _effect(victim: Victim, now: int) -> Effect:
@@ -296,7 +300,7 @@ def may_go_paused(
 def _is_the_cause_again(row: RankedPod, shortage: Shortage) -> bool:
     """Whether a pod that was created again stands out, and not by a little while enough is left."""
     available = shortage.seen.available.value()
-    used_up = available * LEAST_FREE < available + shortage.missing
+    used_up = _is_nearly_used_up(available, available + shortage.missing)
     by_little = shortage.has_requests and (row.usage or 0) * NANO < row.request * MOSTLY_OVER
     return shortage.stands_out(row) and (used_up or not by_little)
 

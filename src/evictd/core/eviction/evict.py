@@ -34,11 +34,6 @@ OFFENDING_POD_USAGE = "offending_pod_usage"
 STARVED_RESOURCE = "starved_resource"
 
 
-def is_protected(pod: Pod, config: EvictionConfig) -> bool:
-    """Whether this pod is never evicted: static, mirror, critical by priority, or evictd's own."""
-    return pod.critical or pod.uid in config.protected_pods
-
-
 def evict_for_pressure(
     row: RankedPod, threshold: Threshold, observation: SignalObservation, stats: PodStats | None, config: EvictionConfig
 ) -> EvictPod:

@@ -135,8 +135,7 @@ def _measured_pods(
         at, last_used, begun, lowest, lowest_before, since, last_parts = last
         if parts == last_parts and at > in_window and begun > in_half and used is not None:
             # As `level` has it; nearly every pod of every cycle.
-            low = min(lowest, used)
-            found[uid] = new(kind, (now, used, begun, low, lowest_before, since, parts))
+            found[uid] = new(kind, (now, used, begun, min(used, lowest), lowest_before, since, parts))
         elif (used is None or (parts < last_parts and used <= last_used)) and at > in_window:
             found[uid] = last
         elif used is not None:

@@ -7,7 +7,7 @@ limits are compared as plain ints, since nearly every pod of every cycle exceeds
 
 from collections.abc import Iterator, Mapping
 
-from evictd.core.eviction.evict import is_protected
+from evictd.core.eviction.protection import is_protected
 from evictd.core.eviction.rank import NOTHING_REMEMBERED
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.decision import EvictionCause, EvictionReason, EvictPod

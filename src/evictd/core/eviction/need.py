@@ -24,7 +24,7 @@ from itertools import takewhile
 
 from evictd.core.eviction.shortage import Shortage
 from evictd.core.model.finding import PodSkipped, RankedPod, SkipReason
-from evictd.core.units.duration import MINUTE, SECOND
+from evictd.core.units.duration import MINUTE
 
 LARGER = 2
 """If all candidates together do not suffice, a pod is dropped for one that is twice as large; equal replicas go in their order
@@ -59,7 +59,7 @@ def needed(candidates: Sequence[RankedPod], shortage: Shortage) -> tuple[RankedP
 def _leak_instead(victim: RankedPod, candidates: Sequence[RankedPod], shortage: Shortage) -> RankedPod | None:
     """Return the leak that the end of this pod would only delay; `None` where it lasts, or there is no such leak."""
     growing, held = shortage.holdings.growing, shortage.held[victim.uid]
-    lasts = held >= shortage.missing + shortage.rate * LASTS // SECOND
+    lasts = held >= shortage.missing + shortage.growth_in(LASTS)
     if not growing or lasts or shortage.mostly_grows(victim.uid):
         return None
     least = max(held * LARGER, shortage.missing)

@@ -96,7 +96,11 @@ class Shortage:
 
     def with_growth(self, evictions: int) -> int:
         """Return what is missing now, plus the growth at the present rate during this number of evictions."""
-        return self.missing + self.rate * self.eviction_time * evictions // SECOND
+        return self.missing + self.growth_in(self.eviction_time * evictions)
+
+    def growth_in(self, nanoseconds: int) -> int:
+        """Return what the present rate adds in this time."""
+        return self.rate * nanoseconds // SECOND
 
     def held_by(self, rows: Iterable[RankedPod]) -> int:
         """Return what these pods hold together."""

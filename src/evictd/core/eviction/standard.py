@@ -51,7 +51,6 @@ from evictd.core.eviction.collecting import due_since, kept_collections, may_col
 from evictd.core.eviction.consent import withdraw_proposals
 from evictd.core.eviction.draft import Draft
 from evictd.core.eviction.effect import after_retry, follow_clear, follow_effects, pause_of, with_pause
-from evictd.core.eviction.evict import is_protected
 from evictd.core.eviction.file_pages import not_short_of_memory
 from evictd.core.eviction.freshness import waiting_for_measurement
 from evictd.core.eviction.holdings import follow_holdings, summed_on_disk
@@ -79,6 +78,7 @@ from evictd.core.eviction.ledger import (
 from evictd.core.eviction.local_storage import local_storage_evictions
 from evictd.core.eviction.notice import with_notices
 from evictd.core.eviction.page_cache import dropping_pages, follow_page_cache, unused_page_cache
+from evictd.core.eviction.protection import is_protected
 from evictd.core.eviction.prudence import with_eviction
 from evictd.core.eviction.reclaim import (
     device_of,

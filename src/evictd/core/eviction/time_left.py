@@ -18,6 +18,7 @@ On a disk that does not last for that, no eviction waits for the collectors eith
 
 from dataclasses import replace
 
+from evictd.core.eviction.protection import is_protected
 from evictd.core.model.config import DiskFreeze, DiskLead, EvictionConfig, MemoryLead, Policy
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.observation import SignalObservation
@@ -85,8 +86,7 @@ def _may_be_frozen(eviction: EvictPod, threshold: Threshold, config: EvictionCon
     """Whether a pod may be frozen. One without grace is killed at once, and one that came under protection is not touched."""
     if config.disk_freeze is not DiskFreeze.AUTO or SIGNALS[threshold.signal].filesystem is None:
         return False
-    protected = eviction.pod.critical or eviction.pod.uid in config.protected_pods
-    return eviction.grace_period_seconds > 0 and not protected
+    return eviction.grace_period_seconds > 0 and not is_protected(eviction.pod, config)
 
 
 def lead_time(measured: int | None, collect_time: int | None = None) -> int:
