@@ -9,13 +9,12 @@ arm64, so the tests are those of the packages that start none. Exit status 2: so
 
 import hashlib
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 from evictd_testnode.binaries import debian_mirror, default_cache
-from tests.tools.matrix import ROOT
+from tests.tools.matrix import MMDEBSTRAP, ROOT, absent
 from tests.vm import cache
 from tests.vm.disk import TEST_TOOLS, closure
 from tools.supply_chain import pinned
@@ -30,11 +29,7 @@ TESTS = ("tests/core", "tests/codec", "tests/config", "tests/clients/cri")
 
 def main(arguments: list[str]) -> int:
     """Fetch what is missing, try the program, run the tests; return pytest's status."""
-    missing = [
-        f"{program} is not installed (apt-get install {name})"
-        for program, name in PROGRAMS.items()
-        if not shutil.which(program)
-    ]
+    missing = list(absent(PROGRAMS))
     for problem in missing:
         print(f"make test-arm64: {problem}", file=sys.stderr)
     if missing:
@@ -52,30 +47,21 @@ def ensure() -> Path:
     pins = pinned()
     requirements = "\n".join(pins[name] for name in closure(["evictd", *TEST_TOOLS, "hypothesis"]) if name != "evictd")
     key = hashlib.sha256(f"{RELEASE}{PYTHON}{requirements}".encode()).hexdigest()[:16]
-    folder = default_cache() / "arm64"
-    folder.mkdir(parents=True, exist_ok=True)
-    cache.sweep(folder)
-    finished = folder / key
-    with cache.exclusive(folder, "build.lock"):
-        if not finished.exists():
-            with cache.temporary(folder) as work:
-                (work / "parts").mkdir()
-                _fetch_python(work / "parts/root")
-                (work / "requirements.txt").write_text(requirements)
-                _fetch_wheels(work / "parts/site", work / "requirements.txt")
-                (work / "parts").rename(finished)
-            for old in folder.glob("*/"):
-                if old != finished:
-                    shutil.rmtree(old)
-    return finished
+
+    def fetch(parts: Path) -> None:
+        parts.mkdir()
+        _fetch_python(parts / "root")
+        (parts / "requirements.txt").write_text(requirements)
+        _fetch_wheels(parts / "site", parts / "requirements.txt")
+
+    return cache.ensure(default_cache() / "arm64", RELEASE, key, fetch)
 
 
 def _fetch_python(root: Path) -> None:
     """Unpack Debian's Python and what it needs, without running any of its programs."""
-    # A mirror that stands still has a Release file past its date; its signature is checked all the same.
-    options = ["--mode=root" if os.geteuid() == 0 else "--mode=unshare", '--aptopt=Acquire::Check-Valid-Until "false"']
-    options += ["--variant=extract", "--architectures=arm64", "--quiet", "--include=python3,python3-venv"]
-    command = ["setpriv", "--pdeathsig", "KILL", "mmdebstrap", *options, RELEASE, str(root), debian_mirror()]
+    options = ["--mode=root" if os.geteuid() == 0 else "--mode=unshare"]
+    options += ["--variant=extract", "--architectures=arm64", "--include=python3,python3-venv"]
+    command = ["setpriv", "--pdeathsig", "KILL", *MMDEBSTRAP, *options, RELEASE, str(root), debian_mirror()]
     subprocess.run(command, stdin=subprocess.DEVNULL, check=True)
     (root / "lib").symlink_to("usr/lib")  # base-files has it, which nothing here needs
 

@@ -18,7 +18,8 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from evictd.errors import NodeError
@@ -30,6 +31,8 @@ PAGE = ROOT / "docs/compatibility.md"
 RELEASES = {"bookworm": 12, "trixie": 13, "forky": 14}
 PACKAGES = ("ca-certificates", "e2fsprogs", "git", "make", "procps", "prometheus", "python3", "python3-venv")
 """What the tests need beside a minimal system; none of them is started."""
+MMDEBSTRAP = ("mmdebstrap", "--quiet", '--aptopt=Acquire::Check-Valid-Until "false"')
+"""A mirror that stands still has a Release file past its date; its signature is checked all the same."""
 PROGRAMS = {"mmdebstrap": "mmdebstrap", "unshare": "util-linux", "setpriv": "util-linux", "git": "git"}
 USER = 1000
 HOME = Path("home/tester")
@@ -70,35 +73,29 @@ def missing() -> Iterator[str]:
     """Yield a sentence with the remedy for each thing that this machine lacks."""
     if os.geteuid() != 0:
         yield "needs root, for chroot; the tests then run as an ordinary user"
-    for program, package in PROGRAMS.items():
-        if shutil.which(program) is None:
-            yield f"{program} is not installed (apt-get install {package})"
+    yield from absent(PROGRAMS)
     try:
         debian_mirror()
     except (NodeError, OSError) as error:
         yield f"no mirror to install from: {error}; add one to /etc/apt/sources.list"
 
 
+def absent(programs: Mapping[str, str]) -> Iterator[str]:
+    """Yield a sentence for each program that is not installed; `programs` has the Debian package of each."""
+    for program, package in programs.items():
+        if shutil.which(program) is None:
+            yield f"{program} is not installed (apt-get install {package})"
+
+
 def ensure_root(release: str) -> Path:
     """Return the root directory of a release; builds it if it is not in the cache (some 100 s)."""
-    folder = default_cache() / "matrix"
-    folder.mkdir(parents=True, exist_ok=True)
-    cache.sweep(folder)
     key = hashlib.sha256(" ".join(PACKAGES).encode()).hexdigest()[:8]
-    finished = folder / f"{release}-{key}"
-    with cache.exclusive(folder, f"{release}.lock"):
-        if not finished.exists():
-            with cache.temporary(folder) as work:
-                _build(release, work / "root")
-                (work / "root").rename(finished)
-    return finished
+    return cache.ensure(default_cache() / "matrix", release, key, partial(_build, release))
 
 
 def _build(release: str, root: Path) -> None:
-    # A mirror that stands still has a Release file past its date; its signature is checked all the same.
-    options = ("--mode=root", "--variant=apt", "--quiet", '--aptopt=Acquire::Check-Valid-Until "false"')
-    include = f"--include={','.join(PACKAGES)}"
-    command = (*_FENCED, "--kill-child=SIGKILL", "--", "mmdebstrap", *options, include, release, str(root))
+    options = ("--mode=root", "--variant=apt", f"--include={','.join(PACKAGES)}")
+    command = (*_FENCED, "--kill-child=SIGKILL", "--", *MMDEBSTRAP, *options, release, str(root))
     subprocess.run([*command, debian_mirror()], stdin=subprocess.DEVNULL, check=True)
     for name, line in (("passwd", f"tester:x:{USER}:{USER}::/{HOME}:/bin/sh"), ("group", f"tester:x:{USER}:")):
         with (root / "etc" / name).open("a", encoding="ascii") as file:

@@ -1,8 +1,7 @@
 """Builds the test machine's disk once, stores it in the cache, and builds it again when its recipe changes.
 
 The recipe is `provision.sh` and the files under `rootfs/`; the folder of the finished image has the release of Debian and their
-hash in its name. A build works in a temporary folder and in namespaces of its own, and its last step is a rename, so a killed one
-leaves nothing half done.
+hash in its name. A build has namespaces of its own, so a killed one leaves no mounts.
 """
 
 import hashlib
@@ -11,6 +10,7 @@ import shutil
 import subprocess
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from evictd_testnode.binaries import debian_mirror
@@ -73,34 +73,25 @@ def ensure_programs() -> None:
 
 def ensure_image() -> Image:
     """Return the image of the present recipe, building it first if it is not there (about 100 s)."""
-    root = cache.cache_root()
     release = distribution()
-    finished = root / f"image-{release}-{recipe_key()}"
-    with cache.exclusive(root, f"build-{release}.lock"):
-        if not finished.exists():
-            _build(root, finished, release)
+    finished = cache.ensure(cache.cache_root(), f"image-{release}", recipe_key(), partial(_build, release))
     return Image(disk=finished / "disk.img", kernel=finished / "vmlinuz", initrd=finished / "initrd.img")
 
 
-def _build(root: Path, finished: Path, release: str) -> None:
+def _build(release: str, image: Path) -> None:
     if os.geteuid() != 0:
         raise SystemExit("building the test machine needs root (debootstrap)")
     began = time.monotonic()
-    print(f"building the test machine ({release}) in {root} (once) ...", flush=True)
-    with cache.temporary(root) as work:
-        log = work / "build.log"
-        try:
-            _provision(work, log, release)
-        except subprocess.CalledProcessError as error:
-            raise SystemExit(f"{log.read_text(errors='replace')[-4000:]}\nthe build failed: {error}") from error
-        parts = work / "image"
-        parts.mkdir()
-        for name in ("disk.img", "vmlinuz", "initrd.img"):
-            (work / name).rename(parts / name)
-        parts.rename(finished)
-    for old in root.glob(f"image-{release}-*"):
-        if old != finished:
-            shutil.rmtree(old, ignore_errors=True)
+    work = image.parent
+    print(f"building the test machine ({release}) in {work.parent} (once) ...", flush=True)
+    log = work / "build.log"
+    try:
+        _provision(work, log, release)
+    except subprocess.CalledProcessError as error:
+        raise SystemExit(f"{log.read_text(errors='replace')[-4000:]}\nthe build failed: {error}") from error
+    image.mkdir()
+    for name in ("disk.img", "vmlinuz", "initrd.img"):
+        (work / name).rename(image / name)
     print(f"built in {time.monotonic() - began:.0f} s", flush=True)
 
 

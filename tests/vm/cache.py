@@ -8,7 +8,7 @@ import fcntl
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -22,6 +22,26 @@ def cache_root() -> Path:
     root = Path(base) / "evictd" / "vm"
     root.mkdir(parents=True, exist_ok=True)
     return root
+
+
+def ensure(root: Path, name: str, key: str, make: Callable[[Path], None]) -> Path:
+    """Return the folder NAME-KEY of the cache; `make` fills it first if it is not there, and folders of other keys are removed.
+
+    `make` gets the path of a folder that does not exist yet, below a temporary one, where it may have files of its own. The last
+    step is a rename, so a killed process leaves nothing half done. NAME.lock is held meanwhile.
+    """
+    root.mkdir(parents=True, exist_ok=True)
+    sweep(root)
+    finished = root / f"{name}-{key}"
+    with exclusive(root, f"{name}.lock"):
+        if not finished.exists():
+            with temporary(root) as work:
+                make(work / "made")
+                (work / "made").rename(finished)
+            for old in root.glob(f"{name}-*/"):
+                if old != finished:
+                    shutil.rmtree(old, ignore_errors=True)
+    return finished
 
 
 @contextmanager

@@ -38,18 +38,9 @@ _SOURCES = (
 
 def ensure() -> Path:
     """Return the folder with all of it, building it first if it is not in the cache (about half a minute, once some minutes)."""
-    root, release = cache.cache_root(), build.distribution()
-    finished = root / f"package-{release}-{_key()}"
-    with cache.exclusive(root, f"package-{release}.lock"):
-        if not finished.exists():
-            with cache.temporary(root) as work:
-                make = _build if sys.version_info[:2] == build.PYTHONS[release] else partial(_build_in, release)
-                make(work / "parts")
-                (work / "parts").rename(finished)
-            for old in root.glob(f"package-{release}-*/"):
-                if old != finished:
-                    shutil.rmtree(old)
-    return finished
+    release = build.distribution()
+    make = _build if sys.version_info[:2] == build.PYTHONS[release] else partial(_build_in, release)
+    return cache.ensure(cache.cache_root(), f"package-{release}", _key(), make)
 
 
 def _key() -> str:
