@@ -44,8 +44,12 @@ class Deb(NamedTuple):
         return unquote(self.file.split("_")[1])
 
 
-def available(cache: Path, architecture: str) -> list[Deb]:
-    """List the packages as the mirrors have them now; raises `NodeError` if one has none of this architecture."""
+def available(cache: Path, architectures: Iterable[str]) -> dict[str, list[Deb]]:
+    """List the packages of each architecture as the mirrors have them now; raises `NodeError` if one is not there."""
+    return {each: _available(cache, each) for each in architectures}
+
+
+def _available(cache: Path, architecture: str) -> list[Deb]:
     lines = _apt(cache, architecture, "download", "--print-uris").splitlines()
     found = [Deb(Path(name).name, sha256.removeprefix("SHA256:")) for _, name, _, sha256 in map(str.split, lines)]
     if len(found) != len(PACKAGES):

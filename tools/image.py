@@ -16,7 +16,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -44,22 +44,23 @@ _WHEELS = ("manylinux2014_{0}", "manylinux_2_17_{0}", "manylinux_2_28_{0}")
 _INSTALL_SECONDS = 1200
 
 
-def write_image(cache: Path, archive: Path, architectures: Sequence[str] = ("amd64",)) -> str:
-    """Write the image of these architectures as an OCI archive for `ctr images import`; return the digest of their index."""
+def write_image(cache: Path, archive: Path, packages: Mapping[str, Sequence[Deb]]) -> str:
+    """Write the image as an OCI archive for `ctr images import`; return the digest of its index.
+
+    `packages` has Debian's packages of each architecture (`debs.available`).
+    """
     with TemporaryDirectory(prefix="evictd-image-") as made:
         root = Path(made) / "root"
         _own_source(root)
         own = _layer(root, Path(made) / "own")
-        images = [oci.Platform(each, [*_foundation(cache, each), own]) for each in architectures]
+        images = [
+            oci.Platform(each, [_interpreter(cache, each, wanted), _dependencies(cache, each), own])
+            for each, wanted in packages.items()
+        ]
         return oci.write_image(archive, images, _config(), REFERENCE)
 
 
-def _foundation(cache: Path, architecture: str) -> Iterator[Layer]:
-    yield _interpreter(cache, architecture, debs.available(cache, architecture))
-    yield _dependencies(cache, architecture)
-
-
-def _interpreter(cache: Path, architecture: str, wanted: list[Deb]) -> Layer:
+def _interpreter(cache: Path, architecture: str, wanted: Sequence[Deb]) -> Layer:
     """Unpack Debian's Python, with merged folders as Debian has them, and compile its library."""
 
     def fill(root: Path) -> None:
@@ -113,28 +114,11 @@ def _install(machine: str, site: Path) -> None:
     with TemporaryDirectory(prefix="evictd-wheels-") as made:
         wanted, found = Path(made) / "requirements.txt", Path(made) / "site"
         wanted.write_text("".join(f"{pins[name]}\n" for name in sorted(closure("evictd") - {"evictd"})))
-        platforms = [f"--platform={each.format(machine)}" for each in _WHEELS]
-        run_tool(
-            *(
-                sys.executable,
-                "-m",
-                "pip",
-                "install",
-                "--quiet",
-                "--disable-pip-version-check",
-                "--no-compile",
-                "--no-deps",
-            ),
-            *(
-                "--require-hashes",
-                "--only-binary=:all:",
-                "--implementation=cp",
-                f"--python-version={PYTHON[6:]}",
-                *platforms,
-            ),
-            *("--target", found, "--requirement", wanted),
-            seconds=_INSTALL_SECONDS,
-        )
+        pip = (sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile")
+        wheels = ("--only-binary=:all:", "--implementation=cp", f"--python-version={PYTHON[6:]}")
+        platforms = (f"--platform={each.format(machine)}" for each in _WHEELS)
+        pinned_files = ("--no-deps", "--require-hashes", "--target", found, "--requirement", wanted)
+        run_tool(*pip, *wheels, *platforms, *pinned_files, seconds=_INSTALL_SECONDS)
         shutil.rmtree(found / "bin", ignore_errors=True)
         shutil.copytree(found, site, ignore=shutil.ignore_patterns(*_OF_THIS_PLACE))
 
@@ -230,10 +214,11 @@ def _instructions(stage: str) -> Iterator[tuple[str, str]]:
 def main(arguments: Sequence[str]) -> int:
     """Write the image, or the sums of Debian's packages for it."""
     if arguments == ["--lock"]:
-        debs.LOCK.write_text(debs.lock(deb for each in ARCHITECTURES for deb in debs.available(default_cache(), each)))
+        packages = debs.available(default_cache(), ARCHITECTURES)
+        debs.LOCK.write_text(debs.lock(deb for each in packages.values() for deb in each))
         return 0
     archive, *architectures = arguments
-    print(write_image(default_cache(), Path(archive), architectures or ("amd64",)))
+    print(write_image(default_cache(), Path(archive), debs.available(default_cache(), architectures or ["amd64"])))
     return 0
 
 

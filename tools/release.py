@@ -17,7 +17,7 @@ import platform
 import shutil
 import sys
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -53,12 +53,16 @@ class ReleaseError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Build:
-    """What the steps need: the sources of the commit in a folder of their own, the commit, and its time in seconds."""
+    """What the steps need: the sources of the commit in a folder of their own, the commit, and its time in seconds.
+
+    `packages` are Debian's of the image, for each architecture.
+    """
 
     source: Path
     target: Path
     commit: str
     epoch: int
+    packages: Mapping[str, Sequence[debs.Deb]]
 
     @property
     def environment(self) -> dict[str, str]:
@@ -73,8 +77,9 @@ def release(folder: Path) -> list[Path]:
         raise ReleaseError("\n".join(problems))
     folder.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=".making-", dir=folder.parent) as made:
-        _note_other_packages()
-        build = _checked_out(Path(made))
+        packages = debs.available(default_cache(), debs.ARCHITECTURES)
+        _note_other_packages(packages)
+        build = _checked_out(Path(made), packages)
         for step in STEPS:
             step(build)
         shutil.rmtree(folder, ignore_errors=True)
@@ -106,21 +111,21 @@ def _changes() -> Iterator[str]:
         yield f"the working tree has changes that no commit has: {named}; commit them, or stash them with `git stash -u`"
 
 
-def _note_other_packages() -> None:
+def _note_other_packages(packages: Mapping[str, Sequence[debs.Deb]]) -> None:
     """Tell before the work what makes this image another one than that of the lock, for example a security update."""
-    for each in debs.ARCHITECTURES:
-        for file in debs.unlocked(debs.available(default_cache(), each)):
+    for each in packages.values():
+        for file in debs.unlocked(each):
             print(f"make release: note: deploy/image.lock has another {file}; `python -m tools.image --lock` renews it")
 
 
-def _checked_out(work: Path) -> Build:
+def _checked_out(work: Path, packages: Mapping[str, Sequence[debs.Deb]]) -> Build:
     """Unpack the commit: what git does not know has no part in a release."""
     source, target = work / "evictd", work / "release"
     target.mkdir()
     commit, epoch = _git("log", "-1", "--format=%H %ct").split()
     _git("archive", "--output", str(work / "commit.tar"), commit)
     unpack(work / "commit.tar", source)
-    return Build(source=source, target=target, commit=commit, epoch=int(epoch))
+    return Build(source=source, target=target, commit=commit, epoch=int(epoch), packages=packages)
 
 
 def _git(*arguments: str) -> str:
@@ -145,7 +150,7 @@ def _debian(build: Build) -> None:
 
 
 def _image(build: Build) -> None:
-    write_image(default_cache(), build.target / f"evictd-image-{__version__}.tar", tuple(debs.ARCHITECTURES))
+    write_image(default_cache(), build.target / f"evictd-image-{__version__}.tar", build.packages)
 
 
 def _chart(build: Build) -> None:
@@ -170,16 +175,15 @@ def _documents(build: Build) -> None:
 
 
 def _proof(build: Build) -> None:
-    used = {each: debs.available(default_cache(), each) for each in debs.ARCHITECTURES}
     packages, image = f"evictd-{__version__}.cdx.json", f"evictd-image-{__version__}.cdx.json"
     (build.target / packages).write_text(proof.packages_sbom(), encoding="utf-8")
-    (build.target / image).write_text(proof.image_sbom(used), encoding="utf-8")
+    (build.target / image).write_text(proof.image_sbom(build.packages), encoding="utf-8")
     shutil.copy(build.source / "deploy/install.sh", build.target)
     statement = proof.provenance(
         sorted(build.target.iterdir()),
         commit=build.commit,
         inputs=[build.source / "constraints.txt", build.source / "deploy/Dockerfile"],
-        debs=[deb for each in used.values() for deb in each],
+        debs=[deb for each in build.packages.values() for deb in each],
     )
     (build.target / f"evictd-{__version__}.intoto.json").write_text(statement, encoding="utf-8")
     sums = build.target / "SHA256SUMS"

@@ -14,6 +14,7 @@ from tests.cluster.deployed import condition
 from tests.cluster.node import NAME, RealNode
 from tests.cluster.objects import NODES
 from tests.kube.waiting import eventually
+from tools import debs
 from tools.image import write_image
 
 
@@ -31,7 +32,7 @@ def image_node(real_node: RealNode, tmp_path_factory: pytest.TempPathFactory) ->
     given = os.environ.get("EVICTD_IMAGE")
     archive = Path(given) if given else tmp_path_factory.mktemp("image") / "evictd.tar"
     if not given:
-        write_image(default_cache(), archive)
+        write_image(default_cache(), archive, debs.available(default_cache(), ["amd64"]))
     real_node.ctr("images", "import", str(archive))
     if not given:
         archive.unlink()

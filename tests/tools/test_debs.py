@@ -34,10 +34,10 @@ def test_what_apt_names_is_listed_and_a_package_less_refused(tmp_path: Path, mon
     names = sorted(debs.PACKAGES)
     lines = [f"'http://localhost/{name}_1_arm64.deb' {name}_1_arm64.deb 7 SHA256:{'0' * 64}\n" for name in names]
     monkeypatch.setattr(debs, "_apt", lambda *_, **__: "".join(lines))
-    assert [deb.name for deb in debs.available(tmp_path, "arm64")] == names
+    assert [deb.name for deb in debs.available(tmp_path, ["arm64"])["arm64"]] == names
     lines.pop()
     with pytest.raises(NodeError, match=f"names {len(names) - 1} of {len(names)} packages of the image for arm64"):
-        debs.available(tmp_path, "arm64")
+        debs.available(tmp_path, ["arm64"])
 
 
 def test_another_file_than_the_named_one_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from evictd import __version__
 from evictd_testnode.binaries import default_cache
+from tools import debs
 from tools.image import write_image
 
 QEMU = shutil.which("qemu-aarch64-static")
@@ -36,7 +37,7 @@ pytestmark = [
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The unpacked image, with the emulator and samples."""
     folder = tmp_path_factory.mktemp("arm64")
-    write_image(default_cache(), folder / "image.tar", ("arm64",))
+    write_image(default_cache(), folder / "image.tar", debs.available(default_cache(), ["arm64"]))
     blobs = folder / "layout/blobs/sha256"
     with tarfile.open(folder / "image.tar") as tar:
         tar.extractall(folder / "layout", filter="data")
