@@ -38,7 +38,8 @@ def test_the_configuration_is_valid(tmp_path: Path) -> None:
 
 
 def test_the_rules_are_those_of_policy_standard() -> None:
-    shown = README.partition("<!-- rules: from src/evictd/core/eviction/standard.py -->\n")[2].partition(
+    page = (ROOT / "docs" / "laws.md").read_text(encoding="utf-8")
+    shown = page.partition("<!-- rules: from src/evictd/core/eviction/standard.py -->\n")[2].partition(
         "<!-- /rules -->"
     )[0]
     source = (ROOT / "src" / "evictd" / "core" / "eviction" / "standard.py").read_text(encoding="utf-8")

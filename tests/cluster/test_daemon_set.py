@@ -105,7 +105,7 @@ def evictions(daemon: Daemon) -> float:
 
 
 def print_timeline(daemon: Daemon, status_seconds: float) -> None:
-    """Print what docs/cluster.md has as a table (`pytest -s`): seconds from the start of the container's process."""
+    """Print what docs/benchmarks.md has as a table (`pytest -s`): seconds from the start of the container's process."""
     pid, ticks = daemon.main_process()
     booted = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
     started = booted + ticks / os.sysconf("SC_CLK_TCK")
