@@ -13,6 +13,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from evictd.observe.disk_usage.tree_walk import OPEN_DIRECTORY
+
 _AT_ONCE = 4096
 """Number of directory names held in memory."""
 _ROUNDS = 100_000
@@ -25,7 +27,6 @@ _MOST_LEFT = 8192
 _MOST_NAME = 100
 _IN_PLACE = 16
 """How deep directories that cannot be moved may be nested; what is deeper is left."""
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class UnfinishedError(Exception):
@@ -106,7 +107,7 @@ class _Removal:
 @contextlib.contextmanager
 def opened(path: str | Path, parent: int | None = None) -> Iterator[int]:
     """Open a directory, relative to `parent` if given; a symlink as the last component raises `OSError`."""
-    descriptor = os.open(path, _DIRECTORY, dir_fd=parent)
+    descriptor = os.open(path, OPEN_DIRECTORY, dir_fd=parent)
     try:
         yield descriptor
     finally:

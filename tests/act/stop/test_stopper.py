@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -47,6 +48,14 @@ def begin(terminator: PodStopper, pod: RunningPod, grace_seconds: int) -> Termin
     return terminator.begin(
         pod.uid, containers=pod.containers.values(), sandboxes=[pod.sandbox_id], grace_seconds=grace_seconds
     )
+
+
+@pytest.fixture
+def deaf(each_node: DisposableNode) -> RunningPod:
+    """A pod that ignores SIGTERM."""
+    pod = each_node.run_pod(PodRecipe(name="deaf", containers=(ContainerRecipe(script=IGNORE_TERM),)))
+    await_log(pod, "ready")
+    return pod
 
 
 def await_end(terminator: PodStopper, pod: RunningPod, seconds: float = 60) -> Termination:
@@ -226,24 +235,22 @@ def killing(node: DisposableNode, emptied: Callable[[str], object] = str) -> Pod
     return PodStopper(node.client, clock=clock, minimum_grace_seconds=0, cgroups=killer)
 
 
-def test_a_pod_is_killed_while_the_runtime_stands_still(each_node: DisposableNode) -> None:
+def test_a_pod_is_killed_while_the_runtime_stands_still(each_node: DisposableNode, deaf: RunningPod) -> None:
     """One that ignores SIGTERM, by a grace period of a second: no answer of the runtime is needed for its memory."""
-    pod = each_node.run_pod(PodRecipe(name="deaf", containers=(ContainerRecipe(script=IGNORE_TERM),)))
-    await_log(pod, "ready")
     os.kill(each_node.containerd.pid, signal.SIGSTOP)
     try:
         with killing(each_node) as terminator:
-            begin(terminator, pod, 1)
-            assert wait_for(lambda: not pids_of(pod.cgroup_parent)), pids_of(pod.cgroup_parent)
-            state = terminator.progress(pod.uid)
+            begin(terminator, deaf, 1)
+            assert wait_for(lambda: not pids_of(deaf.cgroup_parent)), pids_of(deaf.cgroup_parent)
+            state = terminator.progress(deaf.uid)
             assert state is not None
             assert not state.finished
             os.kill(each_node.containerd.pid, signal.SIGCONT)
-            await_end(terminator, pod)
+            await_end(terminator, deaf)
     finally:
         os.kill(each_node.containerd.pid, signal.SIGCONT)
-    assert each_node.client.container_status(pod.container_id).exit_code == 137
-    assert_dead(each_node, pod)
+    assert each_node.client.container_status(deaf.container_id).exit_code == 137
+    assert_dead(each_node, deaf)
 
 
 def test_a_volume_in_memory_is_emptied_while_the_runtime_stands_still(each_node: DisposableNode) -> None:
@@ -265,25 +272,30 @@ def test_a_volume_in_memory_is_emptied_while_the_runtime_stands_still(each_node:
     assert pod.volumes["shm"].is_mount()
 
 
-def test_without_grace_a_pod_is_killed_at_once_and_cleaned_up_by_the_runtime(each_node: DisposableNode) -> None:
-    pod = each_node.run_pod(PodRecipe(name="deaf", containers=(ContainerRecipe(script=IGNORE_TERM),)))
-    await_log(pod, "ready")
+def test_without_grace_a_pod_is_killed_at_once_and_cleaned_up_by_the_runtime(
+    each_node: DisposableNode, deaf: RunningPod
+) -> None:
     with killing(each_node) as terminator:
-        begin(terminator, pod, 600)
-        begin(terminator, pod, 0)
-        state = await_end(terminator, pod)
+        begin(terminator, deaf, 600)
+        begin(terminator, deaf, 0)
+        state = await_end(terminator, deaf)
     assert 0 < (terminator.stop_times.longest() or 0) <= (state.finished_at or 0) - state.grace_ends_at
-    assert each_node.client.container_status(pod.container_id).exit_code == 137
-    assert_dead(each_node, pod)
+    assert each_node.client.container_status(deaf.container_id).exit_code == 137
+    assert_dead(each_node, deaf)
 
 
-def freezing(node: DisposableNode) -> PodStopper:
+def freezer(folder: Path) -> Path:
+    """The cgroup of the freezer's hierarchy for one of the hierarchy of PIDs."""
+    return group("freezer", "/") / folder.relative_to(group("pids", "/"))
+
+
+def freezing(node: DisposableNode, freezer_of: Callable[[Path], Path] = freezer) -> PodStopper:
     """A terminator that freezes and kills below this node's cgroup."""
     paths = partial(pod_cgroups, f"{node.cgroup}/kubepods")
     killer = VictimCgroups(
         lambda uid: [group("pids", path) for path in paths(uid)],
         RecordedErrors(),
-        freezer_of=lambda folder: group("freezer", "/") / folder.relative_to(group("pids", "/")),
+        freezer_of=freezer_of,
     )
     return PodStopper(node.client, clock=clock, minimum_grace_seconds=0, cgroups=killer)
 
@@ -318,26 +330,42 @@ def test_a_frozen_pod_can_handle_sigterm_before_the_end_of_its_grace(each_node: 
 
 
 @needs_v1
-def test_a_frozen_pod_that_ignores_sigterm_is_killed_at_the_end_of_its_grace(each_node: DisposableNode) -> None:
-    pod = each_node.run_pod(PodRecipe(name="deaf", containers=(ContainerRecipe(script=IGNORE_TERM),)))
-    await_log(pod, "ready")
+def test_a_frozen_pod_that_ignores_sigterm_is_killed_at_the_end_of_its_grace(
+    each_node: DisposableNode, deaf: RunningPod
+) -> None:
     with freezing(each_node) as terminator:
-        freeze(terminator, pod, 1)
-        await_end(terminator, pod)
-    assert each_node.client.container_status(pod.container_id).exit_code in {2, 137}, (
+        freeze(terminator, deaf, 1)
+        await_end(terminator, deaf)
+    assert each_node.client.container_status(deaf.container_id).exit_code in {2, 137}, (
         "or its shell could not fork any more"
     )
+    assert_dead(each_node, deaf)
+
+
+def test_a_pod_that_cannot_be_frozen_is_stopped_all_the_same(each_node: DisposableNode) -> None:
+    """Also when the freezer raises an exception that it never should."""
+    pod = each_node.run_pod(PodRecipe(name="graceful", containers=(ContainerRecipe(script=WAIT_FOR_TERM),)))
+    await_log(pod, "ready")
+    failures = iter([KeyError("lost")])
+
+    def freezer_of(folder: Path) -> Path:
+        for failure in failures:
+            raise failure
+        return folder
+
+    with freezing(each_node, freezer_of) as terminator:
+        with pytest.raises(KeyError):
+            freeze(terminator, pod, 300)
+        await_end(terminator, pod)
     assert_dead(each_node, pod)
 
 
 @needs_v1
-def test_a_daemon_that_ends_leaves_no_pod_frozen(each_node: DisposableNode) -> None:
-    pod = each_node.run_pod(PodRecipe(name="deaf", containers=(ContainerRecipe(script=IGNORE_TERM),)))
-    await_log(pod, "ready")
+def test_a_daemon_that_ends_leaves_no_pod_frozen(each_node: DisposableNode, deaf: RunningPod) -> None:
     with freezing(each_node) as terminator:
-        freeze(terminator, pod, 300)
-        assert wait_for(lambda: freezer_state(pod) == "FROZEN")
-    assert wait_for(lambda: freezer_state(pod) == "THAWED")
+        freeze(terminator, deaf, 300)
+        assert wait_for(lambda: freezer_state(deaf) == "FROZEN")
+    assert wait_for(lambda: freezer_state(deaf) == "THAWED")
 
 
 def test_beginning_again_after_the_end_is_harmless(each_node: DisposableNode, terminator: PodStopper) -> None:

@@ -13,14 +13,15 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
+from evictd.observe.disk_usage.tree_walk import OPEN_DIRECTORY
+
 NAMES_AT_ONCE = 4096
 """Most names of cgroups held in memory; beyond that a directory is read repeatedly, `_FEWEST` names at a time."""
 _FEWEST = 16
 THREADS = 64
 """Most threads of a process that are read."""
 _CHUNK = 1 << 16
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_REMOVED = frozenset({errno.ENOENT, errno.ENODEV})
+REMOVED = frozenset({errno.ENOENT, errno.ENODEV})
 """The kernel's errors for a cgroup that was removed while it was open."""
 
 
@@ -30,7 +31,7 @@ def walk(directory: Path) -> Generator[int]:
     Raises `FileNotFoundError` if there is no such cgroup, and another `OSError` where one below it cannot be read. Closes what
     it has opened when it ends or is dropped.
     """
-    here = os.open(directory, _DIRECTORY)
+    here = os.open(directory, OPEN_DIRECTORY)
     levels: list[_Level] = []
     try:
         yield here
@@ -45,7 +46,7 @@ def walk(directory: Path) -> Generator[int]:
             try:
                 here = _replaced(here, name)
             except OSError as error:
-                if error.errno in _REMOVED:
+                if error.errno in REMOVED:
                     continue
                 raise
             yield here
@@ -55,7 +56,7 @@ def walk(directory: Path) -> Generator[int]:
 
 
 def _replaced(here: int, name: str) -> int:
-    below = os.open(name, _DIRECTORY, dir_fd=here)
+    below = os.open(name, OPEN_DIRECTORY, dir_fd=here)
     os.close(here)
     return below
 
@@ -84,7 +85,7 @@ def _below(folder: int) -> Iterable[str]:
         with os.scandir(folder) as entries:
             yield from (entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
     except OSError as error:
-        if error.errno not in _REMOVED:
+        if error.errno not in REMOVED:
             raise
 
 
@@ -94,7 +95,7 @@ def processes(folder: int) -> frozenset[int]:
         return frozenset(int(each) for each in read(folder, "cgroup.procs").split())
     except OSError as error:
         # A threaded cgroup of v2 does not list its processes; the one above it that is not threaded does.
-        if error.errno in {*_REMOVED, errno.EOPNOTSUPP}:
+        if error.errno in {*REMOVED, errno.EOPNOTSUPP}:
             return frozenset()
         raise
 
@@ -106,7 +107,7 @@ def is_populated(directory: Path) -> bool | None:
     for. Raises `OSError` where it cannot be read.
     """
     try:
-        folder = os.open(directory, _DIRECTORY)
+        folder = os.open(directory, OPEN_DIRECTORY)
     except FileNotFoundError:
         return False
     try:
@@ -116,7 +117,7 @@ def is_populated(directory: Path) -> bool | None:
             except FileNotFoundError:
                 continue
             except OSError as error:
-                if error.errno in _REMOVED:
+                if error.errno in REMOVED:
                     return False
                 raise
     finally:

@@ -9,7 +9,6 @@ which needs no disk and ends with the cgroup) by which the next run finds what a
 nothing is frozen. What another program has frozen has none and is left alone.
 """
 
-import errno
 import os
 from collections.abc import Callable, Generator, Iterable
 from contextlib import suppress
@@ -17,13 +16,12 @@ from itertools import islice
 from pathlib import Path
 
 from evictd.act.stop.cgroup_kill import VISITS, belongs
-from evictd.act.stop.cgroup_tree import read, write
+from evictd.act.stop.cgroup_tree import REMOVED, read, write
+from evictd.observe.disk_usage.tree_walk import OPEN_DIRECTORY
 from evictd.worker import ErrorReporter
 
 MARK = "user.evictd.frozen"
 SOURCE = "freeze"
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_GONE = frozenset({errno.ENOENT, errno.ENODEV})
 
 
 class PodFreezer:
@@ -46,7 +44,7 @@ class PodFreezer:
                     os.setxattr(container, MARK, b"1")
                     _set(container, frozen=True)
             except OSError as error:
-                if error.errno not in _GONE:
+                if error.errno not in REMOVED:
                     self._errors.report_error(SOURCE, f"{pod}: {error.strerror}; pods are stopped without being frozen")
         if not found:
             self._errors.report_error(
@@ -64,7 +62,7 @@ class PodFreezer:
                 _set(container, frozen=False)
                 os.removexattr(container, MARK)
             except OSError as error:
-                if error.errno not in _GONE:
+                if error.errno not in REMOVED:
                     self._errors.report_error(SOURCE, f"{pod}: {error.strerror}; it stays frozen")
 
     def _containers(self, uid: str) -> Generator[tuple[Path, int]]:
@@ -77,7 +75,7 @@ class PodFreezer:
                 names += [entry.name for entry in islice(entries, VISITS) if entry.is_dir(follow_symlinks=False)]
             for name in names:
                 with suppress(FileNotFoundError):
-                    container = os.open(pod / name, _DIRECTORY)
+                    container = os.open(pod / name, OPEN_DIRECTORY)
                     try:
                         yield pod, container
                     finally:

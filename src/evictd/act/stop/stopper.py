@@ -157,14 +157,14 @@ class PodStopper:
                 state = Termination(uid=uid, started_at=now, grace_ends_at=ends_at)
                 victim = self._termination(state, containers, sandboxes, sidecars)
                 self._terminations[uid] = victim
-                self._freeze(uid, wanted=freeze)
                 try:
+                    self._freeze(uid, wanted=freeze)
                     self._kill_at_once(state, now)
                 finally:  # an unforeseen exception must not leave a pod that is never asked to stop
                     victim.start(now)
             elif ends_at < victim.state.grace_ends_at:
-                self._freeze(uid, wanted=freeze)
                 try:
+                    self._freeze(uid, wanted=freeze)
                     self._kill_at_once(replace(victim.state, grace_ends_at=ends_at), now)
                 finally:
                     victim.shorten(now, ends_at)
