@@ -99,7 +99,7 @@ class Histogram:
             yield _line(f"{self.name}_sum", labels, total)
 
 
-def process_metrics(proc: Path = Path("/proc")) -> Iterator[Gauge]:
+def process_metrics(proc: Path = Path("/proc")) -> Iterator[Gauge | Counter]:
     """Make the metrics of this process that every client of Prometheus has; none where they cannot be read."""
     try:
         fields = (proc / "self/stat").read_text().rpartition(")")[2].split()
@@ -108,12 +108,8 @@ def process_metrics(proc: Path = Path("/proc")) -> Iterator[Gauge]:
     except (OSError, StopIteration):
         return
     ticks = os.sysconf("SC_CLK_TCK")
-    used = Gauge(
-        "process_cpu_seconds_total",
-        "Total user and system CPU time spent in seconds.",
-        value=(int(fields[11]) + int(fields[12])) / ticks,
-    )
-    used.kind = Counter.kind
+    used = Counter("process_cpu_seconds", "Total user and system CPU time spent in seconds.")
+    used.add(amount=(int(fields[11]) + int(fields[12])) / ticks)
     yield used
     for name, text, value in (
         ("virtual_memory_bytes", "Virtual memory size in bytes.", int(fields[20])),

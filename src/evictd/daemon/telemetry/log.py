@@ -45,7 +45,7 @@ class Logger:
         self._emit("info", event, fields)
 
     def warning(self, event: str, **fields: Any) -> None:
-        """Log what may need somebody's attention."""
+        """Log what an operator may have to act on."""
         self._emit("warning", event, fields)
 
 
