@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from evictd.core.eviction.synchronize import synchronize
+from evictd.core.model.observation import Observation
 from evictd.core.model.state import State
 from evictd.daemon.telemetry.status_page import explain_snapshot, status_document
 from evictd.render.explanation import explanation_document
@@ -68,17 +69,16 @@ SIDE = pod("side", priority=-10)
 
 def passed_over() -> PodWhy:
     """Memory is short, and the pod of the lowest priority holds a hundredth of what is missing."""
-    seen = observe(int(1.5 * GI), pods=(HOG, SIDE))
-    seen = replace(seen, pod_stats={**seen.pod_stats, SIDE.uid: uses(SIDE, GI // 100)})
-    held = replace(snapshot(4 * GI), observation=seen)
-    held = replace(held, state=(step := synchronize(State(), seen, CONFIG, NOW)).state, findings=step.findings)
-    explained = explanation_document(explain_snapshot(held), rows=None)
-    return PodWhy(pod="default/side", explained=explained, status=status_document(held, NOW))
+    return why_of_side(observe(int(1.5 * GI), pods=(HOG, SIDE)))
 
 
 def no_pod_would_go() -> PodWhy:
     """The only pod that may be evicted uses almost nothing."""
-    seen = observe(GI // 2, pods=(STATIC, SIDE))
+    return why_of_side(observe(GI // 2, pods=(STATIC, SIDE)))
+
+
+def why_of_side(seen: Observation) -> PodWhy:
+    """The pod `side` uses almost nothing."""
     seen = replace(seen, pod_stats={**seen.pod_stats, SIDE.uid: uses(SIDE, GI // 100)})
     held = replace(snapshot(4 * GI), observation=seen)
     held = replace(held, state=(step := synchronize(State(), seen, CONFIG, NOW)).state, findings=step.findings)

@@ -310,7 +310,7 @@ def totals_text(events: Sequence[HistoryEvent]) -> str:
         (EventKind.CONDITIONS, "condition change"),
     )  # fmt: skip
     texts = [counted(sum(event.kind is kind for event in events), noun) for kind, noun in totals]
-    if any(event.kind is EventKind.EVICTED and event.dry_run for event in events):
-        texts[0] += f" ({sum(event.kind is EventKind.EVICTED and event.dry_run for event in events)} in a dry run)"
+    if rehearsed := sum(event.kind is EventKind.EVICTED and event.dry_run for event in events):
+        texts[0] += f" ({rehearsed} in a dry run)"
     by_kubelet = sum(event.kind is EventKind.KUBELET for event in events)
     return ", ".join([*texts, *([f"{counted(by_kubelet, 'eviction')} by the kubelet"] if by_kubelet else [])])

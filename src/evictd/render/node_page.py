@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evictd.core.frozen import frozen
-from evictd.core.model.signal import SIGNALS, STALLS, Resource, Signal
+from evictd.core.model.signal import DISKS, SIGNALS, STALLS, Resource, Signal
 from evictd.render.page_chart import EvictionMark, eviction_marks, page_chart
 from evictd.render.signal_entry import is_calm_copy, is_pressed
 from evictd.render.text import (
+    MEASURED_LATER,
     amount_text,
     clean,
     first_of,
@@ -313,7 +314,7 @@ def _queue(queue: Document) -> dict[str, Any]:
         "not_of_pods": "" if queue["notOfPods"] is None else not_of_pods_text(queue["notOfPods"]),
         "held": (queue.get("attribution") or {"text": ()})["text"],
         "unmeasured": bool(queue["rows"]) and all(row["usage"] is None for row in queue["rows"]),
-        "disk": resource in {Resource.EPHEMERAL_STORAGE, Resource.INODES},
+        "measured_later": MEASURED_LATER if resource in DISKS else "",
         "rows": [_row(number, row, resource) for number, row in enumerate(queue["rows"], start=1)],
     }
 

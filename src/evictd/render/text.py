@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 _SHOWN_NAMES = 5
 _HOURS, _DAYS = 2 * 3600, 2 * 86_400
 """Seconds from which a duration is written without seconds, and in days."""
+MEASURED_LATER = (
+    "what pods use of a disk is measured when a threshold is within a tenth of the disk, or ten minutes away at the "
+    "present rate"
+)
+"""Why no pod is measured while no threshold of the disk is near (`core.eviction.freshness`)."""
 
 
 # --- numbers and names ------------------------------------------------------------------------------------------------

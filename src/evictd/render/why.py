@@ -9,10 +9,10 @@ from typing import Any
 
 from evictd.core.frozen import frozen
 from evictd.core.model.finding import NoActionReason
-from evictd.core.model.signal import Resource, Signal
+from evictd.core.model.signal import DISKS, Resource, Signal
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.history import HistoryEvent, event_line
-from evictd.render.text import amount_text, clean, first_of, gap_text, signal_amount
+from evictd.render.text import MEASURED_LATER, amount_text, clean, first_of, gap_text, signal_amount
 from evictd.render.timing import conditions, time_lines
 
 Plain = Mapping[str, Any]
@@ -169,7 +169,7 @@ def _standing(why: PodWhy) -> Iterator[str]:
     for place in why.places:
         signals = ", ".join(place.queue["signals"])
         if _is_calm_disk(place, entries):
-            yield f"{signals}: {_MEASURED_LATER}"
+            yield f"{signals}: {MEASURED_LATER}; evictd explain measures now"
             continue
         yield f"{signals}: place {place.number} of {place.queue['pods']}; {clean(place.row['why'])}"
         if passed := place.row.get("passedOver"):
@@ -186,17 +186,12 @@ def _standing(why: PodWhy) -> Iterator[str]:
         yield from conditions(why.status)
 
 
-_MEASURED_LATER = (
-    "what pods use of a disk is measured when a threshold is within a tenth of the disk, or ten minutes away at the "
-    "present rate; evictd explain measures now"
-)
-
-
 def _is_calm_disk(place: Place, entries: Mapping[str, Plain]) -> bool:
     """Whether pods are not measured, because no threshold of the disk is near."""
     names, reason = place.queue["signals"], NoActionReason.NO_POD_MEASURED.value
-    disk = Resource(place.queue["resource"]) in {Resource.EPHEMERAL_STORAGE, Resource.INODES}
-    return disk and all(entries.get(name, {}).get("stopReason") == reason for name in names)
+    return Resource(place.queue["resource"]) in DISKS and all(
+        entries.get(name, {}).get("stopReason") == reason for name in names
+    )
 
 
 def _needed(place: Place, entries: Mapping[str, Plain]) -> Iterator[str]:

@@ -16,6 +16,7 @@ from evictd.core.model.observation import Filesystems, Observation, Outcomes, Pr
 from evictd.core.model.resources import EPHEMERAL_STORAGE, Container
 from evictd.core.model.signal import Signal
 from evictd.core.model.state import State, Victim
+from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import of_bytes
 from evictd.errors import RuntimeUnavailableError
@@ -327,29 +328,17 @@ def test_memory_that_was_crossed_is_decided_on_without_the_runtime(source: Sourc
     assert [how["disks_anew"] for how in source.seen] == [True, False, True]
 
 
-@pytest.mark.parametrize(
-    ("uids", "change"),
-    [
-        pytest.param(("u",), {"urgent": False}, id="not urgent"),
-        pytest.param(("u",), {"now": NOW + OLDEST_LISTING + 1}, id="old"),
-        pytest.param(("u",), {"config": replace(CONFIG, policy=Policy.KUBELET)}, id="policy Kubelet"),
-        pytest.param(("u",), {"findings": NEAR.findings}, id="a filesystem is near, and may have to be collected"),
-        pytest.param(("u", "new"), {}, id="a new pod"),
-        pytest.param((), {}, id="the pod is gone"),
-    ],
-)
-def test_the_runtime_lists_anew_where_its_last_listing_may_be_wrong(
-    source: Source, uids: tuple[str, ...], change: dict[str, Any]
-) -> None:
-    source.view, source.uids = RUNNING, uids
-    observer = observer_of(source)
-    observer.observe(CALM)
-    observer.observe(replace(CALM, **{"urgent": True, **change}))
-    assert len(source.asked) == 2
+URGENT = replace(CALM, urgent=True)
+"""A cycle of a crossing of memory."""
 
 
-HELD = replace(CALM, state=State(thresholds_met=(DISK,)), findings=NEAR.findings, now=NOW + HELD_LISTING)
-"""A cycle while a decision for a disk is held."""
+def held(met: Threshold, *leaving: Victim) -> ObserveRequest:
+    """A cycle while a decision for this threshold is held."""
+    state = State(thresholds_met=(met,), in_flight=leaving)
+    return replace(CALM, state=state, findings=NEAR.findings, now=NOW + HELD_LISTING)
+
+
+HELD = held(DISK)
 
 
 def test_while_a_decision_for_a_disk_is_held_the_last_listing_serves(source: Source) -> None:
@@ -364,27 +353,34 @@ def test_while_a_decision_for_a_disk_is_held_the_last_listing_serves(source: Sou
     assert reading.lifecycles is not None, "a collection may begin for another disk"
 
 
+KUBELET = replace(CONFIG, policy=Policy.KUBELET)
+
+
 @pytest.mark.parametrize(
-    ("uids", "change"),
+    ("uids", "second"),
     [
-        pytest.param(("u",), {"now": NOW + HELD_LISTING + 1}, id="old"),
-        pytest.param(("u",), {"config": replace(CONFIG, policy=Policy.KUBELET)}, id="policy Kubelet"),
-        pytest.param(("u",), {"state": State(thresholds_met=(replace(DISK, grace_period=SECOND),))}, id="soft"),
-        pytest.param(("u",), {"state": State(thresholds_met=(HARD,))}, id="no disk"),
-        pytest.param(
-            ("u",), {"state": replace(HELD.state, in_flight=(Victim(uid="u", cause=None),))}, id="a victim leaves"
-        ),
-        pytest.param(("u", "new"), {}, id="a new pod"),
-        pytest.param((), {}, id="the pod is gone"),
+        pytest.param(("u",), CALM, id="neither urgent nor held"),
+        pytest.param(("u",), replace(URGENT, now=NOW + OLDEST_LISTING + 1), id="urgent: old"),
+        pytest.param(("u",), replace(URGENT, config=KUBELET), id="urgent: policy Kubelet"),
+        pytest.param(("u",), replace(URGENT, findings=NEAR.findings), id="urgent: a near filesystem may be collected"),
+        pytest.param(("u", "new"), URGENT, id="urgent: a new pod"),
+        pytest.param((), URGENT, id="urgent: the pod is gone"),
+        pytest.param(("u",), replace(HELD, now=NOW + HELD_LISTING + 1), id="held: old"),
+        pytest.param(("u",), replace(HELD, config=KUBELET), id="held: policy Kubelet"),
+        pytest.param(("u",), held(replace(DISK, grace_period=SECOND)), id="held: soft"),
+        pytest.param(("u",), held(HARD), id="held: no disk"),
+        pytest.param(("u",), held(DISK, Victim(uid="u", cause=None)), id="held: a victim leaves"),
+        pytest.param(("u", "new"), HELD, id="held: a new pod"),
+        pytest.param((), HELD, id="held: the pod is gone"),
     ],
 )
-def test_the_runtime_lists_anew_while_a_decision_is_held(
-    source: Source, uids: tuple[str, ...], change: dict[str, Any]
+def test_the_runtime_lists_anew_where_its_last_listing_may_be_wrong(
+    source: Source, uids: tuple[str, ...], second: ObserveRequest
 ) -> None:
     source.view, source.uids = RUNNING, uids
     observer = observer_of(source)
     observer.observe(CALM)
-    observer.observe(replace(HELD, **change))
+    observer.observe(second)
     assert len(source.asked) == 2
 
 

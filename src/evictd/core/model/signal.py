@@ -73,6 +73,10 @@ class Resource(Enum):
     __hash__ = object.__hash__
 
 
+DISKS = frozenset({Resource.EPHEMERAL_STORAGE, Resource.INODES})
+"""The resources of a filesystem, which pods are measured for only when it is needed."""
+
+
 class StallScope(Enum):
     """The tasks that a stall signal watches: those of all pods, or all of the node."""
 
