@@ -158,6 +158,7 @@ class SourceKind(StrEnum):
     STANDALONE = "standalone"
     STATE = "state"
     STOPPING_POD = "stopping pod"
+    SYSTEMD_OOMD = "systemd-oomd"
     TERMINATE = "terminate"
     VOLUME = "volume"
     VOLUMES = "volumes"

@@ -10,6 +10,7 @@ import pytest
 
 from evictd.commands.check import add_arguments, check, run
 from evictd.config.file import load
+from evictd.config.lint_model import Lint, Severity
 from evictd.config.settings import Settings
 from evictd.core.model.config import MemoryFormula
 from evictd.core.model.signal import Signal
@@ -202,3 +203,12 @@ def test_before_a_reload_only_what_the_daemon_would_refuse_counts(
     assert capsys.readouterr().out == ""
     with pytest.raises(InputError):
         outcome("--syntax", str(write(tmp_path, HEAD + "maxPods: x\n")))
+
+
+def test_a_slice_of_pods_in_which_systemd_oomd_kills_is_a_warning(node: Path, tmp_path: Path) -> None:
+    plant(node / "sys/fs/cgroup", {"system.slice": {"systemd-oomd.service": {"cgroup.procs": ""}}})
+    drop_in: Tree = {"10-oomd-per-slice-defaults.conf": "[Slice]\nManagedOOMMemoryPressure=kill\n"}
+    plant(node / "usr/lib/systemd/system", {"kubepods.slice.d": drop_in})
+    (finding,) = check(load(write(tmp_path, COMPLETE)), node).findings
+    assert (finding.lint, finding.severity) == (Lint.OOMD_KILLS, Severity.WARNING)
+    assert "kubepods.slice has ManagedOOMMemoryPressure=kill" in finding.message

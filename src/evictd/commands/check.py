@@ -105,6 +105,7 @@ def check(
         unallocatable_bytes=None if Signal.MEMORY_AVAILABLE in (overrides or {}) else amounts.unallocatable_bytes,
         formula=amounts.formula,
         unusable_pids=None if Signal.PID_AVAILABLE in (overrides or {}) else read_unusable_pids(root),
+        oomd=amounts.oomd,
         kubelet=_kubelet_thresholds(settings, root, kubelet_config),
     )
     return CheckReport(

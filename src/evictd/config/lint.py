@@ -2,7 +2,8 @@
 
 Each lint covers a fault from operators' reports: a disk without a threshold, a soft threshold that is never met before the hard
 one, a memory threshold below the kernel's own reserve, no PID threshold or one that the kernel's reserve of PIDs keeps from being
-met, and evictd and the kubelet acting on the same amount. Those of `lethal` find thresholds that evict pods of a healthy node.
+met, evictd and the kubelet acting on the same amount, and systemd-oomd beside evictd. Those of `lethal` find thresholds that
+evict pods of a healthy node.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,6 +12,7 @@ from dataclasses import replace
 from evictd.config.lethal import lethal
 from evictd.config.lint_model import Lint, LintFinding, Surroundings, at_most, limit_on
 from evictd.config.never_met import kubelet_never_acts, memory_never_met
+from evictd.config.oomd import oomd_findings
 from evictd.core.model.config import MemoryFormula
 from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, STALLS, Resource, Signal, StallScope, Unit
 from evictd.core.model.threshold import Operator, Origin, Threshold
@@ -35,6 +37,7 @@ def lint(thresholds: Sequence[Threshold], surroundings: Surroundings) -> tuple[L
         *_stall_not_observed(active, surroundings),
         *_swap_not_observed(active, surroundings),
         *_kubelet_acts_first(active, surroundings),
+        *oomd_findings(surroundings.oomd),
         *_without_unit(active),
         *lethal(active, surroundings),
     ]

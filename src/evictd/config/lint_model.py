@@ -3,6 +3,8 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
 from enum import Enum
+from pathlib import Path
+from typing import NamedTuple
 
 from evictd.core.frozen import frozen
 from evictd.core.model.config import MemoryFormula
@@ -35,6 +37,8 @@ class Lint(Enum):
     """A threshold of `swap` cannot be met here: the node has no swap."""
     KUBELET_ACTS_FIRST = "KubeletActsFirst"
     """The kubelet on this node (its file, or `--kubelet-config`) acts at the same amount or earlier."""
+    OOMD_KILLS = "OomdKills"
+    """systemd-oomd runs and may kill in a slice with pods: `ManagedOOMSwap=kill` or `ManagedOOMMemoryPressure=kill`."""
     WITHOUT_UNIT = "AmountWithoutUnit"
     """An amount is so small that a unit was probably omitted."""
     MET_ALREADY = "MetAlready"
@@ -73,6 +77,17 @@ class LintFinding:
         return Severity.ERROR if self.lint in _ERRORS else Severity.WARNING
 
 
+OOMD_SETTINGS = ("ManagedOOMSwap", "ManagedOOMMemoryPressure")
+
+
+class OomdKill(NamedTuple):
+    """A slice with pods in which systemd-oomd may kill."""
+
+    unit: str
+    settings: Mapping[str, Path]
+    """Those of `OOMD_SETTINGS` that are `kill`, each with the file that says so."""
+
+
 @frozen
 class Surroundings:
     """The node's amounts that checks compare thresholds with; every field may be unknown."""
@@ -92,6 +107,8 @@ class Surroundings:
     """Number of PIDs that count as available but that the kernel never assigns."""
     kubelet: Sequence[Threshold] | None = None
     """The thresholds of the kubelet on the same node; `None` without a kubelet."""
+    oomd: Sequence[OomdKill] = ()
+    """The slices with pods in which systemd-oomd may kill."""
 
 
 def limit_on(threshold: Threshold, capacities: Mapping[Signal, Quantity]) -> Quantity | None:

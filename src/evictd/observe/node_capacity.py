@@ -11,6 +11,7 @@ from pathlib import Path
 
 from evictd.clients.cri.values import FilesystemUsage, ImageFsInfo
 from evictd.clock import boot_clock
+from evictd.config.lint_model import OomdKill
 from evictd.config.settings import Settings
 from evictd.core.eviction.reclaim import Layout, layout_of
 from evictd.core.frozen import frozen
@@ -19,7 +20,9 @@ from evictd.core.model.observation import Filesystems, Observation, signal_obser
 from evictd.core.model.signal import Signal
 from evictd.core.units.quantity import Quantity, of_bytes, of_count
 from evictd.errors import NodeError
+from evictd.observe.cgroups.cgroup import CgroupDriver, pods_cgroup
 from evictd.observe.cgroups.unallocatable import low_watermark_pages
+from evictd.observe.oomd import oomd_kills
 from evictd.observe.reading.node_stats import NodeStatsReader, observe_options
 from evictd.observe.reading.roots import Roots, existing
 from evictd.observe.runtime.runtime_view import RuntimeView
@@ -40,6 +43,8 @@ class NodeAmounts:
     """Bytes that the memory formula counts as available although no process can have them; `None` where that is unknown."""
     formula: MemoryFormula = MemoryFormula.WORKING_SET
     """The formula of `memory.available` that is used on this node."""
+    oomd: tuple[OomdKill, ...] = ()
+    """The slices with pods in which systemd-oomd may kill."""
     problem: str = ""
     """Why nothing could be read."""
 
@@ -47,12 +52,13 @@ class NodeAmounts:
 def read_amounts(settings: Settings, root: Path) -> NodeAmounts:
     """Read the node's signals as the daemon does, without its pods and the runtime; where images are is a guess."""
     kubelet_dir = existing(below(root, settings.evictd.root_dir), root).absolute()
-    roots = Roots(proc=root / "proc", cgroup=root / "sys/fs/cgroup", kubelet_dir=kubelet_dir)
+    roots = Roots(proc=root / "proc", cgroup=root / "sys/fs/cgroup", kubelet_dir=kubelet_dir, top=root)
     store = image_store(settings, root) or kubelet_dir
     try:
         with NodeStatsReader(roots, observe_options(settings, ""), clock=boot_clock) as reader:
             seen = reader.observe((), _images_in(store.absolute()), stalls=stall_signals(settings.eviction))
             formula = reader.memory_formula
+            pods = reader.kubepods.path or pods_cgroup(CgroupDriver.SYSTEMD, settings.kubelet.parent_cgroup)
     except NodeError as error:
         return NodeAmounts(problem=str(error))
     known = seen.filesystems.dedicated_image_fs is not None
@@ -66,6 +72,7 @@ def read_amounts(settings: Settings, root: Path) -> NodeAmounts:
         if seen.node is None or seen.node.gauges is None
         else seen.node.gauges.unallocatable_bytes,
         formula=formula,
+        oomd=oomd_kills(roots, pods),
     )
 
 

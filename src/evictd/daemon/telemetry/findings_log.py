@@ -77,6 +77,7 @@ class Topic:
 
 _PROBLEMS = {
     SourceKind.MEMORY_THRESHOLD.value: ("threshold cannot be met", "threshold can be met"),
+    SourceKind.SYSTEMD_OOMD.value: ("systemd-oomd may kill pods", "systemd-oomd kills no pods"),
     SourceKind.STOPPING_POD.value: ("pod cannot be stopped", "pod no longer resists being stopped"),
     SourceKind.KILLING_POD.value: ("pod cannot be killed", "pod no longer resists being killed"),
 }

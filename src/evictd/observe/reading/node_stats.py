@@ -35,6 +35,7 @@ from evictd.observe.disk_usage.walk_age import WalkAge
 from evictd.observe.filesystems.filesystem import FilesystemReader
 from evictd.observe.filesystems.layout import FilesystemReadings, LayoutReader
 from evictd.observe.filesystems.mounts import MountTable
+from evictd.observe.oomd import OomdReader
 from evictd.observe.pods.allocated_pods import AllocatedPods
 from evictd.observe.pods.pod_usage import PodUsageReader, UsageSources
 from evictd.observe.pods.volume_folders import VolumeFolders
@@ -104,6 +105,7 @@ class NodeStatsReader:
         self._allocated = AllocatedPods(roots.kubelet_dir)
         self.kubepods = PodsCgroup(self.cgroups, options.cgroup_root, options.pods_cgroup)
         """The cgroup of all pods."""
+        self._oomd = OomdReader(roots)
         self._last_disks: tuple[FilesystemReadings, tuple[Problem, ...]] | None = None
         self.recent_fill = RecentFill(stop_time, collect_time)
         """The readings of memory, PIDs and disks, of the cycles and of the threshold watch."""
@@ -224,6 +226,7 @@ class NodeStatsReader:
         reading = self._memory.node(self._roots.node_cgroup, problems)
         memory = self._memory.stats(reading, self._clock(), problems)
         pods_cgroup = self.kubepods.find(problems)
+        problems.extend(self._oomd.problems(pods_cgroup))
         pods_memory = None if pods_cgroup is None else self._memory.pods(pods_cgroup, self._clock(), problems)
         node = NodeStats(
             name=self._options.node_name,

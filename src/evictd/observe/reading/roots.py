@@ -37,3 +37,5 @@ class Roots:
     kubelet_dir: Path = Path("/var/lib/kubelet")
     """`--root-dir` of the kubelet: the filesystem that holds it is nodefs."""
     pod_logs_dir: Path = Path("/var/log/pods")
+    top: Path = Path("/")
+    """Where the node's / is: the unit files of systemd are below it."""
