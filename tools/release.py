@@ -26,7 +26,7 @@ import yaml
 
 from evictd import __version__
 from evictd.errors import NodeError
-from evictd_testnode.binaries import default_cache
+from evictd_testnode.binaries import default_cache, unpack_packages
 from evictd_testnode.tool import run_tool
 from tools import debs, oci, proof, versions
 from tools.image import write_image
@@ -40,7 +40,6 @@ NEEDED = {
     "git": "Debian's package git",
     "dpkg-deb": "Debian's package dpkg",
     "apt-get": "Debian's package apt; the image is made from Debian's packages",
-    "kubectl": "1.21 or newer, a release of Kubernetes or Debian 13's package kubernetes-client; it renders the overlays",
 }
 COSIGN = "Debian 13's package cosign"
 LIMIT_SECONDS = 1800
@@ -92,11 +91,6 @@ def _missing() -> Iterator[str]:
     for name, how in wanted.items():
         if shutil.which(name) is None:
             yield f"{name} is not installed ({how})"
-    if "kubectl" in wanted and shutil.which("kubectl"):
-        try:
-            run_tool("kubectl", "kustomize", ROOT / "deploy" / OVERLAYS[0])
-        except NodeError as error:
-            yield f"kubectl does not render the overlays ({wanted['kubectl']}): {error}"
     key = os.environ.get(KEY)
     if key and not Path(key).is_file():
         yield f"{KEY}: there is no file {key}"
@@ -160,9 +154,18 @@ def _chart(build: Build) -> None:
     oci.write_chart(build.target / f"evictd-chart-{__version__}.oci.tar", archive, metadata)
 
 
+def kubectl() -> Path:
+    """Return Debian 13's kubectl, fetched once into the cache.
+
+    That of Debian 12 takes no folder as a resource; another one than this machine's also makes the same bytes on every machine.
+    """
+    return unpack_packages(default_cache(), "kubectl-trixie", ("kubectl",), suite="trixie") / "usr/bin/kubectl"
+
+
 def _overlays(build: Build) -> None:
+    program = kubectl()
     for overlay in OVERLAYS:
-        made = run_tool("kubectl", "kustomize", build.source / "deploy" / overlay)
+        made = run_tool(program, "kustomize", build.source / "deploy" / overlay)
         (build.target / f"evictd-{Path(overlay).name}-{__version__}.yaml").write_text(made, encoding="utf-8")
 
 
@@ -213,10 +216,11 @@ def _sign(path: Path) -> None:
 
 
 STEPS: tuple[Callable[[Build], None], ...] = (
-    *(_packages, _debian, _image, _chart, _overlays, _documents),
+    *(_overlays, _chart, _packages, _debian, _image, _documents),
     *(_proof, _bundle),
 )
-"""In order; each writes its files into the target. The proof is about all before it, and the bundle has all files."""
+"""In order, the short ones first; each writes its files into the target. The proof is about all before it, and the bundle has
+all files."""
 
 
 def main(folder: Path) -> int:

@@ -129,15 +129,19 @@ def debian_mirror() -> str:
 
 
 def _private_apt(work: Path, suite: str) -> Path:
-    """Write an apt configuration for another suite of the system's mirror; returns its path."""
+    """Write an apt configuration for another suite of the system's mirror; returns its path.
+
+    It knows no installed packages: apt would ask for their versions where these are newer than the suite's.
+    """
     mirror = debian_mirror()
     for folder in ("lists/partial", "cache/archives/partial", "parts"):
         (work / folder).mkdir(parents=True)
     keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
+    (work / "status").touch()
     (work / "sources.list").write_text(f"deb [signed-by={keyring}] {mirror} {suite} main\n", encoding="utf-8")
     config = work / "apt.conf"
     config.write_text(
-        f'Dir::State::lists "{work}/lists";\nDir::Cache "{work}/cache";\n'
+        f'Dir::State::lists "{work}/lists";\nDir::State::status "{work}/status";\nDir::Cache "{work}/cache";\n'
         f'Dir::Etc::sourcelist "{work}/sources.list";\nDir::Etc::sourceparts "{work}/parts";\n'
         'APT::Sandbox::User "root";\n',
         encoding="utf-8",

@@ -1,10 +1,12 @@
 """The sources of the binaries; nothing is installed for them."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
+from evictd_testnode import binaries as binaries_module
 from evictd_testnode.binaries import Binaries, Tool, default_cache, find_binaries
 from evictd_testnode.tool import run_tool
 
@@ -15,6 +17,27 @@ def test_the_cache_is_where_a_user_expects_it(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("XDG_CACHE_HOME", "relative/is/ignored")
     monkeypatch.setenv("HOME", "/home/someone")
     assert default_cache() == Path("/home/someone/.cache/evictd")
+
+
+@pytest.mark.skipif(shutil.which("apt-config") is None, reason="not a Debian")
+def test_packages_of_another_suite_do_not_depend_on_what_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else apt looks for the version of an installed package of the same name, such as a vendor's kubectl."""
+    asked: list[str] = []
+
+    def run(*argv: object, environment: dict[str, str] | None = None, folder: Path | None = None) -> str:
+        if argv[0] == "apt-get" and environment:
+            asked.append(run_tool("apt-config", "shell", "status", "Dir::State::status/f", environment=environment))
+        if "download" in argv and folder:
+            (folder / "root").mkdir()
+        return ""
+
+    monkeypatch.setattr(binaries_module, "debian_mirror", lambda: "http://localhost/debian/")
+    monkeypatch.setattr(binaries_module, "run_tool", run)
+    binaries_module.unpack_packages(tmp_path, "newer", ("kubectl",), suite="trixie")
+    assert asked
+    assert all(str(tmp_path) in each for each in asked)
 
 
 @pytest.mark.root

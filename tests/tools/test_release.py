@@ -53,21 +53,6 @@ def test_a_missing_program_is_named_with_the_way_to_get_it(
     assert f"{release.KEY}: there is no file" in said
 
 
-def test_a_kubectl_that_is_too_old_is_refused_before_the_work(
-    checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """That of Debian 12 takes no folder as a resource."""
-    programs = checkout.parent / "programs"
-    programs.mkdir()
-    (programs / "kubectl").write_text("#!/bin/sh\necho \"'../../base' must be a file\" >&2\nexit 1\n")
-    (programs / "kubectl").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
-    monkeypatch.setattr(release, "NEEDED", {**PROGRAMS, "kubectl": "1.21 or newer"})
-    assert release.main(checkout / "build") == 2
-    assert "kubectl does not render the overlays (1.21 or newer)" in capsys.readouterr().err
-    assert not (checkout / "build").exists()
-
-
 def test_versions_that_differ_are_refused(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (checkout / "CHANGELOG.md").write_text("# Changes\n\n## [0.0.1] - 2026-01-01\n")
     assert release.main(checkout / "build") == 2
