@@ -120,6 +120,36 @@ def test_oom_score_differences_are_told(capsys: pytest.CaptureFixture[str]) -> N
     assert "oom_score_adj of default/report main is 0, documented is 970" in out.getvalue()
 
 
+@pytest.mark.parametrize("readable", [True, False])
+def test_the_runtime_and_the_node_s_name_are_those_of_the_running_daemon(
+    readable: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Beside a daemon with another socket or with an API server it read other pods than the daemon."""
+    file = tmp_path / "config.yaml"
+    if readable:
+        file.write_text(
+            "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+            "containerRuntimeEndpoint: unix:///daemons\nevictionHard: {memory.available: 7Mi}\n"
+        )
+    page = {
+        "evictionconfig": encode_eviction_config(settings_with(eviction=CONFIG).eviction),
+        "arguments": [f"--config={file}", "--node-name=n1", "--root-dir=/daemons", "--flag-of-the-next-version=x"],
+    }
+    server = HttpServer("127.0.0.1:0", {"/configz": lambda: json_page(page)}, NoErrors())
+    parser = ArgumentParser()
+    explain.add_arguments(parser)
+    try:
+        here = parser.parse_args([f"--listen-address=127.0.0.1:{server.port}", "--root-dir=/here"])
+        settings = explain.settings_for_node(here)
+    finally:
+        server.close()
+    assert settings.eviction.thresholds == CONFIG.thresholds
+    assert settings.evictd.root_dir == Path("/here")
+    endpoint = settings.kubelet.container_runtime_endpoint
+    assert (endpoint == "unix:///daemons", settings.evictd.cluster.node_name == "n1") == (readable, readable)
+    assert (f"but for its files ({file}: No such file" in capsys.readouterr().err) == (not readable)
+
+
 def test_without_a_configuration_the_running_daemon_s_is_taken(capsys: pytest.CaptureFixture[str]) -> None:
     """Also with flags that do not concern decisions. It said "100Mi, ok" beside a daemon with a threshold of 1.32Gi."""
     config = settings_with(eviction=CONFIG).eviction

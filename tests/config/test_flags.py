@@ -4,7 +4,7 @@ import argparse
 
 import pytest
 
-from evictd.config.flags import FLAGS, Flags, add_arguments, explicit_booleans, from_args, parse_pairs
+from evictd.config.flags import FLAGS, Flags, add_arguments, as_arguments, explicit_booleans, from_args, parse_pairs
 from evictd.core.model.config import Policy
 from evictd.core.units.duration import SECOND
 from evictd.errors import InvalidValueError
@@ -45,6 +45,15 @@ def test_a_pair_without_its_separator_is_refused_with_the_kubelets_text(separato
 def test_repeated_map_flags_accumulate_and_the_last_value_of_a_key_counts() -> None:
     flags = read("--eviction-hard=a<1,b<2", "--eviction-hard", "b<3,c<4")
     assert flags.kubelet["eviction_hard"] == {"a": "1", "b": "3", "c": "4"}
+
+
+def test_flags_can_be_given_to_another_command() -> None:
+    """In one argument each, so that a value may begin with a dash."""
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    add_arguments(parser)
+    given = ["--config=/etc/x", "--eviction-hard=a<1", "--eviction-hard=b<2", "--eviction-max-pod-grace-period=-1"]
+    assert sorted(as_arguments(parser.parse_args(given))) == sorted(given)
+    assert as_arguments(parser.parse_args([])) == []
 
 
 def test_an_empty_map_flag_clears_the_map() -> None:

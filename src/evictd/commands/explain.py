@@ -15,11 +15,11 @@ from evictd.codec.config.kubelet_config import eviction_config
 from evictd.commands.source import add_policy_argument, read_scenario, scenario_config
 from evictd.commands.status import DEFAULT_ADDRESS, fetch
 from evictd.config.file import load
-from evictd.config.flags import NO_FLAGS, from_args
+from evictd.config.flags import NO_FLAGS, as_arguments, from_args
 from evictd.config.flags import add_arguments as add_config_flags
 from evictd.config.settings import Settings
 from evictd.core.eviction.synchronize import synchronize
-from evictd.core.model.config import EvictionConfig, Policy
+from evictd.core.model.config import Policy
 from evictd.core.model.state import State
 from evictd.core.units.duration import parse_duration
 from evictd.errors import ExitCode, InputError, InvalidValueError, NodeError
@@ -67,28 +67,43 @@ def settings_for_node(args: argparse.Namespace) -> Settings:
 
     Flags that do not concern decisions, such as where the runtime is, leave the daemon's configuration in effect.
     """
-    flags = from_args(args)
-    settings = load(Path(args.config) if args.config else None, flags)
+    settings, flags = _load(args), from_args(args)
     own = args.config or flags.config_dir is not None or settings.eviction != load(None, NO_FLAGS).eviction
-    daemons = None if own else daemon_config(settings.evictd.listen_address or DEFAULT_ADDRESS)
-    eviction = settings.eviction if daemons is None else daemons
-    if not eviction.thresholds and not args.config and daemons is None:
-        default = eviction_config({}, policy=eviction.policy, default_hard=True)
-        eviction = replace(eviction, thresholds=default.thresholds)
-    if args.policy is not None:
-        eviction = replace(eviction, policy=Policy(args.policy))
-    return replace(settings, eviction=eviction)
+    daemons = None if own else _daemon_settings(settings.evictd.listen_address or DEFAULT_ADDRESS, args)
+    if daemons is None and not settings.eviction.thresholds and not args.config:
+        default = eviction_config({}, policy=settings.eviction.policy, default_hard=True)
+        settings = replace(settings, eviction=replace(settings.eviction, thresholds=default.thresholds))
+    found = daemons or settings
+    return (
+        found if args.policy is None else replace(found, eviction=replace(found.eviction, policy=Policy(args.policy)))
+    )
 
 
-def daemon_config(address: str = DEFAULT_ADDRESS) -> EvictionConfig | None:
-    """Ask the daemon for the configuration in effect; `None` if no evictd answers there."""
+def _load(args: argparse.Namespace) -> Settings:
+    return load(Path(args.config) if args.config else None, from_args(args))
+
+
+def _daemon_settings(address: str, args: argparse.Namespace) -> Settings | None:
+    """Ask the daemon for the settings in effect; `None` if no evictd answers there.
+
+    Where the runtime, the directories and the API server are is read from the daemon's files with its flags, overridden by
+    those in `args`; from `args` alone if the files cannot be read, as without root.
+    """
     try:
         document = fetch(address, "/configz")
-        config = decode_eviction_config(document.get("evictionconfig"))
+        eviction = decode_eviction_config(document.get("evictionconfig"))
     except (NodeError, InputError):
         return None
-    sys.stderr.write(f"evictd: with the configuration of the evictd at {address}; --config takes another one\n")
-    return config
+    parser = argparse.ArgumentParser()
+    add_config_flags(parser)
+    unread = ""
+    try:
+        both, _ = parser.parse_known_args([*map(str, document.get("arguments", ())), *as_arguments(args)])
+        settings = _load(both)
+    except InputError as error:
+        settings, unread = _load(args), f" but for its files ({error})"
+    sys.stderr.write(f"evictd: with the configuration of the evictd at {address}{unread}; --config takes another one\n")
+    return replace(settings, eviction=eviction)
 
 
 def this_machine(settings: Settings) -> Explanation:

@@ -319,5 +319,12 @@ def from_args(args: argparse.Namespace) -> Flags:
     )
 
 
+def as_arguments(args: argparse.Namespace) -> list[str]:
+    """Write `--config`, as an absolute path, and the flags that were given, so that another command can be given them too."""
+    config = [] if args.config is None else [f"--config={Path(args.config).absolute()}"]
+    given = ((flag, text) for flag in FLAGS for text in getattr(args, _destination(flag), None) or ())
+    return [*config, *(f"--{flag.name}={text}" for flag, text in given)]
+
+
 def _destination(flag: _Flag) -> str:
     return "flag_" + flag.name.replace("-", "_")

@@ -5,7 +5,7 @@ that decisions obey do; settings that the loop is built from (sockets, directori
 log says so. A configuration with an error changes nothing.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from enum import Enum
 
@@ -33,10 +33,14 @@ class Difference:
 
 
 class Configuration:
-    """The settings in effect. `read` reads the files again; it raises `InputError` for files with errors."""
+    """The settings in effect, and the arguments of the command line that name the files and override them.
 
-    def __init__(self, settings: Settings, read: Callable[[], Settings]) -> None:
+    `read` reads the files again; it raises `InputError` for files with errors.
+    """
+
+    def __init__(self, settings: Settings, read: Callable[[], Settings], arguments: Sequence[str] = ()) -> None:
         self.settings = settings
+        self.arguments = arguments
         self._read = read
 
     def reload(self) -> tuple[Difference, ...]:

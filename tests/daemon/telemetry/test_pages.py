@@ -27,7 +27,7 @@ class Served:
         self.board = LatestSnapshot()
         self.now = NOW
         self.settings = settings_with(eviction=CONFIG, housekeeping_interval=Duration(10 * SECOND))
-        configuration = Configuration(self.settings, lambda: self.settings)
+        configuration = Configuration(self.settings, lambda: self.settings, ["--node-name=n1"])
         made = Pages(self.board, Metrics(self.board), configuration, lambda: self.now)
         self.pages, self.health = made.by_path(), made.health()
 
@@ -103,7 +103,10 @@ def test_the_documents_are_json() -> None:
     served.board.latest = snapshot(4 * GI)
     assert json.loads(served.get("/statusz").body)["kind"] == "Status"
     assert json.loads(served.get("/explainz").body)["queues"][0]["next"] == "default/hog"
-    assert json.loads(served.get("/configz").body) == {"evictionconfig": encode_eviction_config(CONFIG)}
+    assert json.loads(served.get("/configz").body) == {
+        "evictionconfig": encode_eviction_config(CONFIG),
+        "arguments": ["--node-name=n1"],
+    }
     assert b"evictd_phase" in served.get("/metrics").body
 
 

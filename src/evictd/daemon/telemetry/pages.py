@@ -74,7 +74,9 @@ class Pages:
         return f"the loop has given no sign of life for {format_duration(age)}"
 
     def _config(self) -> dict[str, object]:
-        return {"evictionconfig": encode_eviction_config(self._configuration.settings.eviction)}
+        """Return the settings that decide, and the arguments by which `explain` finds the files with the others."""
+        eviction = encode_eviction_config(self._configuration.settings.eviction)
+        return {"evictionconfig": eviction, "arguments": list(self._configuration.arguments)}
 
     def _status(self) -> Page:
         if self._board.latest is None:
