@@ -48,6 +48,9 @@ INODES = 1_000_000
 INODES_RATE = 50_000
 SHARE = 10
 """The thresholds are met below a tenth of the disk."""
+CROSSING_SECONDS = 180
+MOST_FAILED = 3
+"""Trials that may fail before a row is given up."""
 FILL_SECONDS = 4
 """How long a fill goes on before the crossing."""
 MEMORY = "/dev/shm"
@@ -99,6 +102,25 @@ class Trial:
 
 
 @dataclass(slots=True)
+class Row:
+    """The trials of one row; a trial that fails is among `failed` with its reason."""
+
+    trials: list[Trial] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    innocents: int = 0
+
+    def wants(self, count: int) -> int:
+        """Return the number of trials to go; none after several failures."""
+        return count - len(self.trials) - len(self.failed) if len(self.failed) < MOST_FAILED else 0
+
+    def shown_trials(self) -> str:
+        """Write the number of trials, and what failed."""
+        tried = len(self.trials) + len(self.failed)
+        reasons = "; ".join(dict.fromkeys(self.failed))
+        return f"{len(self.trials)} of {tried}: {reasons}" if self.failed else str(tried)
+
+
+@dataclass(slots=True)
 class Lowest:
     """Reads what is left of a disk every 5 ms, on a thread of its own."""
 
@@ -138,12 +160,13 @@ def run() -> list[Result]:
                 count = RUNS if mode.startswith("standard") else max(RUNS // PEER_SHARE, 1)
                 fill = fill_of(name)
                 print(f"disk_fill/{mode}/{name}/{place}: {count} trials ...", flush=True)
-                with DisposableNode(_recipe()) as node:
-                    trials, innocents = _trials(node, limited(fill, node.node_folder), place, mode, count)
-                results.append(summarize(f"disk_fill/{mode}/{name}/{place}", [each.milliseconds for each in trials]))
-                row = _row(mode, fill, place, trials, innocents)
-                print(row, flush=True)
-                known[f"{mode}, {_label(fill)}, {place}"] = row
+                row = _measured(fill, place, mode, count)
+                if row.trials:
+                    times = [each.milliseconds for each in row.trials]
+                    results.append(summarize(f"disk_fill/{mode}/{name}/{place}", times))
+                line = _line(mode, fill, place, row)
+                print(line, flush=True)
+                known[f"{mode}, {_label(fill)}, {place}"] = line
                 KNOWN.parent.mkdir(exist_ok=True)
                 KNOWN.write_text(json.dumps(known))
                 write_section("disk_fill", _section(known))
@@ -189,23 +212,23 @@ def _reached(fill: Fill, rate: float) -> str:
     return f"{asked}{unit}" if reached == asked else f"{asked}{unit} ({reached})"
 
 
-def _row(mode: str, fill: Fill, place: str, trials: list[Trial], innocents: int) -> str:
-    times = [each.milliseconds for each in trials]
-    least = [each.least for each in trials]
-    cells = (
-        mode,
-        _reached(fill, median(each.rate for each in trials)),
-        place,
-        len(trials),
-        f"{median(times):.0f}",
-        f"{max(times):.0f}",
-        f"{median(each.ended for each in trials):.0f}",
-        fill.shown(median(least)),
-        fill.shown(min(least)),
-        sum(each < (1 << 20 if fill.kind == "bytes" else 100) for each in least),
-        innocents,
-    )
-    return f"| {' | '.join(map(str, cells))} |"
+def _line(mode: str, fill: Fill, place: str, row: Row) -> str:
+    cells: list[object] = [mode, _label(fill).split()[0], place, row.shown_trials()]
+    if row.trials:
+        times = [each.milliseconds for each in row.trials]
+        least = [each.least for each in row.trials]
+        cells[1] = _reached(fill, median(each.rate for each in row.trials))
+        cells += [
+            f"{median(times):.0f}",
+            f"{max(times):.0f}",
+            f"{median(each.ended for each in row.trials):.0f}",
+            fill.shown(median(least)),
+            fill.shown(min(least)),
+            sum(each < (1 << 20 if fill.kind == "bytes" else 100) for each in least),
+        ]
+    else:
+        cells += [""] * 6
+    return f"| {' | '.join(map(str, (*cells, row.innocents, f'{os.getloadavg()[0]:.0f}')))} |"
 
 
 def _section(known: dict[str, str]) -> str:
@@ -221,8 +244,8 @@ def _section(known: dict[str, str]) -> str:
         "",
         f"`make bench SUITE=disk_fill`: {what}. {loads()}",
         "",
-        "| Mode | MiB/s | Filled | Trials | Stop, ms | Longest | To the end | Left, MiB | Least | Full | Innocent |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
+        "| Mode | MiB/s | Filled | Trials | Stop, ms | Longest | To the end | Left, MiB | Least | Full | Innocent | Load |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|",
         *rows,
         "",
         "Medians: from the crossing to the stop call, from that to the end of the filler, and of the least that was left.",
@@ -231,26 +254,43 @@ def _section(known: dict[str, str]) -> str:
     return "\n".join(lines)
 
 
-def _trials(node: DisposableNode, fill: Fill, place: str, mode: str, count: int) -> tuple[list[Trial], int]:
-    """Run the trials of one mode, fill and place; gives also the number of innocent pods that are gone."""
+def _measured(fill: Fill, place: str, mode: str, count: int) -> Row:
+    """Run the trials of one mode, fill and place; after one that failed the others have a new node.
+
+    Without a journal ext4 is slow to use inodes again that were freed lately, so each trial with inodes has a new node.
+    """
+    row = Row()
+    while wanted := row.wants(count):
+        try:
+            with DisposableNode(_recipe()) as node:
+                trials = wanted if fill.kind == "bytes" else 1
+                _run_trials(node, limited(fill, node.node_folder), place, mode, row, trials)
+        except Exception as error:  # it is a cell of the table, and the rows after it are measured
+            print(f"failed: {error}", flush=True)
+            row.failed.append(str(error).partition("\n")[0][:80].replace("|", "/"))
+    return row
+
+
+def _run_trials(node: DisposableNode, fill: Fill, place: str, mode: str, row: Row, count: int) -> None:
     files = LARGE_FILES if "large neighbours" in mode else 0
     innocents = [_innocent(node, number, files) for number in range(INNOCENTS)]
     hard = "nodefs.available" if fill.kind == "bytes" else "nodefs.inodesFree"
     kubelet: Fields = {"evictionHard": {hard: f"{100 // SHARE}%"}, "imageGCHighThresholdPercent": 100}
     _add_ballast(node, fill)
-    trials = []
-    with daemon(node, kubelet, {"memory": {"watch": True}, **MODES[mode]}) as stops, _kept_log(node):
-        for number in range(count):
-            filler = PodRecipe(
-                name=f"filler-{number}",
-                containers=(ContainerRecipe(script=IGNORE_TERM),),
-                volumes=(VolumeRecipe(name="data"),),
-            )
-            pod = node.run_pod(filler)
-            time.sleep(random.uniform(0.5, 10.5))
-            trials.append(_trial(node, pod, fill, place, stops, led="lead" in mode))
-            _until_calm(node, pod, number)
-    return trials, sum(not pids_of(f"{pod.cgroup_parent}/{pod.container_id}") for pod in innocents)
+    try:
+        with daemon(node, kubelet, {"memory": {"watch": True}, **MODES[mode]}) as stops, _kept_log(node):
+            for number in range(count):
+                filler = PodRecipe(
+                    name=f"filler-{number}",
+                    containers=(ContainerRecipe(script=IGNORE_TERM),),
+                    volumes=(VolumeRecipe(name="data"),),
+                )
+                pod = node.run_pod(filler)
+                time.sleep(random.uniform(0.5, 10.5))
+                row.trials.append(_trial(node, pod, fill, place, stops))
+                _until_calm(node, pod, number)
+    finally:
+        row.innocents += sum(not pids_of(f"{pod.cgroup_parent}/{pod.container_id}") for pod in innocents)
 
 
 def _innocent(node: DisposableNode, number: int, files: int) -> RunningPod:
@@ -280,22 +320,22 @@ def _add_ballast(node: DisposableNode, fill: Fill) -> None:
         raise AssertionError("the files that take inodes beforehand could not be made")
 
 
-def _trial(node: DisposableNode, pod: RunningPod, fill: Fill, place: str, stops: Lines, *, led: bool) -> Trial:
+def _trial(node: DisposableNode, pod: RunningPod, fill: Fill, place: str, stops: Lines) -> Trial:
     stops.forget()
     lowest = Lowest(fill, node.node_folder)
     with lowest.followed(), _filler(pod, fill, place) as (process, lines):
-        try:
-            crossed, rate = map(int, lines.next("crossed", 30 if led else 120)[1].split()[1:])
-        except AssertionError:
-            if not led:
-                raise
-            # it was stopped before it crossed
-            crossed, rate = 0, fill.rate
+        if not wait_for(lambda: lowest.value < fill.limit or process.poll() is not None, seconds=CROSSING_SECONDS):
+            raise AssertionError(f"{fill.shown(lowest.value - fill.limit)} above the threshold in {CROSSING_SECONDS} s")
         stopped = int(stops.next("stop", 120)[1].split()[1])
         process.wait(120)
         ended = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
-    times = max(stopped - (crossed or stopped), 0) / 1e6, (ended - stopped) / 1e6
-    return Trial(least=lowest.value, milliseconds=times[0], rate=rate, ended=times[1])
+        try:
+            crossed, rate = map(int, lines.next("crossed", 1)[1].split()[1:])
+        except AssertionError:  # it was stopped before it crossed
+            crossed, rate = stopped, fill.rate
+    return Trial(
+        least=lowest.value, milliseconds=max(stopped - crossed, 0) / 1e6, rate=rate, ended=(ended - stopped) / 1e6
+    )
 
 
 @contextmanager

@@ -78,31 +78,49 @@ def test_a_disk_with_much_left_is_not_read_between_two_cycles(watch: DiskWatch) 
 
 
 @pytest.mark.parametrize(
-    ("left", "expected"), [(1000 * MIB, 5 * SECOND), (200 * MIB, SECOND), (20 * MIB, 100 * MILLISECOND), (0, SHORTEST)]
+    ("left", "expected"), [(5 * GI, 5 * SECOND), (GI, SECOND), (100 * MIB, 100 * MILLISECOND), (0, SHORTEST)]
 )
 def test_the_less_is_left_the_sooner_it_is_read(watch: DiskWatch, left: int, expected: int) -> None:
     watch.set_thresholds([finding(10 * GI + left)], 0)
     assert due_in(watch, 0) == expected
 
 
+@pytest.mark.parametrize(
+    ("signal", "limit", "rate"),
+    [(Signal.NODEFS_AVAILABLE, 10 * GI, 500 * MIB), (Signal.NODEFS_INODES_FREE, 100_000, 50_000)],
+)
+def test_the_first_fill_of_a_calm_disk_is_noticed_soon_after_its_crossing(
+    watch: DiskWatch, disks: Disks, signal: Signal, limit: int, rate: int
+) -> None:
+    """It begins right after a reading, four seconds before the crossing."""
+    watch.set_thresholds([finding(limit + 4 * rate, limit, signal)], 0)
+    noticed, now = Noticed.NOTHING, 0
+    while noticed is not Noticed.CROSSED:
+        now = watch.due or 0
+        left = limit + 4 * rate - rate * now // SECOND
+        disks.left["/node"], disks.inodes = left, min(left, disks.inodes)
+        noticed = watch.read(now)
+    assert now - 4 * SECOND <= 200 * MILLISECOND
+
+
 def test_inodes_have_a_pace_of_their_own(watch: DiskWatch, disks: Disks) -> None:
-    watch.set_thresholds([finding(120_000, 100_000, Signal.NODEFS_INODES_FREE)], 0)
+    watch.set_thresholds([finding(200_000, 100_000, Signal.NODEFS_INODES_FREE)], 0)
     assert due_in(watch, 0) == SECOND
     disks.inodes = 99_999
     assert watch.read(SECOND)
 
 
 def test_the_fastest_fill_of_an_hour_sets_the_pace(watch: DiskWatch, disks: Disks) -> None:
-    watch.set_thresholds([finding(20 * GI)], 0)
-    disks.left["/node"] = 16 * GI
+    watch.set_thresholds([finding(30 * GI)], 0)
+    disks.left["/node"] = 22 * GI
     assert not watch.read(10 * SECOND)
     assert due_in(watch, 10 * SECOND) == 10 * SECOND
-    watch.set_thresholds([finding(12 * GI)], 12 * SECOND)  # 2 GiB/s
+    watch.set_thresholds([finding(14 * GI)], 12 * SECOND)  # 4 GiB/s
     assert due_in(watch, 12 * SECOND) == SECOND
-    watch.set_thresholds([finding(12 * GI)], 12 * SECOND + HOUR // 2)
+    watch.set_thresholds([finding(14 * GI)], 12 * SECOND + HOUR // 2)
     assert due_in(watch, 12 * SECOND + HOUR // 2) == SECOND
-    watch.set_thresholds([finding(12 * GI)], 12 * SECOND + HOUR + 10 * MINUTE)
-    assert due_in(watch, 12 * SECOND + HOUR + 10 * MINUTE) == 10 * SECOND, "forgotten"
+    watch.set_thresholds([finding(14 * GI)], 12 * SECOND + HOUR + 10 * MINUTE)
+    assert due_in(watch, 12 * SECOND + HOUR + 10 * MINUTE) == 4 * SECOND, "forgotten"
 
 
 def test_a_crossing_is_read_and_a_met_threshold_is_not_watched(watch: DiskWatch, disks: Disks) -> None:
@@ -177,7 +195,7 @@ def test_a_crossing_ends_the_wait_and_memory_is_read_meanwhile(
     loop = MemoryWatch(clock=polled_time, sources={Signal.MEMORY_AVAILABLE: memory})
     loop.disks = watch
     loop.set_thresholds({Signal.MEMORY_AVAILABLE: GI})
-    watch.set_thresholds([finding(10 * GI + 400 * MIB)], polled_time.now)
+    watch.set_thresholds([finding(10 * GI + 2 * GI)], polled_time.now)
     first = polled_time.now
     fill: Callable[[], None] = lambda: disks.left.update({"/node": 9 * GI})  # noqa: E731
     polled_time.at(first + 500 * MILLISECOND, fill)

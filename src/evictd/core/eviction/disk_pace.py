@@ -10,9 +10,9 @@ from evictd.core.units.duration import MILLISECOND, SECOND
 
 SHORTEST = 100 * MILLISECOND
 """Nanoseconds; the least time between two readings."""
-LEAST_RATE: Mapping[Resource, int] = {Resource.EPHEMERAL_STORAGE: 200 << 20, Resource.INODES: 20_000}
-"""The least rate that is assumed, in units per second: the bytes that an ordinary disk takes, the inodes that one core
-creates."""
+LEAST_RATE: Mapping[Resource, int] = {Resource.EPHEMERAL_STORAGE: 1 << 30, Resource.INODES: 100_000}
+"""The least rate that is assumed, in units per second: more than most disks take, and the inodes that two cores create. The first
+fill of a disk that was calm is noticed late if it is faster."""
 
 
 def until_next_reading(distance: int, rate: int, longest: int) -> int:
