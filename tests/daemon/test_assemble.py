@@ -2,6 +2,7 @@
 
 import threading
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ class Quiet:
         raise AssertionError(difference)
 
 
-def assembly(folder: Path, stack: ExitStack, **fields: Any) -> Assembly:
+def assembly(folder: Path, stack: ExitStack, cgroup: Path | None = None, **fields: Any) -> Assembly:
     settings = settings_with(
         state_directory=folder,
         root_dir=folder,
@@ -42,7 +43,8 @@ def assembly(folder: Path, stack: ExitStack, **fields: Any) -> Assembly:
     )
     quiet: Any = Quiet()
     settings = settings_with(base=settings, **fields)
-    return Assembly(settings, roots_of(settings), quiet, stack, Liveness(SdNotifier(), LatestSnapshot()))
+    roots = roots_of(settings) if cgroup is None else replace(roots_of(settings), cgroup=cgroup)
+    return Assembly(settings, roots, quiet, stack, Liveness(SdNotifier(), LatestSnapshot()))
 
 
 @pytest.mark.parametrize("images", ["absent", "other"])
@@ -78,3 +80,18 @@ def test_the_other_formula_is_read_from_meminfo(tmp_path: Path) -> None:
         assert read is not None
         assert read.available_bytes is not None
         assert 0 < read.available_bytes < 1 << 40
+
+
+def test_a_stop_uses_no_descriptor_of_the_observer(tmp_path: Path) -> None:
+    """In a cluster another thread begins it: a descriptor that one thread closes would show the other a wrong file's numbers."""
+    pod = tmp_path / "kubepods/podu"
+    pod.mkdir(parents=True)
+    (tmp_path / "cgroup.controllers").write_text("memory pids")
+    (pod / "pids.current").write_text("1\n")
+    with ExitStack() as stack:
+        parts = assembly(tmp_path, stack, tmp_path)
+        cgroups = parts._stopper._cgroups
+        before = len(parts._stats._files)
+        cgroups.watch("u", "/kubepods/podu", ["c"])
+        assert not cgroups.none_left("u", ["c"])  # it was read
+        assert len(parts._stats._files) == before

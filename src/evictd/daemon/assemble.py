@@ -50,7 +50,8 @@ from evictd.daemon.store.own_file import read_own
 from evictd.daemon.store.recorder import Cycle, Recorder
 from evictd.daemon.store.state_file import StateFile, boot_id
 from evictd.daemon.telemetry.telemetry import Telemetry
-from evictd.observe.cgroups.cgroup import pod_cgroups
+from evictd.observe.cgroups.cgroup import find_hierarchy, pod_cgroups
+from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache
 from evictd.observe.disk_usage.cache import DiskUsageCache
 from evictd.observe.disk_usage.pod_meter import PodDiskMeter
 from evictd.observe.disk_usage.rate_limiter import BudgetedRateLimiter
@@ -295,7 +296,8 @@ class Assembly:
         """Build what kills and freezes pods without the runtime."""
         # In a cluster volumes may be the kubelet's.
         emptied = self._cleanup.begin if self._settings.evictd.cluster.standalone else lambda _: None
-        reader = self._stats.cgroups
+        # Not the observer's: in a cluster another thread begins stops, and a cache of descriptors is one thread's.
+        reader = find_hierarchy(self._roots.cgroup, FileDescriptorCache(0))
         cgroups = VictimCgroups(self._pod_directories, self._telemetry, emptied, self._freezer_of, reader=reader)
         for uid in self._stats.pod_uids():
             cgroups.freezer.thaw(uid)  # a run that was killed may have left it frozen

@@ -106,7 +106,8 @@ class VictimCgroups:
     `directories` names the directories that the cgroup of a pod with this uid may have, under every QoS class, and `freezer_of`
     the directory of the same cgroup in the freezer's hierarchy of v1. `emptied` is called with the uid of a pod whose processes
     were all killed. A reason why nothing can be killed here, such as a cgroup filesystem that is mounted read-only, is reported
-    once; then the runtime alone kills. `reader` reads the cgroups that `watch` names; without one nothing is known of them.
+    once; then the runtime alone kills. `reader` reads the cgroups that `watch` names, from any thread, so it must keep no file
+    open; without one nothing is known of them.
     """
 
     def __init__(
@@ -128,7 +129,7 @@ class VictimCgroups:
         self._reader = reader
         self._seen: dict[str, _Seen] = {}
 
-    # --- tasks that were seen, for the loop's thread ----------------------------------------------------------------
+    # --- tasks that were seen, for the threads that begin stops -----------------------------------------------------
 
     def watch(self, uid: str, pod_cgroup: str, containers: Iterable[str]) -> None:
         """Look for the cgroups of a pod's running containers; called before any of them is stopped, and again for new ones."""
