@@ -36,6 +36,21 @@ def level(used: int, grown: int = 0) -> MeasuredLevel:
     return MeasuredLevel(0, used, 0, used - grown, used - grown, -60 * SECOND)
 
 
+def holders(
+    used: Mapping[str, int],
+    grown: Mapping[str, int] | None = None,
+    *,
+    at: int = 0,
+    elsewhere: MeasuredLevel | None = None,
+) -> SupplyHoldings:
+    """Pods that hold so much, of which some grew by so much within the minute before `at`."""
+    lowest = {name: amount - (grown or {}).get(name, 0) for name, amount in used.items()}
+    since = at - 60 * SECOND
+    return SupplyHoldings(
+        at=at, used=used, begun=at, lowest=lowest, lowest_before=lowest, since=since, elsewhere=elsewhere
+    )
+
+
 def shortage(
     held: Mapping[str, int],
     *,
@@ -48,7 +63,6 @@ def shortage(
     available: int = 100,
 ) -> Shortage:
     """A shortage of a supply of 10000, of which pods hold so much; an eviction takes ten seconds."""
-    growth = grown or {}
     return Shortage(
         threshold=threshold(signal, str(available + missing)),
         supply=supply_of(Signal(signal), Layout.SINGLE),
@@ -56,9 +70,7 @@ def shortage(
         missing=missing,
         rate=rate,
         eviction_time=10 * SECOND,
-        holdings=SupplyHoldings(
-            pods={name: level(used, growth.get(name, 0)) for name, used in held.items()}, elsewhere=level(0, elsewhere)
-        ),
+        holdings=holders(held, grown, elsewhere=level(0, elsewhere)),
         held=held,
         recreated=frozenset(recreated),
     )

@@ -8,6 +8,7 @@ import pytest
 
 from evictd.codec.state import VERSION, decode_state, encode_state
 from evictd.core.model.backoff import Backoff, BudgetRefusal, OwnerBackoff
+from evictd.core.model.holdings import SupplyHoldings
 from evictd.core.model.observation import Observation
 from evictd.core.model.signal import Filesystem, Signal
 from evictd.core.model.state import CleaningUp, Collection, Reclaiming, State, Victim
@@ -81,6 +82,7 @@ def test_states_survive(state: State) -> None:
         {"backoff": {"owners": []}},
         {"backoff": {"owners": {"o": {"level": 1}}, "budgets": {}}},
         {"thresholdsFirstObservedAt": [[1]]},
+        {"holdings": {"memory.available": {"used": {"a": 1}, "lowest": {"a": 1}, "lowestBefore": {"b": 1}}}},
     ],
     ids=lambda damage: next(iter(damage)),
 )
@@ -96,6 +98,13 @@ def test_a_state_of_an_earlier_evictd_is_read() -> None:
     plain = encode_state(State(last_cycle_at=1, started_at=2, dry_run=True))
     earlier = {key: value for key, value in plain.items() if key not in {"lastCycleAt", "startedAt"}}
     assert decode_state(earlier) == State(dry_run=True)
+
+
+def test_holdings_of_a_development_version_begin_anew() -> None:
+    """They had an object for each pod."""
+    earlier = {"memory.available": {"pods": {"a": {"at": 1, "used": 2}}, "grownCritical": 3}}
+    state = decode_state({**encode_state(State()), "holdings": earlier})
+    assert state.holdings == {Signal.MEMORY_AVAILABLE: SupplyHoldings(grown_critical=3)}
 
 
 def test_a_state_of_a_later_evictd_is_read() -> None:

@@ -9,12 +9,11 @@ import pytest
 
 from evictd.codec.journal import decode_entry
 from evictd.commands import incident
-from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
 from evictd.core.model.signal import Signal
-from evictd.core.units.duration import SECOND
 from evictd.errors import ExitCode, InputError
 from tests.daemon.world import GI, NOW, STATIC, WEB, uses
 from tests.render.test_incident import OLD, journal_lines
+from tests.shortages import holders
 
 
 @pytest.fixture
@@ -65,8 +64,7 @@ def test_an_unknown_one_and_an_empty_journal_are_bad_usage(directory: Path, tmp_
 
 def test_a_pod_that_grows_alone_was_needed_and_one_beside_it_not() -> None:
     entry = decode_entry(journal_lines()[1])
-    level = MeasuredLevel(at=NOW, used=2 * GI, begun=NOW, lowest=GI, lowest_before=GI, since=NOW - 60 * SECOND)
-    grows = SupplyHoldings(pods={OLD.uid: level})
+    grows = holders({OLD.uid: 2 * GI}, {OLD.uid: GI}, at=NOW)
     held = {OLD.uid: 6 * GI, WEB.uid: GI // 2, STATIC.uid: GI // 2}
     stats = {each.uid: uses(each, held[each.uid], entry.now) for each in entry.observation.pods}
     entry = replace(

@@ -45,6 +45,9 @@ def decode_state(plain: Any) -> State:
     elif type(version) is not int or version != VERSION:
         raise InputError(f"state: version {str(version)[:20]!r}: not known; this evictd writes version {VERSION}")
     state: State = STATE_FORM.decode(State, plain, "state")
+    for supply, each in state.holdings.items():
+        if not each.used.keys() == each.lowest.keys() == each.lowest_before.keys():
+            raise InputError(f"state: holdings of {supply.value}: not of the same pods; it is damaged or not ours")
     return state
 
 

@@ -136,7 +136,7 @@ def world_account(entry: JournalEntry, signal: Signal, pod: str) -> str:
         entry.observation.pod_stats,
         name="incident",
         filesystems=entry.observation.filesystems,
-        behaviours={uid: _growth(grows[0], each) for uid, each in held.pods.items()},
+        behaviours={uid: _growth(grows[0], each) for uid, each in held.growing.items()},
         duration=_PLAYED,
     )
     if held.elsewhere is not None:

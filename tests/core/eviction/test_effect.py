@@ -25,7 +25,7 @@ from evictd.core.model.signal import Signal
 from evictd.core.model.state import State, Victim
 from evictd.core.units.duration import MINUTE, SECOND
 from tests.playbook import pod, threshold
-from tests.shortages import level, row, shortage
+from tests.shortages import holders, level, row, shortage
 
 MEMORY, DISK = Signal.MEMORY_AVAILABLE, Signal.NODEFS_AVAILABLE
 NOTHING = Observation(node=None)
@@ -89,7 +89,7 @@ def test_a_pause_for_growth_ends_with_the_growth_where_it_had_room(
 
 
 def test_what_the_successor_of_a_victim_holds_did_not_come_back() -> None:
-    holdings = {MEMORY: SupplyHoldings(pods={"new": level(80)})}
+    holdings = {MEMORY: holders({"new": 80})}
     seen = Observation(node=None, pods=(pod("new", owner="DaemonSet/a"),))
     state = after(effect(60, owner="default/DaemonSet/a"), effect(60, at=1), holdings=holdings)
     assert pause_of(state, MEMORY, seen, 1) is not None

@@ -16,7 +16,6 @@ from evictd.core.eviction.reclaim import Layout
 from evictd.core.model.config import ImageReclaim
 from evictd.core.model.decision import Wait
 from evictd.core.model.finding import WaitingForMeasurement
-from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
 from evictd.core.model.observation import Observation, SignalObservation
 from evictd.core.model.signal import Filesystem, Signal
 from evictd.core.model.state import Collection, State
@@ -25,6 +24,7 @@ from evictd.core.model.volume import Volume, VolumeKind
 from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import of_bytes
 from tests.playbook import Playbook, as_kubelet, config, node, pod, threshold, usage
+from tests.shortages import holders, level
 
 DISK = threshold("nodefs.available", "10Gi")
 IMAGES = threshold("imagefs.available", "10Gi")
@@ -143,14 +143,9 @@ MIB = 2**20
 FAST = SignalObservation(available=of_bytes(5 << 30), capacity=of_bytes(100 << 30), fill_rate=200 * MIB)
 
 
-def level(grown: int, used: int = 10 << 30) -> MeasuredLevel:
-    before = used - grown
-    return MeasuredLevel(CROSSED, used, CROSSED, before, before, CROSSED - SECOND)
-
-
 def soon_full(*, a: int, b: int, elsewhere: int = 0, seen_last: SignalObservation = FAST) -> State:
     """`a` was measured since the crossing, `b` before; by how much each grew in the last minute."""
-    holdings = SupplyHoldings(pods={"a": level(a), "b": level(b)}, elsewhere=level(elsewhere))
+    holdings = holders({"a": 10 << 30, "b": 10 << 30}, {"a": a, "b": b}, elsewhere=level(0, elsewhere))
     supply = supply_of(DISK.signal, Layout.SINGLE)
     return replace(STATE, holdings={supply: holdings}, last_seen={DISK.signal: seen_last})
 
@@ -182,7 +177,7 @@ def test_a_disk_that_lasts_and_a_soft_threshold_wait_for_all() -> None:
 
 def test_a_pod_that_was_never_measured_is_waited_for() -> None:
     state = soon_full(a=300 * MIB, b=0)
-    holdings = {supply: replace(each, pods={"a": each.pods["a"]}) for supply, each in state.holdings.items()}
+    holdings = {supply: replace(each, used={"a": each.used["a"]}) for supply, each in state.holdings.items()}
     assert held(OLD_B, state=replace(state, holdings=holdings))
 
 

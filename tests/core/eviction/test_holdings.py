@@ -43,7 +43,7 @@ def holdings(state: State) -> SupplyHoldings:
 
 def test_what_no_pod_holds_is_elsewhere() -> None:
     state = read(State(), 0, usage(A, memory="100"), usage(B, memory="50"))
-    assert {uid: each.used for uid, each in holdings(state).pods.items()} == {"a": 100, "b": 50}
+    assert holdings(state).used == {"a": 100, "b": 50}
     assert holdings(state).elsewhere == MeasuredLevel(0, 350, 0, 350, 350, 0)
 
 
@@ -57,16 +57,16 @@ def test_growth_is_told_apart() -> None:
 
 def test_a_pod_counts_with_its_last_measurement_for_a_minute() -> None:
     state = read(State(), 0, usage(A, memory="100"), usage(B, memory="50"))
-    assert set(holdings(read(state, 59, usage(A, memory="100"))).pods) == {"a", "b"}
-    assert set(holdings(read(state, 60, usage(A, memory="100"))).pods) == {"a"}
+    assert set(holdings(read(state, 59, usage(A, memory="100"))).used) == {"a", "b"}
+    assert set(holdings(read(state, 60, usage(A, memory="100"))).used) == {"a"}
 
 
 def test_the_only_pod_that_was_not_measured_is_measured_by_the_cgroup_of_all() -> None:
     state = read(State(), 0, usage(A, memory="100"), cgroup=400)
-    assert holdings(state).pods["b"].used == 300
+    assert holdings(state).used["b"] == 300
     c = pod("c")
     state = read(State(), 0, usage(A, memory="100"), pods=(A, B, c), cgroup=400)
-    assert set(holdings(state).pods) == {"a"}
+    assert set(holdings(state).used) == {"a"}
     assert holdings(state).unmeasured == MeasuredLevel(0, 300, 0, 300, 300, 0)
     assert holdings(state).elsewhere == MeasuredLevel(0, 100, 0, 100, 100, 0)
 
@@ -87,8 +87,60 @@ def test_of_a_change_over_an_hour_a_minute_counts() -> None:
     assert (last.grown, last.rate) == (10, 10 // 60)
 
 
+def grown(state: State) -> dict[str, tuple[int, int]]:
+    return {uid: (each.grown, each.rate) for uid, each in holdings(state).growing.items()}
+
+
+def test_growth_of_a_pod_is_the_rise_above_its_lowest_of_the_last_minute() -> None:
+    state = State()
+    for at, used in enumerate(["100", "150", "90", "200"]):
+        state = read(state, at * 10, usage(A, memory=used), usage(B, memory="50"))
+    assert grown(state) == {"a": (110, 3)}
+    for at in range(4, 12):
+        state = read(state, at * 10, usage(A, memory="200"), usage(B, memory="50"))
+    assert grown(state) == {}, "what ended a minute ago is no growth"
+
+
+def test_growth_of_a_pod_over_an_hour_counts_with_its_mean_of_a_minute() -> None:
+    state = read(State(), 0, usage(A, memory="0"), usage(B, memory="50"))
+    state = read(state, 3600, usage(A, memory="600"), usage(B, memory="20"))
+    assert grown(state) == {"a": (10, 0)}
+
+
+def test_a_pod_that_arrived_grows_since_then() -> None:
+    state = read(State(), 0, usage(A, memory="100"), pods=(A,))
+    state = read(state, 20, usage(A, memory="100"), usage(B, memory="50"))
+    state = read(state, 25, usage(A, memory="100"), usage(B, memory="100"))
+    assert grown(state) == {"b": (50, 10)}
+    for at in (30, 59):
+        state = read(state, at, usage(A, memory="100"), usage(B, memory="100"))
+    assert grown(state) == {"b": (50, 1)}, "it arrived 39 s ago"
+    assert holdings(read(state, 60, usage(A, memory="100"), usage(B, memory="100"))).arrived == {}
+
+
+def test_nothing_is_kept_of_a_pod_that_ended() -> None:
+    state = read(State(), 0, usage(A, memory="100"), usage(B, memory="50"))
+    found = holdings(
+        read(read(state, 10, usage(A, memory="90"), usage(B, memory="60")), 20, usage(A, memory="90"), pods=(A,))
+    )
+    assert [set(each) for each in (found.used, found.lowest, found.lowest_before)] == [{"a"}] * 3
+    assert found.arrived == {}
+
+
+def on_disk(state: State, now: int, rootfs: str, logs: str | None = None) -> SupplyHoldings:
+    used = usage(A, rootfs=rootfs, logs=logs)
+    seen = Observation(node=node(nodefs="90 of 1000"), pods=(A,), pod_stats={"a": used})
+    return follow(state, seen, threshold("nodefs.available", "100"), now * SECOND).holdings[Signal.NODEFS_AVAILABLE]
+
+
 def test_sums_of_other_parts_are_no_growth() -> None:
-    assert level(level(None, 10, 0, parts=1), 500, SECOND, parts=2).grown == 0
+    """Of fewer parts that are no more the last sum of all counts for a minute."""
+    first = State(holdings={Signal.NODEFS_AVAILABLE: on_disk(State(), 0, "10", "5")})
+    assert on_disk(first, 10, "17", "5").growing["a"].grown == 7
+    more = on_disk(first, 10, "17")
+    assert (more.used, more.growing, more.arrived) == ({"a": 17}, {}, {"a": 10 * SECOND})
+    less = on_disk(first, 10, "15")
+    assert (less.used, less.last_measured, less.arrived) == ({"a": 15}, {"a": 0}, {})
 
 
 def test_a_supply_that_is_not_read_keeps_its_holdings_for_a_minute() -> None:

@@ -9,27 +9,21 @@ holdings of about the minute before are recorded, because at the crossing itself
 no threshold is met any more, so a calm node keeps and computes nothing.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import repeat
 
 from evictd.core.eviction.ledger import bytes_of, supply_of
 from evictd.core.eviction.reclaim import DEVICES, Layout, layout_of
 from evictd.core.model.attribution import Attribution, Crossing, Share
 from evictd.core.model.config import EvictionConfig
-from evictd.core.model.holdings import (
-    PARTS_OF,
-    SINCE_OF,
-    MeasuredLevel,
-    SupplyHoldings,
-)
+from evictd.core.model.holdings import SupplyHoldings
 from evictd.core.model.observation import Filesystems, Observation, SignalObservation
 from evictd.core.model.signal import Filesystem, Signal
 from evictd.core.model.state import State, with_fields
 
 
 def with_holdings(
-    state: State, holdings: Mapping[Signal, SupplyHoldings], observation: Observation, layout: Layout, now: int
+    state: State, holdings: Mapping[Signal, SupplyHoldings], observation: Observation, layout: Layout
 ) -> State:
     """Return the state with these holdings, and a `Crossing` with the holdings at the start for each short supply."""
     short = {supply_of(threshold.signal, layout) for threshold in state.thresholds_first_observed_at}
@@ -40,31 +34,25 @@ def with_holdings(
     }
     for supply in short - crossings.keys():
         if (found := holdings.get(supply)) is not None:
-            crossings[supply] = _crossing(found, observation, now)
+            crossings[supply] = _crossing(found, observation)
     noticed = {supply: reasons for supply, reasons in state.noticed.items() if supply in short}
     return with_fields(state, holdings=holdings, crossings=crossings, noticed=noticed)
 
 
-def _crossing(holdings: SupplyHoldings, observation: Observation, now: int) -> Crossing:
-    pods, elsewhere = holdings.pods, holdings.elsewhere
-    levels = [*pods.values(), *(() if elsewhere is None else (elsewhere,))]
-    lowest = holdings.held
-    if holdings.growing:
-        lowest = {**lowest, **{uid: each.lowest_of_both for uid, each in holdings.growing.items()}}
+def _crossing(holdings: SupplyHoldings, observation: Observation) -> Crossing:
+    pods, elsewhere = holdings.used, holdings.elsewhere
+    lowest = (
+        {**pods, **{uid: each.lowest_of_both for uid, each in holdings.growing.items()}} if holdings.growing else pods
+    )
     unmeasured = (pod.uid for pod in observation.pods if pod.uid not in pods)
     return Crossing(
-        at=min(map(SINCE_OF, levels), default=now),
+        at=holdings.since if elsewhere is None else min(holdings.since, elsewhere.since),
         pods=lowest,
-        parts={uid: parts for uid, parts in zip(pods, map(PARTS_OF, pods.values()), strict=True) if parts != 1},
+        parts=holdings.parts,
         unmeasured_pods=frozenset(unmeasured if len(pods) < len(observation.pods) else ()),
         unmeasured=None if holdings.unmeasured is None else holdings.unmeasured.lowest_of_both,
         elsewhere=None if elsewhere is None else elsewhere.lowest_of_both,
     )
-
-
-def _has_parts(levels: Iterable[MeasuredLevel]) -> bool:
-    """Whether any amount is the sum of several numbers, as those of disks are."""
-    return not set(map(PARTS_OF, levels)) <= {1}
 
 
 def _lowered(crossing: Crossing, holdings: SupplyHoldings | None) -> Crossing:
@@ -83,7 +71,7 @@ def attribution_of(
         return None
     ending = {victim.uid for victim in (*state.in_flight, *state.leaving) if victim.gone_at is None}
     immovable = {pod.uid for pod in observation.pods if pod.critical} | config.protected_pods
-    measured = [pod.uid for pod in observation.pods if pod.uid in holdings.pods]
+    measured = [pod.uid for pod in observation.pods if pod.uid in holdings.used]
     leaving = [uid for uid in measured if uid in ending] if ending else []
     protected = [uid for uid in measured if uid in immovable and uid not in ending] if immovable else []
     others = measured
@@ -112,33 +100,33 @@ def _reclaimable(supply: Signal, observation: Observation, layout: Layout) -> in
 def _share(uids: Sequence[str], holdings: SupplyHoldings, crossing: Crossing | None) -> Share:
     if not uids:
         return Share(held=0)
-    held = sum(map(holdings.held.__getitem__, uids))
+    held = sum(map(holdings.used.__getitem__, uids))
     if crossing is None:
         return Share(held=held, pods=len(uids))
-    before, levels = [*map(crossing.pods.get, uids)], [*map(holdings.pods.__getitem__, uids)]
     # Nearly always all pods were measured at the crossing, in the same parts.
-    if None not in before and _same_parts(uids, levels, crossing):
-        grown = held - sum(filter(None, before))
+    if crossing.parts == holdings.parts and crossing.pods.keys() >= set(uids):
+        grown = held - sum(map(crossing.pods.__getitem__, uids))
     else:
-        grown = sum(map(grown_since, uids, levels, repeat(crossing)))
+        grown = sum(grown_since(uid, holdings, crossing) for uid in uids)
     return Share(held=held, grown=grown, pods=len(uids))
 
 
-def _same_parts(uids: Sequence[str], levels: Sequence[MeasuredLevel], crossing: Crossing) -> bool:
-    if not crossing.parts:
-        return not _has_parts(levels)
-    return [*map(crossing.parts.get, uids, repeat(1))] == [*map(PARTS_OF, levels)]
-
-
-def grown_since(uid: str, level: MeasuredLevel, crossing: Crossing) -> int:
-    """Return a pod's growth since the crossing; for a pod that started later, all that it holds.
+def grown_since(uid: str, holdings: SupplyHoldings, crossing: Crossing) -> int:
+    """Return a measured pod's growth since the crossing; for a pod that started later, all that it holds.
 
     If other parts of it were measured than at the crossing, its growth of the last minute is returned.
     """
-    before = crossing.pods.get(uid)
+    used, before = holdings.used[uid], crossing.pods.get(uid)
     if before is None:
-        return level.grown if uid in crossing.unmeasured_pods else level.used
-    return level.used - before if crossing.parts.get(uid, 1) == level.parts else level.grown
+        return grown_lately(uid, holdings) if uid in crossing.unmeasured_pods else used
+    same_parts = crossing.parts.get(uid, 1) == holdings.parts.get(uid, 1)
+    return used - before if same_parts else grown_lately(uid, holdings)
+
+
+def grown_lately(uid: str, holdings: SupplyHoldings) -> int:
+    """Return a pod's growth within about the last minute."""
+    known = holdings.growing.get(uid)
+    return 0 if known is None else known.grown
 
 
 def _unmeasured(count: int, holdings: SupplyHoldings, crossing: Crossing | None) -> Share:

@@ -83,7 +83,7 @@ def ranked(
     signal: Signal, observation: Observation, layout: Layout, config: EvictionConfig, state: State, *, now: int
 ) -> tuple[RankedPod, ...]:
     """Rank the active pods of a reading as the configuration says; `state` remembers what they were measured to hold."""
-    holdings = state.holdings.get(supply_of(signal, layout))
+    holdings = state.holdings.get(supply_of(signal, layout), NOTHING_REMEMBERED)
     return rank(
         signal,
         observation.pods,
@@ -91,7 +91,7 @@ def ranked(
         layout,
         config.policy,
         preferences=config.preferences,
-        holdings=NOTHING_REMEMBERED if holdings is None else holdings.pods,
+        holdings=holdings,
         now=now,
     )
 

@@ -251,7 +251,7 @@ class StandardChooser:
         return None if found is None else found[1]
 
     def _suspect(self, row: RankedPod) -> Suspect:
-        known = self._shortage.holdings.pods.get(row.uid)
+        known = self._shortage.holdings.growing.get(row.uid)
         held = self._shortage.held.get(row.uid)
         grown, rate = (0, 0) if known is None else (known.grown, known.rate)
         return Suspect(
@@ -283,8 +283,9 @@ class StandardChooser:
         )
 
     def _is_stale(self, uid: str) -> bool:
-        level = self._shortage.holdings.pods.get(uid)
-        return level is not None and level.at < self._now and uid not in self._in_flight
+        holdings = self._shortage.holdings
+        is_old = holdings.at < self._now or uid in holdings.last_measured
+        return is_old and uid in holdings.used and uid not in self._in_flight
 
 
 def is_whole(pod: Pod, stats: PodStats | None) -> bool:

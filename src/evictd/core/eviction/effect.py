@@ -253,7 +253,7 @@ def _of_new_pods(effect: Effect, holdings: SupplyHoldings | None, observation: O
     if holdings is None or not effect.owner:
         return 0
     new = (pod.uid for pod in observation.pods if owner_of(pod) == effect.owner and pod.uid not in effect.siblings)
-    return sum(holdings.pods[uid].used for uid in new if uid in holdings.pods)
+    return sum(holdings.used.get(uid, 0) for uid in new)
 
 
 def freed_lately(state: State, supply: Signal) -> int:

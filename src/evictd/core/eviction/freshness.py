@@ -11,6 +11,7 @@ million files the walk of all pods takes longer than a fast fill.
 """
 
 from collections.abc import Collection, Mapping
+from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 
 from evictd.core.eviction.holdings import growth_elsewhere, growth_of_pods
@@ -112,7 +113,7 @@ def waiting_for_measurement(
     return WaitingForMeasurement(threshold=threshold, what=what, pods=pods, since=since, until=until)
 
 
-def _explains_growth(threshold: Threshold, state: State, old: Collection[str], layout: Layout) -> bool:
+def _explains_growth(threshold: Threshold, state: State, old: AbstractSet[str], layout: Layout) -> bool:
     """Whether pods outside `old` are known to fill a disk that is soon full.
 
     Every one of these must have been measured once: what a pod holds that never was could be more.
@@ -121,9 +122,9 @@ def _explains_growth(threshold: Threshold, state: State, old: Collection[str], l
     left, holdings = None if seen is None else time_left(seen), state.holdings.get(supply)
     if not threshold.hard or left is None or left >= MEASUREMENT_TIMEOUT or holdings is None:
         return False
-    fresh = sum(each.grown for uid, each in holdings.pods.items() if uid not in old)
+    fresh = sum(each.grown for uid, each in holdings.growing.items() if uid not in old)
     growth = growth_of_pods(holdings) + max(growth_elsewhere(holdings), 0)
-    return fresh > 0 and fresh * 4 >= growth * 3 and all(uid in holdings.pods for uid in old)
+    return fresh > 0 and fresh * 4 >= growth * 3 and holdings.used.keys() >= old
 
 
 def _since(threshold: Threshold, state: State, device: Filesystem, now: int) -> int:

@@ -16,12 +16,12 @@ What belongs to no pod is the used amount less all of these, and less what victi
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from typing import TypedDict
 
 from evictd.core.eviction.ledger import amounts_owed, supplies_of, supply_of, supply_released_at
 from evictd.core.eviction.rank import NOTHING_REMEMBERED, Measure, usage_measure
 from evictd.core.eviction.reclaim import Layout
-from evictd.core.model.holdings import USED_OF, MeasuredLevel, SupplyHoldings
+from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
 from evictd.core.model.observation import Observation, SignalObservation
 from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.core.model.state import State, Victim
@@ -32,9 +32,6 @@ HALF = 30 * SECOND
 WINDOW = 2 * HALF
 """How long a measurement counts, and the time over which growth is measured: six cycles of a calm node. In a
 shorter time a compaction or a garbage collection looks like a leak; in a longer one a writer that has ended is still seen."""
-_NOT_MEASURED = (None, 0)
-_new = tuple.__new__
-"""Makes a level without the constructor of the named tuple, which is slow Python and would run for each pod in each cycle."""
 _NEAR_PART = 4
 """A disk is followed while no more than a quarter of it lies between what is left and a threshold: at 200 MiB/s half a minute of
 a small disk of 20 GiB. Volumes are walked from a tenth on (`freshness`)."""
@@ -74,10 +71,10 @@ def _seen_of(supply: Signal, observations: Mapping[Signal, SignalObservation], l
     return [seen for signal, seen in observations.items() if supply_of(signal, layout) is supply][-1]
 
 
-def summed_on_disk(state: State, layout: Layout) -> Mapping[str, MeasuredLevel]:
-    """Return by uid what pods were measured to use of the only disk, all parts together; empty where there are two disks."""
+def summed_on_disk(state: State, layout: Layout, now: int) -> Mapping[str, int]:
+    """Return by uid what pods use of the only disk as measured now, all parts together; empty where there are two disks."""
     holdings = state.holdings.get(Signal.NODEFS_AVAILABLE) if layout is Layout.SINGLE else None
-    return NOTHING_REMEMBERED if holdings is None else holdings.pods
+    return {} if holdings is None else holdings.measured_at(now)
 
 
 def _is_near(threshold: Threshold, seen: SignalObservation) -> bool:
@@ -89,76 +86,115 @@ def _is_near(threshold: Threshold, seen: SignalObservation) -> bool:
 
 
 def _is_recent(holdings: SupplyHoldings, now: int) -> bool:
-    return holdings.elsewhere is not None and now - holdings.elsewhere.at < WINDOW
+    return now - holdings.at < WINDOW
 
 
 def _read(
     supply: Signal, seen: SignalObservation, state: State, observation: Observation, *, layout: Layout, now: int
 ) -> SupplyHoldings:
-    before = state.holdings.get(supply, SupplyHoldings())
-    pods = _measured_pods(observation, usage_measure(supply, layout), before, now)
-    used, measured = (seen.capacity - seen.available).value(), sum(map(USED_OF, pods.values()))
-    rest = _rest_of_cgroup(supply, observation, pods, measured)
-    unmeasured = [pod.uid for pod in observation.pods if pod.uid not in pods] if rest is not None else []
+    before = state.holdings.get(supply, NOTHING_REMEMBERED)
+    used, parts, last_measured = _measured_pods(observation, usage_measure(supply, layout), before, now)
+    measured = sum(used.values())
+    rest = _rest_of_cgroup(supply, observation, used, measured)
+    unmeasured = [pod.uid for pod in observation.pods if pod.uid not in used] if rest is not None else []
     if rest is not None and len(unmeasured) == 1:
-        pods[unmeasured[0]] = level(before.pods.get(unmeasured[0]), rest, now, parts=0)
+        used[unmeasured[0]], parts[unmeasured[0]] = rest, 0
         measured, rest = measured + rest, None
     owed = _owed_by_ended(state.in_flight, supply, seen, now)
-    measured -= _gone_with_cgroup(supply, observation, pods, now)
-    elsewhere = used - measured - (rest or 0) - owed
-    elsewhere += _given_back_while_leaving(state, pods, before.elsewhere, elsewhere)
-    found = SupplyHoldings(
-        pods=pods,
+    remembered = sum(used[uid] for uid in last_measured)
+    counted = measured - _gone_with_cgroup(supply, observation, measured, remembered)
+    elsewhere = (seen.capacity - seen.available).value() - counted - (rest or 0) - owed
+    elsewhere += _given_back_while_leaving(state, used, before.elsewhere, elsewhere)
+    halves = _halves(before, used, parts, now)
+    lowest, lowest_before = halves["lowest"], halves["lowest_before"]
+    critical = [pod.uid for pod in observation.pods if pod.critical and pod.uid in used]
+    return SupplyHoldings(
+        at=now,
+        used=used,
+        parts=parts,
+        last_measured=last_measured,
         unmeasured=None if rest is None else level(before.unmeasured, rest, now),
         elsewhere=level(before.elsewhere, elsewhere, now),
+        grown_critical=sum(used[uid] - min(lowest[uid], lowest_before[uid]) for uid in critical),
+        **halves,
     )
-    critical = [pod.uid for pod in observation.pods if pod.critical] if found.growing else []
-    grown_critical = sum(found.growing[uid].grown for uid in critical if uid in found.growing)
-    return replace(found, grown_critical=grown_critical) if grown_critical else found
 
 
 def _measured_pods(
     observation: Observation, measure: Measure, before: SupplyHoldings, now: int
-) -> dict[str, MeasuredLevel]:
-    """Return each active pod's holdings as measured now, or within the last minute if that measurement is more complete."""
-    found: dict[str, MeasuredLevel] = {}
-    stats, known, new, kind = observation.pod_stats, before.pods, _new, MeasuredLevel
-    in_window, in_half = now - WINDOW, now - HALF
-    for pod in observation.pods:
-        uid = pod.uid
-        measured, last = stats.get(uid), known.get(uid) if known else None
-        used, parts = _NOT_MEASURED if measured is None else measure(pod, measured)
-        if last is None:
-            if used is not None:
-                found[uid] = new(kind, (now, used, now, used, used, now, parts))
-            continue
-        at, last_used, begun, lowest, lowest_before, since, last_parts = last
-        if parts == last_parts and at > in_window and begun > in_half and used is not None:
-            # As `level` has it; nearly every pod of every cycle.
-            found[uid] = new(kind, (now, used, begun, min(used, lowest), lowest_before, since, parts))
-        elif (used is None or (parts < last_parts and used <= last_used)) and at > in_window:
-            found[uid] = last
-        elif used is not None:
-            found[uid] = level(last, used, now, parts)
-    return found
+) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
+    """Return what each active pod holds, of how many parts, and when it was measured if that was not in this reading.
+
+    A measurement of the last minute counts where the pod is not measured now, or less of it and no more was found.
+    """
+    used, parts = measure(observation.pods, observation.pod_stats)
+    last_measured: dict[str, int] = {}
+    known, old = before.used, before.parts
+    unread = [pod.uid for pod in observation.pods if pod.uid not in used] if len(used) < len(observation.pods) else []
+    less = []
+    if parts != old:
+        less = [uid for uid in used if parts.get(uid, 1) < old.get(uid, 1) and used[uid] <= known.get(uid, 0)]
+    for uid in (*unread, *less):
+        at = before.last_measured.get(uid, before.at)
+        if uid in known and at > now - WINDOW:
+            used[uid], parts[uid], last_measured[uid] = known[uid], old.get(uid, 1), at
+    return used, parts, last_measured
 
 
-def level(last: MeasuredLevel | None, used: int, now: int, parts: int = 1) -> MeasuredLevel:
+class _Halves(TypedDict):
+    """The fields of `SupplyHoldings` about the two halves of about the last minute."""
+
+    begun: int
+    lowest: Mapping[str, int]
+    lowest_before: Mapping[str, int]
+    since: int
+    arrived: Mapping[str, int]
+
+
+def _halves(before: SupplyHoldings, used: Mapping[str, int], parts: Mapping[str, int], now: int) -> _Halves:
+    """Return the lowest amounts of each half; of a reading older than `WINDOW` the mean growth over one `WINDOW` counts."""
+    if not before.used:
+        return {"begun": now, "lowest": used, "lowest_before": used, "since": now, "arrived": {}}
+    new = used.keys() - before.used.keys()
+    if parts != before.parts:
+        new |= {uid for uid in parts.keys() | before.parts.keys() if parts.get(uid, 1) != before.parts.get(uid, 1)}
+        new &= used.keys()
+
+    def kept(amounts: Mapping[str, int]) -> Mapping[str, int]:
+        if not new and len(amounts) == len(used):
+            return amounts
+        return {uid: amount if uid in new else amounts[uid] for uid, amount in used.items()}
+
+    begun, since = now, before.begun
+    lowest, lowest_before = used, used
+    if (absent := now - before.at) >= WINDOW:
+        last, since = kept(before.used), now - WINDOW
+        lowest_before = {uid: amount - (amount - last[uid]) * WINDOW // absent for uid, amount in used.items()}
+    elif now - before.begun >= HALF:
+        lowest_before = kept(before.lowest)
+    else:
+        begun, since, last = before.begun, before.since, kept(before.lowest)
+        lowest_before = kept(before.lowest_before)
+        fell = {uid: amount for uid, amount in used.items() if amount < last[uid]}
+        lowest = {**last, **fell} if fell else last
+    arrived = {uid: at for uid, at in before.arrived.items() if at > since and uid in used} | dict.fromkeys(new, now)
+    return {"begun": begun, "lowest": lowest, "lowest_before": lowest_before, "since": since, "arrived": arrived}
+
+
+def level(last: MeasuredLevel | None, used: int, now: int) -> MeasuredLevel:
     """Return an amount as measured now. If the last measurement is older than `WINDOW`, growth is its mean over one `WINDOW`."""
-    if last is None or last.parts != parts:
-        return MeasuredLevel(now, used, now, used, used, now, parts)
-    at, last_used, begun, lowest, lowest_before, since, _ = last
+    if last is None:
+        return MeasuredLevel(now, used, now, used, used, now)
+    at, last_used, begun, lowest, lowest_before, since = last
     if now - at >= WINDOW:
         before = used - (used - last_used) * WINDOW // (now - at)
-        return MeasuredLevel(now, used, now, used, before, now - WINDOW, parts)
+        return MeasuredLevel(now, used, now, used, before, now - WINDOW)
     if now - begun >= HALF:
-        return MeasuredLevel(now, used, now, used, min(lowest, last_used), begun, parts)
-    return _new(MeasuredLevel, (now, used, begun, min(lowest, used), lowest_before, since, parts))
+        return MeasuredLevel(now, used, now, used, min(lowest, last_used), begun)
+    return MeasuredLevel(now, used, begun, min(lowest, used), lowest_before, since)
 
 
-def _rest_of_cgroup(
-    supply: Signal, observation: Observation, pods: Mapping[str, MeasuredLevel], measured: int
-) -> int | None:
+def _rest_of_cgroup(supply: Signal, observation: Observation, pods: Mapping[str, int], measured: int) -> int | None:
     """Return what the pods' cgroup holds beyond the measured pods; None if all are measured, or it was not read."""
     if len(pods) == len(observation.pods) or observation.node is None or supply is not Signal.MEMORY_AVAILABLE:
         return None
@@ -168,24 +204,21 @@ def _rest_of_cgroup(
     return max(0, cgroup.working_set_bytes - measured)
 
 
-def _gone_with_cgroup(supply: Signal, observation: Observation, pods: Mapping[str, MeasuredLevel], now: int) -> int:
-    """Return what of the pods' last measurements the pods' cgroup does not hold any more.
+def _gone_with_cgroup(supply: Signal, observation: Observation, measured: int, remembered: int) -> int:
+    """Return what of the pods' earlier measurements (`remembered`) the pods' cgroup does not hold any more.
 
     The memory of a victim is free a moment before the pod is known to be gone. Counted on, it would make all else seem to shrink
     and then to grow.
     """
     cgroup = None if observation.node is None else observation.node.pods_memory
-    if supply is not Signal.MEMORY_AVAILABLE or cgroup is None or cgroup.working_set_bytes is None:
+    if supply is not Signal.MEMORY_AVAILABLE or cgroup is None or cgroup.working_set_bytes is None or not remembered:
         return 0
-    remembered = sum(each.used for each in pods.values() if each.at < now)
-    if not remembered:
-        return 0
-    of_cgroup = cgroup.working_set_bytes - sum(each.used for each in pods.values() if each.at == now)
+    of_cgroup = cgroup.working_set_bytes - (measured - remembered)
     return max(0, remembered - max(of_cgroup, 0))
 
 
 def _given_back_while_leaving(
-    state: State, pods: Mapping[str, MeasuredLevel], before: MeasuredLevel | None, elsewhere: int
+    state: State, pods: Mapping[str, int], before: MeasuredLevel | None, elsewhere: int
 ) -> int:
     """Return what leaving pods were measured to hold and gave back already, by how far `elsewhere` fell.
 
@@ -195,7 +228,7 @@ def _given_back_while_leaving(
     """
     if before is None:
         return 0
-    leaving = sum(pods[each.uid].used for each in state.in_flight if each.gone_at is None and each.uid in pods)
+    leaving = sum(pods[each.uid] for each in state.in_flight if each.gone_at is None and each.uid in pods)
     return min(leaving, max(before.used - elsewhere, 0))
 
 

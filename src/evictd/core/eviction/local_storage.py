@@ -8,10 +8,8 @@ limits are compared as plain ints, since nearly every pod of every cycle exceeds
 from collections.abc import Iterator, Mapping
 
 from evictd.core.eviction.protection import is_protected
-from evictd.core.eviction.rank import NOTHING_REMEMBERED
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.decision import EvictionCause, EvictionReason, EvictPod
-from evictd.core.model.holdings import MeasuredLevel
 from evictd.core.model.observation import Observation
 from evictd.core.model.pod import Pod
 from evictd.core.model.pod_resources import LocalLimits
@@ -32,13 +30,11 @@ def local_storage_evictions(
     config: EvictionConfig,
     *,
     dedicated_image_fs: bool,
-    on_disk: Mapping[str, MeasuredLevel] = NOTHING_REMEMBERED,
-    now: int | None = None,
+    on_disk: Mapping[str, int] | None = None,
 ) -> Iterator[EvictPod]:
     """Yield the eviction of every pod over a limit, with a second of grace; the first limit that it broke is the reason.
 
-    `on_disk` has by uid the sum of what a pod's layers, logs and volumes use of the only disk. If it was added up at `now`, none
-    of them uses more than that.
+    `on_disk` has by uid the sum of what a pod's layers, logs and volumes use of the only disk: none of them uses more than that.
     """
     # The kubelet leaves the writable layer out where images have a filesystem of their own (docs/parity.md, row 21).
     with_rootfs = config.policy is Policy.STANDARD or not dedicated_image_fs
@@ -50,7 +46,7 @@ def local_storage_evictions(
         least, total = limits.least, stats.ephemeral_storage
         if total is None or total[0] is None or total[0] <= least:
             summed = on_disk.get(pod.uid) if on_disk else None
-            if summed is not None and summed.at == now and summed.used <= least and limits.all_on_disk:
+            if summed is not None and summed <= least and limits.all_on_disk:
                 continue
             if not _has_part_over(least, stats):
                 continue

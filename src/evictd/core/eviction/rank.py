@@ -13,7 +13,7 @@ from operator import attrgetter, itemgetter
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.model.config import NO_PREFERENCES, PodGroup, Policy, Preferences
 from evictd.core.model.finding import RankedPod, RankPlace, Standing
-from evictd.core.model.holdings import MeasuredLevel
+from evictd.core.model.holdings import SupplyHoldings
 from evictd.core.model.observation import stalled
 from evictd.core.model.pod import Pod
 from evictd.core.model.signal import RESOURCES, SIGNALS, STALLS, Filesystem, Resource, Signal, Stall, StalledResource
@@ -46,7 +46,7 @@ RANKED_PARTS = {
 }
 """Which parts of a pod lie on the filesystem under pressure (kubelet `buildSignalToRankFunc`)."""
 
-NOTHING_REMEMBERED: Mapping[str, MeasuredLevel] = {}
+NOTHING_REMEMBERED = SupplyHoldings()
 
 _group, _within_group = itemgetter(0, 1, 2, 3), itemgetter(4, 5, 6, 7)
 _new = tuple.__new__
@@ -56,8 +56,8 @@ _storage_request_as_kubelet: Callable[[Pod], int] = attrgetter("resource_totals.
 
 Meter = Callable[[Pod, PodStats], int | None]
 """A pod's usage of the short resource, in the resource's unit; `None` if none of it was measured."""
-Measure = Callable[[Pod, PodStats], tuple[int | None, int]]
-"""A `Meter` that also returns how many numbers the amount is the sum of."""
+Measure = Callable[[Iterable[Pod], Mapping[str, PodStats]], tuple[dict[str, int], dict[str, int]]]
+"""By uid the usage of each pod that was measured; and how many numbers it is the sum of, where it is not 1."""
 
 
 def rank(
@@ -68,13 +68,13 @@ def rank(
     policy: Policy,
     *,
     preferences: Preferences = NO_PREFERENCES,
-    holdings: Mapping[str, MeasuredLevel] = NOTHING_REMEMBERED,
-    now: int | None = None,
+    holdings: SupplyHoldings = NOTHING_REMEMBERED,
+    now: int = 0,
 ) -> tuple[RankedPod, ...]:
     """Return the pods in the order in which they would be evicted for this signal.
 
-    `holdings` has what pods were measured to hold within the last minute: a lower bound for those that are not measured now, and
-    what these statistics say for those that were measured at `now`.
+    `holdings` has what pods were measured to hold within the last minute: what these statistics say for those that were measured
+    at `now`, and a lower bound for the others.
     Under Standard `preferences` come after "exceeds its request" and before the priority, so that they never make a pod within
     its request go before one that exceeds its own (law Fairness).
     """
@@ -88,19 +88,16 @@ def rank(
     with_swap = policy is Policy.STANDARD and SIGNALS[signal].resource is Resource.MEMORY
 
     pods, used = tuple(pods), list[int | None]()
+    known, known_now = holdings.used, holdings.measured_at(now)
     for pod in pods:
         uid = pod.uid
-        found, known = stats.get(uid), holdings.get(uid)
-        usage: int | None
-        if found is None:
-            used.append(None if known is None else known.used)
+        if (found := stats.get(uid)) is None:
+            used.append(known.get(uid))
             continue
-        if known is None:
+        if (usage := known_now.get(uid)) is None:  # measuring is the most expensive part of a ranking
             usage = meter(pod, found)
-        elif known.at == now:
-            usage = known.used  # measuring is the most expensive part of a ranking
-        else:
-            usage = max(meter(pod, found) or 0, known.used)
+            if uid in known:
+                usage = max(usage or 0, known[uid])
         if usage is None:
             usage = unread
         elif with_swap and (memory := found.memory) is not None and memory.swap_bytes:
@@ -259,18 +256,34 @@ _METERS: Mapping[Resource, Meter] = {
 
 @cache
 def usage_measure(signal: Signal, layout: Layout) -> Measure:
-    """Return the function that reads a pod's usage of the signal's resource, and how many numbers it sums up."""
+    """Return the function that reads the usage of pods of the signal's resource, and how many numbers each amount sums up."""
     filesystem = SIGNALS[signal].filesystem
     if filesystem is not None:
-        return _disk_measure(RANKED_PARTS[layout][filesystem], _unit_of(signal))
-    if SIGNALS[signal].resource is Resource.MEMORY:
-        return _memory_measure
-    meter = usage_meter(signal, layout)
-    return lambda pod, stats: (meter(pod, stats), 1)
+        return partial(_disk_usage, _disk_measure(RANKED_PARTS[layout][filesystem], _unit_of(signal)))
+    return partial(_usage, usage_meter(signal, layout))
 
 
-def _memory_measure(_pod: Pod, stats: PodStats) -> tuple[int | None, int]:
-    return (None if stats.memory is None else stats.memory.working_set_bytes), 1
+def _usage(meter: Meter, pods: Iterable[Pod], stats: Mapping[str, PodStats]) -> tuple[dict[str, int], dict[str, int]]:
+    return {
+        uid: used
+        for pod in pods
+        if (found := stats.get(uid := pod.uid)) is not None and (used := meter(pod, found)) is not None
+    }, {}
+
+
+def _disk_usage(
+    measure: Callable[[Pod, PodStats], tuple[int | None, int]], pods: Iterable[Pod], stats: Mapping[str, PodStats]
+) -> tuple[dict[str, int], dict[str, int]]:
+    used, parts = dict[str, int](), dict[str, int]()
+    for pod in pods:
+        if (found := stats.get(uid := pod.uid)) is None:
+            continue
+        amount, count = measure(pod, found)
+        if amount is not None:
+            used[uid] = amount
+            if count != 1:
+                parts[uid] = count
+    return used, parts
 
 
 def _unit_of(signal: Signal) -> int:
@@ -284,8 +297,8 @@ def _disk_meter(parts: frozenset[Part], unit: int) -> Meter:
 
 
 @cache
-def _disk_measure(parts: frozenset[Part], unit: int) -> Measure:
-    """Sum the parts that count; `unit` 0 reads bytes, 1 inodes. A part without a number adds nothing.
+def _disk_measure(parts: frozenset[Part], unit: int) -> Callable[[Pod, PodStats], tuple[int | None, int]]:
+    """Return the sum of the parts that count, and of how many numbers it is; `unit` 0 reads bytes, 1 inodes.
 
     Where parts count and none of them has a number the pod is not measured, nor where volumes count and it is not known which it
     has: what is known is then not all. Where no part counts every pod uses nothing.

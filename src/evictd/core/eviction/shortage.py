@@ -6,7 +6,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 
-from evictd.core.eviction.attribution import grown_since
+from evictd.core.eviction.attribution import grown_lately, grown_since
 from evictd.core.eviction.backoff import RECREATED_WITHIN, owner_of
 from evictd.core.eviction.holdings import growth_elsewhere, growth_of_pods, growth_rate
 from evictd.core.eviction.ledger import still_owed, supply_of
@@ -109,13 +109,13 @@ class Shortage:
 
     def grown_of(self, uid: str) -> int:
         """Return by how much a pod grew within about the last minute."""
-        known = self.holdings.pods.get(uid)
-        return 0 if known is None else known.grown
+        return grown_lately(uid, self.holdings)
 
     def taken_by(self, uid: str) -> int:
         """Return by how much a pod grew since the supply became short, and in about the minute before."""
-        known = self.holdings.pods.get(uid)
-        return 0 if known is None or self.crossing is None else max(grown_since(uid, known, self.crossing), 0)
+        if self.crossing is None or uid not in self.holdings.used:
+            return 0
+        return max(grown_since(uid, self.holdings, self.crossing), 0)
 
     def mostly_grows(self, uid: str) -> bool:
         """Whether a pod makes at least half of all growth."""
@@ -182,9 +182,9 @@ def shortage_of(
 
 def _held(observation: Observation, holdings: SupplyHoldings, meter: Meter) -> Mapping[str, int]:
     """Return by uid what each pod holds: as the state knows it, or as measured now where it does not."""
-    if len(holdings.pods) >= len(observation.pods):
-        return holdings.held
-    held, stats = dict(holdings.held), observation.pod_stats
+    if len(holdings.used) >= len(observation.pods):
+        return holdings.used
+    held, stats = dict(holdings.used), observation.pod_stats
     for pod in observation.pods:
         if pod.uid in held or (found := stats.get(pod.uid)) is None:
             continue

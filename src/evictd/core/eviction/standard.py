@@ -168,7 +168,7 @@ class _Cycle:
         state = follow_page_cache(state, outcomes, now)
         if self.observation.pods_read:  # else what the node holds now is not to be compared with what the pods held
             holdings = follow_holdings(state, self.observation, seen, thresholds, layout=layout, now=now)
-            state = with_holdings(state, holdings, self.observation, layout, now)
+            state = with_holdings(state, holdings, self.observation, layout)
         state = follow_clear(state, thresholds, seen, layout, now)
         self.state = follow_effects(state, released_now(self.state.in_flight, outcomes, now), self.available, now)
 
@@ -179,9 +179,9 @@ class _Cycle:
         """
         leaving = {victim.uid for victim in self._victims if victim.gone_at is None}
         dedicated = bool(self.assessment.filesystems.dedicated_image_fs)
-        config, now, summed = self.draft.config, self.draft.now, summed_on_disk(self.state, self.layout)
-        found = local_storage_evictions(self.observation, config, dedicated_image_fs=dedicated, on_disk=summed, now=now)
-        for eviction in found:
+        config, now = self.draft.config, self.draft.now
+        summed = summed_on_disk(self.state, self.layout, now)
+        for eviction in local_storage_evictions(self.observation, config, dedicated_image_fs=dedicated, on_disk=summed):
             if eviction.pod.uid in leaving:
                 continue
             skipped = skipped_pods(self.state.backoff, [eviction.pod], config, now, hard=False)

@@ -5,10 +5,9 @@ bytes or inodes of one device, memory, PIDs or swap (`core.eviction.ledger.suppl
 values in nanoseconds.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from operator import itemgetter
 from typing import NamedTuple
 
 from evictd.core.frozen import frozen
@@ -29,8 +28,6 @@ class MeasuredLevel(NamedTuple):
     """The lowest of the half before it."""
     since: int
     """`now` at which the earlier half began."""
-    parts: int = 1
-    """How many numbers `used` sums up. Sums of different parts cannot be compared for growth."""
 
     @property
     def grown(self) -> int:
@@ -48,40 +45,57 @@ class MeasuredLevel(NamedTuple):
         return self.grown * SECOND // max(self.at - self.since, SECOND)
 
 
-def _reader(field_name: str) -> Callable[[MeasuredLevel], int]:
-    """Return a function that reads one field by its index: rules read it of every pod, and this takes half the time."""
-    return itemgetter(MeasuredLevel._fields.index(field_name))
-
-
-USED_OF = _reader("used")
-SINCE_OF = _reader("since")
-PARTS_OF = _reader("parts")
-
-
 @dataclass(frozen=True, kw_only=True)
 class SupplyHoldings:
-    """The holders of a supply at one reading."""
+    """The holders of a supply at one reading.
 
-    pods: Mapping[str, MeasuredLevel] = field(default_factory=dict)
-    """By uid: the active pods that were measured within the last minute."""
+    The amounts of the pods are kept by column, each a mapping by uid: a cycle follows every pod, and makes no object for each.
+    """
+
+    at: int = 0
+    """`now` of the reading."""
+    used: Mapping[str, int] = field(default_factory=dict)
+    """What each active pod holds that was measured within the last minute."""
+    parts: Mapping[str, int] = field(default_factory=dict)
+    """How many numbers an amount sums up, where it is not 1. Sums of different parts cannot be compared for growth."""
+    last_measured: Mapping[str, int] = field(default_factory=dict)
+    """`now` of the measurement of each pod that counts with an earlier one than this reading."""
+    begun: int = 0
+    """`now` at which the present half of about the last minute began."""
+    lowest: Mapping[str, int] = field(default_factory=dict)
+    """The lowest amount of the present half."""
+    lowest_before: Mapping[str, int] = field(default_factory=dict)
+    """The lowest amount of the half before it."""
+    since: int = 0
+    """`now` at which the earlier half began."""
+    arrived: Mapping[str, int] = field(default_factory=dict)
+    """`now` of the first measurement of each pod that was not measured before the earlier half began."""
     unmeasured: MeasuredLevel | None = None
     """The amount that all other pods hold together: the pods' cgroup less the measured pods. `None`: unknown."""
     elsewhere: MeasuredLevel | None = None
     """The amount that belongs to no measured pod: host, kernel, images, deleted files. May be negative. `None`: never read."""
     grown_critical: int = 0
     """Growth within about the last minute of the pods that are never evicted: static and critical ones."""
-    growing: Mapping[str, MeasuredLevel] = field(init=False, repr=False, compare=False)
-    """The few of `pods` that grew within about the last minute; computed once, because several rules use it."""
 
-    def __post_init__(self) -> None:
-        # `used` above `lowest` or `lowest_before`: by their places, because this is asked of every pod in every cycle.
-        growing = {uid: level for uid, level in self.pods.items() if level[1] > level[3] or level[1] > level[4]}
-        object.__setattr__(self, "growing", growing)
+    def level(self, uid: str) -> MeasuredLevel | None:
+        """Return what one pod holds; `None` if it was not measured within the last minute."""
+        if (used := self.used.get(uid)) is None:
+            return None
+        at, since = self.last_measured.get(uid, self.at), self.arrived.get(uid, self.since)
+        return MeasuredLevel(at, used, self.begun, self.lowest[uid], self.lowest_before[uid], since)
 
     @cached_property
-    def held(self) -> Mapping[str, int]:
-        """By uid: what each measured pod holds. Only a supply that is short is asked, and more than once."""
-        return dict(zip(self.pods, map(USED_OF, self.pods.values()), strict=True))
+    def growing(self) -> Mapping[str, MeasuredLevel]:
+        """The few pods that grew within about the last minute. Only a supply that is short is asked, and more than once."""
+        lowest, before = self.lowest, self.lowest_before
+        grew = [uid for uid, used in self.used.items() if used > lowest[uid] or used > before[uid]]
+        return {uid: known for uid in grew if (known := self.level(uid)) is not None}
+
+    def measured_at(self, now: int) -> Mapping[str, int]:
+        """Return what each pod holds that was measured at `now`; any other may hold more by then."""
+        if self.at != now:
+            return {}
+        return {uid: used for uid, used in self.used.items() if uid not in self.last_measured}
 
 
 @frozen
