@@ -1,6 +1,6 @@
 """The defaults that differ between the supported versions of the kubelet.
 
-They come from `SetDefaults_KubeletConfiguration` and `kube_features.go`. docs/compatibility.md has the table.
+They come from `SetDefaults_KubeletConfiguration` and `kube_features.go`. docs/platforms.md says which.
 """
 
 from enum import Enum
