@@ -29,7 +29,7 @@ def configured(folder: Path, **evictd: Any) -> Path:
         "listenAddress": "",
         **evictd,
     }
-    first = {**KUBELET, "containerRuntimeEndpoint": f"unix://{folder}/nobody.sock", "podLogsDir": str(folder)}
+    first = {**KUBELET, "containerRuntimeEndpoint": f"unix://{folder}/absent.sock", "podLogsDir": str(folder)}
     path = folder / "config.yaml"
     path.write_text(json.dumps(first) + "\n---\n" + json.dumps(second))
     return path
@@ -77,7 +77,7 @@ def test_without_a_runtime_it_runs_reports_it_and_ends_at_sigterm(tmp_path: Path
         assert wait_for_page(port, "/healthz") == (200, b"ok\n")
         status, words = wait_for_page(port, "/readyz")
         assert status == 503
-        assert b"nobody.sock" in words
+        assert b"absent.sock" in words
         assert json.loads(wait_for_page(port, "/statusz")[1])["kind"] == "Status"
         assert b"evictd_cycle_duration_seconds" in wait_for_page(port, "/metrics")[1]
     finally:
@@ -101,7 +101,7 @@ def test_without_a_runtime_it_is_ready_and_its_status_names_what_is_missing(tmp_
             process.send_signal(signal.SIGTERM)
             process.communicate(timeout=60)
     assert ready == "READY=1"
-    assert "nobody.sock" in status
+    assert "absent.sock" in status
 
 
 @pytest.mark.root  # reads every cgroup

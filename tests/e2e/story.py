@@ -372,7 +372,7 @@ class Story:
         self.pod("newcomer")
         cycles = self.log().count("\n")
         self.until(lambda: self.runs("newcomer"), "a new pod runs")
-        assert self.evicted() == list(evicted), f"somebody went after {cycles} lines"
+        assert self.evicted() == list(evicted), f"a pod was evicted after {cycles} lines"
 
     @staticmethod
     def _verify_offenders(eviction: Plain) -> None:

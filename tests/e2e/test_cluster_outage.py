@@ -140,7 +140,7 @@ def test_a_restart_during_an_outage_knows_priorities_and_requests(small: Disposa
 
 
 def until_under_pressure(api: WitnessServer, story: ClusterStory) -> None:
-    """Fill the disk with what is nobody's, and wait until all of it is on record, in the API as in the state file."""
+    """Fill the disk with a file of no pod, and wait until all of it is on record, in the API as in the state file."""
     story.until_reported()
     story.ballast(30)
     story.until_condition("DiskPressure")

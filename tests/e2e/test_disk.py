@@ -245,7 +245,7 @@ def test_each_limit_of_local_storage_is_enforced(make_node: NodeFactory) -> None
 
 
 def test_a_static_hog_stays_and_is_named_as_the_culprit(make_node: NodeFactory) -> None:
-    """SystemNodeCriticalPod; policy Standard sees that everybody else together could not make up for it."""
+    """SystemNodeCriticalPod; policy Standard sees that all other pods together hold too little."""
     node = make_node(node_disk=DISK)
     with Story(node, {"evictionHard": {"nodefs.available": "60Mi"}}) as story:
         story.pod("innocent", writes("/data", 1), volumes=DATA)

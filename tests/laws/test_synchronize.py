@@ -137,7 +137,7 @@ def test_shuffling_the_pods_changes_nothing(story: Story, rng: random.Random) ->
 
 @given(stories())
 def test_conditions_come_first_and_a_wait_comes_last(story: Story) -> None:
-    """Whoever watches the node learns of the pressure before the first kill."""
+    """The node's conditions show the pressure before the first pod is killed."""
     for _, _, _, step in play(*story):
         assert isinstance(step.decisions[-1], Wait)
         assert not any(isinstance(decision, ReportConditions) for decision in step.decisions[1:])

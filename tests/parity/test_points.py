@@ -201,7 +201,7 @@ def test_point_10_percentages_are_single_precision(percent: str, capacity: int, 
 
 @differs("leak", "important")
 def test_point_11_a_pod_without_stats(policy: Policy, expected: str) -> None:
-    """The kubelet puts it before everybody, whatever its priority: a glitch kills an innocent."""
+    """The kubelet ranks it first, whatever its priority: a missing reading costs an innocent pod."""
     pods = [pod("important", priority=10**6, requests={"memory": "4Gi"}), pod("leak")]
     cycle = play(
         policy,
@@ -226,7 +226,7 @@ def test_point_12_pid_pressure_is_priority_then_processes(policy: Policy, expect
 
 @differs("hungry", "modest")
 def test_point_13_inodes_and_a_request_in_bytes(policy: Policy, expected: str) -> None:
-    """The kubelet takes a request of bytes off a count of inodes, so that whoever requests storage is spared."""
+    """The kubelet takes a request of bytes off a count of inodes, so that a pod that requests storage is spared."""
     pods = [pod("hungry", requests={"ephemeral-storage": "1Gi"}), pod("modest")]
     stats = [
         usage("hungry", containers=[{"name": "main", "rootfs": {"inodesUsed": 500_000}}]),
@@ -363,7 +363,7 @@ def test_point_24_a_minimum_image_age_of_zero_is_two_minutes(tmp_path: Path) -> 
 
 @BOTH
 def test_point_29_the_age_of_stats_is_taken_for_every_due_threshold(policy: Policy) -> None:
-    """Also where nobody can be evicted: the ranking carries every threshold that was due."""
+    """Also where no pod may be evicted: the ranking carries every threshold that was due."""
     critical = pod("a", priority=2 * 10**9)
     config = {"evictionHard": {"memory.available": "1Gi", "pid.available": "100"}}
     node = {**memory(900 * MI), "rlimit": {"maxpid": 1000, "curproc": 990}}

@@ -85,7 +85,7 @@ def test_dollars_in_names_are_no_formula(tmp_path: Path) -> None:
 
 def test_labels_do_not_lie_over_one_another() -> None:
     """Marks close together get lanes of their own; marks far apart share one."""
-    marks = tuple(Mark(kind=MarkKind.EVICTION, at=at * SECOND, text="evict default/somebody") for at in (0, 5, 10, 300))
+    marks = tuple(Mark(kind=MarkKind.EVICTION, at=at * SECOND, text="evict default/hog") for at in (0, 5, 10, 300))
     time = plot._time(Chart(start=0, end=600 * SECOND, marks=marks))
     assert plot._assign_lanes(marks, time) == [2, 1, 0, 0], "no label is crossed by the line of a later mark"
     many = tuple(Mark(kind=MarkKind.EVICTION, at=at * SECOND, text="evict x") for at in range(100))

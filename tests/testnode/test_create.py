@@ -43,5 +43,5 @@ def test_a_pod_as_a_kubelet_would_start_it(node: DisposableNode) -> None:
     assert status.resources is not None
     assert status.resources.oom_score_adj == 500
     with pytest.raises(RuntimeNotFoundError):
-        starter.start_container("nobody")
+        starter.start_container("absent")
     starter.close()

@@ -98,7 +98,7 @@ def test_the_split_layout_through_a_proxy(make_node: NodeFactory) -> None:
         assert after.used_bytes is not None
         assert images.used_bytes - after.used_bytes >= image.padding_bytes
         with pytest.raises(RuntimeNotFoundError):
-            client.container_status("nobody")
+            client.container_status("absent")
 
 
 def test_a_full_image_disk_takes_no_new_pod_but_answers_everything_else(make_node: NodeFactory) -> None:

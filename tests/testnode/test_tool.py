@@ -29,7 +29,7 @@ def test_a_process_is_named_by_its_pid_and_start_time() -> None:
         assert child.pid in process_ids()
         assert wait_for(lambda: command_line(child.pid) == ["sleep", "1000"])
         child.kill()
-        assert wait_for(lambda: start_time(child.pid) is None), "nobody has asked how it ended, but it has"
+        assert wait_for(lambda: start_time(child.pid) is None), "it has ended, although its status was not collected"
     finally:
         child.kill()
         child.wait()

@@ -1,4 +1,4 @@
-"""`python -m tests.tools.verify_signals`: what evictd reads on this machine, side by side with what everybody else reads.
+"""`python -m tests.tools.verify_signals`: what evictd reads on this machine, side by side with what other programs read.
 
 memory.available against the computation that the Kubernetes documentation gives as a shell script, filesystems against `df`,
 trees against GNU `du`. Exit status 1 if any pair differs by more than the drift between two readings.

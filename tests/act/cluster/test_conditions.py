@@ -96,7 +96,7 @@ def test_every_taint_has_our_prefix() -> None:
 
 
 def test_a_condition_of_the_kubelets_is_no_orphan() -> None:
-    """Whether a True one is evictd's, its message says; evictd's own types are nobody else's."""
+    """Whether a True one is evictd's, its message says; evictd's own types are written by evictd alone."""
     known = {name: Condition(type=name, status="True") for name in ("MemoryPressure", "EvictdMemoryPressure")}
     assert orphans(known, ConditionTypes.OWN, WALL) == ()
     assert [each.type for each in orphans(known, ConditionTypes.BUILT_IN, WALL)] == ["EvictdMemoryPressure"]

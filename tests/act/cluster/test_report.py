@@ -357,7 +357,7 @@ def test_after_an_outage_only_the_latest_state_is_written(own: DoubleRig) -> Non
 
 
 def test_a_conflict_is_tried_again(own: DoubleRig) -> None:
-    """Somebody else wrote at the same moment."""
+    """Another client wrote at the same moment."""
     own.report()
     own.api.fault(verb="patch", status=409, times=2)
     own.reporter.report([MEMORY], own.driver.now)

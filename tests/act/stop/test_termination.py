@@ -118,7 +118,7 @@ def test_a_runtime_that_is_gone_is_asked_again_later(node: DisposableNode) -> No
     from evictd.clients.cri.client import CriClient
 
     state = Termination(uid="u1", started_at=START, grace_ends_at=START + 30 * SECOND)
-    with CriClient(f"unix://{node.folder}/nobody.sock") as unreachable:
+    with CriClient(f"unix://{node.folder}/absent.sock") as unreachable:
         victim = RuntimeTermination(
             unreachable,
             state,

@@ -44,8 +44,8 @@ def test_only_the_newer_containerd_pins_the_sandbox_image(each_node: DisposableN
 
 
 def test_an_image_that_is_not_there(each_node: DisposableNode) -> None:
-    assert each_node.client.image_status("localhost/nobody:1") is None
-    each_node.client.remove_image("localhost/nobody:1")
+    assert each_node.client.image_status("localhost/absent:1") is None
+    each_node.client.remove_image("localhost/absent:1")
 
 
 def test_removal_takes_all_tags_and_frees_the_space_at_once(each_node: DisposableNode, app: str) -> None:

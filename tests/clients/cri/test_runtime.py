@@ -100,15 +100,15 @@ def test_an_exited_container_has_statistics_of_its_writable_layer_only(each_node
 
 def test_stopping_and_removing_something_missing_succeeds(each_node: DisposableNode) -> None:
     client = each_node.client
-    client.stop_container("nobody", 1)
-    client.stop_sandbox("nobody")
-    client.remove_container("nobody")
-    client.remove_sandbox("nobody")
-    with pytest.raises(RuntimeNotFoundError, match="ContainerStatus nobody: NOT_FOUND"):
-        client.container_status("nobody")
+    client.stop_container("absent", 1)
+    client.stop_sandbox("absent")
+    client.remove_container("absent")
+    client.remove_sandbox("absent")
+    with pytest.raises(RuntimeNotFoundError, match="ContainerStatus absent: NOT_FOUND"):
+        client.container_status("absent")
     if is_old(each_node):  # the newer one has nothing against it
-        with pytest.raises(RuntimeNotFoundError, match="StopContainer nobody"):
-            client.begin_stop_container("nobody", 1).result()
+        with pytest.raises(RuntimeNotFoundError, match="StopContainer absent"):
+            client.begin_stop_container("absent", 1).result()
 
 
 def test_the_grace_comes_on_top_of_the_calls_own_deadline(each_node: DisposableNode) -> None:

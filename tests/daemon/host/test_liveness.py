@@ -29,7 +29,7 @@ def test_the_daemon_is_ready_without_a_runtime_and_the_status_names_what_is_miss
     tmp_path: Path, make: Make, manager: socket.socket
 ) -> None:
     notifier = SdNotifier(str(tmp_path / "notify"))
-    deaf = replace(observe(4 * GI), problems=(Problem(source=RUNTIME, detail="nobody answers"),))
+    deaf = replace(observe(4 * GI), problems=(Problem(source=RUNTIME, detail="no answer"),))
     ours = make([deaf, observe(4 * GI)], notifier=notifier)
     ours.wake.listen(SIGNALS)
     heard: list[bytes] = []
@@ -45,7 +45,7 @@ def test_the_daemon_is_ready_without_a_runtime_and_the_status_names_what_is_miss
     ours.loop.run()
     thread.join()
     notifier.close()
-    assert heard == [b"READY=1\nSTATUS=Watching; no pressure; nobody answers", b"STATUS=Watching; no pressure"]
+    assert heard == [b"READY=1\nSTATUS=Watching; no pressure; no answer", b"STATUS=Watching; no pressure"]
 
 
 def test_the_daemon_is_ready_after_a_first_cycle_that_failed(

@@ -41,7 +41,7 @@ def test_a_reader_that_has_gone_is_no_error() -> None:
     os.close(read)
     writer = LogWriter(write)
     os.close(write)
-    writer.write("said to nobody\n")
+    writer.write("said after the end\n")
     writer.close(60)
     assert writer.dropped == 1
 

@@ -257,7 +257,7 @@ def test_a_race_of_symlinks_never_leads_out_of_the_tree(tmp_path: Path) -> None:
         done.set()
         thread.join(30)
     assert usage(top) == complete
-    assert outside.stat().st_atime == long_ago[0], "nobody looked into the folder outside"
+    assert outside.stat().st_atime == long_ago[0], "the folder outside was not read"
 
 
 def test_a_branch_moved_away_under_the_walk_is_lost_and_the_rest_is_counted(

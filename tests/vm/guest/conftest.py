@@ -60,7 +60,7 @@ def installed(machine: Node) -> None:
 
 @pytest.fixture(scope="session")
 def evictd(installed: None) -> Iterator[None]:
-    """The service, started once for everybody: a start takes long under emulation, a reload does not."""
+    """The service, started once for all tests: a start takes long under emulation, a reload does not."""
     service.configure({})
     service.start()
     service.wait_until_watching()
