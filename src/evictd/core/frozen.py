@@ -52,9 +52,8 @@ def _initializer(cls: Any) -> Callable[..., None]:
             namespace[f"default_{name}"] = each.default
             argument = f"{name}=default_{name}"
         arguments.append(argument)
-        namespace[f"set_{name}"] = getattr(
-            cls, name
-        ).__set__  # the slot's own: `object.__setattr__` takes half as long again
+        # The slot's own setter: `object.__setattr__` takes half as long again.
+        namespace[f"set_{name}"] = getattr(cls, name).__set__
         lines.append(f"  set_{name}(self, {given})")
     if hasattr(cls, "__post_init__"):
         lines.append("  self.__post_init__()")
