@@ -11,7 +11,7 @@ def test_the_time_that_was_recorded_takes_the_whole_width() -> None:
     assert made is not None
     assert made.begin == "10s ago"
     assert [point.split(",")[0] for point in made.points.split()] == ["0.0", "120.0"]
-    assert made.top == "108Mi"
+    assert (made.top, made.bottom) == ("120Mi", "0")
     assert [kind for kind, _ in made.lines] == ["hard"]
 
 

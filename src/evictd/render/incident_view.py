@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from evictd.core.model.signal import Signal
+from evictd.render.axis import axis_top
 from evictd.render.console import print_line
 from evictd.render.deciding import PASSED_OVER
 from evictd.render.documents import API_VERSION, Document
@@ -102,7 +103,8 @@ def chart_lines(found: Incident, width: int) -> list[str]:
         return []
     begin, end = found.drawn[0][0], found.drawn[-1][0]
     labels = max(
-        len(signal_amount(limit, found.signal)) for limit in [_top(found), *(each for _, each in found.levels)]
+        len(signal_amount(limit, found.signal))
+        for limit in [_top(found, found.signal), *(each for _, each in found.levels)]
     )
     columns = max(min(width - labels - 4, _MOST_COLUMNS), _LEAST_COLUMNS)
     if end - begin < 1:
@@ -110,7 +112,7 @@ def chart_lines(found: Incident, width: int) -> list[str]:
     values = _columns(found.drawn, columns)
     at = min(round((0 - begin) / (end - begin) * (columns - 1)), columns - 1)
     lines = [" " * (labels + 3 + max(at, 0)) + "▼"]
-    top = _top(found)
+    top = _top(found, found.signal)
     levels = {max(min(int(limit * _ROWS / top), _ROWS - 1), 0): (kind, limit) for kind, limit in reversed(found.levels)}
     for row in range(_ROWS - 1, -1, -1):
         kind, limit = levels.get(row, ("", top if row == _ROWS - 1 else 0))
@@ -125,8 +127,9 @@ def chart_lines(found: Incident, width: int) -> list[str]:
     return [*lines, " " * (labels + 3) + left + right.rjust(max(columns - len(left), len(right) + 1))]
 
 
-def _top(found: Incident) -> int:
-    return max(*(amount for _, amount in found.drawn), *(limit for _, limit in found.levels), 1)
+def _top(found: Incident, signal: Signal) -> int:
+    highest = max(*(amount for _, amount in found.drawn), *(limit for _, limit in found.levels), 1)
+    return axis_top(highest, signal)
 
 
 def _columns(points: Sequence[tuple[float, int]], columns: int) -> list[int]:

@@ -1,10 +1,11 @@
 """Scales the line of one signal on the page: the time that was recorded, the amounts that occurred, thresholds and evictions.
 
-Ten seconds of readings are drawn over the whole width and not at the end of an empty hour. Amounts begin at 0 and end just above
-what was seen and what the thresholds are, so that a small change of a large disk is visible.
+Ten seconds of readings are drawn over the whole width and not at the end of an empty hour. Amounts begin at 0 and end at
+the next round number above what was seen and what the thresholds are, so that a small change of a large disk is visible.
 """
 
 from collections.abc import Mapping, Sequence
+from math import ceil
 from typing import Any
 
 from evictd.codec.times import parse_time
@@ -12,11 +13,12 @@ from evictd.core.frozen import frozen
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import SECOND
 from evictd.errors import InvalidValueError
+from evictd.render.axis import axis_top
 from evictd.render.text import clean, seconds_text, signal_amount
 
 WIDTH, HEIGHT = 120, 24
 """Size of the drawing in its own coordinates."""
-_HEADROOM = 1.08
+_HEADROOM = 1.02
 _LEAST_SECONDS = 1.0
 _MINUTES = 600
 """Least span, in seconds, whose time axis is in minutes."""
@@ -47,7 +49,9 @@ class PageChart:
     marks: tuple[tuple[float, EvictionMark], ...]
     """Place and eviction."""
     top: str
-    """The amount at the upper edge; 0 is at the lower one."""
+    """The amount at the upper edge."""
+    bottom: str
+    """The amount at the lower edge: nothing is left."""
     begin: str
     """Time ago of the left edge."""
 
@@ -62,7 +66,8 @@ def page_chart(
     span = max((ago for ago, _ in trend), default=0)
     if len(trend) < 2 or span < _LEAST_SECONDS:
         return None
-    top = max(*(amount for _, amount in trend), *(limit for _, limit in thresholds), 1) * _HEADROOM
+    highest = max(*(amount for _, amount in trend), *(limit for _, limit in thresholds), 1)
+    top = axis_top(ceil(highest * _HEADROOM), signal)
 
     def x(ago: float) -> float:
         return round(WIDTH * (1 - min(max(ago, 0), span) / span), 1)
@@ -74,7 +79,8 @@ def page_chart(
         points=" ".join(f"{x(ago)},{y(amount)}" for ago, amount in trend),
         lines=tuple((kind, y(limit)) for kind, limit in thresholds),
         marks=tuple((x(mark.ago), mark) for mark in marks if mark.ago <= span),
-        top=signal_amount(round(top), signal),
+        top=signal_amount(top, signal),
+        bottom=signal_amount(0, signal),
         begin=f"{seconds_text(span) if span < _MINUTES else f'{round(span / 60)} min'} ago",
     )
 

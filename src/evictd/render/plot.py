@@ -20,6 +20,7 @@ from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, NodeCondition, Signal, Unit
 from evictd.core.units.duration import HOUR, MINUTE, SECOND, format_duration
 from evictd.errors import InputError
+from evictd.render.axis import nice_step
 from evictd.render.chart import Band, Chart, Level, Mark, MarkKind, Panel, chart_of
 from evictd.render.text import clean, signal_amount
 from evictd.simulation import SimulatedCycle
@@ -72,8 +73,6 @@ _LETTER = 0.074
 """Width of a letter of the marks' labels, in inches; names are mostly narrow letters, so this is generous."""
 _SMALL_LETTER = 0.058
 """The same of the names of the bands."""
-_BINARY_STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 256, 512)
-_DECIMAL_STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 _TICKS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400)
 
 
@@ -237,26 +236,11 @@ def _draw_amount_axis(axes: "Axes", panel: Panel, signal: Signal) -> None:
     highest = max([*values, *(level.limit for level in panel.levels)])
     lowest = min([0, *values])
     in_bytes = SIGNALS[signal].unit is Unit.BYTES
-    step = _nice_step(max(highest, 1), binary=in_bytes)
+    step = nice_step(max(highest, 1), binary=in_bytes)
     ticks = list(range(0, int(highest * _HEADROOM) + 1, step))
     axes.set_ylim(lowest * 1.1, max(highest, 1) * _HEADROOM)
     axes.set_yticks(ticks, [signal_amount(tick, signal) for tick in ticks])
     axes.grid(visible=True, axis="y", color=_GRID, linewidth=0.7)
-
-
-def _nice_step(highest: float, *, binary: bool) -> int:
-    """Return the distance between two ticks: at most four of them, in round numbers of the unit that fits."""
-    base = 1
-    while binary and base * 1024 <= highest:
-        base *= 1024
-    if binary and highest / base < 2 and base > 1:
-        base //= 1024
-    unit = base
-    while True:
-        for factor in _BINARY_STEPS if binary else _DECIMAL_STEPS:
-            if highest / (unit * factor) <= 4:
-                return max(1, unit * factor)
-        unit *= 1024 if binary else 1000
 
 
 def _draw_band(axes: "Axes", band: Band, time: _Time, *, stop: float, end: float, free: float) -> float:
