@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted(path for path in (ROOT / "src").rglob("*.py") if path.name != "__init__.py")
 MOST_LINES = 400
@@ -22,20 +20,15 @@ def _parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text())
 
 
-def _names(paths: list[Path]) -> list[str]:
-    return [str(_below(path)) for path in paths]
-
-
 def _below(path: Path) -> Path:
     """Return the path of a module below `evictd`; that of the test node begins with `testnode`."""
     package, *rest = path.relative_to(ROOT / "src").parts
     return Path(*rest) if package == "evictd" else Path(package.removeprefix("evictd_"), *rest)
 
 
-def _functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(_parsed(path)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node
+@cache
+def _functions(path: Path) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return [node for node in ast.walk(_parsed(path)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
 
 
 def _only_returns(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
@@ -62,28 +55,28 @@ def _mirrors(path: Path) -> list[Path]:
     ]
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=_names(SOURCES))
-def test_every_module_with_behaviour_has_its_tests(path: Path) -> None:
+# The tests below go through all modules at once: a test for each module would have every worker parse all of them.
+
+
+def test_every_module_with_behaviour_has_its_tests() -> None:
     """`core/gc/image_gc.py` is tested by `tests/core/gc/test_image_gc.py` or `tests/core/test_image_gc.py`."""
-    if path.name not in WITHOUT_MIRROR and _has_behaviour(path):
-        mirrors = _mirrors(path)
-        assert any(mirror.is_file() for mirror in mirrors), (
-            f"none of {[str(each.relative_to(ROOT)) for each in mirrors]}"
-        )
+    modules = [path for path in SOURCES if path.name not in WITHOUT_MIRROR and _has_behaviour(path)]
+    untested = [path for path in modules if not any(mirror.is_file() for mirror in _mirrors(path))]
+    assert {str(path): [str(each.relative_to(ROOT)) for each in _mirrors(path)] for path in untested} == {}
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=_names(SOURCES))
-def test_files_and_functions_stay_small(path: Path) -> None:
+def test_files_and_functions_stay_small() -> None:
     """At most 400 lines to a file, 60 to a function."""
-    assert len(path.read_text().splitlines()) <= MOST_LINES
-    long = [f.name for f in _functions(path) if (f.end_lineno or 0) - f.lineno + 1 > MOST_FUNCTION_LINES]
+    assert [str(path) for path in SOURCES if len(path.read_text().splitlines()) > MOST_LINES] == []
+    functions = ((path, each) for path in SOURCES for each in _functions(path))
+    long = [f"{path}: {f.name}" for path, f in functions if (f.end_lineno or 0) - f.lineno + 1 > MOST_FUNCTION_LINES]
     assert long == []
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=_names(SOURCES))
-def test_every_module_states_what_it_does(path: Path) -> None:
-    """Each file begins with a docstring."""
-    assert ast.get_docstring(_parsed(path))
+def test_every_module_states_what_it_does() -> None:
+    """Each file begins with a docstring, and its first line is no question."""
+    firsts = {str(path): (ast.get_docstring(_parsed(path)) or "").partition("\n")[0] for path in SOURCES}
+    assert {path: first for path, first in firsts.items() if not first or "?" in first} == {}
 
 
 def _docstrings(path: Path) -> Iterator[str]:
@@ -92,10 +85,10 @@ def _docstrings(path: Path) -> Iterator[str]:
             yield ast.get_docstring(node) or ""
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=_names(SOURCES))
-def test_a_docstring_says_return_of_what_is_returned(path: Path) -> None:
+def test_a_docstring_says_return_of_what_is_returned() -> None:
     """Not "Give", "Tell" or "Name"."""
-    assert [text for text in _docstrings(path) if re.match(r"(Give|Gives|Tell|Name) ", text)] == []
+    texts = ((str(path), text) for path in SOURCES for text in _docstrings(path))
+    assert [each for each in texts if re.match(r"(Give|Gives|Tell|Name) ", each[1])] == []
 
 
 UNREADABLE = re.compile(r"\bissues?\s+\d|\bspec\s+(section\s+)?\d", re.IGNORECASE)
@@ -111,12 +104,6 @@ WRITTEN = [
 def test_no_text_refers_to_what_its_reader_cannot_open() -> None:
     found = {str(path.relative_to(ROOT)): UNREADABLE.findall(path.read_text(encoding="utf-8")) for path in WRITTEN}
     assert {path: texts for path, texts in found.items() if texts} == {}
-
-
-@pytest.mark.parametrize("path", SOURCES, ids=_names(SOURCES))
-def test_no_module_opens_with_a_question(path: Path) -> None:
-    """The first line of a docstring states what the module does."""
-    assert "?" not in (ast.get_docstring(_parsed(path)) or "").partition("\n")[0]
 
 
 def test_each_public_name_of_a_module_is_defined_once() -> None:
@@ -177,7 +164,7 @@ def _asks_for_a_dry_run(node: ast.AST) -> bool:
 def test_no_code_but_the_core_and_the_dry_run_s_actuator_branches_on_a_dry_run() -> None:
     """What a dry run does differently is in one place; `render` words what a journal says of one."""
     own = {"core", "render", "daemon/effects.py"}
-    others = [path for name, path in zip(_names(SOURCES), SOURCES, strict=True) if not {name, name.split("/")[0]} & own]
+    others = [path for path in SOURCES if not {str(_below(path)), _below(path).parts[0]} & own]
     found = [str(path) for path in others if any(map(_asks_for_a_dry_run, ast.walk(_parsed(path))))]
     assert found == []
 

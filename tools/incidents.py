@@ -53,7 +53,7 @@ memory limit of the pod ends it."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Incident:
-    """One file, played under both policies."""
+    """One file, played."""
 
     path: Path
     file: WorldFile
@@ -80,11 +80,11 @@ def read_incident(path: Path) -> WorldFile:
     return found
 
 
-def play_incident(path: Path) -> Incident:
-    """Play one file under both policies."""
+def play_incident(path: Path, policies: Iterable[Policy] = (Policy.STANDARD, Policy.KUBELET)) -> Incident:
+    """Play one file under both policies, or under those given."""
     file = read_incident(path)
-    configs = {policy: own_config(file, policy) for policy in (Policy.STANDARD, Policy.KUBELET)}
-    ideal = ideal_ends(file.world, configs[Policy.STANDARD])
+    configs = {policy: own_config(file, policy) for policy in policies}
+    ideal = ideal_ends(file.world, own_config(file, Policy.STANDARD))
     runs = {policy: play(file.world, config) for policy, config in configs.items()}
     accounts = {policy: account_of(run, ideal) for policy, run in runs.items()}
     return Incident(path=path, file=file, runs=runs, accounts=accounts)

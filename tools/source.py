@@ -96,7 +96,7 @@ def event_reasons() -> dict[str, str]:
     found = {}
     for tree in trees:
         for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) == "RecordEvent":
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "RecordEvent":
                 words = {each.arg: _value(each.value, constants) for each in node.keywords}
                 if isinstance(words.get("reason"), str):
                     found[str(words["reason"])] = str(words["type"])

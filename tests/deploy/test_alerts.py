@@ -13,12 +13,14 @@ from tests.prometheus import program
 from tools.source import metrics
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
+CASES = sorted(Path(__file__).parent.glob("alerts_*test.yaml"))
 
 
 def test_recorded_metrics_raise_the_alerts_that_are_about_them(tmp_path: Path) -> None:
     shutil.copy(DEPLOY / "chart" / "evictd" / "files" / "alerts.yaml", tmp_path)
-    shutil.copy(Path(__file__).parent / "alerts_test.yaml", tmp_path)
-    for arguments in (["check", "rules", "alerts.yaml"], ["test", "rules", "alerts_test.yaml"]):
+    for path in CASES:
+        shutil.copy(path, tmp_path)
+    for arguments in (["check", "rules", "alerts.yaml"], ["test", "rules", *(path.name for path in CASES)]):
         done = subprocess.run(
             [str(program("promtool")), *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
         )
@@ -27,7 +29,7 @@ def test_recorded_metrics_raise_the_alerts_that_are_about_them(tmp_path: Path) -
 
 def test_every_alert_is_in_the_test_of_promtool() -> None:
     rules = (DEPLOY / "chart" / "evictd" / "files" / "alerts.yaml").read_text(encoding="utf-8")
-    cases = (Path(__file__).parent / "alerts_test.yaml").read_text(encoding="utf-8")
+    cases = "".join(path.read_text(encoding="utf-8") for path in CASES)
     for name in re.findall(r"alert: (\w+)", rules):
         assert cases.count(name) == 2, name
 

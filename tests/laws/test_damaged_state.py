@@ -76,27 +76,32 @@ def enveloped(remembered: dict[str, Any]) -> bytes:
     return json.dumps(envelope).encode()
 
 
-def start(content: bytes, boot: str = "boot") -> None:
+def start(content: bytes) -> None:
+    """Start on this file in a folder of its own."""
+    with TemporaryDirectory() as folder:
+        start_in(Path(folder), content)
+
+
+def start_in(folder: Path, content: bytes) -> None:
     """Start on this file; it is used or set aside, and what is used can be decided upon and written again."""
     errors = RecordedErrors()
-    with TemporaryDirectory() as folder:
-        file = StateFile(Path(folder) / "state.json", boot)
-        file.path.write_bytes(content)
-        found = load_checkpoint(file, errors, NOW)
-        assert file.path.exists() == (not errors)
-        state = found.state
-        for available, disk, at in ((GI // 2, 10, NOW + 1), (6 * GI, 90, NOW + 2)):
-            state = synchronize(state, observe(available, at, disk=disk), CONFIG, at).state
-            file.write({"state": encode_state(state), "evicted": sorted(found.evicted), "since": found.running_since})
+    file = StateFile(folder / "state.json", "boot")
+    file.path.write_bytes(content)
+    found = load_checkpoint(file, errors, NOW)
+    assert file.path.exists() == (not errors)
+    state = found.state
+    for available, disk, at in ((GI // 2, 10, NOW + 1), (6 * GI, 90, NOW + 2)):
+        state = synchronize(state, observe(available, at, disk=disk), CONFIG, at).state
+        file.write({"state": encode_state(state), "evicted": sorted(found.evicted), "since": found.running_since})
 
 
 @pytest.mark.parametrize("value", ["x", None, True, -1.5, 10**30, [], {}], ids=repr)
-def test_each_single_value_can_be_another(value: object) -> None:
-    for number in range(len(list(places(document(WATCHING))))):
-        made = document(WATCHING)
-        container, key = list(places(made))[number]
-        container[key] = value
-        start(enveloped(made))
+def test_each_single_value_can_be_another(value: object, tmp_path: Path) -> None:
+    made = document(WATCHING)
+    for container, key in list(places(made)):
+        right, container[key] = container[key], value
+        start_in(tmp_path, enveloped(made))
+        container[key] = right
 
 
 @given(damaged())

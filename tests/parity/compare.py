@@ -8,6 +8,8 @@ from typing import Any
 from tests.parity.evaluate import evaluate, read_lines
 
 VECTORS = Path(__file__).parents[1] / "data" / "vectors"
+ONE_VERDICT = frozenset({"thresholds", "image-gc"})
+"""Kinds of documents whose values are compared as one."""
 
 
 def mismatches(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -27,16 +29,20 @@ def mismatches(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
     elif len(answer["values"]) != len(expect["values"]):
         yield name, f"{len(answer['values'])} values, the kubelet gives {len(expect['values'])}"
     else:
-        one_verdict = document["kind"] in {"thresholds", "image-gc"}
         pairs = list(zip(answer["values"], expect["values"], strict=True))
         wrong = [f"[{index}] {ours} is not {theirs}" for index, (ours, theirs) in enumerate(pairs) if ours != theirs]
-        if one_verdict:
+        if document["kind"] in ONE_VERDICT:
             yield name, "; ".join(wrong)
         else:
             yield from (
                 (f"{name}[{i}]", "" if ours == theirs else f"{ours} is not {theirs}")
                 for i, (ours, theirs) in enumerate(pairs)
             )
+
+
+def comparisons(document: dict[str, Any]) -> int:
+    """Return the number of comparisons in a document, without evaluating it."""
+    return 1 if document["kind"] in ONE_VERDICT else len(document["expect"].get("values", ("one",)))
 
 
 def _difference(ours: Any, theirs: list[Any]) -> str:

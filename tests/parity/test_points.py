@@ -519,8 +519,8 @@ def test_every_case_that_is_played_is_in_the_table() -> None:
 
 def _exist(named: list[tuple[str, str]]) -> None:
     for path, name in named:
-        tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
-        assert name in {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}, f"{path}::{name}"
+        source = (ROOT / path).read_text(encoding="utf-8")
+        assert re.search(rf"^ *def {name}\(", source, re.MULTILINE), f"{path}::{name}"
 
 
 def test_every_point_shown_here_is_named_on_the_page() -> None:

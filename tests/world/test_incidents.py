@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from evictd.core.model.config import Policy
 from tools.incidents import incident_files, page, play_incident, table
 
 FILES = incident_files()
@@ -12,7 +13,7 @@ FILES = incident_files()
 
 @pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
 def test_an_incident_ends_as_an_operator_would_want_it(path: Path) -> None:
-    incident = play_incident(path)
+    incident = play_incident(path, (Policy.STANDARD,))
     expect = incident.file.expect
     assert expect is not None, "a file without assertions shows nothing"
     for report in incident.file.world.source.split(", "):

@@ -88,15 +88,11 @@ class WorldObserver:
         memory, spec = self.node.memory(now), self.node.world.node
         (psi, io), (pods_psi, pods_io) = self._psi_of_all(now, hosts=True), self._psi_of_all(now)
         of_node, of_pods = self._memory_stats(memory, (psi, pods_psi), now)
-        fs = None if Unread.DISK in unread else self._filesystem(now, images=False)
-        image_fs = None if Unread.DISK in unread else self._filesystem(now, images=True)
-        return NodeStats(
-            name=spec.name,
+        disks = NodeStats(name=spec.name) if Unread.DISK in unread else self.disk_stats(now)
+        return replace(
+            disks,
             memory=None if Unread.MEMORY in unread else of_node,
             pods_memory=None if Unread.PODS_MEMORY in unread else of_pods,
-            fs=fs,
-            image_fs=image_fs,
-            container_fs=fs if spec.split else image_fs,
             rlimit=None if Unread.PIDS in unread else self._rlimit(now),
             swap=None if Unread.SWAP in unread else self._swap(memory, now),
             stop_time=stop_time,
@@ -104,6 +100,12 @@ class WorldObserver:
             io=None if io is None else IOStats(time=now, psi=io),
             pods_io=None if pods_io is None else IOStats(time=now, psi=pods_io),
         )
+
+    def disk_stats(self, now: int) -> NodeStats:
+        """Return the numbers of the node's filesystems alone."""
+        spec = self.node.world.node
+        fs, image_fs = self._filesystem(now, images=False), self._filesystem(now, images=True)
+        return NodeStats(name=spec.name, fs=fs, image_fs=image_fs, container_fs=fs if spec.split else image_fs)
 
     def _memory_stats(
         self, memory: NodeMemory, psi: tuple[PSIStats | None, PSIStats | None], now: int

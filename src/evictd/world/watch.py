@@ -75,7 +75,7 @@ class SimulatedWatch:
         return bool(due) and self._read(due, now)
 
     def _read(self, due: Iterable[Signal], now: int) -> bool:
-        crossed, seen = False, signal_observations(self.observer.node_stats(now))
+        crossed, seen = False, signal_observations(self.observer.disk_stats(now))
         for signal in due:
             available = seen[signal].available.value()
             crossed = crossed or available < self._limits[signal]
