@@ -92,6 +92,10 @@ class ApiUnavailableError(EvictdError):
         self.reached = reached
 
 
+class ApiResponseTooLargeError(ApiUnavailableError):
+    """A response of the API server is larger than evictd takes; a smaller part may be requested."""
+
+
 class ApiRefusedError(EvictdError):
     """The API server refused a request; `status` is the HTTP status, `reason` that of the API's `Status` object."""
 

@@ -144,6 +144,44 @@ def test_a_list_comes_in_pages(api: ApiServer, transport: Transport) -> None:
     assert len([line for line in api.requests("list pods") if "limit" in line.query]) == 3
 
 
+def test_a_list_that_is_too_large_comes_in_smaller_pages(
+    api: ApiServer, transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pod's author can make an object of nine MiB; a few of them must not hide the pods of the node."""
+    for number in range(5):
+        api.store.create("pods", pod(f"p{number}", annotations={"filler": "x" * 100_000}))
+    monkeypatch.setattr("evictd.clients.kube.transport.MAX_BODY", 150_000)
+    with watching(transport, page=8) as watch:
+        eventually(sees(watch, *(f"p{number}" for number in range(5))))
+        eventually(lambda: not watch.snapshot.problem)
+    assert [line.query.get("limit") for line in api.requests("list pods")] == [None, "8", *["1"] * 5]
+
+
+def test_the_longest_pod_does_not_end_the_watch(api: ApiServer, transport: Transport) -> None:
+    """etcd takes 1.5 MiB, of which JSON writes a control character as six bytes."""
+    long = pod("long")
+    long["spec"]["containers"][0]["env"] = [{"name": "FILLER", "value": "\1" * 1_500_000}]
+    with watching(transport) as watch:
+        eventually(sees(watch))
+        api.store.create("pods", long)
+        api.store.create("pods", pod("after"))
+        eventually(sees(watch, "long", "after"))
+    assert len(api.requests("list pods")) == 1
+
+
+def test_after_an_event_that_is_too_long_the_pods_are_listed(
+    api: ApiServer, transport: Transport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Resumed at the same version, the watch would send that event again, for ever."""
+    monkeypatch.setattr("evictd.clients.kube.transport.MAX_WATCH_LINE", 150_000)
+    with watching(transport) as watch:
+        eventually(sees(watch))
+        api.store.create("pods", pod("long", annotations={"filler": "x" * 400_000}))
+        eventually(sees(watch, "long"))
+        api.store.create("pods", pod("after"))
+        eventually(sees(watch, "long", "after"))
+
+
 def test_a_cut_watch_resumes_without_another_list(api: ApiServer, transport: Transport) -> None:
     """From the last version seen, so that nothing is lost in between."""
     with watching(transport) as watch:

@@ -3,7 +3,8 @@
 Lists once (`spec.nodeName`), then watches from that resource version with bookmarks, so that a broken watch resumes at its
 version; another list is needed only when the server no longer has that version (410). A list may be answered from the server's
 cache, which has an index of nodes; a list of the latest version makes some servers read all pods of the cluster from etcd, and is
-sent only when the cache's version was of no use. One thread keeps an immutable snapshot
+sent only when the cache's version was of no use, or the cache's list, which has no pages, too large: a pod's author can make the
+object nine MiB long. One thread keeps an immutable snapshot
 up to date, which other threads read. The kubelet does the same in `config/apiserver.go` with client-go's reflector.
 """
 
@@ -17,12 +18,14 @@ from evictd.codec.slim_pods import PodEvent, SlimPod, WatchType, decode_event, d
 from evictd.core.frozen import frozen
 from evictd.core.model.problem import shown
 from evictd.core.units.duration import SECOND
-from evictd.errors import ApiRefusedError, ApiUnavailableError, EvictdError, InputError
+from evictd.errors import ApiRefusedError, ApiResponseTooLargeError, ApiUnavailableError, EvictdError, InputError
 from evictd.worker import STDERR, ErrorBackoff, ErrorReporter
 
 PODS = "/api/v1/pods"
 PAGE = 250
 """Pods per page of a list: about two MiB in memory at a time instead of all pods."""
+_SMALLER = 8
+"""By how much a page becomes smaller that was too large."""
 WATCH_SECONDS = 300
 """Least seconds after which the server ends a watch; up to twice as many, at random, to spread nodes (as in client-go)."""
 MOST_EVICTED = 100
@@ -142,7 +145,9 @@ class PodWatch:
     def _failed(self, error: EvictdError, *, listed: bool) -> None:
         if self._stop.is_set():
             return
-        if _TOO_NEW in str(error):
+        if isinstance(error, ApiResponseTooLargeError):
+            self._ask_for_less()
+        elif _TOO_NEW in str(error):
             self._list_from = _LATEST
         elif isinstance(error, ApiRefusedError) and error.status == _GONE:
             self._list_from = _LATEST if listed else self._known_version
@@ -151,6 +156,12 @@ class PodWatch:
         self._publish(replace(self._snapshot, problem=str(error)))
         after = error.retry_after_seconds if isinstance(error, ApiUnavailableError) else None
         self._wait(self._backoff.next(after))
+
+    def _ask_for_less(self) -> None:
+        """List in pages, and then in smaller ones; after a watch event that is too long list as usual."""
+        if self._list_from == _LATEST:
+            self._page = max(self._page // _SMALLER, 1)
+        self._list_from = self._known_version if self._list_from is None else _LATEST
 
     def _list(self, version: str) -> None:
         """Read all pages, then publish them as one snapshot."""

@@ -18,20 +18,20 @@ from evictd.clients.kube.credentials import Credentials, unauthorized
 from evictd.clients.kube.deadline import POOLS, Deadline
 from evictd.codec.slim_pods import FIELD_MANAGER
 from evictd.core.frozen import frozen
-from evictd.errors import ApiRefusedError, ApiUnavailableError
+from evictd.errors import ApiRefusedError, ApiResponseTooLargeError, ApiUnavailableError
 
 CONNECT_SECONDS = 5.0
 READ_SECONDS = 10.0
 """The greatest time between two reads from the socket."""
 WHOLE_SECONDS = 60.0
 """The greatest time of a request with its response; a watch has no such bound."""
-MAX_BODY = 64 * 2**20
-"""Bytes of a response; a page of pods is a few MiB."""
+MAX_BODY = 24 * 2**20
+"""Bytes of a response, which takes twice as many of memory; a list of pods is a few MiB, and a longer one is read in pages."""
 LONGEST_RETRY_AFTER = 300
 """Seconds; the bound for a Retry-After, which a proxy in front of the API server may set to any value."""
 _MOST_DIGITS = 9
-MAX_WATCH_LINE = 8 * 2**20
-"""Bytes of one watch event."""
+MAX_WATCH_LINE = 16 * 2**20
+"""Bytes of one watch event: etcd takes 1.5 MiB for a pod, of which JSON may write each byte as six (`\\u0001`)."""
 _MESSAGE = 300
 """Characters kept of an error message."""
 _FAULTS = (urllib3.exceptions.HTTPError, OSError, ValueError, OverflowError)
@@ -219,7 +219,7 @@ def _reply(response: Any) -> Reply:
     data = response.read(MAX_BODY)
     if len(data) >= MAX_BODY:
         response.close()
-        raise ApiUnavailableError(f"the API server's response is longer than {MAX_BODY} bytes")
+        raise ApiResponseTooLargeError(f"the API server's response is longer than {MAX_BODY} bytes")
     return Reply(
         status=response.status,
         data=data,
@@ -243,15 +243,17 @@ class LineStream:
         self._response = response
 
     def __iter__(self) -> Iterator[bytes]:
-        rest = b""
+        rest = bytearray()
         try:
             for chunk in self._response.stream(64 * 1024, decode_content=False):
-                *lines, rest = (rest + chunk).split(b"\n")
-                yield from (line for line in lines if line)
+                rest += chunk
+                if b"\n" in chunk:
+                    *lines, rest = rest.split(b"\n")
+                    yield from (bytes(line) for line in lines if line)
                 if len(rest) > MAX_WATCH_LINE:
-                    raise ApiUnavailableError(f"watch: a line is longer than {MAX_WATCH_LINE} bytes")
+                    raise ApiResponseTooLargeError(f"watch: a line is longer than {MAX_WATCH_LINE} bytes")
             if rest:  # a server ends each event with a newline: this one is cut, or no event at all
-                yield rest
+                yield bytes(rest)
         except _FAULTS as error:
             raise ApiUnavailableError(f"watch: {error}"[:_MESSAGE]) from error
         finally:
