@@ -75,6 +75,15 @@ SHARED_WORKERS = (
         "tests/act/cluster/test_evictor.py::test_a_request_that_hangs_delays_no_stop_of_another_pod",
     ),
     (
+        "watch of the API server's pods",
+        "an object of 9 MiB, of which a watch has an event and a list has many",
+        (
+            f"{transport.MAX_WATCH_LINE >> 20} MiB an event; a list above {transport.MAX_BODY >> 20} MiB is read in pages, "
+            f"with an eighth of the pods where a page is too large"
+        ),
+        "tests/clients/kube/test_pods.py::test_a_list_that_is_too_large_comes_in_smaller_pages",
+    ),
+    (
         "removal of volumes",
         "volumes of millions of entries",
         f"{ENTRIES_AT_ONCE:,} entries a part, then the parts of other pods",

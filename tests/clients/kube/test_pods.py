@@ -158,7 +158,7 @@ def test_a_list_that_is_too_large_comes_in_smaller_pages(
 
 
 def test_the_longest_pod_does_not_end_the_watch(api: ApiServer, transport: Transport) -> None:
-    """etcd takes 1.5 MiB, of which JSON writes a control character as six bytes."""
+    """An etcd takes 1.5 MiB, of which JSON writes a control character as six bytes."""
     long = pod("long")
     long["spec"]["containers"][0]["env"] = [{"name": "FILLER", "value": "\1" * 1_500_000}]
     with watching(transport) as watch:
