@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import io
 import shutil
+import stat
 import tarfile
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -33,6 +34,11 @@ def add_file(tar: tarfile.TarFile, path: Path, name: str) -> None:
 
 
 def _neutral(entry: tarfile.TarInfo, *, epoch: int) -> tarfile.TarInfo:
+    """Take time, owner and the umask of a checkout away; a folder for all users stays one."""
+    if entry.mode & stat.S_ISVTX:
+        entry.mode = 0o1777
+    elif not entry.issym():
+        entry.mode = 0o755 if entry.isdir() or entry.mode & stat.S_IXUSR else 0o644
     entry.mtime, entry.uid, entry.gid, entry.uname, entry.gname = epoch, 0, 0, "", ""
     return entry
 

@@ -29,7 +29,7 @@ from evictd.errors import NodeError
 from evictd_testnode.binaries import default_cache, unpack_packages
 from evictd_testnode.tool import run_tool
 from tools import debs, oci, proof, versions
-from tools.image import write_image
+from tools.image import COMPILER, write_image
 from tools.packing import add_file, checksums, pack_compressed, repacked, unpack
 
 ROOT = Path(__file__).parents[1]
@@ -40,6 +40,7 @@ NEEDED = {
     "git": "Debian's package git",
     "dpkg-deb": "Debian's package dpkg",
     "apt-get": "Debian's package apt; the image is made from Debian's packages",
+    str(COMPILER): "Debian 12's package python3.11-minimal; it compiles what is in the image",
 }
 COSIGN = "Debian 13's package cosign"
 LIMIT_SECONDS = 1800
@@ -117,7 +118,8 @@ def _checked_out(work: Path, packages: Mapping[str, Sequence[debs.Deb]]) -> Buil
     source, target = work / "evictd", work / "release"
     target.mkdir()
     commit, epoch = _git("log", "-1", "--format=%H %ct").split()
-    _git("archive", "--output", str(work / "commit.tar"), commit)
+    # Of files that the group may write, some versions of Python's tarfile take that away, and others do not.
+    _git("-c", "tar.umask=0022", "archive", "--output", str(work / "commit.tar"), commit)
     unpack(work / "commit.tar", source)
     return Build(source=source, target=target, commit=commit, epoch=int(epoch), packages=packages)
 
@@ -225,6 +227,7 @@ all files."""
 
 def main(folder: Path) -> int:
     """Make a release and print its files with their sizes."""
+    os.umask(0o022)  # modes are part of the files
     try:
         files = release(folder)
     except (ReleaseError, NodeError) as error:

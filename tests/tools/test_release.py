@@ -75,7 +75,7 @@ def test_a_step_that_fails_leaves_nothing(
 
 def test_the_files_appear_together(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def writes(build: release.Build) -> None:
-        assert (build.source / "CHANGELOG.md").is_file()
+        assert (build.source / "CHANGELOG.md").stat().st_mode & 0o777 == 0o644, "not as the umask of git archive"
         (build.target / "file").write_text(f"{len(build.commit)} {build.epoch > 0}")
 
     monkeypatch.setattr(release, "STEPS", (writes,))
@@ -91,6 +91,7 @@ def test_the_same_files_make_the_same_archive_at_any_time(tmp_path: Path) -> Non
         for path in (root / "b", root / "deep" / "a"):
             path.write_text("text")
             os.utime(path, (time, time))
+            path.chmod(0o664 if name == "first" else 0o600)
         made.append(tmp_path / f"{name}.tar.gz")
         pack_compressed(root, made[-1], epoch=5)
     assert made[0].read_bytes() == made[1].read_bytes()
