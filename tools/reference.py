@@ -5,6 +5,7 @@ enumerations with the docstrings of their members. `tests/docs/test_reference.py
 """
 
 import argparse
+import html
 import importlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -27,6 +28,7 @@ from evictd.core.model.decision import Decision, EvictionReason
 from evictd.core.model.finding import Finding, NoActionReason
 from evictd.core.model.signal import SIGNALS, NodeCondition
 from evictd.errors import ExitCode
+from tools import chart_values
 from tools.source import event_reasons, first_paragraph, member_texts, metrics, one_line
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
@@ -299,6 +301,20 @@ def worlds() -> str:
     )
 
 
+def chart() -> str:
+    """Return the page of the chart's values."""
+    rows = (
+        (f"`{each.path}`", one_line(each.type), _code(each.default), one_line(html.escape(each.text, quote=False)))
+        for each in chart_values.values()
+    )
+    return _page(
+        "Values of the chart",
+        "What they do together: [Chart and components](../charts.md). Fields of `kubelet` and `evictd`: "
+        "[Configuration fields](configuration.md). `helm` refuses a value that does not fit its type.",
+        _table(("Value", "Type", "Default", "Description"), rows),
+    )
+
+
 def exit_status() -> str:
     """Return the page of the exit statuses."""
     texts = {ExitCode.DONE.value: "Done, or stopped as requested."}
@@ -316,6 +332,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "conditions.md": conditions,
     "findings.md": findings,
     "worlds.md": worlds,
+    "chart.md": chart,
     "exit-status.md": exit_status,
 }
 

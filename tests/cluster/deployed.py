@@ -34,8 +34,8 @@ def for_node(node: RealNode, items: Iterable[Json], **settings: Any) -> list[Jso
     """Copy manifests for the test's node; `settings` are fields of the EvictdConfiguration."""
     made = copy.deepcopy(list(items))
     for item in made:
-        if item["kind"] in {"DaemonSet", "Job"}:
-            spec = item["spec"]["template"]["spec"]
+        if item["kind"] in {"DaemonSet", "Job", "Pod"}:
+            spec = item["spec"] if item["kind"] == "Pod" else item["spec"]["template"]["spec"]
             port = str(node.plane.port)
             env = [
                 {"name": "KUBERNETES_SERVICE_HOST", "value": "127.0.0.1"},

@@ -247,17 +247,30 @@ def test_the_chart_is_installed_upgraded_and_removed(image_node: RealNode) -> No
     helm_python = pytest.importorskip("helm_python", reason="has no wheel for this machine")
     (values,) = documents(CHART / "values.yaml")
 
-    def chart(**evictd: Any) -> list[Json]:
+    def chart(hook: str = "", **evictd: Any) -> list[Json]:
         with helm_python.Chart.load(str(CHART)) as loaded:
             changed = {**values, "evictd": {**values["evictd"], **evictd}}
             texts = loaded.render(changed, name="evictd", namespace="evictd").items()
         items = [item for path, text in texts if path.endswith(".yaml") for item in yaml.safe_load_all(text) if item]
-        installed = [item for item in items if not is_hook(item)]
-        namespace = documents(DEPLOY / "base/namespace.yaml")
-        return for_node(image_node, [*namespace, *sorted(installed, key=lambda item: item["kind"] == "DaemonSet")])
+        wanted = [item for item in items if hook_of(item) == hook]
+        namespace = [] if hook else documents(DEPLOY / "base/namespace.yaml")
+        return for_node(
+            image_node, [*namespace, *sorted(wanted, key=lambda item: item["kind"] in {"DaemonSet", "Pod"})]
+        )
+
+    def tested() -> str:
+        """The phase in which the pod of `helm test` ends."""
+        items = chart("test")
+        (pod,) = (path_of(item) for item in items if item["kind"] == "Pod")
+        try:
+            apply(image_node, items)
+            return ended(image_node, pod)
+        finally:
+            remove(image_node, items)
 
     with applied(image_node, chart()) as daemon:
         eventually(lambda: _begun(daemon) == [False], 60)
+        assert tested() == "Succeeded"
         first = daemon.pod["metadata"]["uid"]
         apply(image_node, chart(dryRun=True))
         eventually(lambda: daemon.pod.get("metadata", {"uid": first})["uid"] != first, START_SECONDS)
@@ -275,14 +288,24 @@ def of_the_chart(node: RealNode) -> tuple[list[Json], list[Json]]:
         texts = loaded.render(values, name="evictd", namespace="evictd").items()
     items = [item for path, text in texts if path.endswith(".yaml") for item in yaml.safe_load_all(text) if item]
     made = for_node(node, [*documents(DEPLOY / "base/namespace.yaml"), *items], **PRESSED)
-    hooks = [item for item in made if is_hook(item)]
+    hooks = [item for item in made if hook_of(item) == "pre-delete"]
     hooks.sort(key=lambda item: int(item["metadata"]["annotations"]["helm.sh/hook-weight"]))
-    return sorted((item for item in made if item not in hooks), key=lambda item: item["kind"] == "DaemonSet"), hooks
+    return sorted((item for item in made if not hook_of(item)), key=lambda item: item["kind"] == "DaemonSet"), hooks
 
 
-def is_hook(item: Json) -> bool:
-    """Whether Helm creates an object at a moment of its own, and not with the release."""
-    return "helm.sh/hook" in item["metadata"].get("annotations", {})
+def hook_of(item: Json) -> str:
+    """Return the moment at which Helm creates an object; empty: with the release."""
+    return str(item["metadata"].get("annotations", {}).get("helm.sh/hook", ""))
+
+
+def ended(node: RealNode, pod: str) -> str:
+    """Wait for the end of a pod, and return its phase."""
+
+    def phase() -> str:
+        return str(node.plane.admin.must("GET", pod)["status"].get("phase"))
+
+    eventually(lambda: phase() in {"Succeeded", "Failed"}, START_SECONDS)
+    return phase()
 
 
 def of_kustomize(node: RealNode) -> tuple[list[Json], list[Json]]:

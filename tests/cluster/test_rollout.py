@@ -18,7 +18,7 @@ from tests.cluster import objects
 from tests.cluster.deployed import ADDRESS, START_SECONDS, Daemon, Json, apply, condition, for_node, path_of, remove
 from tests.cluster.node import NAME, RealNode
 from tests.cluster.side_by_side import kubelet_with, of_kubelet
-from tests.cluster.test_daemon_set import HOG_MIB, clean_up, conditions, hog, is_hook, taints
+from tests.cluster.test_daemon_set import HOG_MIB, clean_up, conditions, hog, hook_of, taints
 from tests.deploy.manifests import CHART, DEPLOY, documents
 from tests.deploy.test_chart import merged
 from tests.kube.waiting import eventually
@@ -83,7 +83,7 @@ class Release:
         self._apply(self.revisions[-2])
 
     def _apply(self, given: Json) -> None:
-        items = [item for item in self._rendered(given) if not is_hook(item)]
+        items = [item for item in self._rendered(given) if not hook_of(item)]
         apply(self.node, items)
         kept = {path_of(item) for item in items}
         remove(self.node, [item for item in self.present if path_of(item) not in kept])
@@ -100,7 +100,7 @@ class Release:
 
     def uninstall(self) -> None:
         """Run the hooks that come before the removal, then remove the objects."""
-        hooks = [item for item in self._rendered(self.revisions[-1]) if is_hook(item)]
+        hooks = [item for item in self._rendered(self.revisions[-1]) if hook_of(item) == "pre-delete"]
         hooks.sort(key=lambda item: int(item["metadata"]["annotations"]["helm.sh/hook-weight"]))
         try:
             apply(self.node, hooks)

@@ -151,9 +151,12 @@ def test_with_the_default_values_it_is_the_base(tmp_path: Path) -> None:
     daemon = made[("DaemonSet", "evictd")]
     del daemon["spec"]["template"]["metadata"]["annotations"]
     config = made.pop(("ConfigMap", "evictd"))
-    for item in made.values():
-        if item["metadata"].get("annotations", {}).get("helm.sh/hook") == "pre-delete":
+    for key, item in list(made.items()):
+        hook = item["metadata"].get("annotations", {}).get("helm.sh/hook")
+        if hook == "pre-delete":
             del item["metadata"]["annotations"]
+        elif hook == "test":
+            del made[key]
     items = [*base(), *cleanup()]
     expected = {(item["kind"], item["metadata"]["name"]): item for item in items if item["kind"] != "Namespace"}
     assert made == expected
@@ -193,6 +196,26 @@ def test_uninstalling_cleans_the_nodes_before_anything_else_goes() -> None:
     assert weights.pop("Job") > max(weights.values())
     off = rendered(merged(VALUES, {"cleanup": {"enabled": False}}))
     assert not [name for _, name in off if name.endswith("-cleanup")]
+
+
+def test_the_test_may_read_the_daemon_set_and_asks_for_that_one() -> None:
+    """Its Pod is not the DaemonSet's, runs the file of the chart, and comes after its account."""
+    made = rendered(merged(VALUES, {"imagePullSecrets": [{"name": "registry"}], "commonLabels": {"team": "node"}}))
+    hooks = {kind: item for (kind, name), item in made.items() if name == "evictd-test"}
+    assert set(hooks) == {"ServiceAccount", "Role", "RoleBinding", "Pod"}
+    assert {item["metadata"]["annotations"]["helm.sh/hook"] for item in hooks.values()} == {"test"}
+    weights = {kind: int(item["metadata"]["annotations"]["helm.sh/hook-weight"]) for kind, item in hooks.items()}
+    assert weights.pop("Pod") > max(weights.values())
+    (rule,) = hooks["Role"]["rules"]
+    assert (rule["resources"], rule["resourceNames"], rule["verbs"]) == (["daemonsets"], ["evictd"], ["get"])
+    pod = hooks["Pod"]
+    assert not pod["metadata"]["labels"].items() >= SELECTOR.items()
+    (container,) = pod["spec"]["containers"]
+    script, *arguments = container["args"]
+    assert script == (CHART / "files/ready.py").read_text()
+    assert arguments == ["evictd", "evictd", "240"]
+    assert pod["spec"]["activeDeadlineSeconds"] > int(arguments[-1])
+    assert pod["spec"]["imagePullSecrets"] == [{"name": "registry"}]
 
 
 def test_parts_can_be_taken_away() -> None:

@@ -46,6 +46,17 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end }}
 
+{{- /* Of the cleanup and the test: all nodes may have the taints of pressure. */ -}}
+{{- define "evictd.jobTolerations" -}}
+- {key: evictd.io/memory-pressure, operator: Exists}
+- {key: evictd.io/disk-pressure, operator: Exists}
+- {key: evictd.io/pid-pressure, operator: Exists}
+- {key: node.kubernetes.io/memory-pressure, operator: Exists}
+- {key: node.kubernetes.io/disk-pressure, operator: Exists}
+- {key: node.kubernetes.io/pid-pressure, operator: Exists}
+- {key: node-role.kubernetes.io/control-plane, operator: Exists}
+{{- end }}
+
 {{- /* The port on which evictd listens inside its pod, always on loopback. */ -}}
 {{- define "evictd.port" -}}
 {{- regexFind "[0-9]+$" (.Values.evictd.listenAddress | default "127.0.0.1:10277") }}
