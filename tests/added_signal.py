@@ -16,11 +16,12 @@ from evictd.core.model.decision import EvictPod
 from evictd.core.model.finding import Ranking
 from evictd.core.model.state import State
 from evictd.daemon.telemetry.snapshot import Snapshot
-from evictd.daemon.telemetry.status_page import explain_snapshot, status_document
-from evictd.render.explanation import explanation_document
+from evictd.daemon.telemetry.status_page import snapshot_view
 from evictd.render.node_page import node_page
+from evictd.render.node_view import explanation_document
 from evictd.render.sentences import decision_text
 from evictd.simulation import Turn, simulate
+from tests.daemon.status import status_of
 from tools import reference
 
 _WALL = 1_700_000_000 * 10**9
@@ -70,8 +71,8 @@ def _page(turn: Turn, config: EvictionConfig, now: int) -> str:
         observation=turn.observation,
         findings=turn.step.findings,
     )
-    explained = explanation_document(explain_snapshot(snapshot), rows=None)
-    return node_page(status_document(snapshot, now), explained, {}).decode()
+    explained = explanation_document(snapshot_view(snapshot), rows=None)
+    return node_page(status_of(snapshot, now), explained, {}).decode()
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ class TimelineEvent:
 
 
 @frozen
-class NodeView:
+class ScreenView:
     """The values of one picture; sizes in bytes."""
 
     seconds: float
@@ -80,7 +80,7 @@ def colored(text: str, *codes: str) -> str:
     return f"{''.join(codes)}{text}{_RESET}"
 
 
-def frame(view: NodeView, size: TerminalSize) -> list[str]:
+def frame(view: ScreenView, size: TerminalSize) -> list[str]:
     """Make the lines of a picture, one less than the terminal has, with as many of the last events as fit."""
     lines = [_title(view, size), _disk(view, size), _condition(view), *_step(view, size), ""]
     lines += _side_by_side(view) if size.columns >= _SIDE_BY_SIDE else _stacked(view, size)
@@ -109,12 +109,12 @@ def paragraph(text: str, columns: int) -> list[str]:
     return textwrap.wrap(text, columns, initial_indent=" ", subsequent_indent=" ")
 
 
-def _title(view: NodeView, size: TerminalSize) -> str:
+def _title(view: ScreenView, size: TerminalSize) -> str:
     clock = f"{view.seconds:.1f} s"
     return f"{colored(' evictd demo', _BOLD, _CYAN)}  {view.title:<{size.columns - 24}}{clock:>9}"
 
 
-def _disk(view: NodeView, size: TerminalSize) -> str:
+def _disk(view: ScreenView, size: TerminalSize) -> str:
     width = min(size.columns - _BAR_TEXT, _MOST_BAR)
     left = max(0, min(width, round(view.available / max(view.capacity, 1) * width)))
     tick = min(width - 1, round(view.threshold / max(view.capacity, 1) * width))
@@ -127,12 +127,12 @@ def _disk(view: NodeView, size: TerminalSize) -> str:
     return f"  nodefs  {run_lengths(cells)}  {text}"
 
 
-def _condition(view: NodeView) -> str:
+def _condition(view: ScreenView) -> str:
     mark = colored("● DiskPressure", _BOLD, _RED) if view.pressure else colored("○ no pressure", _GREEN)
     return f"          {mark}"
 
 
-def _step(view: NodeView, size: TerminalSize) -> list[str]:
+def _step(view: ScreenView, size: TerminalSize) -> list[str]:
     """Return the lines of the sentence that says what happens now, at least `_STEP_ROWS`."""
     step = next((event.step for event in reversed(view.events) if event.step), "")
     rows = textwrap.wrap(step, size.columns - 10)
@@ -140,7 +140,7 @@ def _step(view: NodeView, size: TerminalSize) -> list[str]:
     return marked + [""] * (_STEP_ROWS - len(rows))
 
 
-def _side_by_side(view: NodeView) -> list[str]:
+def _side_by_side(view: ScreenView) -> list[str]:
     heads = (("pods", _POD), ("images", _IMAGE), ("dead containers", 0))
     rows = max(len(view.pods), len(view.images), len(view.dead_containers), 6)
     lines = ["  " + "".join(colored(f"{text:<{width}}", _BOLD) for text, width in heads)]
@@ -152,7 +152,7 @@ def _side_by_side(view: NodeView) -> list[str]:
     return lines
 
 
-def _stacked(view: NodeView, size: TerminalSize) -> list[str]:
+def _stacked(view: ScreenView, size: TerminalSize) -> list[str]:
     """Return the pods one below the other, then one line for the images and one for the dead containers."""
     rows = [f"  {_pod(pod)}" for pod in view.pods]
     lines = [f"  {colored('pods', _BOLD)}", *rows, *[""] * (3 - len(rows))]

@@ -23,7 +23,7 @@ from evictd_testnode.disks import DiskRecipe
 from evictd_testnode.images import ImageRecipe
 from evictd_testnode.node import DisposableNode, NodeRecipe
 from evictd_testnode.pods import ContainerRecipe, PodRecipe, RunningPod, VolumeRecipe
-from evictd_testnode.screen import NodeView, PodRow, TimelineEvent
+from evictd_testnode.screen import PodRow, ScreenView, TimelineEvent
 
 DISK_MIB = 160
 THRESHOLD_MIB = 60
@@ -129,12 +129,12 @@ class DemoNode:
             return False
         return any(row["type"] == "DiskPressure" and row["status"] == "True" for row in json.loads(text)["conditions"])
 
-    def view(self, seconds: float, events: list[TimelineEvent]) -> NodeView:
+    def view(self, seconds: float, events: list[TimelineEvent]) -> ScreenView:
         """Read the values of one picture."""
         containers = self.node.client.list_containers()
         running = {row.id for row in containers if row.state is ContainerState.RUNNING}
         evicted = {event.text.split()[1].partition("/")[2] for event in events if event.highlighted}
-        return NodeView(
+        return ScreenView(
             seconds=seconds,
             title=f"a real node: its own containerd on a disk of {DISK_MIB}Mi",
             available=self.free_bytes(),

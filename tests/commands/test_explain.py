@@ -16,7 +16,7 @@ from evictd.core.model.oom import OomScoreDifference
 from evictd.core.model.threshold import Origin
 from evictd.daemon.telemetry.http import HttpServer, json_page
 from evictd.render.console import make_console
-from evictd.render.explanation import explanation, explanation_document
+from evictd.render.node_view import explanation_document, node_view
 from evictd.render.tables import TableView, print_explanation
 from tests.daemon.world import CONFIG
 from tests.recorded_errors import NoErrors
@@ -109,7 +109,7 @@ def test_oom_score_differences_are_told(capsys: pytest.CaptureFixture[str]) -> N
         pod=turn.observation.pods[0], container="main", expected=970, found=0, cgroup="/kubepods/x", pids=(1,)
     )
     config = EvictionConfig()
-    explained = explanation(
+    explained = node_view(
         "x", config, turn.observation, turn.step.state, turn.step.findings, now=cycles[-1].at, oom_scores=(difference,)
     )
     assert explanation_document(explained)["oomScoreDifferences"] == [

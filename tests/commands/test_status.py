@@ -17,9 +17,10 @@ from evictd.cli import main
 from evictd.commands import status
 from evictd.daemon.telemetry.http import HttpServer, Page, json_page
 from evictd.daemon.telemetry.snapshot import LatestSnapshot
-from evictd.daemon.telemetry.status_page import explain_snapshot, status_document
+from evictd.daemon.telemetry.status_page import snapshot_view
 from evictd.errors import ExitCode, InputError, NodeError
-from evictd.render.explanation import explanation_document
+from evictd.render.node_view import explanation_document
+from tests.daemon.status import status_of
 from tests.daemon.world import GI, NOW, snapshot
 from tests.recorded_errors import NoErrors
 
@@ -27,7 +28,7 @@ from tests.recorded_errors import NoErrors
 @pytest.fixture
 def address() -> Iterator[str]:
     pages = {
-        "/statusz": lambda: json_page(status_document(snapshot(GI // 2), NOW)),
+        "/statusz": lambda: json_page(status_of(snapshot(GI // 2), NOW)),
         "/text": lambda: Page(body=b"hello"),
     }
     server = HttpServer("127.0.0.1:0", pages, NoErrors())
@@ -97,8 +98,8 @@ def test_an_answer_of_another_program_or_version_is_one_clear_error(
     """Any program of the node can listen where no evictd does."""
     board = LatestSnapshot()
     board.latest = snapshot(GI // 2)
-    explained = explanation_document(explain_snapshot(board.latest), rows=None)
-    real = {"/statusz": status_document(board.latest, NOW), "/explainz": json.loads(json.dumps(explained))}
+    explained = explanation_document(snapshot_view(board.latest), rows=None)
+    real = {"/statusz": status_of(board.latest, NOW), "/explainz": json.loads(json.dumps(explained))}
     answers = [dict.fromkeys(real, body) for body in (b"[" * 100_000, b"{}", b"x" * 1000)]
     answers += [
         {path: json.dumps(damaged(document, seed)).encode() for path, document in real.items()} for seed in range(80)

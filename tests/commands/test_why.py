@@ -12,10 +12,11 @@ import pytest
 from evictd.commands import why
 from evictd.core.units.duration import MINUTE
 from evictd.daemon.telemetry.http import HttpServer, json_page
-from evictd.daemon.telemetry.status_page import explain_snapshot, status_document
+from evictd.daemon.telemetry.status_page import snapshot_view
 from evictd.errors import ExitCode, InputError, NodeError
-from evictd.render.explanation import explanation_document
+from evictd.render.node_view import explanation_document
 from tests.commands.test_history import line
+from tests.daemon.status import status_of
 from tests.daemon.world import GI, NOW, WEB, observe, pod, snapshot
 from tests.recorded_errors import NoErrors
 
@@ -24,8 +25,8 @@ from tests.recorded_errors import NoErrors
 def address() -> Iterator[str]:
     seen = snapshot(4 * GI)
     pages = {
-        "/statusz": lambda: json_page(status_document(seen, NOW)),
-        "/explainz": lambda: json_page(explanation_document(explain_snapshot(seen), rows=None)),
+        "/statusz": lambda: json_page(status_of(seen, NOW)),
+        "/explainz": lambda: json_page(explanation_document(snapshot_view(seen), rows=None)),
     }
     server = HttpServer("127.0.0.1:0", pages, NoErrors())
     yield f"127.0.0.1:{server.port}"
@@ -65,8 +66,8 @@ def test_a_pod_that_was_replaced_is_found_by_its_owner_in_a_rotated_journal(
     seen = snapshot(4 * GI)
     seen = replace(seen, observation=observe(4 * GI, pods=(new, WEB)))
     pages = {
-        "/statusz": lambda: json_page(status_document(seen, NOW)),
-        "/explainz": lambda: json_page(explanation_document(explain_snapshot(seen), rows=None)),
+        "/statusz": lambda: json_page(status_of(seen, NOW)),
+        "/explainz": lambda: json_page(explanation_document(snapshot_view(seen), rows=None)),
     }
     server = HttpServer("127.0.0.1:0", pages, NoErrors())
     arguments = ("--address", f"127.0.0.1:{server.port}", "--directory", str(tmp_path))

@@ -10,11 +10,12 @@ from evictd.core.model.pod import PodSource
 from evictd.core.model.state import State
 from evictd.core.units.duration import SECOND
 from evictd.daemon.telemetry.snapshot import Snapshot
-from evictd.daemon.telemetry.status_page import explain_snapshot, status_document
-from evictd.render.explanation import explanation_document
+from evictd.daemon.telemetry.status_page import snapshot_view
 from evictd.render.history import history
 from evictd.render.node_page import node_page
+from evictd.render.node_view import explanation_document
 from evictd.render.why import PodWhy, why_lines
+from tests.daemon.status import status_of
 from tests.playbook import SINGLE, config, node, pod, usage
 from tests.render.test_status_view import shown
 
@@ -60,8 +61,8 @@ def test_a_damaged_attribution_leaves_the_event() -> None:
 def test_every_view_says_it() -> None:
     snapshot, _ = filled()
     snapshot = replace(snapshot, state=replace(snapshot.state, in_flight=()))  # as if the pod had not been chosen
-    status = status_document(snapshot, snapshot.at)
-    explained = explanation_document(explain_snapshot(snapshot))
+    status = status_of(snapshot, snapshot.at)
+    explained = explanation_document(snapshot_view(snapshot))
     (entry,) = (each for each in status["signals"] if each["signal"] == "memory.available")
     assert entry["attribution"]["text"][0] == FILLED
     assert entry["attribution"]["since"] == "2023-11-14T22:13:20Z"

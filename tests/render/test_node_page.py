@@ -227,10 +227,10 @@ def test_what_is_not_measured_takes_one_line_and_what_cannot_be_here_no_box() ->
 
 
 def test_a_grace_period_and_a_transition_period_are_told_apart() -> None:
-    from evictd.daemon.telemetry.status_page import status_document
+    from tests.daemon.status import status_of
 
     soft = play([6 * GI, int(1.5 * GI)])
-    status = status_document(soft, soft.at)
+    status = status_of(soft, soft.at)
     assert headline(status).text == (
         "memory.available: the soft threshold acts in 1m30s at the latest, unless 512Mi come back. "
         "default/hog would be evicted first."
@@ -239,20 +239,20 @@ def test_a_grace_period_and_a_transition_period_are_told_apart() -> None:
         why_nothing(status, {"notes": ()})
     )
     over = play([6 * GI, int(1.5 * GI), 6 * GI])
-    assert "No threshold is met; MemoryPressure is reported for 4m" in headline(status_document(over, over.at)).text
+    assert "No threshold is met; MemoryPressure is reported for 4m" in headline(status_of(over, over.at)).text
 
 
 def test_a_threshold_that_is_near_is_no_calm() -> None:
-    from evictd.daemon.telemetry.status_page import status_document
+    from tests.daemon.status import status_of
 
     falling = play([5 * GI, 9 * GI // 2, 4 * GI])
-    near = headline(status_document(falling, falling.at))
+    near = headline(status_of(falling, falling.at))
     assert near.level == "soft"
     assert near.text == (
         "memory.available reaches its soft threshold 2Gi in 2m0s at the present rate. default/hog would be evicted first."
     )
     slow = play([6 * GI, 6 * GI - GI // 64, 6 * GI - GI // 32])
-    assert headline(status_document(slow, slow.at)).level == "calm"
+    assert headline(status_of(slow, slow.at)).level == "calm"
 
 
 def test_a_rate_of_a_count_says_what_is_counted() -> None:

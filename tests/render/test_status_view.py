@@ -12,16 +12,16 @@ from evictd.core.model.finding import SignalUnobserved
 from evictd.core.model.observation import Outcomes
 from evictd.core.model.signal import STALLS, Signal
 from evictd.daemon.telemetry.snapshot import Snapshot
-from evictd.daemon.telemetry.status_page import status_document
 from evictd.render.node_page import OwnFaultKind
 from evictd.render.status_view import status_view
+from tests.daemon.status import status_of
 from tests.daemon.world import GI, NOW, snapshot
 from tests.render.test_node_page import approaching, blind, calm, crowded, play, pressed, recovered
 from tests.stories import check_golden
 
 
 def page(available: int) -> str:
-    return shown(status_document(snapshot(available), NOW))
+    return shown(status_of(snapshot(available), NOW))
 
 
 def shown(document: dict[str, Any], width: int = 100, height: int | None = None) -> str:
@@ -32,7 +32,7 @@ def shown(document: dict[str, Any], width: int = 100, height: int | None = None)
 
 def busy() -> dict[str, Any]:
     """A node under pressure everywhere, with more of everything than a small terminal has lines for."""
-    document = status_document(snapshot(GI // 2), NOW)
+    document = status_of(snapshot(GI // 2), NOW)
     thresholds = [
         {"kind": kind, "limit": 99 * GI // 10, "met": True, "keptByMinReclaim": False, "graceLeftSeconds": left,
          "origin": "user"} for kind, left in (("soft", 89.0), ("hard", None))
@@ -66,14 +66,14 @@ def test_a_full_page_crops_neither_conditions_nor_decisions(width: int, height: 
 
 @pytest.mark.parametrize("available", [4 * GI, GI + 1, GI // 2])
 def test_a_small_node_has_its_whole_page_on_the_smallest_terminal(available: int) -> None:
-    lines = shown(status_document(snapshot(available), NOW), 80, 24).splitlines()
+    lines = shown(status_of(snapshot(available), NOW), 80, 24).splitlines()
     assert len(lines) <= 24
     assert max(map(len, lines)) <= 80
 
 
 def test_what_is_not_measured_is_said_to_be() -> None:
     """A calm disk is not walked, and its pods read "uses 0"."""
-    document = status_document(snapshot(4 * GI), NOW)
+    document = status_of(snapshot(4 * GI), NOW)
     for entry in document["signals"]:
         entry |= {
             "next": {"pod": "default/any", "usage": None, "request": 0, "priority": 0},
@@ -150,5 +150,5 @@ def test_each_state_is_as_in_the_golden_file() -> None:
     for name, make in STATES.items():
         seen = make()
         faults = [OwnFaultKind.LISTED_PODS.value] if name == "blind" else []
-        text += f"== {name} ==\n{shown({**status_document(seen, seen.at), 'faults': faults})}\n"
+        text += f"== {name} ==\n{shown({**status_of(seen, seen.at), 'faults': faults})}\n"
     check_golden("status.txt", text)

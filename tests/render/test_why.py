@@ -6,10 +6,11 @@ from dataclasses import replace
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.observation import Observation
 from evictd.core.model.state import State
-from evictd.daemon.telemetry.status_page import explain_snapshot, status_document
-from evictd.render.explanation import explanation_document
+from evictd.daemon.telemetry.status_page import snapshot_view
 from evictd.render.history import EventKind, history
+from evictd.render.node_view import explanation_document
 from evictd.render.why import PodWhy, why_document, why_lines
+from tests.daemon.status import status_of
 from tests.daemon.world import CONFIG, GI, HOG, NOW, STATIC, observe, pod, snapshot, uses
 from tests.render.test_history import journal
 from tests.render.test_node_page import play
@@ -18,9 +19,9 @@ from tests.stories import check_golden
 
 def ask(pod: str, available: int = 4 * GI) -> PodWhy:
     seen = snapshot(available)
-    explained = explanation_document(explain_snapshot(seen), rows=None)
+    explained = explanation_document(snapshot_view(seen), rows=None)
     events = tuple(event for event in history(journal()) if event.pod == pod)
-    return PodWhy(pod=pod, events=events, explained=explained, status=status_document(seen, NOW))
+    return PodWhy(pod=pod, events=events, explained=explained, status=status_of(seen, NOW))
 
 
 def text(why: PodWhy) -> str:
@@ -82,8 +83,8 @@ def why_of_side(seen: Observation) -> PodWhy:
     seen = replace(seen, pod_stats={**seen.pod_stats, SIDE.uid: uses(SIDE, GI // 100)})
     held = replace(snapshot(4 * GI), observation=seen)
     held = replace(held, state=(step := synchronize(State(), seen, CONFIG, NOW)).state, findings=step.findings)
-    explained = explanation_document(explain_snapshot(held), rows=None)
-    return PodWhy(pod="default/side", explained=explained, status=status_document(held, NOW))
+    explained = explanation_document(snapshot_view(held), rows=None)
+    return PodWhy(pod="default/side", explained=explained, status=status_of(held, NOW))
 
 
 def test_a_pod_that_another_one_makes_unnecessary_is_said_to_stay() -> None:
@@ -95,8 +96,8 @@ def test_a_pod_that_another_one_makes_unnecessary_is_said_to_stay() -> None:
 def remembered(what: str) -> PodWhy:
     """The daemon answers a user who may not read the journal."""
     seen = play([6 * GI, GI // 2, 6 * GI], gone_at=2)
-    explained = explanation_document(explain_snapshot(seen), rows=None)
-    status = status_document(seen, seen.at)
+    explained = explanation_document(snapshot_view(seen), rows=None)
+    status = status_of(seen, seen.at)
     return PodWhy(pod=what, explained=explained, status=status, unreadable="/var/lib/evictd: Permission denied")
 
 

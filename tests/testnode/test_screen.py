@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from evictd.commands.demo import next_steps
-from evictd_testnode.screen import NodeView, PodRow, Screen, TerminalSize, TimelineEvent, frame, plot, timeline_lines
+from evictd_testnode.screen import PodRow, Screen, ScreenView, TerminalSize, TimelineEvent, frame, plot, timeline_lines
 from evictd_testnode.story import BEGIN, HOG_BEGINS
 from evictd_testnode.story import _timeline_event as event_of
 
@@ -50,7 +50,7 @@ def plain(lines: list[str]) -> list[str]:
     return [CODES.sub("", line) for line in lines]
 
 
-def view(steps: int, **more: object) -> NodeView:
+def view(steps: int, **more: object) -> ScreenView:
     """Return the view after so many lines of the log."""
     found = (event_of(line, 5.0 + number) for number, line in enumerate(LOG[:steps]))
     gone = steps >= 8
@@ -70,7 +70,7 @@ def view(steps: int, **more: object) -> NodeView:
         "dead_containers": ["job-1", "job-2"] if steps < 4 else [],
         "events": (BEGIN, HOG_BEGINS, *(each[1] for each in found if each is not None)),
     }
-    return NodeView(**(values | more))  # type: ignore[arg-type]
+    return ScreenView(**(values | more))  # type: ignore[arg-type]
 
 
 class Window(io.StringIO):
@@ -80,7 +80,7 @@ class Window(io.StringIO):
         return True
 
 
-def shown(size: TerminalSize, *views: NodeView) -> list[str]:
+def shown(size: TerminalSize, *views: ScreenView) -> list[str]:
     """Return what a terminal emulator of this size shows after these pictures, one over the other."""
     out = Window()
     screen = Screen(out)

@@ -26,7 +26,7 @@ from evictd.errors import ExitCode, InputError, InvalidValueError, NodeError
 from evictd.observe.live import LiveNode
 from evictd.render.console import make_console
 from evictd.render.documents import TOP_ROWS
-from evictd.render.explanation import Explanation, explanation, explanation_document
+from evictd.render.node_view import NodeView, explanation_document, node_view
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.tables import TableView, print_explanation
 from evictd.render.text import duration_text
@@ -106,14 +106,14 @@ def _daemon_settings(address: str, args: argparse.Namespace) -> Settings | None:
     return replace(settings, eviction=eviction)
 
 
-def this_machine(settings: Settings) -> Explanation:
+def this_machine(settings: Settings) -> NodeView:
     """Explain one reading of this machine."""
     with LiveNode(settings) as node:
         look = node.read()
     step = synchronize(State(), look.observation, settings.eviction, look.now)
     state = replace(step.state, in_flight=())  # one reading performs nothing, so no pod is being evicted
     title = f"this machine{f' ({settings.evictd.cluster.node_name})' if settings.evictd.cluster.node_name else ''}"
-    return explanation(
+    return node_view(
         title,
         settings.eviction,
         look.observation,
@@ -126,7 +126,7 @@ def this_machine(settings: Settings) -> Explanation:
     )
 
 
-def _scenario(args: argparse.Namespace) -> Explanation:
+def _scenario(args: argparse.Namespace) -> NodeView:
     scenario = read_scenario(args.file)
     config = scenario_config(scenario, args.file, args)
     cycles = tuple(simulate(scenario, config))
@@ -139,4 +139,4 @@ def _scenario(args: argparse.Namespace) -> Explanation:
         cycle = next((one for one in reversed(cycles) if one.at <= at), cycles[0])
     turn = cycle.turns[-1]
     title = f"{scenario.name or args.file.stem} at {duration_text(cycle.at)}"
-    return explanation(title, config, turn.observation, cycle.state, turn.step.findings, now=cycle.at)
+    return node_view(title, config, turn.observation, cycle.state, turn.step.findings, now=cycle.at)

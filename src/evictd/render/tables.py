@@ -19,15 +19,8 @@ from evictd.render.attribution import attribution_lines
 from evictd.render.conclusion import calm_text, conclusion, folded
 from evictd.render.console import print_line
 from evictd.render.documents import TOP_ROWS
-from evictd.render.explanation import Explanation
-from evictd.render.sentences import (
-    decision_text,
-    finding_text,
-    goes_before,
-    no_action_text,
-    place_text,
-    rivals,
-)
+from evictd.render.node_view import NodeView, PlacedRow, placed_rows
+from evictd.render.sentences import decision_text, finding_text, no_action_text
 from evictd.render.text import (
     amount_text,
     clean,
@@ -218,12 +211,11 @@ def ranking_table(
     `passed_over` has the reasons, by uid, of pods that would not be evicted although they rank before the victim.
     Where rows do not fit on `width` columns, their numbers and reasons stand below the names, which are never folded.
     """
-    shown = rows if view.everything else rows[:limit]
-    after = rivals(rows, [protection(row.pod, view.config) for row in rows])
+    shown = placed_rows(rows, resource, view.config, None if view.everything else limit)
     skipped = passed_over or {}
     cells = [
-        _row_cells(index, row, after[index], resource, view, passed_over=skipped.get(row.uid, ""))
-        for index, row in enumerate(shown)
+        _row_cells(number, each, resource, passed_over=skipped.get(each.row.uid, ""))
+        for number, each in enumerate(shown, start=1)
     ]
     names = max((len(row[1]) for row in cells), default=0)
     beside = names + _RANKING_COLUMNS + _LEAST_REASON <= width
@@ -239,13 +231,12 @@ def ranking_table(
 
 
 def _row_cells(
-    index: int, row: RankedPod, following: RankedPod | None, resource: Resource, view: TableView, *, passed_over: str
+    number: int, placed: PlacedRow, resource: Resource, *, passed_over: str
 ) -> tuple[str, str, str, str, str, str]:
-    guarded = protection(row.pod, view.config)
-    why = place_text(row, resource) if following is None else goes_before(row, following, resource)
+    row, guarded, why = placed
     request = "?" if not row.pod.spec_known else amount_text(-(-row.request // NANO), resource)
     return (
-        str(index + 1),
+        str(number),
         pod_name(row.pod),
         str(row.priority) if row.pod.spec_known else "?",
         amount_text(row.usage, resource),
@@ -257,7 +248,7 @@ def _row_cells(
 # --- one reading, explained -------------------------------------------------------------------------------------------
 
 
-def print_explanation(explained: Explanation, view: TableView, to: "Console") -> None:
+def print_explanation(explained: NodeView, view: TableView, to: "Console") -> None:
     """Print each signal with its distance to the threshold, then for each shortage the pods in the order of eviction."""
     conditions = conditions_text(explained.state.node_conditions)
     to.print(f"{clean(explained.title)}: policy {view.config.policy.value}, conditions: {conditions}", style="bold")
@@ -288,7 +279,7 @@ def print_explanation(explained: Explanation, view: TableView, to: "Console") ->
         print_line(to, "- ", f"{each.file} of {clean(each.subject)} is {found}, documented is {expected}")
 
 
-def _signal_table(explained: Explanation, *, sources: bool) -> "Table":
+def _signal_table(explained: NodeView, *, sources: bool) -> "Table":
     table = _table("SIGNAL", "AVAILABLE>", "THRESHOLD>", "DISTANCE>", "STANDING", *(["SOURCE"] if sources else []))
     for finding in explained.thresholds:
         source = [clean(explained.sources.get(finding.threshold.signal, ""))] if sources else []
@@ -297,7 +288,7 @@ def _signal_table(explained: Explanation, *, sources: bool) -> "Table":
     return table
 
 
-def _print_queues(explained: Explanation, view: TableView, to: "Console") -> None:
+def _print_queues(explained: NodeView, view: TableView, to: "Console") -> None:
     for number, queue in enumerate(explained.queues):
         if number:
             to.print()

@@ -14,12 +14,12 @@ from evictd.core.model.oom import OomScoreDifference
 from evictd.core.model.state import State, Victim
 from evictd.core.units.duration import SECOND
 from evictd.daemon.store.recorder import Cycle
-from evictd.daemon.telemetry.status_page import status_document
 from evictd.daemon.telemetry.telemetry import REPEAT_AFTER, Telemetry
 from evictd.errors import NodeError
 from evictd.render.deciding import reasons_of
 from evictd.render.text import pods_text
 from tests.daemon.double import LoopOnScript
+from tests.daemon.status import status_of
 from tests.daemon.telemetry.test_metrics import samples, value
 from tests.daemon.world import CONFIG, GI, HOG, NOW, WALL, observe, step
 
@@ -141,7 +141,7 @@ def test_the_snapshot_says_when_the_pods_were_read(ours: LoopOnScript) -> None:
         before = 0 if read else at - NOW
         assert latest.pods_before == before
         assert value(samples(ours.metrics), "evictd_last_pods_reading_timestamp_seconds") == (WALL - before) / SECOND
-        document = status_document(latest, at + SECOND)
+        document = status_of(latest, at + SECOND)
         assert (document["ageSeconds"], document["podsAgeSeconds"]) == (1, 1 + before / SECOND)
         earlier = {0: "", 10 * SECOND: " (as of 10s earlier)", 20 * SECOND: " (as of 20s earlier)"}
         assert pods_text(document) == "3 pods" + earlier[before]

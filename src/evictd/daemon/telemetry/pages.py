@@ -14,9 +14,9 @@ from evictd.daemon.telemetry import http, metrics
 from evictd.daemon.telemetry.http import Page, json_page
 from evictd.daemon.telemetry.metrics import Metrics
 from evictd.daemon.telemetry.snapshot import LatestSnapshot, Snapshot
-from evictd.daemon.telemetry.status_page import explain_snapshot, status_document, trend_points
-from evictd.render.explanation import explanation_document
+from evictd.daemon.telemetry.status_page import snapshot_view, status_document, trend_points
 from evictd.render.node_page import CONTENT_SECURITY_POLICY, OwnFault, OwnFaultKind, asset, node_page
+from evictd.render.node_view import NodeView, explanation_document
 
 NOTHING_YET = "no cycle has ended yet"
 
@@ -82,23 +82,29 @@ class Pages:
         if self._board.latest is None:
             return _unavailable(NOTHING_YET)
         snapshot = self._board.latest
-        document = status_document(snapshot, self._clock(), reload_fault=self._board.reload_fault)
+        document = self._status_document(snapshot, snapshot_view(snapshot))
         return json_page({**document, "faults": [each.kind.value for each in self._faults(snapshot)]})
+
+    def _status_document(self, snapshot: Snapshot, view: NodeView) -> dict[str, object]:
+        return status_document(view, snapshot, self._clock(), reload_fault=self._board.reload_fault)
 
     def _explain(self) -> Page:
         if self._board.latest is None:
             return _unavailable(NOTHING_YET)
-        return json_page(explanation_document(explain_snapshot(self._board.latest), rows=None))
+        return json_page(explanation_document(snapshot_view(self._board.latest), rows=None))
 
     def _node(self) -> Page:
-        """Make the page for people. Everything is ranked once more, with the numbers of the last cycle."""
+        """Make the page for people. The pods are ranked once, with the numbers of the last cycle."""
         snapshot = self._board.latest
         if snapshot is None:
             return _unavailable(NOTHING_YET)
-        now = self._clock()
-        status = status_document(snapshot, now, reload_fault=self._board.reload_fault)
-        explained = explanation_document(explain_snapshot(snapshot), rows=None)
-        body = node_page(status, explained, trend_points(snapshot, now), faults=self._faults(snapshot))
+        view = snapshot_view(snapshot)
+        body = node_page(
+            self._status_document(snapshot, view),
+            explanation_document(view, rows=None),
+            trend_points(snapshot, self._clock()),
+            faults=self._faults(snapshot),
+        )
         return Page(
             body=body,
             content_type="text/html; charset=utf-8",

@@ -8,8 +8,8 @@ from typing import Any
 
 from evictd.codec.times import rfc3339
 from evictd.core.eviction.keep_away import transition_period
-from evictd.core.eviction.next_up import NextUp, who_is_next
-from evictd.core.model.finding import SignalUnobserved, ThresholdFinding
+from evictd.core.eviction.next_up import NextUp
+from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.keep_away import KeptAway
 from evictd.core.model.observation import signal_observations
 from evictd.core.model.signal import NodeCondition, Signal
@@ -18,14 +18,14 @@ from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import NANO
 from evictd.daemon.telemetry.snapshot import Decided, Snapshot
 from evictd.render.attribution import attribution_document
-from evictd.render.explanation import Explanation, explanation
+from evictd.render.node_view import NodeView, node_view
 from evictd.render.sentences import kept_away_text, no_action_text
 from evictd.render.text import incident_id
 
 API_VERSION = "evictd.io/v1alpha1"
 
 
-def status_document(snapshot: Snapshot, now: int, *, reload_fault: str = "") -> dict[str, Any]:
+def status_document(view: NodeView, snapshot: Snapshot, now: int, *, reload_fault: str = "") -> dict[str, Any]:
     """Make the document; `now` on the clock of the snapshot's `at`. Amounts are ints, in the signal's own unit."""
     state, node = snapshot.state, snapshot.observation.node
     problems = [{"source": p.source, "detail": p.detail} for p in snapshot.observation.problems]
@@ -41,7 +41,7 @@ def status_document(snapshot: Snapshot, now: int, *, reload_fault: str = "") -> 
         "policy": snapshot.config.policy.value,
         "dryRun": snapshot.observation.outcomes.dry_run,
         "phase": {"name": state.activity.value, **_phase_detail(snapshot, now)},
-        "signals": _signals(snapshot),
+        "signals": _signals(view, snapshot),
         "conditions": [_condition(snapshot, condition, now) for condition in NodeCondition],
         "leaving": [
             {
@@ -73,11 +73,11 @@ def _decided(decided: Decided) -> dict[str, Any]:
     }
 
 
-def explain_snapshot(snapshot: Snapshot) -> Explanation:
+def snapshot_view(snapshot: Snapshot) -> NodeView:
     """Rank every pod for every signal with the numbers of the last cycle."""
     node = snapshot.observation.node
     title = "this node" if node is None or not node.name else node.name
-    return explanation(
+    return node_view(
         title,
         snapshot.config,
         snapshot.observation,
@@ -101,63 +101,51 @@ def _phase_detail(snapshot: Snapshot, now: int) -> dict[str, Any]:
     return {"endsInSeconds": round((max(leaving) - now) / SECOND, 1)} if leaving else {}
 
 
-def _signals(snapshot: Snapshot) -> list[dict[str, Any]]:
-    node = snapshot.observation.node
+def _signals(view: NodeView, snapshot: Snapshot) -> list[dict[str, Any]]:
+    node = view.observation.node
     seen = {} if node is None else signal_observations(node)
-    wanted = [f.threshold.signal for f in snapshot.findings if isinstance(f, ThresholdFinding)]
-    missing = {f.signal: f.absent for f in snapshot.findings if isinstance(f, SignalUnobserved)}
-    answers = {
-        answer.signal: answer
-        for answer in who_is_next(snapshot.state, snapshot.observation, snapshot.config, snapshot.at)
-    }
+    wanted = {finding.threshold.signal for finding in view.thresholds}
+    answers = {answer.signal: answer for answer in view.answers}
     entries: list[dict[str, Any]] = []
     for signal in Signal:
-        if signal in missing:
-            entries.append(
-                {
-                    "signal": signal.value,
-                    "observed": False,
-                    "absent": missing[signal],
-                    "thresholds": [],
-                    "notOfPods": None,
-                    "attribution": None,
-                    **_next_pod(None),
-                }
-            )
+        reading: dict[str, Any]
+        if signal in view.unobserved:
+            reading = {"observed": False, "absent": view.unobserved[signal]}
         elif signal in seen and signal in wanted:
-            observation = seen[signal]
-            entries.append(
-                {
-                    "signal": signal.value,
-                    "observed": True,
-                    "available": observation.available.value(),
-                    "capacity": observation.capacity.value(),
-                    "fillRate": _fill_rate(snapshot, signal),
-                    "thresholds": _thresholds(snapshot, signal),
-                    "notOfPods": answers[signal].not_of_pods if signal in answers else None,
-                    "attribution": attribution_document(
-                        answers[signal].held if signal in answers else None, snapshot.wall
-                    ),
-                    **_next_pod(answers.get(signal)),
-                }
-            )
+            reading = {
+                "observed": True,
+                "available": seen[signal].available.value(),
+                "capacity": seen[signal].capacity.value(),
+                "fillRate": _fill_rate(snapshot, signal),
+            }
+        else:
+            continue
+        answer = answers.get(signal)
+        entries.append(
+            {
+                "signal": signal.value,
+                **reading,
+                "thresholds": [
+                    _threshold(snapshot, finding) for finding in view.thresholds if finding.threshold.signal is signal
+                ],
+                "notOfPods": None if answer is None else answer.not_of_pods,
+                "attribution": attribution_document(None if answer is None else answer.held, snapshot.wall),
+                **_next_pod(answer),
+            }
+        )
     return entries
 
 
-def _thresholds(snapshot: Snapshot, signal: Signal) -> list[dict[str, Any]]:
-    return [
-        {
-            "kind": "hard" if finding.threshold.hard else "soft",
-            "limit": finding.limit.value(),
-            "met": finding.met,
-            "keptByMinReclaim": finding.kept_by_min_reclaim,
-            "graceLeftSeconds": None if finding.grace_left is None else round(finding.grace_left / SECOND, 1),
-            "secondsToThreshold": _seconds_to(snapshot, signal, finding),
-            "origin": finding.threshold.origin.value,
-        }
-        for finding in snapshot.findings
-        if isinstance(finding, ThresholdFinding) and finding.threshold.signal is signal
-    ]
+def _threshold(snapshot: Snapshot, finding: ThresholdFinding) -> dict[str, Any]:
+    return {
+        "kind": "hard" if finding.threshold.hard else "soft",
+        "limit": finding.limit.value(),
+        "met": finding.met,
+        "keptByMinReclaim": finding.kept_by_min_reclaim,
+        "graceLeftSeconds": None if finding.grace_left is None else round(finding.grace_left / SECOND, 1),
+        "secondsToThreshold": _seconds_to(snapshot, finding),
+        "origin": finding.threshold.origin.value,
+    }
 
 
 def _fill_rate(snapshot: Snapshot, signal: Signal) -> int | None:
@@ -167,9 +155,9 @@ def _fill_rate(snapshot: Snapshot, signal: Signal) -> int | None:
     return None if rate is None else round(rate)
 
 
-def _seconds_to(snapshot: Snapshot, signal: Signal, finding: ThresholdFinding) -> float | None:
+def _seconds_to(snapshot: Snapshot, finding: ThresholdFinding) -> float | None:
     """Return the seconds until the threshold is met at that rate; `null` where it is met, or the signal does not fall."""
-    trend = snapshot.trends.signals.get(signal)
+    trend = snapshot.trends.signals.get(finding.threshold.signal)
     seconds = None if trend is None else trend.seconds_to(finding.limit.value())
     return None if seconds is None else round(seconds, 1)
 

@@ -1,10 +1,12 @@
-"""One reading explained: thresholds, the pods in the order of eviction for each signal, and notes, for `explain`.
+"""The view of a node at one time: thresholds, the pods in the order of eviction for each signal, and notes.
 
+It is made once, of a reading or of the daemon's last cycle; `explain`, `/statusz`, `/explainz` and the page show it.
 Signals with the same ranking are put together: on a node with one filesystem, nodefs and containerfs have the same.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
+from typing import NamedTuple
 
 from evictd.codec.decision import encode_finding, encode_row
 from evictd.core.eviction.next_up import NextUp, who_is_next
@@ -50,16 +52,20 @@ class Queue:
 
 
 @frozen
-class Explanation:
-    """Everything that `explain` shows of one reading."""
+class NodeView:
+    """What is known of a node at one time."""
 
     title: str
     config: EvictionConfig
     observation: Observation
     state: State
     thresholds: tuple[ThresholdFinding, ...]
-    unobserved: tuple[Signal, ...]
+    unobserved: Mapping[Signal, bool]
+    """The signals without a reading, and whether the node has none of it."""
+    answers: tuple[NextUp, ...]
+    """The order of eviction for each signal."""
     queues: tuple[Queue, ...]
+    """The same, signals that agree on it together."""
     notes: tuple[Finding, ...] = ()
     """Other findings, such as pods without statistics."""
     sources: Mapping[Signal, str] = field(default_factory=dict)
@@ -69,7 +75,7 @@ class Explanation:
     """Time of the reading in nanoseconds since 1970; `None` in a scenario."""
 
 
-def explanation(
+def node_view(
     title: str,
     config: EvictionConfig,
     observation: Observation,
@@ -81,18 +87,19 @@ def explanation(
     oom_scores: tuple[OomScoreDifference, ...] = (),
     memory_qos: tuple[MemoryQoSDifference, ...] = (),
     wall: int | None = None,
-) -> Explanation:
+) -> NodeView:
     """Return the view of one reading; `state` and `findings` are the core's result at `now`, in nanoseconds."""
     found = tuple(findings)
-    thresholds = tuple(finding for finding in found if isinstance(finding, ThresholdFinding))
-    return Explanation(
+    answers = who_is_next(state, observation, config, now)
+    return NodeView(
         title=title,
         config=config,
         observation=observation,
         state=state,
-        thresholds=thresholds,
-        unobserved=tuple(dict.fromkeys(finding.signal for finding in found if isinstance(finding, SignalUnobserved))),
-        queues=_queues(who_is_next(state, observation, config, now), state),
+        thresholds=tuple(finding for finding in found if isinstance(finding, ThresholdFinding)),
+        unobserved={finding.signal: finding.absent for finding in found if isinstance(finding, SignalUnobserved)},
+        answers=answers,
+        queues=_queues(answers, state),
         notes=tuple(
             finding
             for finding in found
@@ -141,10 +148,31 @@ def _passed_over(answer: NextUp) -> dict[str, str]:
     return {each.pod.uid: passed_over_text(each) for each in skipped if isinstance(each, PodSkipped)}
 
 
+class PlacedRow(NamedTuple):
+    """A row of a ranking with the reason for its place."""
+
+    row: RankedPod
+    protected: str
+    """Why the pod is never evicted; empty if it may be."""
+    why: str
+    """The key that sets it apart from the next pod that may be evicted, or all its keys."""
+
+
+def placed_rows(
+    rows: Sequence[RankedPod], resource: Resource, config: EvictionConfig, most: int | None
+) -> list[PlacedRow]:
+    """Return the first rows of a ranking, all for `most` of `None`, with the reason for each place."""
+    protections = [protection(row.pod, config) for row in rows]
+    return [
+        PlacedRow(row, protected, place_text(row, resource) if rival is None else goes_before(row, rival, resource))
+        for row, rival, protected in zip(rows[:most], rivals(rows, protections), protections, strict=False)
+    ]
+
+
 # --- as a document --------------------------------------------------------------------------------------------------
 
 
-def explanation_document(explained: Explanation, *, rows: int | None = TOP_ROWS) -> Document:
+def explanation_document(explained: NodeView, *, rows: int | None = TOP_ROWS) -> Document:
     """Write an explanation as plain values; `rows` of `None` keeps every pod."""
     return {
         "apiVersion": API_VERSION,
@@ -174,10 +202,7 @@ def explanation_document(explained: Explanation, *, rows: int | None = TOP_ROWS)
     }
 
 
-def _queue(queue: Queue, explained: Explanation, rows: int | None) -> Document:
-    shown = queue.rows if rows is None else queue.rows[:rows]
-    protections = [protection(row.pod, explained.config) for row in queue.rows]
-    after = rivals(queue.rows, protections)
+def _queue(queue: Queue, explained: NodeView, rows: int | None) -> Document:
     return {
         "signals": [signal.value for signal in queue.signals],
         "resource": queue.resource.value,
@@ -188,20 +213,15 @@ def _queue(queue: Queue, explained: Explanation, rows: int | None) -> Document:
         "pods": len(queue.rows),
         "rows": [
             {
-                **encode_row(row),
-                "owner": row.pod.owner,
-                "protected": protected,
-                "why": why(row, rival, queue.resource),
-                "passedOver": queue.passed_over.get(row.uid, ""),
+                **encode_row(each.row),
+                "owner": each.row.pod.owner,
+                "protected": each.protected,
+                "why": each.why,
+                "passedOver": queue.passed_over.get(each.row.uid, ""),
             }
-            for row, rival, protected in zip(shown, after, protections, strict=False)
+            for each in placed_rows(queue.rows, queue.resource, explained.config, rows)
         ],
     }
-
-
-def why(row: RankedPod, following: RankedPod | None, resource: Resource) -> str:
-    """Write the reason for a pod's place: the key that sets it apart from the next one, or all its keys."""
-    return place_text(row, resource) if following is None else goes_before(row, following, resource)
 
 
 def _oom_score(difference: OomScoreDifference) -> Document:

@@ -4,14 +4,14 @@ from evictd.commands.source import own_config
 from evictd.core.model.config import Policy
 from evictd.core.model.finding import NoActionReason
 from evictd.core.model.signal import Signal
-from evictd.render.explanation import Explanation, explanation
+from evictd.render.node_view import NodeView, node_view
 from tests.stories import played
 
 
-def _explain(name: str, step: int, policy: Policy | None = None) -> Explanation:
+def _explain(name: str, step: int, policy: Policy | None = None) -> NodeView:
     scenario, cycles = played(name, policy)
     turn = cycles[step].turns[0]
-    return explanation(
+    return node_view(
         "x", own_config(scenario, policy), turn.observation, turn.step.state, turn.step.findings, now=cycles[step].at
     )
 
