@@ -1,10 +1,11 @@
 """What of a document can be read, whatever else it holds."""
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evictd.codec.lenient import plain_values, readable
+from evictd.codec.lenient import plain_values, readable, text_at
 from evictd.codec.pod import pod_of
 from evictd.codec.pod_wire import WirePod
 
@@ -30,3 +31,20 @@ def test_what_is_kept_makes_a_pod(document: object) -> None:
 def test_numbers_that_no_field_holds_stay_texts() -> None:
     """Python refuses to make 5,000 digits an int, and makes `1e5000` infinite."""
     assert plain_values(b"[1, 1e5000, " + b"9" * 5000 + b"]") == [1, "1e5000", "9" * 5000]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('{"a": {"b": "x"}, "other": 1}', "x"),
+        ('{"a": {"b": "x"}, "other": ' + "9" * 6000 + "}", "x"),
+        ('{"a": {"b": 1}}', ""),
+        ('{"a": null}', ""),
+        ('{"a": {"b": "\\ud800"}}', ""),
+        ("[]", ""),
+        ('{"a": ' + "[" * 100_000, ""),
+        ("", ""),
+    ],
+)
+def test_a_string_below_keys(text: str, found: str) -> None:
+    assert text_at(text, "a", "b") == found

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from evictd.codec.pod import decode_pod, encode_pod
 from evictd.codec.slim_pods import PodEvent, PodPage, WatchType, decode_event, decode_page
-from evictd.core.model.pod import PodSource
+from evictd.core.model.pod import MOST_LABELS, PodSource
 from evictd.core.units.quantity import parse_quantity
 from evictd.errors import InputError
 from tests.kube.objects import padded, pod, pod_list, sample
@@ -199,3 +199,9 @@ def test_of_failed_pods_those_that_the_kubelet_evicted_are_known() -> None:
     assert not replace(entry, written_by_evictd=True).evicted_by_kubelet
     assert not replace(entry, reason="Terminated").evicted_by_kubelet
     assert not replace(entry, pod=replace(entry.pod, phase="Running")).evicted_by_kubelet
+
+
+def test_of_a_pod_a_bounded_number_of_labels_is_kept() -> None:
+    """An API server takes 110,000 labels, which would take 10 MiB of memory."""
+    page = decode_page(pod_list(pod("a", labels={f"l{number}": "" for number in range(1000)})))
+    assert len(page.pods[0].pod.labels) == MOST_LABELS

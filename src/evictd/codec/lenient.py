@@ -1,4 +1,4 @@
-"""Removes the unreadable parts of a document, so that the rest can be decoded.
+"""Reads a document of which parts are unreadable, or not needed.
 
 A pod with a malformed size limit or toleration still runs, uses memory and can be evicted. If the whole pod were left out, it
 would be no candidate, and another pod would be evicted in its place.
@@ -17,6 +17,8 @@ from evictd.errors import InvalidValueError
 
 _ABSENT = object()
 _MAX_INT_DIGITS = 20
+_OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_TEXT = msgspec.json.Decoder(str)
 
 
 def plain_values(data: bytes) -> object:
@@ -91,3 +93,17 @@ def _is_quantity(text: str) -> bool:
     except InvalidValueError:
         return False
     return True
+
+
+def text_at(text: str, *keys: str) -> str:
+    """Return the string below these keys of a JSON text; empty if it has another form.
+
+    Only the objects on the way are read: the rest may be all labels and environment variables of a pod.
+    """
+    raw: str | msgspec.Raw = text
+    try:
+        for key in keys:
+            raw = _OBJECT.decode(raw)[key]
+        return _TEXT.decode(raw)
+    except (KeyError, ValueError, RecursionError):
+        return ""

@@ -9,6 +9,7 @@ any pod's author can write the annotations.
 from collections.abc import Callable
 from dataclasses import replace
 from enum import Enum
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -17,7 +18,7 @@ from evictd.codec.lenient import plain_values, readable
 from evictd.codec.pod import CONFIG_MIRROR, pod_of
 from evictd.codec.pod_wire import WireListMeta, WireMetadata, WirePod, WirePodStatus, WireStruct
 from evictd.core.frozen import frozen
-from evictd.core.model.pod import Pod, PodSource
+from evictd.core.model.pod import MOST_LABELS, Pod, PodSource
 from evictd.core.model.problem import shown
 from evictd.errors import InputError
 
@@ -222,6 +223,8 @@ def _slim(wire: _Pod) -> SlimPod:
     mirror_of = _mirror_of(wire)
     # A pod's author can write the source annotation; the kubelet trusts only the ones it wrote itself.
     pod = pod_of(wire, PodSource.MIRROR if mirror_of else PodSource.API)
+    if len(pod.labels) > MOST_LABELS:
+        pod = replace(pod, labels=dict(islice(pod.labels.items(), MOST_LABELS)))
     if not (pod.uid and pod.name):
         raise InputError(f"pod {shown(pod.full_name)}: its name or uid cannot be read")
     managers = wire.metadata.managed_fields or ()

@@ -32,9 +32,9 @@ def test_rows_without_an_identity_are_skipped() -> None:
         pb.Container(id="c3", metadata=whole.metadata),
         pb.Container(),
     ]
-    assert [row.id for row in decode.containers(pb.ListContainersResponse(containers=rows))] == ["c"]
+    assert [row.id for row in decode.containers(rows)] == ["c"]
     boxes = [pb.PodSandbox(id="s", metadata=METADATA), pb.PodSandbox(id="s2"), pb.PodSandbox(metadata=METADATA)]
-    assert [row.id for row in decode.sandboxes(pb.ListPodSandboxResponse(items=boxes))] == ["s"]
+    assert [row.id for row in decode.sandboxes(boxes)] == ["s"]
     assert decode.images(pb.ListImagesResponse(images=[pb.Image(), pb.Image(id="i")]))[0].id == "i"
     stats = [pb.ContainerStats(), pb.ContainerStats(attributes=pb.ContainerAttributes(id="c"))]
     assert [row.id for row in decode.all_container_stats(pb.ListContainerStatsResponse(stats=stats))] == ["c"]
@@ -55,9 +55,8 @@ def test_of_ten_thousand_containers_only_what_is_read_stays_in_memory() -> None:
         pb.PodSandbox(id=f"s{number}", metadata=METADATA, annotations={CONFIG_SOURCE: "api", **long})
         for number in range(10)
     ]
-    listed, listed_boxes = pb.ListContainersResponse(containers=rows), pb.ListPodSandboxResponse(items=boxes)
     tracemalloc.start()
-    containers, sandboxes = decode.containers(listed), decode.sandboxes(listed_boxes)
+    containers, sandboxes = decode.containers(rows), decode.sandboxes(boxes)
     kept, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert (containers[0].pod_uid, containers[0].container_name) == ("u", "main")
@@ -87,11 +86,11 @@ def test_a_container_status_must_have_the_fields_that_the_kubelet_requires(missi
 
 def test_an_unknown_state_may_run() -> None:
     row = pb.Container(id="c", metadata=pb.ContainerMetadata(), image=pb.ImageSpec(), state=77)  # type: ignore[arg-type]
-    (container,) = decode.containers(pb.ListContainersResponse(containers=[row]))
+    (container,) = decode.containers([row])
     assert container.state is ContainerState.UNKNOWN
     assert container.state.may_run
     box = pb.PodSandbox(id="s", metadata=METADATA, state=77)  # type: ignore[arg-type]
-    assert decode.sandboxes(pb.ListPodSandboxResponse(items=[box]))[0].state is SandboxState.READY
+    assert decode.sandboxes([box])[0].state is SandboxState.READY
 
 
 def test_absent_amounts_are_none_and_not_zero() -> None:

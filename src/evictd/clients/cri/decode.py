@@ -4,15 +4,17 @@ The kubelet's checks are made here: a list entry without an identity is skipped,
 error. A verbose `info` is JSON in the runtime's own format; parts of unexpected form are `None`.
 """
 
-import json
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from sys import intern
 from types import MappingProxyType
 from typing import Any
 
 from evictd.clients.cri import api_pb2 as pb
 from evictd.clients.cri import values
+from evictd.codec.lenient import text_at
 from evictd.core.gc.container_gc import ContainerState
+from evictd.core.model.pod import MOST_LABELS
 from evictd.errors import RuntimeRefusedError
 
 _SANDBOX_STATES = {
@@ -36,9 +38,9 @@ def version(answer: pb.VersionResponse) -> values.Version:
     )
 
 
-def sandboxes(answer: pb.ListPodSandboxResponse) -> tuple[values.CriSandbox, ...]:
+def sandboxes(items: Iterable[pb.PodSandbox]) -> tuple[values.CriSandbox, ...]:
     """Convert the sandboxes that have an id and metadata; the others are skipped."""
-    return tuple(values.CriSandbox(**_sandbox(item)) for item in answer.items if item.id and item.HasField("metadata"))
+    return tuple(values.CriSandbox(**_sandbox(item)) for item in items if item.id and item.HasField("metadata"))
 
 
 def sandbox_status(answer: pb.PodSandboxStatusResponse) -> values.SandboxStatus:
@@ -60,18 +62,14 @@ def _sandbox(message: pb.PodSandbox | pb.PodSandboxStatus) -> dict[str, Any]:
         # An unknown state may be a running one.
         "state": _SANDBOX_STATES.get(message.state, values.SandboxState.READY),
         "created_at": message.created_at,
-        "labels": dict(message.labels),
+        "labels": dict(islice(message.labels.items(), MOST_LABELS)),
         "annotations": _kept(message.annotations, values.SANDBOX_ANNOTATIONS),
     }
 
 
-def containers(answer: pb.ListContainersResponse) -> tuple[values.CriContainer, ...]:
+def containers(items: Iterable[pb.Container]) -> tuple[values.CriContainer, ...]:
     """Convert the containers that have an id, metadata and an image; the others are skipped, as in the kubelet."""
-    return tuple(
-        _container(item)
-        for item in answer.containers
-        if item.id and item.HasField("metadata") and item.HasField("image")
-    )
+    return tuple(_container(item) for item in items if item.id and item.HasField("metadata") and item.HasField("image"))
 
 
 def _container(message: pb.Container) -> values.CriContainer:
@@ -212,13 +210,7 @@ def detail(info: Mapping[str, str]) -> values.Detail:
 
 def text_in(info: Mapping[str, str], entry: str, *keys: str) -> str:
     """Return one string of a verbose response, the JSON text `entry` of it; empty if it has another form."""
-    try:
-        value: Any = json.loads(info.get(entry, "{}"))
-    except (ValueError, RecursionError):
-        return ""
-    for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value if isinstance(value, str) else ""
+    return text_at(info.get(entry, "{}"), *keys)
 
 
 def _amount(message: Any, name: str) -> int | None:

@@ -6,13 +6,14 @@ cannot find (containerd 1.6 after a full xfs), which would otherwise be retried 
 """
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from google.protobuf.message import Message
 
 from evictd.clients.cri import api_pb2 as pb
 from evictd.clients.cri import decode, values
 from evictd.clients.cri.channel import A, Channel, Method, Pending
+from evictd.clients.cri.rows import Rows
 from evictd.errors import RuntimeNotFoundError
 
 T = TypeVar("T")
@@ -20,11 +21,11 @@ T = TypeVar("T")
 _SERVICE = "RuntimeService"
 VERSION = Method(_SERVICE, "Version", pb.VersionResponse)
 STATUS = Method(_SERVICE, "Status", pb.StatusResponse)
-LIST_SANDBOXES = Method(_SERVICE, "ListPodSandbox", pb.ListPodSandboxResponse)
+LIST_SANDBOXES = Method(_SERVICE, "ListPodSandbox", Rows)
 SANDBOX_STATUS = Method(_SERVICE, "PodSandboxStatus", pb.PodSandboxStatusResponse)
 STOP_SANDBOX = Method(_SERVICE, "StopPodSandbox", pb.StopPodSandboxResponse)
 REMOVE_SANDBOX = Method(_SERVICE, "RemovePodSandbox", pb.RemovePodSandboxResponse)
-LIST_CONTAINERS = Method(_SERVICE, "ListContainers", pb.ListContainersResponse)
+LIST_CONTAINERS = Method(_SERVICE, "ListContainers", Rows)
 CONTAINER_STATUS = Method(_SERVICE, "ContainerStatus", pb.ContainerStatusResponse)
 STOP_CONTAINER = Method(_SERVICE, "StopContainer", pb.StopContainerResponse)
 REMOVE_CONTAINER = Method(_SERVICE, "RemoveContainer", pb.RemoveContainerResponse)
@@ -45,7 +46,7 @@ class RuntimeCalls:
 
     def list_sandboxes(self, uid: str = "") -> tuple[values.CriSandbox, ...]:
         """List all sandboxes, including stopped ones; with `uid` those that carry the label of this pod."""
-        return decode.sandboxes(self._read(LIST_SANDBOXES, _sandboxes_of(uid)))
+        return self.begin_list_sandboxes(uid).result()
 
     def sandbox_status(self, sandbox_id: str, *, verbose: bool = False) -> values.SandboxStatus:
         """Return one sandbox; `verbose` fills `detail`."""
@@ -54,7 +55,7 @@ class RuntimeCalls:
 
     def list_containers(self, uid: str = "") -> tuple[values.CriContainer, ...]:
         """List all containers, including exited ones; with `uid` those that carry the label of this pod."""
-        return decode.containers(self._read(LIST_CONTAINERS, _containers_of(uid)))
+        return self.begin_list_containers(uid).result()
 
     def container_status(self, container_id: str, *, verbose: bool = False) -> values.ContainerStatus:
         """Return one container; `verbose` fills `detail`."""
@@ -116,11 +117,11 @@ class RuntimeCalls:
 
     def begin_list_containers(self, uid: str = "") -> Pending[tuple[values.CriContainer, ...]]:
         """Start to list the containers; with `uid` those that carry the label of this pod."""
-        return self._begin(LIST_CONTAINERS, _containers_of(uid), decode.containers)
+        return self._begin(LIST_CONTAINERS, _containers_of(uid), _containers)
 
     def begin_list_sandboxes(self, uid: str = "") -> Pending[tuple[values.CriSandbox, ...]]:
         """Start to list the sandboxes; with `uid` those that carry the label of this pod."""
-        return self._begin(LIST_SANDBOXES, _sandboxes_of(uid), decode.sandboxes)
+        return self._begin(LIST_SANDBOXES, _sandboxes_of(uid), _sandboxes)
 
     def _read(self, method: Method[A], request: Message, target: str = "") -> A:
         return self._channel.call(method, request, timeout=self._read_timeout, target=target)
@@ -139,6 +140,14 @@ class RuntimeCalls:
     ) -> Pending[T]:
         timeout = self._timeout + extra_seconds if target else self._read_timeout
         return self._channel.begin(method, request, timeout=timeout, read=read, target=target)
+
+
+def _sandboxes(answer: Any) -> tuple[values.CriSandbox, ...]:
+    return decode.sandboxes(map(pb.PodSandbox.FromString, answer.rows))
+
+
+def _containers(answer: Any) -> tuple[values.CriContainer, ...]:
+    return decode.containers(map(pb.Container.FromString, answer.rows))
 
 
 def _sandboxes_of(uid: str) -> pb.ListPodSandboxRequest:

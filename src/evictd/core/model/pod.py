@@ -14,6 +14,8 @@ from evictd.core.model.resources import Container, PodLevelResources, Resources
 from evictd.core.model.volume import Volume
 
 SYSTEM_CRITICAL_PRIORITY = 2_000_000_000
+MOST_LABELS = 256
+"""Labels that are kept of a pod of this node: its author can give it 110,000, which take 10 MiB."""
 _TERMINAL_PHASES = frozenset({"Failed", "Succeeded"})
 _QOS_CLASSES = frozenset(qos.value for qos in QOSClass)
 
