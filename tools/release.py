@@ -164,7 +164,8 @@ def kubectl() -> Path:
     return unpack_packages(default_cache(), "kubectl-trixie", ("kubectl",), suite="trixie") / "usr/bin/kubectl"
 
 
-def _overlays(build: Build) -> None:
+def write_overlays(build: Build) -> None:
+    """Write what kustomize makes of each overlay."""
     program = kubectl()
     for overlay in OVERLAYS:
         made = run_tool(program, "kustomize", build.source / "deploy" / overlay)
@@ -196,7 +197,7 @@ def _proof(build: Build) -> None:
     _sign(sums)
 
 
-def _bundle(build: Build) -> None:
+def write_bundle(build: Build) -> None:
     """Pack all files; install.sh first, so that it is taken out without reading the rest."""
     bundle = build.target / f"evictd-bundle-{__version__}.tar"
     script = build.target / "install.sh"
@@ -218,8 +219,8 @@ def _sign(path: Path) -> None:
 
 
 STEPS: tuple[Callable[[Build], None], ...] = (
-    *(_overlays, _chart, _packages, _debian, _image, _documents),
-    *(_proof, _bundle),
+    *(write_overlays, _chart, _packages, _debian, _image, _documents),
+    *(_proof, write_bundle),
 )
 """In order, the short ones first; each writes its files into the target. The proof is about all before it, and the bundle has
 all files."""

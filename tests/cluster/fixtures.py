@@ -27,14 +27,20 @@ def real_transport(control_plane: ControlPlane) -> Iterator[Transport]:
 
 
 @pytest.fixture(scope="session")
-def image_node(real_node: RealNode, tmp_path_factory: pytest.TempPathFactory) -> RealNode:
-    """The real node with evictd's image: that of a release in `$EVICTD_IMAGE`, or else one of this source."""
-    given = os.environ.get("EVICTD_IMAGE")
-    archive = Path(given) if given else tmp_path_factory.mktemp("image") / "evictd.tar"
-    if not given:
-        write_image(default_cache(), archive, debs.available(default_cache(), ["amd64"]))
-    real_node.ctr("images", "import", str(archive))
-    if not given:
-        archive.unlink()
+def image_archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The image that `make release` makes of this source, for this architecture alone; or the file `$EVICTD_IMAGE`."""
+    if given := os.environ.get("EVICTD_IMAGE"):
+        yield Path(given)
+        return
+    archive = tmp_path_factory.mktemp("image") / "evictd.tar"
+    write_image(default_cache(), archive, debs.available(default_cache(), ["amd64"]))
+    yield archive
+    archive.unlink()
+
+
+@pytest.fixture(scope="session")
+def image_node(real_node: RealNode, image_archive: Path) -> RealNode:
+    """The real node with evictd's image."""
+    real_node.ctr("images", "import", str(image_archive))
     eventually(lambda: condition(real_node.plane.admin.must("GET", f"{NODES}/{NAME}"), "Ready") == "True", 60)
     return real_node

@@ -180,7 +180,11 @@ class RealNode:
 
     def ctr(self, *arguments: str) -> str:
         """Call containerd's own client in the namespace that the kubelet uses."""
-        return run_tool(*self._enter(), self._binaries.ctr, "-a", SOCKET, "-n", "k8s.io", *arguments)
+        return run_tool(*self.ctr_command(), "-n", "k8s.io", *arguments)
+
+    def ctr_command(self) -> list[str]:
+        """Return the command by which a program outside runs that client on the node."""
+        return [*self._enter(), str(self._binaries.ctr), "-a", SOCKET]
 
     def _answers(self, command: str) -> bool:
         with suppress(NodeError):
