@@ -61,7 +61,11 @@ package() {
     fail 2 "the bundle has no package for $(dpkg --print-architecture) of '$release': $(grep '\.deb$' "$work/expected" | tr '\n' ' ')"
   member "$name" >"$work/$name"
   chmod 755 "$work"
-  apt-get install --yes --no-download "$work/$name"
+  # Not with --no-download, which Debian 12's apt takes with no file. So that nothing is fetched, the plan has to be this package alone.
+  plan=$(LC_ALL=C apt-get install --simulate --no-install-recommends "$work/$name" 2>&1) || fail 2 "apt does not install $name: $plan"
+  others=$(echo "$plan" | sed -n 's/^Inst \([^ ]*\).*/\1/p' | grep -vx evictd | tr '\n' ' ')
+  [ -z "$others" ] || fail 2 "$name needs these packages of Debian; install them first: $others"
+  apt-get install --yes --no-install-recommends "$work/$name"
 }
 
 cluster() {

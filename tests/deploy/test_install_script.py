@@ -1,8 +1,10 @@
 """`deploy/install.sh` verifies every file of a bundle before it does anything; here of a small one."""
 
 import base64
+import hashlib
 import io
 import os
+import platform
 import shutil
 import subprocess
 import tarfile
@@ -64,14 +66,14 @@ def bundle(folder: Path, members: Members) -> Path:
     return path
 
 
-def run(folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def run(folder: Path, *arguments: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run the script; `ctr` and `kubectl` write what they read into files of the folder."""
     programs = folder / "programs"
     programs.mkdir(exist_ok=True)
     for name in ("ctr", "kubectl"):
         (programs / name).write_text(f'#!/bin/sh\necho "$*" >{folder}/{name}.arguments\ncat >{folder}/{name}.input\n')
         (programs / name).chmod(0o755)
-    environment = {"PATH": f"{programs}:{os.environ['PATH']}", "TMPDIR": str(folder)}
+    environment = {"PATH": f"{programs}:{os.environ['PATH']}", "TMPDIR": str(folder), **variables}
     return subprocess.run(
         ["sh", SCRIPT, *map(str, arguments)], capture_output=True, text=True, env=environment, cwd=folder, check=False
     )
@@ -122,6 +124,59 @@ def test_wrong_commands_name_what_there_is(tmp_path: Path, members: Members, arg
         pytest.skip("needs dpkg")
     done = run(tmp_path, "--unsigned", bundle(tmp_path, members), *arguments)
     assert (done.returncode, said in done.stderr) == (2, True)
+
+
+def debian_package(folder: Path, fields: str) -> tuple[str, bytes]:
+    """A package for this machine's release, and its name in a bundle."""
+    architecture = subprocess.run(["dpkg", "--print-architecture"], check=True, capture_output=True, text=True).stdout
+    content = folder / "content"
+    for path in (content / "DEBIAN", content / "usr/share/evictd"):
+        path.mkdir(parents=True)
+    control = f"Package: evictd\nVersion: 9.9.9\nArchitecture: all\nMaintainer: tests\nDescription: none\n{fields}"
+    (content / "DEBIAN/control").write_text(control)
+    (content / "usr/share/evictd/file").touch()
+    subprocess.run(["dpkg-deb", "--build", content, folder / "made.deb"], check=True, capture_output=True)
+    release = platform.freedesktop_os_release()["VERSION_CODENAME"]
+    return f"evictd_9.9.9_{architecture.strip()}.{release}.deb", (folder / "made.deb").read_bytes()
+
+
+def private_apt(folder: Path, *installed: str) -> Path:
+    """An apt configuration that installs below the folder, knows these installed packages and no mirror."""
+    for name in ("root/var/lib/dpkg", "lists/partial", "cache/archives/partial", "log"):
+        (folder / name).mkdir(parents=True)
+    state = "Status: install ok installed\nVersion: 1\nArchitecture: all\nMaintainer: tests\nDescription: none\n"
+    status = folder / "root/var/lib/dpkg/status"
+    status.write_text("\n".join(f"Package: {name}\n{state}" for name in installed))
+    config = folder / "apt.conf"
+    config.write_text(
+        f'Dir::State "{folder}";\nDir::State::status "{status}";\nDir::Cache "{folder}/cache";\nDir::Log "{folder}/log";\n'
+        'Dir::Etc::sourcelist "/dev/null";\nDir::Etc::sourceparts "/dev/null";\nAPT::Sandbox::User "root";\n'
+        f'DPkg::Options {{ "--root={folder}/root"; }};\n#clear DPkg::Post-Invoke;\n#clear DPkg::Pre-Install-Pkgs;\n'
+    )
+    return config
+
+
+@pytest.mark.root
+@pytest.mark.skipif(shutil.which("apt-get") is None, reason="not a Debian")
+def test_the_package_is_installed_by_apt_without_a_mirror(tmp_path: Path) -> None:
+    """Debian 12's apt has an internal error for a file together with --no-download."""
+    name, content = debian_package(tmp_path, "Depends: systemd\n")
+    sums = f"{hashlib.sha256(content).hexdigest()}  {name}\n".encode()
+    made = bundle(tmp_path, [(name, content), ("SHA256SUMS", sums)])
+    done = run(tmp_path, "--unsigned", made, "package", APT_CONFIG=str(private_apt(tmp_path, "systemd")))
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "root/usr/share/evictd/file").exists()
+
+
+@pytest.mark.root
+@pytest.mark.skipif(shutil.which("apt-get") is None, reason="not a Debian")
+def test_what_the_package_needs_beside_it_is_named_and_nothing_is_installed(tmp_path: Path) -> None:
+    name, content = debian_package(tmp_path, "Depends: systemd\n")
+    sums = f"{hashlib.sha256(content).hexdigest()}  {name}\n".encode()
+    made = bundle(tmp_path, [(name, content), ("SHA256SUMS", sums)])
+    done = run(tmp_path, "--unsigned", made, "package", APT_CONFIG=str(private_apt(tmp_path)))
+    assert (done.returncode, "evictd : Depends: systemd" in done.stderr) == (2, True)
+    assert not (tmp_path / "root/usr").exists()
 
 
 def refused(folder: Path, keys: Path, changed: Members, said: str) -> None:
