@@ -1,5 +1,6 @@
 """The documentation builds as a site without a warning, and no page of it loads anything from elsewhere."""
 
+import json
 import re
 import subprocess
 import sys
@@ -28,6 +29,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_page_is_built(site: Path) -> None:
     pages = {path.relative_to(ROOT / "docs").with_suffix(".html") for path in (ROOT / "docs").rglob("*.md")}
     assert pages <= {path.relative_to(site) for path in site.rglob("*.html")}
+
+
+def test_the_search_finds_pages_for_users_first(site: Path) -> None:
+    entries = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))["docs"]
+    assert [entry["location"] for entry in entries if entry["location"].startswith("adr/")] == []
+    boosts = {entry["location"]: entry.get("boost", 1) for entry in entries}
+    assert boosts["troubleshooting.html"] > boosts["tuning.html"] > boosts["worlds.html"] > boosts["parity.html"]
 
 
 def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:

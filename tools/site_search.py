@@ -1,0 +1,20 @@
+"""Decides what the search of the site finds first: a hook of mkdocs, named in mkdocs.yml.
+
+Decision records and tables of tests have the words of every symptom and would come before the pages for users.
+"""
+
+from typing import Any
+
+_BOOST = {"troubleshooting.md": 20.0, "alerts.md": 4.0, "tuning.md": 2.0, "operations.md": 2.0, "cluster.md": 2.0}
+_EVIDENCE = {"parity.md", "kubelet.md", "laws.md", "faults.md", "incidents.md", "reliability.md", "benchmarks.md"}
+_EVIDENCE |= {"compatibility.md", "stolen-token.md", "development.md", "vm.md"}
+
+
+def on_page_markdown(markdown: str, /, *, page: Any, **_: object) -> str:
+    """Leave decision records out of the search, and weigh the other pages."""
+    path = page.file.src_uri
+    if path.startswith("adr/"):
+        page.meta["search"] = {"exclude": True}
+    elif path in _EVIDENCE or path in _BOOST:
+        page.meta["search"] = {"boost": _BOOST.get(path, 0.3)}
+    return markdown
