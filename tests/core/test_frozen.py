@@ -6,7 +6,7 @@ from typing import Any, get_type_hints
 
 import pytest
 
-from evictd.core.frozen import frozen
+from evictd.core.frozen import frozen, frozen_by_position
 
 standard = dataclass(frozen=True, slots=True, kw_only=True)
 
@@ -112,3 +112,16 @@ def test_a_class_keeps_the_methods_that_it_defines() -> None:
 
 def test_its_types_are_those_of_the_arguments() -> None:
     assert get_type_hints(OURS.__init__) == {"x": int, "y": tuple[int, ...], "note": str}
+
+
+def test_fields_by_position_are_allowed_where_the_class_says_so() -> None:
+    @frozen_by_position
+    class Pair:
+        x: int
+        y: int = 2
+
+    assert (Pair(1), Pair(1, 3), Pair(x=1)) == (Pair(1, 2), Pair(1, y=3), Pair(1))
+    with pytest.raises(FrozenInstanceError):
+        Pair(1).x = 2  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        Point(1)  # type: ignore[call-arg]

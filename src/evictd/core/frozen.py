@@ -18,7 +18,17 @@ _OWN_FACTORY = object()
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 def frozen(cls: type[T]) -> type[T]:
     """Make a class of immutable values with slots, equality, a hash and a representation by its fields."""
-    made: Any = dataclass(init=False, repr=False, eq=False, kw_only=True, slots=True)(cls)
+    return _frozen(cls, kw_only=True)
+
+
+@dataclass_transform(frozen_default=True)
+def frozen_by_position(cls: type[T]) -> type[T]:
+    """Make the same; the class takes its fields by position as well."""
+    return _frozen(cls, kw_only=False)
+
+
+def _frozen(cls: type[T], *, kw_only: bool) -> type[T]:
+    made: Any = dataclass(init=False, repr=False, eq=False, kw_only=kw_only, slots=True)(cls)
     own, others = (
         "".join(f"{whose}.{each.name}, " for each in fields(made) if each.compare) for whose in ("self", "other")
     )
@@ -57,7 +67,8 @@ def _initializer(cls: Any) -> Callable[..., None]:
         lines.append(f"  set_{name}(self, {given})")
     if hasattr(cls, "__post_init__"):
         lines.append("  self.__post_init__()")
-    head = f"def __init__(self{', *, ' if arguments else ''}{', '.join(arguments)}):"
+    by_name = ["*"] if given_fields and given_fields[0].kw_only else []
+    head = f"def __init__({', '.join(['self', *by_name, *arguments])}):"
     exec("\n".join([head, *lines, "  return None"]), namespace)  # noqa: S102 - of names of fields only
     made: Callable[..., None] = namespace["__init__"]
     made.__annotations__ = {each.name: each.type for each in given_fields}

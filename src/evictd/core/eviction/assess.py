@@ -183,7 +183,7 @@ def _tested(
         if (seen := observations.get(threshold.signal)) is None:
             tested.append(_Tested(threshold, None, ZERO, led=False, met=False))
             continue
-        limit, led = limit_of(threshold, seen), is_led(threshold, seen, config)
+        limit, led = limit_of(threshold, seen), seen.fill_rate is not None and is_led(threshold, seen, config)
         tested.append(_Tested(threshold, seen, limit, led, met=led or seen.available < limit))
     return tested
 

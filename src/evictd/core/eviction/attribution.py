@@ -12,7 +12,7 @@ no threshold is met any more, so a calm node keeps and computes nothing.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from evictd.core.eviction.ledger import bytes_of, supply_of
+from evictd.core.eviction.ledger import SUPPLY_OF, bytes_of
 from evictd.core.eviction.reclaim import DEVICES, Layout, layout_of
 from evictd.core.model.attribution import Attribution, Crossing, Share
 from evictd.core.model.config import EvictionConfig
@@ -26,7 +26,7 @@ def with_holdings(
     state: State, holdings: Mapping[Signal, SupplyHoldings], observation: Observation, layout: Layout
 ) -> State:
     """Return the state with these holdings, and a `Crossing` with the holdings at the start for each short supply."""
-    short = {supply_of(threshold.signal, layout) for threshold in state.thresholds_first_observed_at}
+    short = {SUPPLY_OF[layout][threshold.signal] for threshold in state.thresholds_first_observed_at}
     if not short and not state.crossings and not state.noticed:
         return with_fields(state, holdings=holdings)
     crossings = {

@@ -1,8 +1,8 @@
 """Declares the result of a choice: the pod that goes, if any, and the findings that explain it."""
 
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
-from evictd.core.frozen import frozen
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.finding import Finding, NoActionReason, PodSkipped, ProtectedPodSkipped, RankedPod, SkipReason
 
@@ -10,8 +10,7 @@ Skip = ProtectedPodSkipped | PodSkipped
 """The finding that says why a pod cannot be chosen now."""
 
 
-@frozen
-class Choice:
+class Choice(NamedTuple):
     """The chosen pod, if any, and the findings that explain the choice."""
 
     eviction: EvictPod | None

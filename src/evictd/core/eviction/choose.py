@@ -76,7 +76,7 @@ def choose_victim(
         shortage = shortage_of(threshold, seen, observation, state, config, layout=layout, now=now)
         choice = StandardChooser(shortage, observation, state, config, now).choose(ranking)
     held = attribution_of(supply_of(threshold.signal, layout), seen, observation, state, config, now=now)
-    return choice if held is None else replace(choice, findings=(*choice.findings, held))
+    return choice if held is None else choice._replace(findings=(*choice.findings, held))
 
 
 def ranked(

@@ -43,7 +43,7 @@ from dataclasses import replace
 
 from evictd.core.eviction.backoff import owner_of
 from evictd.core.eviction.holdings import WINDOW, growth_elsewhere, growth_of_pods
-from evictd.core.eviction.ledger import release_timeout, supplies_of, supply_of
+from evictd.core.eviction.ledger import SUPPLY_OF, release_timeout, supplies_of
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.eviction.shortage import Shortage
 from evictd.core.model.finding import RankedPod
@@ -176,11 +176,12 @@ def follow_clear(
 
     A supply is clear while no threshold of it is met, the minimum reclaim included. One that was not read stays as it was.
     """
-    met = {supply_of(threshold.signal, layout) for threshold in state.thresholds_first_observed_at}
+    supply = SUPPLY_OF[layout]
+    met = {supply[threshold.signal] for threshold in state.thresholds_first_observed_at}
     supplies = supplies_of(tuple(thresholds), layout)
-    seen = {supply_of(signal, layout) for signal in read}
+    seen = {supply[signal] for signal in read}
     known = state.clear_since
-    clear = {supply: known.get(supply, now) for supply in supplies - met if supply in seen or supply in known}
+    clear = {each: known.get(each, now) for each in supplies - met if each in seen or each in known}
     once_clear = state.once_clear
     if once_clear != thresholds:
         met_now = {threshold.identity for threshold in state.thresholds_first_observed_at}

@@ -18,7 +18,7 @@ What belongs to no pod is the used amount less all of these, and less what victi
 from collections.abc import Iterable, Mapping
 from typing import TypedDict
 
-from evictd.core.eviction.ledger import amounts_owed, supplies_of, supply_of, supply_released_at
+from evictd.core.eviction.ledger import SUPPLY_OF, amounts_owed, supplies_of, supply_released_at
 from evictd.core.eviction.rank import NOTHING_REMEMBERED, Measure, usage_measure
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
@@ -51,12 +51,12 @@ def follow_holdings(
     A supply that was not read keeps its last holdings for `WINDOW`, and so does a disk that is far from all its thresholds:
     nothing is decided about it, its volumes are not walked, and all that is known of it begins anew when they are.
     """
-    thresholds = tuple(thresholds)
+    thresholds, supply_of = tuple(thresholds), SUPPLY_OF[layout]
     watched = supplies_of(thresholds, layout) - STALLS.keys()
     found = {supply: known for supply, known in state.holdings.items() if supply in watched and _is_recent(known, now)}
     done = set[Signal]()
     for threshold in thresholds:
-        supply, seen = supply_of(threshold.signal, layout), observations.get(threshold.signal)
+        supply, seen = supply_of[threshold.signal], observations.get(threshold.signal)
         if seen is not None and supply in watched and supply not in done and _is_near(threshold, seen):
             done.add(supply)
             seen = _seen_of(supply, observations, layout)
@@ -68,7 +68,7 @@ def _seen_of(supply: Signal, observations: Mapping[Signal, SignalObservation], l
     """Return the reading of a supply: that of its first signal, or of another one where that was not read."""
     if (seen := observations.get(supply)) is not None:
         return seen
-    return [seen for signal, seen in observations.items() if supply_of(signal, layout) is supply][-1]
+    return [seen for signal, seen in observations.items() if SUPPLY_OF[layout][signal] is supply][-1]
 
 
 def summed_on_disk(state: State, layout: Layout, now: int) -> Mapping[str, int]:
@@ -226,13 +226,15 @@ def _given_back_while_leaving(
     read. Counted on, it would make all else seem to shrink and then to grow, by as much as the victim held, so that after two
     such pods evictions would pause.
     """
-    if before is None:
+    if before is None or not state.in_flight:
         return 0
     leaving = sum(pods[each.uid] for each in state.in_flight if each.gone_at is None and each.uid in pods)
     return min(leaving, max(before.used - elsewhere, 0))
 
 
 def _owed_by_ended(victims: tuple[Victim, ...], supply: Signal, seen: SignalObservation, now: int) -> int:
+    if not victims:
+        return 0
     ended = [victim for victim in victims if supply_released_at(victim, supply) is not None]
     return sum(each or 0 for each in amounts_owed(ended, supply, seen.available.value(), now).values())
 

@@ -51,24 +51,25 @@ def _supply(signal: Signal, layout: Layout) -> Signal:
     return signal if device is None else _SUPPLIES[device][SIGNALS[signal].resource is Resource.INODES]
 
 
-_SUPPLY_OF = {layout: {signal: _supply(signal, layout) for signal in Signal} for layout in Layout}
+SUPPLY_OF = {layout: {signal: _supply(signal, layout) for signal in Signal} for layout in Layout}
+"""By layout and signal: the signal that stands for all that observe the same supply."""
 
 
 def supply_of(signal: Signal, layout: Layout) -> Signal:
     """Return the signal that stands for all that observe the same supply."""
-    return _SUPPLY_OF[layout][signal]
+    return SUPPLY_OF[layout][signal]
 
 
 @lru_cache(maxsize=16)
 def supplies_of(thresholds: tuple[Threshold, ...], layout: Layout) -> frozenset[Signal]:
     """Return the supplies that these thresholds observe."""
-    return frozenset(_SUPPLY_OF[layout][threshold.signal] for threshold in thresholds)
+    return frozenset(SUPPLY_OF[layout][threshold.signal] for threshold in thresholds)
 
 
 @cache
 def supplies(layout: Layout) -> tuple[Signal, ...]:
     """List the supplies of a node whose amounts a pod is measured to use; how much of a stall it causes is not known."""
-    return tuple(dict.fromkeys(supply for supply in _SUPPLY_OF[layout].values() if supply not in STALLS))
+    return tuple(dict.fromkeys(supply for supply in SUPPLY_OF[layout].values() if supply not in STALLS))
 
 
 def bytes_of(device: Filesystem) -> Signal:
@@ -78,7 +79,7 @@ def bytes_of(device: Filesystem) -> Signal:
 
 def available_supplies(observations: Mapping[Signal, SignalObservation], layout: Layout) -> dict[Signal, int]:
     """Return what is available of each supply that was read."""
-    supply = _SUPPLY_OF[layout]
+    supply = SUPPLY_OF[layout]
     return {supply[signal]: observation.available.value() for signal, observation in observations.items()}
 
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from evictd.core.eviction.draft import Draft
 from evictd.core.eviction.file_pages import NO_STALL
-from evictd.core.eviction.time_left import time_left
+from evictd.core.eviction.time_left import target_of, time_left
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.decision import ReclaimNode
 from evictd.core.model.finding import NoActionReason, ReclaimWouldHelp
@@ -37,7 +37,7 @@ FAST_FILL = MINUTE
 
 
 def dropping_pages(
-    draft: Draft, state: State, threshold: Threshold, observation: Observation, *, seen: SignalObservation, missing: int
+    draft: Draft, state: State, threshold: Threshold, observation: Observation, seen: SignalObservation
 ) -> State | None:
     """Decide to drop page cache, or wait for it; return the state after that, `None` where neither applies to this threshold."""
     if not _concerned(threshold):
@@ -48,6 +48,7 @@ def dropping_pages(
     config = draft.config
     if not config.reclaim_page_cache or state.page_cache is not None:
         return None
+    missing = (target_of(threshold, seen, config, with_min_reclaim=True) - seen.available).value()
     if pages_to_drop(threshold, seen, observation, config, missing=missing) is None:
         return None
     state = draft.announced(threshold, state)

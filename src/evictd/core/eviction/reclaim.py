@@ -84,8 +84,8 @@ def is_read_only(node: NodeStats | None, signal: Signal, layout: Layout) -> bool
     device = device_of(signal, layout)
     if node is None or device is None:
         return False
-    stats = zip(Filesystem, (node.fs, node.image_fs, node.container_fs), strict=True)
-    return any(fs is not None and fs.read_only and DEVICES[layout][name] is device for name, fs in stats)
+    by_device = zip(DEVICES[layout].values(), (node.fs, node.image_fs, node.container_fs), strict=True)
+    return device in [each for each, fs in by_device if fs is not None and fs.read_only]
 
 
 def freed_bytes(outcomes: Iterable[ReclaimOutcome], signal: Signal, layout: Layout) -> int:

@@ -163,8 +163,7 @@ class _Cycle:
             state.leaving, in_flight, self.observation, self.available, layout=layout, relevant=relevant, now=now
         )
         collections = kept_collections(state, gone, outcomes, seen, layout=layout, now=now)
-        if leaving or state.leaving or state.in_flight or state.collections or state.announced:
-            state = replace(state, announced=announced, in_flight=in_flight, leaving=leaving, collections=collections)
+        state = with_fields(state, announced=announced, in_flight=in_flight, leaving=leaving, collections=collections)
         state = follow_page_cache(state, outcomes, now)
         if self.observation.pods_read:  # else what the node holds now is not to be compared with what the pods held
             holdings = follow_holdings(state, self.observation, seen, thresholds, layout=layout, now=now)
@@ -254,10 +253,11 @@ class _Cycle:
 
     def owed(self, threshold: Threshold) -> bool:
         """Wait for owed bytes: all of a victim for this supply or a collection, and of other victims as much as suffices."""
+        if (collection := self._collection(threshold)) is None and not self._victims:
+            return False
         supply, now = supply_of(threshold.signal, self.layout), self.draft.now
         available = self.available.get(supply)
-        presses = self._cannot_wait(threshold)
-        owes = still_frees(self._collection(threshold), threshold.signal, available, presses=presses, now=now)
+        owes = still_frees(collection, threshold.signal, available, presses=self._cannot_wait(threshold), now=now)
         pending = ["node-level reclaim"] if owes else []
         # If memory runs out before another eviction can finish, a tmpfs is not waited for. Of a disk the rate is the victim's.
         seen = self.assessment.observations[threshold.signal]
@@ -277,8 +277,8 @@ class _Cycle:
 
     def drop_page_cache(self, threshold: Threshold) -> bool:
         """Have clean file pages of pods dropped before one of them goes, and wait for it."""
-        seen, missing = self.assessment.observations[threshold.signal], self._missing(threshold)
-        state = dropping_pages(self.draft, self.state, threshold, self.observation, seen=seen, missing=missing)
+        seen = self.assessment.observations[threshold.signal]
+        state = dropping_pages(self.draft, self.state, threshold, self.observation, seen)
         self.state = state or self.state
         return state is not None
 

@@ -95,6 +95,8 @@ class SupplyHoldings:
         """Return what each pod holds that was measured at `now`; any other may hold more by then."""
         if self.at != now:
             return {}
+        if not self.last_measured:
+            return self.used
         return {uid: used for uid, used in self.used.items() if uid not in self.last_measured}
 
 

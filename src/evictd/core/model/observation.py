@@ -5,7 +5,7 @@ what thresholds are compared with (kubelet `makeSignalObservations`).
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from enum import Enum
 from operator import attrgetter
 from typing import Any
@@ -181,50 +181,52 @@ def signal_observation(node: NodeStats, signal: Signal) -> SignalObservation | N
 def _memory(memory: MemoryStats | None, node: NodeStats) -> SignalObservation | None:
     if memory is None or memory.available_bytes is None or memory.working_set_bytes is None:
         return None
-    left, used = memory.available_bytes, memory.working_set_bytes
-    seen = _filling(of_bytes(left), of_bytes(left + used), memory.time, memory.fill_rate, node)
-    hidden = memory.unallocatable_bytes
-    return seen if hidden is None else replace(seen, unallocatable=of_bytes(hidden))
+    left, hidden = memory.available_bytes, memory.unallocatable_bytes
+    return SignalObservation(
+        available=of_bytes(left),
+        capacity=of_bytes(left + memory.working_set_bytes),
+        time=memory.time,
+        fill_rate=memory.fill_rate,
+        stop_time=node.stop_time,
+        unallocatable=None if hidden is None else of_bytes(hidden),
+    )
 
 
 def _bytes(fs: FsStats | None, node: NodeStats) -> SignalObservation | None:
     if fs is None or fs.available_bytes is None or fs.capacity_bytes is None:
         return None
-    left, capacity = of_bytes(fs.available_bytes), of_bytes(fs.capacity_bytes)
-    return _filling(left, capacity, fs.time, fs.fill_rate, node, collect_time=node.collect_time)
+    return SignalObservation(
+        available=of_bytes(fs.available_bytes),
+        capacity=of_bytes(fs.capacity_bytes),
+        time=fs.time,
+        fill_rate=fs.fill_rate,
+        stop_time=node.stop_time,
+        collect_time=node.collect_time,
+    )
 
 
 def _inodes(fs: FsStats | None, node: NodeStats) -> SignalObservation | None:
     if fs is None or fs.inodes_free is None or fs.inodes is None:
         return None
-    left, capacity = of_count(fs.inodes_free), of_count(fs.inodes)
-    return _filling(left, capacity, fs.time, fs.inodes_fill_rate, node, collect_time=node.collect_time)
+    return SignalObservation(
+        available=of_count(fs.inodes_free),
+        capacity=of_count(fs.inodes),
+        time=fs.time,
+        fill_rate=fs.inodes_fill_rate,
+        stop_time=node.stop_time,
+        collect_time=node.collect_time,
+    )
 
 
 def _pids(rlimit: RlimitStats | None, node: NodeStats) -> SignalObservation | None:
     if rlimit is None or rlimit.max_pid is None or rlimit.current is None:
         return None
-    left = of_count(rlimit.max_pid - rlimit.current)
-    return _filling(left, of_count(rlimit.max_pid), rlimit.time, rlimit.fill_rate, node)
-
-
-def _filling(
-    left: Quantity,
-    capacity: Quantity,
-    time: int | None,
-    rate: int | None,
-    node: NodeStats,
-    *,
-    collect_time: int | None = None,
-) -> SignalObservation:
-    """Return the observation of a supply whose fill rate is measured."""
     return SignalObservation(
-        available=left,
-        capacity=capacity,
-        time=time,
-        fill_rate=rate,
+        available=of_count(rlimit.max_pid - rlimit.current),
+        capacity=of_count(rlimit.max_pid),
+        time=rlimit.time,
+        fill_rate=rlimit.fill_rate,
         stop_time=node.stop_time,
-        collect_time=collect_time,
     )
 
 
@@ -265,7 +267,7 @@ _AVERAGES = {10: 0, 60: 1, 300: 2}
 
 def _stalls(node: NodeStats) -> dict[Signal, SignalObservation]:
     sources = (node.memory, node.pods_memory, node.io, node.pods_io)
-    if not any(each is not None and each.psi is not None for each in sources):
+    if not [each for each in sources if each is not None and each.psi is not None]:
         return {}  # no threshold needs them
     found = {}
     for signal, stall in STALLS.items():

@@ -212,10 +212,11 @@ def with_fields(state: State, **changes: Any) -> State:
 
     `dataclasses.replace` gives the same result, but sets thirty fields one by one.
     """
-    values, copy = state.__dict__, object.__new__(State)
-    if not changes.keys() <= values.keys():
+    copy = object.__new__(State)
+    copy.__dict__.update(state.__dict__)
+    copy.__dict__.update(changes)
+    if len(copy.__dict__) != len(state.__dict__):
         raise AssertionError("a state has no such field")
-    copy.__dict__.update(values, **changes)
     return copy
 
 

@@ -12,10 +12,10 @@ int64, as in apimachinery; all others, and all sums, at 10^256, where Go's big d
 """
 
 import re
-from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 
+from evictd.core.frozen import frozen_by_position
 from evictd.errors import InvalidValueError
 
 NANO = 10**9
@@ -48,7 +48,7 @@ _SHAPE = re.compile(r"([+-]?+)0*+([0-9]*+)(?:\.([0-9]*+))?+([eEinumkKMGTP]*+[+-]
 _EXPONENT = re.compile(r"[eE]([+-]?[0-9]+)", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen_by_position
 class Quantity:
     """An exact amount with the format it is written in.
 
