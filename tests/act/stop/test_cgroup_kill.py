@@ -2,6 +2,7 @@
 
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -441,6 +442,25 @@ def test_a_pod_without_a_cgroup_is_left_to_the_runtime(tmp_path: Path) -> None:
     assert not killer.kill_overdue([termination()], SECOND)
     assert killer.due_at(termination()) > 1 << 60
     assert errors.details == []
+
+
+def test_a_cgroup_that_is_removed_while_it_is_killed_is_no_refusal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The runtime removes it as soon as its last process has ended; the pod's volumes may be emptied from then on."""
+    pod = v2_pod(tmp_path)
+
+    def removed_meanwhile(directory: Path) -> bool | None:
+        monkeypatch.undo()
+        shutil.rmtree(directory)
+        return True
+
+    monkeypatch.setattr(cgroup_kill, "is_populated", removed_meanwhile)
+    emptied, errors = list[str](), RecordedErrors()
+    killer = VictimCgroups(lambda _: (pod,), errors, emptied.append)
+    assert not killer.kill_overdue([termination()], SECOND)
+    killer.kill_overdue([termination()], SECOND + FIRST_DELAY)
+    assert (emptied, errors.details) == ([UID], [])
 
 
 def test_a_kernel_that_refuses_is_reported_once(tmp_path: Path) -> None:

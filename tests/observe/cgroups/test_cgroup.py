@@ -1,5 +1,6 @@
 """Finding the cgroup hierarchy, and the names of cgroups."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -168,3 +169,10 @@ def test_a_pods_cgroup_shows_where_all_pods_lie(path: str, expected: tuple[str, 
     if expected is not None:
         driver = CgroupDriver.SYSTEMD if ".slice" in path else CgroupDriver.CGROUPFS
         assert pods_cgroup(driver, expected[1]) == expected[0]
+
+
+def test_the_name_of_a_cgroup_that_is_no_text_is_no_pod(tmp_path: Path) -> None:
+    """A privileged pod can make it; asked for a pod of that uid, the client of the runtime would fail in each cycle."""
+    (tmp_path / "kubepods/pod1").mkdir(parents=True)
+    (tmp_path / os.fsdecode(b"kubepods/pod\xff")).mkdir()
+    assert pod_uids(CgroupV2(tmp_path, FileDescriptorCache(0)), "/kubepods") == ("1",)

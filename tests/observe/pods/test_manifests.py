@@ -1,8 +1,11 @@
 """Repeated reading of `staticPodPath` with any content."""
 
+import errno
 import json
 import os
 from pathlib import Path
+
+import pytest
 
 from evictd.errors import InputError
 from evictd.observe.pods.manifests import MAX_MANIFEST_BYTES, ManifestReader
@@ -63,6 +66,32 @@ def test_a_file_that_breaks_keeps_its_last_good_meaning(tmp_path: Path) -> None:
     write(tmp_path, "a.json", "web2")
     found = reader.read()
     assert ([manifest.pod.name for manifest in found.found], found.problems) == (["web2"], ())
+
+
+def test_a_file_that_could_not_be_read_is_read_in_the_next_cycle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a free descriptor, for example; its static pod would count as any other until the file changes."""
+    write(tmp_path, "a.json", "web")
+    reader = ManifestReader(tmp_path)
+
+    def refuse(*_: object, **__: object) -> str:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "read_text", refuse)
+        assert len(reader.read().problems) == 1
+    found = reader.read()
+    assert ([manifest.pod.name for manifest in found.found], found.problems) == (["web"], ())
+
+
+def test_a_file_that_was_gone_before_it_was_read_leaves_no_problem(tmp_path: Path) -> None:
+    """As an editor's temporary file."""
+    (tmp_path / "a.json").symlink_to(tmp_path / "absent")
+    reader = ManifestReader(tmp_path)
+    assert len(reader.read().problems) == 1
+    (tmp_path / "a.json").unlink()
+    assert reader.read().problems == ()
 
 
 def test_every_bad_file_is_one_problem_of_one_line(tmp_path: Path) -> None:

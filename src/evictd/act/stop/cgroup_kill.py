@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from evictd.act.stop.cgroup_tree import is_populated, processes, read, uninterruptible, walk, write
+from evictd.act.stop.cgroup_tree import REMOVED, is_populated, processes, read, uninterruptible, walk, write
 from evictd.act.trees import opened
 from evictd.errors import NodeError
 
@@ -39,8 +39,8 @@ _LOOKED_AT = 256
 _EXAMINED = 256
 """Most processes of a pod whose state is read."""
 
-_PASSING = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
-"""Errors that may be over at the next attempt."""
+_PASSING = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, *REMOVED})
+"""Errors that may be over at the next attempt, which finds nothing where the cgroup was removed during this one."""
 _UID = re.compile(r"[0-9A-Za-z][-._0-9A-Za-z]{0,252}")
 
 

@@ -167,12 +167,15 @@ def pod_cgroups(pods: str, uid: str) -> tuple[str, ...]:
 
 
 def pod_uids(reader: CgroupReader, pods: str) -> tuple[str, ...]:
-    """List the uids of the pods that have a cgroup below `pods`, from the names of `pod_cgroup`."""
+    """List the uids of the pods that have a cgroup below `pods`, from the names of `pod_cgroup`.
+
+    A name that is no text, which only another program gives, could not be sent to the runtime.
+    """
     classes = [
         name for name in reader.children(pods) if name.removesuffix(".slice").endswith(("burstable", "besteffort"))
     ]
     names = (name for level in (pods, *(f"{pods}/{each}" for each in classes)) for name in reader.children(level))
-    return tuple(sorted({uid for name in names if (uid := _pod_uid(name)) is not None}))
+    return tuple(sorted({uid for name in names if (uid := _pod_uid(name)) is not None and uid.isprintable()}))
 
 
 def _pod_uid(name: str) -> str | None:

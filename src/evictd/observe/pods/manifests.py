@@ -57,7 +57,7 @@ class ManifestReader:
             problem = Problem(source="manifests", detail=f"{self._path}: {error.strerror}")
             return Manifests(found=tuple(self._known.values()), problems=(problem,), complete=False)
         present = {file.name for file in files}
-        for name in self._stamps.keys() - present:
+        for name in (self._stamps.keys() | self._problems.keys()) - present:
             for by_name in (self._stamps, self._known, self._problems):
                 by_name.pop(name, None)
         for file in files:
@@ -90,6 +90,8 @@ class ManifestReader:
             self._known[file.name] = decode_manifest(self._plain(file.read_text(encoding="utf-8")))
             self._problems.pop(file.name, None)
         except (OSError, ValueError, RecursionError, EvictdError) as error:
+            if isinstance(error, OSError):
+                self._stamps.pop(file.name, None)  # as without a free descriptor: read again in the next cycle
             detail = " ".join(str(error).split()) or type(error).__name__
             self._problems[file.name] = Problem(source=f"manifests/{file.name!r}", detail=detail)
 
