@@ -116,7 +116,6 @@ def memory_cgroups(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest
     from evictd.errors import NodeError
     from evictd.observe.cgroups.cgroup import find_hierarchy
     from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache
-    from evictd.observe.live import LiveNode
     from evictd.observe.reading.roots import Roots
     from tests.trees import plant, v2_node
 
@@ -125,8 +124,7 @@ def memory_cgroups(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest
         find_hierarchy(Roots().cgroup, files)
     except NodeError:
         tree = plant(tmp_path_factory.mktemp("cgroup"), v2_node(systemd=False))
-        for kind in (Roots, LiveNode):
-            monkeypatch.setitem(vars(kind)["__init__"].__kwdefaults__, "cgroup", tree)
+        monkeypatch.setitem(vars(Roots)["__init__"].__kwdefaults__, "cgroup", tree)
     finally:
         files.close()
 

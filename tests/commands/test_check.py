@@ -207,7 +207,7 @@ def test_before_a_reload_only_what_the_daemon_would_refuse_counts(
 
 def test_a_slice_of_pods_in_which_systemd_oomd_kills_is_a_warning(node: Path, tmp_path: Path) -> None:
     plant(node / "sys/fs/cgroup", {"system.slice": {"systemd-oomd.service": {"cgroup.procs": ""}}})
-    drop_in: Tree = {"10-oomd-per-slice-defaults.conf": "[Slice]\nManagedOOMMemoryPressure=kill\n"}
+    drop_in: Tree = {"10-oomd.conf": "[Slice]\nManagedOOMMemoryPressure=kill\n"}
     plant(node / "usr/lib/systemd/system", {"kubepods.slice.d": drop_in})
     (finding,) = check(load(write(tmp_path, COMPLETE)), node).findings
     assert (finding.lint, finding.severity) == (Lint.OOMD_KILLS, Severity.WARNING)

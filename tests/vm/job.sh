@@ -17,6 +17,7 @@ while IFS= read -r argument; do
     *) set -- "$@" "$argument" ;;
     esac
 done <arguments
-python3 -m pytest -p no:cacheprovider --junitxml=out/junit.xml -v --no-header --color=no --confcutdir=tests/vm/guest "$@" tests/vm/guest
+# A test with its fixtures takes up to 350 s where the emulated processors get a tenth of the host's.
+python3 -m pytest --timeout=900 -p no:cacheprovider --junitxml=out/junit.xml -v --no-header --color=no --confcutdir=tests/vm/guest "$@" tests/vm/guest
 journalctl --no-pager --boot >out/journal.txt
 sync
