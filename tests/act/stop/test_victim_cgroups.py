@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from evictd.act.stop.victim_cgroups import VictimCgroups
-from evictd.observe.cgroups.cgroup import CgroupReader, find_hierarchy
+from evictd.observe.cgroups.cgroup import find_hierarchy
+from evictd.observe.cgroups.cgroup_reader import CgroupReader
 from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache
 from evictd_testnode.cgroups import CGROUP_MOUNT, group, make_group
 from tests.real_cgroups import branch, reason_against

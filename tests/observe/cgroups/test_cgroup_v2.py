@@ -39,10 +39,6 @@ def test_the_root_of_a_cgroup_namespace_uses_its_memory_current(tmp_path: Path) 
     assert reader(tmp_path, v2(700, anon=300, file=200)).usage("/") == 700
 
 
-def test_more_inactive_cache_than_usage_is_a_working_set_of_zero(tmp_path: Path) -> None:
-    assert reader(tmp_path, {"a": v2(10, inactive=50)}).working_set("/a") == (10, 0)
-
-
 def test_only_the_root_may_lack_memory_current(tmp_path: Path) -> None:
     cgroups = reader(tmp_path, {"a": v2(anon=1, file=1)})
     with pytest.raises(VanishedError):
@@ -54,12 +50,6 @@ def test_a_file_that_makes_no_sense_is_an_error(tmp_path: Path, text: str) -> No
     cgroups = reader(tmp_path, {"a": {**v2(1), "memory.current": text}})
     with pytest.raises(NodeError):
         cgroups.working_set("/a")
-
-
-def test_whether_a_cgroup_exists(tmp_path: Path) -> None:
-    cgroups = reader(tmp_path, {"a": v2(1)})
-    assert cgroups.exists("/a")
-    assert not cgroups.exists("/b")
 
 
 def test_what_a_cgroup_writes_to_all_devices(tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ from evictd.core.model.observation import Filesystems
 from evictd.core.model.qos import QOSClass
 from evictd.core.model.stats import FsStats
 from evictd.observe.cgroups import cgroup, process
-from evictd.observe.cgroups.cgroup import CgroupDriver, CgroupReader
+from evictd.observe.cgroups.cgroup import CgroupDriver
+from evictd.observe.cgroups.cgroup_reader import CgroupReader
 from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache
 from evictd.observe.cgroups.memory import NodeMemoryReader
 from evictd.observe.filesystems.filesystem import FilesystemReader

@@ -18,7 +18,8 @@ from evictd.act.stop.freezer import PodFreezer
 from evictd.act.stop.termination import Termination
 from evictd.core.units.duration import MILLISECOND, SECOND
 from evictd.errors import NodeError
-from evictd.observe.cgroups.cgroup import CgroupReader, container_cgroups, is_safe_name, is_safe_path
+from evictd.observe.cgroups.cgroup import container_cgroups, is_safe_name, is_safe_path
+from evictd.observe.cgroups.cgroup_reader import CgroupReader
 from evictd.observe.cgroups.file_descriptor_cache import VanishedError
 from evictd.worker import ErrorReporter, describe
 

@@ -8,15 +8,13 @@ kubelet gives to pods' cgroups under either cgroup driver (kubelet `cm.NewCgroup
 from enum import Enum
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from evictd.core.model.signal import StalledResource
-from evictd.core.model.stats import PressureStall
 from evictd.errors import NodeError
+from evictd.observe.cgroups.cgroup_reader import CgroupReader
 from evictd.observe.cgroups.cgroup_v1 import CgroupV1
 from evictd.observe.cgroups.cgroup_v2 import CgroupV2
 from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache
-from evictd.observe.cgroups.kernel_text import CgroupMemory, CgroupWrites
 
 NO_LIMIT = 1 << 62
 """Bytes. A larger value means "no limit": cgroup v1 shows the largest multiple of the page size below 2^63."""
@@ -29,53 +27,6 @@ class CgroupDriver(Enum):
 
     SYSTEMD = "systemd"
     CGROUPFS = "cgroupfs"
-
-
-class CgroupReader(Protocol):
-    """Reads one hierarchy. Paths are absolute within it; every method but `exists` raises `NodeError` on a failed read."""
-
-    @property
-    def version(self) -> str:
-        """`v1`, `v1 (hybrid)` or `v2`."""
-
-    def usage(self, path: str) -> int:
-        """Memory charged to the cgroup and its descendants, in bytes; for the root as the kubelet computes it."""
-
-    def working_set(self, path: str) -> tuple[int, int]:
-        """Usage, and usage minus inactive file cache (the working set), in bytes."""
-
-    def memory(self, path: str) -> CgroupMemory:
-        """Usage, working set and clean active file pages, in bytes."""
-
-    def writes(self, path: str) -> CgroupWrites:
-        """The disk writes of the cgroup and its descendants."""
-
-    def limit(self, path: str) -> int | None:
-        """The memory limit in bytes; `None`, or a value above `NO_LIMIT`, means no limit."""
-
-    def swap(self, path: str) -> int | None:
-        """The bytes of swap that the cgroup and its descendants use; `None` where the hierarchy does not say."""
-
-    def pids_current(self, path: str) -> int:
-        """The number of tasks (threads) in the cgroup and its descendants."""
-
-    def pids_max(self, path: str) -> int | None:
-        """The greatest number of tasks that the cgroup may have; `None` without a limit."""
-
-    def pressure(self, path: str, resource: StalledResource = StalledResource.MEMORY) -> dict[str, PressureStall]:
-        """PSI of the cgroup by line name (`some`, `full`); empty where the hierarchy has none."""
-
-    def children(self, path: str) -> tuple[str, ...]:
-        """The names of the cgroups directly below; empty where there are none or they cannot be listed."""
-
-    def folder(self, path: str) -> Path:
-        """The directory of the cgroup, with its `cgroup.procs`."""
-
-    def exists(self, path: str) -> bool:
-        """Whether the cgroup exists."""
-
-    def drops_page_cache(self, path: str) -> bool:
-        """Whether the kernel can be asked to reclaim memory of the cgroup."""
 
 
 def find_hierarchy(root: Path, files: FileDescriptorCache) -> CgroupReader:

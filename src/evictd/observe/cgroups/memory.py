@@ -18,7 +18,8 @@ from evictd.core.model.memory_formula import available_by, unallocatable_by
 from evictd.core.model.signal import StalledResource
 from evictd.core.model.stats import MemoryStats, NodeGauges, NodeStats, PressureStall, PSIStats, SwapStats
 from evictd.errors import NodeError
-from evictd.observe.cgroups.cgroup import NO_LIMIT, CgroupReader
+from evictd.observe.cgroups.cgroup import NO_LIMIT
+from evictd.observe.cgroups.cgroup_reader import CgroupReader
 from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache, VanishedError
 from evictd.observe.cgroups.kernel_text import CgroupMemory, parse_number, parse_pressure, possible
 from evictd.observe.cgroups.unallocatable import unallocatable_bytes

@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from evictd.observe.cgroups.cgroup import CgroupReader, PlacedPods, find_pods_cgroup, is_safe_path, place_of
+from evictd.observe.cgroups.cgroup import PlacedPods, find_pods_cgroup, is_safe_path, place_of
+from evictd.observe.cgroups.cgroup_reader import CgroupReader
 from evictd.observe.reading.problems import Problems
 
 

@@ -8,7 +8,7 @@ bomb reaches that one first: PIDs that no pod can have count as taken.
 
 from evictd.core.model.stats import RlimitStats
 from evictd.errors import NodeError
-from evictd.observe.cgroups.cgroup import CgroupReader
+from evictd.observe.cgroups.cgroup_reader import CgroupReader
 from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache
 from evictd.observe.cgroups.kernel_text import parse_count, parse_number
 from evictd.observe.reading.problems import Problems

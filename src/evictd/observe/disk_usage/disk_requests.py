@@ -8,7 +8,8 @@ from pathlib import Path
 from evictd.core.model.config import Policy
 from evictd.core.model.pod import Pod
 from evictd.core.model.signal import Filesystem
-from evictd.observe.cgroups.cgroup import CgroupReader, container_cgroups, is_safe_path, pod_cgroups
+from evictd.observe.cgroups.cgroup import container_cgroups, is_safe_path, pod_cgroups
+from evictd.observe.cgroups.cgroup_reader import CgroupReader
 from evictd.observe.disk_usage.layer_folder import layer_requests
 from evictd.observe.disk_usage.pod_disk import DiskRequest, disk_request
 from evictd.observe.disk_usage.writers import Writers

@@ -14,7 +14,7 @@ from contextlib import suppress
 
 from evictd.core.units.duration import SECOND
 from evictd.errors import NodeError
-from evictd.observe.cgroups.cgroup import CgroupReader
+from evictd.observe.cgroups.cgroup_reader import CgroupReader
 from evictd.observe.disk_usage.pod_disk import PodDisk
 
 MOST = 3

@@ -24,7 +24,8 @@ from evictd.core.model.qos import QOSClass
 from evictd.core.model.signal import StalledResource
 from evictd.core.model.stats import ContainerStats, DiskUsage, IOStats, MemoryStats, PodStats, PSIStats, VolumeStats
 from evictd.errors import NodeError
-from evictd.observe.cgroups.cgroup import CgroupReader, container_cgroups, is_safe_name, is_safe_path, pod_cgroup
+from evictd.observe.cgroups.cgroup import container_cgroups, is_safe_name, is_safe_path, pod_cgroup
+from evictd.observe.cgroups.cgroup_reader import CgroupReader
 from evictd.observe.cgroups.file_descriptor_cache import VanishedError
 from evictd.observe.cgroups.kernel_text import possible
 from evictd.observe.disk_usage.pod_disk import PodDisk, is_local_ephemeral, larger_of

@@ -18,12 +18,8 @@ from evictd.core.model.pod import Pod
 from evictd.core.model.signal import DISK_SIGNALS, STALLS, Filesystem, Signal, StalledResource
 from evictd.core.model.stats import FsStats, IOStats, MemoryStats, NodeStats, PodStats, RlimitStats
 from evictd.errors import NodeError
-from evictd.observe.cgroups.cgroup import (
-    CgroupReader,
-    find_hierarchy,
-    pod_cgroups,
-    pod_uids,
-)
+from evictd.observe.cgroups.cgroup import find_hierarchy, pod_cgroups, pod_uids
+from evictd.observe.cgroups.cgroup_reader import CgroupReader
 from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache
 from evictd.observe.cgroups.memory import NodeMemoryReader, left_out
 from evictd.observe.cgroups.pods_cgroup import PodsCgroup

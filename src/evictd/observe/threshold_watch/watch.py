@@ -16,7 +16,8 @@ from evictd.core.model.observation import Observation, signal_observations
 from evictd.core.model.signal import MEMORY_SIGNALS, Filesystem, Signal
 from evictd.core.model.stats import MemoryStats
 from evictd.errors import NodeError
-from evictd.observe.cgroups.cgroup import CgroupReader, find_pods_cgroup
+from evictd.observe.cgroups.cgroup import find_pods_cgroup
+from evictd.observe.cgroups.cgroup_reader import CgroupReader
 from evictd.observe.cgroups.kernel_text import parse_number
 from evictd.observe.cgroups.memory import parse_meminfo
 from evictd.observe.cgroups.process import pids_left

@@ -9,10 +9,10 @@ from evictd.codec.world_fields import ExpectFields
 from evictd.core.model.pod import PodSource
 from evictd.core.units.duration import SECOND
 from evictd.world.account import account_of
-from evictd.world.expectation import first_met_at, named_findings, unmet
 from evictd.world.loop import play
 from tests.playbook import config
 from tests.world.worlds import HARD, hog, quiet, world
+from tools.expectation import first_met_at, named_findings, unmet
 
 
 def judged(expect: dict[str, Any], *pods: Any) -> tuple[str, ...]:
