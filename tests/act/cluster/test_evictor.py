@@ -787,12 +787,12 @@ def test_after_a_restart_the_status_of_a_stopped_pod_is_still_written(rig: Rig) 
     assert cluster.evictor.take_evicted() == ()
 
 
-@pytest.mark.parametrize("status", [429, 500, 503])
+@pytest.mark.parametrize("status", [404, 409, 429, 500, 503])
 def test_a_pod_whose_eviction_fails_at_the_server_delays_no_other(rig: DoubleRig, status: int) -> None:
     """Its requests wait longer and longer: a webhook that is down may concern one pod alone (kubevirt/kubevirt)."""
     cluster = rig.start()
     failing, other = rig.pod("a"), rig.pod("b")
-    rig.api.fault(verb="create", resource="pods/eviction", name="a", status=status)
+    rig.api.fault(verb="create", resource="pods/eviction", name="a", status=status, body=b"{}")
     cluster.evictor.begin(decision(failing, hard=False), rig.driver.now)
     cluster.evictor.begin(decision(other, hard=False), rig.driver.now)
     rig.until(lambda: "deletionTimestamp" in (rig.object("b") or {})["metadata"], seconds=3)

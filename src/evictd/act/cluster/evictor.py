@@ -23,7 +23,7 @@ from evictd.act.cluster.eviction_events import (
 )
 from evictd.act.cluster.eviction_stages import REQUEST_OF, Containers, Event, Request, Stage
 from evictd.act.cluster.pod_eviction import PodEviction
-from evictd.act.cluster.request_queue import Call
+from evictd.act.cluster.request_queue import CONFLICT, Call
 from evictd.act.repeated import RepeatedEvictions, repeated_eviction
 from evictd.clients.kube.backoff import RetryBackoff
 from evictd.clients.kube.eviction import Answer, EvictionClient, Outcome
@@ -306,7 +306,11 @@ class ClusterEvictor:
         except ApiUnavailableError as error:
             if not error.reached:
                 raise
-            self._postpone(eviction, stage, error, now)
+            self._postpone(eviction, stage, str(error), error.retry_after_seconds, now)
+        except ApiRefusedError as error:
+            if error.status != CONFLICT:
+                raise
+            self._postpone(eviction, stage, str(error), None, now)
         else:
             self._receive(eviction, stage, outcome, now)
         finally:
@@ -334,12 +338,14 @@ class ClusterEvictor:
             if eviction.stage is stage:  # else it was shortened while the request was being sent
                 self._perform(eviction, self._received(eviction, outcome, now), now)
 
-    def _postpone(self, eviction: PodEviction, stage: Stage, error: ApiUnavailableError, now: int) -> None:
+    def _postpone(
+        self, eviction: PodEviction, stage: Stage, problem: str, retry_after_seconds: int | None, now: int
+    ) -> None:
         """Try this pod's request again later; the other pods' requests are not delayed."""
         with self._lock:
             if eviction.stage is stage:
                 backoff = self._backoffs.setdefault(eviction.uid, RetryBackoff(self._clocks.random))
-                eviction.postpone(now + backoff.next(error.retry_after_seconds), str(error))
+                eviction.postpone(now + backoff.next(retry_after_seconds), problem)
 
     def _answered(self, eviction: PodEviction) -> None:
         self._backoffs.pop(eviction.uid, None)

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 from evictd.act.cluster.clocks import Bell, Clocks
 from evictd.act.cluster.conditions import TAINTS, ConditionReport, node_transition_events, orphans, taken_back
-from evictd.act.cluster.request_queue import Call
+from evictd.act.cluster.request_queue import CONFLICT, Call
 from evictd.act.cluster.taints import TaintRetry, changed, pairs
 from evictd.clients.kube.nodes import Lease, NodeClient, NodeObject, Taint, kubelet_reports
 from evictd.config.settings import ConditionTypes, TaintEffect
@@ -24,7 +24,6 @@ from evictd.core.model.signal import NodeCondition
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.errors import ApiRefusedError
 
-CONFLICT = 409
 NOT_FOUND = 404
 NEVER = 2**63 - 1
 RENEW = MINUTE

@@ -23,7 +23,7 @@ from evictd.errors import ApiRefusedError, ApiUnavailableError
 from evictd.worker import STDERR, ErrorBackoff, ErrorReporter
 
 PER_SECOND = 5
-_CONFLICT = 409
+CONFLICT = 409
 
 Call = Callable[[], None]
 """Sends one request and takes note of its answer."""
@@ -201,7 +201,7 @@ class RequestQueue:
                 self._closed_until = self._clocks.now() + self._backoff.next(error.retry_after_seconds)
         except ApiRefusedError as error:
             self._reached()
-            if error.status == _CONFLICT:
+            if error.status == CONFLICT:
                 self._postpone(turn, error, None)  # another writer was faster: the same again, a little later
             else:
                 turn.source.refused(error, now)

@@ -221,7 +221,7 @@ def _outcome(reply: Reply, pod: Pod, what: str) -> Outcome:
     if reply.not_found:
         return Outcome(answer=Answer.GONE)
     if reply.status == 404:
-        raise ApiUnavailableError(f"{what}: 404 without the reason NotFound")
+        raise ApiUnavailableError(f"{what}: 404 without the reason NotFound", reached=True)
     message = str(reply.problem.get("message") or "")
     if (reply.status == 409 and "UID" in message) or (reply.status == 422 and _is_another_pod(reply)):
         return Outcome(answer=Answer.GONE, message=message)
@@ -235,6 +235,6 @@ def _version_of(reply: Reply, pod: Pod, what: str) -> int:
     if answer.get("kind") == "Status" and answer.get("status") == "Success":
         return 0
     if answer.get("kind") != "Pod" or not isinstance(metadata, dict) or metadata.get("uid") != pod.uid:
-        raise ApiUnavailableError(f"{what}: {reply.status} without the pod and without a Status")
+        raise ApiUnavailableError(f"{what}: {reply.status} without the pod and without a Status", reached=True)
     version = str(metadata.get("resourceVersion") or "")
     return int(version) if version.isascii() and version.isdigit() else 0
