@@ -1,8 +1,9 @@
-"""Builds a Debian package: `python -m tools.debian [FOLDER]` (or `make deb`) writes evictd_VERSION_ARCH.deb.
+"""Builds a Debian package: `python -m tools.debian [FOLDER [ARCH]]` (or `make deb`) writes evictd_VERSION_ARCH.deb.
 
 The package holds a virtual environment under /usr/lib/evictd, since Debian's own Python is externally managed, with the pinned
 versions of requirements.txt; the unit, a configuration that only reports (`dryRun: true`), man pages and shell completion.
-Nothing is written outside the given folder. Needs dpkg-deb and Debian's python3-venv.
+The package of another architecture (amd64, arm64) has its wheels, which are not run. Nothing is written outside the given
+folder. Needs dpkg-deb and Debian's python3-venv.
 """
 
 import os
@@ -10,12 +11,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from evictd import __version__
 from tools import manual
-from tools.supply_chain import UNUSED
+from tools.debs import ARCHITECTURES
+from tools.supply_chain import UNUSED, wheel_options
 
 ROOT = Path(__file__).parents[1]
 PYTHON = Path("/usr/bin/python3")
@@ -31,19 +34,22 @@ _GONE = ("../", *(f"{each}/" for each in UNUSED))
 Install = Callable[[Path], None]
 
 
-def install_environment(folder: Path, requirements: Path = ROOT / "requirements.txt") -> None:
+def install_environment(folder: Path, requirements: Path = ROOT / "requirements.txt", architecture: str = "") -> None:
     """Make the virtual environment with evictd and what it requires, as if it lay in /usr/lib/evictd."""
     _run(str(PYTHON), "-m", "venv", "--without-pip", str(folder))
+    site = next((folder / "lib").glob("python*/site-packages"))
+    foreign = architecture not in {"", _architecture()}
+    wheels = (*wheel_options(ARCHITECTURES[architecture], _python()), "--target", str(site)) if foreign else ()
     pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin/python3")]
     quiet = ["--quiet", "--disable-pip-version-check", "--no-compile"]
     pinned = ["--require-hashes", "--requirement", str(requirements)]
-    _run(*pip, "install", *quiet, "--no-deps", *pinned)
+    _run(*pip, "install", *quiet, "--no-deps", *wheels, *pinned)
+    shutil.rmtree(site / "bin", ignore_errors=True)  # console scripts, with --target
     # Of a copy: setuptools writes beside the sources, and packs what earlier builds left there.
     with tempfile.TemporaryDirectory() as copy:
         source = shutil.copytree(ROOT, Path(copy) / "evictd", ignore=_NOT_BUILT)
         _run(*pip, "install", *quiet, "--no-deps", "--no-build-isolation", str(source))
     _run(*pip, "uninstall", "--quiet", "--yes", "setuptools")  # it has built evictd
-    site = next((folder / "lib").glob("python*/site-packages"))
     for unused in UNUSED:
         if (site / unused).parent.exists():  # the virtual machine's package leaves that out as a whole
             shutil.rmtree(site / unused)
@@ -65,7 +71,7 @@ def install_environment(folder: Path, requirements: Path = ROOT / "requirements.
     _run(str(PYTHON), "-m", "compileall", "-q", *mode, "-s", str(base), "-p", "/", str(folder / "lib"))
 
 
-def stage(root: Path, install: Install = install_environment) -> None:
+def stage(root: Path, install: Install = install_environment, architecture: str = "") -> None:
     """Lay out the files of the package below `root`."""
     (root / HOME).mkdir(parents=True)
     install(root / HOME)
@@ -83,16 +89,19 @@ def stage(root: Path, install: Install = install_environment) -> None:
             _copy(path, root / "usr/share/doc/evictd/examples" / path.relative_to(ROOT / "config"))
     _copy(ROOT / "LICENSE", root / "usr/share/doc/evictd/copyright")
     manual.write(root / "usr/share")
-    _control(root)
+    _control(root, architecture or _architecture())
 
 
-def build(folder: Path, install: Install = install_environment, *, level: int = 6) -> Path:
-    """Build the package into `folder` and give its path; `folder/root` is made anew. `level` is that of xz, 0 to 9."""
+def build(folder: Path, install: Install = install_environment, *, architecture: str = "", level: int = 6) -> Path:
+    """Build the package into `folder` and give its path; `folder/root` is made anew. `level` is that of xz, 0 to 9.
+
+    Without an `architecture` it is for this machine's; `install` has to make the environment for it.
+    """
     root = folder / "root"
     shutil.rmtree(root, ignore_errors=True)
     root.mkdir(parents=True)
-    stage(root, install)
-    package = folder / f"evictd_{__version__}_{_architecture()}.deb"
+    stage(root, install, architecture)
+    package = folder / f"evictd_{__version__}_{architecture or _architecture()}.deb"
     _run("dpkg-deb", "--root-owner-group", "-Zxz", f"-z{level}", "--build", str(root), str(package))
     shutil.rmtree(root)
     return package
@@ -109,14 +118,13 @@ def _default(sample: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _control(root: Path) -> None:
-    version = _run(str(PYTHON), "-c", "import sys; print(*sys.version_info[:2])").split()
-    major, minor = map(int, version)
+def _control(root: Path, architecture: str) -> None:
+    major, minor = map(int, _python().split("."))
     size = sum(path.lstat().st_size for path in root.rglob("*")) // 1024
     fields = {
         "Package": "evictd",
         "Version": __version__,
-        "Architecture": _architecture(),
+        "Architecture": architecture,
         "Maintainer": "The evictd authors <evictd@localhost>",
         "Installed-Size": str(size),
         "Depends": f"python3 (>= {major}.{minor}), python3 (<< {major}.{minor + 1}), systemd (>= 247)",
@@ -132,6 +140,10 @@ def _control(root: Path) -> None:
     for name in ("postinst", "prerm", "postrm"):
         _copy(ROOT / "deploy/debian" / name, root / "DEBIAN" / name)
         (root / "DEBIAN" / name).chmod(0o755)
+
+
+def _python() -> str:
+    return _run(str(PYTHON), "-c", "import sys; print(*sys.version_info[:2], sep='.')").strip()
 
 
 def _architecture() -> str:
@@ -155,5 +167,12 @@ def _run(*command: str) -> str:
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout
 
 
+def main(arguments: Sequence[str]) -> None:
+    """Build the package of the named architecture, else of this machine's, into the named folder, else build/."""
+    folder = Path(arguments[0]) if arguments else ROOT / "build"
+    architecture = arguments[1] if len(arguments) > 1 else ""
+    print(build(folder, partial(install_environment, architecture=architecture), architecture=architecture))
+
+
 if __name__ == "__main__":
-    print(build(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "build"))
+    main(sys.argv[1:])

@@ -28,7 +28,7 @@ from tools import debs, oci
 from tools.debs import ARCHITECTURES, PYTHON, Deb
 from tools.oci import Layer
 from tools.packing import compress, pack
-from tools.supply_chain import UNUSED, closure, pinned
+from tools.supply_chain import UNUSED, closure, pinned, wheel_options
 
 ROOT = Path(__file__).parents[1]
 DOCKERFILE = ROOT / "deploy" / "Dockerfile"
@@ -41,8 +41,6 @@ COMPILER = Path("/usr/bin/python3.11")
 _MERGED = ("bin", "sbin", "lib", "lib64")
 _OF_THIS_PLACE = ("RECORD", "REQUESTED", "direct_url.json")
 """Files of an installed package that name where or how it was installed."""
-_WHEELS = ("manylinux2014_{0}", "manylinux_2_17_{0}", "manylinux_2_28_{0}")
-"""Platforms of wheels that run with Debian 12's libc."""
 _INSTALL_SECONDS = 1200
 
 
@@ -117,10 +115,9 @@ def _install(machine: str, site: Path) -> None:
         wanted, found = Path(made) / "requirements.txt", Path(made) / "site"
         wanted.write_text("".join(f"{pins[name]}\n" for name in sorted(closure("evictd") - {"evictd"})))
         pip = (sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile")
-        wheels = ("--only-binary=:all:", "--implementation=cp", f"--python-version={PYTHON[6:]}")
-        platforms = (f"--platform={each.format(machine)}" for each in _WHEELS)
+        wheels = wheel_options(machine, PYTHON[6:])
         pinned_files = ("--no-deps", "--require-hashes", "--target", found, "--requirement", wanted)
-        run_tool(*pip, *wheels, *platforms, *pinned_files, seconds=_INSTALL_SECONDS)
+        run_tool(*pip, *wheels, *pinned_files, seconds=_INSTALL_SECONDS)
         shutil.rmtree(found / "bin", ignore_errors=True)
         shutil.copytree(found, site, ignore=shutil.ignore_patterns(*_OF_THIS_PLACE))
 

@@ -1,6 +1,6 @@
 """Makes the files of a release from the commit that is checked out: `python -m tools.release [FOLDER]` (or `make release`).
 
-    packages    wheel, source archive, Debian package of this Debian release
+    packages    wheel, source archive, Debian packages of this Debian release
     image       OCI archive for amd64 and arm64 (`ctr images import`, `skopeo copy oci-archive:...`)
     cluster     Helm chart, also as an OCI archive; one file for each overlay of kustomize and for the removal
     documents   the site as HTML
@@ -139,10 +139,11 @@ def _packages(build: Build) -> None:
 
 
 def _debian(build: Build) -> None:
-    command = (sys.executable, "-m", "tools.debian", build.target)
-    run_tool(*command, environment=build.environment, folder=build.source, seconds=LIMIT_SECONDS)
-    (made,) = build.target.glob("evictd_*.deb")
-    made.rename(made.with_suffix(f".{platform.freedesktop_os_release()['VERSION_CODENAME']}.deb"))
+    for architecture in build.packages:
+        command = (sys.executable, "-m", "tools.debian", build.target, architecture)
+        run_tool(*command, environment=build.environment, folder=build.source, seconds=LIMIT_SECONDS)
+        made = build.target / f"evictd_{__version__}_{architecture}.deb"
+        made.rename(made.with_suffix(f".{platform.freedesktop_os_release()['VERSION_CODENAME']}.deb"))
 
 
 def _image(build: Build) -> None:

@@ -18,6 +18,8 @@ from evictd import __version__
 ROOT = Path(__file__).parents[1]
 UNUSED = ("kubernetes/aio",)
 """Parts of packages that nothing imports: half of `kubernetes`, 68 MB, is a second client, for asyncio."""
+_WHEELS = ("manylinux2014_{0}", "manylinux_2_17_{0}", "manylinux_2_28_{0}")
+"""Platforms of wheels that run with Debian 12's libc."""
 CONSTRAINTS, REQUIREMENTS = ROOT / "constraints.txt", ROOT / "requirements.txt"
 _PINNED = re.compile(r"^([A-Za-z0-9_.-]+)==(\S+)(?: ;[^\\\n]*?)?((?: \\\n    --hash=\S+)+)", re.MULTILINE)
 _HEADER = """\
@@ -33,6 +35,12 @@ def canonical(name: str) -> str:
 def pinned() -> dict[str, str]:
     """Read constraints.txt: its entries, hashes included, by canonical name."""
     return {canonical(found[1]): found[0] for found in _PINNED.finditer(CONSTRAINTS.read_text())}
+
+
+def wheel_options(machine: str, python: str) -> tuple[str, ...]:
+    """Return the options by which pip takes the wheels of another architecture; it then wants `--target` as well."""
+    platforms = (f"--platform={each.format(machine)}" for each in _WHEELS)
+    return ("--only-binary=:all:", "--implementation=cp", f"--python-version={python}", *platforms)
 
 
 def closure(name: str) -> set[str]:

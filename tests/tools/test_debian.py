@@ -40,6 +40,26 @@ def content(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_that_of_another_architecture_has_its_wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the console scripts that pip then leaves beside the packages are not in it."""
+    asked: list[str] = []
+
+    def run(*command: str) -> str:
+        if "--target" in command:
+            asked.extend(command)
+            (tmp_path / "lib/python3.11/site-packages/bin").mkdir()
+        return "amd64\n" if command[0] == "dpkg" else "3.11\n"
+
+    (tmp_path / "lib/python3.11/site-packages").mkdir(parents=True)
+    monkeypatch.setattr(debian, "_run", run)
+    monkeypatch.setattr(debian, "UNUSED", ())
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "pyvenv.cfg").touch()
+    debian.install_environment(tmp_path, architecture="arm64")
+    assert {"--platform=manylinux2014_aarch64", "--only-binary=:all:", "--python-version=3.11"} <= set(asked)
+    assert not (tmp_path / "lib/python3.11/site-packages/bin").exists()
+
+
 def test_it_says_what_it_is(package: Path) -> None:
     shown = subprocess.run(["dpkg-deb", "--field", str(package)], check=True, capture_output=True, text=True).stdout
     fields = dict(line.split(": ", 1) for line in shown.splitlines() if not line.startswith(" "))

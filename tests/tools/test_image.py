@@ -1,6 +1,7 @@
-"""The image for arm64 runs: its own interpreter under qemu, in a root directory of its own."""
+"""Image and Debian package for arm64 run: the image's interpreter under qemu, in a root directory of its own."""
 
 import json
+import os
 import platform
 import shutil
 import subprocess
@@ -11,7 +12,7 @@ import pytest
 
 from evictd import __version__
 from evictd_testnode.binaries import default_cache
-from tools import debs
+from tools import debian, debs
 from tools.image import write_image
 
 QEMU = shutil.which("qemu-aarch64-static")
@@ -60,9 +61,12 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def run(root: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    inside = ["chroot", str(root), "/qemu", "/opt/evictd/bin/python", *command]
-    return subprocess.run(inside, capture_output=True, text=True, check=False, env={"PATH": "/usr/sbin:/usr/bin"})
+def run(
+    root: Path, *command: str, python: str = "/opt/evictd/bin/python", path: str = ""
+) -> subprocess.CompletedProcess[str]:
+    inside = ["chroot", str(root), "/qemu", python, *command]
+    environment = {"PATH": "/usr/sbin:/usr/bin", "PYTHONPATH": path}
+    return subprocess.run(inside, capture_output=True, text=True, check=False, env=environment)
 
 
 def test_version_check_and_simulate_run_on_arm64(root: Path) -> None:
@@ -82,3 +86,21 @@ def test_a_kubeconfig_is_read_without_the_client_for_asyncio(root: Path) -> None
     )
     done = run(root, "-c", script)
     assert (done.stdout, done.stderr) == ("https://127.0.0.1:1\n", "")
+
+
+@pytest.mark.skipif(not debian.PYTHON.exists(), reason="needs Debian's Python")
+def test_the_debian_package_has_the_programs_of_arm64(root: Path, tmp_path: Path) -> None:
+    """Its environment names Debian's python3, in whose place the image has an interpreter without that link."""
+    debian.main([str(tmp_path), "arm64"])
+    (package,) = tmp_path.glob("*.deb")
+    shown = subprocess.run(["dpkg-deb", "--field", package, "Architecture"], capture_output=True, text=True, check=True)
+    assert (package.name, shown.stdout) == (f"evictd_{__version__}_arm64.deb", "arm64\n")
+    subprocess.run(["dpkg-deb", "--extract", package, root], check=True)
+    (site,) = root.glob("usr/lib/evictd/lib/python3*/site-packages")
+    inside = f"/{os.path.relpath(site, root)}"
+    assert not list(site.rglob("*x86_64*"))
+    evictd = "/usr/lib/evictd/bin/evictd"
+    done = run(root, evictd, "--version", python="/usr/bin/python3.11", path=inside)
+    assert (done.stdout, done.stderr) == (f"evictd {__version__}\n", "")
+    done = run(root, evictd, "simulate", "/tmp/ten-minutes.yaml", python="/usr/bin/python3.11", path=inside)
+    assert (done.returncode, "no threshold is met" in done.stdout) == (0, True)
