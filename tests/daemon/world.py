@@ -1,10 +1,8 @@
 """A small node: values that the daemon's tests share."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
 from evictd.core.eviction.synchronize import synchronize
-from evictd.core.gc.image_gc import ImageRecord
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.observation import Filesystems, Observation
 from evictd.core.model.pod import Pod, PodSource
@@ -31,15 +29,7 @@ PIDS = Threshold(signal=Signal.PID_AVAILABLE, value=ThresholdValue(fraction=0.5)
 
 CONFIG = EvictionConfig(thresholds=(SOFT, HARD, DISK, PIDS), pressure_transition_period=5 * MINUTE)
 
-
-@dataclass
-class Images:
-    """What an image collector remembers."""
-
-    image_records: Mapping[str, ImageRecord] = field(default_factory=dict)
-
-
-MEMORY_OF_NOTHING = CheckpointSource(images=Images(), evicted=(), running_since=0)
+MEMORY_OF_NOTHING = CheckpointSource(images=dict, evicted=(), running_since=0)
 
 
 def pod(name: str, *, request: int = 0, priority: int = 0, source: PodSource = PodSource.API) -> Pod:

@@ -9,7 +9,6 @@ import importlib.util
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
 
 from evictd.codec.config.evictd_config import decode_evictd, validate_evictd
 from evictd.codec.config.kubelet_config import eviction_config
@@ -21,6 +20,8 @@ from evictd.config.file import documents_of, load, read_text, shown_path
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.errors import InputError
 from evictd.world.file import WorldFile, decode_world
+
+Story = Scenario | WorldFile
 
 MAX_BYTES = 32 << 20
 MAX_VALUES = 2_000_000
@@ -72,7 +73,7 @@ def read_scenario(path: Path) -> Scenario:
     return found
 
 
-def read_story(path: Path) -> Scenario | WorldFile:
+def read_story(path: Path) -> Story:
     """Read one scenario or world by its `kind`; raises `InputError` with every fault."""
     text = read_text(path, max_bytes=MAX_BYTES)
     if KIND in text[:_HEAD]:
@@ -92,7 +93,7 @@ def read_story(path: Path) -> Scenario | WorldFile:
         raise _in_file(path, error) from error
 
 
-def scenario_config(scenario: "Configured", path: Path, args: argparse.Namespace) -> EvictionConfig:
+def scenario_config(scenario: Story, path: Path, args: argparse.Namespace) -> EvictionConfig:
     """Make the configuration of the decisions over a scenario or a world; raises `InputError`."""
     policy = None if args.policy is None else Policy(args.policy)
     if args.config is not None:
@@ -104,7 +105,7 @@ def scenario_config(scenario: "Configured", path: Path, args: argparse.Namespace
         raise _in_file(path, error) from error
 
 
-def compared_config(scenario: "Configured", path: Path, args: argparse.Namespace) -> tuple[str, EvictionConfig]:
+def compared_config(scenario: Story, path: Path, args: argparse.Namespace) -> tuple[str, EvictionConfig]:
     """Return name and configuration of `--compare`: a file's, or the same one decided by the policy that is named."""
     name = str(args.compare)
     if name in {policy.value for policy in Policy}:
@@ -113,21 +114,7 @@ def compared_config(scenario: "Configured", path: Path, args: argparse.Namespace
     return name, load(args.compare).eviction
 
 
-class Configured(Protocol):
-    """A file that has a configuration of its own: a scenario or a world."""
-
-    @property
-    def config(self) -> Mapping[str, Any]:
-        """KubeletConfiguration fields by their YAML names."""
-        ...
-
-    @property
-    def evictd(self) -> Mapping[str, Any]:
-        """EvictdConfiguration fields by their YAML names."""
-        ...
-
-
-def own_config(scenario: Configured, policy: Policy | None = None) -> EvictionConfig:
+def own_config(scenario: Story, policy: Policy | None = None) -> EvictionConfig:
     """Make the file's own configuration, under another policy if one is given; raises `InputError`."""
     options, problems = decode_evictd(scenario.evictd)
     if problems := [*problems, *validate_evictd(options)]:

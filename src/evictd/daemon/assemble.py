@@ -141,7 +141,7 @@ class Assembly:
     @cached_property
     def recorder(self) -> Recorder:
         """The writer of the journal and the state file."""
-        settings, checkpoint = self._settings, self.checkpoint
+        settings, checkpoint, collector = self._settings, self.checkpoint, self._collector
         journal = JournalFile(
             settings.evictd.state_directory / "journal.jsonl",
             max_bytes=settings.evictd.journal.max_file_size,
@@ -153,7 +153,7 @@ class Assembly:
             journal=journal,
             logs_dir=settings.kubelet.logs_dir if settings.evictd.journal.log_tails else None,
             memory=CheckpointSource(
-                images=self._collector, evicted=self._evicted, running_since=checkpoint.running_since
+                images=lambda: collector.image_records, evicted=self._evicted, running_since=checkpoint.running_since
             ),
         )
         self._stack.callback(recorder.close)

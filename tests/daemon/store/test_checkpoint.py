@@ -16,7 +16,7 @@ from evictd.core.model.state import Collection, State
 from evictd.core.units.duration import SECOND
 from evictd.daemon.store.checkpoint import RESTARTS_TOGETHER, CheckpointSource, encode_checkpoint, load_checkpoint
 from evictd.daemon.store.state_file import StateFile
-from tests.daemon.world import GI, NOW, Images, step
+from tests.daemon.world import GI, NOW, step
 from tests.recorded_errors import NoErrors, RecordedErrors
 
 
@@ -26,7 +26,7 @@ def file(tmp_path: Path) -> StateFile:
 
 
 def written(file: StateFile, state: State) -> None:
-    source = CheckpointSource(images=Images({"a": ImageRecord(1, None)}), evicted={"u"}, running_since=7)
+    source = CheckpointSource(images=lambda: {"a": ImageRecord(1, None)}, evicted={"u"}, running_since=7)
     file.write(encode_checkpoint(source.checkpoint(state)))
 
 

@@ -5,9 +5,9 @@ pods of which the runtime still lists something. All times in it are of the boot
 which it was written (`store.state_file`). A file that cannot be used is set aside with one warning, and the daemon starts fresh.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import field, replace
-from typing import Any, Protocol
+from typing import Any
 
 from evictd.codec.plain import Form, View
 from evictd.codec.state import decode_state, encode_state
@@ -38,20 +38,12 @@ class Checkpoint:
     """Time at which the first run in this boot began; images are not collected by age before a whole age has passed since."""
 
 
-class ImageMemory(Protocol):
-    """Keeps the times at which images were detected and used."""
-
-    @property
-    def image_records(self) -> Mapping[str, ImageRecord]:
-        """The records by image id."""
-        ...
-
-
 @frozen
 class CheckpointSource:
-    """The parts of a checkpoint beside the core's state; their owners keep `images` and `evicted` current."""
+    """The parts of a checkpoint beside the core's state; `evicted` is kept current by its owner."""
 
-    images: ImageMemory
+    images: Callable[[], Mapping[str, ImageRecord]]
+    """Returns when each image was detected and used, by its id."""
     evicted: Collection[str]
     running_since: int
 
@@ -59,7 +51,7 @@ class CheckpointSource:
         """Return a checkpoint of the present."""
         return Checkpoint(
             state=state,
-            images=dict(self.images.image_records),
+            images=dict(self.images()),
             evicted=tuple(sorted(self.evicted)),
             running_since=self.running_since,
         )
