@@ -101,9 +101,9 @@ def _read(
         used[unmeasured[0]], parts[unmeasured[0]] = rest, 0
         measured, rest = measured + rest, None
     owed = _owed_by_ended(state.in_flight, supply, seen, now)
-    remembered = sum(used[uid] for uid in last_measured)
+    remembered = sum([used[uid] for uid in last_measured])
     counted = measured - _gone_with_cgroup(supply, observation, measured, remembered)
-    elsewhere = (seen.capacity - seen.available).value() - counted - (rest or 0) - owed
+    elsewhere = seen.capacity.value() - seen.available.value() - counted - (rest or 0) - owed
     elsewhere += _given_back_while_leaving(state, used, before.elsewhere, elsewhere)
     halves = _halves(before, used, parts, now)
     lowest, lowest_before = halves["lowest"], halves["lowest_before"]
@@ -115,7 +115,7 @@ def _read(
         last_measured=last_measured,
         unmeasured=None if rest is None else level(before.unmeasured, rest, now),
         elsewhere=level(before.elsewhere, elsewhere, now),
-        grown_critical=sum(used[uid] - min(lowest[uid], lowest_before[uid]) for uid in critical),
+        grown_critical=sum([used[uid] - min(lowest[uid], lowest_before[uid]) for uid in critical]),
         **halves,
     )
 

@@ -9,6 +9,7 @@ from collections.abc import Collection as SomeOf
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache, lru_cache
+from typing import Any
 
 from evictd.core.eviction.backoff import owner_of, siblings
 from evictd.core.eviction.grace import IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS
@@ -37,6 +38,8 @@ OWN_LIMITS_TIMEOUT = 60 * SECOND
 STALL_WINDOWS = 2
 """How many averaging windows to wait for a stall to fall after its victim is gone: it is at a seventh (e^-2) by then."""
 
+Amounts = Mapping[Signal, int]
+"""Amounts by supply."""
 _SUPPLIES = {
     Filesystem.NODEFS: (Signal.NODEFS_AVAILABLE, Signal.NODEFS_INODES_FREE),
     Filesystem.IMAGEFS: (Signal.IMAGEFS_AVAILABLE, Signal.IMAGEFS_INODES_FREE),
@@ -95,7 +98,7 @@ def victim_until(grace_period_seconds: int, now: int) -> int:
 def victim_of(
     eviction: EvictPod,
     observation: Observation,
-    available: Mapping[Signal, int],
+    available: Amounts,
     layout: Layout,
     now: int,
     *,
@@ -104,8 +107,13 @@ def victim_of(
 ) -> Victim:
     """Record a victim and the amount that its end should give back, for each supply it was measured for."""
     pod, threshold = eviction.pod, eviction.because.threshold
-    return replace(
-        ending(pod, eviction.grace_period_seconds, observation, available, layout=layout, now=now),
+    return ending(
+        pod,
+        eviction.grace_period_seconds,
+        observation,
+        available,
+        layout=layout,
+        now=now,
         siblings=siblings(owner_of(pod), observation),
         cause=None if threshold is None else supply_of(threshold.signal, layout),
         missing=missing,
@@ -116,9 +124,9 @@ def victim_of(
 
 
 def ending(
-    pod: Pod, grace: int, observation: Observation, available: Mapping[Signal, int], *, layout: Layout, now: int
+    pod: Pod, grace: int, observation: Observation, available: Amounts, *, layout: Layout, now: int, **chosen: Any
 ) -> Victim:
-    """Return the ledger's entry for a pod that ends within `grace` seconds from now, whatever ended it."""
+    """Return the ledger's entry for a pod that ends within `grace` seconds from now; `chosen` has more fields of it."""
     return Victim(
         uid=pod.uid,
         full_name=pod.full_name,
@@ -130,6 +138,7 @@ def ending(
         owed=measured_to_use(pod, observation, layout),
         available_before=available,
         has_volumes_in_memory=any(volume.medium == IN_MEMORY for volume in pod.volumes),
+        **chosen,
     )
 
 
@@ -217,16 +226,9 @@ def release_timeout(victim: Victim, supply: Signal) -> int:
 
 
 def follow_victims(
-    victims: tuple[Victim, ...],
-    observation: Observation,
-    available: Mapping[Signal, int],
-    relevant: SomeOf[Signal],
-    now: int,
+    victims: tuple[Victim, ...], observation: Observation, available: Amounts, relevant: SomeOf[Signal], now: int
 ) -> tuple[Victim, ...]:
-    """Mark those stopped or gone since, and drop those that owe nothing more of the `relevant` supplies: those with a threshold.
-
-    `available` is by supply.
-    """
+    """Mark those stopped or gone since; drop those that owe nothing more of the `relevant` supplies, which have a threshold."""
     active = {pod.uid for pod in observation.pods}
     ended = (with_end(victim, observation.outcomes, now) for victim in victims)
     marked = tuple(_with_freed(_with_deadline(victim, observation, now), available) for victim in ended)
@@ -240,7 +242,7 @@ def with_end(victim: Victim, outcomes: Outcomes, now: int) -> Victim:
     return replace(victim, gone_at=now) if victim.gone_at is None and victim.uid in outcomes.cleaned_up else victim
 
 
-def _with_freed(victim: Victim, available: Mapping[Signal, int]) -> Victim:
+def _with_freed(victim: Victim, available: Amounts) -> Victim:
     """Return a victim with what has come back while it ends.
 
     Its end may be seen seconds after its memory is back (a runtime that answers late), and another pod has taken that by then.
@@ -281,11 +283,7 @@ def released_now(victims: Iterable[Victim], outcomes: Outcomes, now: int) -> tup
 
 
 def open_victims(
-    victims: tuple[Victim, ...],
-    available: Mapping[Signal, int],
-    active: set[str],
-    relevant: SomeOf[Signal],
-    now: int,
+    victims: tuple[Victim, ...], available: Amounts, active: set[str], relevant: SomeOf[Signal], now: int
 ) -> tuple[Victim, ...]:
     """Return the victims that still exist, or still owe something of the relevant supplies.
 
@@ -305,7 +303,7 @@ def open_victims(
     )
 
 
-def _beside(victim: Victim, settled: Iterable[Victim], available: Mapping[Signal, int]) -> Victim:
+def _beside(victim: Victim, settled: Iterable[Victim], available: Amounts) -> Victim:
     """Return a victim whose available amounts before its end include what victims leaving the ledger gave back.
 
     Else these bytes would be counted as its own from now on, and a third pod would go for those that it still owes.
