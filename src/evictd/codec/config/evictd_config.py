@@ -123,7 +123,10 @@ class RankingFields(msgspec.Struct, kw_only=True, frozen=True, rename="camel"):
 
     prefer: Annotated[
         tuple[PodGroupFields, ...],
-        about("Pods that go before the others that exceed their requests, or before the others that do not."),
+        about(
+            "Pods that go before the others that exceed their requests, or before the others that do not. Of a pod 256 "
+            "labels are read."
+        ),
     ] = ()
     avoid: Annotated[
         tuple[PodGroupFields, ...],
