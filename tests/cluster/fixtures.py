@@ -17,6 +17,8 @@ from tests.kube.waiting import eventually
 from tools import debs
 from tools.image import write_image
 
+LEASE = f"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{NAME}"
+
 
 @pytest.fixture
 def real_transport(control_plane: ControlPlane) -> Iterator[Transport]:
@@ -43,4 +45,6 @@ def image_node(real_node: RealNode, image_archive: Path) -> RealNode:
     """The real node with evictd's image."""
     real_node.ctr("images", "import", str(image_archive))
     eventually(lambda: condition(real_node.plane.admin.must("GET", f"{NODES}/{NAME}"), "Ready") == "True", 60)
+    # A young node is ready before the kubelet has made its lease, which evictd reads.
+    eventually(lambda: real_node.plane.admin.request("GET", LEASE).status == 200, 60)
     return real_node
