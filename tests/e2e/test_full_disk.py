@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evictd_testnode.disks import DiskRecipe
+from evictd_testnode.disks import DiskKind, DiskRecipe
 from evictd_testnode.pods import VolumeRecipe
 from tests.conftest import NodeFactory
 from tests.e2e.story import OBEDIENT, REST, Story
@@ -17,13 +17,13 @@ from tests.e2e.story import OBEDIENT, REST, Story
 pytestmark = [pytest.mark.root, pytest.mark.containerd]
 
 DATA = (VolumeRecipe(name="data"),)
-SMALL = DiskRecipe(size_bytes=64 << 20, inodes=6000)
 GO = "while [ ! -e /data/go ]; do sleep 0.05; done; "
 
 
 def floods(path: str) -> str:
-    """Write until nothing is left."""
-    return f"{OBEDIENT}{GO}dd if=/dev/zero of={path}/f bs=64k 2>/dev/null; {REST}"
+    """Write until nothing is left, again and again: ext4 gives back some blocks when it has written the file."""
+    writing = f"for size in 64k 1k; do dd if=/dev/zero bs=$size >> {path}/f; done 2>/dev/null"
+    return f"{OBEDIENT}{GO}while :; do {writing}; sleep 0.05; done"
 
 
 def litters(path: str) -> str:
@@ -31,6 +31,7 @@ def litters(path: str) -> str:
     return f"{OBEDIENT}{GO}mkdir {path}/many; i=0; while echo > {path}/many/$i; do i=$((i+1)); done 2>/dev/null; {REST}"
 
 
+@pytest.mark.parametrize("kind", [DiskKind.TMPFS, DiskKind.EXT4], ids=lambda kind: kind.value)
 @pytest.mark.parametrize(
     ("script", "where", "threshold", "starved"),
     [
@@ -42,9 +43,10 @@ def litters(path: str) -> str:
     ids=["no byte on nodefs", "no inode on nodefs", "no byte on the runtime's disk", "no inode on the runtime's disk"],
 )
 def test_on_a_disk_with_nothing_left_it_decides_records_and_frees(
-    make_node: NodeFactory, script: str, where: str, threshold: dict[str, str], starved: str
+    make_node: NodeFactory, script: str, where: str, threshold: dict[str, str], starved: str, kind: DiskKind
 ) -> None:
-    node = make_node(node_disk=SMALL, image_disk=SMALL if where == "images" else None)
+    small = DiskRecipe(kind=kind, size_bytes=64 << 20, inodes=6000)
+    node = make_node(node_disk=small, image_disk=small if where == "images" else None)
     disk: Path = node.folder / where
     with Story(node, {"evictionHard": threshold}, {"stateDirectory": str(disk / "evictd")}) as story:
         story.pod("innocent", volumes=DATA)
