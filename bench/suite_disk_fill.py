@@ -369,12 +369,14 @@ def _opened(folder: str, place: str) -> str:
 
 @contextmanager
 def _kept_log(node: DisposableNode) -> Iterator[None]:
-    """Copy the daemon's log to EVICTD_BENCH_LOG at the end, where that is set."""
+    """Copy the daemon's log and journal to the directory EVICTD_BENCH_LOG at the end, where that is set."""
     try:
         yield
     finally:
         if target := os.environ.get("EVICTD_BENCH_LOG"):
-            shutil.copy(node.folder / "evictd.log", target)
+            kept = Path(target, node.folder.name)
+            shutil.copytree(node.folder / "evictd", kept)
+            shutil.copy(node.folder / "evictd.log", kept)
 
 
 def _until_calm(node: DisposableNode, pod: RunningPod, number: int) -> None:

@@ -1,12 +1,14 @@
-"""Kills by `cgroup.kill` of cgroup v2, and the memory of a volume in memory that only emptying it gives back."""
+"""Kills and freezes by `cgroup.kill` and `cgroup.freeze` of cgroup v2; only emptying gives back a volume in memory."""
 
 import os
+import signal
 import time
 from pathlib import Path
 
 import pytest
 
 from evictd.act.stop.cgroup_tree import write
+from evictd.act.stop.freezer import PodFreezer
 from evictd.act.stop.victim_cgroups import VictimCgroups
 from evictd.act.volumes import remove_empty_dirs
 from evictd.clients.cri.values import SandboxState
@@ -48,6 +50,26 @@ def test_one_write_kills_a_whole_pod_that_ignores_sigterm_and_no_other(node: Nod
     figure(f"cgroup.kill: a pod's processes were gone after {1000 * (time.monotonic() - began):.0f} ms")
     assert processes(pod_cgroup(other))
     wait_for(lambda: noticed(node, pod), 240, "the runtime to have noticed it")
+
+
+def test_a_frozen_pod_does_nothing_and_handles_sigterm_when_it_is_thawed(node: Node) -> None:
+    script = "trap 'touch /data/heeded; exit' TERM; while :; do echo >> /data/lines; done"
+    container = ContainerRecipe(name="writer", script=script)
+    pod = node.run_pod(PodRecipe(name="writer", containers=(container,), volumes=(VolumeRecipe(name="data"),)))
+    cgroup, volume = pod_cgroup(pod), pod.volumes["data"]
+    wait_for((volume / "lines").exists, 240, "the pod to write")
+    (scope,) = cgroup.glob(f"*{pod.containers['writer']}*")
+    freezer = PodFreezer(lambda _: [cgroup], STDERR)
+    freezer.freeze(pod.uid)
+    wait_for(lambda: "frozen 1" in (scope / "cgroup.events").read_text(), 240, "the container to be frozen")
+    written = (volume / "lines").stat().st_size
+    os.kill(int(processes(scope)[0]), signal.SIGTERM)
+    assert "frozen 1" in (scope / "cgroup.events").read_text()
+    assert (volume / "lines").stat().st_size == written
+    assert not (volume / "heeded").exists()
+    PodFreezer(lambda _: [cgroup], STDERR).thaw(pod.uid)
+    wait_for((volume / "heeded").exists, 240, "the pod to handle SIGTERM")
+    wait_for(lambda: not node.running(pod), 240, "the pod to end")
 
 
 def test_a_frozen_process_at_the_end_of_the_longest_path_dies_by_one_write(node: Node) -> None:
