@@ -8,6 +8,7 @@ from evictd.core.eviction.ledger import (
     RELEASE_TIMEOUT,
     amounts_owed,
     can_shorten,
+    concerns,
     ended_reclaims,
     follow_collections,
     follow_victims,
@@ -158,6 +159,19 @@ def test_what_the_first_of_two_gave_back_is_not_counted_for_the_other_once_the_f
     assert follow_victims(left, nothing, {NODEFS: 150}, (NODEFS,), 2 * SECOND) == left
     unread = follow_victims(both, nothing, {}, (NODEFS,), SECOND)
     assert unread == both, "nothing was read, so nothing is settled"
+
+
+def test_what_a_victim_has_given_back_is_not_owed_again_when_another_pod_takes_it() -> None:
+    """Another pod has taken three inodes meanwhile, so the victim still owes inodes when the disk fills again."""
+    inodes = Signal.NODEFS_INODES_FREE
+    gone = replace(GONE, owed={NODEFS: 50, inodes: 10}, available_before={NODEFS: 100, inodes: 100})
+    nothing = Observation(node=node())
+    victims = follow_victims((gone,), nothing, {NODEFS: 160, inodes: 107}, (NODEFS, inodes), SECOND)
+    assert still_owed(victims[0], inodes, 107, SECOND) == 3
+    victims = follow_victims(victims, nothing, {NODEFS: 90, inodes: 100}, (NODEFS, inodes), 2 * SECOND)
+    assert still_owed(victims[0], NODEFS, 90, 2 * SECOND) == 0
+    assert not concerns(victims[0], NODEFS)
+    assert still_owed(victims[0], inodes, 100, 2 * SECOND) == 10
 
 
 def test_a_victim_past_its_time_owes_nothing_and_stays_in_the_ledger_while_it_is_there() -> None:

@@ -287,30 +287,33 @@ def open_victims(
 ) -> tuple[Victim, ...]:
     """Return the victims that still exist, or still owe something of the relevant supplies.
 
-    An overdue victim stays in the ledger as long as it is there, so that it is not chosen again.
+    An overdue victim stays in the ledger as long as it is there, so that it is not chosen again. One that is gone and has given
+    back all of a supply owes nothing more of it while it still owes another: what other pods take of it later is theirs.
     """
-    owing = {
-        uid
-        for supply in relevant
-        for uid, amount in amounts_owed(victims, supply, available.get(supply), now).items()
-        if amount != 0
-    }
-    settled = [victim for victim in victims if victim.gone_at is not None and victim.uid not in owing]
+    found = {supply: amounts_owed(victims, supply, available.get(supply), now) for supply in relevant}
+    owing = {uid for amounts in found.values() for uid, amount in amounts.items() if amount != 0}
+    gone = [victim for victim in victims if victim.gone_at is not None]
+    back = {v.uid: [s for s in v.owed if v.uid not in owing or (s in found and found[s][v.uid] == 0)] for v in gone}
     return tuple(
-        _beside(victim, settled, available)
+        _without(_beside(victim, gone, back, available), back.get(victim.uid, ()))
         for victim in victims
         if (victim.uid in owing if victim.gone_at is not None else now < victim.until or victim.uid in active)
     )
 
 
-def _beside(victim: Victim, settled: Iterable[Victim], available: Amounts) -> Victim:
-    """Return a victim whose available amounts before its end include what victims leaving the ledger gave back.
+def _without(victim: Victim, given_back: SomeOf[Signal]) -> Victim:
+    return replace(victim, owed={**victim.owed, **dict.fromkeys(given_back, 0)}) if given_back else victim
+
+
+def _beside(victim: Victim, gone: Iterable[Victim], back: Mapping[str, SomeOf[Signal]], available: Amounts) -> Victim:
+    """Return a victim whose available amounts before its end include what others have given `back`.
 
     Else these bytes would be counted as its own from now on, and a third pod would go for those that it still owes.
     """
     before = dict(victim.available_before)
-    for other in settled:
-        for supply, amount in other.owed.items():
+    for other in (each for each in gone if each.uid != victim.uid):
+        for supply in back[other.uid]:
+            amount = other.owed[supply]
             own, others, seen = before.get(supply), other.available_before.get(supply), available.get(supply)
             if own is not None and others is not None and seen is not None and _is_held_by_volumes(other, supply):
                 least = min(own, others)
@@ -337,7 +340,7 @@ def concerns(victim: Victim, supply: Signal) -> bool:
     """
     if supply in STALLS and victim.cause is not None:
         return SIGNALS[victim.cause].resource in _STALLED_BY[STALLS[supply].resource]
-    return victim.cause is supply or victim.owed.get(supply) != 0
+    return victim.owed.get(supply) != 0 or (victim.cause is supply and victim.gone_at is None)
 
 
 _STALLED_BY = {

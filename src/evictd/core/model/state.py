@@ -88,7 +88,7 @@ class Victim:
     until: int = 0
     """`now` until which evictd waits for its end. After that it is overdue: it owes nothing any more, and cannot be chosen."""
     owed: Mapping[Signal, int] = field(default_factory=dict)
-    """Its usage as measured when it was chosen. A missing supply is unknown, not 0."""
+    """Its usage as measured when it was chosen; 0 once it has given back all of it. A missing supply is unknown, not 0."""
     available_before: Mapping[Signal, int] = field(default_factory=dict)
     """The available amounts when it was chosen."""
     freed: int = 0
