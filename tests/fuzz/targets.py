@@ -311,9 +311,9 @@ def reply(data: bytes) -> None:
 
 
 _CRI: list[tuple[type[Message], Callable[[Any], object]]] = [
-    (pb.ListPodSandboxResponse, cri.sandboxes),
+    (pb.ListPodSandboxResponse, lambda answer: cri.sandboxes(answer.items)),
     (pb.PodSandboxStatusResponse, cri.sandbox_status),
-    (pb.ListContainersResponse, cri.containers),
+    (pb.ListContainersResponse, lambda answer: cri.containers(answer.containers)),
     (pb.ContainerStatusResponse, cri.container_status),
     (pb.ListContainerStatsResponse, cri.all_container_stats),
     (pb.ListImagesResponse, cri.images),

@@ -43,3 +43,4 @@ def test_a_program_that_fails_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_tests_that_run_are_there() -> None:
     assert all((ROOT / each).is_dir() for each in arm64.TESTS)
+    assert all((ROOT / each).is_file() for each in arm64.WITHOUT_PACKAGE)
