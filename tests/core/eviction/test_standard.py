@@ -13,6 +13,7 @@ from evictd.core.model.finding import (
     NoActionReason,
     PodSkipped,
     ProtectedPodSkipped,
+    SignalUnobserved,
     SkipReason,
     ThresholdFinding,
 )
@@ -50,6 +51,7 @@ def test_an_unknown_layout_holds_up_only_the_disks() -> None:
     book.at("0s", memory="500Mi of 4Gi", nodefs="0 of 9Gi").conditions("MemoryPressure").evicts("a")
     book.stays_silent(NoActionReason.LAYOUT_UNKNOWN)
     assert {f.threshold.signal.value for f in book.findings(ThresholdFinding)} == {"memory.available"}
+    assert "nodefs.available" in {f.signal.value for f in book.findings(SignalUnobserved)}
     book.filesystems = Filesystems()
     book.at("10s", memory="2Gi of 4Gi", nodefs="0 of 9Gi").conditions("MemoryPressure", "DiskPressure")
     book.reclaims("containers", "images")

@@ -94,9 +94,12 @@ def assess(state: State, observation: Observation, config: EvictionConfig, now: 
         state = replace(state, filesystems=filesystems)
         return NothingKnown(state=state, findings=(NoAction(why=NoActionReason.NO_STATS),))
     thresholds = configured = configured_thresholds(config, filesystems or Filesystems())
+    untested: tuple[Threshold, ...] = ()
     if filesystems is None:
         # Memory and PIDs need no layout (docs/faults.md, 15).
-        thresholds = tuple(each for each in thresholds if SIGNALS[each.signal].filesystem is None)
+        of_disks = [each for each in configured if SIGNALS[each.signal].filesystem is not None]
+        untested = tuple(each for each in of_disks if each.operator is Operator.LESS_THAN)
+        thresholds = tuple(each for each in configured if SIGNALS[each.signal].filesystem is None)
     elif not standard and first_pass:
         # The kubelet derives containerfs during its first cycle: what is replaced counts at once, what is new from the second.
         thresholds = thresholds[: len(own_thresholds(config))]
@@ -114,6 +117,7 @@ def assess(state: State, observation: Observation, config: EvictionConfig, now: 
     findings = (
         *(ContainerFsIgnored(threshold=t) for t in ignored_container_fs_thresholds(config.thresholds) if first_pass),
         *_threshold_findings(tested, state, fresh, observation.absent, now=now),
+        *(SignalUnobserved(signal=each.signal, absent=False) for each in untested),
         *_missing_stats(observation, fresh),
         *((NoAction(why=NoActionReason.LAYOUT_UNKNOWN),) if filesystems is None else ()),
     )
