@@ -39,7 +39,7 @@ def test_the_commands_to_try_next_are_as_they_have_to_be_typed(tmp_path: Path, m
     assert command.program() == str(folder / "evictd")
     monkeypatch.chdir(tmp_path)
     assert command.program() == ".venv/bin/evictd"
-    assert "  .venv/bin/evictd check" in command.next_steps(80, program=command.program())
+    assert "  .venv/bin/evictd check config/evictd.yaml" in command.next_steps(80, program=command.program())
     assert "  docs/getting-started.md" in command.next_steps(80, program=command.program())
     monkeypatch.setenv("PATH", str(folder))
     assert command.program() == "evictd"

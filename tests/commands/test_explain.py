@@ -53,6 +53,12 @@ def test_whoever_is_on_the_way_out_is_not_next(capsys: pytest.CaptureFixture[str
     assert [row["name"] for row in document["queues"][0]["rows"]] == ["logger", "web"]
 
 
+def test_the_pod_that_is_being_evicted_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """At this step `simulate` says that it is evicted, and it is no row of any order."""
+    assert main(["explain", str(SCENARIOS / "ten-minutes.yaml"), "--at", "5m"]) == 0
+    assert "being evicted, and in no order below: batch/crawler\n" in capsys.readouterr().out
+
+
 def test_the_text_is_as_before(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     assert main(["explain", str(SCENARIOS / "protected-culprit.yaml")]) == 0
@@ -139,7 +145,7 @@ def test_the_runtime_and_the_node_s_name_are_those_of_the_running_daemon(
     parser = ArgumentParser()
     explain.add_arguments(parser)
     try:
-        here = parser.parse_args([f"--listen-address=127.0.0.1:{server.port}", "--root-dir=/here"])
+        here = parser.parse_args([f"--address=127.0.0.1:{server.port}", "--root-dir=/here"])
         settings = explain.settings_for_node(here)
     finally:
         server.close()
@@ -172,4 +178,4 @@ def test_without_a_configuration_the_running_daemon_s_is_taken(capsys: pytest.Ca
     assert "100Mi" in {str(each.value.quantity) for each in alone.thresholds}, (
         "no evictd answers: the kubelet's defaults"
     )
-    assert capsys.readouterr().err == ""
+    assert "no evictd answers at 127.0.0.1:" in capsys.readouterr().err

@@ -18,7 +18,7 @@ PROGRAM = "evictd"
 SCENARIO = "disk-reclaim-then-evict.yaml"
 NEXT = (
     ("evictd explain", "which pod of this machine would go first, and why; changes nothing"),
-    ("evictd check", "what the default thresholds mean on this machine"),
+    ("evictd check config/evictd.yaml", "what a configuration means on this machine"),
     ("evictd simulate config/scenarios/ten-minutes.yaml", "another node: ten minutes in a second"),
     ("docs/getting-started.md", "from a dry run on your node to evictions, and back"),
 )

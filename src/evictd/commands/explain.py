@@ -49,6 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_policy_argument(parser)
     add_output_argument(parser)
     add_config_flags(parser)
+    parser.add_argument(
+        "--address", dest="flag_listen_address", action="append", help="where the daemon listens (its listenAddress)"
+    )
 
 
 def run(args: argparse.Namespace) -> ExitCode:
@@ -69,8 +72,10 @@ def settings_for_node(args: argparse.Namespace) -> Settings:
     """
     settings, flags = _load(args), from_args(args)
     own = args.config or flags.config_dir is not None or settings.eviction != load(None, NO_FLAGS).eviction
-    daemons = None if own else _daemon_settings(settings.evictd.listen_address or DEFAULT_ADDRESS, args)
+    address = settings.evictd.listen_address or DEFAULT_ADDRESS
+    daemons = None if own else _daemon_settings(address, args)
     if daemons is None and not settings.eviction.thresholds and not args.config:
+        sys.stderr.write(f"evictd: no evictd answers at {address}; with the kubelet's default thresholds\n")
         default = eviction_config({}, policy=settings.eviction.policy, default_hard=True)
         settings = replace(settings, eviction=replace(settings.eviction, thresholds=default.thresholds))
     found = daemons or settings

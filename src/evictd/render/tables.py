@@ -27,6 +27,7 @@ from evictd.render.text import (
     conditions_text,
     distance,
     duration_text,
+    first_of,
     gap_text,
     kind_text,
     not_of_pods_text,
@@ -259,6 +260,9 @@ def print_explanation(explained: NodeView, view: TableView, to: "Console") -> No
             to.print(f"  {signal.value}: {clean(explained.sources.get(signal, ''))}", style="dim")
     if explained.unobserved:
         to.print(_unobserved(explained.unobserved), style="yellow")
+    leaving = [clean(each.full_name) for each in explained.state.in_flight if each.gone_at is None]
+    if leaving:
+        print_line(to, "", f"being evicted, and in no order below: {first_of(leaving, 5)}", "bold")
     to.print()
     if not explained.observation.pods:
         blind = any(problem.source == RUNTIME for problem in explained.observation.problems)
