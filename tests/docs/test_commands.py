@@ -19,7 +19,9 @@ OFFLINE = {"simulate", "explain"}
 def commands() -> Iterator[tuple[str, str]]:
     """Each indented or commented line that begins with `evictd`, with its page; a pipe and a remark end it."""
     for page in PAGES:
-        for line in re.findall(r"^(?:    |#   )(evictd .*)$", page.read_text(encoding="utf-8"), re.MULTILINE):
+        for line in re.findall(
+            r"^(?:    |#   )(?:sudo )?(?:\.venv/bin/)?(evictd .*)$", page.read_text(encoding="utf-8"), re.MULTILINE
+        ):
             if not line.startswith("evictd:"):
                 yield page.name, re.split(r"\s+#|\s\|", line)[0]
 
