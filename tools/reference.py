@@ -25,9 +25,13 @@ from evictd.config.lint_model import Lint
 from evictd.config.schema import json_schema, world_schema
 from evictd.config.settings import ConditionTypes
 from evictd.core.model.decision import Decision, EvictionReason
-from evictd.core.model.finding import Finding, NoActionReason
-from evictd.core.model.signal import SIGNALS, NodeCondition
+from evictd.core.model.finding import Finding, NoAction, NoActionReason
+from evictd.core.model.pod import Pod
+from evictd.core.model.signal import SIGNALS, NodeCondition, Signal
+from evictd.core.model.threshold import Threshold, ThresholdValue
+from evictd.core.units.quantity import of_bytes
 from evictd.errors import ExitCode
+from evictd.render.sentences import no_action_text
 from tools import chart_values
 from tools.source import event_reasons, first_paragraph, member_texts, metrics, one_line
 
@@ -266,13 +270,32 @@ def _events() -> Iterator[tuple[str, ...]]:
         yield f"`{reason}`", kind, where
 
 
+def _sentence(reason: NoActionReason) -> str:
+    """Return what `evictd status` prints for a reason, with amounts and names of an example."""
+    limit = of_bytes(500 << 20)
+    details = {
+        NoActionReason.EVICTION_LIMIT_REACHED: "2 pods within 10m",
+        NoActionReason.NOT_SHORT_OF_MEMORY: "400Mi of clean file pages, stalled 0.10% of the time",
+    }
+    example = NoAction(
+        why=reason,
+        threshold=Threshold(signal=Signal.MEMORY_AVAILABLE, value=ThresholdValue(quantity=limit)),
+        pod=Pod(name="db", namespace="shop", uid="uid"),
+        needed=limit,
+        reachable=of_bytes((700 if reason is NoActionReason.NOT_SHORT_OF_MEMORY else 100) << 20),
+        detail=details.get(reason, ""),
+    )
+    return no_action_text(example)
+
+
 def findings() -> str:
     """Return the page of decisions, findings and reasons for no action."""
 
     def kinds(union: object) -> Rows:
         return ((f"`{each.__name__}`", first_paragraph(each.__doc__)) for each in get_args(union))
 
-    reasons = ((f"`{value}`", text) for value, text in member_texts(NoActionReason).items())
+    meanings = member_texts(NoActionReason)
+    reasons = ((f"`{each.value}`", meanings[each.value], _sentence(each)) for each in NoActionReason)
     lints = ((f"`{value}`", text) for value, text in member_texts(Lint).items())
     return _page(
         "Decisions and findings",
@@ -283,7 +306,7 @@ def findings() -> str:
         "## Findings",
         _table(("Finding", "Meaning"), kinds(Finding)),
         "## Reasons for no action",
-        _table(("Reason", "Meaning"), reasons),
+        _table(("Reason", "Meaning", "Example of its sentence in `evictd status`"), reasons),
         "## Lint findings of `evictd check`",
         _table(("Finding", "Meaning"), lints),
     )
