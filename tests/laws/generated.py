@@ -130,6 +130,7 @@ def _by_simulate(scenario: Scenario, settings: EvictionConfig) -> Iterator[Momen
     """As a file would be: victims are gone by the next step, collections end at once."""
     state = State()
     for cycle in simulate(decode_scenario(encode_scenario(scenario)), settings):
+        state = replace(state, last_cycle_at=None)  # as `simulate` does: evictd is there between two steps
         for turn in cycle.turns:
             yield Moment(cycle.at, state, turn.observation, settings, turn.step)
             state = turn.step.state
