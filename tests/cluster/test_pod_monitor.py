@@ -39,6 +39,8 @@ PROXY_PORT, PROMETHEUS_PORT = free_ports(2)
 SCRAPE_INTERVAL = "5s"
 """Instead of the monitor's 30 s, so that the test need not wait for it."""
 QUERIES = ("evictd_signal_available", "evictd_signal_capacity", 'container_memory_working_set_bytes{container!=""}')
+STARTED = 10 << 20
+"""Bytes; less than a running evictd takes."""
 
 
 def secret(node: RealNode, reference: Json) -> bytes:
@@ -217,7 +219,7 @@ def test_simulate_plays_what_prometheus_recorded(
     assert 0 < node.memory.available_bytes < memory_bytes()
     measured = stats[evictd["metadata"]["uid"]].memory
     assert measured is not None
-    assert 10 << 20 < (measured.working_set_bytes or 0) < 200 << 20
+    assert STARTED < (measured.working_set_bytes or 0) < 200 << 20
     kubelet = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
     config = tmp_path / "config.yaml"
     config.write_text(json.dumps({**kubelet, "evictionHard": {"memory.available": "1Mi"}}))  # clear on every machine
@@ -232,11 +234,14 @@ def memory_bytes() -> int:
 
 
 def _measured(pod: Json) -> bool:
-    """Whether cAdvisor has measured each container of the pod: it finds a new container only after a while."""
+    """Whether cAdvisor has measured each container of the pod: it finds a new one only after a while, and may while it starts."""
     found = {
-        each["metric"]["container"] for each in query(QUERIES[2]) if each["metric"]["pod"] == pod["metadata"]["name"]
+        each["metric"]["container"]: float(each["value"][1])
+        for each in query(QUERIES[2])
+        if each["metric"]["pod"] == pod["metadata"]["name"]
     }
-    return found >= {container["name"] for container in pod["spec"]["containers"]}
+    names = {container["name"] for container in pod["spec"]["containers"]}
+    return found.keys() >= names and sum(found.values()) > STARTED
 
 
 def _scraped(prometheus: Process) -> list[Json]:
