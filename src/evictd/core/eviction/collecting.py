@@ -57,6 +57,11 @@ def still_frees(
             return False
 
 
+def is_late(victim: Victim, threshold: Threshold, state: State) -> bool:
+    """Whether a victim over a limit of its own was chosen too late to hold this threshold up."""
+    return victim.cause is None and victim.since >= due_since(threshold, state) + OWN_LIMITS_TIMEOUT
+
+
 def due_since(threshold: Threshold, state: State) -> int:
     """Return when the grace period of a met threshold ended."""
     return state.thresholds_first_observed_at[threshold] + threshold.grace_period

@@ -132,7 +132,7 @@ def _growth_has_ended(
         target = (last.available_before or 0) + last.missing
         if _is_nearly_used_up(available, target) or now - last.chosen_at < WINDOW:
             return False
-    return not _grows_elsewhere(holdings)
+    return not grows_elsewhere(holdings)
 
 
 def _is_nearly_used_up(available: int, target: int) -> bool:
@@ -205,7 +205,7 @@ def pause_of(state: State, supply: Signal, observation: Observation, now: int) -
     if len(last) < 2:
         return None
     gave_back = _gave_back(last, holdings, observation)
-    if gave_back and not (_grows_elsewhere(holdings) and _in_vain(last, supply)):
+    if gave_back and not (grows_elsewhere(holdings) and _in_vain(last, supply)):
         return None
     return Pause(until=now + FIRST_PAUSE, wait=FIRST_PAUSE, for_growth=gave_back)
 
@@ -229,7 +229,7 @@ def _held_what_grew(effect: Effect) -> bool:
     return effect.freed >= effect.missing and effect.freed * parts >= effect.held * times
 
 
-def _grows_elsewhere(holdings: SupplyHoldings | None) -> bool:
+def grows_elsewhere(holdings: SupplyHoldings | None) -> bool:
     """Whether what no eviction ends goes on to grow more than twice as much as the pods that may go."""
     if holdings is None:
         return False
@@ -264,7 +264,7 @@ def freed_lately(state: State, supply: Signal) -> int:
 
 def elsewhere_grows(shortage: Shortage) -> bool:
     """Whether growth outside the evictable pods is more than twice theirs, and no noise beside the missing amount."""
-    return _grows_elsewhere(shortage.holdings) and _growth_without_end(shortage.holdings) * NO_NOISE >= shortage.missing
+    return grows_elsewhere(shortage.holdings) and _growth_without_end(shortage.holdings) * NO_NOISE >= shortage.missing
 
 
 def may_go_paused(
@@ -272,13 +272,13 @@ def may_go_paused(
 ) -> RankedPod | None:
     """Return the candidate that may go although evictions are paused: the one chosen first if it may."""
     last = max((each.held for each in effects[-2:]), default=0)
-    grows_elsewhere = _grows_elsewhere(shortage.holdings)
+    others_grow = grows_elsewhere(shortage.holdings)
     growers = _growers(candidates, shortage)
 
     def came_back(row: RankedPod) -> bool:
         return row.uid in shortage.recreated or _succeeds(row, effects[-2:])
 
-    if not pause.for_growth and not grows_elsewhere:
+    if not pause.for_growth and not others_grow:
         lasting = [row for row in candidates if not came_back(row) or _is_the_cause_again(row, shortage)]
         if _goes_on_to_relieve(lasting, effects[-2:], shortage):
             return victim if victim in lasting else lasting[0]
@@ -293,7 +293,7 @@ def may_go_paused(
             return True
         if held < shortage.missing or not _is_the_cause_again(row, shortage):
             return False
-        return row.uid in shortage.recreated or (not grows_elsewhere and came_back(row))
+        return row.uid in shortage.recreated or (not others_grow and came_back(row))
 
     return next((row for row in (victim, *candidates) if may(row)), None)
 

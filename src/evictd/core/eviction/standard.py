@@ -17,7 +17,7 @@ first that applies settles the threshold for this cycle, with a decision or with
     victim in flight     a victim was chosen for this supply, or     -> a hard threshold shortens its grace; else wait for it,
                          owes an unknown amount of it                   until its deadline
     collect              the device was not collected yet            -> ReclaimNode
-    collection at work   its collectors are within their deadline    -> wait for them
+    collection at work   its collectors are within their deadline    -> wait for them, unless a disk is full before (`outrun`)
     owed                 bytes of a victim or a collection are due   -> wait for them, within a bound
     drop page cache      pods hold clean file pages (`page_cache`)   -> ReclaimNode, once in a while; wait for it
     page cache           only clean file pages hold a soft memory    -> wait while the kernel has memory (`file_pages`)
@@ -47,7 +47,7 @@ from evictd.core.eviction.assess import Assessment, NothingKnown, assess
 from evictd.core.eviction.attribution import with_holdings
 from evictd.core.eviction.backoff import skipped_pods
 from evictd.core.eviction.choose import choose_victim, shortening
-from evictd.core.eviction.collecting import due_since, kept_collections, may_collect_again, still_frees, unused_reclaim
+from evictd.core.eviction.collecting import is_late, kept_collections, may_collect_again, still_frees, unused_reclaim
 from evictd.core.eviction.consent import withdraw_proposals
 from evictd.core.eviction.draft import Draft
 from evictd.core.eviction.effect import after_retry, follow_clear, follow_effects, pause_of, with_pause
@@ -57,7 +57,6 @@ from evictd.core.eviction.holdings import follow_holdings, summed_on_disk
 from evictd.core.eviction.keep_away import kept_away
 from evictd.core.eviction.leaving import follow_leaving, worth_shortening
 from evictd.core.eviction.ledger import (
-    OWN_LIMITS_TIMEOUT,
     RECLAIM_TIMEOUT,
     amounts_owed,
     available_supplies,
@@ -77,6 +76,7 @@ from evictd.core.eviction.ledger import (
 )
 from evictd.core.eviction.local_storage import local_storage_evictions
 from evictd.core.eviction.notice import with_notices
+from evictd.core.eviction.outrun import outruns_collectors
 from evictd.core.eviction.page_cache import dropping_pages, follow_page_cache, unused_page_cache
 from evictd.core.eviction.protection import is_protected
 from evictd.core.eviction.prudence import with_eviction
@@ -244,9 +244,12 @@ class _Cycle:
         return True
 
     def collection_at_work(self, threshold: Threshold) -> bool:
-        """Wait for the collectors of this device, within their deadline; not for the first victim on a disk soon full."""
+        """Wait for the collectors of this device, within their deadline; unless a pod's end outruns them (`outrun`)."""
         collection = self._collection(threshold)
-        if collection is None or not is_under_way(collection, self.draft.now) or self._cannot_wait(threshold):
+        if collection is None or not is_under_way(collection, now := self.draft.now):
+            return False
+        known, missing = (self.state, self.observation, self.layout), self._missing(threshold)
+        if self._cannot_wait(threshold) and outruns_collectors(threshold, *known, missing=missing, now=now):
             return False
         self.draft.no_action(NoActionReason.WAITING_FOR_RELEASE, threshold, detail="the collectors")
         return True
@@ -262,7 +265,7 @@ class _Cycle:
         # If memory runs out before another eviction can finish, a tmpfs is not waited for. Of a disk the rate is the victim's.
         seen = self.assessment.observations[threshold.signal]
         pressing = SIGNALS[supply].filesystem is None and is_pressing(threshold, seen)
-        in_time = (v for v in self._victims if concerns(v, supply) and not self._is_late(v, threshold))
+        in_time = (v for v in self._victims if concerns(v, supply) and not is_late(v, threshold, self.state))
         waited_for = [v for v in in_time if supply_released_at(v, supply) is None or not pressing]
         found = amounts_owed(waited_for, supply, available, now)
         amounts = [(v, found[v.uid]) for v in waited_for]
@@ -339,11 +342,7 @@ class _Cycle:
     def _holds_up(self, victim: Victim, threshold: Threshold) -> bool:
         """Whether a victim is waited for whatever its amount: it was chosen for this supply, or its amount is not known."""
         supply = supply_of(threshold.signal, self.layout)
-        return victim.cause is supply or (supply not in victim.owed and not self._is_late(victim, threshold))
-
-    def _is_late(self, victim: Victim, threshold: Threshold) -> bool:
-        """Whether a victim over a limit of its own was chosen too late to hold this threshold up."""
-        return victim.cause is None and victim.since >= due_since(threshold, self.state) + OWN_LIMITS_TIMEOUT
+        return victim.cause is supply or (supply not in victim.owed and not is_late(victim, threshold, self.state))
 
     @property
     def _victims(self) -> tuple[Victim, ...]:
