@@ -224,6 +224,7 @@ def test_simulate_plays_what_prometheus_recorded(
     config = tmp_path / "config.yaml"
     config.write_text(json.dumps({**kubelet, "evictionHard": {"memory.available": "1Mi"}}))  # clear on every machine
     arguments = [argument for path in files for argument in ("--prometheus", str(path))]
+    capsys.readouterr()  # what was printed while Prometheus was waited for
     assert main(["simulate", "--config", str(config), "--pods", str(pods), *arguments, "--output", "json"]) == 0
     assert {tuple(step["evicted"]) for step in json.loads(capsys.readouterr().out)["steps"]} == {()}
 
