@@ -156,14 +156,19 @@ def private_apt(folder: Path, *installed: str) -> Path:
     return config
 
 
+def install_package(folder: Path, *installed: str) -> subprocess.CompletedProcess[str]:
+    """Run the script for a package that needs systemd, on a node that has these packages installed."""
+    name, content = debian_package(folder, "Depends: systemd\n")
+    sums = f"{hashlib.sha256(content).hexdigest()}  {name}\n".encode()
+    made = bundle(folder, [(name, content), ("SHA256SUMS", sums)])
+    return run(folder, "--unsigned", made, "package", APT_CONFIG=str(private_apt(folder, *installed)))
+
+
 @pytest.mark.root
 @pytest.mark.skipif(shutil.which("apt-get") is None, reason="not a Debian")
 def test_the_package_is_installed_by_apt_without_a_mirror(tmp_path: Path) -> None:
     """Debian 12's apt has an internal error for a file together with --no-download."""
-    name, content = debian_package(tmp_path, "Depends: systemd\n")
-    sums = f"{hashlib.sha256(content).hexdigest()}  {name}\n".encode()
-    made = bundle(tmp_path, [(name, content), ("SHA256SUMS", sums)])
-    done = run(tmp_path, "--unsigned", made, "package", APT_CONFIG=str(private_apt(tmp_path, "systemd")))
+    done = install_package(tmp_path, "systemd")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "root/usr/share/evictd/file").exists()
 
@@ -171,10 +176,7 @@ def test_the_package_is_installed_by_apt_without_a_mirror(tmp_path: Path) -> Non
 @pytest.mark.root
 @pytest.mark.skipif(shutil.which("apt-get") is None, reason="not a Debian")
 def test_what_the_package_needs_beside_it_is_named_and_nothing_is_installed(tmp_path: Path) -> None:
-    name, content = debian_package(tmp_path, "Depends: systemd\n")
-    sums = f"{hashlib.sha256(content).hexdigest()}  {name}\n".encode()
-    made = bundle(tmp_path, [(name, content), ("SHA256SUMS", sums)])
-    done = run(tmp_path, "--unsigned", made, "package", APT_CONFIG=str(private_apt(tmp_path)))
+    done = install_package(tmp_path)
     assert (done.returncode, "evictd : Depends: systemd" in done.stderr) == (2, True)
     assert not (tmp_path / "root/usr").exists()
 

@@ -15,7 +15,7 @@ from evictd.codec.config.kubelet_config import eviction_config
 from evictd.commands.source import add_policy_argument, read_scenario, scenario_config
 from evictd.commands.status import DEFAULT_ADDRESS, fetch
 from evictd.config.file import load
-from evictd.config.flags import NO_FLAGS, as_arguments, from_args
+from evictd.config.flags import NO_FLAGS, Flags, as_arguments, from_args
 from evictd.config.flags import add_arguments as add_config_flags
 from evictd.config.settings import Settings
 from evictd.core.eviction.synchronize import synchronize
@@ -70,29 +70,30 @@ def settings_for_node(args: argparse.Namespace) -> Settings:
 
     Flags that do not concern decisions, such as where the runtime is, leave the daemon's configuration in effect.
     """
-    settings, flags = _load(args), from_args(args)
+    flags = from_args(args)
+    settings = _load(args, flags)
     own = args.config or flags.config_dir is not None or settings.eviction != load(None, NO_FLAGS).eviction
     address = settings.evictd.listen_address or DEFAULT_ADDRESS
-    daemons = None if own else _daemon_settings(address, args)
+    daemons = None if own else _daemon_settings(address, settings, args)
     if daemons is None and not settings.eviction.thresholds and not args.config:
         sys.stderr.write(f"evictd: no evictd answers at {address}; with the kubelet's default thresholds\n")
         default = eviction_config({}, policy=settings.eviction.policy, default_hard=True)
         settings = replace(settings, eviction=replace(settings.eviction, thresholds=default.thresholds))
     found = daemons or settings
-    return (
-        found if args.policy is None else replace(found, eviction=replace(found.eviction, policy=Policy(args.policy)))
-    )
+    if args.policy is not None:
+        found = replace(found, eviction=replace(found.eviction, policy=Policy(args.policy)))
+    return found
 
 
-def _load(args: argparse.Namespace) -> Settings:
-    return load(Path(args.config) if args.config else None, from_args(args))
+def _load(args: argparse.Namespace, flags: Flags) -> Settings:
+    return load(Path(args.config) if args.config else None, flags)
 
 
-def _daemon_settings(address: str, args: argparse.Namespace) -> Settings | None:
+def _daemon_settings(address: str, here: Settings, args: argparse.Namespace) -> Settings | None:
     """Ask the daemon for the settings in effect; `None` if no evictd answers there.
 
     Where the runtime, the directories and the API server are is read from the daemon's files with its flags, overridden by
-    those in `args`; from `args` alone if the files cannot be read, as without root.
+    those in `args`; it is as `here` if the files cannot be read, as without root.
     """
     try:
         document = fetch(address, "/configz")
@@ -104,9 +105,9 @@ def _daemon_settings(address: str, args: argparse.Namespace) -> Settings | None:
     unread = ""
     try:
         both, _ = parser.parse_known_args([*map(str, document.get("arguments", ())), *as_arguments(args)])
-        settings = _load(both)
+        settings = _load(both, from_args(both))
     except InputError as error:
-        settings, unread = _load(args), f" but for its files ({error})"
+        settings, unread = here, f" but for its files ({error})"
     sys.stderr.write(f"evictd: with the configuration of the evictd at {address}{unread}; --config takes another one\n")
     return replace(settings, eviction=eviction)
 

@@ -4,8 +4,8 @@ Lists once (`spec.nodeName`), then watches from that resource version with bookm
 version; another list is needed only when the server no longer has that version (410). A list may be answered from the server's
 cache, which has an index of nodes; a list of the latest version makes some servers read all pods of the cluster from etcd, and is
 sent only when the cache's version was of no use, or the cache's list, which has no pages, too large: a pod's author can make the
-object nine MiB long. One thread keeps an immutable snapshot
-up to date, which other threads read. The kubelet does the same in `config/apiserver.go` with client-go's reflector.
+object nine MiB long. One thread keeps an immutable snapshot up to date, which other threads read. The kubelet does the same in
+`config/apiserver.go` with client-go's reflector.
 """
 
 import threading

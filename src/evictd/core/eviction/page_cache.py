@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from evictd.core.eviction.draft import Draft
 from evictd.core.eviction.file_pages import NO_STALL
-from evictd.core.eviction.time_left import target_of, time_left
+from evictd.core.eviction.time_left import missing_to_target, time_left
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.decision import ReclaimNode
 from evictd.core.model.finding import NoActionReason, ReclaimWouldHelp
@@ -48,7 +48,7 @@ def dropping_pages(
     config = draft.config
     if not config.reclaim_page_cache or state.page_cache is not None:
         return None
-    missing = (target_of(threshold, seen, config, with_min_reclaim=True) - seen.available).value()
+    missing = missing_to_target(threshold, seen, config)
     if pages_to_drop(threshold, seen, observation, config, missing=missing) is None:
         return None
     state = draft.announced(threshold, state)

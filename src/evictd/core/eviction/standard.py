@@ -88,7 +88,7 @@ from evictd.core.eviction.reclaim import (
     only_measured,
     reclaim_node,
 )
-from evictd.core.eviction.time_left import is_pressing, next_look, target_of
+from evictd.core.eviction.time_left import is_pressing, missing_to_target, next_look
 from evictd.core.model.decision import EvictPod, WithdrawEviction
 from evictd.core.model.finding import NoActionReason, SkipReason, ThresholdFinding
 from evictd.core.model.observation import Observation
@@ -245,11 +245,12 @@ class _Cycle:
 
     def collection_at_work(self, threshold: Threshold) -> bool:
         """Wait for the collectors of this device, within their deadline; unless a pod's end outruns them (`outrun`)."""
-        collection = self._collection(threshold)
-        if collection is None or not is_under_way(collection, now := self.draft.now):
+        collection, now = self._collection(threshold), self.draft.now
+        if collection is None or not is_under_way(collection, now):
             return False
-        known, missing = (self.state, self.observation, self.layout), self._missing(threshold)
-        if self._cannot_wait(threshold) and outruns_collectors(threshold, *known, missing=missing, now=now):
+        if self._cannot_wait(threshold) and outruns_collectors(
+            threshold, self.state, self.observation, self.layout, missing=self._missing(threshold), now=now
+        ):
             return False
         self.draft.no_action(NoActionReason.WAITING_FOR_RELEASE, threshold, detail="the collectors")
         return True
@@ -335,9 +336,7 @@ class _Cycle:
         return is_pressing(threshold, seen) and not any(concerns(victim, supply) for victim in self._victims)
 
     def _missing(self, threshold: Threshold) -> int:
-        """Return how much is missing to the target, the minimum reclaim included."""
-        seen = self.assessment.observations[threshold.signal]
-        return (target_of(threshold, seen, self.draft.config, with_min_reclaim=True) - seen.available).value()
+        return missing_to_target(threshold, self.assessment.observations[threshold.signal], self.draft.config)
 
     def _holds_up(self, victim: Victim, threshold: Threshold) -> bool:
         """Whether a victim is waited for whatever its amount: it was chosen for this supply, or its amount is not known."""

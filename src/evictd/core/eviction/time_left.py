@@ -107,6 +107,11 @@ def is_led(threshold: Threshold, seen: SignalObservation, config: EvictionConfig
     return is_pressing(threshold, seen) and not is_met(threshold, seen)
 
 
+def missing_to_target(threshold: Threshold, seen: SignalObservation, config: EvictionConfig) -> int:
+    """Return how much is missing to the amount from which this threshold is relieved, the minimum reclaim included."""
+    return (target_of(threshold, seen, config, with_min_reclaim=True) - seen.available).value()
+
+
 def _may_be_led(signal: Signal, config: EvictionConfig) -> bool:
     if SIGNALS[signal].filesystem is not None:
         return config.disk_lead is DiskLead.AUTO

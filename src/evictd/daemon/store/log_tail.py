@@ -11,10 +11,11 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from evictd.observe.disk_usage.tree_walk import OPEN_DIRECTORY
+
 MOST_BYTES = 4096
 MOST_CONTAINERS = 16
 
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
@@ -26,11 +27,11 @@ def log_tails(logs_dir: Path, *, namespace: str, name: str, uid: str) -> dict[st
     tails: dict[str, str] = {}
     with (
         contextlib.suppress(OSError),
-        _opened(str(logs_dir), _DIRECTORY) as root,
-        _opened(directory, _DIRECTORY, root) as pod,
+        _opened(str(logs_dir), OPEN_DIRECTORY) as root,
+        _opened(directory, OPEN_DIRECTORY, root) as pod,
     ):
         for container in _names(pod)[:MOST_CONTAINERS]:
-            with contextlib.suppress(OSError), _opened(container, _DIRECTORY, pod) as logs:
+            with contextlib.suppress(OSError), _opened(container, OPEN_DIRECTORY, pod) as logs:
                 tails[container] = _newest_tail(logs)
     return tails
 

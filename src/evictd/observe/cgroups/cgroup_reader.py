@@ -62,13 +62,11 @@ class CgroupReader(ABC):
 
     def working_set(self, path: str) -> tuple[int, int]:
         """Return usage, and usage minus inactive file cache (the working set), at least zero; in bytes."""
-        usage, (stat, what) = self.usage(path), self._stat(path)
-        return usage, max(usage - parse_stat(stat, self._inactive, what), 0)
+        return self._charged(path)[:2]
 
     def memory(self, path: str) -> CgroupMemory:
         """Return the same, and the clean active file pages."""
-        usage, (stat, what) = self.usage(path), self._stat(path)
-        working_set = max(usage - parse_stat(stat, self._inactive, what), 0)
+        usage, working_set, stat, what = self._charged(path)
         return CgroupMemory(usage, working_set, parse_clean_file(stat, self._file_pages, what))
 
     def pids_current(self, path: str) -> int:
@@ -98,6 +96,11 @@ class CgroupReader(ABC):
     def exists(self, path: str) -> bool:
         """Whether the cgroup exists."""
         return self.folder(path).is_dir()
+
+    def _charged(self, path: str) -> tuple[int, int, bytes, str]:
+        """Return usage, working set, `memory.stat` and its path."""
+        usage, (stat, what) = self.usage(path), self._stat(path)
+        return usage, max(usage - parse_stat(stat, self._inactive, what), 0), stat, what
 
     def _stat(self, path: str) -> tuple[bytes, str]:
         """Return `memory.stat` and its path."""
