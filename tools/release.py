@@ -26,9 +26,9 @@ import yaml
 
 from evictd import __version__
 from evictd.errors import NodeError
-from evictd_testnode.binaries import default_cache, unpack_packages
+from evictd_testnode.binaries import default_cache
 from evictd_testnode.tool import run_tool
-from tools import debs, oci, proof, versions
+from tools import debs, oci, proof, trixie, versions
 from tools.image import COMPILER, write_image
 from tools.packing import add_file, checksums, pack_compressed, repacked, unpack
 
@@ -42,7 +42,7 @@ NEEDED = {
     "apt-get": "Debian's package apt; the image is made from Debian's packages",
     str(COMPILER): "Debian 12's package python3.11-minimal; it compiles what is in the image",
 }
-COSIGN = "Debian 13's package cosign"
+MAKE_A_KEY = "`.venv/bin/python -m tools.trixie cosign generate-key-pair --output-key-prefix ~/cosign` makes one"
 LIMIT_SECONDS = 1800
 """For one step, on a busy machine."""
 
@@ -77,6 +77,7 @@ def release(folder: Path) -> list[Path]:
         raise ReleaseError("\n".join(problems))
     folder.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=".making-", dir=folder.parent) as made:
+        _try_key(Path(made))
         packages = debs.available(default_cache(), debs.ARCHITECTURES)
         _note_other_packages(packages)
         build = _checked_out(Path(made), packages)
@@ -88,13 +89,14 @@ def release(folder: Path) -> list[Path]:
 
 
 def _missing() -> Iterator[str]:
-    wanted = NEEDED | ({"cosign": COSIGN} if os.environ.get(KEY) else {})
-    for name, how in wanted.items():
+    for name, how in NEEDED.items():
         if shutil.which(name) is None:
             yield f"{name} is not installed ({how})"
     key = os.environ.get(KEY)
     if key and not Path(key).is_file():
-        yield f"{KEY}: there is no file {key}"
+        yield f"{KEY}: there is no file {key}; {MAKE_A_KEY}"
+    if key and "COSIGN_PASSWORD" not in os.environ:
+        yield f"COSIGN_PASSWORD is not set: the password of {KEY}, empty if it has none"
 
 
 def _changes() -> Iterator[str]:
@@ -157,17 +159,9 @@ def _chart(build: Build) -> None:
     oci.write_chart(build.target / f"evictd-chart-{__version__}.oci.tar", archive, metadata)
 
 
-def kubectl() -> Path:
-    """Return Debian 13's kubectl, fetched once into the cache.
-
-    That of Debian 12 takes no folder as a resource; another one than this machine's also makes the same bytes on every machine.
-    """
-    return unpack_packages(default_cache(), "kubectl-trixie", ("kubectl",), suite="trixie") / "usr/bin/kubectl"
-
-
 def write_overlays(build: Build) -> None:
     """Write what kustomize makes of each overlay."""
-    program = kubectl()
+    program = trixie.program("kubectl")
     for overlay in OVERLAYS:
         made = run_tool(program, "kustomize", build.source / "deploy" / overlay)
         (build.target / f"evictd-{Path(overlay).name}-{__version__}.yaml").write_text(made, encoding="utf-8")
@@ -216,7 +210,18 @@ def _sign(path: Path) -> None:
     if key := os.environ.get(KEY):
         signature = path.with_name(f"{path.name}.sig")
         offline = ("--yes", "--tlog-upload=false", "--output-signature", signature)
-        run_tool("cosign", "sign-blob", "--key", key, *offline, path)
+        run_tool(trixie.program("cosign"), "sign-blob", "--key", Path(key).absolute(), *offline, path)
+
+
+def _try_key(work: Path) -> None:
+    """Sign a file, so that a wrong password is found before the work and not after it."""
+    (work / "trial").touch()
+    try:
+        _sign(work / "trial")
+    except NodeError as error:
+        raise ReleaseError(
+            f"{KEY}: cosign cannot sign with this key; is COSIGN_PASSWORD its password? {error}"
+        ) from error
 
 
 STEPS: tuple[Callable[[Build], None], ...] = (

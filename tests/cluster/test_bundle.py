@@ -21,7 +21,7 @@ from tests.cluster.node import RealNode
 from tests.cluster.test_daemon_set import clean_up
 from tests.deploy.manifests import DEPLOY
 from tests.kube.waiting import eventually
-from tools import release
+from tools import release, trixie
 from tools.image import REFERENCE
 from tools.packing import checksums
 
@@ -71,7 +71,7 @@ def test_the_image_and_the_overlay_of_a_bundle_run_on_the_node(real_node: RealNo
     except NodeError as error:
         assert "not found" in str(error)
     environment = {
-        "PATH": f"{release.kubectl().parent}:{os.environ['PATH']}",
+        "PATH": f"{trixie.program('kubectl').parent}:{os.environ['PATH']}",
         "KUBECONFIG": str(real_node.plane.kubeconfig()),
         "CTR": " ".join(real_node.ctr_command()),
         "HOME": str(bundle.parent),  # kubectl has a cache

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.test_version import PLACES, ROOT
-from tools import debs, release
+from tools import debs, release, trixie
 from tools.debs import Deb
 from tools.packing import checksums, digest, pack_compressed, repacked
 from tools.proof import provenance
@@ -51,6 +51,24 @@ def test_a_missing_program_is_named_with_the_way_to_get_it(
     said = capsys.readouterr().err
     assert "no-such-program is not installed (Debian's package none)" in said
     assert f"{release.KEY}: there is no file" in said
+
+
+def test_a_key_that_does_not_sign_is_told_before_the_work(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cosign, key = checkout.parent / "cosign", checkout.parent / "cosign.key"
+    cosign.write_text('#!/bin/sh\n[ "$COSIGN_PASSWORD" = right ] || { echo decryption failed >&2; exit 1; }\n')
+    cosign.chmod(0o755)
+    key.touch()
+    monkeypatch.setattr(trixie, "program", lambda _: cosign)
+    monkeypatch.setenv(release.KEY, str(key))
+    monkeypatch.delenv("COSIGN_PASSWORD", raising=False)
+    assert release.main(checkout.parent / "out" / "0.3.0") == 2
+    assert "COSIGN_PASSWORD is not set: the password of" in capsys.readouterr().err
+    monkeypatch.setenv("COSIGN_PASSWORD", "wrong")
+    assert release.main(checkout.parent / "out" / "0.3.0") == 2
+    assert "is COSIGN_PASSWORD its password?" in capsys.readouterr().err
+    assert list((checkout.parent / "out").iterdir()) == []
 
 
 def test_versions_that_differ_are_refused(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:

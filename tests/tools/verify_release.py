@@ -3,8 +3,8 @@
     python -m tests.tools.verify_release [FOLDER] [KEY]
 
 FOLDER is that of `make release`, KEY the publisher's public key; without it, what compares signatures is left out. The root
-directory is Debian 13's of `make test-matrix`: nothing of this machine is in it but the files, the key, and cosign if it is
-installed here. Exit status 1: a command failed; 2: something is missing.
+directory is Debian 13's of `make test-matrix`: nothing of this machine is in it but the files, the key, and Debian 13's cosign
+if there is a key. Exit status 1: a command failed; 2: something is missing.
 """
 
 import re
@@ -16,6 +16,7 @@ from pathlib import Path
 from evictd import __version__
 from tests.tools import matrix
 from tests.vm import cache
+from tools import trixie
 
 RELEASE = "trixie"
 PAGE = matrix.ROOT / "docs/verify.md"
@@ -26,7 +27,7 @@ _BLOCK = re.compile(r"(?:^ {4}.*\n|^\n(?= {4}))+", re.MULTILINE)
 _SIGNATURE = ("cosign", "openssl", "base64")
 
 
-def commands(page: str, *, signed: bool, cosign: bool) -> list[str]:
+def commands(page: str, *, signed: bool) -> list[str]:
     """Return the blocks of commands that need only the files of a release."""
     sections = re.split(r"^(?=#)", page, flags=re.MULTILINE)
     blocks = [
@@ -35,20 +36,19 @@ def commands(page: str, *, signed: bool, cosign: bool) -> list[str]:
         if section.startswith(SECTIONS)
         for block in _BLOCK.findall(section)
     ]
-    return [_without(block.replace("VERSION", __version__), signed=signed, cosign=cosign) for block in blocks]
+    return [_without(block.replace("VERSION", __version__), signed=signed) for block in blocks]
 
 
-def _without(block: str, *, signed: bool, cosign: bool) -> str:
-    left_out = () if signed and cosign else ("cosign",) if signed else _SIGNATURE
-    kept = [line for line in block.splitlines() if not line.startswith(left_out)] if left_out else block.splitlines()
-    text = "\n".join(kept)
-    return text if signed else text.replace("--key cosign.pub", "--unsigned")
+def _without(block: str, *, signed: bool) -> str:
+    if signed:
+        return block
+    text = "\n".join(line for line in block.splitlines() if not line.startswith(_SIGNATURE))
+    return text.replace("--key cosign.pub", "--unsigned")
 
 
 def verify(folder: Path, key: Path | None) -> bool:
     """Copy the release into the root directory and run the commands there; whether all of them ended well."""
     root = matrix.ensure_root(RELEASE)
-    cosign = shutil.which("cosign")
     with cache.exclusive(root.parent, f"{RELEASE}.lock"):
         place = root / matrix.HOME / "evictd"
         shutil.rmtree(place, ignore_errors=True)
@@ -57,9 +57,8 @@ def verify(folder: Path, key: Path | None) -> bool:
             (root / "tmp").mkdir(exist_ok=True)
             if key:
                 shutil.copy(key, place / "cosign.pub")
-            if cosign:
-                shutil.copy(cosign, root / "usr/bin/cosign")
-            blocks = commands(PAGE.read_text(encoding="utf-8"), signed=key is not None, cosign=cosign is not None)
+                shutil.copy(trixie.program("cosign"), root / "usr/bin/cosign")
+            blocks = commands(PAGE.read_text(encoding="utf-8"), signed=key is not None)
             script = "\n".join(["set -ex", OFFLINE, *filter(None, blocks)])
             status, _ = matrix.run_in(root, "sh", "-c", script, user=0, network=False)
         finally:
