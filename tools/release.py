@@ -215,6 +215,8 @@ def _sign(path: Path) -> None:
 
 def _try_key(work: Path) -> None:
     """Sign a file, so that a wrong password is found before the work and not after it."""
+    if os.environ.get(KEY):
+        trixie.program("cosign")  # its absence is no fault of the key
     (work / "trial").touch()
     try:
         _sign(work / "trial")

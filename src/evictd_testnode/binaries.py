@@ -119,9 +119,16 @@ def _fetch(work: Path, packages: tuple[str, ...], suite: str) -> None:
         run_tool("dpkg-deb", "-x", package, work / "root")
 
 
+def _index_targets() -> str:
+    return run_tool("apt-get", "indextargets", "--format", "$(REPO_URI) $(COMPONENT)", "Created-By: Packages")
+
+
 def debian_mirror() -> str:
     """Return the URI of the Debian mirror in apt's configuration; raises `NodeError` if there is none."""
-    targets = run_tool("apt-get", "indextargets", "--format", "$(REPO_URI) $(COMPONENT)", "Created-By: Packages")
+    targets = _index_targets()
+    if not targets:
+        run_tool("apt-get", "-q", "update")  # apt names those alone whose lists a machine has
+        targets = _index_targets()
     mirror = next((line.split()[0] for line in targets.splitlines() if line.endswith("/debian/ main")), None)
     if mirror is None:
         raise NodeError("no Debian mirror among apt's sources")

@@ -40,6 +40,22 @@ def test_packages_of_another_suite_do_not_depend_on_what_is_installed(
     assert all(str(tmp_path) in each for each in asked)
 
 
+def test_the_mirror_of_a_machine_without_lists_is_known_after_an_update(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new root directory has sources and no lists, and apt names no source of which it has none."""
+    updated: list[bool] = []
+
+    def run(*argv: object) -> str:
+        if "update" in argv:
+            updated.append(True)
+            return ""
+        return "http://localhost/debian/ main\n" if updated else ""
+
+    monkeypatch.setattr(binaries_module, "run_tool", run)
+    assert binaries_module.debian_mirror() == "http://localhost/debian/"
+    assert binaries_module.debian_mirror() == "http://localhost/debian/"
+    assert updated == [True]
+
+
 @pytest.mark.root
 @pytest.mark.containerd
 def test_everything_a_node_needs_is_there_and_runs(binaries: Binaries, mkfs_xfs: Tool) -> None:
