@@ -19,7 +19,7 @@ from evictd.daemon.telemetry.snapshot import LatestSnapshot, Snapshot
 from evictd.daemon.telemetry.trends import Trends, advanced
 from evictd.errors import CREDENTIALS_SOURCE
 from evictd.render.deciding import reasons_of
-from evictd.render.node_page import asset, headline, why_nothing
+from evictd.render.node_page import asset, headline, nearest, why_nothing
 from evictd.render.sentences import decision_text, kind_of
 from tests.daemon.world import CONFIG, GI, HOG, STATIC, WALL, WEB, observe, pod, uses
 
@@ -113,12 +113,27 @@ def page(snapshot: Snapshot) -> str:
     return body.decode()
 
 
-def test_a_calm_node_says_so_and_how_near_the_next_threshold_is() -> None:
+def test_a_calm_node_says_so_once_and_which_threshold_is_met_first() -> None:
     text = page(calm())
     assert "This node is calm: no threshold is met and no pod is being evicted." in text
-    assert "no threshold is met; nearest is" in text
+    assert text.count("no threshold is met") == 2, "the title and the headline"
+    assert "Why no pod is being evicted" not in text
+    assert "Nearest by time: memory.available reaches its soft threshold 2Gi in 13m30s at the present rate." in text
+    assert text.count("reaches its soft threshold") == 1
     assert "First: <strong>default/hog</strong>" in text
     assert "never evicted: static pod" in text
+
+
+def test_where_nothing_falls_the_nearest_threshold_is_that_of_the_least_distance() -> None:
+    from tests.daemon.status import status_of
+
+    still = play([6 * GI] * 5)
+    assert nearest(status_of(still, still.at)) == (
+        "Nearest by distance: nodefs.available, 40Gi above its hard threshold 50Gi; "
+        "no threshold would be met within an hour at the present rates."
+    )
+    begun = play([6 * GI])
+    assert nearest(status_of(begun, begun.at)).endswith("50Gi; no rate is known yet.")
 
 
 def test_a_node_under_pressure_shows_its_victim_and_the_decisions_with_their_numbers() -> None:
@@ -128,6 +143,27 @@ def test_a_node_under_pressure_shows_its_victim_and_the_decisions_with_their_num
     assert "evict default/hog (grace period" in text
     assert "MemoryPressure</strong> True, since 2023-11-14" in text
     assert "Why no pod is being evicted" not in text
+    head = text.partition("Signals")[0]
+    assert "Evicted default/hog (5Gi): both it and default/web (4.92Gi) exceed their request" in head
+    assert "default/web (4.92Gi) would be evicted next, if that is not enough." in head
+    assert "waits for an evicted pod to end" in head
+
+
+def test_a_soft_threshold_says_nothing_of_its_time_while_a_hard_one_is_met() -> None:
+    text = page(pressed())
+    assert "soft 2Gi: met</li>" in text
+    assert "hard 1Gi: met</li>" in text
+    assert "acts in" not in text
+
+
+def test_a_hard_threshold_that_is_met_before_a_grace_period_ends_is_the_headline() -> None:
+    from tests.daemon.status import status_of
+
+    sinking = play([3 * GI, 2 * GI, 3 * GI // 2])
+    assert headline(status_of(sinking, sinking.at)).text == (
+        "memory.available reaches its hard threshold 1Gi in 20s at the present rate, before its soft threshold acts (in 1m30s). "
+        "default/hog would be evicted first."
+    )
 
 
 def test_a_signal_that_falls_says_when_its_threshold_is_met() -> None:
@@ -207,10 +243,7 @@ def test_who_would_go_first_and_when_stands_at_the_top() -> None:
     assert "in 2m30s at the present rate. default/hog would be evicted first." in head
     assert head.count("would be evicted first") == 2, "the title and the headline"
     head = page(calm()).partition("</header>")[0]
-    assert (
-        "memory.available: default/hog (5Gi) would be evicted first; memory.available reaches its soft threshold"
-        in head
-    )
+    assert "memory.available: default/hog (5Gi) would be evicted first." in head
 
 
 def test_what_is_not_measured_takes_one_line_and_what_cannot_be_here_no_box() -> None:
@@ -229,15 +262,14 @@ def test_what_is_not_measured_takes_one_line_and_what_cannot_be_here_no_box() ->
 def test_a_grace_period_and_a_transition_period_are_told_apart() -> None:
     from tests.daemon.status import status_of
 
-    soft = play([6 * GI, int(1.5 * GI)])
+    soft = play([int(1.5 * GI)])
     status = status_of(soft, soft.at)
-    assert headline(status).text == (
+    head = headline(status)
+    assert head.text == (
         "memory.available: the soft threshold acts in 1m30s at the latest, unless 512Mi come back. "
         "default/hog would be evicted first."
     )
-    assert "memory.available: the soft threshold acts in 1m30s at the latest, unless 512Mi come back" in tuple(
-        why_nothing(status, {"notes": ()})
-    )
+    assert tuple(why_nothing(status, {"notes": ()}, head)) == ()
     over = play([6 * GI, int(1.5 * GI), 6 * GI])
     assert "No threshold is met; MemoryPressure is reported for 4m" in headline(status_of(over, over.at)).text
 

@@ -7,7 +7,7 @@ from tests.render.test_node_page import play
 
 
 def test_a_grace_period_says_when_it_ends_and_what_would_end_it_early() -> None:
-    soft = play([6 * GI, 3 * GI // 2])
+    soft = play([3 * GI // 2])
     status = status_of(soft, soft.at)
     assert "memory.available: the soft threshold acts in 1m30s at the latest, unless 512Mi come back" in tuple(
         time_lines(status)

@@ -26,7 +26,7 @@ from evictd.render.text import (
     seconds_text,
     signal_amount,
 )
-from evictd.render.timing import FORESEEN_SECONDS, approaches, graces
+from evictd.render.timing import FORESEEN_SECONDS, approaches, graces, is_due
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -59,6 +59,7 @@ def node_page(
     context = {
         "status": status,
         "headline": (head := headline(status, faults)),
+        "nearest": nearest(status) if head.level == "calm" else "",
         "next": tuple(_next(status, explained, head)),
         "signals": [
             _signal(entry, trends.get(entry["signal"], ()), marks.get(entry["signal"], ()))
@@ -68,10 +69,13 @@ def node_page(
         "unread": [entry["signal"] for entry in shown if not entry["observed"] and not entry.get("absent")],
         "absent": [entry["signal"] for entry in shown if entry.get("absent")],
         "conditions": [_condition(entry) for entry in status["conditions"]],
-        "nothing": tuple(why_nothing(status, explained)),
+        "phase": _PHASES.get(status["phase"]["name"], ""),
+        "read": _time(status["at"]),
+        "leaving": [_leaving(row, status) for row in status["leaving"]],
+        "nothing": (nothing := tuple(why_nothing(status, explained, head))),
         "queues": [_queue(queue) for queue in explained["queues"]],
         "decisions": _decisions(status),
-        "notes": explained["notes"],
+        "notes": [note for note in explained["notes"] if note not in nothing],
         "faults": [fault.detail for fault in faults],
         "problems": [each for each in status["problems"] if each["detail"] not in faulty],
         "shown": _SHOWN_PODS,
@@ -146,8 +150,9 @@ def headline(status: Document, faults: Sequence[OwnFault] = ()) -> Headline:
     if hard:
         return Headline(text=f"{prefix}{_names(hard)} is below its hard threshold.", level="hard")
     if met:
-        text = next(graces(status), f"{_names(met)} is below its soft threshold")
-        return Headline(text=f"{prefix}{text}.{_would_go(met[0][0])}", level="soft")
+        first = next(iter(graces(status)), None)
+        text = f"{_names(met)} is below its soft threshold" if first is None else first.text
+        return Headline(text=f"{prefix}{text}.{_would_go(met[0][0] if first is None else first.entry)}", level="soft")
     if near := approaches(status):
         return Headline(text=f"{prefix}{near[0].text}.{_would_go(near[0].entry)}", level="soft")
     pressed = [entry for entry in status["conditions"] if entry["status"] == "True"]
@@ -166,55 +171,65 @@ def _names(met: Sequence[tuple[Document, Document]]) -> str:
 
 
 def _next(status: Document, explained: Document, head: Headline) -> Iterator[str]:
-    """Return the pod that would be evicted first for each kind of shortage, and when, unless the headline says so."""
-    near = {each.entry["signal"]: each for each in reversed(approaches(status, FORESEEN_SECONDS))}
+    """Return the pod that would be evicted first for each kind of shortage, unless the headline says so."""
+    leaves = any(not row["gone"] for row in status["leaving"])
+    would = "would be evicted next, if that is not enough" if leaves else "would be evicted first"
     queues = [queue for queue in explained["queues"] if queue["next"] and queue["next"] not in head.text]
     for queue in queues[:_SHOWN_NEXT]:
         resource, signals = Resource(queue["resource"]), queue["signals"]
         usage = next((row["usage"] for row in queue["rows"] if _full_name(row) == queue["next"]), None)
         used = "" if usage is None else f" ({amount_text(usage, resource)})"
-        soon = next((near[signal].text for signal in signals if signal in near), "")
-        yield f"{', '.join(signals)}: {queue['next']}{used} would be evicted first" + (f"; {soon}" if soon else "")
+        yield f"{', '.join(signals)}: {queue['next']}{used} {would}."
 
 
 def _full_name(row: Document) -> str:
     return f"{row['namespace']}/{row['name']}"
 
 
-def why_nothing(status: Document, explained: Document) -> Iterator[str]:
-    """Return why no pod is being evicted, when none is."""
+def why_nothing(status: Document, explained: Document, head: Headline) -> Iterator[str]:
+    """Return why no pod is being evicted though a threshold is met, unless the headline says so."""
     if any(not row["gone"] for row in status["leaving"]):
         return
-    met = False
-    for entry in status["signals"]:
-        for threshold in entry["thresholds"]:
-            if not threshold["met"]:
-                continue
-            met = True
-            if not threshold["graceLeftSeconds"] and entry["stop"]:
-                yield f"{entry['signal']}: {entry['stop']}"
-    yield from graces(status)
-    if not met:
-        nearest = _nearest(status)
-        yield "no threshold is met" + (f"; nearest is {nearest}" if nearest else "")
-    else:
+    met = [entry for entry in status["signals"] if any(threshold["met"] for threshold in entry["thresholds"])]
+    for entry in met:
+        if is_due(entry) and entry["stop"]:
+            yield f"{entry['signal']}: {entry['stop']}"
+    yield from (each.text for each in graces(status) if each.text not in head.text)
+    if met:
         yield from explained["notes"]
 
 
-def _nearest(status: Document) -> str:
-    """Return the threshold that is nearest in parts of its capacity."""
+def nearest(status: Document) -> str:
+    """Return the threshold that is met first at the present rates; if none is foreseen, the one at the least distance."""
+    if near := approaches(status, FORESEEN_SECONDS):
+        return f"Nearest by time: {near[0].text}."
     distances = [
         ((entry["available"] - threshold["limit"]) / max(entry["capacity"], 1), entry, threshold)
         for entry in status["signals"]
         if entry["observed"]
         for threshold in entry["thresholds"]
+        if threshold["origin"] != "derived"
     ]
     if not distances:
         return ""
     _, entry, threshold = min(distances, key=lambda each: each[0])
     signal = Signal(entry["signal"])
-    left = gap_text(entry["available"] - threshold["limit"], signal)
-    return f"{entry['signal']}, {left} above its {threshold['kind']} threshold"
+    side = "below" if signal in STALLS else "above"
+    left = f"{gap_text(entry['available'] - threshold['limit'], signal)} {side} its {threshold['kind']} threshold"
+    limit = signal_amount(threshold["limit"], signal)
+    known = any(each["fillRate"] is not None for each in status["signals"] if each["observed"])
+    why = "no threshold would be met within an hour at the present rates" if known else "no rate is known yet"
+    return f"Nearest by distance: {entry['signal']}, {left} {limit}; {why}."
+
+
+_PHASES = {"Reclaiming": "removes what no pod needs", "CleaningUp": "waits for an evicted pod to end"}
+"""What evictd does in each phase but `Watching`."""
+
+
+def _leaving(row: Document, status: Document) -> Document:
+    """Return a pod that is being evicted, with the reason for its choice where it is known."""
+    why = [each["why"] for each in status["decisions"] if each["why"] and each["pod"] == row["pod"]]
+    return {**row, "why": why[-1] if why else ""}
 
 
 # --- signals ----------------------------------------------------------------------------------------------------------
@@ -231,7 +246,7 @@ def _signal(entry: Document, trend: Trend, marks: Sequence[EvictionMark]) -> dic
         "of": "of the time stalled" if signal in STALLS else f"left of {signal_amount(entry['capacity'], signal)}",
         "percent": _percent(entry["available"], capacity),
         "rate": _rate(entry["fillRate"], signal),
-        "thresholds": [_threshold(threshold, signal, capacity) for threshold in entry["thresholds"]],
+        "thresholds": [_threshold(threshold, signal, capacity, due=is_due(entry)) for threshold in entry["thresholds"]],
         "chart": page_chart(trend, [(each["kind"], each["limit"]) for each in entry["thresholds"]], signal, marks),
     }
 
@@ -252,11 +267,12 @@ _COUNTED = {Resource.PIDS: " processes", Resource.INODES: " inodes"}
 """Nouns for amounts without a unit."""
 
 
-def _threshold(threshold: Document, signal: Signal, capacity: int) -> dict[str, Any]:
+def _threshold(threshold: Document, signal: Signal, capacity: int, *, due: bool) -> dict[str, Any]:
+    """Return one threshold; `due`: one of its signal acts now, before any grace period ends."""
     state = "not met"
     if threshold["met"]:
         left = threshold["graceLeftSeconds"]
-        state = f"met, acts in {seconds_text(left)}" if left else "met"
+        state = f"met, acts in {seconds_text(left)}" if left and not due else "met"
     elif threshold["keptByMinReclaim"]:
         state = "minimum reclaim not reached"
     elif threshold["secondsToThreshold"] is not None:

@@ -37,31 +37,62 @@ class Approach(NamedTuple):
 
 def approaches(status: Document, within: float = SOON_SECONDS) -> list[Approach]:
     """Return the next threshold of each signal that is met within this many seconds at the present rate, the soonest first."""
-    found = []
-    for entry in status["signals"]:
-        times = [
-            Approach(seconds, entry, threshold)
-            for threshold in entry["thresholds"]
-            if threshold["origin"] != "derived"
-            and not threshold["met"]
-            and (seconds := threshold.get("secondsToThreshold")) is not None
-            and seconds <= within
-        ]
-        found += sorted(times, key=lambda each: each.seconds)[:1]
+    found = [approach for entry in status["signals"] for approach in _foreseen(entry, within)[:1]]
     return sorted(found, key=lambda each: each.seconds)
 
 
-def graces(status: Document) -> Iterator[str]:
-    """Return a sentence for each running grace period: when it ends, and what would end it early."""
+def _foreseen(entry: Document, within: float) -> list[Approach]:
+    """Return the thresholds of one signal that are met within this many seconds at the present rate, the soonest first."""
+    times = [
+        Approach(seconds, entry, threshold)
+        for threshold in entry["thresholds"]
+        if threshold["origin"] != "derived"
+        and not threshold["met"]
+        and (seconds := threshold.get("secondsToThreshold")) is not None
+        and seconds <= within
+    ]
+    return sorted(times, key=lambda each: each.seconds)
+
+
+class Grace(NamedTuple):
+    """A soft threshold that is met: what acts first, and when."""
+
+    seconds: float
+    entry: Document
+    text: str
+    """The sentence, without a full stop."""
+
+
+def is_due(entry: Document) -> bool:
+    """Whether a threshold of this signal is met and has no grace period left, so that it acts now."""
+    return any(
+        each["met"] and not each["graceLeftSeconds"] and each["origin"] != "derived" for each in entry["thresholds"]
+    )
+
+
+def graces(status: Document) -> list[Grace]:
+    """Return the running grace periods, the first to act at the front; none of a signal with a threshold that acts now.
+
+    A sentence names the grace period's end and what would end it early, or the threshold that is met before that end.
+    """
+    found = []
     for entry in status["signals"]:
         signal = Signal(entry["signal"])
-        for threshold in entry["thresholds"]:
+        for threshold in () if is_due(entry) else entry["thresholds"]:
             left = threshold["graceLeftSeconds"]
             if not threshold["met"] or not left or threshold["origin"] == "derived":
                 continue
+            if sooner := [each for each in _foreseen(entry, left) if each.threshold["kind"] == "hard"]:
+                text = f"{sooner[0].text}, before its soft threshold acts (in {seconds_text(left)})"
+                found.append(Grace(sooner[0].seconds, entry, text))
+                continue
             missing = threshold["limit"] - entry["available"]
             back = f", unless {gap_text(missing, signal)} come back" if missing > 0 else ""
-            yield f"{entry['signal']}: the {threshold['kind']} threshold acts in {seconds_text(left)} at the latest{back}"
+            text = (
+                f"{entry['signal']}: the {threshold['kind']} threshold acts in {seconds_text(left)} at the latest{back}"
+            )
+            found.append(Grace(left, entry, text))
+    return sorted(found, key=lambda each: each.seconds)
 
 
 def conditions(status: Document) -> Iterator[str]:
@@ -78,6 +109,8 @@ def conditions(status: Document) -> Iterator[str]:
 
 def time_lines(status: Document) -> Iterator[str]:
     """Return when thresholds act and when they are met."""
-    yield from graces(status)
+    said = [each.text for each in graces(status)]
+    yield from said
     for approach in approaches(status, FORESEEN_SECONDS):
-        yield approach.text
+        if not any(text.startswith(approach.text) for text in said):
+            yield approach.text
