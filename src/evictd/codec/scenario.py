@@ -245,7 +245,10 @@ def encode_scenario(scenario: Scenario) -> dict[str, Any]:
         if step.absent:
             plain["absent"] = sorted(step.absent)
         if step.ages:
-            plain["ages"] = {uid: _plain_ages(ages) for uid, ages in step.ages.items()}
+            plain["ages"] = {
+                uid: {name: _plain_duration(getattr(ages, name)) for name in ("stats", "walk", "layers")}
+                for uid, ages in step.ages.items()
+            }
         if step.refusals:
             plain["refusals"] = [
                 {"uid": each.uid, "retryAfter": _plain_duration(each.retry_after), "message": each.message}
@@ -270,7 +273,3 @@ def encode_scenario(scenario: Scenario) -> dict[str, Any]:
 
 def _plain_duration(duration: int | None) -> str | None:
     return None if duration is None else format_duration(duration)
-
-
-def _plain_ages(ages: MeasurementAges) -> dict[str, str | None]:
-    return {name: _plain_duration(getattr(ages, name)) for name in ("stats", "walk", "layers")}

@@ -203,18 +203,6 @@ def _read_duration(value: object) -> Duration:
     return Duration(parse_duration(value))
 
 
-def _read_size(value: object) -> Size:
-    return Size(parse_quantity(_read_text(None, value)).value())
-
-
-def _read_path(value: object) -> Path:
-    return Path(_read_text(None, value))
-
-
-def _read_span(value: object) -> Span:
-    return Span(_not_negative(_read_duration(value)))
-
-
 def _read_amount(value: object) -> Amount:
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise _kind_error(value, "an amount")
@@ -241,9 +229,15 @@ def _not_negative(number: int) -> int:
 
 _CUSTOM: Mapping[type, tuple[Callable[[object], Any], Callable[[str], str]]] = {
     Duration: (_read_duration, duration_remedy),
-    Size: (_read_size, lambda _: "give an amount such as 16Mi"),
-    Path: (_read_path, lambda _: "give an absolute path"),
-    Span: (_read_span, lambda text: duration_remedy(text.removeprefix("-"))),
+    Size: (
+        lambda value: Size(parse_quantity(_read_text(None, value)).value()),
+        lambda _: "give an amount such as 16Mi",
+    ),
+    Path: (lambda value: Path(_read_text(None, value)), lambda _: "give an absolute path"),
+    Span: (
+        lambda value: Span(_not_negative(_read_duration(value))),
+        lambda text: duration_remedy(text.removeprefix("-")),
+    ),
     Amount: (_read_amount, lambda _: "give an amount such as 500Mi"),
     Rate: (_read_rate, lambda _: "give an amount per second, such as 50Mi, or for a time, such as 1Gi/10m"),
 }
@@ -252,10 +246,6 @@ _CUSTOM: Mapping[type, tuple[Callable[[object], Any], Callable[[str], str]]] = {
 
 def _custom_remedy(kind: Any, value: object) -> str:
     return _CUSTOM[kind.cls][1](str(value)) if kind.cls in _CUSTOM else ""
-
-
-def _read_any(_kind: Any, value: object) -> object:
-    return value
 
 
 def _kind_error(value: object, wanted: str) -> InvalidValueError:
@@ -292,7 +282,7 @@ _SCALARS: Mapping[type[inspect.Type], _Read] = {
     inspect.StrType: (_read_text, _text_remedy),
     inspect.EnumType: (_read_enum, lambda kind, _: "give one of " + ", ".join(m.value for m in kind.cls)),
     inspect.CustomType: (_read_custom, _custom_remedy),
-    inspect.AnyType: (_read_any, lambda *_: ""),
+    inspect.AnyType: (lambda _, value: value, lambda *_: ""),
 }
 
 

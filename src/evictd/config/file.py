@@ -101,16 +101,12 @@ def parse_documents(text: str, name: str, *, max_values: int = _MAX_VALUES) -> t
     Raises `InputError`, with `name` in its text, if the syntax is invalid.
     """
     try:
-        raw = _parse_json(text)
+        raw: list[object] = [json.loads(text, object_pairs_hook=_Pairs, parse_constant=_refuse_constant)]
     except (ValueError, RecursionError):  # not JSON: the YAML parser accepts it or reports the fault
         raw = _parse_yaml(text, name, max_values)
     reader = _Reader(left=max_values)
     documents = [reader.plain(one, "", 0) for one in raw]
     return [one for one in documents if one is not None], reader.problems
-
-
-def _parse_json(text: str) -> list[object]:
-    return [json.loads(text, object_pairs_hook=_Pairs, parse_constant=_refuse_constant)]
 
 
 def _refuse_constant(name: str) -> object:

@@ -28,8 +28,9 @@ class ClusterWatch:
         self._changed = threading.Event()
         self._transport = Transport(Credentials(settings.kubeconfig, environ=os.environ))
         name = settings.node_name or platform.node().lower()
+        # A single reading needs no jitter.
         self._watch = PodWatch(
-            self._transport, name, clock=clock, random=_no_spread, changed=self._changed.set, watch_seconds=60
+            self._transport, name, clock=clock, random=lambda: 0.0, changed=self._changed.set, watch_seconds=60
         )
         self._node = NodeClient(self._transport, name)
         self.pods = ClusterPods(self._watch, own_pods(os.environ))
@@ -59,8 +60,3 @@ class ClusterWatch:
         late = "" if snapshot.synced else f"no list of pods within {seconds:g} s"
         details = (snapshot.problem or late, *snapshot.unreadable, *snapshot.unread_parts)
         return tuple(Problem(source=SOURCE, detail=detail) for detail in details if detail)
-
-
-def _no_spread() -> float:
-    """Replace the random source of the watch: a single reading needs no jitter."""
-    return 0.0

@@ -75,7 +75,8 @@ def compare_with_kubelet(events: Sequence[HistoryEvent]) -> tuple[ComparedEvicti
         elif event.kind is EventKind.WITHDRAWN:
             row = replace(row, evictd_at="", dry_run=False, decision="")
         elif event.kind is EventKind.KUBELET:
-            row = replace(row, kubelet_at=_kubelet_time(event, events[0].at), message=_message_of(event))
+            message = clean(str(event.evidence.get("message", "")))
+            row = replace(row, kubelet_at=_kubelet_time(event, events[0].at), message=message)
         else:
             continue
         rows[event.uid] = row
@@ -90,10 +91,6 @@ def _kubelet_time(event: HistoryEvent, begin: str) -> str:
         return "" if parse_time(at) < parse_time(begin) and earlier else at
     except InvalidValueError:
         return "" if earlier else event.at
-
-
-def _message_of(event: HistoryEvent) -> str:
-    return clean(str(event.evidence.get("message", "")))
 
 
 def kubelet_comparison_document(rows: Sequence[ComparedEviction]) -> Document:

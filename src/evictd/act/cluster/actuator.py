@@ -65,11 +65,11 @@ class ClusterActuator:
         previous = state.in_flight if self._previous is None else self._previous.values()
         open_ones = (victim for victim in previous if not _needs_no_answer(victim) and not victim.counted)
         own = self._cluster.evictor.in_flight()
-        return frozenset(each.uid for each in open_ones if each.uid not in own and not self._is_known(each))
 
-    def _is_known(self, victim: Victim) -> bool:
-        """Whether this reading has the answer about a victim of the previous run."""
-        return self._previous is not None and self._agreed(victim) is not None
+        def known(victim: Victim) -> bool:
+            return self._previous is not None and self._agreed(victim) is not None
+
+        return frozenset(each.uid for each in open_ones if each.uid not in own and not known(each))
 
     def _answers_of_the_previous_run(self) -> Iterator[EvictionAnswer]:
         """Return whether the API server agreed to the evictions of the previous run, as far as the pods' objects show it."""

@@ -156,7 +156,7 @@ class RequestQueue:
         if now < opens:
             return max(0, min(opens, again or opens) - now)
         for turn in self._turns:
-            if not self._rests(turn, now) and self._serve(turn, now):
+            if now >= turn.not_before and not self._guard.rests(id(turn), now) and self._serve(turn, now):
                 return 0
         self._on_idle()
         due = [
@@ -168,9 +168,6 @@ class RequestQueue:
         due += [] if rest is None else [now + rest]
         due += [] if again is None else [again]
         return max(0, min(due) - now) if due else None
-
-    def _rests(self, turn: _Turn, now: int) -> bool:
-        return now < turn.not_before or self._guard.rests(id(turn), now)
 
     def _due_at(self, turn: _Turn, now: int) -> int | None:
         """Return when to serve this source again; after a pause that is when its failed request is repeated."""

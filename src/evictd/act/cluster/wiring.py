@@ -156,7 +156,11 @@ def build(
     evictor = ClusterEvictor(
         client,
         stopper,
-        _node(watch, reporter),
+        ClusterNode(
+            pods=lambda: watch.snapshot,
+            kubelet=reporter.confirmed_kubelet,
+            conditions_pending=lambda: reporter.pending,
+        ),
         events,
         bell,
         clocks=clocks,
@@ -198,14 +202,6 @@ def _queues(
         RequestQueue((), clocks, polled=evictor, errors=errors),
         RequestQueue(sources, clocks, errors=errors),
         clocks=clocks,
-    )
-
-
-def _node(watch: PodWatch, reporter: ClusterReporter) -> ClusterNode:
-    return ClusterNode(
-        pods=lambda: watch.snapshot,
-        kubelet=reporter.confirmed_kubelet,
-        conditions_pending=lambda: reporter.pending,
     )
 
 

@@ -107,16 +107,10 @@ class PodStopper:
         that was started since the view has its grace as well.
         """
         containers = () if self._view is None else running_ids(self._view, pod.uid)[0]
-        self._stop(pod, containers, (), grace_seconds)
+        self._stop(pod, containers, (), grace_seconds, freeze=False)
 
     def _stop(
-        self,
-        pod: Pod,
-        containers: tuple[str, ...],
-        sandboxes: tuple[str, ...],
-        grace_seconds: int,
-        *,
-        freeze: bool = False,
+        self, pod: Pod, containers: tuple[str, ...], sandboxes: tuple[str, ...], grace_seconds: int, *, freeze: bool
     ) -> None:
         sidecars = () if self._view is None else sidecar_ids(self._view, pod)
         if self._view is not None:
@@ -155,8 +149,13 @@ class PodStopper:
             victim = self._terminations.get(uid)
             if victim is None or victim.state.finished:
                 state = Termination(uid=uid, started_at=now, grace_ends_at=ends_at)
-                victim = self._termination(state, containers, sandboxes, sidecars)
-                self._terminations[uid] = victim
+                victim = self._terminations[uid] = RuntimeTermination(
+                    self._calls,
+                    state,
+                    RunningIds(frozenset(containers), frozenset(sandboxes), tuple(sidecars)),
+                    minimum_grace_seconds=self._minimum_grace,
+                    changed=self._changed,
+                )
                 try:
                     self._freeze(uid, wanted=freeze)
                     self._kill_at_once(state, now)
@@ -220,17 +219,6 @@ class PodStopper:
             self._cgroups.forget(uid)
 
     # --- the thread -------------------------------------------------------------------------------------------------
-
-    def _termination(
-        self, state: Termination, containers: Iterable[str], sandboxes: Iterable[str], sidecars: Sequence[str]
-    ) -> RuntimeTermination:
-        return RuntimeTermination(
-            self._calls,
-            state,
-            RunningIds(frozenset(containers), frozenset(sandboxes), tuple(sidecars)),
-            minimum_grace_seconds=self._minimum_grace,
-            changed=self._changed,
-        )
 
     def _work(self) -> None:
         while not self._closed:

@@ -137,7 +137,7 @@ class Channel:
 
         `target` is the id that an error message names.
         """
-        return self.begin(method, request, timeout=timeout, read=_unchanged, target=target).result()
+        return self.begin(method, request, timeout=timeout, read=lambda answer: answer, target=target).result()
 
     def begin(
         self, method: Method[A], request: Message, *, timeout: float, read: Callable[[A], T], target: str = ""
@@ -202,10 +202,6 @@ def _limit(stream: "grpclib.client.Stream[bytes, bytes]") -> None:
         return await read(size)
 
     transport.recv_data = limited  # type: ignore[method-assign]
-
-
-def _unchanged(answer: A) -> A:
-    return answer
 
 
 def mapped(error: Exception, subject: str) -> EvictdError:

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from evictd.clients.kube.access import IN_CLUSTER, Access, load_access, service_account_files
-from evictd.errors import ApiUnavailableError, InputError
+from evictd.errors import InputError
 
-__all__ = ["IN_CLUSTER", "SERVICE_ACCOUNT", "Credentials", "unauthorized"]
+__all__ = ["IN_CLUSTER", "SERVICE_ACCOUNT", "Credentials"]
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
@@ -102,8 +102,3 @@ def _stamp(files: tuple[str, ...]) -> _Stamp:
             continue
         found.append((name, status.st_ino, status.st_size, status.st_mtime_ns))
     return tuple(found)
-
-
-def unauthorized(error: str) -> ApiUnavailableError:
-    """Build the error for a 401. It may be retried, because a rotated token may appear at any moment."""
-    return ApiUnavailableError(f"the API server rejects evictd's credentials: {error}")

@@ -101,7 +101,7 @@ class NodeClient:
 
     def patch_conditions(self, conditions: Iterable[Condition], *, remove: Iterable[str] = ()) -> NodeObject:
         """Write only these conditions, and remove those of the types in `remove`; an empty transition time keeps the old one."""
-        entries = [_condition_fields(condition) for condition in conditions]
+        entries = [_present(_FORM.encode(Condition, condition)) for condition in conditions]
         entries += [{"type": name, "$patch": "delete"} for name in remove]
         return self._patch(f"{self._path}/status", {"status": {"conditions": entries}}, STRATEGIC_PATCH)
 
@@ -212,10 +212,6 @@ def _node_of(raw: Mapping[str, Any], date: int | None) -> NodeObject:
 
 def _present(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in entry.items() if value}
-
-
-def _condition_fields(condition: Condition) -> dict[str, str]:
-    return _present(_FORM.encode(Condition, condition))
 
 
 _FORM = Form({NodeObject: View(apart=frozenset({"date"}))})

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 import urllib3
 
-from evictd.clients.kube.credentials import Credentials, unauthorized
+from evictd.clients.kube.credentials import Credentials
 from evictd.clients.kube.deadline import POOLS, Deadline
 from evictd.codec.slim_pods import FIELD_MANAGER
 from evictd.core.frozen import frozen
@@ -208,8 +208,8 @@ def error_of(reply: Reply, what: str) -> ApiUnavailableError | ApiRefusedError:
     text = f"{what}: {reply.status} {problem.get('message') or reply.data[:_MESSAGE].decode(errors='replace')}"[
         :_MESSAGE
     ]
-    if reply.status == 401:
-        return unauthorized(text)
+    if reply.status == 401:  # it may be retried: a rotated token may appear at any moment
+        return ApiUnavailableError(f"the API server rejects evictd's credentials: {text}")
     if reply.status == 429 or reply.status >= 500 or reply.status == 408:
         return ApiUnavailableError(text, retry_after_seconds=reply.retry_after, reached=True)
     return ApiRefusedError(text, status=reply.status, reason=str(problem.get("reason") or ""))

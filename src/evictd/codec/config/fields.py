@@ -5,7 +5,7 @@ configuration that it sets, and whether a reload puts it into effect at once. Th
 configuration, the reload and the check of bounds are made from these, so that a new setting is one field and its use.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from operator import attrgetter
@@ -95,7 +95,7 @@ def range_problems(document: msgspec.Struct) -> Iterator[ConfigProblem]:
         value = each.of(document)
         if (least is None or value >= least) and (most is None or value <= most):
             continue
-        text = _in_bytes if isinstance(value, Size) else format_duration
+        text: Callable[[int], object] = of_bytes if isinstance(value, Size) else format_duration
         if most is not None:
             wrong, remedy = "is out of range", f"give {text(least or 0)} to {text(most)}"
         elif least:
@@ -105,11 +105,7 @@ def range_problems(document: msgspec.Struct) -> Iterator[ConfigProblem]:
             )
         else:
             wrong, remedy = "is negative", f"give {text(0)} or more"
-        yield ConfigProblem(path=each.name, value=text(value), wrong=wrong, remedy=remedy)
-
-
-def _in_bytes(value: int) -> str:
-    return str(of_bytes(value))
+        yield ConfigProblem(path=each.name, value=str(text(value)), wrong=wrong, remedy=remedy)
 
 
 def changed_settings(old: msgspec.Struct, new: msgspec.Struct) -> Iterator[tuple[Setting, Any, Any]]:

@@ -230,26 +230,14 @@ def _no_request(_pod: Pod) -> int:
     return 0
 
 
-def _memory_usage(_pod: Pod, stats: PodStats) -> int | None:
-    return None if stats.memory is None else stats.memory.working_set_bytes
-
-
-def _swap_usage(_pod: Pod, stats: PodStats) -> int | None:
-    return None if stats.memory is None else stats.memory.swap_bytes
-
-
 def _stalled_for_io(stall: Stall, _pod: Pod, stats: PodStats) -> int | None:
     return stalled(stall, stats.memory, stats.io)
 
 
-def _process_count(_pod: Pod, stats: PodStats) -> int | None:
-    return stats.process_count
-
-
 _METERS: Mapping[Resource, Meter] = {
-    Resource.MEMORY: _memory_usage,
-    Resource.PIDS: _process_count,
-    Resource.SWAP: _swap_usage,
+    Resource.MEMORY: lambda _, stats: None if stats.memory is None else stats.memory.working_set_bytes,
+    Resource.PIDS: lambda _, stats: stats.process_count,
+    Resource.SWAP: lambda _, stats: None if stats.memory is None else stats.memory.swap_bytes,
 }
 """Meters of the resources that are read in the same way for every signal."""
 
