@@ -49,7 +49,7 @@ class SimulatedCycle:
 
     @property
     def decisions(self) -> tuple[Decision, ...]:
-        """What was decided, in order."""
+        """The decisions of all turns, in order."""
         return tuple(decision for turn in self.turns for decision in turn.step.decisions)
 
 

@@ -23,7 +23,7 @@ _FORGOTTEN = 10 * LAST_REST
 _MOST_TEXT = 500
 QUEUED_JOBS = 256
 CLOSE_SECONDS = 5.0
-"""How long the end of a queue of jobs is waited for: a disk that hangs must not keep the daemon from ending."""
+"""Seconds to wait for the end of a queue of jobs: a disk that hangs must not keep the daemon from ending."""
 
 _T = TypeVar("_T")
 

@@ -33,7 +33,7 @@ class Actuator(Protocol):
     """Carries decisions out; `act.perform` calls it."""
 
     def announce(self, decision: Decision) -> bool:
-        """Log a decision; whether it is news, to be journaled as well. `Wait` never is."""
+        """Log a decision. Return whether it is new, so that it is journaled as well; `Wait` never is."""
         ...
 
     def report_conditions(self, conditions: tuple[NodeCondition, ...], reading: Reading) -> None:
@@ -58,7 +58,7 @@ class Actuator(Protocol):
 
 
 class NodeActuator(Actuator, Protocol):
-    """Also tracks evictions and collections under way and runs periodic duties; called by the loop."""
+    """An actuator that also tracks evictions and collections under way and runs periodic duties; called by the loop."""
 
     def outcomes(self, state: State) -> Outcomes:
         """Return what has become of the decisions that `state` waits for; changes nothing."""
@@ -77,7 +77,7 @@ class NodeActuator(Actuator, Protocol):
         ...
 
     def suspend_duties(self) -> None:
-        """Begin no more of these until `perform_duties` is called again: a reload made the daemon dry."""
+        """Begin no periodic collection until `perform_duties` is called again: a reload began a dry run."""
         ...
 
     def heartbeat(self, reading: Reading) -> None:

@@ -89,7 +89,7 @@ class DryRunActuator:
         self.suspend_duties()
 
     def suspend_duties(self) -> None:
-        """Pass on."""
+        """Suspend the duties of the live actuator."""
         self._live.suspend_duties()
 
     def heartbeat(self, reading: Reading) -> None:

@@ -90,7 +90,7 @@ class NodeActuation:
         self.collector = collector
         self._waited_for: frozenset[str] = frozenset()
         self._names: dict[str, str] = {}
-        """Of these, `namespace/name` by uid."""
+        """`namespace/name` of each victim that the state waits for, by uid."""
 
     # --- queries ---------------------------------------------------------------------------------------------------
 

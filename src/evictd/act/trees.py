@@ -64,7 +64,7 @@ class _Removal:
         self._budget = budget
         self._left: set[tuple[int, str]] = set()
         self._error: OSError | None = None
-        """Of the first entry that stays."""
+        """The error of the first entry that stays."""
         self._removed = False
 
     def stays(self, inode: int, name: str) -> bool:
@@ -208,7 +208,7 @@ def _unlink_files(folder: int, removal: _Removal) -> tuple[bool, list[tuple[int,
 
 
 def _unlink(folder: int, entry: "os.DirEntry[str]", removal: _Removal) -> bool:
-    """Unlink a file; whether it is gone."""
+    """Unlink a file; return whether it is gone."""
     try:
         os.unlink(entry.name, dir_fd=folder)
     except FileNotFoundError:

@@ -66,7 +66,7 @@ class RecordedOwner(_Part, frozen=True):
 
 
 class RecordedMetadata(_Part, frozen=True):
-    """Which pod it is, and whose."""
+    """Name, namespace, uid and owner of a pod."""
 
     name: str = ""
     namespace: str = ""

@@ -85,7 +85,7 @@ class OomdKill(NamedTuple):
 
     unit: str
     settings: Mapping[str, Path]
-    """Those of `OOMD_SETTINGS` that are `kill`, each with the file that says so."""
+    """The settings of `OOMD_SETTINGS` that are `kill`, each with the file that sets it."""
 
 
 @frozen

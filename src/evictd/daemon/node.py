@@ -1,6 +1,6 @@
 """Joins what observes the node with what changes it, for the loop.
 
-A reload may make a dry run of it, or end one, between two cycles.
+A reload may begin or end a dry run between two cycles.
 """
 
 from collections.abc import Collection

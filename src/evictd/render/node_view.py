@@ -53,7 +53,7 @@ class Queue:
 
 @frozen
 class NodeView:
-    """What is known of a node at one time."""
+    """A node at one time, as `/statusz`, `/explainz`, `explain` and the page show it."""
 
     title: str
     config: EvictionConfig
@@ -61,11 +61,11 @@ class NodeView:
     state: State
     thresholds: tuple[ThresholdFinding, ...]
     unobserved: Mapping[Signal, bool]
-    """The signals without a reading, and whether the node has none of it."""
+    """The signals without a reading, and whether the node does not have what they observe."""
     answers: tuple[NextUp, ...]
     """The order of eviction for each signal."""
     queues: tuple[Queue, ...]
-    """The same, signals that agree on it together."""
+    """The order of eviction, with the signals that agree on it together."""
     notes: tuple[Finding, ...] = ()
     """Other findings, such as pods without statistics."""
     sources: Mapping[Signal, str] = field(default_factory=dict)

@@ -41,7 +41,7 @@ class Process:
         """Start of the present process; later than now while it is being restarted."""
         self.ended_at: int | None = None
         self.standstills = standstills or Standstills()
-        """Those of the node, which all its processes share."""
+        """The PIDs of the node, which all its processes share."""
         for each in taking:
             if isinstance(each, Hold):
                 self.fixed[each.of] = self.fixed.get(each.of, 0) + each.amount

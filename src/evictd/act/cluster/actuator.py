@@ -41,7 +41,7 @@ class ClusterActuator:
         self._previous: dict[str, Victim] | None = None
         """Victims of the previous run for which something is left to do, by uid; `None` before the runtime's first listing."""
         self._resumed: set[str] = set()
-        """Those that are being stopped."""
+        """Uids of the victims of the previous run whose stop was resumed."""
 
     # --- queries ---------------------------------------------------------------------------------------------------
 

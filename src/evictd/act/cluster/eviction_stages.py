@@ -49,7 +49,7 @@ class Event(Enum):
     ACCEPTED = "Accepted"
     """The API server did what the stage's request asks for."""
     NOT_FOUND = "NotFound"
-    """It has no such pod (any more)."""
+    """The API server has no such pod (any more)."""
     REFUSED = "Refused"
     """A disruption budget does not allow it, and another pod may be chosen."""
     BYPASS = "Bypass"
@@ -71,7 +71,7 @@ class Event(Enum):
     REVIVED = "Revived"
     """The status that was written was overwritten: a kubelet started the pod again."""
     RESISTED = "Resisted"
-    """The same, more often than `REPAIRS`."""
+    """The written status was overwritten more often than `REPAIRS`."""
     ENDED = "Ended"
     """The API server shows no such pod, or its phase as final; of a written status, for as long as it had to be watched."""
 

@@ -56,11 +56,11 @@ class Leftovers:
         return lambda: self._delete(pod)
 
     def due_at(self, _now: int, /) -> int | None:
-        """None: the loop notifies the queue."""
+        """Return None: the loop notifies the queue."""
         return None
 
     def refused(self, _error: ApiRefusedError, _now: int, /) -> None:
-        """Leave it: it may not be deleted."""
+        """Try this pod no more: it may not be deleted."""
         self._tried.add(self._sending)
 
     def _delete(self, pod: Pod) -> None:

@@ -79,7 +79,7 @@ class PodEviction:
         self.postponed_until = 0
         """Time from which it may be sent again after a temporary error of the server."""
         self.problem = ""
-        """That error, until the next answer."""
+        """The temporary error, until the next answer."""
         self.clear_at = now if decision.because.fitted or decision.freeze else now + BEFORE_KILL
         """Time at which the containers are stopped even if the node's conditions were not written."""
         self.first_refused_at: int | None = None
@@ -193,26 +193,26 @@ class PodEviction:
         return made
 
     def refuse(self, now: int, *, retry_after: int | None, detail: str) -> tuple[Request, ...]:
-        """The server refused, and the pod stays; `retry_after` in nanoseconds, `None` where the server named no time."""
+        """Note that the server refused and the pod stays; `retry_after` in nanoseconds, `None` where the server named no time."""
         self.answer = EvictionAnswer(
             uid=self.uid, kind=EvictionAnswerKind.REFUSED, at=now, retry_after=retry_after, detail=detail
         )
         return self.receive(Event.REFUSED, now)
 
     def ask_later(self, now: int, delay: int) -> None:
-        """A budget refused, and is asked again after `delay`."""
+        """Note a budget's refusal; the Eviction API is asked again after `delay`."""
         self.not_before = now + delay
 
     def postpone(self, until: int, problem: str) -> None:
-        """The server could not do the stage's request for now; `problem` is its error."""
+        """Note that the server could not do the stage's request for now; `problem` is its error."""
         self.postponed_until, self.problem = until, problem
 
     def answered(self) -> None:
-        """The server answered the stage's request."""
+        """Note that the server answered the stage's request."""
         self.postponed_until, self.problem = 0, ""
 
     def wrote(self, version: int, now: int) -> tuple[Request, ...]:
-        """The status was written, as this resource version of the object."""
+        """Note that the status was written, as this resource version of the object."""
         self.written_version, self.verify_until = version, now + VERIFY
         return self.receive(Event.ACCEPTED, now)
 

@@ -230,7 +230,7 @@ class PodStopper:
                 self._wake()
 
     def _freeze(self, uid: str, *, wanted: bool) -> None:
-        """Freeze a pod that is followed already, so that it is thawed whatever happens next."""
+        """Freeze a pod; its termination is recorded before, so that it is thawed whatever happens next."""
         if wanted:
             self._frozen.add(uid)
             self._cgroups.freezer.freeze(uid)

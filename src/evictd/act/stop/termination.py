@@ -95,7 +95,7 @@ class RunningIds(NamedTuple):
     containers: frozenset[str]
     sandboxes: frozenset[str] = frozenset()
     sidecars: tuple[str, ...] = ()
-    """Those of the containers that stop last, in the order in which they stop."""
+    """Ids of the containers that stop last, in the order in which they stop."""
 
 
 class RuntimeTermination:

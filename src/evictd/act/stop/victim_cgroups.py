@@ -49,7 +49,7 @@ class _Attempts:
     ended: bool = False
     kills: dict[Path, PodKill] = field(default_factory=dict)
     unkillable: tuple[int, ...] = ()
-    """Those of its processes that are in uninterruptible sleep."""
+    """PIDs of the pod's processes that are in uninterruptible sleep."""
 
     @property
     def occupied(self) -> bool:

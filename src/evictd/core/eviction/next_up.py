@@ -42,7 +42,7 @@ class NextUp:
     held: Attribution | None = None
     """The holders of the supply that the signal observes; `None` for a stall and under policy Kubelet."""
     findings: tuple[Finding, ...] = ()
-    """Which pods are passed over and why, and why no pod would go."""
+    """Findings that say which pods are passed over and why, and why no pod would go."""
 
     @property
     def stop(self) -> NoAction | None:

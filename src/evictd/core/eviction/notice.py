@@ -32,7 +32,7 @@ _TEXTS: Mapping[NoActionReason, str] = {
 }
 """The reasons that mean that something else than an eviction has to be done, with their sentences."""
 _STALLS = "{pod} stalls and may not go now; no pod that keeps to its request is evicted in its place"
-"""Of a protected culprit of a stall, for which no amount is needed."""
+"""The text about a protected culprit of a stall, for which no amount is needed."""
 
 
 def with_notices(draft: Draft, state: State, findings: Iterable[Finding], supply: Signal) -> State:

@@ -41,7 +41,7 @@ class PodLifecycle(Enum):
 
     ACTIVE = "active"
     TERMINATED = "terminated"
-    """It will not run again, but its object exists: its containers are removed only under pressure."""
+    """The pod will not run again, but its object exists: its containers are removed only under pressure."""
     REMOVED = "removed"
     """Gone from all sources, or evicted: everything of it may be removed."""
 

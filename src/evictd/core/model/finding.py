@@ -47,20 +47,20 @@ class Standing(IntEnum):
     """The first key of a ranking: how a pod's usage compares with its request."""
 
     UNMEASURED_FIRST = 0
-    """It has no stats, which policy Kubelet ranks first."""
+    """The pod has no stats; policy Kubelet ranks it first."""
     EXCEEDS = 1
     WITHIN = 2
-    """Also a pod without stats under Standard, and every pod for a resource that no pod requests."""
+    """Within its request; also a pod without stats under Standard, and every pod for a resource that no pod requests."""
 
 
 class RankPlace(IntEnum):
     """The key of a ranking that comes after the priority."""
 
     UNMEASURED_FIRST = 0
-    """It has no stats, which policy Kubelet ranks first."""
+    """The pod has no stats; policy Kubelet ranks it first."""
     MEASURED = 1
     LAST = 2
-    """It has no stats (policy Standard), or does not stall itself while others do."""
+    """The pod has no stats (policy Standard), or does not stall itself while others do."""
 
 
 class RankedPod(NamedTuple):
@@ -179,11 +179,11 @@ class SkipReason(Enum):
     """Policy Standard: why a pod that ranked before the victim was not chosen, although nothing protects it for good."""
 
     IN_FLIGHT = "InFlight"
-    """It is a victim already and has not ended."""
+    """The pod is a victim already and has not ended."""
     NOT_MEASURED = "NotMeasured"
     """Its usage of what is short is unknown."""
     USES_NOTHING = "UsesNothing"
-    """It was measured to use nothing of what is short, so its end would free nothing."""
+    """The pod was measured to use nothing of what is short, so its end would free nothing."""
     BUDGET = "Budget"
     """A PodDisruptionBudget refused its eviction a short time ago."""
     OWNER = "OwnerBackoff"
@@ -191,7 +191,7 @@ class SkipReason(Enum):
     UNNECESSARY = "Unnecessary"
     """Another pod (`PodSkipped.instead`) makes its eviction unnecessary."""
     STALLS_LITTLE = "StallsLittle"
-    """It stalls far less than the node does, so its end would not end the stall."""
+    """The pod stalls far less than the node does, so its end would not end the stall."""
     EVICTIONS_PAUSED = "EvictionsPaused"
     """Evictions for what is short are paused, because the last ones did not help."""
 

@@ -81,7 +81,7 @@ _PROBLEMS = {
     SourceKind.STOPPING_POD.value: ("pod cannot be stopped", "pod no longer resists being stopped"),
     SourceKind.KILLING_POD.value: ("pod cannot be killed", "pod no longer resists being killed"),
 }
-"""How a problem is logged that is no failure to read something: when it begins, and when it ends; by the kind of its source."""
+"""The log texts of problems that are no failure to read something, at its begin and at its end, by the kind of its source."""
 
 _LOGGED = {SourceKind.STATE, SourceKind.JOURNAL, SourceKind.CONDITIONS_JSON}
 """Files that could not be written: the writer logs and counts the error at once, also before the first cycle."""

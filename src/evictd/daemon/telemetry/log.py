@@ -23,7 +23,7 @@ FORMATS = ("auto", "json", "text")
 _PRIORITIES = {"debug": 7, "info": 6, "warning": 4, "error": 3}
 """The levels of syslog(3), which systemd's journal reads from `<N>` at the start of a line (sd-daemon(3))."""
 _COLORS = {"debug": "32", "info": "32", "warning": "33", "error": "31"}
-"""Of a terminal (ECMA-48): green, yellow, red."""
+"""The colors of a terminal (ECMA-48): green, yellow, red."""
 _QUOTED = frozenset(" =\"'")
 
 Emit = Callable[[str, str, Mapping[str, Any]], None]

@@ -27,7 +27,7 @@ class CgroupReader(ABC):
     _inactive: ClassVar[bytes]
     """The key of `memory.stat` for inactive file cache, descendants included."""
     _file_pages: ClassVar[tuple[bytes, bytes, bytes]]
-    """Those for active, dirty and waiting file pages."""
+    """The keys of `memory.stat` for active, dirty and waiting file pages."""
 
     def __init__(self, files: FileDescriptorCache, *, memory: Path, pids: Path, psi: Path | None) -> None:
         self._files = files

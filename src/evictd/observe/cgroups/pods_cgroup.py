@@ -18,7 +18,7 @@ class PodsCgroup:
         self._placed: PlacedPods | None = None
         """The place that the runtime's sandboxes name."""
         self._elsewhere: PlacedPods | None = None
-        """That place, if `cgroupRoot` names another one."""
+        """The cgroup below which all pods are, if `cgroupRoot` names another one."""
         self.path: str | None = None
         """The cgroup as last found; `None` if there was none."""
 
@@ -28,11 +28,11 @@ class PodsCgroup:
         return None if self.path is None else self._cgroups.folder(self.path)
 
     def note(self, reported: Iterable[str]) -> None:
-        """Take over where the runtime says that the cgroups of pods are."""
+        """Remember where the runtime reports the cgroups of pods."""
         self._placed = next(filter(None, map(place_of, reported)), self._placed)
 
     def find(self, problems: Problems) -> str | None:
-        """Search the cgroup, again as long as there is none and after it was removed; return its path."""
+        """Return the path of the cgroup; search it while there is none, and again after it was removed."""
         explicit = self._explicit
         if explicit is not None and not is_safe_path(explicit):
             problems.add("pods cgroup", f"unsafe path: {explicit!r}")

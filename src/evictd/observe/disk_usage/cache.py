@@ -55,9 +55,9 @@ class DiskUsageCache:
         self._at_once = at_once
         self._call = wake
         self._called_for = 0
-        """The time since which all was measured when `wake` was called last."""
+        """The time since which all pods were measured when `wake` was called last."""
         self._called_for_writers = 0
-        """The same of the pods that write the most."""
+        """The time since which the pods that write the most were measured when `wake` was called last."""
         self._age = WalkAge()
         self._lock = threading.Lock()
         self._wake = threading.Event()

@@ -37,7 +37,7 @@ class Batch:
     def __init__(self, after: int = -1) -> None:
         self.after = after
         self.rows: list[Row] = []
-        """Those that were found so far; to be appended to, and cut by `cut` every few dozen."""
+        """The subdirectories found so far; the caller appends to them, and calls `cut` every few dozen."""
         self.more = False
         """Whether some were left out."""
 

@@ -50,7 +50,7 @@ class RateLimiter:
 
 
 class BudgetedRateLimiter(RateLimiter):
-    """Also limits walks to `entries_per_second`, averaged over one second; `stopped` ends a sleep at once."""
+    """Limits walks to `entries_per_second` as well, averaged over one second; `stopped` ends a sleep at once."""
 
     __slots__ = ("_clock", "_rate", "_slice_entries", "_slice_start", "_stopped")
 

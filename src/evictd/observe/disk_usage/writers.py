@@ -24,11 +24,11 @@ _SHARE = 4
 _LEAST = 1 << 20
 """Bytes between two readings, or in a second, below which a pod counts as idle."""
 _LEAST_INODES = 100
-"""The same of inodes, in a second."""
+"""Inodes in a second below which a pod counts as idle."""
 
 
 class Writers:
-    """Compares what pods write with the reading before."""
+    """Finds the pods that write the most, by comparing two readings."""
 
     def __init__(self, cgroups: CgroupReader) -> None:
         self._cgroups = cgroups

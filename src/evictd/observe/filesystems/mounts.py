@@ -33,7 +33,7 @@ class Mount:
     fs_type: str
     source: str
     options: tuple[bytes, ...] = ()
-    """Those of the filesystem itself (its superblock), not of this mount of it."""
+    """Options of the filesystem itself (its superblock), not of this mount of it."""
 
     @property
     def read_only(self) -> bool:

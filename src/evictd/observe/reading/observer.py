@@ -45,7 +45,7 @@ OLDEST_LISTING = 15 * SECOND
 """The age in nanoseconds up to which a listing serves a decision. One is made every `housekeepingInterval` of 10 s, later under
 load."""
 HELD_LISTING = 1 * SECOND
-"""The same while a decision for a disk is held: the kubelet's own view of its pods is as old (`plegRelistPeriod`)."""
+"""The same age while a decision for a disk is held: the kubelet's own view of its pods is as old (`plegRelistPeriod`)."""
 
 
 @frozen
@@ -80,7 +80,7 @@ class _PodsReading:
 
     @property
     def unlisted(self) -> frozenset[str]:
-        """Those that the runtime did not list: a pod has its cgroup a moment before its sandbox is listed."""
+        """The pods that the runtime did not list: a pod has its cgroup a moment before its sandbox is listed."""
         view = self.reading.view
         return frozenset() if view is None else frozenset(self.uids) - {sandbox.uid for sandbox in view.sandboxes}
 
