@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from evictd.advice import RESERVE, NodeEvidence, OutsidePods, advise, node_evidence, round_up
+from evictd.advice import LEAST_EVICTIONS, RESERVE, NodeEvidence, OutsidePods, advise, node_evidence, round_up
 from evictd.codec.reading_record import Chosen, RecordedCycle, SignalLevel
 from evictd.core.model.signal import Resource, Signal
 from evictd.core.units.duration import MINUTE, SECOND
@@ -111,20 +111,34 @@ def test_the_advice_says_what_it_would_have_changed() -> None:
     assert memory.earlier == 32 * MI * SECOND // (10 * MI)
 
 
+def copies(node: NodeEvidence, number: int) -> list[NodeEvidence]:
+    return [replace(node, node=f"n{each}") for each in range(number)]
+
+
 def test_lead_and_grace() -> None:
     """A leak that outruns a quick stop needs an earlier begin; soft evictions say how long pods take."""
     quick = node_evidence("n", [reading(0, 480, evict="a", rate=900 * MI), reading(1, 4000, gone="a")])
-    assert advise([quick], 99).lead
+    assert advise(copies(quick, LEAST_EVICTIONS), 99).lead
     soft = node_evidence("n", [reading(0, 900, evict="a", rate=MI, hard=False), reading(22, 4000, gone="a")])
-    found = advise([soft], 99)
-    assert (found.lead, found.max_pod_grace_seconds) == (False, 25)
+    found = advise(copies(soft, LEAST_EVICTIONS), 99)
+    assert (found.lead, found.max_pod_grace_seconds, found.soft_ends) == (False, 25, LEAST_EVICTIONS)
     assert found.signals[0].soft == round_up(found.signals[0].hard + 55 * MI)
+
+
+def test_nothing_is_proposed_from_few_evictions() -> None:
+    quick = node_evidence("n", [reading(0, 480, evict="a", rate=900 * MI), reading(1, 4000, gone="a")])
+    soft = node_evidence("n", [reading(0, 900, evict="a", rate=MI, hard=False), reading(22, 4000, gone="a")])
+    few = LEAST_EVICTIONS - 1
+    assert not advise(copies(quick, few), 99).lead
+    assert advise(copies(soft, few), 99).max_pod_grace_seconds is None
+    assert not advise(copies(soft, few), 99).signals[0].proposed
+    assert advise(copies(soft, LEAST_EVICTIONS), 99).signals[0].proposed
 
 
 def test_a_victim_whose_end_was_not_recorded_asks_for_no_grace_period() -> None:
     """The ten minutes for which its end was looked for were advised as evictionMaxPodGracePeriod."""
     lost = [reading(0, 480, evict="a", hard=False), *(reading(10 * i, 480 - 4 * i) for i in range(1, 60))]
-    assert advise([node_evidence("n", lost)], 99).max_pod_grace_seconds is None
+    assert advise(copies(node_evidence("n", lost), LEAST_EVICTIONS), 99).max_pod_grace_seconds is None
 
 
 def test_of_a_dry_run_only_the_fill_rates_count() -> None:

@@ -10,6 +10,9 @@ of the nodes that it comes from.
 **No earlier.** Each node has its own greatest need, and the advice is the least amount that is enough for the asked share of the
 nodes that had an eviction. The rest are named, so that a few nodes do not make all others evict too early.
 
+**Enough evidence.** Nothing is proposed for a signal with fewer than `LEAST_EVICTIONS`, and no reservation from fewer than
+`LEAST_READINGS`: what one eviction needed says little of the next.
+
 **Reservations.** The scheduler gives pods what is left of the node after systemReserved and kubeReserved. Together these are the
 most that was in use outside pods, again for the asked share of the nodes.
 
@@ -17,6 +20,7 @@ most that was in use outside pods, again for the asked share of the nodes.
 pod would go under the new values is for `evictd replay --config` and `evictd simulate --config` to say.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import field
 
@@ -34,6 +38,10 @@ RESERVE = {
 }
 """The reserve of a resource that should be left at the worst moment; at most a `_PART` of the capacity."""
 _PART = 10
+LEAST_EVICTIONS = 5
+"""Evictions of all nodes together from which a setting is proposed; the greatest need of fewer is exceeded too easily."""
+LEAST_READINGS = 100
+"""Readings of all nodes together from which a reservation is proposed."""
 _AGAIN = 10 * MINUTE
 """Two evictions for a signal so close together count as one shortage that came back."""
 _NEAR = 2 * MINUTE
@@ -103,6 +111,8 @@ class NodeEvidence:
     capacity: dict[Signal, int] = field(default_factory=dict)
     outside_pods: dict[Resource, OutsidePods] = field(default_factory=dict)
     """The most that the system and the Kubernetes daemons used."""
+    outside_readings: dict[Resource, int] = field(default_factory=dict)
+    """The readings in which that was measured."""
     stalls: int = 0
     """Evictions for stalled tasks, which are no amount that is used up: no threshold follows from them."""
     problems: tuple[str, ...] = ()
@@ -140,6 +150,7 @@ def node_evidence(node: str, readings: Sequence[RecordedCycle], problems: Iterab
         hard={signal: level.hard for signal, level in levels.items() if level.hard is not None},
         capacity={signal: level.capacity for signal, level in levels.items()},
         outside_pods=_most_outside_pods(node, readings),
+        outside_readings=Counter(resource for reading in readings for resource in reading.outside_pods),
         stalls=stalls,
         problems=tuple(problems),
     )
@@ -214,6 +225,11 @@ class SignalAdvice:
     limited_by: str
     """The node of the least capacity, if half of that capacity limits the advice; empty if the advice fits every node."""
 
+    @property
+    def proposed(self) -> bool:
+        """Whether enough evictions were recorded to propose a setting."""
+        return self.episodes >= LEAST_EVICTIONS
+
 
 @frozen
 class Reservation:
@@ -226,6 +242,12 @@ class Reservation:
     worst: OutsidePods
     not_covered: tuple[str, ...]
     """Nodes that used more."""
+    readings: int
+
+    @property
+    def proposed(self) -> bool:
+        """Whether enough readings were recorded to propose a setting."""
+        return self.readings >= LEAST_READINGS
 
 
 @frozen
@@ -238,7 +260,9 @@ class Advice:
     """Percent of the nodes for which the advice is enough."""
     signals: tuple[SignalAdvice, ...]
     max_pod_grace_seconds: int | None
-    """Seconds that pods took to end; `None` if none ended for a soft threshold."""
+    """Seconds that pods took to end; `None` if too few ended for a soft threshold."""
+    soft_ends: int
+    """The pods whose end for a soft threshold was recorded."""
     lead: bool
     """Whether memory filled too fast for any hard threshold that is acted on only when it is crossed."""
     reserved: tuple[Reservation, ...]
@@ -251,7 +275,7 @@ def advise(nodes: Sequence[NodeEvidence], cover: int) -> Advice:
     """Merge the evidence of all nodes."""
     episodes = [episode for node in nodes for episode in node.episodes]
     soft = [episode.took for episode in episodes if episode.ended and not episode.hard]
-    grace = -(-_quantile(soft, cover) // (5 * SECOND)) * 5 if soft else None
+    grace = -(-_quantile(soft, cover) // (5 * SECOND)) * 5 if len(soft) >= LEAST_EVICTIONS else None
     memory = [e for e in episodes if SIGNALS[e.signal].resource is Resource.MEMORY]
     return Advice(
         nodes=len(nodes),
@@ -263,11 +287,13 @@ def advise(nodes: Sequence[NodeEvidence], cover: int) -> Advice:
             if any(episode.signal is signal for episode in episodes)
         ),
         max_pod_grace_seconds=grace,
-        lead=any(e.hard and e.too_late and 0 < e.took <= _QUICK and e.rate for e in memory),
+        soft_ends=len(soft),
+        lead=len(memory) >= LEAST_EVICTIONS
+        and any(e.hard and e.too_late and 0 < e.took <= _QUICK and e.rate for e in memory),
         reserved=tuple(
-            _reservation(resource, found, cover)
+            _reservation(resource, [node for node in nodes if resource in node.outside_pods], cover)
             for resource in Resource
-            if (found := [node.outside_pods[resource] for node in nodes if resource in node.outside_pods])
+            if any(resource in node.outside_pods for node in nodes)
         ),
         stalls=sum(node.stalls for node in nodes),
         problems=tuple(f"{node.node}: {problem}" for node in nodes for problem in node.problems),
@@ -306,7 +332,8 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
     )
 
 
-def _reservation(resource: Resource, found: Sequence[OutsidePods], cover: int) -> Reservation:
+def _reservation(resource: Resource, nodes: Sequence[NodeEvidence], cover: int) -> Reservation:
+    found = [node.outside_pods[resource] for node in nodes]
     needs = sorted(each.amount for each in found)
     amount = round_up(_quantile(needs, cover))
     return Reservation(
@@ -315,6 +342,7 @@ def _reservation(resource: Resource, found: Sequence[OutsidePods], cover: int) -
         needs=tuple(needs),
         worst=max(found, key=lambda each: each.amount),
         not_covered=tuple(sorted(each.node for each in found if each.amount > amount)),
+        readings=sum(node.outside_readings.get(resource, 0) for node in nodes),
     )
 
 

@@ -85,7 +85,7 @@ def test_wrong_arguments_are_named_once(tmp_path: Path, capsys: pytest.CaptureFi
 def test_an_eviction_for_a_stall_is_not_called_none(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["advise", str(SCENARIOS / "thrashing.yaml")]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert shown.startswith("1 node, 6 readings;")
+    assert shown.startswith("1 node, 6 readings, 0 evictions")
     assert "no eviction for pressure" not in shown
     assert "1 eviction for stalled tasks" in shown
 

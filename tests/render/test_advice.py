@@ -7,19 +7,24 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from evictd.advice import advise, node_evidence
+from evictd.advice import LEAST_READINGS, NodeEvidence, advise, node_evidence
 from evictd.codec.config.kubelet_config import eviction_config
 from evictd.core.model.config import Policy
 from evictd.core.model.signal import Resource
 from evictd.render.advice import advice_document, configuration, draw_advice, print_advice
 from evictd.render.console import make_console
+from tests.stories import check_golden
 from tests.test_advice import MI, reading
 
 USED = {Resource.MEMORY: 700 * MI, Resource.EPHEMERAL_STORAGE: 9000 * MI, Resource.PIDS: 310}
 NODES = [
     node_evidence(
         f"n{i}",
-        [reading(0, 480, evict="a", rate=i * 40 * MI), replace(reading(3, 4000, gone="a"), outside_pods=USED)],
+        [
+            reading(0, 480, evict="a", rate=i * 40 * MI),
+            replace(reading(3, 4000, gone="a"), outside_pods=USED),
+            *(replace(reading(at, 4000), outside_pods=USED) for at in range(60, 60 * LEAST_READINGS // 5, 60)),
+        ],
         ["line 3: damaged"] * (i == 1),
     )
     for i in range(1, 6)
@@ -27,24 +32,29 @@ NODES = [
 ADVICE = advise(NODES, 80)
 
 
-def test_the_table_has_the_setting_its_evidence_and_what_is_not_covered() -> None:
+def shown(*nodes: NodeEvidence, cover: int = 99) -> str:
     out = io.StringIO()
-    print_advice(ADVICE, make_console(out, width=200))
-    text = out.getvalue()
-    assert "memory.available     500Mi  640Mi" in text
-    assert (
-        "the most was needed on n5 at at 0: 600Mi were used up in 3s until default/a was gone, at 200Mi a second"
-        in text
-    )
-    assert "not covered: n5" in text
-    assert "with 640Mi, 4 of 5 evictions leave the reserve, which begin up to 4s earlier; 3 did" in text
-    assert "TOO LATE: when the pod was gone, less was left than a reserve: 100Mi of memory, 500Mi of a disk" in text
-    assert "memory.lead: Auto" in text
-    assert (
-        "systemReserved and kubeReserved together: 704Mi of memory; the most in use outside pods was 700Mi on n1"
-        in text
-    )
-    assert "! n1: line 3: damaged" in text
+    print_advice(advise(nodes, cover), make_console(out, width=80))
+    return "".join(line.rstrip() + "\n" for line in out.getvalue().splitlines())
+
+
+def test_the_table_has_the_setting_its_evidence_and_what_is_not_covered() -> None:
+    check_golden("advise.txt", shown(*NODES, cover=80))
+
+
+def test_one_eviction_is_not_enough_to_propose_anything() -> None:
+    """It advised a threshold, a soft one and reservations, `enough for 99 % of the nodes`, from a single eviction."""
+    few = replace(NODES[4], outside_readings=dict.fromkeys(USED, LEAST_READINGS - 1))
+    check_golden("advise-few.txt", shown(few))
+    advice = advise([few], 99)
+    assert configuration(advice) == {"kubelet": {}, "evictd": {}}
+    document = advice_document(advice)
+    [signal] = document["signals"]
+    assert (signal["proposed"], signal["evictions"], signal["hard"], signal["soft"]) == (False, 1, None, None)
+    assert {(each["proposed"], each["amount"], each["readings"]) for each in document["reserved"]} == {
+        (False, None, 99)
+    }
+    assert (document["leastEvictions"], document["leastReadings"]) == (5, 100)
 
 
 def test_the_fields_can_be_used_as_they_are() -> None:
@@ -73,3 +83,4 @@ def test_a_picture_is_drawn(tmp_path: Path, suffix: str) -> None:
             or path.stat().st_size > 5000
         )
     draw_advice(advise([], 99), tmp_path / f"none.{suffix}")
+    draw_advice(advise(NODES[:1], 99), tmp_path / f"few.{suffix}")

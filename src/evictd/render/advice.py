@@ -4,7 +4,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evictd.advice import RESERVE, SOFT_GRACE, Advice, Episode, Reservation, SignalAdvice
+from evictd.advice import (
+    LEAST_EVICTIONS,
+    LEAST_READINGS,
+    RESERVE,
+    SOFT_GRACE,
+    Advice,
+    Episode,
+    Reservation,
+    SignalAdvice,
+)
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import RESOURCES, SIGNALS, Resource, Unit
 from evictd.core.units.duration import format_duration
@@ -25,29 +34,29 @@ _TOO_LATE = (
     f"{RESERVE[Resource.EPHEMERAL_STORAGE] >> 20}Mi of a disk, {RESERVE[Resource.INODES]:,} inodes, {RESERVE[Resource.PIDS]} "
     "PIDs, or a tenth of the capacity where that is less."
 )
+_NOT_ENOUGH = "; not enough to propose"
 _SHOWN = 5
 """Nodes and problems that are shown."""
 
 
 def configuration(advice: Advice) -> Document:
     """Return the fields of KubeletConfiguration and EvictdConfiguration that are advised."""
-    soft = {each.signal: each.soft for each in advice.signals if each.soft is not None}
+    signals = [each for each in advice.signals if each.proposed]
+    soft = {each.signal: each.soft for each in signals if each.soft is not None}
     kubelet: Document = {
-        "evictionHard": {
-            each.signal.value: _exact(each.hard, SIGNALS[each.signal].resource) for each in advice.signals
-        },
+        "evictionHard": {each.signal.value: _exact(each.hard, SIGNALS[each.signal].resource) for each in signals},
         "evictionSoft": {signal.value: _exact(amount, SIGNALS[signal].resource) for signal, amount in soft.items()},
         "evictionSoftGracePeriod": {signal.value: format_duration(SOFT_GRACE) for signal in soft},
         "evictionMinimumReclaim": {
             each.signal.value: _exact(each.min_reclaim, SIGNALS[each.signal].resource)
-            for each in advice.signals
+            for each in signals
             if each.min_reclaim
         },
     }
     if advice.max_pod_grace_seconds is not None:
         kubelet["evictionMaxPodGracePeriod"] = advice.max_pod_grace_seconds
     kubelet["systemReserved"] = {
-        _RESERVED_NAMES[each.resource]: _exact(each.amount, each.resource) for each in advice.reserved
+        _RESERVED_NAMES[each.resource]: _exact(each.amount, each.resource) for each in advice.reserved if each.proposed
     }
     own = {"memory": {"lead": "Auto"}} if advice.lead else {}
     return {"kubelet": {name: value for name, value in kubelet.items() if value}, "evictd": own}
@@ -67,6 +76,8 @@ def advice_document(advice: Advice) -> Document:
         "nodes": advice.nodes,
         "readings": advice.readings,
         "coverPercent": advice.cover,
+        "leastEvictions": LEAST_EVICTIONS,
+        "leastReadings": LEAST_READINGS,
         "configuration": configuration(advice),
         "signals": [_signal(each) for each in advice.signals],
         "reserved": [_reservation(each) for each in advice.reserved],
@@ -81,10 +92,11 @@ def _signal(each: SignalAdvice) -> Document:
         "evictions": each.episodes,
         "tooLate": each.too_late,
         "nodes": len(each.needs),
-        "hard": each.hard,
+        "proposed": each.proposed,
+        "hard": each.hard if each.proposed else None,
         "hardNow": None if each.now is None else list(each.now),
-        "soft": each.soft,
-        "minimumReclaim": each.min_reclaim,
+        "soft": each.soft if each.proposed else None,
+        "minimumReclaim": each.min_reclaim if each.proposed else None,
         "reserve": RESERVE[SIGNALS[each.signal].resource],
         "enough": each.enough,
         "earlierSeconds": round(each.earlier / 1e9, 1),
@@ -101,7 +113,9 @@ def _reservation(each: Reservation) -> Document:
     return {
         "resource": _RESERVED_NAMES[each.resource],
         "nodes": len(each.needs),
-        "amount": each.amount,
+        "readings": each.readings,
+        "proposed": each.proposed,
+        "amount": each.amount if each.proposed else None,
         "worst": {"node": each.worst.node, "at": each.worst.wall, "used": each.worst.amount},
         "notCovered": list(each.not_covered),
     }
@@ -111,37 +125,60 @@ def print_advice(advice: Advice, to: "Console") -> None:
     """Print the settings, the evidence and what is not covered."""
     from rich.table import Table  # noqa: PLC0415 - only a table needs it
 
-    to.print(
-        f"{counted(advice.nodes, 'node')}, {counted(advice.readings, 'reading')}; enough for {advice.cover} % of the nodes",
-        style="bold",
-    )
+    to.print(_basis(advice), style="bold")
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for heading in ("SIGNAL", "HARD NOW", "HARD", "SOFT", "MIN RECLAIM", "EVICTIONS", "TOO LATE"):
+    for heading in ("SIGNAL", "HARD NOW", "PROPOSED", "SOFT", "MIN RECLAIM", "EVICTIONS", "TOO LATE"):
         table.add_column(heading, no_wrap=True, justify="left" if heading == "SIGNAL" else "right")
     for each in advice.signals:
         amounts = (
-            signal_amount(amount, each.signal) if amount else "-" for amount in (each.hard, each.soft, each.min_reclaim)
+            signal_amount(amount, each.signal) if amount and each.proposed else "-"
+            for amount in (each.hard, each.soft, each.min_reclaim)
         )
         table.add_row(each.signal.value, _now(each), *amounts, str(each.episodes), str(each.too_late))
     if advice.signals:
         to.print(table)
-        print_line(to, "", _TOO_LATE)
+        if any(each.too_late for each in advice.signals):
+            to.print(_TOO_LATE)
     elif not advice.stalls:
         to.print("no eviction for pressure was recorded, so nothing is known of how early a threshold has to be")
     for each in advice.signals:
-        print_line(to, "- ", f"{each.signal.value}: {_evidence(each.worst)}")
-        print_line(to, "  ", _changed(each))
-        if each.limited_by:
-            print_line(
-                to, "  ", f"it is half of the capacity of {clean(each.limited_by)}; more would be met there always"
-            )
-        if each.not_covered:
-            print_line(to, "  ", f"not covered: {_some(each.not_covered)}")
-        if each.soft is None:
-            to.print("  no soft threshold: it falls too fast, or how fast was not measured")
+        first, *others = _signal_lines(each)
+        print_line(to, "- ", first)
+        for line in others:
+            print_line(to, "  ", line)
     for line in _other_lines(advice):
         print_line(to, "- ", line)
+    if not all(each.proposed for each in (*advice.signals, *advice.reserved)):
+        to.print("More evidence: give the journals of more nodes, or of a longer time.")
     _print_problems(advice.problems, to)
+
+
+def _basis(advice: Advice) -> str:
+    """Say what the advice rests on, and for which share of the nodes it is meant."""
+    evictions = sum(each.episodes for each in advice.signals)
+    counts = f"{counted(advice.nodes, 'node')}, {counted(advice.readings, 'reading')}, {counted(evictions, 'eviction')}"
+    if not any(each.proposed for each in (*advice.signals, *advice.reserved)):
+        return f"{counts}: not enough to propose anything"
+    if advice.nodes * (100 - advice.cover) < 100:
+        return f"{counts}; enough for the worst that was recorded"
+    return f"{counts}; enough for {advice.cover} % of the nodes"
+
+
+def _signal_lines(each: SignalAdvice) -> Iterator[str]:
+    name, evictions = each.signal.value, counted(each.episodes, "eviction")
+    if not each.proposed:
+        yield f"{name}: not enough evidence: {evictions}; a threshold is proposed from {LEAST_EVICTIONS} on"
+        yield _evidence(each.worst)
+        return
+    yield f"{name}: proposed from {evictions} on {counted(len(each.needs), 'node')}"
+    yield _evidence(each.worst)
+    yield _changed(each)
+    if each.limited_by:
+        yield f"it is half of the capacity of {clean(each.limited_by)}; more would be met there always"
+    if each.not_covered:
+        yield f"not covered: {_some(each.not_covered)}"
+    if each.soft is None:
+        yield "no soft threshold: it falls too fast, or how fast was not measured"
 
 
 def _other_lines(advice: Advice) -> Iterator[str]:
@@ -151,16 +188,23 @@ def _other_lines(advice: Advice) -> Iterator[str]:
             "not an amount; try other values with `evictd replay --config`"
         )
     if advice.max_pod_grace_seconds is not None:
-        yield f"evictionMaxPodGracePeriod: {advice.max_pod_grace_seconds}: as long as pods took to end after soft evictions"
+        yield (
+            f"evictionMaxPodGracePeriod: {advice.max_pod_grace_seconds}: as long as pods took to end after "
+            f"{counted(advice.soft_ends, 'soft eviction')}"
+        )
     if advice.lead:
         yield "memory.lead: Auto: memory filled within a stop that was as quick as it can be; only an earlier begin helps"
     for each in advice.reserved:
-        missed = f"; not covered: {_some(each.not_covered)}" if each.not_covered else ""
-        yield (
-            f"systemReserved and kubeReserved together: {amount_text(each.amount, each.resource)} of "
-            f"{_RESERVED_NAMES[each.resource]}; the most in use outside pods was {amount_text(each.worst.amount, each.resource)} "
-            f"on {clean(each.worst.node)} at {clean(each.worst.wall)}{missed}"
+        name, readings = f"systemReserved plus kubeReserved for {_RESERVED_NAMES[each.resource]}", each.readings
+        most = (
+            f"the most in use outside pods was {amount_text(each.worst.amount, each.resource)} on "
+            f"{clean(each.worst.node)} at {clean(each.worst.wall)}, of {counted(readings, 'reading')}"
         )
+        if each.proposed:
+            missed = f"; not covered: {_some(each.not_covered)}" if each.not_covered else ""
+            yield f"{name}: {amount_text(each.amount, each.resource)}; {most}{missed}"
+        else:
+            yield f"{name}: not enough evidence: a reservation is proposed from {LEAST_READINGS} readings on; {most}"
 
 
 def _print_problems(problems: tuple[str, ...], to: "Console") -> None:
@@ -206,7 +250,7 @@ def draw_advice(advice: Advice, path: Path) -> None:
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     form = path.suffix.removeprefix(".")
-    title = f"evictd advise: {counted(advice.nodes, 'node')}, enough for {advice.cover} %"
+    title = f"evictd advise: {_basis(advice)}"
     metadata: dict[str, Any] = (
         {"Date": None, "Creator": "evictd", "Title": title} if form == "svg" else {"Software": "evictd"}
     )
@@ -231,31 +275,33 @@ class _Panel:
     axis: str
     resource: Resource
     needs: tuple[int, ...]
-    advised: int
+    advised: int | None
+    """`None` where nothing is proposed."""
     others: tuple[tuple[str, int, str], ...] = ()
 
 
 def _signal_panel(each: SignalAdvice) -> _Panel:
     found = f"{counted(each.episodes, 'eviction')} on {counted(len(each.needs), 'node')}, {each.too_late} too late"
     now = () if each.now is None else (("now", each.now[1], QUIET),)
-    soft = () if each.soft is None else (("soft", each.soft, SOFT),)
+    soft = () if each.soft is None or not each.proposed else (("soft", each.soft, SOFT),)
     return _Panel(
-        title=f"{each.signal.value}: {found}",
+        title=f"{each.signal.value}: {found}{_NOT_ENOUGH if not each.proposed else ''}",
         axis="hard threshold that would have been early enough",
         resource=SIGNALS[each.signal].resource,
         needs=each.needs,
-        advised=each.hard,
+        advised=each.hard if each.proposed else None,
         others=(*now, *soft),
     )
 
 
 def _reservation_panel(each: Reservation) -> _Panel:
     return _Panel(
-        title=f"{_RESERVED_NAMES[each.resource]} outside pods: {counted(len(each.needs), 'node')}",
+        title=f"{_RESERVED_NAMES[each.resource]} outside pods: {counted(len(each.needs), 'node')}"
+        f"{_NOT_ENOUGH if not each.proposed else ''}",
         axis="systemReserved and kubeReserved together that would have been enough",
         resource=each.resource,
         needs=each.needs,
-        advised=each.amount,
+        advised=each.amount if each.proposed else None,
     )
 
 
@@ -263,10 +309,12 @@ def _draw_panel(axes: Any, panel: _Panel) -> None:
     shares = [100 * (index + 1) / len(panel.needs) for index in range(len(panel.needs))]
     axes.step([0, *panel.needs], [0, *shares], where="post", color=LINE, linewidth=1.6)
     right = 1.25 * max(
-        panel.advised, panel.needs[-1], *(amount for name, amount, _ in panel.others if name == "now"), 1
+        panel.advised or 0, panel.needs[-1], *(amount for name, amount, _ in panel.others if name == "now"), 1
     )
     shown = [(name, amount, color) for name, amount, color in panel.others if amount < right]
-    for row, (name, amount, color) in enumerate([("advised", panel.advised, HARD), *shown]):
+    if panel.advised is not None:
+        shown.insert(0, ("advised", panel.advised, HARD))
+    for row, (name, amount, color) in enumerate(shown):
         axes.axvline(amount, color=color, linewidth=1.2, linestyle="solid" if name == "advised" else (0, (4, 2)))
         axes.annotate(
             f"{name} {amount_text(amount, panel.resource)}", (amount, 10 + 15 * row), xytext=(4, 0),
