@@ -148,16 +148,20 @@ def print_advice(advice: Advice, to: "Console") -> None:
             print_line(to, "  ", line)
     for line in _other_lines(advice):
         print_line(to, "- ", line)
-    if not all(each.proposed for each in (*advice.signals, *advice.reserved)):
+    if not all(_proposed(advice)):
         to.print("More evidence: give the journals of more nodes, or of a longer time.")
     _print_problems(advice.problems, to)
+
+
+def _proposed(advice: Advice) -> list[bool]:
+    return [each.proposed for each in advice.signals] + [each.proposed for each in advice.reserved]
 
 
 def _basis(advice: Advice) -> str:
     """Say what the advice rests on, and for which share of the nodes it is meant."""
     evictions = sum(each.episodes for each in advice.signals)
     counts = f"{counted(advice.nodes, 'node')}, {counted(advice.readings, 'reading')}, {counted(evictions, 'eviction')}"
-    if not any(each.proposed for each in (*advice.signals, *advice.reserved)):
+    if not any(_proposed(advice)):
         return f"{counts}: not enough to propose anything"
     if advice.nodes * (100 - advice.cover) < 100:
         return f"{counts}; enough for the worst that was recorded"
