@@ -9,7 +9,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -83,6 +83,8 @@ class DemoNode:
     pods: dict[str, RunningPod] = field(default_factory=dict)
     evictd: "subprocess.Popen[bytes] | None" = None
     _lines_read: int = 0
+    _pressure_shown: bool = False
+    _evicted: bool = False
 
     @property
     def state(self) -> Path:
@@ -117,9 +119,28 @@ class DemoNode:
         """Return the events in evictd's log since the last call."""
         lines = (self.node.folder / "evictd.log").read_text(encoding="utf-8").splitlines()
         fresh, self._lines_read = lines[self._lines_read :], len(lines)
-        found = (_timeline_event(json.loads(line), seconds) for line in fresh if line.startswith("{"))
+        return self.events_of([json.loads(text) for text in fresh if text.startswith("{")], seconds)
+
+    def events_of(self, log: Iterable[dict[str, Any]], seconds: float) -> list[TimelineEvent]:
+        """Return the events of these lines of evictd's log; conditions only where they change."""
+        found = []
+        for line in log:
+            event = self._pressure_event(line, seconds) or _timeline_event(line, seconds)
+            self._evicted = self._evicted or line.get("decision") == "EvictPod"
+            found += [] if event is None else [event]
         # evictd logs a cycle after performing it; the timeline shows causes before their effects.
-        return [event for _, event in sorted((one for one in found if one is not None), key=lambda one: one[0])]
+        return [event for _, event in sorted(found, key=lambda one: one[0])]
+
+    def _pressure_event(self, line: dict[str, Any], seconds: float) -> tuple[int, TimelineEvent] | None:
+        """Return the event of a condition that differs from what was reported before."""
+        pressure = {"NodeHasDiskPressure": True, "NodeHasNoDiskPressure": False}.get(str(line.get("event_reason", "")))
+        if pressure is None or pressure == self._pressure_shown:
+            return None
+        self._pressure_shown = pressure
+        if pressure:
+            return 1, TimelineEvent(at=seconds, text="the node reports DiskPressure: no new pods are sent to it")
+        step = _RELIEVED if self._evicted else _ENOUGH_SO_FAR
+        return 1, TimelineEvent(at=seconds, text="DiskPressure ends", step=step)
 
     def pressure(self) -> bool:
         """Whether the node reports DiskPressure."""
@@ -133,7 +154,7 @@ class DemoNode:
         """Read the values of one picture."""
         containers = self.node.client.list_containers()
         running = {row.id for row in containers if row.state is ContainerState.RUNNING}
-        evicted = {event.text.split()[1].partition("/")[2] for event in events if event.highlighted}
+        evicted = {event.text.split()[1].partition("/")[2].rstrip(":") for event in events if event.highlighted}
         return ScreenView(
             seconds=seconds,
             title=f"a real node: its own containerd on a disk of {DISK_MIB}Mi",
@@ -174,29 +195,34 @@ def _timeline_event(line: dict[str, Any], seconds: float) -> tuple[int, Timeline
     """Convert a line of evictd's log to an event, with its rank among simultaneous ones; `None` for other lines."""
     event = str(line.get("event", ""))
     if event == "threshold met" and str(line["signal"]).startswith("nodefs"):
-        text = f"threshold met: {line['signal']} {line['available']}, must not fall below {line['threshold']}"
-        return 0, TimelineEvent(at=seconds, text=text, step="Too little is left. No pod has to go yet.")
-    if str(line.get("event_reason", "")) in {"NodeHasDiskPressure", "NodeHasNoDiskPressure"}:
-        step = "" if line["event_reason"] == "NodeHasDiskPressure" else "The pressure is over. New pods may come again."
-        return 1, TimelineEvent(at=seconds, text=event, step=step)
-    if line.get("decision") in {"ReclaimNode", "EvictPod"}:
-        evicts = line["decision"] == "EvictPod"
-        return 2, TimelineEvent(at=seconds, text=event, highlighted=evicts, step=_EVICTS if evicts else _RECLAIMS)
+        text = f"{line['available']} of the disk are left: the threshold of {line['threshold']} is crossed"
+        return 0, TimelineEvent(at=seconds, text=text, step=_CROSSED)
+    if line.get("decision") == "ReclaimNode":
+        return 2, TimelineEvent(at=seconds, text="removes dead containers and unused images", step=_RECLAIMS)
+    if line.get("decision") == "EvictPod":
+        left = event.partition(": ")[2].partition(",")[0]
+        text = f"evicts {line['pod']}: {left}, nothing unused to remove"
+        return 3, TimelineEvent(at=seconds, text=text, highlighted=True, step=_EVICTS)
     if event.startswith("Evicted ") and "uid" in line:
-        return 3, TimelineEvent(at=seconds, text=f"why: {event}", step=f"Why this pod? {event}")
+        return 4, TimelineEvent(
+            at=seconds, text=f"why this pod: {event.partition(': ')[2]}", step=f"Why this pod? {event}"
+        )
     if event == "collected" and line["removed"]:
-        freed = f", {bytes_text(line['freed_bytes'])} as reported by the runtime" if line["freed_bytes"] else ""
-        text = f"collected {line['removed']} unused {line['what']}{freed}"
-        return 4, TimelineEvent(at=seconds, text=text, step=_COLLECTED)
-    if event == "pod is gone":
-        text = f"the pod is gone, {line['seconds']:.1f} s after the request"
-        return 5, TimelineEvent(at=seconds, text=text, step="It is gone, and its space is back. The other pods ran on.")
+        freed = f": {bytes_text(line['freed_bytes'])} came back" if line["freed_bytes"] else ""
+        kind = "dead" if line["what"] == "containers" else "unused"
+        text = f"{line['removed']} {kind} {line['what']} removed{freed}"
+        return 5, TimelineEvent(at=seconds, text=text, step=_COLLECTED)
+    if event == "threshold no longer met" and str(line["signal"]).startswith("nodefs"):
+        return 6, TimelineEvent(at=seconds, text="enough is left again: more than the threshold")
     return None
 
 
+_CROSSED = f"Less than {THRESHOLD_MIB}Mi of the disk are left: the threshold is crossed. No pod has to go yet."
 _RECLAIMS = "First evictd removes what no pod needs: dead containers and unused images."
 _COLLECTED = "What no pod needs is gone. evictd measures the disk again: was that enough?"
-_EVICTS = "It was not enough: one pod has to go, so that the others can stay."
+_ENOUGH_SO_FAR = f"That was enough: no pod was evicted. But {HOG.name} writes on."
+_EVICTS = "It was not enough, and nothing unused is left: one pod has to go, so that the others can stay."
+_RELIEVED = "The pressure is over: one pod was evicted, the others ran on. New pods may come again."
 
 
 @contextmanager

@@ -17,7 +17,13 @@ def test_garbage_is_collected_before_exactly_the_right_pod_is_evicted(tmp_path: 
     done = demo("--plot", str(tmp_path / "demo.svg"))
     assert done.returncode == 0, done.stdout + done.stderr
     output = done.stdout
-    assert output.index("collected 2 unused containers") < output.index("evict default/log-shipper")
-    assert output.index("collected 2 unused images") < output.index("evict default/log-shipper")
-    assert output.count(" evict default/") == 1
+    assert output.index("2 dead containers removed") < output.index("evicts default/log-shipper")
+    assert output.index("2 unused images removed") < output.index("evicts default/log-shipper")
+    assert output.count(" evicts default/") == 1
+    assert (
+        output.index("the threshold of 60Mi is crossed")
+        < output.index("reports DiskPressure")
+        < output.index("DiskPressure ends")
+    )
+    assert "why this pod: " in output
     assert (tmp_path / "demo.svg").exists()

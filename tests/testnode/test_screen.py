@@ -13,8 +13,7 @@ import pytest
 
 from evictd.commands.demo import next_steps
 from evictd_testnode.screen import PodRow, Screen, ScreenView, TerminalSize, TimelineEvent, frame, plot, timeline_lines
-from evictd_testnode.story import BEGIN, HOG_BEGINS
-from evictd_testnode.story import _timeline_event as event_of
+from evictd_testnode.story import BEGIN, HOG_BEGINS, DemoNode
 
 pyte = pytest.importorskip("pyte")  # of the extra `dev`
 
@@ -22,26 +21,38 @@ MI = 1 << 20
 CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 GOLDEN = Path(__file__).parents[1] / "golden"
 SIZES = [TerminalSize(columns=80, lines=24), TerminalSize(columns=100, lines=30), TerminalSize(columns=200, lines=50)]
+CROSSED: dict[str, object] = {
+    "event": "threshold met", "signal": "nodefs.available", "available": "59.7Mi", "threshold": "60Mi"
+}  # fmt: skip
+UNDER_PRESSURE: dict[str, object] = {"event_reason": "NodeHasDiskPressure"}
+RELIEVED: dict[str, object] = {"event_reason": "NodeHasNoDiskPressure"}
+RECLAIMS: dict[str, object] = {"decision": "ReclaimNode"}
 LOG: tuple[dict[str, object], ...] = (
-    {"event": "threshold met", "signal": "nodefs.available", "available": "59.2Mi", "threshold": "60Mi"},
-    {"event": "Node vm status is now: NodeHasDiskPressure", "event_reason": "NodeHasDiskPressure"},
-    {"event": "delete unused containers and images for nodefs.available", "decision": "ReclaimNode"},
+    RELIEVED,
+    CROSSED,
+    UNDER_PRESSURE,
+    RECLAIMS,
     {"event": "collected", "what": "containers", "removed": 2, "freed_bytes": 16 * MI},
-    {"event": "collected", "what": "images", "removed": 2, "freed_bytes": 15 * MI},
+    {"event": "collected", "what": "images", "removed": 2, "freed_bytes": 30 * MI},
+    {"event": "threshold no longer met", "signal": "nodefs.available"},
+    RELIEVED,
+    CROSSED,
+    UNDER_PRESSURE,
+    RECLAIMS,
     {
-        "event": "evict default/log-shipper (grace period 1s) for nodefs.available: 59.7Mi left, threshold 60Mi. "
-        "The node was low on resource: ephemeral-storage. Container main was using 65Mi, request is 0, has larger "
-        "consumption of ephemeral-storage.",
+        "event": "evict default/log-shipper (grace period 1s) for nodefs.available: 59.7Mi left, threshold 60Mi; it uses 83Mi, "
+        "requests none",
         "decision": "EvictPod",
+        "pod": "default/log-shipper",
     },
     {
-        "event": "Evicted default/log-shipper (66.1Mi): both it and default/database (9Mi) exceed their request, and it exceeds "
-        "its own by more (66.1Mi against 9Mi).",
+        "event": "Evicted default/log-shipper (83Mi): both it and default/database (9Mi) exceed their request, it by 83Mi and "
+        "default/database by 9Mi.",
         "pod": "default/log-shipper",
         "uid": "u",
     },
-    {"event": "pod is gone", "seconds": 0.9},
-    {"event": "Node vm status is now: NodeHasNoDiskPressure", "event_reason": "NodeHasNoDiskPressure"},
+    {"event": "threshold no longer met", "signal": "nodefs.available"},
+    RELIEVED,
 )
 """What evictd logs in the demonstration, with sentences as long as they get."""
 
@@ -52,23 +63,30 @@ def plain(lines: list[str]) -> list[str]:
 
 def view(steps: int, **more: object) -> ScreenView:
     """Return the view after so many lines of the log."""
-    found = (event_of(line, 5.0 + number) for number, line in enumerate(LOG[:steps]))
-    gone = steps >= 8
+    demo = DemoNode(node=None)  # type: ignore[arg-type] # reads no node
+    found = [event for number, line in enumerate(LOG[:steps]) for event in demo.events_of([line], 5.0 + number)]
+    gone, collected = steps >= 14, steps >= 6
     values: dict[str, object] = {
         "seconds": 4.0 + steps,
         "title": "a real node: its own containerd on a disk of 160Mi",
-        "available": 120 * MI if gone else 59 * MI,
+        "available": 143 * MI if gone else 105 * MI if 6 <= steps < 9 else 59 * MI if steps >= 2 else 90 * MI,
         "capacity": 160 * MI,
         "threshold": 60 * MI,
-        "pressure": 2 <= steps < 9,
+        "pressure": 3 <= steps < 8 or 10 <= steps < 15,
         "pods": [
             PodRow(name="web", running=True, used_bytes=4 * MI),
             PodRow(name="database", running=True, used_bytes=9 * MI),
-            PodRow(name="log-shipper", running=not gone, used_bytes=66 * MI, evicted=steps >= 6, note="fills the disk"),
+            PodRow(
+                name="log-shipper",
+                running=not gone,
+                used_bytes=(83 if steps >= 9 else 66) * MI,
+                evicted=steps >= 12,
+                note="fills the disk",
+            ),
         ],
-        "images": ["localhost/busybox:1", *(["localhost/release:1", "localhost/release:2"] if steps < 5 else [])],
-        "dead_containers": ["job-1", "job-2"] if steps < 4 else [],
-        "events": (BEGIN, HOG_BEGINS, *(each[1] for each in found if each is not None)),
+        "images": ["localhost/busybox:1", *([] if collected else ["localhost/release:1", "localhost/release:2"])],
+        "dead_containers": [] if collected else ["job-1", "job-2"],
+        "events": (BEGIN, HOG_BEGINS, *found),
     }
     return ScreenView(**(values | more))  # type: ignore[arg-type]
 
@@ -95,7 +113,13 @@ def shown(size: TerminalSize, *views: ScreenView) -> list[str]:
 def test_the_screens_of_the_story(size: TerminalSize) -> None:
     """Each picture is drawn over all that came before it, as in the demonstration."""
     parts = []
-    for title, steps in (("the disk fills", 0), ("pressure", 3), ("why this pod", 7), ("the end", 9)):
+    for title, steps in (
+        ("the disk fills", 1),
+        ("pressure", 4),
+        ("enough so far", 8),
+        ("why this pod", 13),
+        ("the end", 15),
+    ):
         rows = shown(size, *(view(each) for each in range(steps + 1)))
         parts += [f"== {title} ==", *rows]
     parts += ["== after it ==", *next_steps(size.columns, margin=" ")]
@@ -113,7 +137,7 @@ def test_no_picture_scrolls_and_no_line_is_cut(size: TerminalSize, steps: int) -
     assert len(lines) == size.lines - 1
     assert max(map(len, lines)) <= size.columns
     assert shown(size, view(steps))[:-1] == [line.rstrip() for line in lines]
-    step = view(steps).events[-1].step
+    step = next(event.step for event in reversed(view(steps).events) if event.step)
     assert " ".join(step.split()) in " ".join(" ".join(lines).split())
 
 
@@ -126,7 +150,7 @@ def test_the_bar_shows_what_is_left_and_where_the_threshold_lies(size: TerminalS
 
 
 def test_pressure_and_evictions_show() -> None:
-    text = "\n".join(plain(frame(view(6), SIZES[0])))
+    text = "\n".join(plain(frame(view(13), SIZES[0])))
     assert "● DiskPressure" in text
     assert "✗ log-shipper" in text
     assert "○ no pressure" in "\n".join(plain(frame(view(0), SIZES[0])))

@@ -18,12 +18,16 @@ def timeline_event(**line: object) -> TimelineEvent | None:
 
 
 def test_an_eviction_is_highlighted_and_a_collection_is_in_the_timeline() -> None:
-    eviction = timeline_event(event="evict default/hog", decision="EvictPod")
+    event = (
+        "evict default/hog (grace period 1s) for nodefs.available: 1Mi left, threshold 2Mi; it uses 9Mi, requests none"
+    )
+    eviction = timeline_event(event=event, decision="EvictPod", pod="default/hog")
     assert eviction is not None
-    assert replace(eviction, step="") == TimelineEvent(at=2.5, text="evict default/hog", highlighted=True)
+    text = "evicts default/hog: 1Mi left, nothing unused to remove"
+    assert replace(eviction, step="") == TimelineEvent(at=2.5, text=text, highlighted=True)
     collection = timeline_event(event="collected", what="images", removed=2, freed_bytes=30 << 20)
     assert collection is not None
-    assert collection.text == "collected 2 unused images, 30Mi as reported by the runtime"
+    assert collection.text == "2 unused images removed: 30Mi came back"
 
 
 @pytest.mark.parametrize(
@@ -43,20 +47,31 @@ def test_the_reason_of_an_eviction_is_what_happens_now() -> None:
     why = timeline_event(event="Evicted default/hog (9Mi): it is the only one.", pod="default/hog", uid="u")
     assert why is not None
     assert (why.text, why.step) == (
-        "why: Evicted default/hog (9Mi): it is the only one.",
+        "why this pod: it is the only one.",
         "Why this pod? Evicted default/hog (9Mi): it is the only one.",
     )
 
 
 def test_simultaneous_events_are_in_the_order_of_cause_and_effect(tmp_path: Path) -> None:
     lines = [
-        {"event": "evict default/hog", "decision": "EvictPod"},
+        {"event": "evict default/hog: 1Mi left", "decision": "EvictPod", "pod": "default/hog"},
         {"event": "threshold met", "signal": "nodefs.available", "available": "1Mi", "threshold": "2Mi"},
     ]
     (tmp_path / "evictd.log").write_text("".join(json.dumps(line) + "\n" for line in lines) + "no json\n")
     demo = DemoNode(node=SimpleNamespace(folder=tmp_path))  # type: ignore[arg-type] # only its folder is used
-    assert [one.text[:5] for one in demo.new_events(1.0)] == ["thres", "evict"]
+    assert [one.text[:5] for one in demo.new_events(1.0)] == ["1Mi o", "evict"]
     assert demo.new_events(2.0) == []
+
+
+def test_a_condition_is_shown_when_it_changes() -> None:
+    demo = DemoNode(node=None)  # type: ignore[arg-type] # reads no node
+    calm, pressed = {"event_reason": "NodeHasNoDiskPressure"}, {"event_reason": "NodeHasDiskPressure"}
+    evict = {"event": "evict default/hog: 1Mi left", "decision": "EvictPod", "pod": "default/hog"}
+    assert demo.events_of([calm], 1.0) == []
+    assert [each.text[:11] for each in demo.events_of([pressed, pressed, calm], 2.0)] == ["the node re", "DiskPressur"]
+    [_, _, over] = demo.events_of([pressed, evict, calm], 3.0)
+    assert over.step.startswith("It was not enough")
+    assert demo.events_of([calm], 4.0) == []
 
 
 def test_the_pods_have_different_names() -> None:
