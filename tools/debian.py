@@ -8,6 +8,7 @@ folder. Needs dpkg-deb and Debian's python3-venv.
 
 import os
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
@@ -120,13 +121,12 @@ def _default(sample: str) -> str:
 
 def _control(root: Path, architecture: str) -> None:
     major, minor = map(int, _python().split("."))
-    size = sum(path.lstat().st_size for path in root.rglob("*")) // 1024
     fields = {
         "Package": "evictd",
         "Version": __version__,
         "Architecture": architecture,
         "Maintainer": "The evictd authors <evictd@localhost>",
-        "Installed-Size": str(size),
+        "Installed-Size": str(installed_size(root)),
         "Depends": f"python3 (>= {major}.{minor}), python3 (<< {major}.{minor + 1}), systemd (>= 247)",
         "Suggests": "containerd | cri-o",
         "Section": "admin",
@@ -140,6 +140,15 @@ def _control(root: Path, architecture: str) -> None:
     for name in ("postinst", "prerm", "postrm"):
         _copy(ROOT / "deploy/debian" / name, root / "DEBIAN" / name)
         (root / "DEBIAN" / name).chmod(0o755)
+
+
+def installed_size(root: Path) -> int:
+    """Return the KiB that the files below `root` need, by dpkg's rule: 1 for what is no regular file.
+
+    The size of a directory depends on the file system, and on the files that were once in it.
+    """
+    files = (path.lstat() for path in root.rglob("*"))
+    return sum(-(-each.st_size // 1024) if stat.S_ISREG(each.st_mode) else 1 for each in files)
 
 
 def _python() -> str:

@@ -112,3 +112,16 @@ def test_the_shells_complete_every_command(content: Path) -> None:
     for path in manual.COMPLETIONS.values():
         text = (content / "usr/share" / path).read_text()
         assert all(name in text for name in COMMANDS)
+
+
+def test_the_installed_size_does_not_depend_on_the_place_of_the_build(tmp_path: Path) -> None:
+    """A directory of ext4 keeps the size that it once had."""
+    for root, more in ((tmp_path / "new", 0), (tmp_path / "used", 2000)):
+        (root / "folder").mkdir(parents=True)
+        (root / "folder" / "file").write_bytes(b"x" * 1025)
+        (root / "link").symlink_to("folder")
+        for number in range(more):
+            (root / "folder" / f"{number:0100}").touch()
+        for path in (root / "folder").glob("0*"):
+            path.unlink()
+    assert [debian.installed_size(tmp_path / name) for name in ("new", "used")] == [4, 4]
