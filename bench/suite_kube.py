@@ -11,13 +11,13 @@ import tracemalloc
 from pathlib import Path
 
 from bench.harness import Result, measure, summarize
-from evictd.act.cluster.report import ClusterReporter, ReportSettings
+from evictd.act.cluster.report import ClusterReporter
 from evictd.act.cluster.request_queue import RequestQueue
 from evictd.clients.kube.credentials import Credentials
 from evictd.clients.kube.nodes import NodeClient
 from evictd.clients.kube.transport import Transport
 from evictd.codec.slim_pods import decode_page
-from evictd.config.settings import ConditionTypes
+from evictd.config.settings import ClusterSettings, ConditionTypes
 from evictd.core.model.signal import NodeCondition
 from tests.kube.api_server import ApiServer
 from tests.kube.driving import SILENT_BELL, Driver
@@ -81,7 +81,8 @@ def _day(api: ApiServer, transport: Transport, *, pressed: bool) -> tuple[dict[s
         NodeClient(transport, "n1"),
         driver.clocks,
         SILENT_BELL,
-        ReportSettings(node_name="n1", types=ConditionTypes.OWN if pressed else ConditionTypes.AUTO, taints=True),
+        ClusterSettings(condition_types=ConditionTypes.OWN if pressed else ConditionTypes.AUTO),
+        node_name="n1",
     )
     queue = RequestQueue([reporter], driver.clocks)
     api.forget_requests()

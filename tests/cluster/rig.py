@@ -2,25 +2,33 @@
 
 from typing import Any
 
-from evictd.act.cluster.report import ClusterReporter, ReportSettings
+from evictd.act.cluster.report import ClusterReporter
 from evictd.act.cluster.request_queue import RequestQueue
 from evictd.clients.kube.nodes import NodeClient
 from evictd.clients.kube.transport import Transport
-from evictd.config.settings import ConditionTypes
+from evictd.config.settings import ClusterSettings, ConditionTypes
 from evictd.core.model.signal import NodeCondition
 from tests.kube.driving import SILENT_BELL, Driver
 
 
 class Rig:
-    """`settings` are fields of `ReportSettings`."""
+    """`settings` are fields of `ClusterSettings`."""
 
-    def __init__(self, transport: Transport, types: ConditionTypes = ConditionTypes.OWN, **settings: Any) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        types: ConditionTypes = ConditionTypes.OWN,
+        *,
+        node_name: str = "n1",
+        **settings: Any,
+    ) -> None:
         self.driver = Driver()
         self.reporter = ClusterReporter(
-            NodeClient(transport, settings.get("node_name", "n1")),
+            NodeClient(transport, node_name),
             self.driver.clocks,
             SILENT_BELL,
-            ReportSettings(**{"node_name": "n1", "types": types, "taints": True, **settings}),
+            ClusterSettings(condition_types=types, **settings),
+            node_name=node_name,
         )
         self.queue = RequestQueue([self.reporter], self.driver.clocks)
 

@@ -5,11 +5,11 @@ from typing import ClassVar
 import pytest
 
 from evictd.act.cluster.conditions import VALID, holds_until
-from evictd.act.cluster.report import ClusterReporter, ReportSettings
+from evictd.act.cluster.report import ClusterReporter
 from evictd.act.cluster.request_queue import RequestQueue
 from evictd.clients.kube.nodes import NodeClient
 from evictd.clients.kube.transport import MERGE_PATCH, Transport
-from evictd.config.settings import ConditionTypes
+from evictd.config.settings import ClusterSettings, ConditionTypes
 from evictd.core.model.signal import NodeCondition
 from evictd.core.units.duration import SECOND
 from tests.kube.api import Api
@@ -34,7 +34,8 @@ class Rig:
             NodeClient(transport, "n1"),
             self.driver.clocks,
             SILENT_BELL,
-            ReportSettings(node_name="n1", types=types, taints=taints),
+            ClusterSettings(condition_types=types, taints=taints),
+            node_name="n1",
         )
         self.queue = RequestQueue([self.reporter], self.driver.clocks)
 

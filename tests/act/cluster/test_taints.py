@@ -12,7 +12,6 @@ from evictd.act.cluster.taints import (
     changed,
     is_own,
     pair_of,
-    pairs,
 )
 from evictd.config.settings import TaintEffect
 
@@ -24,7 +23,11 @@ TAINTS = st.lists(
     ),
     unique_by=lambda taint: (taint["key"], taint["effect"]),
 )
-WANTED = st.builds(pairs, st.sets(st.sampled_from(sorted(OWN_KEYS))), st.sampled_from(TaintEffect))
+WANTED = st.builds(
+    lambda keys, effect: frozenset((key, effect.value) for key in keys),
+    st.sets(st.sampled_from(sorted(OWN_KEYS))),
+    st.sampled_from(TaintEffect),
+)
 
 
 @given(TAINTS, WANTED)
@@ -47,7 +50,7 @@ def test_another_effect_replaces_the_one_before() -> None:
     """After a change of `cluster.taintEffect` the node does not have both."""
     key = min(OWN_KEYS)
     there = [{"key": "dedicated", "effect": "NoSchedule"}, {"key": key, "effect": "NoSchedule"}]
-    after = changed(there, pairs({key}, TaintEffect.PREFER_NO_SCHEDULE))
+    after = changed(there, {(key, TaintEffect.PREFER_NO_SCHEDULE.value)})
     assert after == (there[0], {"key": key, "effect": "PreferNoSchedule"})
 
 

@@ -15,9 +15,9 @@ from collections.abc import Iterable
 from evictd.act.cluster.clocks import Bell, Clocks
 from evictd.act.cluster.conditions import TAINTS, ConditionReport, node_transition_events, orphans, taken_back
 from evictd.act.cluster.request_queue import CONFLICT, Call
-from evictd.act.cluster.taints import TaintRetry, changed, pairs
+from evictd.act.cluster.taints import TaintRetry, changed
 from evictd.clients.kube.nodes import Lease, NodeClient, NodeObject, Taint, kubelet_reports
-from evictd.config.settings import ConditionTypes, TaintEffect
+from evictd.config.settings import ClusterSettings, ConditionTypes
 from evictd.core.frozen import frozen
 from evictd.core.model.decision import RecordEvent
 from evictd.core.model.signal import NodeCondition
@@ -45,18 +45,6 @@ class Rhythm:
 KUBELET_RHYTHM = Rhythm()
 
 
-@frozen
-class ReportSettings:
-    """The reported conditions, and the intervals."""
-
-    node_name: str
-    types: ConditionTypes
-    """`AUTO`: own types where a kubelet reports."""
-    taints: bool
-    taint_effect: TaintEffect = TaintEffect.NO_SCHEDULE
-    rhythm: Rhythm = KUBELET_RHYTHM
-
-
 class ClusterReporter:
     """Reports one node's conditions; a source of the request queue.
 
@@ -64,17 +52,25 @@ class ClusterReporter:
     time that the node is read. The method of evictions depends on it, too: what is older than a look is confirmed before one.
     """
 
-    def __init__(self, client: NodeClient, clocks: Clocks, bell: Bell, settings: ReportSettings) -> None:
+    def __init__(
+        self,
+        client: NodeClient,
+        clocks: Clocks,
+        bell: Bell,
+        settings: ClusterSettings,
+        *,
+        node_name: str,
+        rhythm: Rhythm = KUBELET_RHYTHM,
+    ) -> None:
         self._client = client
         self._clocks = clocks
         self._bell = bell
-        self._node_name = settings.node_name
-        self._asked = settings.types
-        self._taints = settings.taints
-        self._taint_effect = settings.taint_effect
-        self._rhythm = settings.rhythm
+        self._node_name = node_name
+        self._settings = settings
+        self._rhythm = rhythm
         self._lock = threading.Lock()
-        self._types: ConditionTypes | None = None if settings.types is ConditionTypes.AUTO else settings.types
+        types = settings.condition_types
+        self._types: ConditionTypes | None = None if types is ConditionTypes.AUTO else types
         self._active: frozenset[NodeCondition] | None = None
         self._stopped = False
         self._leaving: ConditionTypes | None = None
@@ -259,7 +255,7 @@ class ClusterReporter:
         self.kubelet = kubelet_reports(self._node, lease, self._clocks.wall())
         self._next_detect, self._detected_at, self._confirming_since = NEVER, self._clocks.now(), None
         types = ConditionTypes.OWN if self.kubelet else ConditionTypes.BUILT_IN
-        if self._asked is ConditionTypes.AUTO and types is not self._types:
+        if self._settings.condition_types is ConditionTypes.AUTO and types is not self._types:
             self._leaving, self._types = self._types, types
 
     def _write(self, now: int) -> None:
@@ -301,8 +297,9 @@ class ClusterReporter:
         """
         if self._node is None or self._active is None or self._types is None:
             return None
-        wanted = {TAINTS[c] for c in self._active} if self._taints and self._types is ConditionTypes.OWN else set()
-        return changed(self._node.taints, pairs(wanted, self._taint_effect))
+        tainted = self._active if self._settings.taints and self._types is ConditionTypes.OWN else ()
+        effect = self._settings.taint_effect.value
+        return changed(self._node.taints, {(TAINTS[condition], effect) for condition in tainted})
 
     def _taint(self, now: int) -> None:
         with self._lock:

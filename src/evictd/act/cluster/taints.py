@@ -32,11 +32,6 @@ def is_own(taint: Taint) -> bool:
     return taint["key"] in OWN_KEYS and taint["effect"] in OWN_EFFECTS
 
 
-def pairs(keys: Collection[str], effect: TaintEffect = TaintEffect.NO_SCHEDULE) -> frozenset[tuple[str, str]]:
-    """Return keys with an effect, as `changed` takes them."""
-    return frozenset((key, effect.value) for key in keys)
-
-
 def pair_of(taint: Taint) -> tuple[str, str]:
     """Return key and effect of a taint, which together name it."""
     return taint["key"], taint["effect"]

@@ -12,7 +12,7 @@ from evictd.act.cluster.events import EventRate, EventRecorder
 from evictd.act.cluster.eviction_events import ClusterNode, Stopper
 from evictd.act.cluster.evictor import ClusterEvictor
 from evictd.act.cluster.leftovers import Leftovers
-from evictd.act.cluster.report import KUBELET_RHYTHM, ClusterReporter, ReportSettings, Rhythm
+from evictd.act.cluster.report import KUBELET_RHYTHM, ClusterReporter, Rhythm
 from evictd.act.cluster.request_queue import RequestQueue, RequestQueues, RequestSource
 from evictd.clients.kube.credentials import Credentials
 from evictd.clients.kube.events import EventClient
@@ -149,8 +149,8 @@ def build(
     transport = Transport(Credentials(settings.kubeconfig, environ=environ))
     bell = _Bell(wake)
     watch = PodWatch(transport, node_name, clock=clocks.now, random=clocks.random, changed=bell.changed, errors=errors)
-    report = _report_settings(settings, node_name, rhythm)
-    reporter = ClusterReporter(NodeClient(transport, node_name), clocks, bell, report)
+    node = NodeClient(transport, node_name)
+    reporter = ClusterReporter(node, clocks, bell, settings, node_name=node_name, rhythm=rhythm)
     client, rate = EvictionClient(transport), rate or EventRate(qps=50, burst=100)
     events = EventRecorder(EventClient(transport, node_name), node_name, clocks, bell, rate=rate)
     evictor = ClusterEvictor(
@@ -202,14 +202,4 @@ def _queues(
         RequestQueue((), clocks, polled=evictor, errors=errors),
         RequestQueue(sources, clocks, errors=errors),
         clocks=clocks,
-    )
-
-
-def _report_settings(settings: ClusterSettings, node_name: str, rhythm: Rhythm) -> ReportSettings:
-    return ReportSettings(
-        node_name=node_name,
-        types=settings.condition_types,
-        taints=settings.taints,
-        taint_effect=settings.taint_effect,
-        rhythm=rhythm,
     )

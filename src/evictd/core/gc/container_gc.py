@@ -19,8 +19,6 @@ from evictd.core.units.duration import MINUTE
 GC_PERIOD = MINUTE
 """Interval of the periodic collection of dead containers, independent of pressure."""
 
-_TERMINAL_PHASES = frozenset({"Succeeded", "Failed"})
-
 
 class ContainerState(Enum):
     """State of a container, by its CRI name; an unknown state is treated as possibly running."""
@@ -96,7 +94,7 @@ def with_api_pods(lifecycles: PodLifecycles, pods: Iterable[Pod] | None) -> PodL
     """
     if pods is None:
         return replace(lifecycles, all_sources_ready=False)
-    known = {pod.uid: PodLifecycle.TERMINATED if pod.phase in _TERMINAL_PHASES else PodLifecycle.ACTIVE for pod in pods}
+    known = {pod.uid: PodLifecycle.TERMINATED if pod.terminal else PodLifecycle.ACTIVE for pod in pods}
     local = {
         uid: one for uid, one in lifecycles.by_uid.items() if uid not in known or one is not PodLifecycle.TERMINATED
     }

@@ -117,6 +117,12 @@ def parse_pressure(text: bytes, what: str) -> dict[str, PressureStall]:
     return lines
 
 
+def parse_tasks(loadavg: bytes, what: str) -> int:
+    """Return the number of tasks of /proc/loadavg: the kernel's count of scheduling entities, threads included."""
+    fields = loadavg.split()
+    return parse_number(fields[3].partition(b"/")[2] if len(fields) >= 5 else b"", what)
+
+
 def parse_number(digits: bytes, what: str) -> int:
     """Parse one field of digits; raises `NodeError` unless it is a number of at most 64 bits."""
     # isdigit() first: int() also accepts signs, blanks and underscores.

@@ -10,11 +10,9 @@ from evictd.core.model.stats import RlimitStats
 from evictd.errors import NodeError
 from evictd.observe.cgroups.cgroup_reader import CgroupReader
 from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache
-from evictd.observe.cgroups.kernel_text import parse_count, parse_number
+from evictd.observe.cgroups.kernel_text import parse_count, parse_tasks
 from evictd.observe.reading.problems import Problems
 from evictd.observe.reading.roots import Roots
-
-_LOADAVG_FIELDS = 5
 
 
 def rlimit(
@@ -50,8 +48,7 @@ def _max_pid(roots: Roots, files: FileDescriptorCache, problems: Problems) -> in
 def _current(roots: Roots, files: FileDescriptorCache, problems: Problems) -> int | None:
     path = f"{roots.proc}/loadavg"
     try:
-        fields = files.read(path).split()
-        return parse_number(fields[3].partition(b"/")[2] if len(fields) >= _LOADAVG_FIELDS else b"", path)
+        return parse_tasks(files.read(path), path)
     except NodeError as error:
         problems.add("pids: loadavg", error)
         return None

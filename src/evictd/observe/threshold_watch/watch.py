@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 
 from evictd.config.settings import MemoryFormula, Settings
-from evictd.core.model.config import DiskLead, MemoryLead, Policy, memory_formula
+from evictd.core.model.config import DiskLead, MemoryLead, Policy
 from evictd.core.model.finding import Finding, ThresholdFinding
 from evictd.core.model.memory_formula import available_by
 from evictd.core.model.observation import Observation, signal_observations
@@ -18,7 +18,7 @@ from evictd.core.model.stats import MemoryStats
 from evictd.errors import NodeError
 from evictd.observe.cgroups.cgroup import find_pods_cgroup
 from evictd.observe.cgroups.cgroup_reader import CgroupReader
-from evictd.observe.cgroups.kernel_text import parse_number
+from evictd.observe.cgroups.kernel_text import parse_tasks
 from evictd.observe.cgroups.memory import parse_meminfo
 from evictd.observe.cgroups.process import pids_left
 from evictd.observe.reading.roots import Roots
@@ -111,9 +111,6 @@ class CheapMemory:
         return available_by(formula, by_working_set, estimate)
 
 
-_LOADAVG_FIELDS = 5
-
-
 class CheapPids:
     """Reads `pid.available` as the cycle does (`observe.cgroups.process`); the capacity is the last cycle's.
 
@@ -132,9 +129,7 @@ class CheapPids:
         if self.capacity is None:
             return None
         try:
-            fields = self._loadavg.read_bytes().split()
-            tasks = fields[3].partition(b"/")[2] if len(fields) >= _LOADAVG_FIELDS else b""
-            available = self.capacity - parse_number(tasks, str(self._loadavg))
+            available = self.capacity - parse_tasks(self._loadavg.read_bytes(), str(self._loadavg))
         except (NodeError, OSError):
             return None  # the next cycle reports it
         left = self._left_for_pods()
@@ -171,9 +166,9 @@ def build_threshold_watch(
     clock: Callable[[], int],
     errors: ErrorReporter,
     *,
-    recent: RecentFill | None = None,
-    disk_paths: Callable[[], Mapping[Filesystem, Path]] | None = None,
-    formula: Callable[[], MemoryFormula] | None = None,
+    recent: RecentFill,
+    disk_paths: Callable[[], Mapping[Filesystem, Path]],
+    formula: Callable[[], MemoryFormula],
 ) -> ThresholdWatch:
     """Build the watch that the settings ask for; without any it only waits. Its `memory` is to be closed; it adds to `recent`.
 
@@ -182,7 +177,7 @@ def build_threshold_watch(
     cgroups = WatchedCgroups(reader, node=roots.node_cgroup, cgroup_root=settings.kubelet.parent_cgroup)
     sources = cheap_sources(settings, roots, cgroups, formula)
     disks = None
-    if disk_paths is not None and settings.evictd.memory.watch and settings.eviction.policy is Policy.STANDARD:
+    if settings.evictd.memory.watch and settings.eviction.policy is Policy.STANDARD:
         disks = DiskWatch(
             disk_paths,
             recent=recent,
@@ -204,7 +199,7 @@ def build_threshold_watch(
 
 
 def cheap_sources(
-    settings: Settings, roots: Roots, cgroups: WatchedCgroups, formula: Callable[[], MemoryFormula] | None = None
+    settings: Settings, roots: Roots, cgroups: WatchedCgroups, formula: Callable[[], MemoryFormula]
 ) -> dict[Signal, CheapMemory | CheapPids]:
     """Return the readings between two cycles that the settings ask for."""
     if not (settings.evictd.memory.watch or settings.kubelet.kernel_memcg_notification):
@@ -213,10 +208,7 @@ def cheap_sources(
     def left() -> int | None:
         return pids_left(cgroups.reader, cgroups.name(PODS))
 
-    def configured() -> MemoryFormula:
-        return memory_formula(settings.eviction)
-
-    node = CheapMemory(cgroups, NODE, meminfo=roots.proc / "meminfo", formula=formula or configured)
+    node = CheapMemory(cgroups, NODE, meminfo=roots.proc / "meminfo", formula=formula)
     pids = CheapPids(roots.proc / "loadavg", left if settings.eviction.policy is Policy.STANDARD else lambda: None)
     return {NODE: node, PODS: CheapMemory(cgroups, PODS), PIDS: pids}
 
