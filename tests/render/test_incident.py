@@ -82,16 +82,18 @@ def test_it_has_the_signal_the_ranking_and_what_came_back() -> None:
     assert found.rate == pytest.approx(5 * GI / 2 / 30, rel=0.1)
     assert list(relief_lines(found)) == [
         "1.5Gi was missing; default/hog-old held 6Gi",
-        "nothing of it ran 2.0s later",
-        "5.5Gi came back at most, enough",
+        "it had ended 2.0s later",
+        "up to 5.5Gi came back: enough",
         "ReplicaSet/hog created default/hog-new on this node, seen 12s later",
     ]
 
 
 def test_it_says_what_would_have_avoided_it() -> None:
     request, threshold, lead = avoidance_lines(incident())
-    assert request == "a request of 6Gi (it had 0): default/web would have ranked before it"
-    assert threshold == "no soft threshold below half of the node: at 85.3Mi a second it would have to be 7Gi"
+    assert request == "a request of 6Gi (it had none): default/web would have ranked before it"
+    assert threshold == (
+        "no useful soft threshold: at 85.3Mi a second it would have to be 7Gi to be met 60 s earlier, more than half of the node"
+    )
     slow = replace(incident(), points=((-30.0, GI), (0.0, GI // 2)))
     _, threshold, _ = avoidance_lines(slow)
     assert threshold == "a soft threshold of 3Gi: at 17.1Mi a second it would have been met 60 s earlier"

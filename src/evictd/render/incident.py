@@ -310,10 +310,10 @@ def relief_lines(found: Incident) -> Iterator[str]:
         used = "" if found.victim is None else f"; {found.event.pod} held {amount_text(found.victim.usage, resource)}"
         yield f"{signal_amount(found.missing, found.signal)} was missing{used}"
     if found.gone_after is not None:
-        yield f"nothing of it ran {seconds_text(found.gone_after)} later"
+        yield f"it had ended {seconds_text(found.gone_after)} later"
     if found.came_back is not None and found.gone_after is not None:
-        enough = "" if found.missing is None else (", enough" if found.came_back >= found.missing else ", too little")
-        yield f"{signal_amount(found.came_back, found.signal)} came back at most{enough}"
+        enough = "" if found.missing is None else (": enough" if found.came_back >= found.missing else ": too little")
+        yield f"up to {signal_amount(found.came_back, found.signal)} came back{enough}"
     elif not found.event.dry_run:
         yield "the journal has no reading after its end, so what came back is not known"
     for name, seconds in found.successors:
@@ -336,8 +336,9 @@ def avoidance_lines(found: Incident) -> Iterator[str]:
             row for row in found.ranking if not row.protected and not row.chosen and (row.usage or 0) > row.request
         ]
         if others:
+            had = amount_text(victim.request, resource) if victim.request else "none"
             yield (
-                f"a request of {amount_text(victim.usage, resource)} (it had {amount_text(victim.request, resource)}): "
+                f"a request of {amount_text(victim.usage, resource)} (it had {had}): "
                 f"{others[0].pod} would have ranked before it"
             )
         else:
@@ -351,12 +352,15 @@ def avoidance_lines(found: Incident) -> Iterator[str]:
     limit = max((each for _, each in found.levels), default=0) + rate * _LEAD_SECONDS
     fell = f"at {signal_amount(rate, signal)} a second"
     if found.capacity is not None and limit * 2 > found.capacity:
-        yield f"no soft threshold below half of the node: {fell} it would have to be {signal_amount(limit, signal)}"
+        yield (
+            f"no useful soft threshold: {fell} it would have to be {signal_amount(limit, signal)} to be met {_LEAD_SECONDS} s "
+            "earlier, more than half of the node"
+        )
     else:
         yield f"a soft threshold of {signal_amount(limit, signal)}: {fell} it would have been met {_LEAD_SECONDS} s earlier"
     option = {Resource.MEMORY: "memory.lead", Resource.EPHEMERAL_STORAGE: "disk.lead"}.get(resource)
     if option is not None:
-        yield f"{option}: Auto acts before a hard threshold is crossed, where what is left lasts less than an eviction takes"
+        yield f"{option}: Auto acts before a hard threshold is crossed, where the rest would not last for an eviction"
 
 
 def dated_lines(events: Iterable[HistoryEvent]) -> Iterator[tuple[str, str]]:
