@@ -49,7 +49,7 @@ def test_what_lies_where(imagefs: bool, split: bool, own: int, images: int) -> N
         memory=GI,
         nodefs=Disk(capacity=1000),
         imagefs=Disk(capacity=1000) if imagefs else None,
-        split=split,
+        split_layout=split,
         images=(NodeImage(name="i", size=2),),
         dead_containers=DeadContainers(size=1),
     )

@@ -9,6 +9,7 @@ from dataclasses import field
 from typing import Any
 
 import msgspec
+from msgspec.structs import asdict
 
 from evictd.codec.pod import decode_pod, encode_pod
 from evictd.codec.summary import decode_summary, encode_summary
@@ -141,10 +142,7 @@ def decode_scenario(document: Mapping[str, Any]) -> Scenario:
         name=wire.name,
         config=wire.config,
         evictd=wire.evictd,
-        filesystems=Filesystems(
-            dedicated_image_fs=wire.filesystems.dedicated_image_fs,
-            split_container_fs=wire.filesystems.split_container_fs,
-        ),
+        filesystems=Filesystems(**asdict(wire.filesystems)),
         pods=tuple(pod for pod, plain in zip(pods, wire.pods, strict=True) if _is_here(plain, nodes)),
         admit=_pods("admit", wire.admit),
         steps=_steps(wire.steps),

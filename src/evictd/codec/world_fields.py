@@ -23,6 +23,10 @@ def _about(text: str) -> Meta:
 class _Fields(msgspec.Struct, kw_only=True, frozen=True, rename="camel"):
     """A part of a world file."""
 
+    def values(self) -> dict[str, Any]:
+        """Return the values by the names of the fields."""
+        return msgspec.structs.asdict(self)
+
 
 # --- the node ---------------------------------------------------------------------------------------------------------
 

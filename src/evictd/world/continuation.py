@@ -49,7 +49,7 @@ def world_of(
         pids=32768 if node.rlimit is None or node.rlimit.max_pid is None else node.rlimit.max_pid,
         nodefs=_disk(node.fs, own),
         imagefs=_disk(node.image_fs, images) if dedicated else None,
-        split=dedicated and split,
+        split_layout=dedicated and split,
         layers_period=1,
     )
     return World(

@@ -12,7 +12,6 @@ from evictd.codec.strict import Span, decode
 from evictd.codec.world_fields import (
     KIND,
     BehaviourFields,
-    DiskFields,
     ExpectFields,
     NodeFields,
     WorldFields,
@@ -101,11 +100,7 @@ class _Reader:
     def world(self, fields: WorldFields) -> World:
         pods = [pod for index, each in enumerate(fields.pods) for pod in self.pods(each, f"pods[{index}]")]
         host = (
-            HostUse(
-                name=each.name,
-                behaviours=self.behaviours(each.behaviours, f"host[{index}]"),
-                oom_score_adj=each.oom_score_adj,
-            )
+            HostUse(**each.values() | {"behaviours": self.behaviours(each.behaviours, f"host[{index}]")})
             for index, each in enumerate(fields.host)
         )
         api = fields.api_server
@@ -113,10 +108,7 @@ class _Reader:
             name=fields.name,
             node=_node(fields.node),
             pods=tuple(pods),
-            owners=tuple(
-                Owner(name=each.name, delay=each.delay, here=each.here, tolerates=each.tolerates)
-                for each in fields.owners
-            ),
+            owners=tuple(Owner(**each.values()) for each in fields.owners),
             host=tuple(host),
             api_server=ApiServer(
                 termination=api.pod_termination,
@@ -125,9 +117,7 @@ class _Reader:
                     DisruptionBudget(pods=frozenset(each.pods), allowed=each.allowed) for each in api.budgets
                 ),
                 retry_after=api.retry_after,
-                outages=tuple(
-                    Outage(start=each.start, duration=each.duration, status=each.status) for each in api.outages
-                ),
+                outages=tuple(Outage(**each.values()) for each in api.outages),
             ),
             faults=tuple(
                 Fault(
@@ -172,7 +162,7 @@ class _Reader:
             self.wrong(path, ", ".join(given) or "{}", wrong, "write one to an entry, as in `- hold: {...}`")
             return None
         kind = getattr(fields, given[0])
-        values = {name: getattr(kind, name) for name in kind.__struct_fields__}
+        values = kind.values()
         path = f"{path}.{dict(zip(fields.__struct_fields__, fields.__struct_encode_fields__, strict=True))[given[0]]}"
         if "of" in values:
             usage = self.member(Usage, values["of"], f"{path}.of")
@@ -291,35 +281,13 @@ def _nearest(name: str, known: Iterable[str]) -> str:
 
 
 def _node(fields: NodeFields) -> NodeSpec:
-    return NodeSpec(
-        memory=fields.memory,
-        allocatable_memory=fields.allocatable_memory,
-        unusable_memory=fields.unusable_memory,
-        swap=fields.swap,
-        pids=fields.pids,
-        nodefs=_disk(fields.nodefs),
-        imagefs=None if fields.imagefs is None else _disk(fields.imagefs),
-        split=fields.split_layout,
-        images=tuple(
-            NodeImage(name=each.name, size=each.size, inodes=each.inodes, pinned=each.pinned) for each in fields.images
-        ),
-        dead_containers=DeadContainers(size=fields.dead_containers.size, inodes=fields.dead_containers.inodes),
-        stop_overhead=fields.stop_overhead,
-        release_delay=fields.release_delay,
-        collection_time=fields.collection_time,
-        layers_period=fields.layers_period,
-        walk_age=fields.walk_age,
-    )
-
-
-def _disk(fields: DiskFields) -> Disk:
-    return Disk(
-        capacity=fields.capacity,
-        inodes=fields.inodes,
-        used=fields.used,
-        inodes_used=fields.inodes_used,
-        read_only=fields.read_only,
-    )
+    parts = {
+        "nodefs": Disk(**fields.nodefs.values()),
+        "imagefs": None if fields.imagefs is None else Disk(**fields.imagefs.values()),
+        "images": tuple(NodeImage(**each.values()) for each in fields.images),
+        "dead_containers": DeadContainers(**fields.dead_containers.values()),
+    }
+    return NodeSpec(**fields.values() | parts)
 
 
 def _pod(fields: WorldPodFields, name: str) -> Pod:

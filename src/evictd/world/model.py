@@ -58,7 +58,7 @@ class NodeSpec:
     nodefs: Disk = Disk(capacity=100 << 30)
     imagefs: Disk | None = None
     """The device of the images; `None`: they lie on `nodefs`."""
-    split: bool = False
+    split_layout: bool = False
     """With `imagefs`: the writable layers lie on `nodefs`, and only the images on `imagefs`."""
     images: tuple[NodeImage, ...] = ()
     dead_containers: DeadContainers = DeadContainers()

@@ -227,19 +227,21 @@ class SimulatedNode:
     def filesystems(self) -> Filesystems:
         """The layout of the disks."""
         dedicated = self.world.node.imagefs is not None
-        return Filesystems(dedicated_image_fs=dedicated, split_container_fs=dedicated and self.world.node.split)
+        return Filesystems(dedicated_image_fs=dedicated, split_container_fs=dedicated and self.world.node.split_layout)
 
     def disk_used(self, now: int, *, images: bool) -> tuple[int, int]:
         """Return the bytes and inodes used of the disk of the images, or of the node's own; not bounded by its capacity."""
         spec, disk = self.world.node, self.disk(images=images)
         used, inodes = disk.used, disk.inodes_used
         for holder in self._on_disks(now):
-            size, count = part_on_disk(holder, has_imagefs=spec.imagefs is not None, split=spec.split, images=images)
+            size, count = part_on_disk(
+                holder, has_imagefs=spec.imagefs is not None, split=spec.split_layout, images=images
+            )
             used, inodes = used + size, inodes + count
         if images or spec.imagefs is None:
             used += sum(each.size for each in self.images.values())
             inodes += sum(each.inodes for each in self.images.values())
-        if spec.imagefs is None or images is not spec.split:
+        if spec.imagefs is None or images is not spec.split_layout:
             used, inodes = used + self.dead.size, inodes + self.dead.inodes
         return used, inodes
 
@@ -251,7 +253,7 @@ class SimulatedNode:
     def kinds_on_disk(self, *, images: bool) -> tuple[tuple[Usage, ...], tuple[Usage, ...]]:
         """Return the usages of bytes and of inodes that lie on the disk of the images, or on the node's own."""
         spec = self.world.node
-        return kinds_on_disk(has_imagefs=spec.imagefs is not None, split=spec.split, images=images)
+        return kinds_on_disk(has_imagefs=spec.imagefs is not None, split=spec.split_layout, images=images)
 
     def _on_disks(self, now: int) -> Iterator[Mapping[Usage, int]]:
         yield self.held(now)

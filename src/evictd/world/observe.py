@@ -105,7 +105,7 @@ class WorldObserver:
         """Return the numbers of the node's filesystems alone."""
         spec = self.node.world.node
         fs, image_fs = self._filesystem(now, images=False), self._filesystem(now, images=True)
-        return NodeStats(name=spec.name, fs=fs, image_fs=image_fs, container_fs=fs if spec.split else image_fs)
+        return NodeStats(name=spec.name, fs=fs, image_fs=image_fs, container_fs=fs if spec.split_layout else image_fs)
 
     def _memory_stats(
         self, memory: NodeMemory, psi: tuple[PSIStats | None, PSIStats | None], now: int
