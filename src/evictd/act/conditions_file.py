@@ -7,11 +7,11 @@ no transition.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
+from evictd.codec.plain import Form
 from evictd.codec.times import rfc3339
 from evictd.core.frozen import frozen
 from evictd.core.model.condition_text import condition_text, transition_events
@@ -28,11 +28,16 @@ class ReportedCondition:
     """One condition as reported; times are seconds of the wall clock as text, RFC 3339 as Kubernetes writes it."""
 
     type: NodeCondition
-    status: bool
-    reason: str
-    message: str
+    status: str
+    """`True` or `False`."""
     last_heartbeat_time: str
     last_transition_time: str
+    reason: str
+    message: str
+
+
+_CONDITIONS = tuple[ReportedCondition, ...]
+_FORM = Form({})
 
 
 def transitions(
@@ -42,18 +47,18 @@ def transitions(
     pressing, heartbeat = frozenset(active), rfc3339(wall)
     after = {}
     for condition in NodeCondition:
-        status, known = condition in pressing, before.get(condition)
-        if known is not None and known.status is status:
+        status, known = str(condition in pressing), before.get(condition)
+        if known is not None and known.status == status:
             after[condition] = replace(known, last_heartbeat_time=heartbeat)
             continue
-        reason, message = condition_text(condition, status)
+        reason, message = condition_text(condition, condition in pressing)
         after[condition] = ReportedCondition(
             type=condition,
             status=status,
-            reason=reason,
-            message=message,
             last_heartbeat_time=heartbeat,
             last_transition_time=heartbeat,
+            reason=reason,
+            message=message,
         )
     return after
 
@@ -85,40 +90,19 @@ class ConditionsFile:
 
 
 def _statuses(conditions: Mapping[NodeCondition, ReportedCondition]) -> dict[NodeCondition, bool]:
-    return {condition: reported.status for condition, reported in conditions.items()}
+    return {condition: reported.status == "True" for condition, reported in conditions.items()}
 
 
 def encode_conditions(conditions: Iterable[ReportedCondition]) -> bytes:
     """Encode conditions as in a node's `status.conditions`."""
-    entries = [
-        {
-            "type": condition.type.value,
-            "status": "True" if condition.status else "False",
-            "lastHeartbeatTime": condition.last_heartbeat_time,
-            "lastTransitionTime": condition.last_transition_time,
-            "reason": condition.reason,
-            "message": condition.message,
-        }
-        for condition in conditions
-    ]
-    return json.dumps({"conditions": entries}, indent=2).encode() + b"\n"
+    return json.dumps({"conditions": _FORM.encode(_CONDITIONS, conditions)}, indent=2).encode() + b"\n"
 
 
 def _read(path: Path, read_file: Callable[[Path, int], bytes]) -> dict[NodeCondition, ReportedCondition]:
     """Read what the previous run reported; a missing or damaged file counts as none."""
     try:
-        entries: Sequence[Mapping[str, Any]] = json.loads(read_file(path, _MOST_BYTES))["conditions"]
-        found = [
-            ReportedCondition(
-                type=NodeCondition(entry["type"]),
-                status=entry["status"] == "True",
-                reason=str(entry["reason"]),
-                message=str(entry["message"]),
-                last_heartbeat_time=str(entry["lastHeartbeatTime"]),
-                last_transition_time=str(entry["lastTransitionTime"]),
-            )
-            for entry in entries
-        ]
+        plain = json.loads(read_file(path, _MOST_BYTES))["conditions"]
+        found: tuple[ReportedCondition, ...] = _FORM.decode(_CONDITIONS, plain, "conditions")
     except (OSError, InputError, ValueError, KeyError, TypeError, RecursionError):
         return {}
     return {condition.type: condition for condition in found}
