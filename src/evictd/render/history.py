@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from evictd.codec.decision import DECISION_FORM
 from evictd.codec.journal_record import JournalRecord, RecordedOutcome
+from evictd.codec.plain import Form
 from evictd.codec.times import parse_time, rfc3339
 from evictd.core.frozen import frozen
 from evictd.core.model.attribution import Attribution, growth_text
@@ -59,13 +60,13 @@ class HistoryEvent:
 
     at: str
     kind: EventKind
-    text: str
     pod: str = ""
     """`namespace/name`; empty where the event is the node's."""
     uid: str = ""
     owner: str = ""
     """An eviction: `Kind/name` of the pod's controlling owner; empty without one."""
     dry_run: bool = False
+    text: str
     why: str = ""
     """An eviction for pressure: why this pod and not another."""
     filled: str = ""
@@ -242,28 +243,16 @@ def condition_spans(events: Iterable[HistoryEvent]) -> tuple[ConditionSpan, ...]
 
 # --- as a document and a table ----------------------------------------------------------------------------------------
 
+_FORM = Form({})
+
 
 def history_document(events: Sequence[HistoryEvent], spans: Sequence[ConditionSpan]) -> Document:
     """Make the document of a history."""
     return {
         "apiVersion": API_VERSION,
         "kind": "History",
-        "events": [
-            {
-                "at": event.at,
-                "kind": event.kind.value,
-                "pod": event.pod,
-                "uid": event.uid,
-                "owner": event.owner,
-                "dryRun": event.dry_run,
-                "text": event.text,
-                "why": event.why,
-                "filled": event.filled,
-                "evidence": dict(event.evidence),
-            }
-            for event in events
-        ],
-        "conditions": [{"type": span.type, "since": span.since, "until": span.until} for span in spans],
+        "events": [_FORM.encode(HistoryEvent, event) for event in events],
+        "conditions": [_FORM.encode(ConditionSpan, span) for span in spans],
     }
 
 

@@ -9,6 +9,7 @@ from dataclasses import field
 from typing import NamedTuple
 
 from evictd.codec.decision import encode_finding, encode_row
+from evictd.codec.plain import Form
 from evictd.core.eviction.next_up import NextUp, who_is_next
 from evictd.core.frozen import frozen
 from evictd.core.model.attribution import Attribution
@@ -22,7 +23,7 @@ from evictd.core.model.finding import (
     SignalUnobserved,
     ThresholdFinding,
 )
-from evictd.core.model.observation import Observation
+from evictd.core.model.observation import Observation, Problem
 from evictd.core.model.oom import MemoryQoSDifference, OomScoreDifference
 from evictd.core.model.signal import Resource, Signal
 from evictd.core.model.state import State
@@ -171,6 +172,8 @@ def placed_rows(
 
 # --- as a document --------------------------------------------------------------------------------------------------
 
+_FORM = Form({})
+
 
 def explanation_document(explained: NodeView, *, rows: int | None = TOP_ROWS) -> Document:
     """Write an explanation as plain values; `rows` of `None` keeps every pod."""
@@ -188,17 +191,8 @@ def explanation_document(explained: NodeView, *, rows: int | None = TOP_ROWS) ->
         "queues": [_queue(queue, explained, rows) for queue in explained.queues],
         "notes": [finding_text(note, explained.config) for note in explained.notes],
         "oomScoreDifferences": [_oom_score(difference) for difference in explained.oom_scores],
-        "memoryQoSDifferences": [
-            {
-                "subject": each.subject,
-                "cgroup": each.cgroup,
-                "file": each.file,
-                "expected": each.expected,
-                "found": each.found,
-            }
-            for each in explained.memory_qos
-        ],
-        "problems": [{"source": p.source, "detail": p.detail} for p in explained.observation.problems],
+        "memoryQoSDifferences": [_FORM.encode(MemoryQoSDifference, each) for each in explained.memory_qos],
+        "problems": [_FORM.encode(Problem, each) for each in explained.observation.problems],
     }
 
 
