@@ -122,3 +122,8 @@ def test_colours_stand_out(theme: int, back: str, front: str, least: float) -> N
     """Text needs 4.5, the mark of a soft threshold 3."""
     colours = _themes()[theme]
     assert _contrast(colours[front], colours[back]) >= least
+
+
+def test_red_stands_for_a_hard_threshold_only() -> None:
+    sheet = asset("page.css").decode()
+    assert "article.soft .met { color: var(--soft); }" in sheet
