@@ -175,6 +175,20 @@ def test_a_disk_that_lasts_and_a_soft_threshold_wait_for_all() -> None:
     assert held(OLD_B, due=soft, state=timed)
 
 
+def test_growth_is_followed_from_when_pods_are_walked_for_a_disk_that_fills_fast() -> None:
+    """Else what the filler held far above the threshold is not known at the crossing, and it counts as a pod that has just come."""
+    now, fast = CROSSED, 2 << 30
+    early = tuple(
+        replace(usage(each, logs=held_then), disk_time=now, layers_time=now)
+        for each, held_then in ((A, "20Gi"), (B, "1Gi"))
+    )
+    book = Playbook(config(hard={"nodefs.available": "10Gi"}, **NO_COLLECTING), pods=[A, B], usage=early)
+    book.at("100s", nodefs="40Gi of 100Gi", nodefs_rate=fast).conditions().does_nothing()
+    later = now + 16 * SECOND
+    book.usage["a"] = replace(usage(A, logs="51Gi"), disk_time=later, layers_time=later)
+    book.at("116s", nodefs="9Gi of 100Gi", nodefs_rate=fast).conditions("DiskPressure").evicts("a")
+
+
 def test_a_pod_that_was_never_measured_is_waited_for() -> None:
     state = soon_full(a=300 * MIB, b=0)
     holdings = {supply: replace(each, used={"a": each.used["a"]}) for supply, each in state.holdings.items()}

@@ -8,8 +8,8 @@ worlds (docs/adr/0022-calm-cycles.md).
 """
 
 from evictd.core.eviction.assess import configured_thresholds, detect_filesystems
-from evictd.core.eviction.freshness import NEAR_PART, NEAR_TIME
-from evictd.core.eviction.holdings import HALF
+from evictd.core.eviction.freshness import NEAR_PART
+from evictd.core.eviction.holdings import HALF, NEAR_TIME
 from evictd.core.model.config import EvictionConfig, Policy, stall_signals
 from evictd.core.model.observation import Observation, SignalObservation, signal_observations
 from evictd.core.model.signal import SIGNALS

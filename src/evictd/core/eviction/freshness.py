@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping
 from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 
-from evictd.core.eviction.holdings import growth_elsewhere, growth_of_pods
+from evictd.core.eviction.holdings import NEAR_TIME, growth_elsewhere, growth_of_pods
 from evictd.core.eviction.ledger import supply_of
 from evictd.core.eviction.rank import RANKED_PARTS, Part
 from evictd.core.eviction.reclaim import DEVICES, Layout
@@ -26,12 +26,10 @@ from evictd.core.model.pod import Pod
 from evictd.core.model.signal import SIGNALS, Filesystem, Signal
 from evictd.core.model.state import Reclaiming, State
 from evictd.core.model.threshold import Threshold
-from evictd.core.units.duration import MILLISECOND, MINUTE, SECOND
+from evictd.core.units.duration import MILLISECOND, SECOND
 
 MEASUREMENT_TIMEOUT = 30 * SECOND
 """How long measurements may hold up a decision: three collections of containerd as it is by default."""
-NEAR_TIME = 10 * MINUTE
-"""A filesystem is also near a threshold that it will cross within this time at the measured rate."""
 HELD_INTERVAL = 100 * MILLISECOND
 """The time until the next cycle while a decision is held; the walk of an ordinary pod takes less."""
 

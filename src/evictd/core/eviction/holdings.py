@@ -26,7 +26,8 @@ from evictd.core.model.observation import Observation, SignalObservation
 from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.core.model.state import State, Victim
 from evictd.core.model.threshold import Threshold, limit_of
-from evictd.core.units.duration import SECOND
+from evictd.core.units.duration import MINUTE, SECOND
+from evictd.core.units.quantity import NANO
 
 HALF = 30 * SECOND
 WINDOW = 2 * HALF
@@ -35,6 +36,9 @@ shorter time a compaction or a garbage collection looks like a leak; in a longer
 _NEAR_PART = 4
 """A disk is followed while no more than a quarter of it lies between what is left and a threshold: at 200 MiB/s half a minute of
 a small disk of 20 GiB. Volumes are walked from a tenth on (`freshness`)."""
+NEAR_TIME = 10 * MINUTE
+"""A disk is also near a threshold that it will cross within this time at the measured rate: it is followed, and pods are walked.
+Else a pod that fills a small disk in seconds would count as one that has just come when it is over the threshold."""
 
 
 def follow_holdings(
@@ -82,7 +86,8 @@ def _is_near(threshold: Threshold, seen: SignalObservation) -> bool:
     if SIGNALS[threshold.signal].filesystem is None:
         return True
     limit = limit_of(threshold, seen, with_min_reclaim=True)
-    return (seen.available.nano - limit.nano) * _NEAR_PART <= seen.capacity.nano
+    distance = seen.available.nano - limit.nano
+    return distance * _NEAR_PART <= seen.capacity.nano or distance <= (seen.fill_rate or 0) * NANO * NEAR_TIME // SECOND
 
 
 def _is_recent(holdings: SupplyHoldings, now: int) -> bool:
