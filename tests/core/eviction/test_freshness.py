@@ -176,7 +176,7 @@ def test_a_disk_that_lasts_and_a_soft_threshold_wait_for_all() -> None:
 
 
 def test_growth_is_followed_from_when_pods_are_walked_for_a_disk_that_fills_fast() -> None:
-    """Else what the filler held far above the threshold is not known at the crossing, and it counts as a pod that has just come."""
+    """Else the pod that fills is first known at the crossing, and counts as one that has just come."""
     now, fast = CROSSED, 2 << 30
     early = tuple(
         replace(usage(each, logs=held_then), disk_time=now, layers_time=now)
