@@ -44,7 +44,7 @@ class OomScores:
 
     def compare(self, reading: Reading, setter: OomScoreSetter) -> None:
         """Correct the differences if a comparison is due; called once a cycle."""
-        memory = _capacity(reading.observation)
+        memory = reading.observation.memory_capacity
         nothing = not self._enforce and self._memory_qos is None
         if nothing or reading.view is None or not reading.view.current or not memory:
             return
@@ -63,11 +63,6 @@ class OomScores:
                 pods, view, self._memory_qos(), memory_capacity=memory, cgroup_root=root
             )
         self._problems = setter.write(differences)
-
-
-def _capacity(observation: Observation) -> int | None:
-    gauges = None if observation.node is None else observation.node.gauges
-    return None if gauges is None else gauges.capacity_bytes
 
 
 def _subjects(observation: Observation, view: RuntimeView) -> tuple[frozenset[str], frozenset[str]]:

@@ -141,8 +141,8 @@ class LiveNode:
         }
 
     def _oom_scores(self, reading: Reading) -> tuple[OomScoreDifference, ...]:
-        view, capacity = reading.view, _memory_capacity(reading)
-        if view is None or capacity is None:
+        view, capacity = reading.view, reading.observation.memory_capacity
+        if view is None or not capacity:
             return ()
         return oom_score_differences(
             reading.observation.pods,
@@ -153,8 +153,8 @@ class LiveNode:
         )
 
     def _memory_qos(self, reading: Reading) -> tuple[MemoryQoSDifference, ...]:
-        view, capacity = reading.view, _memory_capacity(reading)
-        if self._settings.evictd.memory_qos is MemoryQoSMode.OFF or view is None or capacity is None:
+        view, capacity = reading.view, reading.observation.memory_capacity
+        if self._settings.evictd.memory_qos is MemoryQoSMode.OFF or view is None or not capacity:
             return ()
         return memory_qos_differences(
             reading.observation.pods,
@@ -163,8 +163,3 @@ class LiveNode:
             memory_capacity=capacity,
             cgroup_root=containers_root(self._roots.cgroup),
         )
-
-
-def _memory_capacity(reading: Reading) -> int | None:
-    node = reading.observation.node
-    return None if node is None or node.gauges is None else node.gauges.capacity_bytes or None

@@ -91,7 +91,7 @@ def _capacities(settings: Settings, seen: Observation) -> dict[Signal, Quantity]
     if seen.node is None:
         return {}
     found = {signal: one.capacity for signal, one in signal_observations(seen.node).items()}
-    memory = None if seen.node.gauges is None else seen.node.gauges.capacity_bytes
+    memory = seen.memory_capacity
     if memory is not None:
         reserved = sum(amount.value() for amount in settings.kubelet.reserved_memory)
         found[Signal.MEMORY_AVAILABLE] = of_bytes(memory)

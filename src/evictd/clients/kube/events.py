@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from evictd.clients.kube.transport import MERGE_PATCH, Transport
+from evictd.codec.plain import Form
 from evictd.codec.slim_pods import FIELD_MANAGER
 from evictd.core.frozen import frozen
 
@@ -103,11 +104,7 @@ def _path(event: KubeEvent) -> str:
 
 
 def _reference(about: Regarding) -> dict[str, Any]:
-    fields = {
-        "apiVersion": about.api_version,
-        "kind": about.kind,
-        "name": about.name,
-        "namespace": about.namespace,
-        "uid": about.uid,
-    }
-    return {name: value for name, value in fields.items() if value}
+    return {name: value for name, value in _FORM.encode(Regarding, about).items() if value}
+
+
+_FORM = Form({})

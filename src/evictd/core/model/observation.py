@@ -142,6 +142,12 @@ class Observation:
     drops_page_cache: bool = False
     """Whether the kernel can be asked to drop page cache of pods (`memory.reclaim`)."""
 
+    @property
+    def memory_capacity(self) -> int | None:
+        """The machine's memory in bytes; `None` where it was not read."""
+        gauges = None if self.node is None else self.node.gauges
+        return None if gauges is None else gauges.capacity_bytes
+
 
 @frozen
 class SignalObservation:
