@@ -1,4 +1,4 @@
-"""Says what systemd-oomd's settings mean for pods: it kills their containers whatever their priority, beside evictd."""
+"""Reports what systemd-oomd's settings mean for pods: it kills their containers whatever their priority, beside evictd."""
 
 from collections.abc import Iterable, Iterator
 

@@ -1,4 +1,4 @@
-"""Says when a limit is crossed between two cycles, as the daemon's threshold watch does.
+"""Determines when a limit is crossed between two cycles, as the daemon's threshold watch does.
 
 Memory and PIDs are watched all the time: with the present growth it is known when they are crossed. A disk is read when it could
 be short at the least rate that the daemon assumes, or at the measured one if that is faster (`core.eviction.disk_pace`).

@@ -1,4 +1,4 @@
-"""Says whether a reading must have the pods, or whether the node's own signals suffice (policy Standard).
+"""Determines whether a reading must have the pods, or whether the node's own signals suffice (policy Standard).
 
 To read a pod costs the same on a calm node as on a full one, and far from every threshold no decision uses what was read. Two
 uses remain: growth is measured over a minute before a crossing (`holdings`), and a pod that cannot be read counts with what it

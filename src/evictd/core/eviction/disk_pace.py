@@ -1,4 +1,4 @@
-"""Says when a disk is read again between two cycles: when it could be short at a given rate, within bounds.
+"""Determines when a disk is read again between two cycles: when it could be short at a given rate, within bounds.
 
 The daemon's watch of disks (`observe.threshold_watch.disk_watch`) and that of a world (`world.watch`) obey it.
 """

@@ -1,4 +1,4 @@
-"""Says which pod would be evicted next for each signal, for the status page, `explain` and `status`.
+"""Determines which pod would be evicted next for each signal, for the status page, `explain` and `status`.
 
 The only answer to that question: it goes through the same ranking and the same reasons to skip a pod as an eviction does, so that
 what is shown is what would happen.

@@ -1,4 +1,4 @@
-"""Says which pods are never evicted."""
+"""Determines which pods are never evicted."""
 
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.pod import Pod

@@ -1,4 +1,4 @@
-"""Says which pods count on a node: those of the runtime, or those that an API server has bound to it (`cluster_pods`)."""
+"""Determines which pods count on a node: those of the runtime, or those that an API server has bound to it (`cluster_pods`)."""
 
 from typing import Protocol
 

@@ -1,4 +1,4 @@
-"""Says which pods an API server has bound to this node.
+"""Determines which pods an API server has bound to this node.
 
 Before the API server's first list they are the runtime's pods, completed with what it listed before. After it, and under policy
 Standard, a kubelet's pod that runs here counts although the list leaves it out, so that no listed pod is evicted for what that
