@@ -70,7 +70,10 @@ def test_an_unknown_argument_is_bad_usage(arguments: list[str], capsys: pytest.C
     with pytest.raises(SystemExit) as caught:
         main(arguments)
     assert caught.value.code == ExitCode.USAGE
-    assert "error:" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "error:" in error
+    if arguments[0] == "check":
+        assert error == f"evictd check: error: unrecognized arguments: {arguments[1]}; see evictd check --help\n"
 
 
 def test_the_result_of_a_command_is_the_exit_status(command: Callable[[Callable[[], object]], None]) -> None:

@@ -98,7 +98,12 @@ def _run(arguments: list[str]) -> int:
         arguments = explicit_booleans(arguments)
     if name and module is None and (close := difflib.get_close_matches(name, COMMANDS, n=1)):
         raise InputError(f"{name}: is no command; did you mean {close[0]}?")
-    args = _parser(name, module).parse_args(arguments)
+    parser = _parser(name, module)
+    args, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        command = f"evictd {name}".strip()
+        text = f"{command}: error: unrecognized arguments: {' '.join(unknown)}; see {command} --help"
+        parser.exit(ExitCode.USAGE, printable(text) + "\n")
     if module is None:  # argparse has already refused everything but a missing command
         _parser("", None).print_help(sys.stderr)
         return ExitCode.USAGE

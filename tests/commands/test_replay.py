@@ -27,7 +27,7 @@ from tests import playbook
 from tests.daemon.double import LoopOnScript
 from tests.daemon.world import CONFIG, GI, HOG, NOW, WALL, WEB, observe
 from tests.playbook import Playbook, pod, usage
-from tests.stories import SCENARIOS
+from tests.stories import ROOT, SCENARIOS
 
 
 def journal_of(name: str, path: Path, policy: Policy | None = None) -> Path:
@@ -83,7 +83,39 @@ def test_a_difference_is_a_no(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     out = capsys.readouterr().out
     assert "- then: evict default/report (grace period 2s) for memory.available" in out
     assert "+ now:  evict default/report (grace period 1s) for memory.available" in out
-    assert "6 entries, 1 are decided differently" in out
+    assert "  differs: 2s -> 1s\n" in out
+    assert "6 entries, 1 is decided differently" in out
+
+
+def test_a_journal_of_an_older_version_is_equal_where_its_words_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It lacks fields that are written now; both sides were printed, equal, and the exit status was 1."""
+    journal = journal_of("disk-reclaim-suffices", tmp_path / "journal.jsonl")
+    older = [json.loads(line) for line in journal.read_bytes().splitlines()]
+    reclaims = [each for entry in older for each in entry["decisions"] if each["kind"] == "ReclaimNode"]
+    for each in reclaims:
+        del each["device"]
+    for entry in older:
+        entry["decisions"][-1]["nanoseconds"] += 1
+    journal.write_bytes(b"".join(json.dumps(entry).encode() + b"\n" for entry in older))
+    assert reclaims
+    assert main(["replay", str(journal)]) == 0
+    assert capsys.readouterr().out == f"{len(older)} entries, 0 are decided differently\n"
+
+
+def test_of_a_released_journal_only_what_differs_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["replay", str(ROOT / "tests" / "data" / "released" / "5d26490" / "journal.jsonl")]) == 1
+    out = capsys.readouterr().out
+    assert "5 entries, 1 is decided differently\n" in out
+    assert out.count("\nat ") + out.startswith("at ") == 1
+
+
+@pytest.mark.parametrize("name", ["swap.yaml", "ten-minutes.yaml"])
+def test_a_scenario_is_told_from_a_journal(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its first line was called malformed JSON."""
+    assert main(["replay", str(SCENARIOS / name)]) == 2
+    assert f"{name}: is no journal; `evictd simulate` plays a scenario" in capsys.readouterr().err
 
 
 def test_under_another_policy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

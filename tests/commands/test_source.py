@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from evictd.cli import main
 from evictd.commands.source import add_config_arguments, own_config, read_scenario, scenario_config
 from evictd.core.model.config import ImageReclaim, Policy
 from evictd.core.units.duration import SECOND
@@ -79,3 +80,18 @@ def test_all_faults_are_told_with_the_file(tmp_path: Path) -> None:
         "config.evictionHard[a]",
         "config.evictionHard[b]",
     ]
+
+
+def test_a_policy_is_found_in_any_case_and_a_mistyped_one_is_suggested(capsys: pytest.CaptureFixture[str]) -> None:
+    """`--compare kublet` said `No such file or directory`."""
+    assert main(["simulate", str(PATH), "--compare", "kublet"]) == 2
+    assert "--compare: kublet: is no file and no policy; did you mean Kubelet?" in capsys.readouterr().err
+    assert main(["simulate", str(PATH), "--compare", "kubelet", "--policy", "standard"]) == 0
+    assert "policy Kubelet" in capsys.readouterr().out
+
+
+def test_a_journal_is_no_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It said `did not find expected <document start>; check the indentation and the quotes`."""
+    journal = journal_of("min-reclaim", tmp_path / "journal.jsonl")
+    assert main(["check", str(journal)]) == 2
+    assert "journal.jsonl: is a journal; `evictd replay` decides it again" in capsys.readouterr().err

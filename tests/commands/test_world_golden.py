@@ -20,6 +20,9 @@ KINDS = {
 
 
 @pytest.mark.parametrize("name", KINDS.values(), ids=KINDS)
-def test_the_answer_is_the_same_every_time(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_answer_is_the_same_every_time(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     assert main(["simulate", str(ROOT / "config" / "incidents" / f"{name}.yaml")]) == 0
     check_golden(f"world.{name}.txt", capsys.readouterr().out)

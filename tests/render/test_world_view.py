@@ -1,6 +1,7 @@
 """Checks the timeline, the conclusion and the documents of a world."""
 
 import io
+import re
 
 from evictd.core.model.config import Policy
 from evictd.core.model.pod import PodSource
@@ -89,10 +90,11 @@ def test_requests_that_are_refused_again_are_counted_and_not_listed() -> None:
     assert f"The API server refused evictions {refused} times: default/hog." in outcome_text(run, account_of(run))
 
 
-def test_a_long_timeline_is_cut() -> None:
+def test_rounds_that_repeat_are_shown_first_and_last_with_their_number() -> None:
     owner = Owner(name="ReplicaSet/hog", tolerates=True)
     text = shown(played(world(hog(rate=1 << 30, owner="ReplicaSet/hog"), owners=(owner,))))
-    assert "more lines; --all shows them" in text
+    assert len(text.splitlines()) < 40, "it was cut after 60 lines, all of the first rounds"
+    assert re.search(r"\.\.\. these \d lines \d+ times more from \S+ to \S+; the last time:", text)
     assert "times for memory.available" in text
 
 

@@ -16,6 +16,8 @@ DEFAULT_STATE_DIRECTORY = Path("/var/lib/evictd")
 """The default of `stateDirectory`."""
 NEWEST = "journal.jsonl"
 _MAX_LINE = 64 << 20
+_STORIES = {".yaml", ".yml", ".json"}
+_NOT_A_JOURNAL = "`evictd simulate` plays a scenario, a world or a capture, `evictd check` reads a configuration"
 
 Line = TypeVar("Line")
 
@@ -100,6 +102,8 @@ def read_lines(paths: Sequence[Path], decode: Callable[[bytes], Line]) -> tuple[
             except InputError as error:
                 problems.append(f"{shown_path(path)}: line {number}: {error.problems[0]}")
     if not entries and problems:
+        if any(path.suffix in _STORIES for path in paths):
+            raise InputError(f"{shown_path(paths[0])}: is no journal; {_NOT_A_JOURNAL}")
         raise InputError(problems[0])
     return entries, problems
 

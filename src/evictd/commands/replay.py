@@ -23,7 +23,7 @@ from evictd.errors import ExitCode, InputError, InvalidValueError
 from evictd.render.console import make_console
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.plot import draw
-from evictd.render.replayed import Replayed, plain_decisions, print_replayed, replay_document, without_wait
+from evictd.render.replayed import Replayed, decided_alike, print_replayed, replay_document
 from evictd.render.text import clean
 from evictd.simulation import SimulatedCycle, Turn
 
@@ -72,7 +72,7 @@ def replay(entries: Iterable[JournalEntry]) -> Iterator[Replayed]:
     """Decide each entry from the state and configuration that were recorded with it."""
     for entry in entries:
         step = synchronize(entry.state, entry.observation, entry.config, entry.now)
-        yield Replayed(entry=entry, step=step, same=plain_decisions(step) == list(entry.decisions))
+        yield Replayed(entry=entry, step=step, same=decided_alike(entry, step))
 
 
 def replay_under(entries: Iterable[JournalEntry], args: argparse.Namespace) -> Iterator[Replayed]:
@@ -89,9 +89,7 @@ def replay_under(entries: Iterable[JournalEntry], args: argparse.Namespace) -> I
         seen = replace(state, last_cycle_at=entry.state.last_cycle_at, started_at=entry.state.started_at)
         step = synchronize(seen, entry.observation, config, entry.now)
         state, last = step.state, entry.now
-        yield Replayed(
-            entry=entry, step=step, same=without_wait(plain_decisions(step)) == without_wait(entry.decisions)
-        )
+        yield Replayed(entry=entry, step=step, same=decided_alike(entry, step))
 
 
 def _other(recorded: EvictionConfig, given: EvictionConfig | None, policy: Policy | None) -> EvictionConfig:

@@ -5,6 +5,7 @@ gives another one; `--policy` overrides either's.
 """
 
 import argparse
+import difflib
 import importlib.util
 from collections.abc import Mapping
 from dataclasses import replace
@@ -45,7 +46,13 @@ def add_config_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_policy_argument(parser: argparse.ArgumentParser) -> None:
     """Add `--policy`."""
-    parser.add_argument("--policy", choices=[policy.value for policy in Policy], help="decide by this policy")
+    names = [policy.value for policy in Policy]
+    parser.add_argument("--policy", type=_policy_name, choices=names, help="decide by this policy")
+
+
+def _policy_name(text: str) -> str:
+    """Return the policy of this name in any case, or the text as it is."""
+    return next((policy.value for policy in Policy if policy.value.lower() == text.lower()), text)
 
 
 def add_plot_argument(parser: argparse.ArgumentParser) -> None:
@@ -107,8 +114,12 @@ def scenario_config(scenario: Story, path: Path, args: argparse.Namespace) -> Ev
 
 def compared_config(scenario: Story, path: Path, args: argparse.Namespace) -> tuple[str, EvictionConfig]:
     """Return name and configuration of `--compare`: a file's, or the same one decided by the policy that is named."""
-    name = str(args.compare)
-    if name in {policy.value for policy in Policy}:
+    name, policies = str(args.compare), [policy.value for policy in Policy]
+    if name not in policies and not args.compare.exists():
+        name = _policy_name(name)
+        if name not in policies and (close := difflib.get_close_matches(name.capitalize(), policies, n=1)):
+            raise InputError(f"--compare: {name}: is no file and no policy; did you mean {close[0]}?")
+    if name in policies:
         same = argparse.Namespace(config=args.config, policy=name)
         return f"policy {name}", scenario_config(scenario, path, same)
     return name, load(args.compare).eviction

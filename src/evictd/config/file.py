@@ -118,6 +118,8 @@ def _parse_yaml(text: str, name: str, max_values: int) -> list[object]:
         _bound(text, name, max_values)
         return [_Composer().value(node) for node in yaml.compose_all(text, Loader=_LOADER)]
     except yaml.MarkedYAMLError as error:
+        if text.startswith(_JOURNAL):
+            raise InputError(f"{name}: is a journal; `evictd replay` decides it again") from error
         raise InputError(f"{name}: {_yaml_fault(error, text)}") from error
     except yaml.YAMLError as error:
         raise InputError(f"{name}: {shown(str(error).splitlines()[0])}; a control character is not allowed") from error
@@ -151,6 +153,7 @@ def _line(event: yaml.Event) -> str:
     return f"line {event.start_mark.line + 1}" if event.start_mark else "the document"
 
 
+_JOURNAL = '{"kind":"evictd.io/journal/'
 _TOO_DEEP = f"is nested more than {_MAX_DEPTH} levels deep; make it flat"
 
 

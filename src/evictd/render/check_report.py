@@ -10,7 +10,7 @@ from evictd.core.model.signal import Signal
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import format_duration
 from evictd.core.units.quantity import Quantity
-from evictd.render.console import make_console
+from evictd.render.console import make_console, print_line
 from evictd.render.output import TABLE, write_document
 from evictd.render.text import signal_amount
 
@@ -90,10 +90,11 @@ def _print_table(report: CheckReport) -> None:
         table.add_row(*_row(threshold, report))
     console.print(table if report.thresholds else "no thresholds")
     for warning in report.warnings:
-        console.print(f"warning: {warning}", style="yellow", soft_wrap=True)
+        print_line(console, "warning: ", warning, "yellow")
     for finding in report.findings:
-        text = f"{finding.severity.value}: {finding.signal.value}: {finding.message}; {finding.remedy} ({finding.lint.value})"
-        console.print(text, style="red" if finding.severity is Severity.ERROR else "yellow", soft_wrap=True)
+        text = f"{finding.signal.value}: {finding.message}; {finding.remedy} ({finding.lint.value})"
+        style = "red" if finding.severity is Severity.ERROR else "yellow"
+        print_line(console, f"{finding.severity.value}: ", text, style)
     if not report.findings and not report.warnings:
         console.print("no findings", style="green")
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from evictd.core.frozen import frozen
 from evictd.core.model.decision import EvictPod, ReclaimNode
 from evictd.core.units.duration import format_duration
+from evictd.render.console import print_line
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.sentences import decision_text
 from evictd.render.text import clean, conditions_text, counted, duration_text
@@ -78,4 +79,4 @@ def print_comparison(name: str, sides: Sequence[Side], to: "Console") -> None:
     to.print(table)
     for side in sides:
         pods = ", ".join(clean(pod) for _, pod in side.evicted) or "no pod"
-        to.print(f"{clean(side.name)}: {counted(len(side.evicted), 'eviction')}: {pods}", soft_wrap=True)
+        print_line(to, "", f"{clean(side.name)}: {counted(len(side.evicted), 'eviction')}: {pods}")

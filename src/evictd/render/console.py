@@ -1,6 +1,7 @@
 """The terminal that tables and pages are written to; rich is imported only when one is made."""
 
 import os
+import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn, TextIO, TypeVar
@@ -9,6 +10,9 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 _T = TypeVar("_T")
+_LEAST_TEXT = 10
+"""Columns that the text has on the narrowest terminal."""
+_LINES = 25
 _UNBOUNDED = 4096
 """Columns of what is no terminal: a program that reads lines wants each row on one."""
 
@@ -31,18 +35,34 @@ def make_console(out: TextIO, width: int | None = None) -> "Console":
         width = _UNBOUNDED
     # With `no_color` alone rich still writes bold and dim.
     colors = None if os.environ.get("NO_COLOR") else "auto"
-    return QuietConsole(file=out, width=width, color_system=colors, highlight=False, markup=False, emoji=False)  # type: ignore[arg-type]
+    # With a width alone rich takes 80 columns where TERM is `dumb`.
+    height = None if width is None else _LINES
+    return QuietConsole(
+        file=out,
+        width=width,
+        height=height,
+        color_system=colors,  # type: ignore[arg-type]
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
 
 
 def print_line(to: "Console", lead: str, text: str, style: str | None = None) -> None:
-    """Print `lead` and `text` on one line; where it is too long, it goes on below the first character of `text`."""
-    from rich.table import Table  # noqa: PLC0415
+    """Print `lead` and `text` on one line; where it is too long, it goes on below the first character of `text`.
 
-    grid = Table.grid()
-    grid.add_column(no_wrap=True)
-    grid.add_column(overflow="fold")
-    grid.add_row(lead, text)
-    to.print(grid, style=style)
+    Lines are broken at spaces only: a word that is longer than the terminal is wide stays whole, so that it can be copied.
+    """
+    width = max(to.width, len(lead) + _LEAST_TEXT)
+    lines = textwrap.wrap(
+        text,
+        width,
+        initial_indent=lead,
+        subsequent_indent=" " * len(lead),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    to.print("\n".join(lines or [lead]), style=style, soft_wrap=True)
 
 
 @contextmanager

@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
 from evictd.codec.decision import decode_decision, encode_decision
 from evictd.codec.journal import JournalEntry
 from evictd.core.frozen import frozen
+from evictd.core.model.decision import Wait
 from evictd.core.model.state import Step
 from evictd.errors import InputError
 from evictd.render.console import print_line
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 Plain = Mapping[str, Any]
+_ALIKE = 0.5
+"""Least share of common words of two sentences whose difference is shown word by word."""
+_MARKS = "(),;:"
 
 
 @frozen
@@ -48,20 +53,64 @@ def recorded_text(decision: Plain) -> str:
         return clean(str(decision.get("kind")))
 
 
+def _decided_texts(step: Step) -> list[str]:
+    return [decision_text(decision) for decision in step.decisions if not isinstance(decision, Wait)]
+
+
+def _recorded_texts(entry: JournalEntry) -> list[str]:
+    return [recorded_text(decision) for decision in without_wait(entry.decisions)]
+
+
+def decided_alike(entry: JournalEntry, step: Step) -> bool:
+    """Whether the same was recorded, in words: an older evictd left out fields that this one writes."""
+    if without_wait(plain_decisions(step)) == without_wait(entry.decisions):
+        return True
+    return _decided_texts(step) == _recorded_texts(entry)
+
+
+def _changed_words(then: str, now: str) -> str:
+    """Return the words in which two sentences differ; empty where they have little in common."""
+    old, new = then.split(), now.split()
+    matcher = SequenceMatcher(None, old, new, autojunk=False)
+    if matcher.ratio() < _ALIKE:
+        return ""
+    changed = [
+        f"{' '.join(old[a:b]).strip(_MARKS) or 'nothing'} -> {' '.join(new[c:d]).strip(_MARKS) or 'nothing'}"
+        for kind, a, b, c, d in matcher.get_opcodes()
+        if kind != "equal"
+    ]
+    return ", ".join(changed)
+
+
+def _print_difference(one: Replayed, to: "Console") -> None:
+    """Print the decisions that are not on both sides, and in which words those of a pair differ."""
+    then, now = _recorded_texts(one.entry), _decided_texts(one.step)
+    only_then, only_now = [each for each in then if each not in now], [each for each in now if each not in then]
+    if not only_then and not only_now:
+        only_then, only_now = then, now  # another order
+    for text in only_then or ["nothing" if not then else "nothing else"]:
+        print_line(to, "  - then: ", text)
+    for text in only_now or ["nothing" if not now else "nothing else"]:
+        print_line(to, "  + now:  ", text, "bold")
+    if len(only_then) == len(only_now) == 1 and (words := _changed_words(only_then[0], only_now[0])):
+        print_line(to, "  differs: ", words)
+
+
 def print_replayed(replayed: Sequence[Replayed], to: "Console", *, other: bool) -> None:
     """Print the entries that came out differently, and how many."""
     different = [one for one in replayed if not one.same]
     for one in different:
         to.print(f"at {clean(one.entry.wall)}", style="bold cyan")
-        for decision in without_wait(one.entry.decisions):
-            print_line(to, "  - then: ", recorded_text(decision))
-        for fresh in one.step.decisions[:-1]:
-            print_line(to, "  + now:  ", decision_text(fresh), "bold")
-        if len(one.step.decisions) == 1:
-            print_line(to, "  + now:  ", "nothing", "bold")
-    would = "would have been decided differently" if other else "are decided differently"
-    verdict = f"{len(replayed)} entries, {len(different)} {would}"
+        _print_difference(one, to)
+    verb = "is" if len(different) == 1 else "are"
+    would = "would have been decided differently" if other else f"{verb} decided differently"
+    entries = "1 entry" if len(replayed) == 1 else f"{len(replayed)} entries"
+    verdict = f"{entries}, {len(different)} {would}"
     to.print(verdict, style="bold yellow" if different else "bold green")
+    if different and not other:
+        to.print(
+            "Another version or policy wrote this journal, or it was changed: with the same rules each entry is equal."
+        )
 
 
 def replay_document(replayed: Sequence[Replayed]) -> Document:

@@ -3,6 +3,7 @@
 The timeline has a line for each thing that changed; cycles in which nothing did are left out.
 """
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -14,7 +15,9 @@ from evictd.core.model.signal import STALLS
 from evictd.core.model.threshold import Origin
 from evictd.core.units.approximate import bytes_text
 from evictd.core.units.duration import MILLISECOND, format_duration
+from evictd.render.console import print_line
 from evictd.render.documents import API_VERSION, Document
+from evictd.render.folding import rounds
 from evictd.render.sentences import decision_text, no_action_text
 from evictd.render.text import clean, counted, duration_text, first_of, signal_quantity
 from evictd.simulation import SimulatedCycle, Turn
@@ -27,6 +30,7 @@ from evictd.world.loop import Run, WorldCycle
 if TYPE_CHECKING:
     from rich.console import Console
 
+_REPLICA = re.compile(r"(?<=[a-z0-9])-\d+(?![\w.])")
 MOST_LINES = 60
 """Lines of a timeline that are shown unless all are asked for."""
 _TENTH = 100 * MILLISECOND
@@ -233,20 +237,42 @@ def _names(slots: Sequence[str]) -> str:
 # --- forms ------------------------------------------------------------------------------------------------------------
 
 
+def _without_numbers(text: str) -> str:
+    """Leave out the numbers of replicas, so that the same happening to the next one is equal: `leak-2`, `leak-3`."""
+    return _REPLICA.sub("", text)
+
+
+def _folded(lines: Sequence[TimelineEntry]) -> Iterator[tuple[str, TimelineEntry]]:
+    """Return the lines with their times; of a round that repeats the first and the last, and between them how often it came."""
+    for each in rounds([_without_numbers(line.text) for line in lines]):
+        end = each.start + each.length * each.count
+        yield from ((_clock(line.at), line) for line in lines[each.start : each.start + each.length])
+        if each.count == 1:
+            continue
+        between = each.count - 2
+        first, last = lines[each.start + each.length], lines[end - each.length - 1]
+        of = "this line" if each.length == 1 else f"these {each.length} lines"
+        span = f"from {_clock(first.at)} to {_clock(last.at)}" if between > 1 else f"at {_clock(first.at)}"
+        times = "once" if between == 1 else f"{between} times"
+        yield "", TimelineEntry(at=last.at, text=f"... {of} {times} more {span}; the last time:", decided=True)
+        yield from ((_clock(line.at), line) for line in lines[end - each.length : end])
+
+
 def print_world(title: str, played: PlayedWorld, to: "Console", *, everything: bool = False) -> None:
     """Print the timeline and the conclusion."""
     to.print(f"{clean(title) or 'world'}: decided by {clean(played.name)}", style="bold")
     lines = timeline(played.run)
-    shown = lines if everything else lines[:MOST_LINES]
-    for line in shown:
-        to.print(f"{_clock(line.at):>10}  {clean(line.text)}", style=None if line.decided else "dim", soft_wrap=True)
-    if len(shown) < len(lines):
-        to.print(f"{'':>10}  {len(lines) - len(shown)} more lines; --all shows them")
+    texts = [(_clock(line.at), line) for line in lines] if everything else list(_folded(lines))
+    shown = texts if everything else texts[:MOST_LINES]
+    for lead, line in shown:
+        print_line(to, f"{lead:>10}  ", clean(line.text), None if line.decided else "dim")
+    if len(shown) < len(texts):
+        to.print(f"{'':>10}  {len(texts) - len(shown)} more lines; --all shows them")
     quiet = len(played.run.cycles) - len({line.at for line in lines if line.decided})
     to.print(f"{'':>10}  {counted(quiet, 'cycle')} without a change", style="dim")
     to.print()
     for sentence in outcome_text(played.run, played.account, played.unattended):
-        to.print(sentence, soft_wrap=True)
+        print_line(to, "", sentence)
 
 
 def print_worlds(title: str, sides: Sequence[PlayedWorld], to: "Console") -> None:
@@ -268,9 +294,9 @@ def print_worlds(title: str, sides: Sequence[PlayedWorld], to: "Console") -> Non
         to.print()
         to.print(f"{clean(side.name)}: {counted(side.account.regret, 'innocent pod')} lost", style="bold")
         for sentence in outcome_text(side.run, side.account, side.unattended):
-            to.print(sentence, soft_wrap=True)
+            print_line(to, "", sentence)
     to.print()
-    to.print(_earlier_text(sides), soft_wrap=True)
+    print_line(to, "", _earlier_text(sides))
 
 
 def _by_time(run: Run) -> dict[int, list[str]]:

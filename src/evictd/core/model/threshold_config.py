@@ -36,6 +36,16 @@ DEFAULT_EVICTION_HARD: Mapping[str, str] = {
 
 _DROPPED = frozenset({"0%", "100%"})  # exactly these two texts switch a threshold off
 _VALUE_REMEDY = "give an amount such as 500Mi, or a percentage of the capacity such as 10%"
+
+
+def _value_fault(text: str, error: InvalidValueError) -> tuple[str, str]:
+    """Return what is wrong with an amount, and what to write instead."""
+    joined = "".join(text.split())
+    if joined != text and joined:
+        return "has a space in it", f"write {joined}"
+    return str(error), _VALUE_REMEDY
+
+
 _BY_NAME = {signal.value: signal for signal in Signal if not SIGNALS[signal].own}
 _SIGNALS = tuple(
     name
@@ -116,7 +126,7 @@ class _Reader:
             try:
                 value = parse_threshold_value(signal, text)
             except InvalidValueError as error:
-                self._add(name, signal, text, str(error), _VALUE_REMEDY)
+                self._add(name, signal, text, *_value_fault(text, error))
                 continue
             if value is not None:
                 yield Threshold(signal=signal, value=value, origin=origins.get(signal.value, Origin.SET))
@@ -138,7 +148,7 @@ class _Reader:
             try:
                 results[signal] = parse_minimum_reclaim(signal, text)
             except InvalidValueError as error:
-                self._add(MINIMUM_RECLAIM, signal, text, str(error), _VALUE_REMEDY)
+                self._add(MINIMUM_RECLAIM, signal, text, *_value_fault(text, error))
         return results
 
     def _signals(self, name: str, entries: Mapping[str, str]) -> Iterator[tuple[Signal, str]]:

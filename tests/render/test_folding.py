@@ -1,0 +1,20 @@
+"""Rounds in a list of lines."""
+
+import pytest
+
+from evictd.render.folding import rounds
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        ("", []),
+        ("ab", [(0, 1, 1), (1, 1, 1)]),
+        ("aab", [(0, 1, 1), (1, 1, 1), (2, 1, 1)]),
+        ("aaab", [(0, 1, 3), (3, 1, 1)]),
+        ("xabcabcabcab", [(0, 1, 1), (1, 3, 3), (10, 1, 1), (11, 1, 1)]),
+        ("aabaabaab", [(0, 3, 3)]),
+    ],
+)
+def test_what_comes_three_times_in_a_row_is_a_round(lines: str, found: list[tuple[int, int, int]]) -> None:
+    assert [(each.start, each.length, each.count) for each in rounds(lines)] == found
