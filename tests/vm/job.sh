@@ -1,6 +1,7 @@
 #!/bin/sh
 # Runs inside the machine, started by job.service: the checks of tests/vm/guest, their results into out/.
 # An argument EVICTD_NAME=VALUE sets a variable; the others are pytest's.
+echo 'the job begins' # machine.py waits for this line
 export PYTHONPATH=/srv/job/site:/srv/job/src EVICTD_VM=1 PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 COLUMNS=120 HOME=/root LANG=C.UTF-8
 cut -d' ' -f1 /proc/uptime >out/boot-seconds
 {

@@ -10,11 +10,17 @@ import re
 import subprocess
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
-from tests.vm.build import Image
+from tests.vm.build import Image, distribution
 
 MEMORY_MIB = 2048
+JOB_BEGINS = "the job begins"
+"""What job.sh prints first."""
+START_SECONDS = 300
+"""A guest is up after 30 s on a quiet host, and after 143 s on a very busy one."""
+STARTS = 3
 _KERNEL_ARGUMENTS = (
     "root=/dev/vda rw console=ttyS0 quiet systemd.show_status=false psi=1 mitigations=off no_timer_check panic=-1"
 )
@@ -23,24 +29,61 @@ _CONTROL = re.compile(r"\x1b[P\]].*?(?:\x1b\\|\x07)|\x1b\[[0-9;?!]*[A-Za-z]|\x1b
 """What the firmware and systemd send to a terminal that is not there."""
 
 
-def boot(image: Image, data_disk: Path, *, limit_seconds: float, memory_mib: int = MEMORY_MIB) -> float | None:
-    """Run the machine until it powers itself off, printing its serial port; give the seconds, `None` if the time was up."""
+def boot(
+    image: Image,
+    data_disk: Path,
+    *,
+    limit_seconds: float,
+    memory_mib: int = MEMORY_MIB,
+    start_seconds: float = START_SECONDS,
+) -> float | None:
+    """Run the machine until it powers itself off, printing its serial port; give the seconds, `None` if the time was up.
+
+    A machine that has not begun the job within `start_seconds`, or ended before it, is started anew. This repeats the boot of an
+    emulated kernel and never a test: from `JOB_BEGINS` on the run is the only one, however it ends.
+    """
     began = time.monotonic()
     # TMPDIR: where qemu keeps what is written to the root disk.
     environment = {**os.environ, "TMPDIR": str(data_disk.parent)}
     argv = ["setpriv", "--pdeathsig", "KILL", *_qemu(image, data_disk, memory_mib)]
+    for start in range(STARTS):
+        if start:
+            print(
+                f"[{time.monotonic() - began:5.0f}] the machine did not begin the job and is started anew", flush=True
+            )
+        left = limit_seconds - (time.monotonic() - began)
+        job_began, expired = _run(argv, environment, began, start_seconds=min(start_seconds, left), limit_seconds=left)
+        if job_began:
+            return None if expired else time.monotonic() - began
+        if time.monotonic() - began >= limit_seconds:
+            break
+    return None
+
+
+def _run(
+    argv: list[str], environment: dict[str, str], began: float, *, start_seconds: float, limit_seconds: float
+) -> tuple[bool, bool]:
+    """Run qemu once; whether the job began, and whether the time was up."""
+    job_began = False
     with subprocess.Popen(
         argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment
     ) as qemu:
         expired = threading.Event()
-        timer = threading.Timer(limit_seconds, _end, (qemu, expired))
-        timer.start()
+        until_job = threading.Timer(start_seconds, _end, (qemu, expired))
+        until_end = threading.Timer(limit_seconds, _end, (qemu, expired))
         try:
-            _print_lines(qemu, began)
+            until_job.start()
+            until_end.start()
+            for text in _lines(qemu):
+                print(f"[{time.monotonic() - began:5.0f}] {text}", flush=True)
+                if JOB_BEGINS in text:
+                    job_began = True
+                    until_job.cancel()
         finally:
-            timer.cancel()
+            until_job.cancel()
+            until_end.cancel()
             qemu.kill()
-    return None if expired.is_set() else time.monotonic() - began
+    return job_began, expired.is_set()
 
 
 def _end(qemu: subprocess.Popen[bytes], expired: threading.Event) -> None:
@@ -48,19 +91,21 @@ def _end(qemu: subprocess.Popen[bytes], expired: threading.Event) -> None:
     qemu.kill()
 
 
-def _print_lines(qemu: subprocess.Popen[bytes], began: float) -> None:
+def _lines(qemu: subprocess.Popen[bytes]) -> Iterator[str]:
     assert qemu.stdout is not None
     for line in qemu.stdout:
-        text = _CONTROL.sub("", line.decode(errors="replace")).strip()
-        if text:
-            print(f"[{time.monotonic() - began:5.0f}] {text}", flush=True)
+        if text := _CONTROL.sub("", line.decode(errors="replace")).strip():
+            yield text
 
 
 def _qemu(image: Image, data_disk: Path, memory_mib: int) -> list[str]:
     kvm = os.environ.get("EVICTD_VM_ACCEL") == "kvm"
+    # With a thread for each processor Linux 7.2 failed in 2 of some 30 boots, once at an instruction that the other processor was
+    # patching. One thread for both takes no longer.
+    threads = "single" if distribution() == "forky" else "multi"
     return [
         "qemu-system-x86_64",
-        *(("-accel", "kvm", "-cpu", "host") if kvm else ("-accel", "tcg,thread=multi", "-cpu", "max")),
+        *(("-accel", "kvm", "-cpu", "host") if kvm else ("-accel", f"tcg,thread={threads}", "-cpu", "max")),
         *("-smp", "2", "-m", str(memory_mib), "-nodefaults", "-nographic", "-no-reboot", "-serial", "stdio"),
         *("-kernel", str(image.kernel), "-initrd", str(image.initrd), "-append", _KERNEL_ARGUMENTS),
         *("-drive", f"file={image.disk},format=raw,if=virtio,snapshot=on"),
