@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from evictd.act.stop.freezer import PodFreezer
+from evictd.core.model.config import Policy
 from evictd.core.units.quantity import parse_quantity
 from evictd_testnode.cgroups import group
 from evictd_testnode.disks import DiskRecipe
@@ -77,16 +78,23 @@ def test_disk_runs_out_and_the_pod_that_filled_it_goes(make_node: NodeFactory) -
 @pytest.mark.skipif(
     not group("freezer", "/").joinpath("cgroup.procs").exists(), reason="needs the freezer of cgroup v1"
 )
-def test_a_pod_that_a_killed_evictd_has_left_frozen_is_thawed(make_node: NodeFactory) -> None:
-    with Story(make_node(node_disk=DISK), {"evictionHard": {"nodefs.available": "40Mi"}}) as story:
+@pytest.mark.parametrize("policy", list(Policy))
+def test_a_pod_that_a_killed_evictd_has_left_frozen_is_thawed(make_node: NodeFactory, policy: Policy) -> None:
+    """Also if the policy was changed since; only Standard freezes."""
+    node, evictd = make_node(node_disk=DISK), {"decisionPolicy": policy.value}
+    with Story(node, {"evictionHard": {"nodefs.available": "40Mi"}}, evictd) as story:
         pod = story.pod("frozen")
         story.kill()
         folder = group("freezer", pod.cgroup_parent)
-        PodFreezer(lambda _: (folder,), RecordedErrors()).freeze(pod.uid)
-        state = folder / pod.container_id / "freezer.state"
-        story.until(lambda: state.read_text() == "FROZEN\n", "the pod is frozen")
-        story.start()
-        story.until(lambda: state.read_text() == "THAWED\n", "the pod is thawed")
+        freezer = PodFreezer(lambda _: (folder,), RecordedErrors())
+        freezer.freeze(pod.uid)
+        try:
+            state = folder / pod.container_id / "freezer.state"
+            story.until(lambda: state.read_text() == "FROZEN\n", "the pod is frozen")
+            story.start()
+            story.until(lambda: state.read_text() == "THAWED\n", "the pod is thawed")
+        finally:
+            freezer.thaw(pod.uid)  # nothing ends a frozen process
 
 
 def test_the_volumes_of_pods_without_a_manifest_count(make_node: NodeFactory) -> None:

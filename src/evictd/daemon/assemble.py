@@ -24,6 +24,7 @@ from evictd.act.logs import PodLogs
 from evictd.act.node_actuation import NodeActuation, OomScoreWriter
 from evictd.act.standalone import StandaloneActuator
 from evictd.act.stop.cleanup import Cleanup
+from evictd.act.stop.freezer import PodFreezer
 from evictd.act.stop.stopper import PodStopper
 from evictd.act.stop.victim_cgroups import VictimCgroups
 from evictd.act.trees import Budget, UnfinishedError
@@ -281,10 +282,12 @@ class Assembly:
 
     def _pod_directories(self, uid: str) -> Iterable[Path]:
         """List the directories that a pod's cgroup may have; none under policy Kubelet, where only the runtime stops pods."""
+        return () if self._settings.eviction.policy is Policy.KUBELET else self._cgroups_of(uid)
+
+    def _cgroups_of(self, uid: str) -> list[Path]:
+        """List the directories that a pod's cgroup may have."""
         pods = self._stats.kubepods.path
-        if pods is None or self._settings.eviction.policy is Policy.KUBELET:
-            return ()
-        return [self._pods_root / path.lstrip("/") for path in pod_cgroups(pods, uid)]
+        return [] if pods is None else [self._pods_root / path.lstrip("/") for path in pod_cgroups(pods, uid)]
 
     def _freezer_of(self, directory: Path) -> Path:
         """Return the directory of the same cgroup in the hierarchy of the freezer."""
@@ -299,8 +302,9 @@ class Assembly:
         # Not the observer's: in a cluster another thread begins stops, and a cache of descriptors is one thread's.
         reader = find_hierarchy(self._roots.cgroup, FileDescriptorCache(0))
         cgroups = VictimCgroups(self._pod_directories, self._telemetry, emptied, self._freezer_of, reader=reader)
-        for uid in self._stats.pod_uids():
-            cgroups.freezer.thaw(uid)  # a run that was killed may have left it frozen
+        # A run that was killed may have left pods frozen, whatever its policy was.
+        left = PodFreezer(lambda uid: map(self._freezer_of, self._cgroups_of(uid)), self._telemetry)
+        left.thaw_each(self._stats.pod_uids())
         return cgroups
 
     @cached_property

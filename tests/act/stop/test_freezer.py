@@ -101,3 +101,16 @@ def test_only_the_pods_own_cgroup_is_frozen_and_none_is_an_error(tmp_path: Path)
     assert (container / "cgroup.freeze").read_text() == "0"
     (once,) = errors.details
     assert "no container" in once
+
+
+def test_cgroups_that_cannot_be_listed_are_an_error_and_not_a_thawed_pod(tmp_path: Path) -> None:
+    """As without a free file descriptor; here a file stands for the directory."""
+    (tmp_path / f"pod{UID}").touch()
+    errors = RecordedErrors()
+    freezer = PodFreezer(lambda _: (tmp_path / f"pod{UID}",), errors)
+    with pytest.raises(NotADirectoryError):
+        freezer.thaw(UID)
+    freezer.freeze(UID)
+    freezer.thaw_each([UID])
+    assert ["stopped without being frozen" in each for each in errors.details] == [True, False]
+    assert "may have stayed frozen" in errors.details[1]

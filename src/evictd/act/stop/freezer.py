@@ -11,7 +11,7 @@ nothing is frozen. What another program has frozen has none and is left alone.
 
 import os
 from collections.abc import Callable, Generator, Iterable
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 
@@ -36,34 +36,47 @@ class PodFreezer:
 
     def freeze(self, uid: str) -> None:
         """Freeze the containers of a pod; what is frozen already by another program is left alone."""
-        found = False
-        for pod, container in self._containers(uid):
-            found = True
-            try:
-                if not _is_frozen(container):
-                    os.setxattr(container, MARK, b"1")
-                    _set(container, frozen=True)
-            except OSError as error:
-                if error.errno not in REMOVED:
-                    self._errors.report_error(SOURCE, f"{pod}: {error.strerror}; pods are stopped without being frozen")
-        if not found:
-            self._errors.report_error(
-                SOURCE, "no container of a pod to be frozen has a cgroup in the freezer's hierarchy"
-            )
+        found, consequence = False, "pods are stopped without being frozen"
+        with self._reported(uid, consequence):
+            for pod, container in self._containers(uid):
+                found = True
+                with self._reported(pod, consequence):
+                    if not _is_frozen(container):
+                        os.setxattr(container, MARK, b"1")
+                        _set(container, frozen=True)
+            if not found:
+                self._errors.report_error(
+                    SOURCE, "no container of a pod to be frozen has a cgroup in the freezer's hierarchy"
+                )
 
     def thaw(self, uid: str) -> None:
-        """Thaw what `freeze` has frozen of a pod, also in a previous run."""
+        """Thaw what `freeze` has frozen of a pod, also in a previous run.
+
+        Raises `OSError` if the pod's cgroups cannot be listed or opened, as without a free file descriptor.
+        """
         for pod, container in self._containers(uid):
             try:
                 os.getxattr(container, MARK)
             except OSError:
                 continue
-            try:
+            with self._reported(pod, "it stays frozen"):
                 _set(container, frozen=False)
                 os.removexattr(container, MARK)
-            except OSError as error:
-                if error.errno not in REMOVED:
-                    self._errors.report_error(SOURCE, f"{pod}: {error.strerror}; it stays frozen")
+
+    def thaw_each(self, uids: Iterable[str]) -> None:
+        """Thaw what a previous run has left frozen of these pods; an error is reported."""
+        for uid in uids:
+            with self._reported(uid, "it may have stayed frozen"):
+                self.thaw(uid)
+
+    @contextmanager
+    def _reported(self, what: object, consequence: str) -> Generator[None]:
+        """Report an error, but for a cgroup that was removed meanwhile."""
+        try:
+            yield
+        except OSError as error:
+            if error.errno not in REMOVED:
+                self._errors.report_error(SOURCE, f"{what}: {error.strerror}; {consequence}")
 
     def _containers(self, uid: str) -> Generator[tuple[Path, int]]:
         """Return the pod's directory with an open descriptor of each cgroup directly below it, valid until the next one."""
@@ -71,7 +84,7 @@ class PodFreezer:
             if not belongs(pod.name, uid):
                 continue
             names = list[str]()
-            with suppress(OSError), os.scandir(pod) as entries:
+            with suppress(FileNotFoundError), os.scandir(pod) as entries:
                 names += [entry.name for entry in islice(entries, VISITS) if entry.is_dir(follow_symlinks=False)]
             for name in names:
                 with suppress(FileNotFoundError):

@@ -73,7 +73,7 @@ class PodStopper:
         self._changed.set()
         if self._thread.is_alive():
             self._thread.join()
-        self._thaw(lambda _: True)
+        self._guard.run("thaw", lambda: self._thaw(lambda _: True), self._clock(), otherwise=None)
 
     def __enter__(self) -> Self:
         self.start()
@@ -243,8 +243,8 @@ class PodStopper:
     def _thaw(self, is_due: Callable[[str], bool]) -> None:
         with self._lock:
             for uid in [each for each in self._frozen if is_due(each)]:
+                self._cgroups.freezer.thaw(uid)  # an error leaves it to the next attempt
                 self._frozen.discard(uid)
-                self._cgroups.freezer.thaw(uid)
 
     def _thaw_at(self, uid: str) -> int:
         """Return when a frozen pod is thawed, to handle the pending SIGTERM; at once if nothing stops it any more."""
@@ -292,7 +292,8 @@ class PodStopper:
                 for each in self._terminations.values()
                 if each.due_at and not self._guard.rests(each, now)
             ]
-            due += [self._thaw_at(uid) - now for uid in self._frozen]
+            if not self._guard.rests("thaw", now):
+                due += [self._thaw_at(uid) - now for uid in self._frozen]
             if not self._guard.rests("kill", now):
                 states = [each.state for each in self._terminations.values() if not each.state.finished]
                 due += [at - now for at in map(self._cgroups.due_at, states) if at < FAR_FUTURE]
