@@ -65,6 +65,15 @@ def pids_of(parent: str) -> set[int]:
     return found - {0}
 
 
+def thaw(parent: str) -> None:
+    """Thaw the cgroup and those below it: on v1 no signal ends a frozen process."""
+    for folder in _folders(parent):
+        state = folder / "freezer.state"
+        with suppress(OSError):  # removed, or the root of a tree
+            if state.exists():
+                state.write_text("THAWED", encoding="ascii")
+
+
 def kill(pids: Iterable[int]) -> None:
     """Kill processes; one that has ended already is no error."""
     for pid in pids:

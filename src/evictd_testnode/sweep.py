@@ -88,6 +88,8 @@ def _kill_processes(folder: Path) -> None:
     def ended() -> bool:
         pids = _processes(folder)
         cgroups.kill(pids)
+        if pids:
+            cgroups.thaw(f"/{folder.name}")
         return not pids
 
     if not wait_for(ended):

@@ -41,6 +41,21 @@ def test_processes_below_a_group_are_found_and_killed(parent: str) -> None:
     cgroups.kill([child.pid])  # gone already
 
 
+@pytest.mark.skipif(not cgroups.group("freezer", "/").is_dir(), reason="needs the freezer of cgroup v1")
+def test_a_frozen_process_ends_when_it_is_thawed(parent: str) -> None:
+    folder = cgroups.group("freezer", f"{parent}/inner")
+    folder.mkdir(parents=True)
+    child = subprocess.Popen(["sleep", "1000"])
+    try:
+        (folder / "cgroup.procs").write_text(str(child.pid))
+        (folder / "freezer.state").write_text("FROZEN")
+        assert wait_for(lambda: (folder / "freezer.state").read_text() == "FROZEN\n")
+        cgroups.kill([child.pid])
+    finally:
+        cgroups.thaw(parent)
+    child.wait(60)
+
+
 def test_removal_is_bottom_up_and_of_what_is_not_there_no_error(parent: str) -> None:
     cgroups.make_group(f"{parent}/a/b")
     cgroups.remove_group(parent)
