@@ -17,6 +17,7 @@ from evictd.act.volumes import remove_empty_dirs
 from evictd.clients.cri.channel import Pending
 from evictd.clients.cri.client import CriClient
 from evictd.clients.cri.values import SandboxState
+from evictd.core.eviction.time_left import THAWED_TIME
 from evictd.core.gc.container_gc import ContainerState
 from evictd.core.units.duration import SECOND
 from evictd.observe.cgroups.cgroup import pod_cgroups
@@ -289,7 +290,9 @@ def freezer(folder: Path) -> Path:
     return group("freezer", "/") / folder.relative_to(group("pids", "/"))
 
 
-def freezing(node: DisposableNode, freezer_of: Callable[[Path], Path] = freezer) -> PodStopper:
+def freezing(
+    node: DisposableNode, freezer_of: Callable[[Path], Path] = freezer, now: Callable[[], int] = clock
+) -> PodStopper:
     """A terminator that freezes and kills below this node's cgroup."""
     paths = partial(pod_cgroups, f"{node.cgroup}/kubepods")
     killer = VictimCgroups(
@@ -297,7 +300,7 @@ def freezing(node: DisposableNode, freezer_of: Callable[[Path], Path] = freezer)
         RecordedErrors(),
         freezer_of=freezer_of,
     )
-    return PodStopper(node.client, clock=clock, minimum_grace_seconds=0, cgroups=killer)
+    return PodStopper(node.client, clock=now, minimum_grace_seconds=0, cgroups=killer)
 
 
 def freezer_state(pod: RunningPod) -> str:
@@ -319,11 +322,15 @@ def test_a_frozen_pod_can_handle_sigterm_before_the_end_of_its_grace(each_node: 
     script = "trap 'echo bye; exit 0' TERM; echo ready; while true; do sleep 0.05; done"
     pod = each_node.run_pod(PodRecipe(name="graceful", containers=(ContainerRecipe(script=script),)))
     await_log(pod, "ready")
-    with freezing(each_node) as terminator:
+    times = [0]
+    with freezing(each_node, now=lambda: times[-1]) as terminator:
         freeze(terminator, pod, 300)
         assert wait_for(lambda: freezer_state(pod) == "FROZEN")
         assert "bye" not in pod.log()
-        begin(terminator, pod, 5)
+        times.append(
+            300 * SECOND - THAWED_TIME
+        )  # the clock stands still here, so the pod has all the time that it needs
+        terminator.begin("another", containers=(), sandboxes=(), grace_seconds=300, freeze=True)  # wakes the thread
         await_end(terminator, pod)
     assert "bye" in pod.log()
     assert_dead(each_node, pod)
