@@ -99,7 +99,7 @@ def test_a_comparison_of_readings_is_drawn_as_well(files: list[str], tmp_path: P
 
 def test_a_calm_node_is_told_what_comes_next(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", *files]) == 0
-    shown = capsys.readouterr().out
+    shown = " ".join(capsys.readouterr().out.split())
     assert (
         "memory.available<100Mi: 3Gi left, crossed in 2m54s at the present rate of 17.1Mi/s; next is default/web"
         in shown

@@ -295,7 +295,7 @@ def print_history(events: Sequence[HistoryEvent], spans: Sequence[ConditionSpan]
 def totals_text(events: Sequence[HistoryEvent]) -> str:
     """Count what happened, by kind."""
     totals = (
-        (EventKind.EVICTED, "eviction"), (EventKind.REFUSED, "refusal"), (EventKind.RECLAIMED, "collection"),
+        (EventKind.EVICTED, "eviction"), (EventKind.REFUSED, "refusal"), (EventKind.RECLAIMED, "reclaim"),
         (EventKind.CONDITIONS, "condition change"),
     )  # fmt: skip
     texts = [counted(sum(event.kind is kind for event in events), noun) for kind, noun in totals]

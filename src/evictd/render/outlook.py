@@ -11,6 +11,7 @@ from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.observation import signal_observations
 from evictd.core.model.signal import STALLS, Signal
 from evictd.core.units.duration import SECOND, format_duration
+from evictd.render.console import print_line
 from evictd.render.documents import Document
 from evictd.render.sentences import no_action_text, place_text
 from evictd.render.text import pod_name, seconds_text, signal_amount, signal_quantity
@@ -98,7 +99,7 @@ def print_outlooks(found: Sequence[Outlook], to: "Console") -> None:
         to.print()
         to.print("no pod is evicted; if it goes on like this", style="bold")
         for each in found:
-            to.print(f"  {outlook_text(each)}", soft_wrap=True)
+            print_line(to, "  ", outlook_text(each))
 
 
 def outlook_documents(found: Sequence[Outlook]) -> list[Document]:

@@ -283,13 +283,18 @@ _NO_ACTION = {
 }
 
 
+_COLLECTORS = "the collectors"
+"""How the journal names node-level reclaim that is waited for."""
+_RECLAIM = "node-level reclaim"
+
+
 def no_action_text(finding: NoAction) -> str:
     """Write why nothing (more) was decided, without the signal."""
     detail = clean(finding.detail) or (pod_name(finding.pod) if finding.pod is not None else "the last victims")
     if finding.why is NoActionReason.WAITING_FOR_VICTIM:
         return f"waiting for {detail} to be gone before another pod is chosen"
     if finding.why is NoActionReason.WAITING_FOR_RELEASE:
-        return f"waiting for what {detail} should free"
+        return f"waiting for what {_RECLAIM if detail == _COLLECTORS else detail} should free"
     if finding.why is NoActionReason.PROTECTED_CULPRIT and finding.pod is not None and finding.threshold is not None:
         if finding.needed is None:
             return f"ProtectedCulprit: {pod_name(finding.pod)} stalls and may not be evicted now; no other pod goes in its place"

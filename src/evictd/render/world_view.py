@@ -148,7 +148,7 @@ def _event_text(event: Event) -> str:
         case EvictionRefused():
             return f"the API server refuses the eviction of {event.name}"
         case Collected():
-            return f"the collection has ended: {bytes_text(event.freed_bytes)} freed"
+            return f"the reclaim has ended: {bytes_text(event.freed_bytes)} freed"
 
 
 # --- the conclusion ---------------------------------------------------------------------------------------------------
