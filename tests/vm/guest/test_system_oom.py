@@ -35,7 +35,7 @@ def test_systemd_oomd_is_named_where_it_may_kill_pods(with_oomd: None) -> None:
     (problem,) = service.status()["problems"]
     assert problem["source"] == f"systemd-oomd {PODS_CGROUP.name}"
     argv = ["evictd", "check", str(service.CONFIG)]
-    report = subprocess.run(argv, check=False, capture_output=True, text=True).stdout
+    report = " ".join(subprocess.run(argv, check=False, capture_output=True, text=True).stdout.split())
     assert f"{PODS_CGROUP.name} has ManagedOOMMemoryPressure=kill" in report
     assert problem["detail"] in report
 
