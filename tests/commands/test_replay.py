@@ -104,6 +104,19 @@ def test_a_journal_of_an_older_version_is_equal_where_its_words_are(
     assert capsys.readouterr().out == f"{len(older)} entries, 0 are decided differently\n"
 
 
+def test_a_field_that_no_sentence_names_is_a_difference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Sentences round amounts; a decision of the same version must be equal to the byte."""
+    journal = journal_of("memory-with-priorities", tmp_path / "journal.jsonl")
+    entries = [json.loads(line) for line in journal.read_bytes().splitlines()]
+    (evicted,) = [each for entry in entries for each in entry["decisions"] if each["kind"] == "EvictPod"]
+    evicted["pod"]["uid"] += "0"
+    journal.write_bytes(b"".join(json.dumps(entry).encode() + b"\n" for entry in entries))
+    assert main(["replay", str(journal)]) == 1
+    out = capsys.readouterr().out
+    assert "  differs: pod of EvictPod: {" in out
+    assert "then:" not in out
+
+
 def test_of_a_released_journal_only_what_differs_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["replay", str(ROOT / "tests" / "data" / "released" / "5d26490" / "journal.jsonl")]) == 1
     out = capsys.readouterr().out

@@ -1,7 +1,7 @@
 """Journal entries that were decided again, as text and as a document."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
@@ -62,10 +62,18 @@ def _recorded_texts(entry: JournalEntry) -> list[str]:
 
 
 def decided_alike(entry: JournalEntry, step: Step) -> bool:
-    """Whether the same was recorded, in words: an older evictd left out fields that this one writes."""
-    if without_wait(plain_decisions(step)) == without_wait(entry.decisions):
-        return True
-    return _decided_texts(step) == _recorded_texts(entry)
+    """Whether the same was recorded: the words are equal, and so is each field that both have. An older evictd left out some."""
+    now, then = without_wait(plain_decisions(step)), without_wait(entry.decisions)
+    return now == then or (_decided_texts(step) == _recorded_texts(entry) and _agree(now, then))
+
+
+def _agree(now: object, then: object) -> bool:
+    """Whether two plain values are equal but for fields that only one of them has."""
+    if isinstance(now, Mapping) and isinstance(then, Mapping):
+        return all(_agree(now[name], then[name]) for name in now.keys() & then.keys())
+    if isinstance(now, list | tuple) and isinstance(then, list | tuple):
+        return len(now) == len(then) and all(map(_agree, now, then))
+    return now == then
 
 
 def _changed_words(then: str, now: str) -> str:
@@ -82,10 +90,21 @@ def _changed_words(then: str, now: str) -> str:
     return ", ".join(changed)
 
 
+def _changed_fields(one: Replayed) -> Iterator[str]:
+    """Return the fields that differ where the sentences are equal, because a sentence rounds or leaves them out."""
+    for now, then in zip(without_wait(plain_decisions(one.step)), without_wait(one.entry.decisions), strict=True):
+        for name in sorted(now.keys() & then.keys()):
+            if not _agree(now[name], then[name]):
+                yield f"{name} of {now['kind']}: {json.dumps(then[name])} -> {json.dumps(now[name])}"
+
+
 def _print_difference(one: Replayed, to: "Console") -> None:
     """Print the decisions that are not on both sides, and in which words those of a pair differ."""
     then, now = _recorded_texts(one.entry), _decided_texts(one.step)
     only_then, only_now = [each for each in then if each not in now], [each for each in now if each not in then]
+    if then == now:
+        print_line(to, "  differs: ", ", ".join(_changed_fields(one)))
+        return
     if not only_then and not only_now:
         only_then, only_now = then, now  # another order
     for text in only_then or ["nothing" if not then else "nothing else"]:
