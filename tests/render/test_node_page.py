@@ -10,6 +10,7 @@ from evictd.core.model.finding import SignalUnobserved
 from evictd.core.model.observation import Outcomes, Problem, signal_observations
 from evictd.core.model.pod import Pod
 from evictd.core.model.state import State
+from evictd.core.model.stats import RlimitStats
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.daemon.configuration import Configuration
 from evictd.daemon.telemetry.metrics import Metrics
@@ -27,7 +28,13 @@ HOSTILE = '<script>alert("1")</script>\u202e\x1b[31m'
 START = 10_000 * SECOND
 
 
-def play(amounts: list[int], pods: tuple[Pod, ...] = (HOG, WEB, STATIC), *, gone_at: int | None = None) -> Snapshot:
+def play(
+    amounts: list[int],
+    pods: tuple[Pod, ...] = (HOG, WEB, STATIC),
+    *,
+    gone_at: int | None = None,
+    processes: int | None = 1_200,
+) -> Snapshot:
     """A node whose available memory takes these values, half a minute apart; the snapshot of the last one.
 
     From reading `gone_at` on the first pod is gone.
@@ -42,11 +49,12 @@ def play(amounts: list[int], pods: tuple[Pod, ...] = (HOG, WEB, STATIC), *, gone
         seen = observe(available, at, pods=pods)
         seen = replace(seen, outcomes=Outcomes(cleaned_up=gone))
         stats = {each.uid: uses(each, (200 - 3 * index) * GI // 40, at) for index, each in enumerate(pods)}
-        seen = replace(seen, pod_stats=stats)
+        assert seen.node is not None
+        node = replace(seen.node, rlimit=RlimitStats(time=at, max_pid=32_768, current=processes))
+        seen = replace(seen, pod_stats=stats, node=node)
         step = synchronize(state, seen, CONFIG, at)
         state = step.state
-        assert seen.node is not None
-        trends = advanced(trends, signal_observations(seen.node), state.node_conditions, now=at, wall=WALL + at - START)
+        trends = advanced(trends, signal_observations(node), state.node_conditions, now=at, wall=WALL + at - START)
         for each in step.decisions:
             if kind_of(each) not in {"Wait", "RecordEvent"}:
                 recent.add(each, decision_text(each), WALL + at - START)
@@ -247,14 +255,18 @@ def test_who_would_go_first_and_when_stands_at_the_top() -> None:
 
 
 def test_what_is_not_measured_takes_one_line_and_what_cannot_be_here_no_box() -> None:
-    snapshot = calm()
+    snapshot = play([6 * GI], processes=None)
     text = page(snapshot)
+    head = text.partition("</header>")[0]
+    assert "No threshold that can be tested is met; pid.available cannot be read." in head
+    assert "calm" not in head
     assert text.count("evictd explain</code> measures now") == 1
     assert "not measured" not in text
     absent = tuple(
         replace(each, absent=True) if isinstance(each, SignalUnobserved) else each for each in snapshot.findings
     )
     text = page(replace(snapshot, findings=absent))
+    assert "This node is calm" in text
     assert "Not on this node: pid.available. Its thresholds are not tested." in text
     assert "No reading" not in text
 

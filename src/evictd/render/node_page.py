@@ -66,7 +66,7 @@ def node_page(
             for entry in shown
             if entry["observed"]
         ],
-        "unread": [entry["signal"] for entry in shown if not entry["observed"] and not entry.get("absent")],
+        "unread": unread(status),
         "absent": [entry["signal"] for entry in shown if entry.get("absent")],
         "conditions": [_condition(entry) for entry in status["conditions"]],
         "phase": _PHASES.get(status["phase"]["name"], ""),
@@ -159,7 +159,16 @@ def headline(status: Document, faults: Sequence[OwnFault] = ()) -> Headline:
     if pressed:
         more = f" for {seconds_text(pressed[0]['staysSeconds'])} more" if pressed[0]["staysSeconds"] else ""
         return Headline(text=f"{prefix}No threshold is met; {pressed[0]['type']} is reported{more}.", level="soft")
+    if signals := unread(status):
+        text = f"No threshold that can be tested is met; {first_of(signals, 3)} cannot be read."
+        return Headline(text=prefix + text, level="soft")
     return Headline(text=f"{prefix}This node is calm: no threshold is met and no pod is being evicted.", level="calm")
+
+
+def unread(status: Document) -> list[str]:
+    """Return the signals with a threshold that exist on this node and cannot be read."""
+    shown = (entry for entry in status["signals"] if not is_calm_copy(entry))
+    return [entry["signal"] for entry in shown if not entry["observed"] and not entry.get("absent")]
 
 
 def _would_go(entry: Document) -> str:

@@ -36,16 +36,6 @@ DEFAULT_EVICTION_HARD: Mapping[str, str] = {
 
 _DROPPED = frozenset({"0%", "100%"})  # exactly these two texts switch a threshold off
 _VALUE_REMEDY = "give an amount such as 500Mi, or a percentage of the capacity such as 10%"
-
-
-def _value_fault(text: str, error: InvalidValueError) -> tuple[str, str]:
-    """Return what is wrong with an amount, and what to write instead."""
-    joined = "".join(text.split())
-    if joined != text and joined:
-        return "has a space in it", f"write {joined}"
-    return str(error), _VALUE_REMEDY
-
-
 _BY_NAME = {signal.value: signal for signal in Signal if not SIGNALS[signal].own}
 _SIGNALS = tuple(
     name
@@ -111,6 +101,14 @@ def _with_grace(
             )
         )
     return replace(threshold, grace_period=graces.get(signal) or 0)
+
+
+def _value_fault(text: str, error: InvalidValueError) -> tuple[str, str]:
+    """Return what is wrong with an amount, and what to write instead."""
+    joined = "".join(text.split())
+    if joined != text and joined:
+        return "has a space in it", f"write {joined}"
+    return str(error), _VALUE_REMEDY
 
 
 @dataclass(frozen=True, slots=True)
