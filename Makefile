@@ -9,8 +9,10 @@ ARGS   ?=
 JOBS   ?= $(shell expr $$(nproc) + 1)
 SLOW_JOBS ?= 4
 NODE_JOBS ?= 3
-# The container runtime of test-node and verify-signals: empty for all that are there, or `crio`.
+# The container runtime of test-node: empty for containerd 1 and CRI-O, or one of containerd1, containerd2, crio; that of
+# verify-signals: empty for containerd, or crio.
 RUNTIME ?=
+RUNTIMES := containerd1 containerd2 crio
 CLUSTER_JOBS ?= 2
 # The release of Debian that the virtual machine of test-vm is: bookworm, trixie or forky.
 DIST   ?= bookworm
@@ -19,12 +21,12 @@ DIST   ?= bookworm
 ANYWHERE     := not (root or containerd or cluster or vm or slow)
 SLOW         := slow and not (root or containerd or cluster or vm)
 SLOW_FILES    = $(shell grep -rl --include='test_*.py' 'mark\.slow' tests)
-NEEDS_NODE   := (root or containerd) and not (cluster or vm or side_by_side)$(if $(RUNTIME), and $(RUNTIME))
+NEEDS_NODE   := (root or containerd) and not (cluster or vm or side_by_side)$(if $(RUNTIME), and $(if $(filter $(RUNTIME),$(RUNTIMES)),containerd and $(if $(filter crio,$(RUNTIME)),crio,not crio),$(error RUNTIME=$(RUNTIME): none of $(RUNTIMES))))
 
 # Each of the many processes of the tests would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo run check test side-by-side test-slow test-node test-cluster test-vm test-all test-matrix test-arm64 vm-matrix deb-matrix laws parity bench verify-signals e2e-soak mutate flaky fuzz reliability soak sbom audit reference docs deb clean incidents adversary release verify-release conformance
+.PHONY: setup demo run check test side-by-side test-slow test-node test-cluster test-vm test-all test-matrix test-arm64 vm-matrix node-matrix deb-matrix laws parity bench verify-signals e2e-soak mutate flaky fuzz reliability soak sbom audit reference docs deb clean incidents adversary release verify-release conformance
 
 setup: $(VENV)/.ready
 
@@ -66,9 +68,13 @@ adversary: setup
 	@$(BIN)/python -m tools.adversary $(ARGS)
 
 # Needs root and containerd, which it downloads if it is missing. The tests of a file share a node, so one worker runs them.
-# Those of a real CRI-O need $EVICTD_CRIO (docs/development.md); RUNTIME=crio runs them alone.
+# Those of a real CRI-O need $EVICTD_CRIO (docs/development.md); RUNTIME=crio runs them alone. containerd 2 is Debian 14's.
 test-node: setup
-	$(BIN)/pytest -n $(NODE_JOBS) --dist loadfile -m '$(NEEDS_NODE)' $(ARGS)
+	EVICTD_RUNTIME=$(RUNTIME) $(BIN)/pytest -n $(NODE_JOBS) --dist loadfile -m '$(NEEDS_NODE)' $(ARGS)
+
+# test-node on each runtime, one after the other, with the table in docs/compatibility.md; ARGS=containerd2 for one.
+node-matrix: setup
+	$(BIN)/python -m tests.tools.runtimes $(ARGS)
 
 # Needs the programs of a real Kubernetes in $KUBEBUILDER_ASSETS; without them the tests are skipped with instructions.
 # A cluster and a node for each worker. The files stay in their order: the longest one, the DaemonSet's, is among the first.

@@ -164,15 +164,16 @@ def real_node(binaries: "Binaries") -> Iterator["RealNode"]:
 
 @pytest.fixture(scope="session")
 def binaries() -> "Binaries":
-    """The machine's usual containerd (Debian's own where none is installed)."""
+    """The machine's usual containerd (Debian's own where none is installed), or that of `make test-node RUNTIME=...`."""
     reason = reason_against_nodes()
     if reason:
         pytest.skip(reason)
     from evictd.errors import NodeError
-    from evictd_testnode.binaries import default_cache, find_binaries
+    from evictd_testnode.binaries import default_cache
+    from tests.binaries import node_binaries
 
     try:
-        return find_binaries(default_cache())
+        return node_binaries(default_cache())
     except NodeError as error:
         pytest.skip(f"no containerd: {error}")
 
@@ -245,7 +246,9 @@ def node(module_node: "DisposableNode") -> Iterator["DisposableNode"]:
     module_node.remove_all_pods()
 
 
-@pytest.fixture(scope="module", params=["usual", "newer"])
+@pytest.fixture(
+    scope="module", params=["usual"] if os.environ.get("EVICTD_RUNTIME") == "containerd2" else ["usual", "newer"]
+)
 def each_module_node(request: pytest.FixtureRequest, make_module_node: NodeFactory) -> "DisposableNode":
     """One node for the module on each available version of containerd."""
     from evictd_testnode.disks import DiskRecipe

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from evictd_testnode import binaries as binaries_module
-from evictd_testnode.binaries import Binaries, Tool, default_cache, find_binaries
+from evictd_testnode.binaries import Binaries, Tool, default_cache
 from evictd_testnode.tool import run_tool
+from tests.binaries import node_binaries
 
 
 def test_the_cache_is_where_a_user_expects_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,7 +72,7 @@ def test_everything_a_node_needs_is_there_and_runs(binaries: Binaries, mkfs_xfs:
 @pytest.mark.containerd
 def test_a_second_search_finds_the_same_without_a_download(binaries: Binaries, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")  # no apt-get, no dpkg-deb
-    assert find_binaries(default_cache()) == binaries
+    assert node_binaries(default_cache()) == binaries
 
 
 @pytest.mark.root

@@ -22,12 +22,13 @@ pytestmark = [pytest.mark.root, pytest.mark.containerd]
 
 HARNESS = """
 import sys, time
-from evictd_testnode.binaries import default_cache, find_binaries
+from evictd_testnode.binaries import default_cache
 from evictd_testnode.disks import DiskKind, DiskRecipe
 from evictd_testnode.node import DisposableNode, NodeRecipe
 from evictd_testnode.pods import IGNORE_TERM, ContainerRecipe, PodRecipe, VolumeRecipe
+from tests.binaries import node_binaries
 node = DisposableNode(NodeRecipe(
-    binaries=find_binaries(default_cache()),
+    binaries=node_binaries(default_cache()),
     node_disk=DiskRecipe(kind=DiskKind.EXT4),
     image_disk=DiskRecipe(),
     private=sys.argv[1] == "private",

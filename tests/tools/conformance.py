@@ -17,7 +17,8 @@ from pathlib import Path
 
 from evictd import __version__
 from evictd.core.model.config import Policy
-from tests.tools.matrix import PAGE, ROOT, counts
+from tests.tools.matrix import ROOT, counts
+from tests.tools.tested import PAGE
 from tools.incidents import incident_files, play_incident
 
 REPORT = ROOT / "build/conformance.md"
@@ -101,7 +102,7 @@ def report(log: str | None) -> tuple[str, bool]:
     else:
         lines += ["| Level | passed | failed | skipped | seconds |", "|---|---|---|---|---|", *level_rows(log), ""]
         lines += ["`make test-slow` has the table of faults and the laws over generated worlds.", ""]
-    lines += ["`make test` on other distributions, as last recorded:", "", matrix[0] if matrix else "none", ""]
+    lines += ["On other distributions and runtimes, as last recorded:", "", matrix[0] if matrix else "none", ""]
     failed = different or unexpected or any(result["failed"] for _, result, _ in levels(log or ""))
     return "\n".join(lines), not failed
 

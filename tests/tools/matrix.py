@@ -24,11 +24,10 @@ from pathlib import Path
 
 from evictd.errors import NodeError
 from evictd_testnode.binaries import debian_mirror, default_cache
+from tests.tools.tested import RELEASES, Row, record
 from tests.vm import cache
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs/compatibility.md"
-RELEASES = {"bookworm": 12, "trixie": 13, "forky": 14}
 PACKAGES = ("ca-certificates", "e2fsprogs", "git", "make", "procps", "prometheus", "python3", "python3-venv")
 """What the tests need beside a minimal system; none of them is started."""
 MMDEBSTRAP = ("mmdebstrap", "--quiet", '--aptopt=Acquire::Check-Valid-Until "false"')
@@ -39,8 +38,6 @@ HOME = Path("home/tester")
 CERTIFICATES = Path("etc/ssl/certs/ca-certificates.crt")
 _COUNT = re.compile(r"(\d+) (passed|failed|error|skipped)")
 _SUMMARY = re.compile(r" in [\d.]+s\b")
-_ROW = re.compile(r"^\| Debian (\d+) .*\n", re.MULTILINE)
-_TABLE = re.compile(r"^(\| Distribution .*\n\|[-|]+\n)(?:\|.*\n)*", re.MULTILINE)
 
 _FENCED = ("setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--propagation", "private", "--pid", "--fork")
 # The root directory has to be a mount, as that of a container is; else mountinfo does not list it.
@@ -162,18 +159,6 @@ def counts(output: str) -> Counter[str]:
     return found
 
 
-def row(release: str, python: str, result: Counter[str]) -> str:
-    """Return a release's line of the table."""
-    parts = [f"{result[kind]} {kind}" for kind in ("failed", "passed", "skipped") if result[kind]]
-    return f"| Debian {RELEASES[release]} ({release}) | {python} | {', '.join(parts)} |\n"
-
-
-def with_row(page: str, line: str) -> str:
-    """Put a release's line into the table of a page, in the place of its last one; the lines of the others stay."""
-    rows = {int(found[1]): found[0] for found in _ROW.finditer(page)} | {int(line.split()[2]): line}
-    return _TABLE.sub(lambda found: found[1] + "".join(rows[number] for number in sorted(rows)), page)
-
-
 def run_release(release: str) -> bool:
     """Run the tests in one release and write its line of the table; whether all passed."""
     root = ensure_root(release)
@@ -187,9 +172,7 @@ def run_release(release: str) -> bool:
         # With -i the tests of the core run as well where others failed.
         _, output = run_in(root, "make", "-i", "test", f"JOBS={os.environ.get('JOBS', '2')}")
     result = counts(output)
-    PAGE.write_text(
-        with_row(PAGE.read_text(encoding="utf-8"), row(release, python.split()[1], result)), encoding="utf-8"
-    )
+    record(Row(release=release, tests="test", python=python.split()[1], results=result))
     return bool(result["passed"]) and not result["failed"]
 
 

@@ -15,23 +15,6 @@ SKIPPED [1] tests/a.py:3: 3 failed here
 
 def test_the_summaries_of_all_runs_are_added_up() -> None:
     assert matrix.counts(OUTPUT) == {"failed": 2, "passed": 10393, "skipped": 40}
-    assert matrix.row("forky", "3.14.8", matrix.counts(OUTPUT)) == (
-        "| Debian 14 (forky) | 3.14.8 | 2 failed, 10393 passed, 40 skipped |\n"
-    )
-
-
-def test_a_line_replaces_the_last_one_of_its_release_in_the_order_of_releases() -> None:
-    page = "| a | b |\n|---|---|\n| Debian | x |\n\n| Distribution | Python | Tests |\n|---|---|---|\n\nAfter\n"
-    for line in ("| Debian 14 (forky) | 1 |\n", "| Debian 12 (bookworm) | 2 |\n", "| Debian 14 (forky) | 3 |\n"):
-        page = matrix.with_row(page, line)
-    assert page.partition("\n\n")[2] == (
-        "| Distribution | Python | Tests |\n|---|---|---|\n| Debian 12 (bookworm) | 2 |\n| Debian 14 (forky) | 3 |\n\nAfter\n"
-    )
-
-
-def test_the_page_has_the_table() -> None:
-    page = matrix.PAGE.read_text(encoding="utf-8")
-    assert "| Debian 15 " in matrix.with_row(page, "| Debian 15 (duke) | 3.15 | 1 passed |\n")
 
 
 def test_what_is_missing_is_named_with_the_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -12,13 +12,12 @@ import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+from tests.tools.tested import Row, record
 from tests.vm import build, cache, disk, machine, package
 
 LIMIT_SECONDS = 1200
 """It takes seven minutes on two quiet cores, one-time build aside; a busy machine does not have them: EVICTD_VM_LIMIT."""
 RESULTS = disk.REPOSITORY / "build" / "vm"
-PAGE = disk.REPOSITORY / "docs" / "compatibility.md"
-_TABLE = re.compile(r"^(\| Machine .*\n\|[-|]+\n)((?:\|.*\n)*)", re.MULTILINE)
 _VERSION = re.compile(r"\d+(?:\.\d+)+|(?<=systemd )\d+")
 
 
@@ -67,27 +66,20 @@ def counts(out: Path) -> tuple[int, int, int]:
     return tests - failures - errors - skipped, failures + errors, skipped
 
 
-def row(release: str, out: Path) -> str:
-    """Return the line of a release: the guest's versions and results."""
-    versions = [
+def row(release: str, out: Path) -> Row:
+    """Return the row of a release: the guest's versions and results."""
+    linux, systemd, containerd, runc, python = (
         found[0] if (found := _VERSION.search(line)) else "?" for line in (out / "versions").read_text().splitlines()
-    ]
-    results = ", ".join(
-        f"{number} {kind}"
-        for number, kind in zip(counts(out), ("passed", "failed", "skipped"), strict=True)
-        if number or kind == "passed"
     )
-    return f"| {release} | {' | '.join(versions)} | {results} |\n"
-
-
-def with_row(page: str, line: str) -> str:
-    """Put a release's line into the table of a page, in the place of its last one; the lines of the others stay."""
-
-    def table(found: re.Match[str]) -> str:
-        rows = {each.split()[1]: each for each in [*found[2].splitlines(keepends=True), line]}
-        return found[1] + "".join(rows[release] for release in build.PYTHONS if release in rows)
-
-    return _TABLE.sub(table, page)
+    return Row(
+        release=release,
+        tests="test-vm",
+        linux=f"{linux}, cgroup v2",
+        systemd=systemd,
+        runtime=f"containerd {containerd}, runc {runc}",
+        python=python,
+        results=dict(zip(("passed", "failed", "skipped"), counts(out), strict=True)),
+    )
 
 
 def run(arguments: list[str]) -> int:
@@ -98,8 +90,7 @@ def run(arguments: list[str]) -> int:
         return 0
     status = main(job, limit_seconds=int(os.environ.get("EVICTD_VM_LIMIT", LIMIT_SECONDS)))
     if "--record" in arguments and (RESULTS / "out/junit.xml").exists():
-        line = row(build.distribution(), RESULTS / "out")
-        PAGE.write_text(with_row(PAGE.read_text(encoding="utf-8"), line), encoding="utf-8")
+        record(row(build.distribution(), RESULTS / "out"))
     return status
 
 

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.tools import tested
 from tests.vm import __main__ as command
 from tests.vm import build
-from tests.vm.__main__ import PAGE, report, row, with_row
+from tests.vm.__main__ import report, row
 
 VERSIONS = """\
 Linux 7.2.12+deb14-cloud-amd64
@@ -46,22 +47,12 @@ def test_time_up_is_a_failure_even_with_results(tmp_path: Path) -> None:
     assert report(junit(tmp_path, tests=3), None) == 1
 
 
-def test_the_line_of_a_release_has_its_versions_and_what_did_not_pass(tmp_path: Path) -> None:
+def test_the_row_of_a_release_has_its_versions_and_what_did_not_pass(tmp_path: Path) -> None:
     (junit(tmp_path, tests=73, errors=1) / "versions").write_text(VERSIONS)
-    assert row("forky", tmp_path) == "| forky | 7.2.12 | 262 | 2.1.9 | 1.3.6 | 3.14.8 | 72 passed, 1 failed |\n"
-
-
-def test_a_line_replaces_the_last_one_of_its_release_in_the_order_of_releases() -> None:
-    page = "| a |\n|---|\n| forky |\n\n| Machine | Linux |\n|---|---|\n\nAfter\n"
-    for line in ("| forky | 1 |\n", "| bookworm | 2 |\n", "| forky | 3 |\n"):
-        page = with_row(page, line)
-    assert (
-        page == "| a |\n|---|\n| forky |\n\n| Machine | Linux |\n|---|---|\n| bookworm | 2 |\n| forky | 3 |\n\nAfter\n"
+    assert str(row("forky", tmp_path)) == (
+        "| Debian 14 (forky) | `make test-vm` | 7.2.12, cgroup v2 | 262 | containerd 2.1.9, runc 1.3.6 | 3.14.8 "
+        "| 72 passed, 1 failed |\n"
     )
-
-
-def test_the_page_has_the_table() -> None:
-    assert "| trixie | new |\n" in with_row(PAGE.read_text(encoding="utf-8"), "| trixie | new |\n")
 
 
 def test_a_build_boots_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +65,7 @@ def test_a_recorded_run_writes_its_line_and_passes_the_other_arguments_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = tmp_path / "page.md"
-    page.write_text("| Machine | Linux |\n|---|---|\n")
+    page.write_text("| Distribution | Tests |\n|---|---|\n")
 
     def main(job: list[str], *, limit_seconds: int) -> int:
         (tmp_path / "out").mkdir()
@@ -84,9 +75,9 @@ def test_a_recorded_run_writes_its_line_and_passes_the_other_arguments_on(
 
     monkeypatch.setattr(command, "main", main)
     monkeypatch.setattr(command, "RESULTS", tmp_path)
-    monkeypatch.setattr(command, "PAGE", page)
+    monkeypatch.setattr(tested, "PAGE", page)
     monkeypatch.setenv("EVICTD_VM_LIMIT", "7")
     monkeypatch.setenv(build.DISTRIBUTION, "trixie")
     assert command.run(["--record", "-k", "kill"]) == 0
     assert (tmp_path / "out/arguments").read_text() == "['-k', 'kill'] 7"
-    assert page.read_text().endswith("| trixie | 7.2.12 | 262 | 2.1.9 | 1.3.6 | 3.14.8 | 1 passed |\n")
+    assert page.read_text().endswith("| containerd 2.1.9, runc 1.3.6 | 3.14.8 | 1 passed |\n")
