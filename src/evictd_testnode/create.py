@@ -12,6 +12,7 @@ from evictd.clients.cri.channel import Channel, Method
 from evictd.core.frozen import frozen
 
 _SERVICE = "RuntimeService"
+_FIRST_ID = _IDS = 1 << 16
 RUN_SANDBOX = Method(_SERVICE, "RunPodSandbox", pb.RunPodSandboxResponse)
 CREATE_CONTAINER = Method(_SERVICE, "CreateContainer", pb.CreateContainerResponse)
 START_CONTAINER = Method(_SERVICE, "StartContainer", pb.StartContainerResponse)
@@ -29,6 +30,8 @@ class SandboxRequest:
     attempt: int = 0
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
+    host_users: bool = True
+    """False: the pod has a user namespace, whose ids begin at `_FIRST_ID` on the host."""
 
 
 @frozen
@@ -78,8 +81,12 @@ class PodStarter:
         self._channel.call(START_CONTAINER, message, timeout=self._timeout, target=container_id)
 
 
-def _namespaces() -> pb.NamespaceOption:
-    return pb.NamespaceOption(network=pb.NODE, pid=pb.CONTAINER, ipc=pb.POD)
+def _namespaces(request: SandboxRequest) -> pb.NamespaceOption:
+    options = pb.NamespaceOption(network=pb.NODE, pid=pb.CONTAINER, ipc=pb.POD)
+    if not request.host_users:
+        ids = pb.IDMapping(host_id=_FIRST_ID, container_id=0, length=_IDS)
+        options.userns_options.CopyFrom(pb.UserNamespace(mode=pb.POD, uids=[ids], gids=[ids]))
+    return options
 
 
 def _identity(request: SandboxRequest) -> dict[str, str]:
@@ -100,21 +107,30 @@ def _sandbox_config(request: SandboxRequest) -> pb.PodSandboxConfig:
         annotations=request.annotations,
         linux=pb.LinuxPodSandboxConfig(
             cgroup_parent=request.cgroup_parent,
-            security_context=pb.LinuxSandboxSecurityContext(namespace_options=_namespaces()),
+            security_context=pb.LinuxSandboxSecurityContext(namespace_options=_namespaces(request)),
         ),
     )
+
+
+def _image(name: str) -> pb.ImageSpec:
+    """Return an image with the name that the pod's author gave it, without which CRI-O refuses a container."""
+    return pb.ImageSpec(image=name, user_specified_image=name)
 
 
 def _container_config(sandbox: SandboxRequest, request: ContainerRequest) -> pb.ContainerConfig:
     resources = request.resources
     return pb.ContainerConfig(
         metadata=pb.ContainerMetadata(name=request.name, attempt=request.attempt),
-        # CRI-O refuses a container without the name that its author gave the image.
-        image=pb.ImageSpec(image=request.image, user_specified_image=request.image),
+        image=_image(request.image),
         command=request.command,
         log_path=request.log_path,
         mounts=[
-            pb.Mount(container_path=mount.container_path, host_path=mount.host_path, readonly=mount.readonly)
+            pb.Mount(
+                container_path=mount.container_path,
+                host_path=mount.host_path,
+                readonly=mount.readonly,
+                image=_image(mount.image) if mount.image else None,
+            )
             for mount in request.mounts
         ],
         labels={**_identity(sandbox), values.CONTAINER_NAME_LABEL: request.name},
@@ -127,6 +143,6 @@ def _container_config(sandbox: SandboxRequest, request: ContainerRequest) -> pb.
                 cpu_period=resources.cpu_period,
                 oom_score_adj=resources.oom_score_adj,
             ),
-            security_context=pb.LinuxContainerSecurityContext(namespace_options=_namespaces()),
+            security_context=pb.LinuxContainerSecurityContext(namespace_options=_namespaces(sandbox)),
         ),
     )

@@ -159,7 +159,13 @@ class DisposableNode:
             command=("/bin/sh", "-c", container.script),
             log_path=f"{container.name}/{attempt}.log",
             attempt=attempt,
-            mounts=tuple(CriMount(container_path=f"/{name}", host_path=str(at)) for name, at in pod.volumes.items()),
+            mounts=(
+                *(CriMount(container_path=f"/{name}", host_path=str(at)) for name, at in pod.volumes.items()),
+                *(
+                    CriMount(container_path=path, host_path="", readonly=True, image=image)
+                    for path, image in container.image_volumes.items()
+                ),
+            ),
             annotations={"io.kubernetes.pod.terminationGracePeriod": str(pod.recipe.grace_period_seconds)},
             resources=LinuxResources(
                 memory_limit_bytes=pods.memory_bytes(container),
@@ -234,4 +240,5 @@ def _sandbox(pod: pods.RunningPod) -> SandboxRequest:
         log_directory=str(pod.log_directory),
         labels=pod.recipe.labels,
         annotations={pods.CONFIG_SOURCE: pod.recipe.source, **pod.recipe.annotations},
+        host_users=pod.recipe.host_users,
     )

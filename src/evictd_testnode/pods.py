@@ -42,6 +42,8 @@ class ContainerRecipe:
     name: str = "main"
     script: str = WAIT_FOR_TERM
     image: str = BUSYBOX
+    image_volumes: Mapping[str, str] = field(default_factory=dict)
+    """Images mounted as volumes, by the path in the container."""
     requests: Mapping[str, str] = field(default_factory=dict)
     limits: Mapping[str, str] = field(default_factory=dict)
 
@@ -62,6 +64,8 @@ class PodRecipe:
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     manifest: bool = True
+    host_users: bool = True
+    """False: a user namespace of its own (`hostUsers: false`)."""
 
     def __post_init__(self) -> None:
         for text in (self.name, self.namespace, self.uid, *(volume.name for volume in self.volumes)):

@@ -139,6 +139,19 @@ def test_a_dangling_image_is_removed(images: DisposableNode, make: Maker) -> Non
     assert dangling not in {image.id for image in images.client.list_images()}
 
 
+def test_an_image_mounted_as_a_volume_stays_where_the_runtime_would_remove_it(
+    images: DisposableNode, make: Maker
+) -> None:
+    if images.client.version().runtime_version.startswith("1."):
+        pytest.skip("containerd 1 has no image volumes")
+    pod = images.run_pod(PodRecipe(name="user", containers=(ContainerRecipe(image_volumes={"/data": A}),)))
+    make().delete_unused(NOW)
+    assert tags(images) == {PAUSE, BUSYBOX, A}
+    images.remove_pod(pod)
+    make().delete_unused(NOW)
+    assert tags(images) == {PAUSE}
+
+
 def test_a_pinned_image_stays_if_the_runtime_supports_pinning(images: DisposableNode, make: Maker) -> None:
     if images.client.version().runtime_version.startswith("1.6"):
         pytest.skip("containerd 1.6 has no pinned images")

@@ -50,7 +50,12 @@ def test_a_sandbox_and_its_status(each_node: DisposableNode) -> None:
 
 def test_the_images_in_use(each_node: DisposableNode) -> None:
     pod = each_node.run_pod(PodRecipe(name="web"))
-    assert each_node.client.sandbox_image() == PAUSE
+    client = each_node.client
+    if client.version().runtime_version.startswith("2."):  # it does not report its image, but pins it
+        assert client.sandbox_image() == ""
+        assert [image.repo_tags for image in client.list_images() if image.pinned] == [(PAUSE,)]
+    else:
+        assert client.sandbox_image() == PAUSE
     assert each_node.client.image_of_sandbox(pod.sandbox_id) == PAUSE
     assert each_node.client.mounted_images(pod.container_id) == frozenset()
     with pytest.raises(RuntimeNotFoundError):
@@ -132,9 +137,12 @@ def test_removal_on_a_full_xfs_ends(version: str, make_node: NodeFactory, reques
     disk = DiskRecipe(kind=DiskKind.XFS, size_bytes=320 << 20)
     node = make_node(image_disk=disk, binaries=request.getfixturevalue(version))
     fill = "dd if=/dev/zero of=/fill bs=64k; dd if=/dev/zero of=/rest bs=512; echo full; sleep 10000"
-    pod = node.run_pod(PodRecipe(name="hog", containers=(DEAD, ContainerRecipe(name="filler", script=f"{fill}"))))
-    assert wait_for(lambda: "full" in pod.log("filler"), seconds=60)
+    pod = node.run_pod(PodRecipe(name="hog", containers=(DEAD,)))
     dead = pod.containers["dead"]
+    # An exit on a full disk is not noted, and what counts as running is not removed.
+    assert wait_for(lambda: is_exited(node.client, dead), seconds=60)
+    node.run_container(pod, ContainerRecipe(name="filler", script=fill))
+    assert wait_for(lambda: "full" in pod.log("filler"), seconds=60)
     errors: list[str] = []
 
     def is_removed() -> bool:

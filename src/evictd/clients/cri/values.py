@@ -93,11 +93,12 @@ class CriContainer:
 
 @frozen
 class CriMount:
-    """A host directory or file mounted in a container."""
+    """A host directory or file mounted in a container, or an image (`host_path` is empty)."""
 
     container_path: str
     host_path: str
     readonly: bool = False
+    image: str = ""
 
 
 @frozen
