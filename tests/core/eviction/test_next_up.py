@@ -7,12 +7,13 @@ import pytest
 from evictd.core.eviction.next_up import who_is_next
 from evictd.core.model.config import Policy
 from evictd.core.model.finding import NoActionReason
+from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
 from evictd.core.model.observation import Observation
 from evictd.core.model.pod import PodSource
 from evictd.core.model.signal import Signal
 from evictd.core.model.state import State
 from evictd.core.model.stats import ContainerStats, DiskUsage
-from evictd.core.units.duration import parse_duration
+from evictd.core.units.duration import SECOND, parse_duration
 from tests.playbook import Playbook, as_kubelet, config, node, pod, usage
 
 STATIC = pod("static", source=PodSource.STATIC)
@@ -130,3 +131,24 @@ def test_a_pod_whose_logs_are_known_was_walked_whoever_measured_it() -> None:
     stats = usage(A, logs="1Mi")
     seen = Observation(node=node(nodefs="9Gi of 10Gi"), pods=(A,), pod_stats={A.uid: stats})
     assert who_is_next(State(), seen, config(hard={"nodefs.available": "1Gi"}), 0)[0].measured
+
+
+def test_growth_of_a_past_shortage_does_not_count_on_a_calm_disk() -> None:
+    """The disk is far from its threshold, so the state has it as it was while the pod was written that is gone by now."""
+    pods = {p.uid: replace(usage(p, logs=logs, memory="1Mi"), disk_time=9) for p, logs in ((A, "9Mi"), (B, "4Mi"))}
+    calm = Observation(node=node(nodefs="143Mi of 160Mi"), pods=(A, B), pod_stats=pods)
+    then = SupplyHoldings(
+        at=SECOND,
+        begun=0,
+        since=0,
+        used={"a": 9 << 20, "b": 4 << 20},
+        lowest={"a": 9 << 20, "b": 4 << 20},
+        lowest_before={"a": 9 << 20, "b": 4 << 20},
+        elsewhere=MeasuredLevel(SECOND, 90 << 20, 0, 0, 0, 0),
+    )
+    state = State(holdings={Signal.NODEFS_AVAILABLE: then})
+    settings = config(hard={"nodefs.available": "66Mi"})
+    [disk] = who_is_next(state, calm, settings, 9 * SECOND)
+    assert disk.stop is None
+    assert disk.victim is not None
+    assert disk.victim.name == "a"

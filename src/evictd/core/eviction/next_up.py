@@ -5,6 +5,7 @@ what is shown is what would happen.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from evictd.core.eviction.assess import configured_thresholds
 from evictd.core.eviction.choice import Choice
@@ -57,6 +58,8 @@ def who_is_next(state: State, observation: Observation, config: EvictionConfig, 
     """
     if observation.node is None:
         return ()
+    # A disk that is far from its thresholds is not followed; the growth of its last shortage, maybe of a victim, is of no use.
+    state = replace(state, holdings={supply: held for supply, held in state.holdings.items() if held.at >= now})
     seen = signal_observations(observation.node)
     by_signal: dict[Signal, list[Threshold]] = {}
     for threshold in configured_thresholds(config, state.filesystems or Filesystems()):
