@@ -124,7 +124,15 @@ def test_every_decision_has_its_sentence() -> None:
     withdrawn = WithdrawEviction(pod=evictions[0].pod, reason="pressure has ended")
     assert sentences.decision_text(withdrawn) == "withdraw the eviction of default/report: pressure has ended"
     assert sentences.decision_text(Wait(nanoseconds=SECOND)) == "look again within 1s"
-    assert sentences.decision_text(ReportConditions(conditions=())) == "report node conditions: none"
+    calm = ReportConditions(conditions=())
+    memory, disk = NodeCondition.MEMORY_PRESSURE, NodeCondition.DISK_PRESSURE
+    assert sentences.decision_text(calm) == "report node conditions: none"
+    assert sentences.decision_text(calm, [memory]) == "report node conditions: MemoryPressure ended"
+    assert (
+        sentences.decision_text(ReportConditions(conditions=(disk,)), [memory])
+        == "report node conditions: DiskPressure; MemoryPressure ended"
+    )
+    assert (sentences.changes_nothing(calm, []), sentences.changes_nothing(calm, [memory])) == (True, False)
     assert (
         sentences.decision_text(
             ReportConditions(conditions=(NodeCondition.MEMORY_PRESSURE, NodeCondition.PID_PRESSURE))

@@ -109,6 +109,16 @@ def test_two_configurations_side_by_side_say_which_acts_first() -> None:
     assert [each["configuration"] for each in document["configurations"]] == ["policy Standard", "late"]
 
 
+def test_rounds_of_two_configurations_are_folded_as_well() -> None:
+    owner = Owner(name="ReplicaSet/hog", tolerates=True)
+    side = played(world(hog(rate=1 << 30, owner="ReplicaSet/hog"), owners=(owner,)))
+    short, long = io.StringIO(), io.StringIO()
+    print_worlds("w", (side, side), make_console(short))
+    print_worlds("w", (side, side), make_console(long), everything=True)
+    assert re.search(r"\.\.\. th(is line|ese \d lines) \d+ times more", re.sub(r"\s+", " ", short.getvalue()))
+    assert len(short.getvalue().splitlines()) * 2 < len(long.getvalue().splitlines())
+
+
 def test_one_that_does_nothing_is_named() -> None:
     story = world(hog(), *quiet(3))
     idle = play(story, config())

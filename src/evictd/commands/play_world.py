@@ -103,7 +103,7 @@ def _print(title: str, sides: Sequence[PlayedWorld], args: argparse.Namespace) -
         print_world(title, sides[0], console, everything=args.all)
         print_outlooks(_outlooks(sides[0]), console)
     else:
-        print_worlds(title, sides, make_console(sys.stdout))
+        print_worlds(title, sides, make_console(sys.stdout), everything=args.all)
 
 
 def _document(title: str, side: PlayedWorld) -> Document:

@@ -37,7 +37,7 @@ from evictd.core.model.finding import (
     WaitingForMeasurement,
 )
 from evictd.core.model.keep_away import KeptAway, NodeFinding
-from evictd.core.model.signal import RESOURCES, SIGNALS, Resource, Signal
+from evictd.core.model.signal import RESOURCES, SIGNALS, NodeCondition, Resource, Signal
 from evictd.core.units.approximate import bytes_text
 from evictd.core.units.duration import MILLISECOND
 from evictd.core.units.quantity import NANO, Quantity
@@ -124,11 +124,13 @@ def kind_of(decision: Decision) -> str:
     return type(decision).__name__
 
 
-def decision_text(decision: Decision) -> str:
-    """Write a decision on one line, without a full stop."""
+def decision_text(decision: Decision, before: Sequence[NodeCondition] = ()) -> str:
+    """Write a decision on one line, without a full stop; `before` are the conditions that were reported until now."""
     match decision:
         case ReportConditions():
-            return f"report node conditions: {conditions_text(decision.conditions)}"
+            ended = ", ".join(each.value for each in before if each not in decision.conditions)
+            now = [conditions_text(decision.conditions)] if decision.conditions or not ended else []
+            return f"report node conditions: {'; '.join([*now, f'{ended} ended'] if ended else now)}"
         case RecordEvent():
             return f"{decision.type} event {decision.reason}: {clean(decision.message)}"
         case ReclaimNode():
@@ -143,6 +145,11 @@ def decision_text(decision: Decision) -> str:
             return f"look again within {duration_text(decision.nanoseconds)}"
         case _:
             assert_never(decision)
+
+
+def changes_nothing(decision: Decision, before: Sequence[NodeCondition]) -> bool:
+    """Whether this only repeats the conditions, as the first report of a calm node does."""
+    return isinstance(decision, ReportConditions) and set(decision.conditions) == set(before)
 
 
 def _eviction_text(decision: EvictPod) -> str:

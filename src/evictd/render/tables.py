@@ -10,7 +10,7 @@ from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.decision import EvictPod, ReclaimNode, Wait
 from evictd.core.model.finding import Finding, RankedPod, Ranking, SignalUnobserved, StatsMissing, ThresholdFinding
-from evictd.core.model.signal import RESOURCES, STALLS, Resource, Signal
+from evictd.core.model.signal import RESOURCES, STALLS, NodeCondition, Resource, Signal
 from evictd.core.model.threshold import Origin
 from evictd.core.units.approximate import bytes_text
 from evictd.core.units.quantity import NANO
@@ -20,7 +20,7 @@ from evictd.render.conclusion import calm_text, conclusion, folded
 from evictd.render.console import print_line
 from evictd.render.documents import TOP_ROWS
 from evictd.render.node_view import NodeView, PlacedRow, placed_rows
-from evictd.render.sentences import decision_text, finding_text, no_action_text
+from evictd.render.sentences import changes_nothing, decision_text, finding_text, no_action_text
 from evictd.render.text import (
     amount_text,
     clean,
@@ -81,15 +81,18 @@ def print_simulation(name: str, cycles: Sequence[SimulatedCycle], view: TableVie
     Calm steps that follow each other take one line, unless everything is asked for. The conclusion comes last.
     """
     to.print(f"{clean(name) or 'scenario'}: decided by policy {view.config.policy.value}", style="bold")
+    before: tuple[NodeCondition, ...] = ()
     for group in folded(cycles):
         to.print()
         if len(group) == 1 or view.everything:
             for number, cycle in enumerate(group):
                 if number:
                     to.print()
-                print_cycle(cycle, view, to)
+                print_cycle(cycle, view, to, before)
+                before = cycle.state.node_conditions
         else:
             print_line(to, f"{duration_text(group[0].at)} to {duration_text(group[-1].at)}   ", calm_text(group), "dim")
+        before = group[-1].state.node_conditions
     if len(cycles) > 1:
         to.print()
         to.print("conclusion", style="bold")
@@ -97,8 +100,8 @@ def print_simulation(name: str, cycles: Sequence[SimulatedCycle], view: TableVie
             print_line(to, "  ", sentence)
 
 
-def print_cycle(cycle: SimulatedCycle, view: TableView, to: "Console") -> None:
-    """Print one step."""
+def print_cycle(cycle: SimulatedCycle, view: TableView, to: "Console", before: tuple[NodeCondition, ...] = ()) -> None:
+    """Print one step; `before` are the conditions that the step before it left."""
     from rich.text import Text  # noqa: PLC0415
 
     conditions = conditions_text(cycle.state.node_conditions)
@@ -109,13 +112,14 @@ def print_cycle(cycle: SimulatedCycle, view: TableView, to: "Console") -> None:
     for number, turn in enumerate(cycle.turns):
         if number:
             to.print("  after node-level reclaim", style="dim")
-        _print_turn(turn, view, to)
+        _print_turn(turn, before, view, to)
+        before = turn.step.state.node_conditions
     for pod, answer in cycle.admissions:
         verdict = "admitted" if answer.admitted else f"rejected: {answer.message.strip()}"
         to.print(f"  admission: {pod_name(pod)} {verdict}")
 
 
-def _print_turn(turn: Turn, view: TableView, to: "Console") -> None:
+def _print_turn(turn: Turn, before: tuple[NodeCondition, ...], view: TableView, to: "Console") -> None:
     from rich.padding import Padding  # noqa: PLC0415
 
     findings = turn.step.findings
@@ -128,7 +132,7 @@ def _print_turn(turn: Turn, view: TableView, to: "Console") -> None:
         to.print(Padding(f"calm: {calm}", (0, 0, 0, 2), expand=False), style="dim")
     for ranking in (finding for finding in findings if isinstance(finding, Ranking)):
         to.print(Padding(_short_ranking(ranking, view, to.width - 2), (0, 0, 0, 2), expand=False))
-    for line, style in _lines(turn, view):
+    for line, style in _lines(turn, before, view):
         print_line(to, f"  {line[:2]}", line[2:], style)
 
 
@@ -159,7 +163,7 @@ def _threshold_cells(finding: ThresholdFinding) -> tuple[str, str, str, str, str
     )
 
 
-def _lines(turn: Turn, view: TableView) -> Iterator[tuple[str, str]]:
+def _lines(turn: Turn, before: tuple[NodeCondition, ...], view: TableView) -> Iterator[tuple[str, str]]:
     """Return the sentences of a reading with their styles: the evidence first, the decisions last."""
     findings = turn.step.findings
     blind = tuple(finding.signal for finding in findings if isinstance(finding, SignalUnobserved))
@@ -173,8 +177,8 @@ def _lines(turn: Turn, view: TableView) -> Iterator[tuple[str, str]]:
             yield f"> {decision_text(decision)}", "bold red"
         elif isinstance(decision, ReclaimNode):
             yield f"> {decision_text(decision)}", "bold green"
-        elif not isinstance(decision, Wait):
-            yield f"> {decision_text(decision)}", "bold"
+        elif not (isinstance(decision, Wait) or changes_nothing(decision, before)):
+            yield f"> {decision_text(decision, before)}", "bold"
 
 
 def _unobserved(signals: Iterable[Signal]) -> str:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 from evictd.core.frozen import frozen
 from evictd.core.model.decision import Decision, EvictPod, ReclaimNode, ReportConditions
 from evictd.core.model.finding import NoAction, ThresholdFinding
-from evictd.core.model.signal import STALLS
+from evictd.core.model.signal import STALLS, NodeCondition
 from evictd.core.model.threshold import Origin
 from evictd.core.units.approximate import bytes_text
 from evictd.core.units.duration import MILLISECOND, format_duration
 from evictd.render.console import print_line
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.folding import rounds
-from evictd.render.sentences import decision_text, no_action_text
+from evictd.render.sentences import changes_nothing, decision_text, no_action_text
 from evictd.render.text import clean, counted, duration_text, first_of, signal_quantity
 from evictd.simulation import SimulatedCycle, Turn
 from evictd.world.account import OOM_KILLED, Account, Loss, Verdict
@@ -90,6 +90,7 @@ def _refused_again(run: Run) -> frozenset[tuple[int, str]]:
 def _decided(cycles: Iterable[WorldCycle], refused_again: Collection[tuple[int, str]]) -> Iterator[TimelineEntry]:
     met: dict[str, str] = {}
     reasons: frozenset[str] = frozenset()
+    before: tuple[NodeCondition, ...] = ()
     for cycle in cycles:
         now_met = {
             str(each.threshold): f"{each.threshold} is met, {_level_text(each)}"
@@ -102,9 +103,11 @@ def _decided(cycles: Iterable[WorldCycle], refused_again: Collection[tuple[int, 
         new = dict.fromkeys(no_action_text(each) for each in found if _key(each) not in reasons)
         yield from (_line(cycle, text) for text in new)
         for decision in _new_decisions(cycle, refused_again):
-            if isinstance(decision, EvictPod | ReclaimNode | ReportConditions):
-                yield _line(cycle, decision_text(decision))
+            shown = isinstance(decision, EvictPod | ReclaimNode | ReportConditions)
+            if shown and not changes_nothing(decision, before):
+                yield _line(cycle, decision_text(decision, before))
         # A reason that is missing for one cycle is not news when it is back.
+        before = cycle.step.state.node_conditions
         met, reasons = now_met, frozenset(map(_key, found)) | (reasons if now_met else frozenset())
 
 
@@ -242,20 +245,32 @@ def _without_numbers(text: str) -> str:
     return _REPLICA.sub("", text)
 
 
-def _folded(lines: Sequence[TimelineEntry]) -> Iterator[tuple[str, TimelineEntry]]:
-    """Return the lines with their times; of a round that repeats the first and the last, and between them how often it came."""
-    for each in rounds([_without_numbers(line.text) for line in lines]):
+def _without_rounds(lines: Sequence[tuple[int, str]]) -> Iterator[int | str]:
+    """Return which lines, given by time and text, to show; of a round that repeats the first and the last.
+
+    Between them a sentence says how often the round came.
+    """
+    for each in rounds([_without_numbers(text) for _, text in lines]):
         end = each.start + each.length * each.count
-        yield from ((_clock(line.at), line) for line in lines[each.start : each.start + each.length])
+        yield from range(each.start, each.start + each.length)
         if each.count == 1:
             continue
         between = each.count - 2
-        first, last = lines[each.start + each.length], lines[end - each.length - 1]
+        (first, _), (last, _) = lines[each.start + each.length], lines[end - each.length - 1]
         of = "this line" if each.length == 1 else f"these {each.length} lines"
-        span = f"from {_clock(first.at)} to {_clock(last.at)}" if between > 1 else f"at {_clock(first.at)}"
+        span = f"from {_clock(first)} to {_clock(last)}" if between > 1 else f"at {_clock(first)}"
         times = "once" if between == 1 else f"{between} times"
-        yield "", TimelineEntry(at=last.at, text=f"... {of} {times} more {span}; the last time:", decided=True)
-        yield from ((_clock(line.at), line) for line in lines[end - each.length : end])
+        yield f"... {of} {times} more {span}; the last time:"
+        yield from range(end - each.length, end)
+
+
+def _folded(lines: Sequence[TimelineEntry]) -> Iterator[tuple[str, TimelineEntry]]:
+    """Return the lines with their times, without what repeats."""
+    for each in _without_rounds([(line.at, line.text) for line in lines]):
+        if isinstance(each, str):
+            yield "", TimelineEntry(at=0, text=each, decided=True)
+        else:
+            yield _clock(lines[each].at), lines[each]
 
 
 def print_world(title: str, played: PlayedWorld, to: "Console", *, everything: bool = False) -> None:
@@ -275,7 +290,7 @@ def print_world(title: str, played: PlayedWorld, to: "Console", *, everything: b
         print_line(to, "", sentence)
 
 
-def print_worlds(title: str, sides: Sequence[PlayedWorld], to: "Console") -> None:
+def print_worlds(title: str, sides: Sequence[PlayedWorld], to: "Console", *, everything: bool = False) -> None:
     """Print several configurations side by side: what each did at which time, then each conclusion."""
     from rich.table import Table  # noqa: PLC0415
 
@@ -285,11 +300,16 @@ def print_worlds(title: str, sides: Sequence[PlayedWorld], to: "Console") -> Non
         table.add_column(clean(side.name), overflow="fold")
     columns = [_by_time(side.run) for side in sides]
     times = sorted({at for column in columns for at in column})
-    for at in times[:MOST_LINES]:
-        table.add_row(_clock(at), *("\n".join(column.get(at, ())) or "-" for column in columns))
+    rows = [(at, ["\n".join(column.get(at, ())) or "-" for column in columns]) for at in times]
+    texts = [(at, "\t".join(cells)) for at, cells in rows]
+    found: list[int | str] = [*range(len(rows))] if everything else [*_without_rounds(texts)]
+    shown = found if everything else found[:MOST_LINES]
+    for each in shown:
+        at, cells = (None, [each, *[""] * (len(sides) - 1)]) if isinstance(each, str) else rows[each]
+        table.add_row("" if at is None else _clock(at), *cells)
     to.print(table)
-    if len(times) > MOST_LINES:
-        to.print(f"{len(times) - MOST_LINES} more lines")
+    if len(shown) < len(found):
+        to.print(f"{len(found) - len(shown)} more lines; --all shows them")
     for side in sides:
         to.print()
         to.print(f"{clean(side.name)}: {counted(side.account.regret, 'innocent pod')} lost", style="bold")

@@ -11,6 +11,7 @@ from evictd.core.eviction.backoff import Refusal
 from evictd.core.model.decision import EvictPod, RecordEvent, ReportConditions
 from evictd.core.model.observation import EvictionAnswer, EvictionAnswerKind
 from evictd.core.model.oom import OomScoreDifference
+from evictd.core.model.signal import NodeCondition
 from evictd.core.model.state import State, Victim
 from evictd.core.units.duration import SECOND
 from evictd.daemon.store.recorder import Cycle
@@ -44,8 +45,19 @@ def test_a_decision_is_a_line_and_is_remembered(ours: LoopOnScript) -> None:
 
 
 def test_a_prefix_comes_before_the_text(ours: LoopOnScript) -> None:
-    ours.telemetry.decision(ReportConditions(conditions=()), prefix="would ")
-    assert ours.telemetry._recent.all()[0].text == "would report node conditions: none"
+    pressure = ReportConditions(conditions=(NodeCondition.MEMORY_PRESSURE,))
+    ours.telemetry.decision(pressure, prefix="would ")
+    assert ours.telemetry._recent.all()[0].text == "would report node conditions: MemoryPressure"
+
+
+def test_conditions_are_remembered_where_they_change(ours: LoopOnScript) -> None:
+    """The first report of a calm node is logged only; the end of a condition names it."""
+    calm = ReportConditions(conditions=())
+    for decision in (calm, ReportConditions(conditions=(NodeCondition.MEMORY_PRESSURE,)), calm):
+        ours.telemetry.decision(decision)
+    texts = ["report node conditions: MemoryPressure", "report node conditions: MemoryPressure ended"]
+    assert [each["event"] for each in ours.logged] == ["report node conditions: none", *texts]
+    assert [each.text for each in ours.telemetry._recent.all()] == texts
 
 
 def test_only_so_many_decisions_are_remembered(ours: LoopOnScript) -> None:

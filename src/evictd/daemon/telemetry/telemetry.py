@@ -16,13 +16,14 @@ from evictd.core.model.decision import (
     EvictPod,
     ReclaimNode,
     RecordEvent,
+    ReportConditions,
     Wait,
     WithdrawEviction,
 )
 from evictd.core.model.finding import Finding, Ranking
 from evictd.core.model.observation import Observation, Problem, ReclaimOutcome, signal_observations
 from evictd.core.model.oom import MemoryQoSDifference, OomScoreDifference
-from evictd.core.model.signal import SIGNALS, Signal
+from evictd.core.model.signal import SIGNALS, NodeCondition, Signal
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.daemon.configuration import Difference
 from evictd.daemon.kubelet_evictions import KubeletEviction
@@ -33,7 +34,7 @@ from evictd.daemon.telemetry.metrics import Metrics
 from evictd.daemon.telemetry.recent import RecentDecisions
 from evictd.daemon.telemetry.snapshot import LatestSnapshot, Snapshot
 from evictd.daemon.telemetry.trends import NO_TRENDS, advanced, recent_readings
-from evictd.render.sentences import decision_text, kind_of
+from evictd.render.sentences import changes_nothing, decision_text, kind_of
 from evictd.worker import describe
 
 REPEAT_AFTER = 10 * MINUTE
@@ -57,6 +58,7 @@ class Telemetry:
         self._topics: Topics = {}
         self._logged_errors: dict[tuple[str, str], int] = {}
         self._recent = RecentDecisions()
+        self._conditions: tuple[NodeCondition, ...] = ()
         self._repeated = RepeatedEvictions()
         self._chosen: deque[str] = deque(maxlen=_MOST_CHOSEN)
 
@@ -73,10 +75,13 @@ class Telemetry:
 
     def decision(self, decision: Decision, *, prefix: str = "") -> None:
         """Log a decision; `prefix` comes before its text (`would ` in a dry run)."""
-        text = prefix + decision_text(decision)
+        text = prefix + decision_text(decision, self._conditions)
         if isinstance(decision, Wait | RecordEvent):
             return  # an event is logged when it is recorded
-        self._recent.add(decision, text, self._wall(), dry_run=bool(prefix))
+        if not changes_nothing(decision, self._conditions):
+            self._recent.add(decision, text, self._wall(), dry_run=bool(prefix))
+        if isinstance(decision, ReportConditions):
+            self._conditions = decision.conditions
         if isinstance(decision, EvictPod) and not decision.shortens:
             self._chosen.append(decision.pod.uid)
             if prefix:
