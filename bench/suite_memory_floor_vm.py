@@ -30,7 +30,7 @@ def run() -> list[Result]:
         "struck. `slab`: beside 30,000 sockets and 200,000 unused directory entries."
     )
     lines = [
-        "## What no process can have, cgroup v2",
+        "## Available memory when the OOM killer acts, cgroup v2",
         "",
         f"`make bench SUITE=memory_floor_vm`: {what} {loads()}",
         "",
