@@ -34,6 +34,7 @@ from bench.report import loads, write_section
 from bench.suite_reaction import Fields, daemon, first_process, is_running
 from evictd_testnode.binaries import default_cache, find_binaries
 from evictd_testnode.cgroups import group, pids_of, trees
+from evictd_testnode.cleanup_process import start_cleanup_process
 from evictd_testnode.disks import DiskKind, DiskRecipe
 from evictd_testnode.node import DisposableNode, NodeRecipe
 from evictd_testnode.pods import IGNORE_TERM, ContainerRecipe, PodRecipe, RunningPod, VolumeRecipe
@@ -151,7 +152,7 @@ def run() -> list[Result]:
         print("disk_fill: needs root and cgroup v1; left out")
         return []
     if shutil.disk_usage(MEMORY).free > 2 * DISK:
-        tempfile.tempdir = MEMORY  # where the machine's own disk is slower than the fills
+        _keep_nodes_in(MEMORY)  # where the machine's own disk is slower than the fills
     results: list[Result] = []
     known: dict[str, str] = json.loads(KNOWN.read_text()) if KNOWN.exists() else {}
     for mode in SELECTED:
@@ -193,6 +194,12 @@ def limited(fill: Fill, folder: Path) -> Fill:
     found = os.statvfs(folder)
     capacity = found.f_blocks * found.f_frsize if fill.kind == "bytes" else found.f_files
     return replace(fill, limit=capacity // SHARE)
+
+
+def _keep_nodes_in(folder: str) -> None:
+    """Make the nodes below a folder, and have them removed there if this process is killed."""
+    os.environ["TMPDIR"] = tempfile.tempdir = folder
+    start_cleanup_process("tests.cleanup_process")
 
 
 def _recipe() -> NodeRecipe:

@@ -197,8 +197,15 @@ def daemon(
 ) -> Iterator[Lines]:
     """Run the daemon on a node, in these cgroups; gives the times of its stop calls."""
     config = write_config(node, kubelet, evictd, threshold=threshold)
-    argv = [sys.executable, "-m", "bench.stop_clock", "run", "--config", str(config), "--node-cgroup", node.cgroup]
-    argv.append("--lock-memory")
+    argv = [
+        "setpriv",
+        "--pdeathsig",
+        "KILL",
+        sys.executable,
+        "-m",
+        "bench.stop_clock",
+    ]  # it outlived a run that was killed
+    argv += ["run", "--config", str(config), "--node-cgroup", node.cgroup, "--lock-memory"]
     with (node.folder / "evictd.log").open("w") as log:
         process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=log, text=True)
     try:

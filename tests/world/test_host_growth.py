@@ -3,7 +3,7 @@
 from itertools import takewhile
 
 from evictd.core.model.config import EvictionConfig
-from evictd.core.units.duration import MINUTE
+from evictd.core.units.duration import MINUTE, SECOND
 from evictd.world.account import account_of
 from evictd.world.behaviours import Grow, Hold, Usage
 from evictd.world.kernel import OomKill
@@ -43,3 +43,21 @@ def test_pods_over_their_requests_that_grow_a_little_stay_beside_a_host_that_gro
     played = run(host=10 * MI, to=8 * GI, pods=MI // 5, request="200Mi", duration=10 * MINUTE, bound=200 * MI)
     before_kills = takewhile(lambda each: not isinstance(each.event, OomKill), played.happened)
     assert sum(isinstance(each.event, PodEnd) for each in before_kills) == 2
+
+
+def test_hogs_that_come_one_after_another_all_go_after_a_host_process_has_grown() -> None:
+    """Seen in a virtual machine: the first two were evicted, and the kernel killed the others, as evictions had paused."""
+    times = [(12 + 7 * number) * SECOND for number in range(10)]
+    hogs = [
+        WorldPod(pod=pod(f"hog-{number}"), start=start, behaviours=(Grow(of=Usage.MEMORY, rate=100 * MI),))
+        for number, start in enumerate(times)
+    ]
+    web = WorldPod(pod=pod("web", memory="100Mi"), behaviours=(Hold(of=Usage.MEMORY, amount=60 * MI),))
+    growth = HostUse(
+        name="daemon", behaviours=(Grow(of=Usage.MEMORY, rate=62 * MI, bound=1250 * MI),), oom_score_adj=-999
+    )
+    world = World(name="hogs", node=NodeSpec(memory=2 * GI), pods=(web, *hogs), host=(growth,), duration=4 * MINUTE)
+    played = play(world, config(hard={"memory.available": "100Mi"}))
+    account = account_of(played)
+    assert (account.oom_kills, account.innocents) == (0, 0)
+    assert [name for name, _ in ends(played)] == [f"default/hog-{number}" for number in range(10)]

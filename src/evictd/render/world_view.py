@@ -228,9 +228,14 @@ def _unattended_text(unattended: Run, evicted: Sequence[Loss]) -> str:
     kill = next((h for h in unattended.happened if isinstance(h.event, OomKill) and not h.event.own_limit), None)
     if kill is None or not isinstance(kill.event, OomKill):
         return "Without evictd the OOM killer would not have come."
-    later = f", {duration_text(kill.at - evicted[0].at)} after the first eviction" if evicted else ""
+    distance = ""
+    if evicted:
+        side = "before" if kill.at < evicted[0].at else "after"
+        distance = f", {duration_text(abs(kill.at - evicted[0].at))} {side} the first eviction"
     name = clean(kill.event.name)
-    return f"Without evictd the OOM killer would have come at {duration_text(kill.at)}{later}, and killed {name} first."
+    return (
+        f"Without evictd the OOM killer would have come at {duration_text(kill.at)}{distance}, and killed {name} first."
+    )
 
 
 def _names(slots: Sequence[str]) -> str:

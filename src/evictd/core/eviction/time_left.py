@@ -1,14 +1,13 @@
 """Compares the time that is left at the measured fill rate with the time that an eviction takes (policy Standard).
 
 A process that takes 500 MiB/s uses up the 100 MiB behind a threshold in 200 ms, less than a stop takes; then the OOM killer
-chooses instead. Two rules follow, neither of which the kubelet has:
+chooses instead. Three rules follow, none of which the kubelet has:
 
 * Grace. The documentation says that a hard threshold kills without grace; the kubelet gives one second, and PID 1 of a container
   ignores SIGTERM. So the second is given only where it and the stop fit into the time left (`fit_grace`).
 * Lead, off by default (`memory.lead: Auto`, `disk.lead: Auto`). A hard threshold is met before it is crossed while the time left
   is shorter than an eviction takes on this node, at least `LEAD_TIME`; of a disk the collection before it comes on top. A slow
   fill is never acted on early: at 50 MiB/s the time falls below one second only when 50 MiB are left.
-
 * Freeze, off by default (`disk.freeze: Auto`). A pod that leaves a disk less than `FREEZE_WITHIN` is frozen before it is asked to
   stop, so that it writes nothing more, and thawed `THAWED_TIME` before the end of its grace, in which it can handle SIGTERM. So
   it keeps its grace where the disk lasts for that time and a stop, and not only where it lasts for the whole second.
