@@ -64,7 +64,12 @@ def test_a_pod_that_stays_within_its_request_is_the_rival() -> None:
 
 def test_the_excess_decides_at_equal_priority() -> None:
     assert said("a/hog", row("a/hog", 90 * MI), row("a/db", 50 * MI)) == (
-        "Evicted a/hog (90Mi): both it and a/db (50Mi) exceed their request, it by 90Mi and a/db by 50Mi."
+        "Evicted a/hog (90Mi): it requests none and uses 90Mi; a/db, the next, requests none and uses 50Mi; "
+        "both have priority 0."
+    )
+    assert said("a/hog", row("a/hog", 90 * MI, 30 * MI), row("a/db", 50 * MI, 10 * MI)) == (
+        "Evicted a/hog (90Mi): it exceeds its request of 30Mi by 60Mi; a/db, the next, exceeds its request of 10Mi by 40Mi; "
+        "both have priority 0."
     )
 
 

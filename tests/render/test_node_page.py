@@ -152,7 +152,10 @@ def test_a_node_under_pressure_shows_its_victim_and_the_decisions_with_their_num
     assert "MemoryPressure</strong> True, since 2023-11-14" in text
     assert "Why no pod is being evicted" not in text
     head = text.partition("Signals")[0]
-    assert "Evicted default/hog (5Gi): both it and default/web (4.92Gi) exceed their request" in head
+    assert (
+        "Evicted default/hog (5Gi): it requests none and uses 5Gi; default/web, the next, exceeds its request of 1Gi by 3.92Gi"
+        in head
+    )
     assert "default/web (4.92Gi) would be evicted next, if that is not enough." in head
     assert "waits for an evicted pod to end" in head
 
@@ -243,7 +246,10 @@ def test_an_eviction_is_marked_on_the_line_of_its_signal_and_said_below() -> Non
     assert '<a href="#incident-uid-hog">' in text
     assert text.count('id="incident-uid-hog"') == 1
     assert "<code>evictd incident uid-hog</code> shows everything around it" in text
-    assert "Evicted default/hog (5Gi): both it and default/web (4.92Gi) exceed their request" in text
+    assert (
+        "Evicted default/hog (5Gi): it requests none and uses 5Gi; default/web, the next, exceeds its request of 1Gi by 3.92Gi"
+        in text
+    )
 
 
 def test_who_would_go_first_and_when_stands_at_the_top() -> None:

@@ -50,7 +50,7 @@ def test_a_victim_is_being_evicted_and_its_events_are_shown() -> None:
     said = text(ask("default/hog", GI // 2))
     assert "it is being evicted for memory.available" in said
     assert "evict default/hog (grace period 1s) for memory.available" in said
-    assert "\n  Evicted default/hog (6Gi): both it and default/web (" in said
+    assert "\n  Evicted default/hog (6Gi): it requests none and uses 6Gi; default/web, the next, " in said
 
 
 def test_an_unknown_pod_is_unknown() -> None:

@@ -46,8 +46,8 @@ LOG: tuple[dict[str, object], ...] = (
         "pod": "default/log-shipper",
     },
     {
-        "event": "Evicted default/log-shipper (83Mi): both it and default/database (9Mi) exceed their request, it by 83Mi and "
-        "default/database by 9Mi.",
+        "event": "Evicted default/log-shipper (83Mi): it requests none and uses 83Mi; default/database, the next, "
+        "requests none and uses 9Mi; both have priority 0.",
         "pod": "default/log-shipper",
         "uid": "u",
     },

@@ -131,7 +131,9 @@ def _standing(pod: Contender, rival: Contender, resource: Resource) -> str:
 
 
 def _usage(pod: Contender, rival: Contender, resource: Resource) -> str:
-    if pod.usage is None or rival.usage is None or pod.usage - pod.request == rival.usage - rival.request:
+    if pod.usage is None or rival.usage is None:
+        return f"neither it nor {rival.name} is measured, so the name decides"
+    if pod.usage - pod.request == rival.usage - rival.request:
         return f"it is equal to {rival.name}, so the name decides"
     if resource not in _REQUESTED:
         return f"it uses {pod.amount(resource)}, {rival.name} {rival.amount(resource)}"
@@ -233,8 +235,18 @@ def _against(pod: Contender, rival: Contender, resource: Resource) -> str:
         return _key(pod, rival, resource, theirs=f" of {named}")
     common = f"both it and {named} {'exceed' if pod.exceeds else 'are within'} their request"
     if _same_but_usage(pod, rival) and pod.usage - pod.request != rival.usage - rival.request:
-        return f"{common}, it by {_distance(pod, resource)} and {rival.name} by {_distance(rival, resource)}"
+        both = f"both have priority {pod.priority}"
+        return f"it {_place(pod, resource)}; {rival.name}, the next, {_place(rival, resource)}; {both}"
     return f"{common}, and {_key(pod, rival, resource, theirs='')}"
+
+
+def _place(pod: Contender, resource: Resource) -> str:
+    """Write how a pod stands to its request."""
+    if not pod.request:
+        return f"requests none and uses {pod.amount(resource)}"
+    request = f"request of {amount_text(pod.request, resource)}"
+    distance = _distance(pod, resource)
+    return f"exceeds its {request} by {distance}" if pod.exceeds else f"is {distance} within its {request}"
 
 
 def _same_but_usage(pod: Contender, rival: Contender) -> bool:
