@@ -303,6 +303,17 @@ def test_a_victim_that_is_no_longer_waited_for_is_reported_and_forgotten(scene: 
     assert scene.actuator.advance(State(), READING).ended == ()
 
 
+def test_the_end_of_a_victim_is_reported_when_it_is_seen(scene: Scene) -> None:
+    """It was reported seconds later, when what it owes was no longer waited for; a daemon that ended meanwhile said nothing."""
+    scene.parts.terminations[HOG.uid] = FINISHED
+    scene.actuator.advance(leaving(), READING)
+    owing = State(in_flight=tuple(replace(each, gone_at=NOW) for each in leaving().in_flight))
+    assert scene.actuator.advance(owing, READING).ended == (replace(FINISHED, pod="default/hog"),)
+    assert scene.parts.retained == frozenset({HOG.uid})
+    assert scene.actuator.advance(State(), READING).ended == ()
+    assert scene.parts.calls[-1:] == [("forget", HOG.uid)]
+
+
 def test_a_victim_that_never_ended_is_forgotten_too(scene: Scene) -> None:
     """No record grows with the days."""
     scene.actuator.begin_eviction(EVICTION, READING)

@@ -88,7 +88,8 @@ class NodeActuation:
         self.cleanup = cleanup
         self.log = log
         self.collector = collector
-        self._waited_for: frozenset[str] = frozenset()
+        self._there: frozenset[str] = frozenset()
+        """Uids of the victims whose end was not seen yet."""
         self._names: dict[str, str] = {}
         """`namespace/name` of each victim that the state waits for, by uid."""
 
@@ -146,20 +147,25 @@ class NodeActuation:
             self.stopper.resume(pod, grace_left(victim, reading.now))
 
     def advance(self, state: State, reading: Reading) -> tuple[Termination, ...]:
-        """Retry leftovers that are due, and drop the records of the victims that `state` no longer waits for; return these."""
+        """Retry leftovers that are due; return the victims whose end was first seen, or that are no longer waited for.
+
+        A victim that is gone stays in `state` for seconds, while it is waited for what it owes. Then its record is dropped.
+        """
         self.stopper.update(reading.view)
         if reading.view is not None:
             self.cleanup.retry(reading.now, running_uids(reading.view))
         victims = victims_of(state)
-        gone, self._waited_for = self._waited_for - victims, victims
+        names = self._names | {victim.uid: victim.full_name for victim in state.in_flight}
+        there = frozenset(victim.uid for victim in state.in_flight if victim.gone_at is None)
+        gone, self._there = self._there - there, there
         ended = [
-            replace(progress, pod=self._names.get(uid, ""))
+            replace(progress, pod=names.get(uid, ""))
             for uid in sorted(gone)
             if (progress := self.stopper.progress(uid)) is not None
         ]
-        self._names = {victim.uid: victim.full_name for victim in state.in_flight}
-        for uid in gone:
+        for uid in self._names.keys() - victims:
             self.stopper.drop(uid)
+        self._names = {victim.uid: victim.full_name for victim in state.in_flight}
         self.cleanup.retain(victims)
         return tuple(ended)
 
