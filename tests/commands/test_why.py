@@ -80,8 +80,8 @@ def test_a_pod_that_was_replaced_is_found_by_its_owner_in_a_rotated_journal(
     finally:
         server.close()
     assert (
-        "Evicted default/report-7d4f-old (6Gi): it requests none and uses 6Gi; default/web, the next, exceeds its request of 1Gi by 4Gi"
-        in gone
+        "Evicted default/report-7d4f-old (6Gi): it requests none and uses 6Gi; "
+        "default/web, the next, exceeds its request of 1Gi by 4Gi" in gone
     )
     assert "its owner ReplicaSet/report-7d4f runs default/report-7d4f-new on this node now" in gone
     assert "2026-01-01T00:00:00Z: evict default/report-7d4f-old" in here
