@@ -46,7 +46,9 @@ def test_the_actuator_knows_why_each_pod_goes_except_under_policy_kubelet(make: 
     """Its event says so; that of policy Kubelet is the kubelet's, to the letter."""
     ours = make([observe(GI // 2)])
     ours.loop.cycle(WaitResult())
-    assert ours.live.reasons[HOG.uid].startswith("Evicted default/hog (6Gi): both it and default/web (")
+    assert ours.live.reasons[HOG.uid].startswith(
+        "Evicted default/hog (6Gi): it requests none and uses 6Gi; default/web, the next, "
+    )
     eviction = replace(CONFIG, policy=Policy.KUBELET)
     theirs = make([observe(GI // 2)], read=lambda: settings_with(eviction=eviction, listen_address=""))
     theirs.loop._reload()

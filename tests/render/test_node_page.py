@@ -3,6 +3,7 @@
 import html.parser
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from evictd.config.settings import Settings
 from evictd.core.eviction.synchronize import synchronize
@@ -249,6 +250,27 @@ def test_an_eviction_is_marked_on_the_line_of_its_signal_and_said_below() -> Non
     assert (
         "Evicted default/hog (5Gi): it requests none and uses 5Gi; default/web, the next, exceeds its request of 1Gi by 3.92Gi"
         in text
+    )
+
+
+def test_below_a_hard_threshold_the_headline_says_what_evictd_does() -> None:
+    from tests.daemon.status import status_of
+
+    snapshot = pressed()
+    status: dict[str, Any] = {**status_of(snapshot, snapshot.at), "leaving": [], "phase": {"name": "Reclaiming"}}
+    (memory,) = [entry for entry in status["signals"] if entry["signal"] == "memory.available"]
+    first = "memory.available is below its hard threshold. evictd"
+    memory["next"] = {"pod": "default/hog"}
+    then = "if that is not enough."
+    assert headline(status).text == f"{first} removes what no pod needs; default/hog is evicted {then}"
+    dry = headline({**status, "dryRun": True})
+    assert dry.text == f"Dry run: {first} would remove what no pod needs; default/hog would be evicted {then}"
+    assert tuple(why_nothing(status, {"notes": ()}, dry)) == ()
+    copy = {**memory, "thresholds": [{**each, "origin": "derived"} for each in memory["thresholds"]]}
+    other = {**memory, "signal": "pid.available"}
+    copies = [memory, {**copy, "signal": "containerfs.available"}, other]
+    assert headline({**status, "signals": copies, "phase": {"name": "Watching"}}).text == (
+        "memory.available, pid.available are below their hard thresholds."
     )
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import DISKS, SIGNALS, STALLS, Resource, Signal
+from evictd.core.model.state import PhaseName
 from evictd.render.page_chart import EvictionMark, eviction_marks, page_chart
 from evictd.render.signal_entry import is_calm_copy, is_pressed
 from evictd.render.text import (
@@ -144,14 +145,14 @@ def headline(status: Document, faults: Sequence[OwnFault] = ()) -> Headline:
     leaving = [row["pod"] for row in status["leaving"] if not row["gone"]]
     prefix = "Dry run: " if status["dryRun"] else ""
     if leaving:
-        short = f"{_names(met)} is below its threshold; " if met else ""
+        short = f"{_below(met)}; " if met else ""
         verb = "is" if len(leaving) == 1 else "are"
         return Headline(text=f"{prefix}{short}{first_of(leaving, 3)} {verb} being evicted.", level="hard")
     if hard:
-        return Headline(text=f"{prefix}{_names(hard)} is below its hard threshold.", level="hard")
+        return Headline(text=f"{prefix}{_below(hard, 'hard ')}.{_reclaiming(status, hard[0][0])}", level="hard")
     if met:
         first = next(iter(graces(status)), None)
-        text = f"{_names(met)} is below its soft threshold" if first is None else first.text
+        text = _below(met, "soft ") if first is None else first.text
         return Headline(text=f"{prefix}{text}.{_would_go(met[0][0] if first is None else first.entry)}", level="soft")
     if near := approaches(status):
         return Headline(text=f"{prefix}{near[0].text}.{_would_go(near[0].entry)}", level="soft")
@@ -175,8 +176,21 @@ def _would_go(entry: Document) -> str:
     return "" if entry["next"] is None else f" {entry['next']['pod']} would be evicted first."
 
 
-def _names(met: Sequence[tuple[Document, Document]]) -> str:
-    return ", ".join(dict.fromkeys(str(entry["signal"]) for entry, _ in met))
+def _reclaiming(status: Document, entry: Document) -> str:
+    """Write what evictd does first below a hard threshold; empty where a pod is chosen, or none may go."""
+    if status["phase"]["name"] != PhaseName.RECLAIMING.value:
+        return ""
+    now, then = ("would remove", "would be") if status["dryRun"] else ("removes", "is")
+    goes = "" if entry["next"] is None else f"; {entry['next']['pod']} {then} evicted if that is not enough"
+    return f" evictd {now} what no pod needs{goes}."
+
+
+def _below(met: Sequence[tuple[Document, Document]], kind: str = "") -> str:
+    """Write which signals are short; one whose threshold is derived only repeats its source."""
+    own = [entry for entry, threshold in met if threshold["origin"] != "derived"] or [entry for entry, _ in met]
+    names = tuple(dict.fromkeys(str(entry["signal"]) for entry in own))
+    verb = "is below its" if len(names) == 1 else "are below their"
+    return f"{', '.join(names)} {verb} {kind}threshold{'' if len(names) == 1 else 's'}"
 
 
 def _next(status: Document, explained: Document, head: Headline) -> Iterator[str]:
@@ -200,9 +214,11 @@ def why_nothing(status: Document, explained: Document, head: Headline) -> Iterat
     if any(not row["gone"] for row in status["leaving"]):
         return
     met = [entry for entry in status["signals"] if any(threshold["met"] for threshold in entry["thresholds"])]
+    stops: dict[str, list[str]] = {}
     for entry in met:
-        if is_due(entry) and entry["stop"]:
-            yield f"{entry['signal']}: {entry['stop']}"
+        if is_due(entry) and entry["stop"] and status["phase"]["name"] != PhaseName.RECLAIMING.value:
+            stops.setdefault(entry["stop"], []).append(entry["signal"])
+    yield from (f"{', '.join(signals)}: {stop}" for stop, signals in stops.items())
     yield from (each.text for each in graces(status) if each.text not in head.text)
     if met:
         yield from explained["notes"]

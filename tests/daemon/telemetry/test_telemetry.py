@@ -138,7 +138,7 @@ def test_why_this_pod_went_is_logged_once_and_remembered(ours: LoopOnScript) -> 
         decided = step(GI // 2)
         ours.telemetry.reasons(decided.decisions, reasons_of(decided.decisions, decided.findings))
     _, line = ours.logged
-    assert line["event"].startswith("Evicted default/hog (6Gi): both it and default/web (")
+    assert line["event"].startswith("Evicted default/hog (6Gi): it requests none and uses 6Gi; default/web, the next, ")
     assert ours.telemetry._recent.all()[0].why == line["event"]
 
 
