@@ -5,8 +5,10 @@ node's name, which holds the pid and start time of the owner, so that a node in 
 """
 
 import fcntl
+import json
 import re
 import shutil
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from tempfile import gettempdir
@@ -96,10 +98,18 @@ def _kill_processes(folder: Path) -> None:
         raise NodeError(f"processes of {folder} that cannot be killed: {_processes(folder)}")
 
 
+def shim_sockets(folder: Path) -> Iterator[Path]:
+    """List the sockets of a node's shims, whose paths the bundles hold: `address`, since containerd 2 `bootstrap.json`."""
+    bundles = folder / "runtime/state/io.containerd.runtime.v2.task"
+    for file in (*bundles.glob("*/*/address"), *bundles.glob("*/*/bootstrap.json")):
+        with suppress(ValueError, KeyError):
+            text = file.read_text(encoding="utf-8", errors="replace").strip()
+            yield Path((text if file.name == "address" else json.loads(text)["address"]).removeprefix("unix://"))
+
+
 def _remove_sockets(folder: Path) -> None:
-    """Remove the shims' sockets, which are outside containerd's directories; each bundle holds the path of its socket."""
-    for bundle in (folder / "runtime/state").glob("io.containerd.runtime.v2.task/*/*/address"):
-        path = Path(bundle.read_text(encoding="utf-8", errors="replace").strip().removeprefix("unix://"))
+    """Remove the shims' sockets, which are outside containerd's directories."""
+    for path in shim_sockets(folder):
         if path.parent == _SHIM_SOCKETS:
             path.unlink(missing_ok=True)
     made = (folder / _MADE).read_text(encoding="utf-8").split() if (folder / _MADE).exists() else ()

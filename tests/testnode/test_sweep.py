@@ -15,7 +15,7 @@ from evictd_testnode.cgroups import group, make_group, pids_of
 from evictd_testnode.disks import mounts_below
 from evictd_testnode.node import DisposableNode
 from evictd_testnode.pods import PodRecipe
-from evictd_testnode.sweep import PREFIX, leftovers, note_missing_run_folders, remove_node, sweep
+from evictd_testnode.sweep import PREFIX, leftovers, note_missing_run_folders, remove_node, shim_sockets, sweep
 from evictd_testnode.tool import start_time, wait_for
 
 pytestmark = [pytest.mark.root, pytest.mark.containerd]
@@ -57,19 +57,13 @@ def test_nothing_is_left_of_a_run_that_was_killed(binaries: Binaries, mode: str)
     harness.wait()
     if mode == "private":
         assert wait_for(lambda: not pids_of(f"/{folder.name}")), "the namespace did not take its containers with it"
-    sockets = shim_sockets(folder)
+    sockets = [path for path in shim_sockets(folder) if path.exists()]
     assert mode == "private" or sockets
     swept = sweep()
     assert folder.name in swept or not folder.exists()  # another session's sweep may have come first
     assert wait_for(lambda: leftovers(folder) == []), leftovers(folder)
     assert not any(path.exists() for path in sockets)
     assert mounts_below(folder) == []
-
-
-def shim_sockets(folder: Path) -> list[Path]:
-    bundles = (folder / "runtime/state").glob("io.containerd.runtime.v2.task/*/*/address")
-    paths = [Path(bundle.read_text().removeprefix("unix://")) for bundle in bundles]
-    return [path for path in paths if path.exists()]
 
 
 def test_a_group_without_its_folder_is_swept_too() -> None:
