@@ -1,7 +1,7 @@
-"""Finds memory thresholds that are never met, because the OOM killer strikes first.
+"""Finds memory thresholds that are never met, because the OOM killer acts first.
 
-`memory.available` as the kubelet computes it never falls to what no process can have (`observe.cgroups.unallocatable`). On a node
-of 2 GiB it still said 107 MiB when the OOM killer struck, so the documented default of 100Mi did nothing.
+`memory.available` of the kubelet counts memory that processes cannot allocate (`observe.cgroups.unallocatable`). On a node
+of 2 GiB it was still 107 MiB when the OOM killer acted, so the documented default of 100Mi did nothing.
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,12 +41,12 @@ def kubelet_never_acts(thresholds: Sequence[Threshold], around: Surroundings) ->
     for threshold in around.kubelet or ():
         unallocatable = _hides(threshold, around)
         if unallocatable is not None and threshold.origin is not Origin.DERIVED and thresholds:
-            remedy = f"set evictionHard of the kubelet to {_useful(unallocatable)}, if it is to act at all"
+            remedy = f"set evictionHard of the kubelet to {_useful(unallocatable)}, else it never acts"
             yield _finding(f"the kubelet's {threshold.value} cannot be met", unallocatable, remedy)
 
 
 def _hides(threshold: Threshold, around: Surroundings) -> int | None:
-    """Return what no process can have, where a threshold on the documented formula is not above it."""
+    """Return the memory that processes cannot allocate, if a threshold on the documented formula is not above it."""
     limit, unallocatable = limit_on(threshold, around.capacities), around.unallocatable_bytes
     if threshold.signal is not Signal.MEMORY_AVAILABLE or limit is None or unallocatable is None:
         return None
@@ -58,7 +58,7 @@ def _finding(what: str, unallocatable: int, remedy: str) -> LintFinding:
         lint=Lint.MEMORY_THRESHOLD_NEVER_MET,
         signal=Signal.MEMORY_AVAILABLE,
         message=(
-            f"{what}: {-(-unallocatable // _MI)}Mi count as available that no process can have "
+            f"{what}: {-(-unallocatable // _MI)}Mi count as available although processes cannot allocate them "
             "(kernel memory, reserves, watermarks), so the kernel's OOM killer acts first"
         ),
         remedy=remedy,

@@ -40,7 +40,7 @@ class NodeAmounts:
     available: Mapping[Signal, Quantity] = field(default_factory=dict)
     filesystems: Filesystems = field(default_factory=Filesystems)
     unallocatable_bytes: int | None = None
-    """Bytes that the memory formula counts as available although no process can have them; `None` where that is unknown."""
+    """Bytes that the memory formula counts as available although processes cannot allocate them; `None` where that is unknown."""
     formula: MemoryFormula = MemoryFormula.WORKING_SET
     """The formula of `memory.available` that is used on this node."""
     oomd: tuple[OomdKill, ...] = ()

@@ -52,7 +52,7 @@ class NodeSpec:
     allocatable_memory: int | None = None
     """The limit of the cgroup of all pods; `None`: the capacity."""
     unusable_memory: int = 0
-    """Memory that counts as available although no process can have it: the kernel's watermarks."""
+    """Memory that counts as available although processes cannot allocate it: the kernel's watermarks."""
     swap: int = 0
     pids: int = 32768
     nodefs: Disk = Disk(capacity=100 << 30)

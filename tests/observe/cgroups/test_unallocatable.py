@@ -1,4 +1,4 @@
-"""What no process can have: of the numbers of a machine, and of this one."""
+"""Memory that processes cannot allocate: of the numbers of a machine, and of this one."""
 
 import os
 import re

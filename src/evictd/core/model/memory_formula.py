@@ -1,7 +1,7 @@
 """Computes `memory.available` by a formula from both readings of it.
 
-The documented reading is capacity minus working set. It counts what no process can have: the kernel's own memory and its reserves
-are in no cgroup's usage. The kernel's estimate (`MemAvailable`) counts neither, but takes active file pages for free.
+The documented reading is capacity minus working set. It counts memory that processes cannot allocate: the kernel's own memory and
+its reserves are in no cgroup's usage. The kernel's estimate (`MemAvailable`) counts neither, but takes active file pages for free.
 """
 
 from evictd.core.model.config import MemoryFormula

@@ -1,9 +1,9 @@
-"""Computes how much memory no process can have, although capacity minus working set counts it as available.
+"""Computes the memory that processes cannot allocate, although capacity minus working set counts it as available.
 
 The usage of the root cgroup is anonymous memory plus page cache, on both versions of cgroups. The kernel's own memory is not in
 it: slab that cannot be reclaimed, stacks, page tables, per-CPU areas, huge pages that were set aside. Neither is what the kernel
 never gives to a process: each zone keeps its `min` watermark and what it protects from allocations that could use a higher zone
-(Documentation/admin-guide/sysctl/vm.rst, `min_free_kbytes` and `lowmem_reserve_ratio`). When the OOM killer strikes, the formula
+(Documentation/admin-guide/sysctl/vm.rst, `min_free_kbytes` and `lowmem_reserve_ratio`). When the OOM killer acts, the formula
 still says at least this amount, so a threshold at or below it is never met.
 """
 
@@ -18,7 +18,7 @@ _PROTECTION = re.compile(r"^ +protection: \(([0-9]{1,18}(?:, [0-9]{1,18}){0,20})
 
 
 def unallocatable_bytes(meminfo: Mapping[str, int], zoneinfo: str, page_size: int) -> int | None:
-    """Return the bytes that no process can have; `None` if one of the two files lacks its fields."""
+    """Return the bytes that processes cannot allocate; `None` if one of the two files lacks its fields."""
     reserved = reserved_pages(zoneinfo)
     if "SUnreclaim" not in meminfo or reserved is None:
         return None
