@@ -23,7 +23,7 @@ from evictd.errors import EvictdError, ExitCode, InputError, NodeError
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("evictd.daemon.run", "watch this node and evict pods under resource pressure"),
     "status": ("evictd.commands.status", "show what the running daemon observes and decides"),
-    "check": ("evictd.commands.check", "validate a configuration, show its thresholds on this node, and lint it"),
+    "check": ("evictd.commands.check", "validate a configuration, show its thresholds on this node, and warn"),
     "explain": ("evictd.commands.explain", "show which pod would be evicted next for each signal, and why"),
     "explain-alert": ("evictd.commands.explain_alert", "print the run book of an alert"),
     "simulate": (
@@ -32,7 +32,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "replay": ("evictd.commands.replay", "compute a journal's decisions again, also under another configuration"),
     "history": ("evictd.commands.history", "show evictions, refusals, reclaims and conditions from the journal"),
-    "why": ("evictd.commands.why", "show what happened to a pod, or why it stays and what would have to change"),
+    "why": ("evictd.commands.why", "say why a pod was evicted, or why it stays and what would evict it"),
     "incident": ("evictd.commands.incident", "show one eviction and everything around it, from the journal"),
     "advise": ("evictd.commands.advise", "derive thresholds and reservations from the journals of one node or many"),
     "capture": ("evictd.commands.capture", "record this node as a scenario file"),

@@ -29,7 +29,9 @@ def test_the_default_of_100mi_on_a_node_of_2_gib_is_found_with_the_value_that_wo
     """In 3 of 3 trials it never fired, and `check` found nothing."""
     (found,) = memory_never_met([memory(100 * MI)], MACHINE)
     assert (found.lint, found.severity) == (Lint.MEMORY_THRESHOLD_NEVER_MET, Severity.WARNING)
-    assert found.message.startswith("100Mi cannot be met: 107Mi count as available although processes cannot allocate them")
+    assert found.message.startswith(
+        "100Mi cannot be met: 107Mi count as available although processes cannot allocate them"
+    )
     assert found.remedy == "set it to 210Mi, or memory.formula: Auto"
     assert not list(memory_never_met([memory(210 * MI)], MACHINE))
 

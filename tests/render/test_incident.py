@@ -140,7 +140,7 @@ def test_what_is_not_there_is_said_with_what_is() -> None:
     with pytest.raises(InputError, match="the journal has no eviction"):
         find_eviction([], "last")
     one, two = evictions_of(recorded())[0], replace(evictions_of(recorded())[0], uid="uid-hog-2", pod="default/two")
-    with pytest.raises(InputError, match="is the begin of several"):
+    with pytest.raises(InputError, match="is the beginning of several"):
         find_eviction([one, two], "uid")
 
 

@@ -65,7 +65,8 @@ class NodeFields(_Fields, frozen=True):
         Amount | None, _about("Limit of the cgroup of all pods; absent: they have no limit but the node's memory.")
     ] = None
     unusable_memory: Annotated[
-        Amount, _about("Bytes that count as available although processes cannot allocate them: the kernel's watermarks.")
+        Amount,
+        _about("Bytes that count as available although processes cannot allocate them: the kernel's watermarks."),
     ] = Amount(0)
     swap: Annotated[Amount, _about("Bytes of swap.")] = Amount(0)
     pids: Annotated[Amount, _about("How many PIDs there are.")] = Amount(32768)

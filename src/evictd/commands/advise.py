@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--cover", type=_percent, default=99, metavar="PERCENT",
-        help="the share of the nodes for which the advice is to be enough (default 99)",
+        help="share of the nodes for which the values must be enough (default 99)",
     )  # fmt: skip
     parser.add_argument(
         "--jobs",

@@ -58,10 +58,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", "--out", type=Path, metavar="FILE", help="where to write it: .json or .yaml; default: stdout"
     )
     parser.add_argument(
-        "--for", dest="length", metavar="DURATION", default="0s", help="go on for so long (default: once)"
+        "--for", dest="length", metavar="DURATION", default="0s", help="how long to record (default: one reading)"
     )
-    parser.add_argument("--every", metavar="DURATION", default="10s", help="time between two looks (default: 10s)")
-    parser.add_argument("--from-journal", nargs="+", type=Path, metavar="JOURNAL", help="make it of a daemon's journal")
+    parser.add_argument("--every", metavar="DURATION", default="10s", help="time between two readings (default: 10s)")
+    parser.add_argument(
+        "--from-journal", nargs="+", type=Path, metavar="JOURNAL", help="make the scenario from a daemon's journal"
+    )
     add_policy_argument(parser)
     add_config_flags(parser)
 

@@ -57,11 +57,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--syntax",
         action="store_true",
-        help="only tell whether the daemon accepts the file: exit status 0, or 2 with each fault",
+        help="only check whether the daemon accepts the file: exit status 0, or 2 with each fault",
     )
     parser.add_argument("--kubelet-config", type=Path, metavar="PATH", help="the kubelet's own file, or its configz")
     parser.add_argument("--root", type=Path, default=Path("/"), metavar="PATH", help="where the node's / is mounted")
-    parser.add_argument("--layout", choices=list(_LAYOUTS), help="how images and layers lie; default: as on this node")
+    parser.add_argument(
+        "--layout", choices=list(_LAYOUTS), help="layout of images and writable layers; default: this node's"
+    )
     for name in _OVERRIDES:
         parser.add_argument(f"--{name}", metavar="N", help=f"assume this {name.replace('-', ' ')}")
     add_config_flags(parser)

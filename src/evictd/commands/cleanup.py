@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--expired",
         action="store_true",
-        help="remove only what does not hold any more, so that the marks of a running evictd stay",
+        help="remove only what is no longer valid; the entries of a running evictd stay",
     )
     parser.add_argument(
         "--daemon-set",

@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         default=LAST,
         metavar="ID",
-        help="the begin of the evicted pod's uid, its NAMESPACE/POD, or last (default)",
+        help="the beginning of the evicted pod's uid, its NAMESPACE/POD, or last (default)",
     )
     parser.add_argument("--list", action="store_true", help="list the incidents of the journal, oldest first")
     parser.add_argument(

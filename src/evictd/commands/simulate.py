@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_config_arguments(parser)
     add_output_argument(parser)
     add_plot_argument(parser)
-    parser.add_argument("--all", action="store_true", help="every step, every threshold, every row of every ranking")
+    parser.add_argument("--all", action="store_true", help="show every step, threshold and row of the rankings")
 
 
 def run(args: argparse.Namespace) -> ExitCode:

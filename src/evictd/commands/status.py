@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--address", default=DEFAULT_ADDRESS, help="where the daemon listens (its listenAddress; default %(default)s)"
     )
-    parser.add_argument("--watch", action="store_true", help="go on until interrupted, once a second")
+    parser.add_argument("--watch", action="store_true", help="repeat once a second until interrupted")
     add_output_argument(parser)
 
 

@@ -40,9 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the configuration's flags and the daemon's own."""
     flags.add_arguments(parser)
     group = parser.add_argument_group("daemon")
-    group.add_argument("--log-level", choices=log.LEVELS, default="info", help="the least level that is logged")
+    group.add_argument("--log-level", choices=log.LEVELS, default="info", help="the lowest level that is logged")
     group.add_argument("--log-format", choices=log.FORMATS, default="auto", help="auto: text for a terminal, else JSON")
-    group.add_argument("--lock-memory", action="store_true", help="lock its own pages into memory (mlockall)")
+    group.add_argument("--lock-memory", action="store_true", help="lock evictd's pages in memory (mlockall)")
     group.add_argument(
         "--health-address",
         default="",

@@ -119,7 +119,7 @@ def evictions_of(records: Sequence[JournalRecord]) -> list[HistoryEvent]:
 
 
 def find_eviction(evictions: Sequence[HistoryEvent], wanted: str) -> HistoryEvent:
-    """Return the eviction that is meant: `last`, the begin of a uid, or NAMESPACE/POD; else raises `InputError` with all."""
+    """Return the eviction that is meant: `last`, the beginning of a uid, or NAMESPACE/POD; else raises `InputError` with all."""
     if not evictions:
         raise InputError("the journal has no eviction; `evictd why NAMESPACE/POD` says why a pod stays")
     if wanted == "last":
@@ -128,7 +128,7 @@ def find_eviction(evictions: Sequence[HistoryEvent], wanted: str) -> HistoryEven
     if not found:
         raise InputError(f"{wanted}: is no incident of this journal; there are {_named(evictions)}")
     if len({each.uid for each in found}) > 1 and not any(each.pod == clean(wanted) for each in found):
-        raise InputError(f"{wanted}: is the begin of several: {_named(found)}")
+        raise InputError(f"{wanted}: is the beginning of several: {_named(found)}")
     return found[-1]
 
 

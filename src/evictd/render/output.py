@@ -11,7 +11,7 @@ TABLE, JSON, YAML = "table", "json", "yaml"
 
 def add_output_argument(parser: argparse.ArgumentParser, *more: str) -> None:
     """Add `--output`, with forms of the command's own."""
-    parser.add_argument("--output", choices=(TABLE, JSON, YAML, *more), default=TABLE, help="how to write the answer")
+    parser.add_argument("--output", choices=(TABLE, JSON, YAML, *more), default=TABLE, help="format of the output")
 
 
 def write_document(document: Mapping[str, Any], form: str, out: TextIO) -> None:

@@ -1,7 +1,7 @@
 """Computes `memory.available` by a formula from both readings of it.
 
 The documented reading is capacity minus working set. It counts memory that processes cannot allocate: the kernel's own memory and
-its reserves are in no cgroup's usage. The kernel's estimate (`MemAvailable`) counts neither, but takes active file pages for free.
+its reserves are in no cgroup's usage. The kernel's estimate (`MemAvailable`) has neither, but counts active file pages as free.
 """
 
 from evictd.core.model.config import MemoryFormula
