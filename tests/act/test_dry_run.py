@@ -4,10 +4,10 @@ from dataclasses import replace
 from typing import Any
 
 from evictd.act.actuator import Progress
-from evictd.act.dry_run import WOULD, DryRunActuator
+from evictd.act.dry_run import UNLESS, WOULD, DryRunActuator
 from evictd.act.perform import perform
-from evictd.core.model.decision import Decision, EvictPod, RecordEvent, ReportConditions
-from evictd.core.model.observation import Outcomes
+from evictd.core.model.decision import Decision, EvictPod, ReclaimNode, RecordEvent, ReportConditions
+from evictd.core.model.observation import Outcomes, Reclaim
 from evictd.core.model.oom import MemoryQoSDifference, OomScoreDifference
 from evictd.core.model.signal import NodeCondition
 from evictd.core.model.state import State, Step
@@ -24,11 +24,13 @@ class Logged:
 
     def __init__(self) -> None:
         self.decisions: list[Decision] = []
+        self.prefixes: list[str] = []
         self.oom_scores: list[str] = []
 
     def decision(self, decision: Decision, *, prefix: str = "") -> None:
-        assert prefix == WOULD
+        assert prefix in {WOULD, UNLESS}
         self.decisions.append(decision)
+        self.prefixes.append(prefix)
 
     def event(self, event: RecordEvent) -> None:
         raise AssertionError(event)
@@ -100,6 +102,19 @@ def test_only_what_was_not_logged_is_news() -> None:
     assert [scene.actuator.announce(decision) for decision in PRESSED.decisions] == [True, False, False, False]
     scene.cycle(replace(PRESSED, decisions=PRESSED.decisions[1:]))
     assert not scene.news
+
+
+def test_an_eviction_after_a_reclaim_is_logged_with_its_condition() -> None:
+    """A dry run frees nothing, so the pod is chosen although unused images might have been enough."""
+    scene = Scene()
+    (evict,) = [each for each in PRESSED.decisions if isinstance(each, EvictPod)]
+    assert evict.because.threshold is not None
+    reclaim = ReclaimNode(actions=(Reclaim.IMAGES,), threshold=evict.because.threshold, wanted_bytes=None)
+    scene.cycle(replace(PRESSED, decisions=(reclaim, evict)))
+    scene.cycle(CALM)
+    scene.cycle(replace(PRESSED, decisions=(evict,)))
+    assert scene.log.prefixes[:2] == [WOULD, UNLESS]
+    assert scene.log.prefixes[-1] == WOULD
 
 
 def test_it_is_logged_again_when_the_pressure_comes_back() -> None:

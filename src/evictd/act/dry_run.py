@@ -20,11 +20,13 @@ from evictd.core.model.decision import (
 )
 from evictd.core.model.observation import Outcomes, Problem
 from evictd.core.model.oom import MemoryQoSDifference, OomScoreDifference
-from evictd.core.model.signal import NodeCondition
+from evictd.core.model.signal import SIGNALS, NodeCondition, Resource
 from evictd.core.model.state import State
 from evictd.observe.reading.reading import Reading
 
 WOULD = "would "
+UNLESS = "unless this reclaim frees enough, would "
+"""Before an eviction for a resource of which something would have been reclaimed first: how much is not known."""
 
 _Subject = tuple[object, ...]
 
@@ -40,6 +42,8 @@ class DryRunActuator:
         self._live = live
         self._log = log
         self._announced: set[_Subject] = set()
+        self._reclaimed: set[Resource] = set()
+        """What node-level reclaim would have freed some of since the pressure began."""
         self._evicting = False
         """Whether this cycle would evict: one pod can break its limit in cycle after cycle without any threshold met."""
         self._oom_scores: frozenset[_Subject] = frozenset()
@@ -58,7 +62,11 @@ class DryRunActuator:
         if isinstance(decision, Wait) or (subject in self._announced and not isinstance(decision, ReportConditions)):
             return False
         self._announced.add(subject)
-        self._log.decision(decision, prefix=WOULD)
+        if isinstance(decision, ReclaimNode):
+            self._reclaimed.add(SIGNALS[decision.threshold.signal].resource)
+        cause = decision.because.threshold if isinstance(decision, EvictPod) else None
+        depends = cause is not None and SIGNALS[cause.signal].resource in self._reclaimed
+        self._log.decision(decision, prefix=UNLESS if depends else WOULD)
         return True
 
     def report_conditions(self, conditions: tuple[NodeCondition, ...], reading: Reading) -> None:
@@ -81,6 +89,7 @@ class DryRunActuator:
         """Finish evictions that were started before the dry run; forget announced decisions once the pressure is over."""
         if not state.thresholds_met and not self._evicting:
             self._announced.clear()
+            self._reclaimed.clear()
         self._evicting = False
         return self._live.advance(state, reading)
 

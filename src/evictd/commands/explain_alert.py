@@ -25,6 +25,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     books = runbooks(_TEXT.read_text(encoding="utf-8"))
     if not args.name:
         sys.stdout.write("\n".join(books) + "\n")
+        sys.stderr.write("evictd: `evictd explain-alert NAME` shows what to do\n")
         return ExitCode.DONE
     names = {name.lower(): name for name in books}
     known = names.get(args.name.lower()) or names.get(f"evictd{args.name}".lower())
