@@ -25,8 +25,8 @@ def test_the_simulated_demonstration_says_so_and_plots(tmp_path: Path) -> None:
     done = demo("--simulated", "--plot", str(tmp_path / "demo.svg"))
     assert done.returncode == 0, done.stderr
     assert "This is the simulated node" in done.stdout
-    explain = f"{command.program()} explain"
-    assert f"What to try next:\n  {explain}\n      which pod of this machine would go first" in done.stdout
+    simulate = f"{command.program()} simulate config/scenarios/ten-minutes.yaml"
+    assert f"What to try next:\n  {simulate}\n      another node: ten minutes in a second" in done.stdout
     assert (tmp_path / "demo.svg").exists()
 
 

@@ -79,7 +79,7 @@ def test_this_machine_without_a_runtime(tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["explain", "--container-runtime-endpoint", endpoint, "--root-dir", str(tmp_path)]) == 0
     text = capsys.readouterr().out
     assert text.startswith("this machine: policy Standard")
-    assert "unknown without a container runtime" in " ".join(text.split())
+    assert "the pods are unknown: no container runtime answers" in " ".join(text.split())
     document = _explained(["--container-runtime-endpoint", endpoint, "--root-dir", str(tmp_path)], capsys)
     thresholds = {finding["threshold"]["signal"]: finding for finding in document["thresholds"]}
     assert thresholds["nodefs.available"]["source"] == f"statfs of {tmp_path}"

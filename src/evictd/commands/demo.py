@@ -17,9 +17,9 @@ from evictd.errors import ExitCode
 PROGRAM = "evictd"
 SCENARIO = "disk-reclaim-then-evict.yaml"
 NEXT = (
-    ("evictd explain", "which pod of this machine would go first, and why; changes nothing"),
-    ("evictd check config/evictd.yaml", "what a configuration means on this machine"),
     ("evictd simulate config/scenarios/ten-minutes.yaml", "another node: ten minutes in a second"),
+    ("evictd check config/evictd.yaml", "what a configuration means on this machine"),
+    ("evictd explain", "where a container runtime is: which pod would go first, and why; changes nothing"),
     ("docs/getting-started.md", "from a dry run on your node to evictions, and back"),
 )
 """Commands and pages to try after the demonstration, with what each shows."""

@@ -270,7 +270,12 @@ def print_explanation(explained: NodeView, view: TableView, to: "Console") -> No
     to.print()
     if not explained.observation.pods:
         blind = any(problem.source == RUNTIME for problem in explained.observation.problems)
-        to.print("the pods are unknown without a container runtime" if blind else "there are no pods", style="bold")
+        to.print(
+            "the pods are unknown: no container runtime answers (`evictd simulate FILE` needs none)"
+            if blind
+            else "there are no pods",
+            style="bold",
+        )
     else:
         _print_queues(explained, view, to)
     notes = [_say(note, view) for note in explained.notes]
