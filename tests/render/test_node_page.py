@@ -159,6 +159,7 @@ def test_a_node_under_pressure_shows_its_victim_and_the_decisions_with_their_num
     )
     assert "default/web (4.92Gi) would be evicted next, if that is not enough." in head
     assert "waits for an evicted pod to end" in head
+    assert "First: <strong>default/web</strong>." in text
 
 
 def test_a_soft_threshold_says_nothing_of_its_time_while_a_hard_one_is_met() -> None:
