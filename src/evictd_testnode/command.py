@@ -115,7 +115,7 @@ def _summary(events: list[TimelineEvent], samples: list[tuple[float, int]], plot
     columns, lines = screen.size.columns, []
     if screen.live:
         lines = [" timeline", *(line for event in events for line in timeline_lines(event, columns)), ""]
-    lines.append(f" available of {DISK_MIB}Mi (red: about the threshold of {THRESHOLD_MIB}Mi)")
+    lines.append(f" available of {DISK_MIB}Mi (red: near or below the threshold of {THRESHOLD_MIB}Mi)")
     lines += plot(samples, capacity=DISK_MIB << 20, threshold=THRESHOLD_MIB << 20, columns=columns)
     return [*lines, "", *paragraph(plotted, columns)]
 

@@ -31,6 +31,8 @@ THRESHOLD_MIB = 60
 _MIB = 1 << 20
 _REST = "while :; do sleep 0.2; done"
 _HOG = "log-shipper"
+_KEPT_SECONDS = 4
+"""How long the node reports the condition after the shortage, the pressure transition period."""
 _DATA = (VolumeRecipe(name="data"),)
 _EXIT_ON_TERM = "trap 'exit 143' TERM; "
 
@@ -213,7 +215,9 @@ def _timeline_event(line: dict[str, Any], seconds: float) -> tuple[int, Timeline
         text = f"{line['removed']} {kind} {line['what']} removed{freed}"
         return 5, TimelineEvent(at=seconds, text=text, step=_COLLECTED)
     if event == "threshold no longer met" and str(line["signal"]).startswith("nodefs"):
-        return 6, TimelineEvent(at=seconds, text="enough is left again: more than the threshold")
+        return 6, TimelineEvent(
+            at=seconds, text=f"enough is left again; DiskPressure is kept for {_KEPT_SECONDS} s more"
+        )
     return None
 
 
@@ -249,7 +253,7 @@ def start_evictd(demo: DemoNode) -> None:
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
         "evictionHard": {"nodefs.available": f"{THRESHOLD_MIB}Mi"},
-        "evictionPressureTransitionPeriod": "4s",
+        "evictionPressureTransitionPeriod": f"{_KEPT_SECONDS}s",
         "imageMinimumGCAge": "1s",
         "containerRuntimeEndpoint": node.endpoint,
         "staticPodPath": str(node.manifests),
