@@ -4,9 +4,9 @@ import pytest
 
 from evictd_testnode.disks import DiskKind, DiskRecipe
 from evictd_testnode.images import BUSYBOX, PAUSE, ImageRecipe
-from evictd_testnode.pods import WAIT_FOR_TERM, ContainerRecipe, PodRecipe
+from evictd_testnode.pods import READY, WAIT_FOR_TERM, ContainerRecipe, PodRecipe, VolumeRecipe
 from tests.conftest import NodeFactory
-from tests.e2e.story import Story, writes
+from tests.e2e.story import OBEDIENT, Story, writes
 
 pytestmark = [pytest.mark.root, pytest.mark.containerd, pytest.mark.crio]
 
@@ -38,10 +38,15 @@ def test_a_pod_with_a_user_namespace_is_measured_and_stopped(make_node: NodeFact
     node = make_node(node_disk=DISK, image_disk=DISK)
     with Story(node, {"evictionHard": {"imagefs.available": "50Mi"}}) as story:
         story.pod("innocent", writes("", 5, pause=0))
-        container = ContainerRecipe(script=f"cat /proc/self/uid_map; {writes('', 200)}")
-        pod = node.run_pod(PodRecipe(name="writer", containers=(container,), host_users=False))
+        wait = "until [ -e /start/now ]; do sleep 0.1; done"
+        script = f"cat /proc/self/uid_map; {writes('', 200, how=f'{OBEDIENT}{READY}; {wait}; ')}"
+        volumes = (VolumeRecipe(name="start"),)
+        pod = node.run_pod(
+            PodRecipe(name="writer", containers=(ContainerRecipe(script=script),), volumes=volumes, host_users=False)
+        )
         story.pods["writer"] = pod
-        story.until_evicted("writer")
         assert pod.log().splitlines()[0].split()[-3:-1] == ["0", "65536"]
+        (pod.volumes["start"] / "now").touch()  # not before: evictd removes the log of an evicted pod's container
+        story.until_evicted("writer")
         story.until_calm("DiskPressure")
         story.verify(evicted=["writer"], innocent=["innocent"], starved="ephemeral-storage")
