@@ -218,6 +218,21 @@ def test_the_object_of_a_victim_of_the_previous_run_is_seen_to_once_the_pods_are
     assert (decision.pod, decision.message, decision.condition, hard) == (HOG, "low", TARGET, True)
 
 
+@pytest.mark.parametrize("grace", [1, 30], ids=["hard", "soft"])
+def test_an_object_is_seen_to_when_the_api_server_answers_after_the_core_forgot_its_victim(
+    actuator: ClusterActuator, cluster: RecordingCluster, parts: Parts, grace: int
+) -> None:
+    """A hard victim has stopped and left the state meanwhile. Of a soft one nothing shows that its eviction was requested."""
+    actuator.advance(State(in_flight=(Victim(uid=HOG.uid, grace_period_seconds=grace, until=NOW),)), READING)
+    actuator.advance(State(), READING)
+    assert actuator.outcomes(State()).unanswered == frozenset()
+    cluster.watch.snapshot = PodSnapshot(synced=True, pods={HOG.uid: SlimPod(pod=HOG)})
+    for _ in range(2):
+        actuator.advance(State(), READING)
+    assert [decision.pod for decision, _ in cluster.resumed] == ([HOG] if grace == 1 else [])
+    assert stopped(parts) == ([HOG.uid] if grace == 1 else [])
+
+
 @pytest.mark.parametrize(
     "pods",
     [

@@ -4,7 +4,7 @@ Conditions, taints and events go to the API server, and pods are evicted as `act
 node. The kubelet removes the volumes of its pods; where none reports, evictd does.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -158,20 +158,23 @@ class ClusterActuator:
         """Resume the evictions of the previous run.
 
         One that a hard threshold chose, or that the API server agreed to, is stopped at once. Its object is deleted, or its
-        status written, as soon as the pods are listed. An eviction that was never requested stays here until the core has taken
-        the victim out of the state.
+        status written, as soon as the pods are listed, which may be long after the core has taken the stopped victim out of the
+        state: without that the pod stays Running for ever. An eviction that was never requested leaves with the state.
         """
         own = self._cluster.evictor.in_flight()  # begun in this run
         if self._previous is None:
             self._previous = {victim.uid: victim for victim in state.in_flight}
-        left = {uid: each for uid, each in self._previous.items() if uid in victims_of(state) and uid not in own}
-        self._previous = {uid: each for uid, each in left.items() if not self._resume_one(each, reading)}
+        tracked = victims_of(state)
+        left = [
+            each for uid, each in self._previous.items() if uid not in own and (uid in tracked or self._agreed(each))
+        ]
+        self._previous = {each.uid: each for each in left if not self._resume_one(each, reading, tracked)}
 
-    def _resume_one(self, victim: Victim, reading: Reading) -> bool:
-        """Resume one eviction. Return True if nothing more has to be done for it here."""
+    def _resume_one(self, victim: Victim, reading: Reading, tracked: Collection[str]) -> bool:
+        """Resume one eviction; only a victim that the core still tracks is stopped. Return True if nothing is left to do."""
         if not self._agreed(victim):
             return False
-        if victim.gone_at is None and victim.uid not in self._resumed:
+        if victim.gone_at is None and victim.uid in tracked and victim.uid not in self._resumed:
             self._resumed.add(victim.uid)
             self._node.resume([victim], reading)
         pods = self._cluster.watch.snapshot
