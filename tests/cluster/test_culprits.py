@@ -90,9 +90,9 @@ def test_a_hog_that_its_owner_recreates_here_goes_each_time_and_no_neighbour(nod
             eventually(lambda: len(chosen(recorded)) >= 3, BOUND)
             uid = owner["metadata"]["uid"]
             eventually(lambda: events_about(node, uid, "RepeatedEviction"), BOUND)
+        assert all(name.startswith("hog-") for name in chosen(recorded))
         calm_again(node)
         assert undisturbed(node, BYSTANDER.name)
-        assert all(name.startswith("hog-") for name in chosen(recorded))
         assert "of ephemeral-storage" in events_about(node, uid, "RepeatedEviction")[0]["message"]
 
 
