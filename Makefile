@@ -31,6 +31,7 @@ unexport PYTHONDONTWRITEBYTECODE
 setup: $(VENV)/.ready
 
 $(VENV)/.ready: pyproject.toml constraints.txt
+	@echo 'Installing evictd and the tools of its tests into $(VENV): one or two minutes.'
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) --require-hashes --no-deps --requirement constraints.txt
 	$(PIP) --no-deps --no-build-isolation --editable .

@@ -1,9 +1,10 @@
 """Shows on a disposable node under disk pressure what evictd does, for `evictd demo`.
 
-Nothing is installed, and only the plot remains afterwards.
+Nothing is installed. Only the plot and evictd's journal remain afterwards.
 """
 
 import os
+import shutil
 import sys
 import threading
 from dataclasses import replace
@@ -46,6 +47,11 @@ def reason_against() -> str:
     except EvictdError as error:
         return str(error)
     return ""
+
+
+def kept_journal(plot_file: Path) -> Path:
+    """Return the file that evictd's journal is kept in: beside the plot, with its name."""
+    return plot_file.with_suffix(".jsonl")
 
 
 def run(plot_file: Path) -> ExitCode:
@@ -121,10 +127,11 @@ def _summary(events: list[TimelineEvent], samples: list[tuple[float, int]], plot
 
 
 def _draw(node: DemoNode, plot_file: Path) -> str:
-    """Replay evictd's journal into a plot; returns a line with its path, or with the error."""
+    """Keep evictd's journal, and replay it into a plot; returns a line with its path, or with the error."""
     try:
         plot_file.parent.mkdir(parents=True, exist_ok=True)
-        run_tool(sys.executable, "-m", "evictd", "replay", node.journal, "--plot", plot_file.absolute())
+        shutil.copyfile(node.journal, kept_journal(plot_file))
+        run_tool(sys.executable, "-m", "evictd", "replay", kept_journal(plot_file), "--plot", plot_file.absolute())
     except (EvictdError, OSError) as error:
         return f"no plot: {' '.join(str(error).split())[:80]}"
     return f"evictd's journal, replayed and plotted: {plot_file}"

@@ -18,7 +18,7 @@ from evictd.advice import NodeEvidence, advise, node_evidence
 from evictd.codec.journal import encode_entry
 from evictd.codec.reading_record import RecordedCycle, decode_reading
 from evictd.commands.journals import journal_files, read_lines
-from evictd.commands.source import add_plot_argument, check_plot, own_config, read_scenario
+from evictd.commands.source import add_plot_argument, check_plot, own_config, read_scenario, report_plot
 from evictd.config.file import shown_path
 from evictd.core.model.state import State
 from evictd.core.units.duration import format_duration
@@ -70,6 +70,7 @@ def run(args: argparse.Namespace) -> ExitCode:
         raise InputError(next(problem for node in nodes for problem in node.problems))
     if args.plot is not None:
         draw_advice(advice, args.plot)
+        report_plot(args.plot)
     if args.output == TABLE:
         print_advice(advice, make_console(sys.stdout))
     else:

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 
 from evictd.errors import ExitCode
@@ -30,7 +31,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument("--simulated", action="store_true", help="simulate a recorded node, also as root")
     parser.add_argument(
-        "--plot", type=Path, default=Path("build/demo.svg"), metavar="FILE", help="where the plot goes (%(default)s)"
+        "--plot",
+        type=Path,
+        default=Path("build/demo.svg"),
+        metavar="FILE",
+        help="where the plot goes (%(default)s); evictd's journal of a real node is kept beside it",
     )
 
 
@@ -46,7 +51,8 @@ def run(args: argparse.Namespace) -> ExitCode:
         reason = command.reason_against()
         if not reason:
             code = command.run(args.plot)
-            _print_next_steps(margin=" ")
+            journal = command.kept_journal(args.plot)
+            _print_next_steps(_of_journal(journal) if journal.exists() else (), margin=" ")
             return code
     print(f"This is the simulated node ({reason}).\n", flush=True)  # noqa: T201 - a command's output
     code = _simulate(args.plot)
@@ -54,13 +60,15 @@ def run(args: argparse.Namespace) -> ExitCode:
     return code
 
 
-def next_steps(columns: int, margin: str = "", program: str = PROGRAM) -> list[str]:
+def next_steps(
+    columns: int, margin: str = "", program: str = PROGRAM, first: Sequence[tuple[str, str]] = ()
+) -> list[str]:
     """Return the lines of the commands to try next, each with its purpose, wrapped to the terminal's columns.
 
-    `program` is what to type for evictd.
+    `program` is what to type for evictd, `first` are steps before those that can always be tried.
     """
     lines = [f"{margin}What to try next:"]
-    for name, shows in NEXT:
+    for name, shows in (*first, *NEXT):
         indent = f"{margin}      "
         lines += [
             f"{margin}  {program}{name.removeprefix(PROGRAM)}" if name.startswith(PROGRAM) else f"{margin}  {name}",
@@ -77,9 +85,16 @@ def program() -> str:
     return str(file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file)
 
 
-def _print_next_steps(margin: str = "") -> None:
+def _of_journal(journal: Path) -> tuple[tuple[str, str], ...]:
+    """Return the step that reads the journal of the node that is gone."""
+    shows = "the eviction that you saw: the ranking, what came back, what would have avoided it"
+    return ((f"evictd incident --journal {journal}", shows),)
+
+
+def _print_next_steps(first: Sequence[tuple[str, str]] = (), margin: str = "") -> None:
     columns = max(shutil.get_terminal_size().columns, 60)
-    print("", *next_steps(columns, margin, program()), sep="\n", flush=True)  # noqa: T201 - a command's output
+    lines = next_steps(columns, margin, program(), first)
+    print("", *lines, sep="\n", flush=True)  # noqa: T201 - a command's output
 
 
 def _simulate(plot_file: Path) -> ExitCode:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from evictd.codec.scenario import Scenario
-from evictd.commands.source import compared_config, scenario_config
+from evictd.commands.source import compared_config, report_plot, scenario_config
 from evictd.commands.what_if import grown, parse_growth
 from evictd.core.model.config import Policy
 from evictd.errors import ExitCode
@@ -95,6 +95,7 @@ def _draw(
     for number, (name, title, cycles) in enumerate(sides, 1):
         to = path if number == 1 else path.with_stem(f"{path.stem}-{number}")
         draw(title, cycles, to, subtitle=f"decided by {name}", begin=begin)
+        report_plot(to)
 
 
 def _print(title: str, sides: Sequence[PlayedWorld], args: argparse.Namespace) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from evictd.codec.journal import JournalEntry
 from evictd.codec.times import parse_time
 from evictd.commands.journals import add_directory_argument, add_journal_argument, journals_of, read_journals
-from evictd.commands.source import add_config_arguments, add_plot_argument, check_plot
+from evictd.commands.source import add_config_arguments, add_plot_argument, check_plot, report_plot
 from evictd.config.file import load
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import EvictionConfig, Policy
@@ -50,6 +50,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     replayed = tuple(replay_under(entries, args) if other else replay(entries))
     if args.plot is not None:
         draw(paths[-1].name, cycles_of(replayed), args.plot, subtitle="replayed", begin=_begin(entries))
+        report_plot(args.plot)
     if args.output == TABLE:
         print_replayed(replayed, make_console(sys.stdout), other=other)
     else:

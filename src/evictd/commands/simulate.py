@@ -19,6 +19,7 @@ from evictd.commands.source import (
     check_plot,
     compared_config,
     read_story,
+    report_plot,
     scenario_config,
 )
 from evictd.commands.what_if import simulate_relieved
@@ -98,6 +99,7 @@ def _run_scenario(scenario: Scenario, path: Path, args: argparse.Namespace) -> E
         return ExitCode.DONE
     if args.plot is not None:
         draw(name, cycles, args.plot, subtitle=f"decided by policy {config.policy.value}", begin=scenario.begin)
+        report_plot(args.plot)
     calm = outlooks(cycles, config)
     if args.output == TABLE:
         console = make_console(sys.stdout)

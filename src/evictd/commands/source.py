@@ -7,6 +7,7 @@ gives another one; `--policy` overrides either's.
 import argparse
 import difflib
 import importlib.util
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -70,6 +71,11 @@ def check_plot(path: Path | None) -> None:
         raise InputError(
             "--plot: matplotlib is not installed; it comes with the extra `plot`: pip install 'evictd[plot]'"
         )
+
+
+def report_plot(path: Path) -> None:
+    """Say on standard error that a picture was drawn: standard output may be a document."""
+    sys.stderr.write(f"evictd: {shown_path(path)}: drawn\n")
 
 
 def read_scenario(path: Path) -> Scenario:
