@@ -48,6 +48,11 @@ def test_all_are_listed(directory: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr().out.startswith("uid-hog-  2026-01-01T00:00:30Z  Evicted default/hog-old (6Gi)")
     assert incident.run(command("--list", "--directory", str(directory), "--output", "json")) is ExitCode.DONE
     assert len(json.loads(capsys.readouterr().out)["incidents"]) == 1
+    one = (directory / "journal.1.jsonl").read_bytes().splitlines(keepends=True)[-1]
+    with (directory / "journal.jsonl").open("ab") as journal:
+        journal.write(one.replace(b"2026-01-01T00:00:30Z", b"2026-01-01T00:10:30Z"))
+    assert incident.run(command("--list", "--directory", str(directory))) is ExitCode.DONE
+    assert capsys.readouterr().out.startswith("uid-hog-  2026-01-01T00:10:30Z  ")
     with pytest.raises(InputError, match="--list"):
         incident.run(command("--list", "--directory", str(directory), "--output", "html"))
 

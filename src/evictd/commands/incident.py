@@ -22,7 +22,7 @@ from evictd.core.units.duration import MINUTE, format_duration
 from evictd.errors import EvictdError, ExitCode, InputError
 from evictd.render.console import make_console, print_line
 from evictd.render.history import HistoryEvent, event_line
-from evictd.render.incident import Incident, evictions_of, find_eviction, incident_of
+from evictd.render.incident import Incident, evictions_of, find_eviction, incident_of, last_of_each
 from evictd.render.incident_view import incident_document, incident_list_document, incident_page, print_incident
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.text import clean, incident_id
@@ -52,7 +52,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ID",
         help="the beginning of the evicted pod's uid, its NAMESPACE/POD, or last (default)",
     )
-    parser.add_argument("--list", action="store_true", help="list the incidents of the journal, oldest first")
+    parser.add_argument(
+        "--list",
+        action="store_true",
+        help="list the incidents of the journal, oldest first; each pod once, with its last eviction",
+    )
     parser.add_argument(
         "--journal", nargs="+", type=Path, metavar="JOURNAL", help="journal files, oldest first; default: this node's"
     )
@@ -76,7 +80,7 @@ def run(args: argparse.Namespace) -> ExitCode:
         sys.stderr.write(f"evictd: {clean(problem)}; skipped\n")
     evictions = evictions_of(records)
     if args.list:
-        return _list(evictions, args.output)
+        return _list(last_of_each(evictions), args.output)
     event = find_eviction(evictions, args.incident)
     found = incident_of(records, event)
     account = "" if STANDARD_INPUT in paths else _account(evicting, found)

@@ -118,6 +118,15 @@ def evictions_of(records: Sequence[JournalRecord]) -> list[HistoryEvent]:
     return [event for event in history(records) if event.kind is EventKind.EVICTED]
 
 
+def last_of_each(evictions: Sequence[HistoryEvent]) -> list[HistoryEvent]:
+    """Return the last eviction of each pod, oldest first: the ones that an ID finds.
+
+    A dry run evicts the same pod each time that its threshold is met again.
+    """
+    last = {each.uid: number for number, each in enumerate(evictions)}
+    return [evictions[number] for number in sorted(last.values())]
+
+
 def find_eviction(evictions: Sequence[HistoryEvent], wanted: str) -> HistoryEvent:
     """Return the eviction that is meant: `last`, the beginning of a uid, or NAMESPACE/POD; else raises `InputError` with all."""
     if not evictions:

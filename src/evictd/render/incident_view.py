@@ -45,7 +45,8 @@ def print_incident(found: Incident, account: str, to: "Console") -> None:
         if line:
             print_line(to, "  ", line)
     _events(to, "after", found.after)
-    _heading(to, "events written")
+    if found.events:
+        _heading(to, "events written")
     for reason, message in found.events:
         print_line(to, "  ", f"{reason}: {message}")
     _heading(to, "what would have avoided it")
