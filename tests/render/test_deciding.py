@@ -128,3 +128,9 @@ def test_without_a_rival_that_is_the_reason_unless_the_record_is_cut() -> None:
 def test_a_damaged_record_gives_no_sentence_and_no_error() -> None:
     assert evicted_because({}, []) == ""
     assert evicted_because({"pod": 3, "because": {}, "shortens": False}, [{}]) == ""
+
+
+def test_of_two_that_are_not_measured_the_name_decides() -> None:
+    assert said("a/one", row("a/one", None), row("a/two", None)) == (
+        "Evicted a/one (not measured): neither it nor a/two is measured, so the name decides."
+    )
