@@ -15,7 +15,7 @@ from evictd.core.frozen import frozen
 from evictd.core.model.signal import DISKS, SIGNALS, STALLS, Resource, Signal
 from evictd.core.model.state import PhaseName
 from evictd.render.page_chart import EvictionMark, eviction_marks, page_chart
-from evictd.render.signal_entry import is_calm_copy, is_pressed
+from evictd.render.signal_entry import is_pressed, shown_entries
 from evictd.render.text import (
     MEASURED_LATER,
     amount_text,
@@ -55,7 +55,7 @@ def node_page(
 ) -> bytes:
     """Make the page; `faults` are what `/healthz` and `/readyz` name."""
     marks = eviction_marks(status)
-    shown = [entry for entry in status["signals"] if not is_calm_copy(entry)]
+    shown = shown_entries(status)
     faulty = {fault.detail for fault in faults}
     context = {
         "status": status,
@@ -168,8 +168,7 @@ def headline(status: Document, faults: Sequence[OwnFault] = ()) -> Headline:
 
 def unread(status: Document) -> list[str]:
     """Return the signals with a threshold that exist on this node and cannot be read."""
-    shown = (entry for entry in status["signals"] if not is_calm_copy(entry))
-    return [entry["signal"] for entry in shown if not entry["observed"] and not entry.get("absent")]
+    return [entry["signal"] for entry in shown_entries(status) if not entry["observed"] and not entry.get("absent")]
 
 
 def _would_go(entry: Document) -> str:

@@ -1,4 +1,4 @@
-"""Judges a signal's entry in the document of `/statusz`, for `evictd status` and the page alike."""
+"""Selects and judges the signals' entries in the document of `/statusz`, for `evictd status` and the page alike."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,25 @@ def is_pressed(threshold: Mapping[str, Any]) -> bool:
     return bool(threshold["met"] or threshold["keptByMinReclaim"])
 
 
-def is_calm_copy(entry: Mapping[str, Any]) -> bool:
-    """Whether this is a derived containerfs signal whose thresholds are not met; it only repeats its source."""
+def shown_entries(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the signals' entries without those that only repeat another one.
+
+    A derived containerfs signal repeats nodefs or imagefs: always while its thresholds are not met, and while they are if an
+    entry of the same amount is under the same pressure.
+    """
+    entries = document["signals"]
+    own = {_situation(entry) for entry in entries if not _is_derived(entry)}
+    return [entry for entry in entries if not _is_derived(entry) or (_pressure(entry) and _situation(entry) not in own)]
+
+
+def _is_derived(entry: Mapping[str, Any]) -> bool:
     thresholds = entry["thresholds"]
-    return bool(thresholds) and all(each["origin"] == "derived" and not is_pressed(each) for each in thresholds)
+    return bool(thresholds) and all(each["origin"] == "derived" for each in thresholds)
+
+
+def _pressure(entry: Mapping[str, Any]) -> frozenset[str]:
+    return frozenset(each["kind"] for each in entry["thresholds"] if is_pressed(each))
+
+
+def _situation(entry: Mapping[str, Any]) -> tuple[object, ...]:
+    return entry.get("available"), entry.get("capacity"), _pressure(entry)

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evictd.core.model.signal import SIGNALS, STALLS, Signal
-from evictd.render.signal_entry import is_calm_copy, is_pressed
+from evictd.render.signal_entry import is_pressed, shown_entries
 from evictd.render.text import amount_text, clean, not_of_pods_text, pods_text, seconds_text, signal_amount
 from evictd.render.timing import time_lines
 
@@ -113,7 +113,7 @@ def _head(document: Document) -> Iterator[Text]:
 
 def _signals(document: Document, width: int) -> RenderableType:
     """Make the table of signals; the bar takes what names, amounts and thresholds leave of the width."""
-    entries = [entry for entry in document["signals"] if not is_calm_copy(entry)]
+    entries = shown_entries(document)
     names = max((len(entry["signal"]) for entry in entries), default=0)
     thresholds = max((_thresholds(entry).cell_len for entry in entries), default=0)
     left = width - names - thresholds - _AMOUNT - 3 * _GAP
@@ -188,9 +188,10 @@ def _threshold(signal: str, threshold: Document) -> Text:
 def _next_to_go(document: Document) -> Iterator[Text]:
     """Write the next pod of each signal; signals for which no pod would go, or none is measured, share a line for each reason."""
     without: dict[str, list[str]] = {}
-    for entry in document["signals"]:
+    shown = shown_entries(document)
+    for entry in shown:
         row = entry["next"]
-        if is_calm_copy(entry) or (row is None and not entry["stop"]):
+        if row is None and not entry["stop"]:
             continue
         if row is None or row["usage"] is None:
             measured = row is None and entry["stopReason"] != NO_POD_MEASURED
@@ -201,8 +202,8 @@ def _next_to_go(document: Document) -> Iterator[Text]:
             (clean(row["pod"]), "bold"),
             (f" {_usage(Signal(entry['signal']), row)}", "dim"),
         )
-    for entry in document["signals"]:
-        if not is_calm_copy(entry) and entry.get("notOfPods") is not None:
+    for entry in shown:
+        if entry.get("notOfPods") is not None:
             yield Text(f"{entry['signal']}: {not_of_pods_text(entry['notOfPods'])}", style="dim")
     yield from _filled(document)
     for reason, signals in without.items():
