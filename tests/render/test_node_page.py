@@ -157,6 +157,7 @@ def test_a_node_under_pressure_shows_its_victim_and_the_decisions_with_their_num
         "Evicted default/hog (5Gi): it requests none and uses 5Gi; default/web, the next, exceeds its request of 1Gi by 3.92Gi"
         in head
     )
+    assert text.count("Evicted default/hog") == 1
     assert "default/web (4.92Gi) would be evicted next, if that is not enough." in head
     assert "waits for an evicted pod to end" in head
     assert "First: <strong>default/web</strong>." in text

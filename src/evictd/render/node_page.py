@@ -314,14 +314,19 @@ def _threshold(threshold: Document, signal: Signal, capacity: int, *, due: bool)
 
 
 def _decisions(status: Document) -> list[dict[str, Any]]:
-    """Return the decisions, newest first; the newest one of each incident has an anchor, to which the marks of a line lead."""
+    """Return the decisions, newest first; the newest one of each incident has an anchor, to which the marks of a line lead.
+
+    The reason for a pod that is leaving stands above, with the leaving pods.
+    """
+    leaving = {row["pod"] for row in status["leaving"]}
     found: list[dict[str, Any]] = []
     anchors: set[str] = set()
     for decision in reversed(status["decisions"]):
         incident = decision.get("incident", "")
         anchor = f"incident-{incident}" if incident and incident not in anchors else ""
         anchors.add(incident)
-        found.append({**decision, "incident": incident, "anchor": anchor})
+        why = "" if decision["pod"] in leaving else decision["why"]
+        found.append({**decision, "why": why, "incident": incident, "anchor": anchor})
     return found
 
 
