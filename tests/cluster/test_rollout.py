@@ -150,6 +150,17 @@ def begun_dry(daemon: Daemon) -> bool:
     return bool(next(line["dry_run"] for line in daemon.log() if line["event"] == "starting"))
 
 
+def wait_until_evicted(node: RealNode, daemon: Daemon, path: str) -> None:
+    """Wait until the object is gone; a failure names the object's status and the end of evictd's log."""
+    admin = node.plane.admin
+    try:
+        eventually(lambda: admin.request("GET", path).status == 404, 120)
+    except AssertionError as error:
+        error.add_note(str(admin.request("GET", path).body))
+        error.add_note("\n".join(map(str, daemon.log()[-30:])))
+        raise
+
+
 def configz(node: RealNode) -> Json:
     """The kubelet's configuration in force."""
     return dict(of_kubelet(node, "/configz")["kubeletconfig"])
@@ -181,7 +192,7 @@ def test_from_a_dry_run_to_instead_of_the_kubelet_and_back(image_node: RealNode,
     replaced(release, daemon, canary)
     assert not begun_dry(daemon)
     with objects.created(admin, hog(HOG_MIB)) as path:
-        eventually(lambda: admin.request("GET", path).status == 404, 120)
+        wait_until_evicted(image_node, daemon, path)
     eventually(lambda: conditions(image_node).get("EvictdDiskPressure") == "False", 60)
     first = daemon.pod["metadata"]["uid"]
     release.roll_back()
@@ -202,7 +213,7 @@ def test_from_a_dry_run_to_instead_of_the_kubelet_and_back(image_node: RealNode,
         eventually(lambda: configz(image_node).get("systemReserved") == {"memory": "100Mi"}, 60)
         assert set(configz(image_node)["evictionHard"].values()) == {"0%"}
         with objects.created(admin, hog(HOG_MIB)) as path:
-            eventually(lambda: admin.request("GET", path).status == 404, 120)
+            wait_until_evicted(image_node, daemon, path)
 
     # back: the kubelet first, then evictd, and nothing of it is left on the node
     eventually(lambda: configz(image_node).get("systemReserved") is None, 60)
