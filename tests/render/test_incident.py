@@ -89,13 +89,14 @@ def test_it_has_the_signal_the_ranking_and_what_came_back() -> None:
 
 
 def test_it_says_what_would_have_avoided_it() -> None:
-    request, threshold, lead = avoidance_lines(incident())
+    limit, request, threshold, lead = avoidance_lines(incident())
+    assert limit == "a limit of at most 4.5Gi: it would have ended at its limit, before the node was short"
     assert request == "a request of 6Gi (it had none): default/web would have ranked before it"
     assert threshold == (
         "no useful soft threshold: at 85.3Mi a second it would have to be 7Gi to be met 60 s earlier, more than half of the node"
     )
     slow = replace(incident(), points=((-30.0, GI), (0.0, GI // 2)))
-    _, threshold, _ = avoidance_lines(slow)
+    _, _, threshold, _ = avoidance_lines(slow)
     assert threshold == "a soft threshold of 3Gi: at 17.1Mi a second it would have been met 60 s earlier"
     assert lead.startswith("memory.lead: Auto acts before")
 

@@ -68,7 +68,7 @@ def test_without_a_daemon_the_journal_is_all() -> None:
 def test_without_a_daemon_an_unknown_pod_is_said_to_be_unknown() -> None:
     """A mistyped name was answered by "only the journal is known" alone."""
     evicted = tuple(each for each in history(journal()) if each.kind is EventKind.EVICTED)
-    unknown = "no daemon answers, and the journal does not name default/hgo; it has "
+    unknown = "no daemon answers, and the journal has no event of default/hgo; it has "
     assert text(PodWhy(pod="default/hgo", evicted=evicted)) == unknown + "evictions of default/hog"
     many = tuple(replace(evicted[0], pod=f"default/{number}") for number in range(5))
     assert text(PodWhy(pod="default/hgo", evicted=many)) == (

@@ -332,31 +332,17 @@ def relief_lines(found: Incident) -> Iterator[str]:
 
 
 def avoidance_lines(found: Incident) -> Iterator[str]:
-    """Write what would have avoided this eviction: a request, a threshold, a lead."""
-    victim, signal = found.victim, found.signal
+    """Write what would have avoided this eviction: a request, a limit, a threshold, a lead."""
+    signal = found.signal
     if signal is None:
         yield "a higher limit of its own, or less usage: no other pod had a part in it"
         return
     resource = SIGNALS[signal].resource
-    if victim is not None and any(row.skipped and row.number < victim.number for row in found.ranking):
-        yield "a limit of its own: the pods that rank before it were passed over, and its request does not change that"
-    elif victim is not None and victim.usage is not None and resource in _REQUESTED and victim.usage > victim.request:
-        others = [
-            row for row in found.ranking if not row.protected and not row.chosen and (row.usage or 0) > row.request
-        ]
-        if others:
-            had = amount_text(victim.request, resource) if victim.request else "none"
-            yield (
-                f"a request of {amount_text(victim.usage, resource)} (it had {had}): "
-                f"{others[0].pod} would have ranked before it"
-            )
-        else:
-            yield f"a limit: no other pod exceeded its request, and it held {amount_text(victim.usage, resource)}"
-    elif victim is not None and len(found.ranking) > 1:
-        yield f"a priority above {victim.priority}"
+    if found.victim is not None:
+        yield from _avoided_by_the_pod(found, found.victim, resource)
     rate = found.rate
     if rate is None or rate <= 0:
-        yield "the rate before it is not known, so no threshold is proposed"
+        yield "the readings before it show no steady fall, so no threshold is proposed"
         return
     limit = max((each for _, each in found.levels), default=0) + rate * _LEAD_SECONDS
     fell = f"at {signal_amount(rate, signal)} a second"
@@ -370,6 +356,27 @@ def avoidance_lines(found: Incident) -> Iterator[str]:
     option = {Resource.MEMORY: "memory.lead", Resource.EPHEMERAL_STORAGE: "disk.lead"}.get(resource)
     if option is not None:
         yield f"{option}: Auto acts before a hard threshold is crossed, where the rest would not last for an eviction"
+
+
+def _avoided_by_the_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Iterator[str]:
+    """Write which request, limit or priority of the pod would have avoided its eviction."""
+    if any(row.skipped and row.number < victim.number for row in found.ranking):
+        yield "a limit of its own: the pods that rank before it were passed over, and its request does not change that"
+        return
+    if victim.usage is None or resource not in _REQUESTED or victim.usage <= victim.request:
+        if len(found.ranking) > 1:
+            yield f"a priority above {victim.priority}"
+        return
+    used = amount_text(victim.usage, resource)
+    others = [row for row in found.ranking if not row.protected and not row.chosen and (row.usage or 0) > row.request]
+    if not others:
+        yield f"a limit: no other pod exceeded its request, and it held {used}"
+        return
+    if found.missing is not None and 0 < found.missing < victim.usage:
+        most = amount_text(victim.usage - found.missing, resource)
+        yield f"a limit of at most {most}: it would have ended at its limit, before the node was short"
+    had = amount_text(victim.request, resource) if victim.request else "none"
+    yield f"a request of {used} (it had {had}): {others[0].pod} would have ranked before it"
 
 
 def dated_lines(events: Iterable[HistoryEvent]) -> Iterator[tuple[str, str]]:

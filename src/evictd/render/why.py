@@ -133,13 +133,13 @@ def _unnamed(why: PodWhy) -> str:
     pods = tuple(dict.fromkeys(event.pod for event in reversed(why.evicted)))
     shown, more = ", ".join(pods[:_SHOWN_EVICTED]), len(pods) - _SHOWN_EVICTED
     evicted = f"it has evictions of {shown}{f' and {more} more' if more > 0 else ''}" if pods else "it has no eviction"
-    return f"no daemon answers, and the journal does not name {why.pod}; {evicted}"
+    return f"no daemon answers, and the journal has no event of {why.pod}; {evicted}"
 
 
 def _now(why: PodWhy) -> Iterator[str]:
     """Write what the daemon says of the pod."""
     if not why.known:
-        journal = "the journal could not be read" if why.unreadable else "the journal does not name it"
+        journal = "the journal could not be read" if why.unreadable else "the journal has no event of it"
         yield f"{why.pod} is not an active pod of this node, and {journal}"
         return
     if why.leaving is not None:
