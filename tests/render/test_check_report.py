@@ -33,6 +33,7 @@ REPORT = CheckReport(
     available={Signal.MEMORY_AVAILABLE: of_bytes(2**32)},
     warnings=("mind [this]",),
     findings=(LintFinding(lint=Lint.NO_PID_THRESHOLD, signal=Signal.PID_AVAILABLE, message="m", remedy="r"),),
+    dry_run=False,
 )
 
 TABLE = """\
@@ -44,6 +45,7 @@ nodefs.available             soft  12.5%     10Gi          -  1m30s  -        se
 allocatableMemory.available  hard    1Gi      1Gi          -  -      500Mi    derived
 warning: mind [this]
 warning: pid.available: m; r (NoPIDThreshold)
+dryRun: false: evictd evicts pods
 """
 
 
@@ -68,9 +70,10 @@ def test_the_table_fits_eighty_columns(monkeypatch: pytest.MonkeyPatch, capsys: 
 
 def test_no_thresholds_are_said_to_be_none(capsys: pytest.CaptureFixture[str]) -> None:
     write_report(
-        CheckReport(source=None, thresholds=(), capacities={}, available={}, warnings=(), findings=()), "table"
+        CheckReport(source=None, thresholds=(), capacities={}, available={}, warnings=(), findings=(), dry_run=True),
+        "table",
     )
-    assert capsys.readouterr().out == "no thresholds\nno findings\n"
+    assert capsys.readouterr().out == "no thresholds\nno findings\ndryRun: true: evictd decides and changes nothing\n"
 
 
 def test_json_and_yaml_say_the_same(capsys: pytest.CaptureFixture[str]) -> None:
@@ -108,6 +111,7 @@ def test_a_threshold_that_is_no_number_has_no_amount() -> None:
         available={},
         warnings=(),
         findings=(),
+        dry_run=False,
     )
     rows = as_data(report)["thresholds"]
     assert isinstance(rows, list)

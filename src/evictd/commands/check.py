@@ -117,6 +117,7 @@ def check(
         available=available,
         warnings=(*settings.warnings, *without_effect(settings.without_effect), *_unread(amounts)),
         findings=lint(thresholds, surroundings),
+        dry_run=settings.evictd.dry_run,
     )
 
 

@@ -26,6 +26,8 @@ class CheckReport:
     """Available amount of each signal now; unknown ones are absent."""
     warnings: tuple[str, ...]
     findings: tuple[LintFinding, ...]
+    dry_run: bool
+    """Whether `evictd run` would only decide."""
 
 
 def write_report(report: CheckReport, output: str) -> None:
@@ -40,6 +42,7 @@ def as_data(report: CheckReport) -> dict[str, object]:
     """Return the report as plain data: amounts in bytes or counts, `null` where the node could not be read."""
     return {
         "file": str(report.source) if report.source else None,
+        "dryRun": report.dry_run,
         "thresholds": [_row_data(threshold, report) for threshold in report.thresholds],
         "warnings": list(report.warnings),
         "findings": [
@@ -97,6 +100,8 @@ def _print_table(report: CheckReport) -> None:
         print_line(console, f"{finding.severity.value}: ", text, style)
     if not report.findings and not report.warnings:
         console.print("no findings", style="green")
+    runs = "true: evictd decides and changes nothing" if report.dry_run else "false: evictd evicts pods"
+    print_line(console, "", f"dryRun: {runs}")
 
 
 def _row(threshold: Threshold, report: CheckReport) -> tuple[str, ...]:
