@@ -165,15 +165,13 @@ class ClusterActuator:
         if self._previous is None:
             self._previous = {victim.uid: victim for victim in state.in_flight}
         tracked = victims_of(state)
-        left = [
-            each for uid, each in self._previous.items() if uid not in own and (uid in tracked or self._agreed(each))
-        ]
+        left = [each for uid, each in self._previous.items() if uid not in own]
         self._previous = {each.uid: each for each in left if not self._resume_one(each, reading, tracked)}
 
     def _resume_one(self, victim: Victim, reading: Reading, tracked: Collection[str]) -> bool:
         """Resume one eviction; only a victim that the core still tracks is stopped. Return True if nothing is left to do."""
         if not self._agreed(victim):
-            return False
+            return victim.uid not in tracked
         if victim.gone_at is None and victim.uid in tracked and victim.uid not in self._resumed:
             self._resumed.add(victim.uid)
             self._node.resume([victim], reading)
