@@ -5,7 +5,7 @@ on the page comes from another host, and scripts and styles are files of this se
 inline code. jinja2 is imported when the page is first asked for: a daemon whose page is not read does not pay for it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cache
 from pathlib import Path
@@ -72,10 +72,10 @@ def node_page(
         "conditions": [_condition(entry) for entry in status["conditions"]],
         "phase": _PHASES.get(status["phase"]["name"], ""),
         "read": _time(status["at"]),
-        "leaving": [_leaving(row, status) for row in status["leaving"]],
+        "leaving": (leaving := [_leaving(row, status) for row in status["leaving"]]),
         "nothing": (nothing := tuple(why_nothing(status, explained, head))),
         "queues": [_queue(queue) for queue in explained["queues"]],
-        "decisions": _decisions(status),
+        "decisions": _decisions(status, {row["why"] for row in leaving}),
         "notes": [note for note in explained["notes"] if note not in nothing],
         "faults": [fault.detail for fault in faults],
         "problems": [each for each in status["problems"] if each["detail"] not in faulty],
@@ -313,19 +313,18 @@ def _threshold(threshold: Document, signal: Signal, capacity: int, *, due: bool)
 # --- decisions, conditions and pods ------------------------------------------------------------------------------------------
 
 
-def _decisions(status: Document) -> list[dict[str, Any]]:
+def _decisions(status: Document, said: Collection[str]) -> list[dict[str, Any]]:
     """Return the decisions, newest first; the newest one of each incident has an anchor, to which the marks of a line lead.
 
-    The reason for a pod that is leaving stands above, with the leaving pods.
+    `said` are the reasons that stand above already, with the leaving pods.
     """
-    leaving = {row["pod"] for row in status["leaving"]}
     found: list[dict[str, Any]] = []
     anchors: set[str] = set()
     for decision in reversed(status["decisions"]):
         incident = decision.get("incident", "")
         anchor = f"incident-{incident}" if incident and incident not in anchors else ""
         anchors.add(incident)
-        why = "" if decision["pod"] in leaving else decision["why"]
+        why = "" if decision["why"] in said else decision["why"]
         found.append({**decision, "why": why, "incident": incident, "anchor": anchor})
     return found
 

@@ -125,14 +125,10 @@ def why_lines(why: PodWhy) -> Iterator[str]:
         yield f"the journal cannot be read ({clean(why.unreadable)}): what happened before is known to root only"
 
 
-_SHOWN_EVICTED = 3
-
-
 def _unnamed(why: PodWhy) -> str:
     """Write that nothing is known of the pod, and the pods that it may have been mistaken for."""
     pods = tuple(dict.fromkeys(event.pod for event in reversed(why.evicted)))
-    shown, more = ", ".join(pods[:_SHOWN_EVICTED]), len(pods) - _SHOWN_EVICTED
-    evicted = f"it has evictions of {shown}{f' and {more} more' if more > 0 else ''}" if pods else "it has no eviction"
+    evicted = f"it has evictions of {first_of(pods, 3)}" if pods else "it has no eviction"
     return f"no daemon answers, and the journal has no event of {why.pod}; {evicted}"
 
 
