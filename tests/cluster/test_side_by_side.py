@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from evictd.commands.history import read_history
+from evictd.commands.history import read_records
 from evictd.commands.journals import journal_files
 from evictd.core.units.quantity import parse_quantity
+from evictd.render.history import history
 from evictd.render.kubelet_comparison import ChosenBy, compare_with_kubelet
 from evictd_testnode.binaries import Binaries
 from tests.cluster import objects, processes
@@ -287,7 +288,7 @@ def chosen_by_both(recorded: Recorded) -> set[str]:
     """The pods that `evictd history --compare-kubelet` shows as the kubelet's and evictd's."""
     if not recorded.records():
         return set()
-    rows = compare_with_kubelet(read_history(journal_files(recorded.state)))
+    rows = compare_with_kubelet(list(history(read_records(journal_files(recorded.state)))))
     return {row.pod for row in rows if row.chosen_by is ChosenBy.BOTH}
 
 

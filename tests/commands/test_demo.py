@@ -30,6 +30,19 @@ def test_the_simulated_demonstration_says_so_and_plots(tmp_path: Path) -> None:
     assert (tmp_path / "demo.svg").exists()
 
 
+def test_a_simulation_does_not_draw_over_the_plot_of_a_real_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[Path] = []
+
+    def simulate(file: Path) -> ExitCode:
+        drawn.append(file)
+        return ExitCode.DONE
+
+    monkeypatch.setattr("evictd.commands.demo._simulate", simulate)
+    assert command.run(Namespace(simulated=True, plot=None)) is ExitCode.DONE
+    assert command.run(Namespace(simulated=True, plot=Path("mine.svg"))) is ExitCode.DONE
+    assert drawn == [Path("build/demo-simulated.svg"), Path("mine.svg")]
+
+
 def test_the_commands_to_try_next_are_as_they_have_to_be_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`make demo` in a checkout ended with commands that the shell does not find."""
     (folder := tmp_path / ".venv/bin").mkdir(parents=True)

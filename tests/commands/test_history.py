@@ -38,6 +38,14 @@ def command(*arguments: str) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
+def test_the_files_are_named_as_for_why_and_incident(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert history.run(command("--journal", str(directory))) is ExitCode.DONE
+    named = capsys.readouterr().out
+    assert history.run(command(str(directory))) is ExitCode.DONE
+    assert capsys.readouterr().out == named
+    assert "evict default/hog" in named
+
+
 def test_the_files_are_read_oldest_first_and_a_cut_line_is_skipped(
     directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

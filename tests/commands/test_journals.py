@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evictd.codec.checksum import sealed
-from evictd.commands.journals import add_directory_argument, add_journal_argument, expanded, journals_of, read_lines
+from evictd.commands.journals import add_journal_argument, add_journal_options, expanded, journals_of, read_lines
 from evictd.errors import InputError
 
 
@@ -21,7 +21,7 @@ def directory(tmp_path: Path) -> Path:
 def names(*arguments: str) -> list[str]:
     parser = argparse.ArgumentParser()
     add_journal_argument(parser)
-    add_directory_argument(parser)
+    add_journal_options(parser)
     return [path.name for path in journals_of(parser.parse_args(arguments))]
 
 

@@ -57,6 +57,24 @@ def test_the_journal_alone_is_enough(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "no daemon answers" in shown
 
 
+def test_a_journal_alone_tells_the_place_of_a_pod_that_was_not_evicted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    journal = tmp_path / "copied.jsonl"
+    journal.write_bytes(line(NOW, "2026-01-01T00:00:00Z"))
+    arguments = ("--address", "127.0.0.1:1", "--journal", str(journal))
+    assert why.run(command("default/web", *arguments)) is ExitCode.DONE
+    shown = " ".join(capsys.readouterr().out.split())
+    assert (
+        "2026-01-01T00:00:00Z: default/hog was evicted for memory.available; this pod was at place 3 of 3 "
+        "Evicted default/hog (6Gi): it requests none and uses 6Gi; default/web, the next, exceeds its request of 1Gi"
+    ) in shown
+    assert why.run(command("default/web", *arguments, "--output", "json")) is ExitCode.DONE
+    assert [(row["victim"], row["place"]) for row in json.loads(capsys.readouterr().out)["passed"]] == [
+        ("default/hog", 3)
+    ]
+
+
 def test_a_pod_that_was_replaced_is_found_by_its_owner_in_a_rotated_journal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

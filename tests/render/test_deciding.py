@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from evictd.render.deciding import evicted_because
+from evictd.render.deciding import evicted_because, place_then
 
 MI = 2**20
 
@@ -134,3 +134,31 @@ def test_of_two_that_are_not_measured_the_name_decides() -> None:
     assert said("a/one", row("a/one", None), row("a/two", None)) == (
         "Evicted a/one (not measured): neither it nor a/two is measured, so the name decides."
     )
+
+
+AGAINST = "both it and shop/checkout (249Mi) exceed their request, and its priority -10 is below 0"
+
+
+@pytest.mark.parametrize(
+    ("pod", "why"),
+    [
+        ("shop/checkout", f"Would evict batch/report (21Mi): {AGAINST}."),
+        ("kube-system/etcd", "it is never evicted"),
+        ("a/held", "passed over: a disruption budget refused its eviction"),
+    ],
+)
+def test_a_pod_that_was_ranked_and_not_evicted_has_a_place_and_a_reason(pod: str, why: str) -> None:
+    rows = [row("a/held", 800 * MI), REPORT, row("kube-system/etcd", 900 * MI, protected=True), CHECKOUT]
+    ranking = {"kind": "Ranking", "signal": "memory.available", "resource": "memory", "rows": rows, "pods": 30}
+    skipped = {"kind": "PodSkipped", "pod": {"uid": "a/held"}, "reason": "Budget"}
+    decision = {
+        "pod": {"uid": "batch/report", "namespace": "batch"}, "shortens": False,
+        "because": {"reason": "pressure", "signal": "memory.available"},
+    }  # fmt: skip
+    place = place_then(decision, [ranking, skipped], pod, dry_run=True)
+    assert place is not None
+    assert (place.victim, place.pods, place.why) == ("batch/report", 30, why)
+    assert rows[place.number - 1]["uid"] == pod
+    assert place_then(decision, [ranking, skipped], "batch/report", dry_run=True) is None
+    assert place_then(decision, [ranking, skipped], "a/unknown", dry_run=True) is None
+    assert place_then({}, [ranking], pod, dry_run=True) is None

@@ -82,16 +82,21 @@ def test_it_has_the_signal_the_ranking_and_what_came_back() -> None:
     assert found.rate == pytest.approx(5 * GI / 2 / 30, rel=0.1)
     assert list(relief_lines(found)) == [
         "1.5Gi was missing; default/hog-old held 6Gi",
-        "it had ended 2.0s later",
+        "it had ended 2s later",
         "up to 5.5Gi came back: enough",
         "ReplicaSet/hog created default/hog-new on this node, seen 12s later",
     ]
 
 
+def test_what_the_journal_shows_in_the_same_second_is_within_a_second() -> None:
+    """The journal's times are whole seconds: "0.0s later" was said."""
+    assert "it had ended within a second" in list(relief_lines(replace(incident(), gone_after=0.0)))
+
+
 def test_it_says_what_would_have_avoided_it() -> None:
     limit, request, threshold, lead = avoidance_lines(incident())
-    assert limit == "a limit of at most 4.5Gi: it would have ended at its limit, before the node was short"
-    assert request == "a request of 6Gi (it had none): default/web would have ranked before it"
+    assert limit == "a limit of at most 4.5Gi of memory: it would have ended at its limit, before the node was short"
+    assert request == "a request of 6Gi of memory (it had none): default/web would have ranked before it"
     assert threshold == (
         "no useful soft threshold: at 85.3Mi a second it would have to be 7Gi to be met 60 s earlier, more than half of the node"
     )

@@ -33,7 +33,7 @@ def test_a_pod_that_stays_says_how_far_it_is_from_an_eviction_and_what_would_mov
     assert "memory.available: place 3 of 3" in said
     assert "memory.available would have to fall by 2Gi to its soft threshold 2Gi" in said
     assert "default/hog would have to go first" in said
-    assert "to move back in the order: request at least 5Gi (it requests 1Gi), or a priority above 0" in said
+    assert "to move back in the order: request at least 5Gi of memory (it requests 1Gi), or a priority above 0" in said
     assert "the next" not in said
 
 

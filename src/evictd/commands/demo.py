@@ -24,6 +24,8 @@ NEXT = (
     ("docs/getting-started.md", "from a dry run on your node to evictions, and back"),
 )
 """Commands and pages to try after the demonstration, with what each shows."""
+_PLOT, _SIMULATED_PLOT = Path("build/demo.svg"), Path("build/demo-simulated.svg")
+"""Two files: a simulation does not draw over the plot of a real run."""
 _NOT_INSTALLED = "this installation is without evictd_testnode, which a checkout, the wheel and the Debian package have"
 
 
@@ -33,9 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--plot",
         type=Path,
-        default=Path("build/demo.svg"),
         metavar="FILE",
-        help="where the plot goes (%(default)s); evictd's journal of a real node is kept beside it",
+        help=f"where the plot goes (default: {_PLOT}, simulated {_SIMULATED_PLOT}); the journal of a real node is kept beside it",
     )
 
 
@@ -50,12 +51,13 @@ def run(args: argparse.Namespace) -> ExitCode:
 
         reason = command.reason_against()
         if not reason:
-            code = command.run(args.plot)
-            journal = command.kept_journal(args.plot)
+            plot = args.plot or _PLOT
+            code = command.run(plot)
+            journal = command.kept_journal(plot)
             _print_next_steps(_of_journal(journal) if journal.exists() else (), margin=" ")
             return code
     print(f"This is the simulated node ({reason}).\n", flush=True)  # noqa: T201 - a command's output
-    code = _simulate(args.plot)
+    code = _simulate(args.plot or _SIMULATED_PLOT)
     _print_next_steps()
     return code
 

@@ -10,9 +10,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from evictd.codec.journal_record import decode_record
+from evictd.codec.journal_record import JournalRecord, decode_record
 from evictd.codec.times import parse_time
-from evictd.commands.journals import add_directory_argument, add_journal_argument, journals_of, read_lines
+from evictd.commands.journals import add_journal_argument, add_journal_options, journals_of, read_lines
 from evictd.core.units.duration import parse_duration
 from evictd.errors import ExitCode, InputError, InvalidValueError
 from evictd.render.console import make_console
@@ -33,7 +33,7 @@ HTML, PARQUET = "html", "parquet"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     add_journal_argument(parser)
-    add_directory_argument(parser)
+    add_journal_options(parser)
     parser.add_argument("--pod", metavar="NAMESPACE/POD", default="", help="only the events of this pod")
     parser.add_argument("--since", metavar="DURATION", help="only the last part of the journal, such as 24h")
     parser.add_argument(
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Read the journal and show its events."""
-    events = read_history(journals_of(args))
+    events = list(history(read_records(journals_of(args))))
     if args.compare_kubelet:
         return _compare(args, events)
     spans = condition_spans(events)
@@ -68,12 +68,12 @@ def run(args: argparse.Namespace) -> ExitCode:
     return ExitCode.DONE
 
 
-def read_history(paths: Sequence[Path]) -> list[HistoryEvent]:
-    """Read the events of journal files; a damaged line is reported on standard error and skipped."""
+def read_records(paths: Sequence[Path]) -> list[JournalRecord]:
+    """Read the lines of journal files; a damaged one is reported on standard error and skipped."""
     records, problems = read_lines(paths, decode_record)
     for problem in problems:
         sys.stderr.write(f"evictd: {clean(problem)}; skipped\n")
-    return list(history(records))
+    return records
 
 
 def _compare(args: argparse.Namespace, events: list[HistoryEvent]) -> ExitCode:

@@ -9,11 +9,10 @@ import argparse
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from evictd.codec.journal import JournalEntry, decode_entry
 from evictd.codec.journal_record import JournalRecord, decode_record
-from evictd.commands.journals import add_directory_argument, expanded, journal_files, read_lines
+from evictd.commands.journals import add_journal_options, journals_of, read_lines
 from evictd.config.file import STANDARD_INPUT
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.holdings import MeasuredLevel
@@ -57,16 +56,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="list the incidents of the journal, oldest first; each pod once, with its last eviction",
     )
-    parser.add_argument(
-        "--journal", nargs="+", type=Path, metavar="JOURNAL", help="journal files, oldest first; default: this node's"
-    )
-    add_directory_argument(parser)
+    add_journal_options(parser)
     add_output_argument(parser, HTML)
 
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Read the journal and show the incident."""
-    paths = expanded(args.journal) if args.journal else journal_files(args.directory)
+    paths = journals_of(args)
     evicting: list[tuple[str, bytes]] = []  # times and lines, of which one is decoded whole
 
     def decode(line: bytes) -> JournalRecord:

@@ -22,19 +22,17 @@ _NOT_A_JOURNAL = "`evictd simulate` plays a scenario, a world or a capture, `evi
 Line = TypeVar("Line")
 
 
+_FILES = "journal files, oldest first, or a directory with all of them; - is standard input; default: this node's"
+
+
 def add_journal_argument(parser: argparse.ArgumentParser) -> None:
-    """Add the files of the journal."""
-    parser.add_argument(
-        "journal",
-        nargs="*",
-        type=Path,
-        metavar="JOURNAL",
-        help="journal files, oldest first, or a directory with all of them; - is standard input; default: this node's",
-    )
+    """Add the files of the journal as positional arguments, for a command that takes no others."""
+    parser.add_argument("files", nargs="*", type=Path, metavar="JOURNAL", help=_FILES)
 
 
-def add_directory_argument(parser: argparse.ArgumentParser) -> None:
-    """Add `--directory`."""
+def add_journal_options(parser: argparse.ArgumentParser) -> None:
+    """Add `--journal` and `--directory`, which every command has that reads a journal."""
+    parser.add_argument("--journal", nargs="+", type=Path, default=(), metavar="JOURNAL", help=_FILES)
     parser.add_argument(
         "--directory",
         type=Path,
@@ -46,7 +44,8 @@ def add_directory_argument(parser: argparse.ArgumentParser) -> None:
 
 def journals_of(args: argparse.Namespace) -> list[Path]:
     """Return the files that a command line names, or all of `--directory`; raises `InputError` if there are none."""
-    return expanded(args.journal) if args.journal else journal_files(args.directory)
+    named = [*getattr(args, "files", ()), *args.journal]
+    return expanded(named) if named else journal_files(args.directory)
 
 
 def expanded(paths: Sequence[Path]) -> list[Path]:

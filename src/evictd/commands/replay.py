@@ -13,7 +13,7 @@ from pathlib import Path
 
 from evictd.codec.journal import JournalEntry
 from evictd.codec.times import parse_time
-from evictd.commands.journals import add_directory_argument, add_journal_argument, journals_of, read_journals
+from evictd.commands.journals import add_journal_argument, add_journal_options, journals_of, read_journals
 from evictd.commands.source import add_config_arguments, add_plot_argument, check_plot, report_plot
 from evictd.config.file import load
 from evictd.core.eviction.synchronize import synchronize
@@ -31,7 +31,7 @@ from evictd.simulation import SimulatedCycle, Turn
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     add_journal_argument(parser)
-    add_directory_argument(parser)
+    add_journal_options(parser)
     add_config_arguments(parser)
     add_output_argument(parser)
     add_plot_argument(parser)

@@ -6,26 +6,24 @@ status is 1 if nothing is known of the pod.
 
 import argparse
 import sys
-from pathlib import Path
+from dataclasses import replace
 
-from evictd.commands.history import read_history
-from evictd.commands.journals import add_directory_argument, journals_of
+from evictd.codec.journal_record import JournalRecord
+from evictd.commands.history import read_records
+from evictd.commands.journals import add_journal_options, journals_of
 from evictd.commands.status import DEFAULT_ADDRESS, fetch, understood
 from evictd.errors import ExitCode, InputError, NodeError
 from evictd.render.console import make_console, print_line
-from evictd.render.history import EventKind, HistoryEvent, history_document
+from evictd.render.history import EventKind, history, history_document
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.text import clean
-from evictd.render.why import PodWhy, why_document, why_lines
+from evictd.render.why import PodWhy, places_then, why_document, why_lines
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("pod", metavar="NAMESPACE/POD", help="the pod")
-    parser.add_argument(
-        "--journal", nargs="+", type=Path, metavar="JOURNAL", help="journal files, oldest first; default: this node's"
-    )
-    add_directory_argument(parser)
+    add_journal_options(parser)
     parser.add_argument(
         "--address", default=DEFAULT_ADDRESS, help="where the daemon listens (its listenAddress; default %(default)s)"
     )
@@ -57,23 +55,28 @@ def _show(why: PodWhy, form: str) -> None:
 def _ask(args: argparse.Namespace) -> PodWhy:
     """Ask both; raises the daemon's error if there is no journal either."""
     pod = clean(args.pod)
-    events, unreadable = _events(args)
-    mine = tuple(event for event in events or () if event.pod == pod)
-    evicted = tuple(event for event in events or () if event.kind is EventKind.EVICTED)
+    records, unreadable = _records(args)
+    events = tuple(history(records or ()))
+    known = PodWhy(
+        pod=pod,
+        events=tuple(event for event in events if event.pod == pod),
+        evicted=tuple(event for event in events if event.kind is EventKind.EVICTED),
+        passed=places_then(records or (), pod),
+    )
     try:
         explained, status = fetch(args.address, "/explainz"), fetch(args.address)
     except NodeError as error:
-        if events is None:
+        if records is None:
             journal = f"{unreadable}; " if unreadable else ""
             raise NodeError(f"{error} {journal}--journal reads the files of a node that is away") from error
-        return PodWhy(pod=pod, events=mine, evicted=evicted)
-    return PodWhy(pod=pod, events=mine, evicted=evicted, explained=explained, status=status, unreadable=unreadable)
+        return known
+    return replace(known, explained=explained, status=status, unreadable=unreadable)
 
 
-def _events(args: argparse.Namespace) -> tuple[list[HistoryEvent] | None, str]:
+def _records(args: argparse.Namespace) -> tuple[list[JournalRecord] | None, str]:
     """Read the journal; `None` if there is none and none was named, with the reason if this user may not read it."""
     try:
-        return read_history(journals_of(args)), ""
+        return read_records(journals_of(args)), ""
     except (PermissionError, InputError) as error:
         if args.journal:
             raise

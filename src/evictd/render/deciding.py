@@ -162,7 +162,11 @@ def evicted_because(
         sentence = _sentence(decision, tuple(findings), namespace=decision["pod"]["namespace"] if for_tenant else "")
     except (KeyError, TypeError, ValueError, AttributeError):  # a damaged record is no error
         return ""
-    return f"{'Would evict' if dry_run else 'Evicted'} {sentence}." if sentence else ""
+    return f"{_verb(dry_run=dry_run)} {sentence}." if sentence else ""
+
+
+def _verb(*, dry_run: bool) -> str:
+    return "Would evict" if dry_run else "Evicted"
 
 
 def reasons_of(
@@ -183,20 +187,81 @@ def reasons_of(
     return {uid: sentence for uid, sentence in sentences if sentence}
 
 
-def _sentence(decision: Plain, findings: Sequence[Plain], *, namespace: str) -> str:
+@frozen
+class PlaceThen:
+    """A pod's place in the order of eviction, counted from 1, when another pod was evicted."""
+
+    victim: str
+    """`namespace/name` of the evicted pod."""
+    signal: str
+    number: int
+    pods: int
+    dry_run: bool
+    why: str
+    """Why it was not chosen."""
+
+
+def place_then(decision: Plain, findings: Iterable[Plain], pod: str, *, dry_run: bool) -> PlaceThen | None:
+    """Return the place of a pod, `namespace/name`, at the eviction of another one; `None` where the record does not tell it."""
+    found = tuple(findings)
+    try:
+        ranked = _ranked(decision, found, "")
+        index = next((number for number, row in enumerate(ranked.rows) if row.name == pod), None) if ranked else None
+        if ranked is None or index is None or index == ranked.index:
+            return None
+        return PlaceThen(
+            victim=ranked.rows[ranked.index].name,
+            signal=decision["because"]["signal"],
+            number=index + 1,
+            pods=ranked.pods,
+            dry_run=dry_run,
+            why=_not_chosen(ranked, index, _skipped(found), dry_run=dry_run),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError):  # a damaged record is no error
+        return None
+
+
+def _not_chosen(ranked: "_Ranked", index: int, skipped: Mapping[str, SkipReason], *, dry_run: bool) -> str:
+    """Return why a pod of the order was not the victim."""
+    row, victim = ranked.rows[index], ranked.rows[ranked.index]
+    if row.protected:
+        return "it is never evicted"
+    if reason := skipped.get(row.uid):
+        return f"passed over: {PASSED_OVER[reason]}"
+    return f"{_verb(dry_run=dry_run)} {victim.named(ranked.resource)}: {_against(victim, row, ranked.resource)}."
+
+
+@frozen
+class _Ranked:
+    """The recorded order in which a victim was chosen: `index` is the victim's, `pods` counts those left out too."""
+
+    rows: Sequence[Contender]
+    index: int
+    pods: int
+    resource: Resource
+
+
+def _ranked(decision: Plain, findings: Sequence[Plain], namespace: str) -> _Ranked | None:
+    """Return the order behind an eviction for pressure; `None` for others, and where the findings do not have the pod."""
     because, uid = decision["because"], decision["pod"]["uid"]
     if because["reason"] != EvictionReason.PRESSURE.value or decision["shortens"]:
-        return ""
+        return None
     for finding in findings:
         if finding["kind"] != "Ranking" or finding["signal"] != because["signal"]:
             continue
-        rows, resource = [_recorded(row, namespace) for row in finding["rows"]], Resource(finding["resource"])
+        rows = [_recorded(row, namespace) for row in finding["rows"]]
         index = next((number for number, row in enumerate(rows) if row.uid == uid), None)
         if index is not None:
-            complete = finding.get("pods", len(rows)) <= len(rows)
-            why = _why(rows, index, resource, _skipped(findings), complete=complete)
-            return f"{rows[index].named(resource)}: {why}" if why else ""
-    return ""
+            pods, resource = finding.get("pods", len(rows)), Resource(finding["resource"])
+            return _Ranked(rows=rows, index=index, pods=pods, resource=resource)
+    return None
+
+
+def _sentence(decision: Plain, findings: Sequence[Plain], *, namespace: str) -> str:
+    if (ranked := _ranked(decision, findings, namespace)) is None:
+        return ""
+    why = _why(ranked.rows, ranked.index, ranked.resource, _skipped(findings), complete=ranked.pods <= len(ranked.rows))
+    return f"{ranked.rows[ranked.index].named(ranked.resource)}: {why}" if why else ""
 
 
 def _skipped(findings: Iterable[Plain]) -> dict[str, SkipReason]:

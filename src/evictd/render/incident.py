@@ -13,11 +13,11 @@ from evictd.codec.journal_record import JournalRecord
 from evictd.codec.times import parse_time
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, Resource, Signal
-from evictd.core.units.duration import MINUTE, SECOND
+from evictd.core.units.duration import MINUTE, SECOND, format_duration
 from evictd.core.units.quantity import parse_quantity
 from evictd.errors import InputError, InvalidValueError
 from evictd.render.history import EventKind, HistoryEvent, event_line, history
-from evictd.render.text import amount_text, clean, incident_id, seconds_text, signal_amount
+from evictd.render.text import amount_text, clean, incident_id, signal_amount
 
 Plain = Mapping[str, Any]
 
@@ -319,16 +319,21 @@ def relief_lines(found: Incident) -> Iterator[str]:
         used = "" if found.victim is None else f"; {found.event.pod} held {amount_text(found.victim.usage, resource)}"
         yield f"{signal_amount(found.missing, found.signal)} was missing{used}"
     if found.gone_after is not None:
-        yield f"it had ended {seconds_text(found.gone_after)} later"
+        yield f"it had ended {_later(found.gone_after)}"
     if found.came_back is not None and found.gone_after is not None:
         enough = "" if found.missing is None else (": enough" if found.came_back >= found.missing else ": too little")
         yield f"up to {signal_amount(found.came_back, found.signal)} came back{enough}"
     elif not found.event.dry_run:
         yield "the journal has no reading after its end, so what came back is not known"
     for name, seconds in found.successors:
-        yield f"{found.event.owner} created {name} on this node, seen {seconds_text(seconds)} later"
+        yield f"{found.event.owner} created {name} on this node, seen {_later(seconds)}"
     if found.event.owner and not found.successors and not found.event.dry_run:
         yield f"no new pod of {found.event.owner} was seen on this node"
+
+
+def _later(seconds: float) -> str:
+    """Write how long after the eviction something was seen; the journal's times are whole seconds."""
+    return "within a second" if seconds < 1 else f"{format_duration(round(seconds) * SECOND)} later"
 
 
 def avoidance_lines(found: Incident) -> Iterator[str]:
@@ -370,13 +375,13 @@ def _avoided_by_the_pod(found: Incident, victim: IncidentRow, resource: Resource
     used = amount_text(victim.usage, resource)
     others = [row for row in found.ranking if not row.protected and not row.chosen and (row.usage or 0) > row.request]
     if not others:
-        yield f"a limit: no other pod exceeded its request, and it held {used}"
+        yield f"a limit of {resource.value}: no other pod exceeded its request, and it held {used}"
         return
     if found.missing is not None and 0 < found.missing < victim.usage:
         most = amount_text(victim.usage - found.missing, resource)
-        yield f"a limit of at most {most}: it would have ended at its limit, before the node was short"
+        yield f"a limit of at most {most} of {resource.value}: it would have ended at its limit, before the node was short"
     had = amount_text(victim.request, resource) if victim.request else "none"
-    yield f"a request of {used} (it had {had}): {others[0].pod} would have ranked before it"
+    yield f"a request of {used} of {resource.value} (it had {had}): {others[0].pod} would have ranked before it"
 
 
 def dated_lines(events: Iterable[HistoryEvent]) -> Iterator[tuple[str, str]]:

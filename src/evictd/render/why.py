@@ -4,12 +4,15 @@ Takes the pod's events of the journal and two documents of the running daemon: `
 eviction, and `/statusz` with signals and victims.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from evictd.codec.journal_record import JournalRecord
 from evictd.core.frozen import frozen
+from evictd.core.model.decision import EvictPod
 from evictd.core.model.finding import NoActionReason
 from evictd.core.model.signal import DISKS, Resource, Signal
+from evictd.render.deciding import PlaceThen, place_then
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.history import HistoryEvent, event_line
 from evictd.render.text import MEASURED_LATER, amount_text, clean, first_of, gap_text, signal_amount
@@ -26,6 +29,8 @@ class PodWhy:
     events: tuple[HistoryEvent, ...] = ()
     evicted: tuple[HistoryEvent, ...] = ()
     """All evictions of the journal, also of other pods."""
+    passed: tuple[tuple[str, PlaceThen], ...] = ()
+    """Its place at the evictions of other pods, by their RFC 3339 time."""
     explained: Plain | None = None
     status: Plain | None = None
     unreadable: str = ""
@@ -74,7 +79,7 @@ class PodWhy:
     @property
     def known(self) -> bool:
         """Whether anything is known of the pod."""
-        return bool(self.events or self.places or self.leaving or self.replaced or self.remembered)
+        return bool(self.events or self.places or self.leaving or self.replaced or self.remembered or self.passed)
 
 
 @frozen
@@ -116,6 +121,7 @@ def why_lines(why: PodWhy) -> Iterator[str]:
         yield f"{row['at']}: {clean(row['text'])}"
         if row["why"]:
             yield f"  {clean(row['why'])}"
+    yield from _passed(why)
     yield from _kin(why)
     if why.explained is None or why.status is None:
         yield "no daemon answers, so only the journal is known" if why.known else _unnamed(why)
@@ -152,15 +158,40 @@ def _now(why: PodWhy) -> Iterator[str]:
     yield from _standing(why)
 
 
-_SHOWN_KIN = 3
+_SHOWN = 3
+"""Of how many evictions of other pods the last are shown."""
+
+
+def places_then(records: Iterable[JournalRecord], pod: str) -> tuple[tuple[str, PlaceThen], ...]:
+    """Return the place of a pod, `namespace/name`, at each eviction of another one that ranked it, by its time."""
+    found = (
+        (record.wall, place_then(decision, record.findings, pod, dry_run=record.extra.dry_run))
+        for record in records
+        for decision in record.decisions
+        if decision.get("kind") == EvictPod.__name__
+    )
+    return tuple((at, place) for at, place in found if place is not None)
+
+
+def _passed(why: PodWhy) -> Iterator[str]:
+    """Write the pod's place at the evictions of other pods, and why it was not evicted then."""
+    if len(why.passed) > _SHOWN:
+        yield f"{len(why.passed)} evictions of other pods ranked it too; the last {_SHOWN}:"
+    for at, place in why.passed[-_SHOWN:]:
+        evicted = "would have been evicted" if place.dry_run else "was evicted"
+        yield (
+            f"{clean(at)}: {place.victim} {evicted} for {place.signal}; this pod was at place {place.number} "
+            f"of {place.pods}"
+        )
+        yield f"  {place.why}"
 
 
 def _kin(why: PodWhy) -> Iterator[str]:
     """Write the fate of the pods that it replaces, and the pods that replace it if it is gone."""
     replaced = why.replaced
-    if len(replaced) > _SHOWN_KIN:
-        yield f"{len(replaced)} other pods of its owner {why.owner} were evicted from this node; the last {_SHOWN_KIN}:"
-    for event in replaced[-_SHOWN_KIN:]:
+    if len(replaced) > _SHOWN:
+        yield f"{len(replaced)} other pods of its owner {why.owner} were evicted from this node; the last {_SHOWN}:"
+    for event in replaced[-_SHOWN:]:
         yield f"{clean(event.at)}: {event_line(event)}; {why.owner} owns this pod and {why.pod}"
         yield from (f"  {line}" for line in (event.why, event.filled) if line)
     if not why.places and why.leaving is None and (names := why.successors):
@@ -237,8 +268,8 @@ def _to_move_back(place: Place) -> str:
     if resource in {Resource.MEMORY, Resource.EPHEMERAL_STORAGE} and row["usage"] > row["request"]:
         requests = amount_text(row["request"], resource) if row["request"] else "none"
         return (
-            f"to move back in the order: request at least {amount_text(row['usage'], resource)} (it requests {requests}), "
-            f"or a priority above {row['priority']}"
+            f"to move back in the order: request at least {amount_text(row['usage'], resource)} of {resource.value} "
+            f"(it requests {requests}), or a priority above {row['priority']}"
         )
     fewer = "fewer processes" if resource is Resource.PIDS else "less usage"
     return f"to move back in the order: a priority above {row['priority']}, or {fewer}"
@@ -259,6 +290,11 @@ def why_document(why: PodWhy, events: Sequence[Document]) -> Document:
             for place in why.places
         ],
         "owner": why.owner,
+        "passed": [
+            {"at": at, "victim": place.victim, "signal": place.signal, "place": place.number, "pods": place.pods,
+             "why": place.why}
+            for at, place in why.passed
+        ],
         "replaced": [
             {"at": event.at, "pod": event.pod, "uid": event.uid, "text": event_line(event), "why": event.why}
             for event in why.replaced
