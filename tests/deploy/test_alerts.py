@@ -31,7 +31,7 @@ def test_every_alert_is_in_the_test_of_promtool() -> None:
     rules = (DEPLOY / "chart" / "evictd" / "files" / "alerts.yaml").read_text(encoding="utf-8")
     cases = "".join(path.read_text(encoding="utf-8") for path in CASES)
     for name in re.findall(r"alert: (\w+)", rules):
-        assert cases.count(name) == 2, name
+        assert cases.count(name) >= 2, name  # once in what raises nothing, once where it is raised
 
 
 def test_every_reason_not_to_evict_that_is_an_event_has_an_alert_whose_run_book_names_it() -> None:

@@ -190,4 +190,4 @@ def test_a_culprit_that_is_waited_for_although_others_would_do() -> None:
         reachable=of_bytes(2048),
     )
     text = sentences.finding_text(finding, CONFIG)
-    assert text.endswith("; 1Ki is needed, and no pod within its request is evicted in its place yet")
+    assert text.endswith("; 1Ki is needed, growth included, and no pod within its request is evicted in its place yet")

@@ -89,7 +89,7 @@ def _run_scenario(scenario: Scenario, path: Path, args: argparse.Namespace) -> E
     if args.compare is not None:
         compared, by = compared_config(scenario, path, args)
         other = tuple(play(scenario, by))
-        own = path if args.pods is None else "the kubelet's defaults"
+        own = f"policy {config.policy.value}" if args.pods is None else "the kubelet's defaults"
         sides = (Side(name=str(args.config or own), cycles=cycles), Side(name=compared, cycles=other))
         draw_sides(name, sides, args.plot, begin=scenario.begin)
         if args.output == TABLE:

@@ -309,10 +309,8 @@ def no_action_text(finding: NoAction) -> str:
         needed, reachable = quantity_text(finding.needed, resource), quantity_text(finding.reachable, resource)
         culprit = f"ProtectedCulprit: {pod_name(finding.pod)} holds or grows most and may not be evicted now"
         if finding.reachable is not None and finding.reachable >= finding.needed:
-            return f"{culprit}; {needed} is needed, and no pod within its request is evicted in its place yet"
-        return (
-            f"{culprit}; all others together use {reachable}, but {needed} is needed, so evicting them would not help"
-        )
+            return f"{culprit}; {needed} is needed, growth included, and no pod within its request is evicted in its place yet"
+        return f"{culprit}; all others together use {reachable}, but {needed} is needed, growth included, so evicting them would not help"
     if finding.why is NoActionReason.EVICTION_LIMIT_REACHED and finding.threshold is not None:
         missing = quantity_text(finding.needed, SIGNALS[finding.threshold.signal].resource)
         return f"EvictionLimitReached: evictionLimit allows no more than {detail}; {missing} is missing"
@@ -326,7 +324,7 @@ def no_action_text(finding: NoAction) -> str:
 _WITH_AMOUNTS = {
     NoActionReason.UNMEASURED_CULPRIT: (
         "UnmeasuredCulprit: pods that were not measured hold or grow more than all others, which hold {reachable} together; "
-        "{needed} is needed, so no pod within its request is evicted in their place"
+        "{needed} is needed, growth included, so no pod within its request is evicted in their place"
     ),
     NoActionReason.EVICTIONS_DO_NOT_HELP: (
         "EvictionsDoNotHelp: {needed} is missing, and the last two evictions gave back {reachable} or what grows is no pod; "

@@ -118,7 +118,7 @@ class NoActionReason(Enum):
     FILESYSTEM_READ_ONLY = "FilesystemReadOnly"
     """Policy Standard: the filesystem cannot be written, so neither collecting nor evicting frees anything of it."""
     PROTECTED_CULPRIT = "ProtectedCulprit"
-    """Policy Standard: a protected pod is the cause, and all the others together could not make up for it."""
+    """Policy Standard: a protected pod is the cause, and all the others together could not make up for it and its growth."""
     WAITING_FOR_VICTIM = "WaitingForVictim"
     """A victim is being terminated; no other pod is evicted before it is gone."""
     WAITING_FOR_RELEASE = "WaitingForRelease"
