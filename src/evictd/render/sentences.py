@@ -310,7 +310,8 @@ def no_action_text(finding: NoAction) -> str:
         culprit = f"ProtectedCulprit: {pod_name(finding.pod)} holds or grows most and may not be evicted now"
         if finding.reachable is not None and finding.reachable >= finding.needed:
             return f"{culprit}; {needed} is needed, growth included, and no pod within its request is evicted in its place yet"
-        return f"{culprit}; all others together use {reachable}, but {needed} is needed, growth included, so evicting them would not help"
+        missing = f"all others together use {reachable}, but {needed} is needed, growth included"
+        return f"{culprit}; {missing}, so evicting them would not help"
     if finding.why is NoActionReason.EVICTION_LIMIT_REACHED and finding.threshold is not None:
         missing = quantity_text(finding.needed, SIGNALS[finding.threshold.signal].resource)
         return f"EvictionLimitReached: evictionLimit allows no more than {detail}; {missing} is missing"
