@@ -3,8 +3,9 @@
     python -m bench.pod_events FOLDER RATE KIND    serve until standard input is closed, which the end of the bench does too
 
 KIND is `label`, of which evictd takes notice, or `readiness`, which it does not read.
-FOLDER/pods.json holds the pods to serve; FOLDER/kubeconfig is written before the line `ready`. Every line of standard input is
-answered with `changed CHANGES WATCHES`: how many changes have been made, and how many watches of pods were begun.
+FOLDER/pods.json holds the pods to serve; FOLDER/ca.crt and FOLDER/token are written before the line `ready PORT`. Every line of
+standard input is answered with `changed CHANGES WATCHES`: how many changes have been made, and how many watches of pods were
+begun.
 """
 
 import json
@@ -35,7 +36,9 @@ _LEASE_SECONDS = 10
 class PodEvents:
     """A running double."""
 
-    kubeconfig: Path
+    account: Path
+    """The folder with the files of a service account."""
+    port: int
     process: "subprocess.Popen[str]"
     lines: Lines
 
@@ -57,8 +60,8 @@ def served(folder: Path, running: Iterable[RunningPod], rate: int, kind: str = "
     process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         lines = Lines(process)
-        lines.next("ready")
-        yield PodEvents(kubeconfig=folder / "kubeconfig", process=process, lines=lines)
+        port = int(lines.next("ready")[1].split()[1])
+        yield PodEvents(account=folder, port=port, process=process, lines=lines)
     finally:
         process.kill()
         process.wait(60)
@@ -91,8 +94,8 @@ def _serve(folder: Path, rate: int, kind: str) -> None:
             keys.append(("pods", item["metadata"]["namespace"], item["metadata"]["name"]))
         kubelet = Kubelet(api.store, NODE_NAME)
         kubelet.sync()
-        api.kubeconfig()
-        print("ready", flush=True)
+        (folder / "token").write_text(next(iter(api.tokens)))
+        print(f"ready {api.port}", flush=True)
         asked: queue.Queue[bool] = queue.Queue()
         threading.Thread(target=_read, args=(asked,), daemon=True).start()
         changes, began, lease_due = 0, time.monotonic(), time.monotonic() + _LEASE_SECONDS

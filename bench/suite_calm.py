@@ -21,7 +21,9 @@ from pathlib import Path
 from bench.harness import Result, summarize
 from bench.pod_events import NODE_NAME, POD_BYTES, PodEvents, served
 from bench.report import loads, write_section
+from bench.service_account import in_cluster
 from bench.suite_reaction import write_config
+from evictd.clients.kube.access import IN_CLUSTER
 from evictd_testnode.binaries import default_cache, find_binaries
 from evictd_testnode.cgroups import group
 from evictd_testnode.disks import DiskKind, DiskRecipe
@@ -158,8 +160,8 @@ def _section(rows: list[Row]) -> str:
     if any(row.part is Part.EVENTS for row in rows):
         lines += [
             "",
-            f"API server: with a kubeconfig (the package that reads it takes 20 MiB), pods of {POD_BYTES >> 10} KiB. A pod event",
-            "changes a label, which evictd reads; it does not read readiness.",
+            f"API server: in-cluster, as in the DaemonSet, pods of {POD_BYTES >> 10} KiB; with a kubeconfig 20 MiB more, for the",
+            "package that reads it. A pod event changes a label, which evictd reads; it does not read readiness.",
         ]
     return "\n".join(lines)
 
@@ -203,11 +205,15 @@ def _daemon(node: DisposableNode, events: PodEvents | None) -> Iterator[int]:
     """Run evictd, in a cgroup of the node through which it is found and ended after this process was killed."""
     config = _config(node, events)
     argv = [sys.executable, "-m", "evictd", "run", "--config", str(config), "--node-cgroup", node.cgroup]
+    environment = dict(os.environ)
+    if events is not None:
+        argv = in_cluster(events.account, argv)
+        environment |= {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": str(events.port)}
     said = node.folder / "evictd.log"
     cgroup = group("cpu", f"{node.cgroup}/evictd")
     cgroup.mkdir(parents=True, exist_ok=True)
     with said.open("w") as log:
-        process = subprocess.Popen(argv, stdout=log, stderr=log)
+        process = subprocess.Popen(argv, stdout=log, stderr=log, env=environment)
     try:
         (cgroup / "cgroup.procs").write_text(str(process.pid))
         if not wait_for(lambda: "conditions: none" in said.read_text()):
@@ -225,7 +231,7 @@ def _config(node: DisposableNode, events: PodEvents | None) -> Path:
     if events is not None:
         kubelet["staticPodPath"] = ""
         evictd |= {
-            "cluster": {"kubeconfig": str(events.kubeconfig), "nodeName": NODE_NAME},
+            "cluster": {"kubeconfig": IN_CLUSTER, "nodeName": NODE_NAME},
             "allowApiPodsStandalone": False,
         }
     return write_config(node, kubelet, evictd, threshold=THRESHOLD)
