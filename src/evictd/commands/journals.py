@@ -63,7 +63,9 @@ def journal_files(directory: Path) -> list[Path]:
     """Find the journal of a state directory, oldest file first; raises `InputError` if there is none."""
     found = [path for path in (*_older(directory), directory / NEWEST) if _exists(path)]
     if not found:
-        raise InputError(f"{directory}: there is no journal; name the files, or the stateDirectory with --directory")
+        raise InputError(
+            f"{directory}: there is no journal; name the files with --journal, or the stateDirectory with --directory"
+        )
     return found
 
 
