@@ -150,7 +150,8 @@ def world_account(entry: JournalEntry, signal: Signal, pod: str) -> str:
         return f"no end of any pod would have relieved the node, {played}: the host or a protected pod is the cause"
     if pod in ideal.slots:
         others = sorted(ideal.slots - {pod})
-        return f"its end was needed, {played}: the fewest pods that relieve the node are {', '.join([pod, *others])}"
+        fewest = f"the fewest pods that relieve the node are {', '.join([pod, *others])}"
+        return f"its end was needed, {played}: {fewest if others else 'it alone relieves the node'}"
     return f"its end was not needed, {played}: the end of {', '.join(sorted(ideal.slots))} would have relieved the node"
 
 
