@@ -31,8 +31,16 @@ ROOT = DEPLOY.parent
 PAGE = (ROOT / "docs/rollout.md").read_text(encoding="utf-8")
 DROP_IN = DEPLOY / "overlays/instead-of-kubelet-eviction/kubelet-config.yaml"
 SOON = {"evictionPressureTransitionPeriod": "5s"}
-ELSEWHERE: Json = {"metrics": {"enabled": False}, "prometheusRule": {"enabled": False}}
 (DEFAULTS,) = documents(CHART / "values.yaml")
+ELSEWHERE: Json = {
+    "image": DEFAULTS["image"],
+    "metrics": {"enabled": False, "podMonitor": {"enabled": False}},
+    "prometheusRule": {"enabled": False},
+}
+MY_VALUES: Json = yaml.safe_load(
+    "\n".join(re.findall(r"^    ((?:image|metrics|prometheusRule): .*)$", PAGE, re.MULTILINE))
+)
+"""The file `my-values.yaml` of the page."""
 
 
 def helm_commands() -> list[list[str]]:
@@ -65,10 +73,10 @@ class Release:
 
     def run(self, words: list[str]) -> None:
         """Install or upgrade as a line of the page says."""
-        given = self.revisions[-1] if "--reuse-values" in words else {}
+        given: Json = {}
         for option, value in pairwise(words):
             if option == "--values":
-                (file,) = documents(ROOT / value)
+                (file,) = [MY_VALUES] if value == "my-values.yaml" else documents(ROOT / value)
                 given = merged(given, file)
             elif option == "--set":
                 path, _, text = value.partition("=")
