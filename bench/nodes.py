@@ -3,7 +3,7 @@
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.observation import Filesystems, Observation
 from evictd.core.model.pod import Pod
-from evictd.core.model.resources import Container
+from evictd.core.model.resources import Container, Volume, VolumeKind
 from evictd.core.model.signal import Signal
 from evictd.core.model.stats import (
     ContainerStats,
@@ -16,7 +16,6 @@ from evictd.core.model.stats import (
     VolumeStats,
 )
 from evictd.core.model.threshold import Threshold, ThresholdValue
-from evictd.core.model.volume import Volume, VolumeKind
 from evictd.core.units.quantity import parse_quantity
 
 GIB = 2**30

@@ -17,7 +17,7 @@ from evictd.core.model.decision import EvictPod, ReclaimNode, RecordEvent, Repor
 from evictd.core.model.finding import Finding, NoAction, NoActionReason
 from evictd.core.model.observation import EvictionAnswer, Filesystems, Observation, Outcomes, Reclaim, ReclaimOutcome
 from evictd.core.model.pod import Pod, PodSource
-from evictd.core.model.resources import Container
+from evictd.core.model.resources import Container, Volume, VolumeKind
 from evictd.core.model.signal import Filesystem, Signal
 from evictd.core.model.state import PhaseName, State, Step
 from evictd.core.model.stats import (
@@ -36,7 +36,6 @@ from evictd.core.model.stats import (
 )
 from evictd.core.model.threshold import Threshold
 from evictd.core.model.threshold_config import parse_threshold_value
-from evictd.core.model.volume import Volume, VolumeKind
 from evictd.core.units.duration import parse_duration
 from evictd.core.units.quantity import parse_quantity
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from evictd.core.model.config import EvictionConfig, ImageReclaim, Policy
 from evictd.core.model.observation import Filesystems, Observation
 from evictd.core.model.pod import Pod, PodSource
-from evictd.core.model.resources import Container
+from evictd.core.model.resources import Container, Volume, VolumeKind
 from evictd.core.model.signal import SIGNALS, Signal
 from evictd.core.model.stats import (
     ContainerStats,
@@ -24,7 +24,6 @@ from evictd.core.model.stats import (
     VolumeStats,
 )
 from evictd.core.model.threshold import Threshold, ThresholdValue
-from evictd.core.model.volume import Volume, VolumeKind
 from evictd.core.units.duration import SECOND
 from evictd.core.units.percentage import float32
 from evictd.core.units.quantity import NANO, Format, Quantity, parse_quantity

@@ -27,7 +27,7 @@ from evictd.clients.cri.client import CriClient
 from evictd.clients.cri.values import CriMount, LinuxResources
 from evictd.core.frozen import frozen
 from evictd.core.gc.container_gc import ContainerState
-from evictd.core.model.volume import IN_MEMORY
+from evictd.core.model.resources import IN_MEMORY
 from evictd.errors import NodeError
 from evictd_testnode import cgroups, pods, sweep
 from evictd_testnode.binaries import Binaries, Tool

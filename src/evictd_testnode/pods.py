@@ -9,8 +9,7 @@ from dataclasses import field
 from pathlib import Path
 
 from evictd.core.frozen import frozen
-from evictd.core.model.qos import QOSClass
-from evictd.core.model.resources import MEMORY
+from evictd.core.model.resources import MEMORY, QOSClass
 from evictd.core.units.quantity import Quantity, parse_quantity
 from evictd.errors import InvalidValueError
 from evictd_testnode.images import BUSYBOX

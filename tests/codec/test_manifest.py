@@ -6,7 +6,7 @@ import pytest
 
 from evictd.codec.manifest import decode_manifest
 from evictd.core.model.pod import PodSource
-from evictd.core.model.qos import QOSClass
+from evictd.core.model.resources import QOSClass
 from evictd.errors import InputError
 
 

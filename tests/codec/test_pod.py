@@ -9,8 +9,7 @@ from hypothesis import given
 
 from evictd.codec.pod import decode_pod, encode_pod
 from evictd.core.model.pod import Pod, PodSource
-from evictd.core.model.qos import QOSClass
-from evictd.core.model.volume import VolumeKind
+from evictd.core.model.resources import QOSClass, VolumeKind
 from evictd.core.units.quantity import Format, Quantity, parse_quantity
 from evictd.errors import InputError
 from tests.strategies import pods

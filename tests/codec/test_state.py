@@ -7,11 +7,19 @@ from typing import Any
 import pytest
 
 from evictd.codec.state import VERSION, decode_state, encode_state
-from evictd.core.model.backoff import Backoff, BudgetRefusal, OwnerBackoff
 from evictd.core.model.holdings import SupplyHoldings
 from evictd.core.model.observation import Observation
 from evictd.core.model.signal import Filesystem, Signal
-from evictd.core.model.state import CleaningUp, Collection, Reclaiming, State, Victim
+from evictd.core.model.state import (
+    Backoff,
+    BudgetRefusal,
+    CleaningUp,
+    Collection,
+    OwnerBackoff,
+    Reclaiming,
+    State,
+    Victim,
+)
 from evictd.errors import InputError
 from tests.codec.plain_values import assert_holds
 from tests.playbook import DEDICATED, node, pod, threshold

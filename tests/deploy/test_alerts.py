@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from evictd.core.eviction.notice import notice_of
+from evictd.core.eviction.draft import notice_of
 from evictd.core.model.finding import NoAction, NoActionReason
 from tests.playbook import threshold
 from tests.prometheus import program

@@ -13,7 +13,6 @@ from evictd.core.eviction.backoff import HARD_BYPASS
 from evictd.core.eviction.freshness import MEASUREMENT_TIMEOUT
 from evictd.core.eviction.ledger import RECLAIM_TIMEOUT, RELEASE_TIMEOUT
 from evictd.core.eviction.synchronize import synchronize
-from evictd.core.model.backoff import Backoff
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import EvictPod, ReclaimNode
 from evictd.core.model.observation import (
@@ -26,7 +25,7 @@ from evictd.core.model.observation import (
     ReclaimOutcome,
 )
 from evictd.core.model.signal import Filesystem, Signal
-from evictd.core.model.state import State, Step
+from evictd.core.model.state import Backoff, State, Step
 from evictd.core.model.stats import NodeStats, PodStats
 from evictd.core.units.duration import SECOND
 from tests.playbook import measured_at, node, pod, usage

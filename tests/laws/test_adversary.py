@@ -11,10 +11,10 @@ from evictd.commands.source import own_config
 from evictd.core.eviction import backoff
 from evictd.core.eviction.backoff import HARD_BYPASS, owner_of
 from evictd.core.eviction.chooser import StandardChooser
-from evictd.core.model.backoff import Backoff
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.finding import PodSkipped, SkipReason
 from evictd.core.model.pod import Pod
+from evictd.core.model.state import Backoff
 from evictd.core.units.duration import SECOND
 from evictd.world.file import decode_world
 from evictd.world.loop import play

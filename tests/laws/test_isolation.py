@@ -20,7 +20,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evictd.codec.pod import decode_pod
-from evictd.core.eviction.protection import is_protected
 from evictd.core.eviction.rank import rank
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.model.config import EvictionConfig, PodGroup, Policy, Preferences
@@ -76,16 +75,16 @@ def order(pods: tuple[Pod, ...], signal: Signal, policy: Policy) -> list[str]:
 def test_a_pods_author_changes_no_other_pods_place_or_protection(policy: Policy, written: Pod, signal: Signal) -> None:
     """Names, quantities, priorities, grace periods and any number of containers."""
     config = EvictionConfig(policy=policy)
-    alone = [is_protected(each, config) for each in OTHERS]
+    alone = [config.protects(each) for each in OTHERS]
     assert order((written, *OTHERS), signal, policy) == order(OTHERS, signal, policy)
-    assert [is_protected(each, config) for each in OTHERS] == alone
+    assert [config.protects(each) for each in OTHERS] == alone
 
 
 @given(hostile())
 def test_quantities_and_names_do_not_protect_a_pod(written: Pod) -> None:
     """Only its priority and its source do."""
     plain = pod("plain", priority=written.priority)
-    assert is_protected(written, EvictionConfig()) == is_protected(plain, EvictionConfig())
+    assert EvictionConfig().protects(written) == EvictionConfig().protects(plain)
 
 
 @given(st.dictionaries(texts, texts, max_size=5))

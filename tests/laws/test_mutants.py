@@ -14,7 +14,18 @@ import pytest
 from hypothesis import Phase, given, settings
 
 from evictd.codec.scenario import Scenario
-from evictd.core.eviction import assess, backoff, choose, chooser, collecting, freshness, rank, standard, synchronize
+from evictd.core.eviction import (
+    assess,
+    backoff,
+    choose,
+    chooser,
+    collecting,
+    freshness,
+    rank,
+    reclaim,
+    standard,
+    synchronize,
+)
 from evictd.core.eviction.assess import NothingKnown
 from evictd.core.eviction.chooser import StandardChooser
 from evictd.core.eviction.freshness import MEASUREMENT_TIMEOUT
@@ -24,8 +35,8 @@ from evictd.core.model.finding import NoAction, NoActionReason, PodSkipped, Skip
 from evictd.core.model.signal import Filesystem, Resource, Signal
 from tests.core.eviction import test_backoff as of_backoff
 from tests.core.eviction import test_freshness as of_freshness
-from tests.core.eviction import test_report_only as of_report_only
 from tests.core.eviction import test_standard as stories
+from tests.core.eviction import test_synchronize as of_synchronize
 from tests.laws import test_fairness as fairness
 from tests.laws import test_ignorance as ignorance
 from tests.laws import test_progress as progress
@@ -257,7 +268,7 @@ FAULTS = [
         place=synchronize,
         name="may_only_report",
         faulty=always(value=False),
-        law=lambda: of_report_only.test_nothing_is_collected_and_no_pod_goes_but_conditions_are_reported(
+        law=lambda: of_synchronize.test_nothing_is_collected_and_no_pod_goes_but_conditions_are_reported(
             Policy.STANDARD
         ),
     ),
@@ -327,6 +338,7 @@ FAULTS = [
         place=standard,
         name="device_of",
         faulty=always(Filesystem.NODEFS),
+        also=((reclaim, "device_of", always(Filesystem.NODEFS)),),
         law=progress.test_a_new_episode_and_another_device_are_collected_anew,
     ),
     Fault(

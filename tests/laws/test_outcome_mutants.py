@@ -17,8 +17,8 @@ from evictd.core.eviction.chooser import StandardChooser
 from evictd.core.eviction.rank import NOTHING_REMEMBERED
 from evictd.core.model.config import Policy
 from evictd.core.model.holdings import SupplyHoldings
+from evictd.core.model.resources import Volume, VolumeKind
 from evictd.core.model.signal import Signal
-from evictd.core.model.volume import Volume, VolumeKind
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.world import file as world_file
 from evictd.world.account import account_of

@@ -3,13 +3,12 @@
 import pytest
 
 from evictd.core.eviction.evict import policy_minimum_grace_seconds
-from evictd.core.eviction.protection import is_protected
 from evictd.core.eviction.rank import rank
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.oom import oom_score_adj
 from evictd.core.model.pod import PodSource
-from evictd.core.model.qos import QOSClass
+from evictd.core.model.resources import QOSClass
 from evictd.core.model.signal import Signal
 from tests.playbook import Playbook, as_kubelet, config, pod, usage
 
@@ -37,7 +36,7 @@ def test_a_burstable_pod_that_exceeds_its_request_by_more_goes_before_a_best_eff
 
 @pytest.mark.parametrize("policy", Policy)
 def test_a_static_pod_is_never_evicted_whatever_its_priority(policy: Policy) -> None:
-    assert is_protected(pod("static", priority=-1, source=PodSource.STATIC), EvictionConfig(policy=policy))
+    assert EvictionConfig(policy=policy).protects(pod("static", priority=-1, source=PodSource.STATIC))
 
 
 def test_the_least_oom_score_adj_of_a_burstable_container_is_3() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evictd.core.model.qos import QOSClass
+from evictd.core.model.resources import QOSClass
 from evictd.errors import InvalidValueError
 from evictd_testnode.pods import (
     ContainerRecipe,

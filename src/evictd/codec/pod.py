@@ -24,8 +24,7 @@ from evictd.codec.pod_wire import (
 from evictd.codec.quantities import quantity_of, resources_of
 from evictd.core.frozen import frozen
 from evictd.core.model.pod import Pod, PodSource, Toleration
-from evictd.core.model.resources import Container, PodLevelResources, Resources
-from evictd.core.model.volume import Volume, VolumeKind
+from evictd.core.model.resources import Container, PodLevelResources, Resources, Volume, VolumeKind
 from evictd.errors import InputError, InvalidValueError
 
 CONFIG_SOURCE = "kubernetes.io/config.source"

@@ -14,7 +14,7 @@ from evictd.config.flags import from_args
 from evictd.config.lint import lint, without_effect
 from evictd.config.lint_model import Severity, Surroundings
 from evictd.config.settings import Settings
-from evictd.core.eviction.containerfs import add_container_fs_thresholds
+from evictd.core.eviction.reclaim import add_container_fs_thresholds
 from evictd.core.model.observation import Filesystems
 from evictd.core.model.signal import Filesystem, Signal
 from evictd.core.model.threshold import Operator, Threshold

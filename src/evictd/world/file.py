@@ -9,20 +9,12 @@ from typing import Any, TypeVar
 from evictd.codec.allocated import RESIZABLE, with_allocated
 from evictd.codec.pod_wire import WireContainerStatus, WireResources
 from evictd.codec.strict import Span, decode
-from evictd.codec.world_fields import (
-    KIND,
-    BehaviourFields,
-    ExpectFields,
-    NodeFields,
-    WorldFields,
-    WorldPodFields,
-)
+from evictd.codec.world_fields import KIND, BehaviourFields, ExpectFields, NodeFields, WorldFields, WorldPodFields
 from evictd.core.frozen import frozen
 from evictd.core.model.finding import NoActionReason, SkipReason
 from evictd.core.model.pod import Pod, PodSource
 from evictd.core.model.problem import ConfigProblem
-from evictd.core.model.resources import CPU, Container
-from evictd.core.model.volume import Volume, VolumeKind
+from evictd.core.model.resources import CPU, Container, Volume, VolumeKind
 from evictd.core.units.duration import format_duration
 from evictd.core.units.quantity import Quantity, of_bytes, of_count
 from evictd.errors import InputError

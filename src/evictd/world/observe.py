@@ -8,8 +8,14 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 
 from evictd.core.frozen import frozen
-from evictd.core.model.config import EvictionConfig, Policy, memory_formula, stall_signals
-from evictd.core.model.memory_formula import available_by, unallocatable_by
+from evictd.core.model.config import (
+    EvictionConfig,
+    Policy,
+    available_by,
+    memory_formula,
+    stall_signals,
+    unallocatable_by,
+)
 from evictd.core.model.observation import Observation, Outcomes
 from evictd.core.model.stats import (
     ContainerStats,

@@ -1,13 +1,13 @@
 """Determines when a limit is crossed between two cycles, as the daemon's threshold watch does.
 
 Memory and PIDs are watched all the time: with the present growth it is known when they are crossed. A disk is read when it could
-be short at the least rate that the daemon assumes, or at the measured one if that is faster (`core.eviction.disk_pace`).
+be short at the least rate that the daemon assumes, or at the measured one if that is faster (`core.eviction.time_left`).
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from evictd.core.eviction.disk_pace import LEAST_RATE, until_next_reading
+from evictd.core.eviction.time_left import LEAST_RATE, until_next_reading
 from evictd.core.model.finding import Finding, ThresholdFinding
 from evictd.core.model.observation import signal_observations
 from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, Signal

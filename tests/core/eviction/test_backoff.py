@@ -16,12 +16,11 @@ from evictd.core.eviction.backoff import (
     settle_answers,
     skipped_pods,
 )
-from evictd.core.model.backoff import Backoff
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.finding import NoActionReason, PodSkipped, SkipReason
 from evictd.core.model.observation import EvictionAnswer, EvictionAnswerKind, Observation, Outcomes
 from evictd.core.model.pod import Pod
-from evictd.core.model.state import CleaningUp, State, Victim, Watching
+from evictd.core.model.state import Backoff, CleaningUp, State, Victim, Watching
 from evictd.core.units.duration import MINUTE, SECOND
 from tests.playbook import Playbook, config, pod, usage
 

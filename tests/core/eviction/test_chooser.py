@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 
-from evictd.core.eviction.chooser import is_whole
+import pytest
+
+from evictd.core.eviction.chooser import Skip, in_rank_order, is_whole, why_no_pod
 from evictd.core.eviction.stalls import stall_is_elsewhere
-from evictd.core.model.backoff import Backoff, BudgetRefusal, OwnerBackoff
-from evictd.core.model.finding import NoAction, NoActionReason, PodSkipped, SkipReason
+from evictd.core.model.finding import NoAction, NoActionReason, PodSkipped, ProtectedPodSkipped, SkipReason
 from evictd.core.model.pod import PodSource
-from evictd.core.model.state import State
+from evictd.core.model.state import Backoff, BudgetRefusal, OwnerBackoff, State
 from evictd.core.units.duration import SECOND
 from tests.playbook import Playbook, config, empty_dir, pod, usage
 from tests.shortages import row, shortage
@@ -103,3 +104,30 @@ def test_a_pod_is_whole_when_all_its_volumes_on_disk_were_measured() -> None:
     assert not is_whole(of, usage(of, volumes={}))
     assert is_whole(of, usage(of, volumes={"disk": "1"}))
     assert not is_whole(of, replace(usage(of, volumes={"disk": "1"}), volumes=()))
+
+
+A = pod("a")
+
+
+@pytest.mark.parametrize(
+    ("reason", "why"),
+    [
+        (SkipReason.BUDGET, NoActionReason.HELD_BACK),
+        (SkipReason.NOT_MEASURED, NoActionReason.NO_POD_MEASURED),
+        (SkipReason.STALLS_LITTLE, NoActionReason.NOTHING_HELPS),
+        (SkipReason.IN_FLIGHT, NoActionReason.NOTHING_EVICTABLE),
+    ],
+)
+def test_the_first_reason_that_any_pod_has(reason: SkipReason, why: NoActionReason) -> None:
+    skips: list[Skip] = [
+        ProtectedPodSkipped(pod=A),
+        PodSkipped(pod=A, reason=SkipReason.IN_FLIGHT),
+        PodSkipped(pod=A, reason=reason),
+    ]
+    assert why_no_pod(skips) is why
+    assert why_no_pod(skips[:1]) is NoActionReason.NOTHING_EVICTABLE
+
+
+def test_findings_come_in_the_order_of_the_ranking() -> None:
+    skips = {name: ProtectedPodSkipped(pod=pod(name)) for name in "ab"}
+    assert [each.pod.name for each in in_rank_order([row("b", 1), row("c", 1), row("a", 1)], skips)] == ["b", "a"]

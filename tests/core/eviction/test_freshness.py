@@ -17,10 +17,10 @@ from evictd.core.model.config import ImageReclaim
 from evictd.core.model.decision import Wait
 from evictd.core.model.finding import WaitingForMeasurement
 from evictd.core.model.observation import Observation, SignalObservation
+from evictd.core.model.resources import Volume, VolumeKind
 from evictd.core.model.signal import Filesystem, Signal
 from evictd.core.model.state import Collection, State
 from evictd.core.model.threshold import Threshold
-from evictd.core.model.volume import Volume, VolumeKind
 from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import of_bytes
 from tests.playbook import Playbook, as_kubelet, config, node, pod, threshold, usage

@@ -9,9 +9,9 @@ from evictd.core.eviction.rank import rank, usage_meter
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.model.config import PodGroup, Policy, Preferences
 from evictd.core.model.pod import Pod
+from evictd.core.model.resources import Volume, VolumeKind
 from evictd.core.model.signal import Signal
 from evictd.core.model.stats import DiskUsage, PodStats
-from evictd.core.model.volume import Volume, VolumeKind
 from tests.playbook import empty_dir, number, pod, usage
 
 BOTH = pytest.mark.parametrize("policy", Policy)

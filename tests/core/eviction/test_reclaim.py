@@ -6,8 +6,10 @@ import pytest
 
 from evictd.core.eviction.reclaim import (
     Layout,
+    add_container_fs_thresholds,
     device_of,
     freed_bytes,
+    ignored_container_fs_thresholds,
     is_read_only,
     layout_of,
     node_reclaim_actions,
@@ -18,6 +20,7 @@ from evictd.core.model.config import EvictionConfig, ImageReclaim, Policy
 from evictd.core.model.observation import Filesystems, Reclaim, ReclaimOutcome, SignalObservation
 from evictd.core.model.signal import STALLS, Signal
 from evictd.core.model.stats import FsStats, NodeStats
+from evictd.core.model.threshold import Operator, Origin, Threshold
 from evictd.core.units.quantity import of_bytes, of_count
 from tests.playbook import DEDICATED, SINGLE, SPLIT, config, threshold
 
@@ -120,15 +123,22 @@ def test_what_is_switched_off_is_not_done() -> None:
     assert [a.value for a in node_reclaim_actions(Signal.NODEFS_AVAILABLE, Layout.SINGLE, off)] == ["images"]
 
 
+def wanted(short: Threshold, seen: SignalObservation, settings: EvictionConfig) -> int | None:
+    """How many bytes are enough, as decided with one disk."""
+    decision = reclaim_node(short, seen, Layout.SINGLE, settings)
+    assert decision is not None
+    return decision.wanted_bytes
+
+
 def test_enough_says_how_much_up_to_the_minimum_reclaim() -> None:
     """Bytes only: inodes have no price per image."""
     settings = config(reclaim_images=ImageReclaim.ENOUGH)
     short = SignalObservation(available=of_bytes(2**20), capacity=of_bytes(2**30))
     one = threshold("nodefs.available", "2Mi", min_reclaim="1Mi")
-    assert reclaim_node((), one, short, settings).wanted_bytes == 2 * 2**20
+    assert wanted(one, short, settings) == 2 * 2**20
     few = SignalObservation(available=of_count(1), capacity=of_count(100))
-    assert reclaim_node((), threshold("nodefs.inodesFree", "5"), few, settings).wanted_bytes is None
-    assert reclaim_node((), one, short, config()).wanted_bytes is None
+    assert wanted(threshold("nodefs.inodesFree", "5"), few, settings) is None
+    assert wanted(one, short, config()) is None
 
 
 @pytest.mark.parametrize(
@@ -155,3 +165,51 @@ def test_rotated_logs_go_where_they_lie_on_the_device_that_is_short(
     kubelet = EvictionConfig(reclaim_rotated_logs=True, policy=Policy.KUBELET)
     assert Reclaim.ROTATED_LOGS not in node_reclaim_actions(Signal(signal), layout, kubelet)
     assert only_measured(Signal(signal), layout, replace(kubelet, reclaim_rotated_logs=False)) == ()
+
+
+NODEFS = threshold("nodefs.available", "1Gi", min_reclaim="1Mi")
+IMAGEFS = threshold("imagefs.available", "2Gi")
+SOFT = threshold("nodefs.available", "3Gi", grace="1m")
+OWN = threshold("containerfs.available", "9Gi")
+
+
+@pytest.mark.parametrize(("filesystems", "value"), [(SINGLE, "1Gi"), (SPLIT, "1Gi"), (DEDICATED, "2Gi")])
+def test_the_source_depends_on_the_layout(filesystems: Filesystems, value: str) -> None:
+    """nodefs, but for a dedicated imagefs."""
+    added = add_container_fs_thresholds((NODEFS, IMAGEFS), filesystems)[2]
+    assert (added.signal.value, str(added.value.quantity), added.origin) == (
+        "containerfs.available",
+        value,
+        Origin.DERIVED,
+    )
+    assert added.min_reclaim == (NODEFS.min_reclaim if value == "1Gi" else None)
+
+
+def test_four_are_appended_in_a_fixed_order() -> None:
+    """Hard and soft bytes, hard and soft inodes; without a source an inert one."""
+    added = add_container_fs_thresholds((NODEFS, SOFT), SINGLE)[2:]
+    assert [(t.signal.value, t.grace_period, t.operator) for t in added] == [
+        ("containerfs.available", 0, Operator.LESS_THAN),
+        ("containerfs.available", SOFT.grace_period, Operator.LESS_THAN),
+        ("containerfs.inodesFree", 0, Operator.NONE),
+        ("containerfs.inodesFree", 0, Operator.NONE),
+    ]
+
+
+def test_the_users_own_is_replaced_where_it_stands() -> None:
+    """And named, so that somebody is told."""
+    given = (OWN, NODEFS)
+    assert ignored_container_fs_thresholds(given) == (OWN,)
+    assert str(add_container_fs_thresholds(given, SINGLE)[0].value.quantity) == "1Gi"
+
+
+def test_layers_apart_without_images_apart_derive_nothing() -> None:
+    """Layout (false, true): left untouched."""
+    odd = Filesystems(dedicated_image_fs=False, split_container_fs=True)
+    assert add_container_fs_thresholds((OWN, NODEFS), odd) == (OWN, NODEFS)
+
+
+def test_the_last_source_wins() -> None:
+    """Several can only come from a program, but the rule is the kubelet's."""
+    twice = (NODEFS, threshold("nodefs.available", "5Gi"))
+    assert str(add_container_fs_thresholds(twice, SINGLE)[2].value.quantity) == "5Gi"

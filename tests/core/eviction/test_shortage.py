@@ -2,10 +2,9 @@
 
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.eviction.shortage import EVICTION_TIME, shortage_of
-from evictd.core.model.backoff import Backoff, OwnerBackoff
 from evictd.core.model.observation import Observation, signal_observations
 from evictd.core.model.signal import Signal
-from evictd.core.model.state import State, Victim
+from evictd.core.model.state import Backoff, OwnerBackoff, State, Victim
 from evictd.core.units.duration import MILLISECOND, SECOND
 from tests.playbook import config, node, pod, threshold, usage
 from tests.shortages import row, shortage

@@ -7,15 +7,15 @@ import pytest
 
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import EvictionConfig, Policy
-from evictd.core.model.decision import RecordEvent
+from evictd.core.model.decision import EvictPod, ReclaimNode, RecordEvent, ReportConditions
 from evictd.core.model.finding import NoAction, NoActionReason, ThresholdFinding
-from evictd.core.model.observation import Outcomes, Reclaim, ReclaimOutcome
+from evictd.core.model.observation import Observation, Outcomes, Reclaim, ReclaimOutcome
 from evictd.core.model.pod import PodSource
-from evictd.core.model.signal import Filesystem
-from evictd.core.model.state import CleaningUp, PhaseName, State, Victim
+from evictd.core.model.signal import Filesystem, NodeCondition, Signal
+from evictd.core.model.state import CleaningUp, PhaseName, State, Step, Victim
 from evictd.core.units.duration import SECOND
 from tests.daemon.world import GI, NOW, observe, step
-from tests.playbook import Playbook, config, empty_dir, pod, usage
+from tests.playbook import Playbook, config, empty_dir, node, pod, usage
 
 A = pod("a", memory="100Mi", grace=30)
 B = pod("b", memory="1Gi", grace=30)
@@ -236,3 +236,58 @@ def test_a_dry_run_leaves_out_only_what_waits_for_a_decision_that_was_not_carrie
         book.at("1s", collecting=[Filesystem.NODEFS], **short).does_nothing()
         expected = [NoActionReason.PROTECTED_CULPRIT] + [NoActionReason.WAITING_FOR_RELEASE] * (not dry_run)
         assert [each.why for each in book.findings(NoAction)] == expected
+
+
+HOG = pod("hog", volumes=[empty_dir("data", size_limit="1Gi")])
+OTHER = pod("other")
+
+
+SHORT = Observation(
+    node=node(memory="100Mi of 4Gi", nodefs="100Mi of 9Gi"),
+    pods=(HOG,),
+    pod_stats={HOG.uid: usage(HOG, memory="3Gi", volumes={"data": "2Gi"})},
+)
+"""A pod over the limit of its volume, on a node that is short of memory and disk."""
+
+
+def decide(settings: EvictionConfig, observation: Observation, state: State | None = None) -> Step:
+    return synchronize(state or State(), observation, settings, 0)
+
+
+@BOTH
+def test_nothing_is_collected_and_no_pod_goes_but_conditions_are_reported(policy: Policy) -> None:
+    settings = config(hard={"memory.available": "1Gi", "nodefs.available": "1Gi"}, policy=policy)
+    step = decide(settings, replace(SHORT, api_pods_standalone=True))
+    assert not [each for each in step.decisions if isinstance(each, EvictPod | ReclaimNode)]
+    (report,) = (each for each in step.decisions if isinstance(each, ReportConditions))
+    assert set(report.conditions) == {NodeCondition.MEMORY_PRESSURE, NodeCondition.DISK_PRESSURE}
+    refused = [each for each in step.findings if isinstance(each, NoAction)]
+    assert {each.why for each in refused} == {NoActionReason.API_PODS_STANDALONE}
+    assert {each.threshold.signal for each in refused if each.threshold} >= {
+        Signal.MEMORY_AVAILABLE,
+        Signal.NODEFS_AVAILABLE,
+    }
+
+
+@BOTH
+def test_the_configuration_can_allow_it(policy: Policy) -> None:
+    settings = config(hard={"memory.available": "1Gi"}, policy=policy)
+    allowed = decide(replace(settings, allow_api_pods_standalone=True), replace(SHORT, api_pods_standalone=True))
+    assert allowed.decisions == decide(settings, SHORT).decisions
+    assert any(isinstance(each, EvictPod) for each in allowed.decisions)
+
+
+@BOTH
+def test_a_victim_from_before_the_refusal_is_kept_until_it_is_gone(policy: Policy) -> None:
+    """A reload forbids evictions while a pod leaves, and another allows them again: no second pod goes meanwhile."""
+    settings = config(hard={"memory.available": "1Gi"}, policy=policy)
+    observation = replace(SHORT, pods=(HOG, OTHER), pod_stats={**SHORT.pod_stats, "other": usage(OTHER, memory="1Mi")})
+    before = decide(settings, observation).state
+    assert [victim.uid for victim in before.in_flight] == ["hog"]
+    refused = synchronize(before, replace(observation, api_pods_standalone=True), settings, SECOND).state
+    allowed = synchronize(refused, observation, settings, 2 * SECOND)
+    assert not [each for each in allowed.decisions if isinstance(each, EvictPod)]
+    gone = replace(observation, outcomes=Outcomes(cleaned_up=frozenset({"hog"})), api_pods_standalone=True)
+    ended = synchronize(refused, gone, settings, 2 * SECOND).state
+    assert ended.activity is PhaseName.WATCHING
+    assert all(victim.gone_at is not None for victim in ended.in_flight)

@@ -14,12 +14,14 @@ from evictd.core.eviction.time_left import (
     LEAD_TIME,
     LONGEST_COLLECT_TIME,
     LONGEST_STOP_TIME,
+    SHORTEST,
     STOP_TIME,
     is_led,
     lead_time,
     led_limit,
     stop_time,
     time_left,
+    until_next_reading,
 )
 from evictd.core.model.config import DiskFreeze, DiskLead, EvictionConfig, ImageReclaim, MemoryLead, Policy
 from evictd.core.model.decision import EvictPod
@@ -327,3 +329,12 @@ def test_a_soft_victim_that_goes_on_writing_is_frozen_when_its_grace_is_shortene
     assert not book.eviction().freeze
     book.at("2s", **fills(100, left_mib=190), gone=()).evicts("writer", grace=1, shortens=True)
     assert book.eviction().freeze
+
+
+@pytest.mark.parametrize(
+    ("distance", "rate", "expected"),
+    [(1000, 200, 5 * SECOND), (1000, 1, 10 * SECOND), (1, 1000, SHORTEST), (0, 200, SHORTEST), (-5, 200, SHORTEST)],
+    ids=["when it could be short", "at the latest", "no more often", "short", "below its limit"],
+)
+def test_the_time_until_the_until_next_reading(distance: int, rate: int, expected: int) -> None:
+    assert until_next_reading(distance, rate, 10 * SECOND) == expected

@@ -9,10 +9,9 @@ import pytest
 from evictd.codec.state import encode_state
 from evictd.core.eviction.absence import LONG_ABSENCE
 from evictd.core.gc.image_gc import ImageRecord
-from evictd.core.model.backoff import Backoff, BudgetRefusal, OwnerBackoff
 from evictd.core.model.decision import ReportConditions
 from evictd.core.model.signal import Filesystem
-from evictd.core.model.state import Collection, State
+from evictd.core.model.state import Backoff, BudgetRefusal, Collection, OwnerBackoff, State
 from evictd.core.units.duration import SECOND
 from evictd.daemon.store.checkpoint import RESTARTS_TOGETHER, CheckpointSource, encode_checkpoint, load_checkpoint
 from evictd.daemon.store.state_file import StateFile

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from evictd.core.model.pod import Pod, PodSource, Toleration
-from evictd.core.model.resources import MEMORY, Container
-from evictd.core.model.volume import Volume, VolumeKind
+from evictd.core.model.resources import MEMORY, Container, Volume, VolumeKind
 from evictd.core.units.quantity import of_bytes
 from evictd.daemon.store.known_pods import FILE_NAME, KnownPods, encode_known_pods
 from evictd.daemon.store.state_file import StateFile

@@ -1,9 +1,8 @@
 """What of a pod is measured on disk, and what counts."""
 
 from evictd.core.model.pod import Pod
-from evictd.core.model.resources import Container
+from evictd.core.model.resources import Container, Volume, VolumeKind
 from evictd.core.model.stats import DiskUsage
-from evictd.core.model.volume import Volume, VolumeKind
 from evictd.observe.disk_usage.pod_disk import PodDisk, disk_request, is_local_ephemeral
 
 

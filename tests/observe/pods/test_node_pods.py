@@ -10,7 +10,7 @@ from evictd.clients.cri.values import ContainerStatus, CriContainer, CriSandbox,
 from evictd.codec.manifest import Manifest, decode_manifest
 from evictd.core.gc.container_gc import ContainerState, PodLifecycle, evict_pod_log_directories
 from evictd.core.model.pod import PodSource
-from evictd.core.model.qos import QOSClass
+from evictd.core.model.resources import QOSClass
 from evictd.observe.pods.manifests import Manifests
 from evictd.observe.pods.node_pods import NodePods, described_by, node_pods, qos_class_of
 from evictd.observe.runtime.runtime_view import RuntimeView

@@ -9,7 +9,7 @@ from evictd.clients.cri.values import CriContainerStats as RuntimeStats
 from evictd.core.gc.container_gc import ContainerState
 from evictd.core.model.config import Policy
 from evictd.core.model.pod import Pod
-from evictd.core.model.qos import QOSClass
+from evictd.core.model.resources import QOSClass, Volume, VolumeKind
 from evictd.core.model.signal import StalledResource
 from evictd.core.model.stats import (
     ContainerStats,
@@ -21,7 +21,6 @@ from evictd.core.model.stats import (
     PSIStats,
     VolumeStats,
 )
-from evictd.core.model.volume import Volume, VolumeKind
 from evictd.observe.cgroups.cgroup import find_hierarchy
 from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache
 from evictd.observe.disk_usage.pod_disk import PodDisk

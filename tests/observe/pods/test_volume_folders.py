@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evictd.core.model.pod import Pod
-from evictd.core.model.volume import IN_MEMORY, Volume, VolumeKind
+from evictd.core.model.resources import IN_MEMORY, Volume, VolumeKind
 from evictd.observe.pods.volume_folders import VolumeFolders
 from evictd.observe.reading.problems import Problems
 from evictd_testnode.tool import run_tool

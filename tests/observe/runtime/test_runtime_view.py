@@ -12,7 +12,7 @@ import pytest
 from evictd.clients.cri.client import CriClient
 from evictd.clients.cri.values import ContainerStatus, CriContainer, Detail, SandboxStatus
 from evictd.core.model.pod import PodSource
-from evictd.core.model.qos import QOSClass
+from evictd.core.model.resources import QOSClass
 from evictd.errors import RuntimeRefusedError, RuntimeUnavailableError
 from evictd.observe.pods.manifests import ManifestReader
 from evictd.observe.pods.node_pods import described_by, node_pods

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evictd.core.eviction.disk_pace import SHORTEST
+from evictd.core.eviction.time_left import SHORTEST
 from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.signal import Filesystem, Signal
 from evictd.core.model.stats import MemoryStats

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from evictd.clients.cri.client import CriClient
 from evictd.clients.cri.values import CriMount, LinuxResources
-from evictd.core.model.qos import QOSClass
+from evictd.core.model.resources import QOSClass
 from evictd.errors import RuntimeRefusedError, RuntimeUnavailableError
 from evictd_testnode import pods
 from evictd_testnode.create import ContainerRequest, PodStarter, SandboxRequest

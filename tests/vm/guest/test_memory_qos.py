@@ -4,7 +4,7 @@ import pytest
 
 from evictd.act.memory_qos import enforce_memory_qos
 from evictd.core.model.oom import MemoryQoSDifference, MemoryQoSRules, MemoryReservationPolicy
-from evictd.core.model.qos import QOSClass
+from evictd.core.model.resources import QOSClass
 from evictd.observe.pods.manifests import ManifestReader
 from evictd.observe.pods.memory_qos import memory_qos_differences
 from evictd.observe.pods.node_pods import node_pods

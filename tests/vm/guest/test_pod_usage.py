@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evictd.core.model.observation import Observation, signal_observations
-from evictd.core.model.qos import QOSClass
+from evictd.core.model.resources import QOSClass
 from evictd.core.model.signal import STALLS, Signal
 from evictd.core.model.stats import PodStats
 from evictd.observe.disk_usage.cache import DiskUsageCache

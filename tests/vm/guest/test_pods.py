@@ -2,7 +2,7 @@
 
 import pytest
 
-from evictd.core.model.qos import QOSClass
+from evictd.core.model.resources import QOSClass
 from evictd.observe.pods.manifests import ManifestReader
 from evictd.observe.pods.node_pods import node_pods
 from evictd.observe.runtime.runtime_view import RuntimeReader

@@ -10,7 +10,7 @@ import pytest
 
 from evictd.core.model.config import MemoryFormula, Policy
 from evictd.core.model.observation import Filesystems
-from evictd.core.model.qos import QOSClass
+from evictd.core.model.resources import QOSClass
 from evictd.core.model.stats import FsStats
 from evictd.observe.cgroups import cgroup, process
 from evictd.observe.cgroups.cgroup import CgroupDriver

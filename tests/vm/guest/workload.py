@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from evictd.core.model.qos import QOSClass
+from evictd.core.model.resources import QOSClass
 from evictd_testnode.pods import ContainerRecipe, PodRecipe, RunningPod, VolumeRecipe
 from tests.vm.guest.node import Node
 

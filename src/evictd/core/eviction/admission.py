@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from evictd.core.eviction.evict import EVICTED
 from evictd.core.frozen import frozen
 from evictd.core.model.pod import Pod, Toleration
-from evictd.core.model.qos import QOSClass
+from evictd.core.model.resources import QOSClass
 from evictd.core.model.signal import NodeCondition
 
 MEMORY_PRESSURE_TAINT = "node.kubernetes.io/memory-pressure"

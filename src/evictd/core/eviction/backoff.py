@@ -9,12 +9,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from evictd.core.model.backoff import Backoff, BudgetRefusal, OwnerBackoff
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.finding import PodSkipped, SkipReason
 from evictd.core.model.observation import EvictionAnswer, EvictionAnswerKind, Observation
 from evictd.core.model.pod import Pod
-from evictd.core.model.state import CleaningUp, State, Victim, Watching
+from evictd.core.model.state import Backoff, BudgetRefusal, CleaningUp, OwnerBackoff, State, Victim, Watching
 from evictd.core.units.duration import MINUTE, SECOND
 
 HARD_BYPASS = 10 * SECOND

@@ -22,7 +22,6 @@ that belongs to no pod stands for it.
 from collections.abc import Sequence
 
 from evictd.core.eviction.ledger import is_leaving, supply_of
-from evictd.core.eviction.protection import is_protected
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.eviction.shortage import Shortage
 from evictd.core.eviction.time_left import target_of
@@ -140,7 +139,7 @@ def protected_culprit(
     if needed.sign <= 0 and threshold in state.thresholds_met:  # kept by its minimum reclaim
         needed = target_of(threshold, seen, config, with_min_reclaim=True) - seen.available
     for row in rows:
-        immovable = is_protected(row.pod, config) or row.uid in stuck
+        immovable = config.protects(row.pod) or row.uid in stuck
         usage = leaving[row.uid].owed.get(supply, row.usage) if row.uid in leaving else row.usage
         if usage is None:
             if not immovable:

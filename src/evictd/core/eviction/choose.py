@@ -19,11 +19,9 @@ from dataclasses import replace
 from evictd.core.eviction.attribution import attribution_of
 from evictd.core.eviction.backoff import refused_since, skipped_pods
 from evictd.core.eviction.blame import protected_culprit
-from evictd.core.eviction.choice import Choice, Skip, in_rank_order, why_no_pod
-from evictd.core.eviction.chooser import StandardChooser
+from evictd.core.eviction.chooser import Choice, Skip, StandardChooser, in_rank_order, why_no_pod
 from evictd.core.eviction.evict import evict_for_pressure
 from evictd.core.eviction.ledger import supply_of
-from evictd.core.eviction.protection import is_protected
 from evictd.core.eviction.rank import NOTHING_REMEMBERED, rank
 from evictd.core.eviction.reclaim import Layout, layout_of
 from evictd.core.eviction.shortage import shortage_of
@@ -110,7 +108,7 @@ def _first(
     in_flight = {victim.uid for victim in state.in_flight if victim.gone_at is None}
     skips: dict[str, Skip] = {}
     for row in ranking.rows:
-        if is_protected(row.pod, config):
+        if config.protects(row.pod):
             skips[row.uid] = ProtectedPodSkipped(pod=row.pod, signal=threshold.signal)
         elif row.uid in in_flight:
             skips[row.uid] = PodSkipped(pod=row.pod, reason=SkipReason.IN_FLIGHT, signal=threshold.signal)

@@ -4,22 +4,22 @@
 and what each says becomes a finding.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from evictd.core.eviction.backoff import BUDGET_RETRY, HARD_BYPASS, refused_since, skipped_pods
 from evictd.core.eviction.blame import Suspect, blamed
-from evictd.core.eviction.choice import Choice, Skip, in_rank_order, why_no_pod
 from evictd.core.eviction.effect import elsewhere_grows, freed_lately, may_go_paused, pause_of
 from evictd.core.eviction.evict import evict_for_pressure
 from evictd.core.eviction.ledger import is_leaving
 from evictd.core.eviction.need import needed
-from evictd.core.eviction.protection import is_protected
 from evictd.core.eviction.prudence import never_clear, over_limit
 from evictd.core.eviction.rank import in_order
 from evictd.core.eviction.shortage import Shortage
 from evictd.core.eviction.stalls import stall_is_elsewhere, stalls_instead, stalls_itself
 from evictd.core.model.config import NO_PREFERENCES, EvictionConfig
+from evictd.core.model.decision import EvictPod
 from evictd.core.model.finding import (
     Finding,
     NoAction,
@@ -37,6 +37,42 @@ from evictd.core.model.signal import RESOURCES, SIGNALS
 from evictd.core.model.state import State
 from evictd.core.model.stats import PodStats
 from evictd.core.units.quantity import NANO, Quantity
+
+Skip = ProtectedPodSkipped | PodSkipped
+"""The finding that says why a pod cannot be chosen now."""
+
+
+class Choice(NamedTuple):
+    """The chosen pod, if any, and the findings that explain the choice."""
+
+    eviction: EvictPod | None
+    findings: tuple[Finding, ...] = ()
+    missing: int = 0
+    """Policy Standard: what was missing of the supply when the pod was chosen."""
+    elsewhere_grew: bool = False
+    """Policy Standard: growth elsewhere was more than twice that of the pods."""
+
+
+def in_rank_order(rows: Iterable[RankedPod], skips: Mapping[str, Skip]) -> tuple[Skip, ...]:
+    """Return the findings of these rows that are skipped."""
+    return tuple(skips[row.uid] for row in rows if row.uid in skips)
+
+
+_NO_POD = {
+    SkipReason.BUDGET: NoActionReason.HELD_BACK,
+    SkipReason.OWNER: NoActionReason.HELD_BACK,
+    SkipReason.NOT_MEASURED: NoActionReason.NO_POD_MEASURED,
+    SkipReason.USES_NOTHING: NoActionReason.NOTHING_HELPS,
+    SkipReason.STALLS_LITTLE: NoActionReason.NOTHING_HELPS,
+    SkipReason.IN_FLIGHT: NoActionReason.NOTHING_EVICTABLE,
+}
+"""The reason for doing nothing when every pod is skipped: that of the first skip reason in this order which any pod has."""
+
+
+def why_no_pod(skips: Iterable[Skip]) -> NoActionReason:
+    """Return the reason for doing nothing when every pod is skipped."""
+    found = {skip.reason for skip in skips if isinstance(skip, PodSkipped)}
+    return next((why for reason, why in _NO_POD.items() if reason in found), NoActionReason.NOTHING_EVICTABLE)
 
 
 class StandardChooser:
@@ -186,7 +222,7 @@ class StandardChooser:
     def _skip(self, row: RankedPod) -> Skip:
         """Return why a pod is no candidate."""
         pod = row.pod
-        if is_protected(pod, self._config):
+        if self._config.protects(pod):
             return ProtectedPodSkipped(pod=pod)
         if pod.uid in self._in_flight:
             return PodSkipped(pod=pod, reason=SkipReason.IN_FLIGHT)

@@ -9,10 +9,13 @@ the victim of this device ended: once it has ended it rules out no other one.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from evictd.core.eviction.ledger import OWN_LIMITS_TIMEOUT, follow_collections, is_under_way
+from evictd.core.eviction.effect import grows_elsewhere
+from evictd.core.eviction.freshness import waiting_for_measurement
+from evictd.core.eviction.holdings import HALF
+from evictd.core.eviction.ledger import OWN_LIMITS_TIMEOUT, follow_collections, is_under_way, supply_of
 from evictd.core.eviction.reclaim import Layout, device_of
 from evictd.core.model.finding import ReclaimWouldHelp
-from evictd.core.model.observation import Outcomes
+from evictd.core.model.observation import Observation, Outcomes
 from evictd.core.model.signal import SIGNALS, Filesystem, Resource, Signal
 from evictd.core.model.state import Collection, State, Victim
 from evictd.core.model.threshold import Threshold
@@ -106,3 +109,26 @@ def unused_reclaim(
         for each in outcomes.reclaimed or ()
         if each.device is device and each.unused_bytes
     )
+
+
+def outruns_collectors(
+    threshold: Threshold, state: State, observation: Observation, layout: Layout, *, missing: int, now: int
+) -> bool:
+    """Whether the end of a pod may relieve the disk sooner than its collectors; also while this is not known.
+
+    A disk that is full before its collectors have ended is that of a pod that writes fast, and the sooner the pod ends, the more
+    is left. But an image that is pulled, or a file of the host, fills a disk as fast: a pod that went then would be lost although
+    the collection suffices.
+
+    Not where all pods together hold less than is missing, nor where what fills the disk belongs to no pod. The growth of pods
+    that were first measured lately is not known, and until all are measured none is chosen anyway.
+    """
+    holdings = state.holdings.get(supply_of(threshold.signal, layout))
+    if holdings is None or len(holdings.used) < len(observation.pods):
+        return True
+    if waiting_for_measurement(threshold, state, observation, layout, now) is not None:
+        return True
+    if sum(holdings.used.values()) < missing:
+        return False
+    is_known = now - holdings.since >= HALF and not holdings.arrived
+    return not (is_known and grows_elsewhere(holdings))

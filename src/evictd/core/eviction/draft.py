@@ -4,24 +4,45 @@ The rules of `synchronize` that can be checked on its result are checked here, e
 rule is a programming error, and ends the cycle before a pod is evicted.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evictd.core.eviction.freshness import HELD_INTERVAL
-from evictd.core.eviction.protection import is_protected
+from evictd.core.model.attribution import Attribution, growth_text
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import Decision, EvictionReason, EvictPod, RecordEvent, ReportConditions, Wait
 from evictd.core.model.finding import Finding, NoAction, NoActionReason, WaitingForMeasurement
 from evictd.core.model.pod import Pod
-from evictd.core.model.signal import SIGNALS
+from evictd.core.model.signal import RESOURCES, SIGNALS, STALLS, Signal
 from evictd.core.model.state import PhaseName, State, Step, with_fields
 from evictd.core.model.threshold import Threshold
+from evictd.core.units.approximate import bytes_text, count_text
 from evictd.core.units.duration import SECOND
-from evictd.core.units.quantity import MAX_INT64
+from evictd.core.units.quantity import MAX_INT64, Format, Quantity
 
 POD_CLEANUP_POLL = 1 * SECOND
 """`podCleanupPollFreq`: how long to wait at the most while something is under way."""
 WARNING = "Warning"
 EVICTION_THRESHOLD_MET = "EvictionThresholdMet"
+
+_NOTICES: Mapping[NoActionReason, str] = {
+    NoActionReason.PROTECTED_CULPRIT: (
+        "{needed} is needed and the pods that may be evicted hold {reachable}; {pod} holds or grows most and may not go now"
+    ),
+    NoActionReason.UNMEASURED_CULPRIT: (
+        "{needed} is needed and the pods that may be evicted hold {reachable}; pods that were not measured hold or grow more"
+    ),
+    NoActionReason.EVICTIONS_DO_NOT_HELP: (
+        "{needed} is missing and the last two evictions gave back {reachable}, or what grows is no pod; evictions pause"
+    ),
+    NoActionReason.EVICTION_LIMIT_REACHED: "{needed} is missing and evictionLimit allows no more than {detail}",
+    NoActionReason.THRESHOLD_NEVER_CLEAR: (
+        "the threshold {threshold} was met ever since it was configured, and three pods were evicted for it within ten minutes"
+    ),
+}
+"""The reasons that mean that something else than an eviction has to be done, with their sentences."""
+_OF_STALL = "{pod} stalls and may not go now; no pod that keeps to its request is evicted in its place"
+"""The text about a protected culprit of a stall, for which no amount is needed."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -61,6 +82,21 @@ class Draft:
         """Note why nothing (more) is done."""
         self.findings.append(NoAction(why=why, threshold=threshold, pod=pod, detail=detail))
 
+    def with_notices(self, state: State, findings: Sequence[Finding], supply: Signal) -> State:
+        """Record an event for each reason not to evict that has had none since the supply became short; return the new state.
+
+        A user who sees the pressure condition and no eviction asks why. The event answers with the numbers (policy Standard).
+        """
+        held = next((each for each in findings if isinstance(each, Attribution)), None)
+        before = known = state.noticed.get(supply, ())
+        for finding in findings:
+            if not isinstance(finding, NoAction) or finding.why in known:
+                continue
+            if (event := notice_of(finding, held)) is not None:
+                self.decisions.append(event)
+                known = (*known, finding.why)
+        return state if known == before else with_fields(state, noticed={**state.noticed, supply: known})
+
     def look_within(self, nanoseconds: int) -> None:
         """Bound the wait until the next cycle."""
         self.longest_wait = min(nanoseconds, self.longest_wait)
@@ -91,7 +127,7 @@ def check_invariants(step: Step, config: EvictionConfig) -> None:
     if len(for_pressure) > 1:
         raise AssertionError("more than one pod was to go for pressure in one cycle")
     # A victim in flight may have come under protection since it was chosen: to shorten its grace evicts no further pod.
-    if any(is_protected(each.pod, config) and not each.shortens for each in evictions):
+    if any(config.protects(each.pod) and not each.shortens for each in evictions):
         raise AssertionError("a protected pod was to be evicted")
     if any(eviction.pod.critical for eviction in evictions):
         raise AssertionError("a critical pod was to be stopped")
@@ -100,3 +136,28 @@ def check_invariants(step: Step, config: EvictionConfig) -> None:
         raise AssertionError("a step ends in exactly one Wait")
     if ReportConditions in kinds and kinds.index(ReportConditions) != 0:
         raise AssertionError("conditions are reported before anything is done")
+
+
+def notice_of(finding: NoAction, attribution: Attribution | None) -> RecordEvent | None:
+    """Return the event for a reason not to evict; `None` for a reason that is the normal course of an eviction."""
+    if finding.why not in _NOTICES or finding.threshold is None:
+        return None
+    threshold = finding.threshold
+    culprit_of_stall = finding.why is NoActionReason.PROTECTED_CULPRIT and threshold.signal in STALLS
+    text = (_OF_STALL if culprit_of_stall else _NOTICES[finding.why]).format(
+        needed=_amount(finding.needed, finding),
+        reachable=_amount(finding.reachable, finding),
+        pod="a pod" if finding.pod is None else finding.pod.full_name,
+        threshold=threshold.value,
+        detail=finding.detail,
+    )
+    grown = "" if attribution is None else growth_text(attribution)
+    message = f"No pod is evicted for {threshold.signal.value}: {text}" + (f"; {grown}" if grown else "")
+    return RecordEvent(type=WARNING, reason=finding.why.value, message=message)
+
+
+def _amount(quantity: Quantity | None, finding: NoAction) -> str:
+    if quantity is None or finding.threshold is None:
+        return "an unknown amount"
+    in_bytes = RESOURCES[SIGNALS[finding.threshold.signal].resource].format is Format.BINARY_SI
+    return bytes_text(quantity.value()) if in_bytes else count_text(quantity.value())

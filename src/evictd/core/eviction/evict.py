@@ -4,8 +4,8 @@ The message, the event's annotations and the DisruptionTarget condition are the 
 `evictPod`).
 """
 
-from evictd.core.eviction.file_pages import file_pages
 from evictd.core.eviction.grace import eviction_grace_period_seconds
+from evictd.core.eviction.page_cache import file_pages
 from evictd.core.eviction.time_left import fit_grace
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.decision import EvictionCause, EvictionReason, EvictPod, PodCondition

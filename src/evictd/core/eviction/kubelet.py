@@ -18,7 +18,7 @@ from evictd.core.eviction.choose import choose_victim
 from evictd.core.eviction.draft import Draft
 from evictd.core.eviction.ledger import available_supplies, victim_of
 from evictd.core.eviction.local_storage import local_storage_evictions
-from evictd.core.eviction.reclaim import device_of, layout_of, node_reclaim_actions, reclaim_node
+from evictd.core.eviction.reclaim import layout_of, reclaim_node
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.finding import NoActionReason
 from evictd.core.model.observation import Filesystems, Observation, signal_observations
@@ -58,9 +58,9 @@ def _cycle(draft: Draft, before: State, observation: Observation, assessment: As
     threshold = assessment.due[0]
     draft.announce(threshold)
     layout = layout_of(assessment.filesystems)
-    if actions := node_reclaim_actions(threshold.signal, layout, draft.config):
-        seen, device = assessment.observations[threshold.signal], device_of(threshold.signal, layout)
-        draft.decisions.append(reclaim_node(actions, threshold, seen, draft.config, device))
+    seen = assessment.observations[threshold.signal]
+    if (collect := reclaim_node(threshold, seen, layout, draft.config)) is not None:
+        draft.decisions.append(collect)
         phase = Reclaiming(threshold=threshold, due=assessment.due, before=observation)
         return draft.close(replace(state, phase=phase))
     return _evict(draft, state, observation, assessment.due)

@@ -18,10 +18,19 @@ from evictd.core.eviction.reclaim import Layout, device_of, freed_bytes
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.observation import Observation, Outcomes, ReclaimOutcome, SignalObservation
 from evictd.core.model.pod import Pod
-from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, STALLS, Filesystem, Resource, Signal, StalledResource
+from evictd.core.model.resources import IN_MEMORY
+from evictd.core.model.signal import (
+    DISK_SIGNALS,
+    MEMORY_SIGNALS,
+    SIGNALS,
+    STALLS,
+    Filesystem,
+    Resource,
+    Signal,
+    StalledResource,
+)
 from evictd.core.model.state import Collection, Reclaiming, State, Victim
 from evictd.core.model.threshold import Threshold
-from evictd.core.model.volume import IN_MEMORY
 from evictd.core.units.duration import SECOND
 
 POD_CLEANUP_TIMEOUT = 30 * SECOND
@@ -40,18 +49,13 @@ STALL_WINDOWS = 2
 
 Amounts = Mapping[Signal, int]
 """Amounts by supply."""
-_SUPPLIES = {
-    Filesystem.NODEFS: (Signal.NODEFS_AVAILABLE, Signal.NODEFS_INODES_FREE),
-    Filesystem.IMAGEFS: (Signal.IMAGEFS_AVAILABLE, Signal.IMAGEFS_INODES_FREE),
-}
-"""Device to the signals that stand for its bytes and its inodes."""
 
 
 def _supply(signal: Signal, layout: Layout) -> Signal:
     if signal in MEMORY_SIGNALS:
         return Signal.MEMORY_AVAILABLE
     device = device_of(signal, layout)
-    return signal if device is None else _SUPPLIES[device][SIGNALS[signal].resource is Resource.INODES]
+    return signal if device is None else DISK_SIGNALS[device][SIGNALS[signal].resource is Resource.INODES]
 
 
 SUPPLY_OF = {layout: {signal: _supply(signal, layout) for signal in Signal} for layout in Layout}
@@ -77,7 +81,7 @@ def supplies(layout: Layout) -> tuple[Signal, ...]:
 
 def bytes_of(device: Filesystem) -> Signal:
     """Return the supply that stands for the bytes of a device."""
-    return _SUPPLIES[device][0]
+    return DISK_SIGNALS[device][0]
 
 
 def available_supplies(observations: Mapping[Signal, SignalObservation], layout: Layout) -> dict[Signal, int]:

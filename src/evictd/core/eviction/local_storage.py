@@ -7,7 +7,6 @@ limits are compared as plain ints, since nearly every pod of every cycle exceeds
 
 from collections.abc import Iterator, Mapping
 
-from evictd.core.eviction.protection import is_protected
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.decision import EvictionCause, EvictionReason, EvictPod
 from evictd.core.model.observation import Observation
@@ -55,7 +54,7 @@ def local_storage_evictions(
             or _of_pod(pod, limits, stats)
             or _of_container(pod, limits, stats, with_rootfs=with_rootfs)
         )
-        if excess is not None and not is_protected(pod, config):
+        if excess is not None and not config.protects(pod):
             message, cause = excess
             yield EvictPod(pod=pod, grace_period_seconds=1, message=message, because=cause)
 

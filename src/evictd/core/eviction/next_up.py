@@ -8,13 +8,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from evictd.core.eviction.assess import configured_thresholds
-from evictd.core.eviction.choice import Choice
 from evictd.core.eviction.choose import choose_victim, ranked
-from evictd.core.eviction.file_pages import not_short_of_memory, with_file_pages
+from evictd.core.eviction.chooser import Choice
+from evictd.core.eviction.page_cache import not_short_of_memory, with_file_pages
 from evictd.core.eviction.rank import RANKED_PARTS, Part
 from evictd.core.eviction.reclaim import Layout, layout_of
-from evictd.core.eviction.report_only import may_only_report
-from evictd.core.eviction.synchronize import with_own_pods
+from evictd.core.eviction.synchronize import may_only_report, with_own_pods
 from evictd.core.frozen import frozen
 from evictd.core.model.attribution import Attribution
 from evictd.core.model.config import EvictionConfig, Policy

@@ -1,29 +1,41 @@
-"""Has the kernel drop clean file pages of pods before a pod goes for a soft memory threshold (`reclaim.pageCache`).
+"""Spares a pod where only page cache keeps a soft memory threshold met (policy Standard).
 
-The working set counts active file pages, which the kernel gives back as soon as a process asks for memory (`file_pages`). cgroup
-v2 can be asked for them before: `memory.reclaim` on the cgroup of all pods (kernel documentation, cgroup-v2, memory.reclaim). The
-pods that read these pages again read them from disk, so it is done only where it may keep a pod, and costs little:
+The working set leaves out inactive file pages alone, so it counts those that the kernel holds to be active. A pod that reads a
+large file again and again makes all of its pages active: it seems to use them, and the node to be short of memory, although the
+kernel drops clean pages as soon as a process asks for memory (kubernetes/kubernetes#43916). A hard threshold is acted on all the
+same, and so is a soft one where a number was not read.
 
-* for a soft threshold on `memory.available` that is due; a hard one is acted on at once, and is never held up;
+**Waiting.** A soft threshold waits while all of this is known to be true:
+
+* the clean active file pages of the node are what is missing to the target;
+* `MemAvailable`, the kernel's own estimate, is above the target;
+* no task stalls for memory. Pages that are read again as soon as they were dropped are needed: such a node stalls, whatever
+  `MemAvailable` says, and a pod goes.
+
+**Dropping (`reclaim.pageCache`).** cgroup v2 can be asked for clean pages before: `memory.reclaim` on the cgroup of all pods
+(kernel documentation, cgroup-v2, memory.reclaim). The pods read them again from disk, so it is done only where it may keep a pod,
+and costs little:
+
 * where the pods hold at least as many clean file pages as are missing, else a pod goes anyway;
-* while no task stalls for memory: pages that are read again at once are needed, and would be dropped for nothing;
-* while memory does not fill fast: what is given back would not last;
+* while no task stalls for memory, as above, and while memory does not fill fast: what is given back would not last;
 * once in ten minutes. A pod that has its pages back before that uses them, and the threshold acts as documented.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from evictd.core.eviction.draft import Draft
-from evictd.core.eviction.file_pages import NO_STALL
-from evictd.core.eviction.time_left import missing_to_target, time_left
+from evictd.core.eviction.time_left import missing_to_target, target_of, time_left
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.decision import ReclaimNode
-from evictd.core.model.finding import NoActionReason, ReclaimWouldHelp
+from evictd.core.model.finding import NoAction, NoActionReason, RankedPod, ReclaimWouldHelp
 from evictd.core.model.observation import Observation, Outcomes, Reclaim, ReclaimOutcome, SignalObservation
-from evictd.core.model.signal import Signal
+from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.core.model.state import Collection, State
+from evictd.core.model.stats import PodStats
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import MINUTE, SECOND
+from evictd.core.units.quantity import of_bytes
 
 PAGE_CACHE_TIMEOUT = 5 * SECOND
 """How long the kernel may take before the eviction goes on without it. `act.gc.page_cache` ends within three seconds."""
@@ -34,6 +46,9 @@ MORE = 4
 other tasks took 7 MiB meanwhile, and the pod went all the same."""
 FAST_FILL = MINUTE
 """Memory that would be used up within this time at the measured rate fills fast."""
+NO_STALL = 100
+"""Hundredths of a percent of 10 s, so a tenth of a second: less is the noise of a node with memory left, whose tasks wait now and
+then. A node that thrashes stalls for ten times that and more."""
 
 
 def dropping_pages(
@@ -106,3 +121,39 @@ def unused_page_cache(
 
 def _concerned(threshold: Threshold) -> bool:
     return not threshold.hard and threshold.signal is Signal.MEMORY_AVAILABLE
+
+
+def not_short_of_memory(
+    threshold: Threshold, observation: Observation, seen: SignalObservation, config: EvictionConfig
+) -> NoAction | None:
+    """Return why a due threshold waits: only page cache keeps it met. `None` if it does not wait for that reason."""
+    memory = None if observation.node is None else observation.node.memory
+    if not _concerned(threshold) or memory is None:
+        return None
+    pages, kernels, stalled = memory.clean_file_bytes, memory.mem_available_bytes, memory.stalled
+    if pages is None or kernels is None or stalled is None or stalled >= NO_STALL:
+        return None
+    target = target_of(threshold, seen, config, with_min_reclaim=True)
+    if of_bytes(kernels) <= target or seen.available + of_bytes(pages) < target:
+        return None
+    return NoAction(
+        why=NoActionReason.NOT_SHORT_OF_MEMORY,
+        threshold=threshold,
+        needed=target,
+        reachable=of_bytes(kernels),
+        detail=f"{of_bytes(pages)} of clean file pages, stalled {stalled / 100:.2f}% of the time",
+    )
+
+
+def with_file_pages(row: RankedPod, signal: Signal, stats: Mapping[str, PodStats]) -> RankedPod:
+    """Return a row of a ranking for memory with the clean file pages of the pod, where they were read."""
+    pages = file_pages(row, SIGNALS[signal].resource, stats.get(row.uid))
+    return row if pages is None else row._replace(file_pages=pages)
+
+
+def file_pages(row: RankedPod, resource: Resource, stats: PodStats | None) -> int | None:
+    """Return how many bytes of a pod's usage of memory are clean file pages; `None` where they were not read."""
+    memory = None if stats is None else stats.memory
+    if resource is not Resource.MEMORY or row.usage is None or memory is None or memory.clean_file_bytes is None:
+        return None
+    return min(memory.clean_file_bytes, row.usage)

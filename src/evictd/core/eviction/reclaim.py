@@ -1,18 +1,19 @@
-"""Defines what node-level reclaim frees before a pod is evicted, and the device of each filesystem.
+"""Defines the layout of the filesystems, and what follows from it: devices, node-level reclaim, thresholds of containerfs.
 
-The kubelet's tables of node-level reclaim functions for the three filesystem layouts (`buildSignalToNodeReclaimFuncs`), and
-the layout itself.
+The kubelet's tables of node-level reclaim functions for the three layouts are those of `buildSignalToNodeReclaimFuncs`.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from enum import Enum
+from functools import lru_cache
 
 from evictd.core.model.config import EvictionConfig, ImageReclaim, Policy
 from evictd.core.model.decision import ReclaimNode
 from evictd.core.model.observation import Filesystems, Reclaim, ReclaimOutcome, SignalObservation
-from evictd.core.model.signal import SIGNALS, Filesystem, Resource, Signal
+from evictd.core.model.signal import DISK_SIGNALS, SIGNALS, Filesystem, Resource, Signal
 from evictd.core.model.stats import NodeStats
-from evictd.core.model.threshold import Threshold, limit_of
+from evictd.core.model.threshold import Operator, Origin, Threshold, ThresholdValue, limit_of
 
 
 class Layout(Enum):
@@ -125,15 +126,15 @@ def only_measured(signal: Signal, layout: Layout, config: EvictionConfig) -> tup
 
 
 def reclaim_node(
-    actions: tuple[Reclaim, ...],
-    threshold: Threshold,
-    observation: SignalObservation,
-    config: EvictionConfig,
-    device: Filesystem | None = None,
-    *,
-    measured: tuple[Reclaim, ...] = (),
-) -> ReclaimNode:
-    """Make the decision to collect; with `reclaim.images: Enough` it says how many bytes that is."""
+    threshold: Threshold, observation: SignalObservation, layout: Layout, config: EvictionConfig
+) -> ReclaimNode | None:
+    """Make the decision to collect for this threshold, if anything is collected for it.
+
+    With `reclaim.images: Enough` it says how many bytes are enough.
+    """
+    actions = node_reclaim_actions(threshold.signal, layout, config)
+    if not actions:
+        return None
     wanted = None
     if (
         config.reclaim_images is ImageReclaim.ENOUGH
@@ -141,4 +142,53 @@ def reclaim_node(
     ):
         target = limit_of(threshold, observation, with_min_reclaim=True)
         wanted = max(0, (target - observation.available).value())
-    return ReclaimNode(actions=actions, threshold=threshold, device=device, wanted_bytes=wanted, measured=measured)
+    return ReclaimNode(
+        actions=actions,
+        threshold=threshold,
+        device=device_of(threshold.signal, layout),
+        wanted_bytes=wanted,
+        measured=only_measured(threshold.signal, layout, config),
+    )
+
+
+# --- thresholds of the container filesystem ---------------------------------------------------------------------------
+
+
+def ignored_container_fs_thresholds(thresholds: Iterable[Threshold]) -> tuple[Threshold, ...]:
+    """Pick the user's own containerfs thresholds, which are never used."""
+    return tuple(
+        threshold for threshold in thresholds if SIGNALS[threshold.signal].filesystem is Filesystem.CONTAINERFS
+    )
+
+
+@lru_cache(maxsize=16)
+def add_container_fs_thresholds(thresholds: tuple[Threshold, ...], filesystems: Filesystems) -> tuple[Threshold, ...]:
+    """Return the thresholds with those of containerfs, derived from nodefs or imagefs: whichever the writable layers live on.
+
+    Users cannot set any (kubelet `UpdateContainerFsThresholds`; documentation "Node-pressure Eviction", containerfs). One each
+    for hard and soft, bytes and inodes; an existing entry is replaced where it stands, a new one appended. Without a source the
+    entry is inert. Where writable layers are apart but images are not, nothing is derived.
+    """
+    if filesystems.split_container_fs and not filesystems.dedicated_image_fs:
+        return thresholds
+    followed = Filesystem.IMAGEFS if layout_of(filesystems) is Layout.DEDICATED else Filesystem.NODEFS
+    result = list(thresholds)
+    for signal, source in zip(DISK_SIGNALS[Filesystem.CONTAINERFS], DISK_SIGNALS[followed], strict=True):
+        for hard in (True, False):
+            _place(result, _derive(thresholds, signal, source, hard=hard), hard=hard)
+    return tuple(result)
+
+
+def _derive(thresholds: tuple[Threshold, ...], signal: Signal, source: Signal, *, hard: bool) -> Threshold:
+    found = [threshold for threshold in thresholds if threshold.signal is source and threshold.hard is hard]
+    if not found:
+        return Threshold(signal=signal, value=ThresholdValue(), operator=Operator.NONE, origin=Origin.DERIVED)
+    return replace(found[-1], signal=signal, origin=Origin.DERIVED)
+
+
+def _place(result: list[Threshold], derived: Threshold, *, hard: bool) -> None:
+    for index, threshold in enumerate(result):
+        if threshold.signal is derived.signal and threshold.hard is hard and threshold.origin is not Origin.DERIVED:
+            result[index] = derived
+            return
+    result.append(derived)

@@ -17,10 +17,10 @@ first that applies settles the threshold for this cycle, with a decision or with
     victim in flight     a victim was chosen for this supply, or     -> a hard threshold shortens its grace; else wait for it,
                          owes an unknown amount of it                   until its deadline
     collect              the device was not collected yet            -> ReclaimNode
-    collection at work   its collectors are within their deadline    -> wait for them, unless a disk is full before (`outrun`)
+    collection at work   its collectors are within their deadline    -> wait for them, unless a disk is full before
     owed                 bytes of a victim or a collection are due   -> wait for them, within a bound
     drop page cache      pods hold clean file pages (`page_cache`)   -> ReclaimNode, once in a while; wait for it
-    page cache           only clean file pages hold a soft memory    -> wait while the kernel has memory (`file_pages`)
+    page cache           only clean file pages hold a soft memory    -> wait while the kernel has memory (`page_cache`)
                          threshold met
     measurement          pods were measured before the crossing      -> wait for them, within a bound (`freshness`)
     evict                otherwise                                   -> EvictPod, the first by rank that may go, or why none may
@@ -47,11 +47,17 @@ from evictd.core.eviction.assess import Assessment, NothingKnown, assess
 from evictd.core.eviction.attribution import with_holdings
 from evictd.core.eviction.backoff import skipped_pods
 from evictd.core.eviction.choose import choose_victim, shortening
-from evictd.core.eviction.collecting import is_late, kept_collections, may_collect_again, still_frees, unused_reclaim
+from evictd.core.eviction.collecting import (
+    is_late,
+    kept_collections,
+    may_collect_again,
+    outruns_collectors,
+    still_frees,
+    unused_reclaim,
+)
 from evictd.core.eviction.consent import withdraw_proposals
 from evictd.core.eviction.draft import Draft
 from evictd.core.eviction.effect import after_retry, follow_clear, follow_effects, pause_of, with_pause
-from evictd.core.eviction.file_pages import not_short_of_memory
 from evictd.core.eviction.freshness import waiting_for_measurement
 from evictd.core.eviction.holdings import follow_holdings, summed_on_disk
 from evictd.core.eviction.keep_away import kept_away
@@ -75,23 +81,13 @@ from evictd.core.eviction.ledger import (
     victim_of,
 )
 from evictd.core.eviction.local_storage import local_storage_evictions
-from evictd.core.eviction.notice import with_notices
-from evictd.core.eviction.outrun import outruns_collectors
-from evictd.core.eviction.page_cache import dropping_pages, follow_page_cache, unused_page_cache
-from evictd.core.eviction.protection import is_protected
+from evictd.core.eviction.page_cache import dropping_pages, follow_page_cache, not_short_of_memory, unused_page_cache
 from evictd.core.eviction.prudence import with_eviction
-from evictd.core.eviction.reclaim import (
-    device_of,
-    is_read_only,
-    layout_of,
-    node_reclaim_actions,
-    only_measured,
-    reclaim_node,
-)
+from evictd.core.eviction.reclaim import device_of, is_read_only, layout_of, reclaim_node
 from evictd.core.eviction.time_left import is_pressing, missing_to_target, next_look
 from evictd.core.model.decision import EvictPod, WithdrawEviction
-from evictd.core.model.finding import NoActionReason, SkipReason, ThresholdFinding
-from evictd.core.model.observation import Observation
+from evictd.core.model.finding import Finding, NoActionReason, SkipReason, ThresholdFinding
+from evictd.core.model.observation import Observation, SignalObservation
 from evictd.core.model.signal import SIGNALS, STALLS
 from evictd.core.model.state import Collection, State, Step, Victim, Watching, with_fields
 from evictd.core.model.threshold import Threshold
@@ -220,9 +216,8 @@ class _Cycle:
 
         A collection that no collector knows of is begun again within its deadline (fault 23).
         """
-        device = device_of(threshold.signal, self.layout)
-        actions = node_reclaim_actions(threshold.signal, self.layout, self.draft.config)
-        if device is None or not actions:
+        decision = reclaim_node(threshold, self._seen(threshold), self.layout, self.draft.config)
+        if decision is None or (device := decision.device) is None:
             return False
         now, known = self.draft.now, self.state.collections.get(device)
         supply = supply_of(threshold.signal, self.layout)
@@ -230,9 +225,6 @@ class _Cycle:
         if known is not None and not lost and not may_collect_again(known, supply, now):
             return False
         self.state = self.draft.announced(threshold, self.state)
-        seen = self.assessment.observations[threshold.signal]
-        measured = only_measured(threshold.signal, self.layout, self.draft.config)
-        decision = reclaim_node(actions, threshold, seen, self.draft.config, device, measured=measured)
         self.draft.decisions.append(decision)
         collection = Collection(
             begun=now,
@@ -244,7 +236,7 @@ class _Cycle:
         return True
 
     def collection_at_work(self, threshold: Threshold) -> bool:
-        """Wait for the collectors of this device, within their deadline; unless a pod's end outruns them (`outrun`)."""
+        """Wait for the collectors of this device, within their deadline; unless a pod's end outruns them."""
         collection, now = self._collection(threshold), self.draft.now
         if collection is None or not is_under_way(collection, now):
             return False
@@ -264,8 +256,7 @@ class _Cycle:
         owes = still_frees(collection, threshold.signal, available, presses=self._cannot_wait(threshold), now=now)
         pending = ["node-level reclaim"] if owes else []
         # If memory runs out before another eviction can finish, a tmpfs is not waited for. Of a disk the rate is the victim's.
-        seen = self.assessment.observations[threshold.signal]
-        pressing = SIGNALS[supply].filesystem is None and is_pressing(threshold, seen)
+        pressing = SIGNALS[supply].filesystem is None and is_pressing(threshold, self._seen(threshold))
         in_time = (v for v in self._victims if concerns(v, supply) and not is_late(v, threshold, self.state))
         waited_for = [v for v in in_time if supply_released_at(v, supply) is None or not pressing]
         found = amounts_owed(waited_for, supply, available, now)
@@ -281,27 +272,19 @@ class _Cycle:
 
     def drop_page_cache(self, threshold: Threshold) -> bool:
         """Have clean file pages of pods dropped before one of them goes, and wait for it."""
-        seen = self.assessment.observations[threshold.signal]
-        state = dropping_pages(self.draft, self.state, threshold, self.observation, seen)
+        state = dropping_pages(self.draft, self.state, threshold, self.observation, self._seen(threshold))
         self.state = state or self.state
         return state is not None
 
     def page_cache(self, threshold: Threshold) -> bool:
         """Wait while only page cache holds a soft memory threshold met."""
-        seen = self.assessment.observations[threshold.signal]
-        finding = not_short_of_memory(threshold, self.observation, seen, self.draft.config)
-        if finding is None:
-            return False
-        self.draft.findings.append(finding)
-        return True
+        return self._noted(not_short_of_memory(threshold, self.observation, self._seen(threshold), self.draft.config))
 
     def measurement(self, threshold: Threshold) -> bool:
         """Hold the decision until every pod was measured since the crossing."""
-        waiting = waiting_for_measurement(threshold, self.state, self.observation, self.layout, self.draft.now)
-        if waiting is None:
-            return False
-        self.draft.findings.append(waiting)
-        return True
+        return self._noted(
+            waiting_for_measurement(threshold, self.state, self.observation, self.layout, self.draft.now)
+        )
 
     def evict(self, threshold: Threshold) -> bool:
         """Evict the first pod by rank that may go; where none may, a finding says why."""
@@ -309,10 +292,10 @@ class _Cycle:
         due = (threshold, *(each for each in self.assessment.due if each is not threshold))
         supply, now = supply_of(threshold.signal, self.layout), self.draft.now
         pause = pause_of(self.state, supply, self.observation, now)
-        seen, config = self.assessment.observations[threshold.signal], self.draft.config
+        seen, config = self._seen(threshold), self.draft.config
         choice = choose_victim(due, self.observation, self.state, config, now, seen=seen)
         self.draft.findings.extend(choice.findings)
-        self.state = with_notices(self.draft, self.state, choice.findings, supply)
+        self.state = self.draft.with_notices(self.state, choice.findings, supply)
         if choice.eviction is not None:
             self._add_victim(choice.eviction, missing=choice.missing, elsewhere_grew=choice.elsewhere_grew)
             self.state = with_eviction(self.state, config, now)
@@ -327,16 +310,27 @@ class _Cycle:
 
     # --- what they share ----------------------------------------------------------------------------------------------
 
+    def _seen(self, threshold: Threshold) -> SignalObservation:
+        return self.assessment.observations[threshold.signal]
+
+    def _noted(self, finding: Finding | None) -> bool:
+        """Note what a threshold waits for; return whether it waits."""
+        if finding is not None:
+            self.draft.findings.append(finding)
+        return finding is not None
+
     def _collection(self, threshold: Threshold) -> Collection | None:
         device = device_of(threshold.signal, self.layout)
         return None if device is None else self.state.collections.get(device)
 
     def _cannot_wait(self, threshold: Threshold) -> bool:
-        supply, seen = supply_of(threshold.signal, self.layout), self.assessment.observations[threshold.signal]
-        return is_pressing(threshold, seen) and not any(concerns(victim, supply) for victim in self._victims)
+        supply = supply_of(threshold.signal, self.layout)
+        return is_pressing(threshold, self._seen(threshold)) and not any(
+            concerns(victim, supply) for victim in self._victims
+        )
 
     def _missing(self, threshold: Threshold) -> int:
-        return missing_to_target(threshold, self.assessment.observations[threshold.signal], self.draft.config)
+        return missing_to_target(threshold, self._seen(threshold), self.draft.config)
 
     def _holds_up(self, victim: Victim, threshold: Threshold) -> bool:
         """Whether a victim is waited for whatever its amount: it was chosen for this supply, or its amount is not known."""
@@ -367,7 +361,7 @@ class _Cycle:
         supply = supply_of(threshold.signal, self.layout)
         for victim in worth_shortening(victims, self.state.leaving, supply, self._missing(threshold)):
             pod = pods.get(victim.uid)
-            if pod is None or (victim in self.state.leaving and is_protected(pod, self.draft.config)):
+            if pod is None or (victim in self.state.leaving and self.draft.config.protects(pod)):
                 continue
             decision = shortening(pod, threshold, self.observation, self.draft.config, self.layout)
             if can_shorten(victim, decision.grace_period_seconds):

@@ -11,12 +11,12 @@ assessment, ranking and messages.
 from dataclasses import replace
 
 from evictd.core.eviction.absence import make_up_for_absence
+from evictd.core.eviction.assess import NothingKnown, assess
 from evictd.core.eviction.backoff import settle_answers
 from evictd.core.eviction.draft import Draft
 from evictd.core.eviction.keep_away import follow_comebacks
 from evictd.core.eviction.kubelet import kubelet_step
-from evictd.core.eviction.report_only import may_only_report, report_step
-from evictd.core.eviction.standard import standard_step
+from evictd.core.eviction.standard import followed, standard_step
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.finding import NoAction, NoActionReason
 from evictd.core.model.observation import Observation
@@ -43,7 +43,7 @@ def _step(state: State, observation: Observation, config: EvictionConfig, now: i
     before, state = state, settle_answers(state, observation, config, now)
     state = follow_comebacks(before, state, observation, config, now)
     if may_only_report(observation, config):
-        return report_step(draft, state, observation)
+        return _report_step(draft, state, observation)
     decide = kubelet_step if config.policy is Policy.KUBELET else standard_step
     return decide(draft, state, observation)
 
@@ -92,3 +92,30 @@ def _of_dry_run(step: Step) -> Step:
 def _without_victims(state: State) -> State:
     phase = Watching() if isinstance(state.phase, CleaningUp) else state.phase
     return replace(state, in_flight=(), evicted_at=(), phase=phase)
+
+
+def may_only_report(observation: Observation, config: EvictionConfig) -> bool:
+    """Whether evictd must not act on this node.
+
+    Standalone, evictd knows of the pods of an API server neither requests nor priorities, and a kubelet that manages them evicts
+    by its own rules. Unless the configuration allows it (`allowApiPodsStandalone`), nothing is collected and no pod is evicted
+    there, under both policies (docs/faults.md, 9).
+    """
+    return observation.api_pods_standalone and not config.allow_api_pods_standalone
+
+
+def _report_step(draft: Draft, before: State, observation: Observation) -> Step:
+    """Report conditions, and say of each threshold that is due why nothing is done about it.
+
+    Victims and collections of an earlier configuration go on by themselves. They are kept in the ledger, so that none is chosen
+    a second time, and none in place of one that is leaving, if a reload allows evictions again.
+    """
+    assessment = assess(before, observation, draft.config, draft.now)
+    draft.findings.extend(assessment.findings)
+    if isinstance(assessment, NothingKnown):
+        return draft.close(assessment.state)
+    state = followed(draft, observation, assessment, draft.report_conditions(before, assessment.state))
+    for threshold in assessment.due:
+        draft.no_action(NoActionReason.API_PODS_STANDALONE, threshold)
+    waits = isinstance(state.phase, CleaningUp) and any(victim.gone_at is None for victim in state.in_flight)
+    return draft.close(state if waits else replace(state, phase=Watching()))

@@ -15,13 +15,13 @@ chooses instead. Three rules follow, none of which the kubelet has:
 On a disk that does not last for that, no eviction waits for the collectors either (`standard`).
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 
-from evictd.core.eviction.protection import is_protected
 from evictd.core.model.config import DiskFreeze, DiskLead, EvictionConfig, MemoryLead, Policy
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.observation import SignalObservation
-from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, Signal
+from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, Resource, Signal
 from evictd.core.model.threshold import Threshold, is_met, limit_of
 from evictd.core.units.duration import MILLISECOND, SECOND
 from evictd.core.units.quantity import NANO, Quantity
@@ -40,7 +40,11 @@ FREEZE_WITHIN = 2 * SECOND
 THAWED_TIME = 200 * MILLISECOND
 """How long a frozen pod has at the end of its grace to handle SIGTERM: a process that heeds it needs some milliseconds."""
 
-_SHORTEST_LOOK = 100 * MILLISECOND
+SHORTEST = 100 * MILLISECOND
+"""The least time between two readings of a disk, and between two looks at a victim's grace."""
+LEAST_RATE: Mapping[Resource, int] = {Resource.EPHEMERAL_STORAGE: 1 << 30, Resource.INODES: 100_000}
+"""The least rate that is assumed, in units per second: more than most disks take, and the inodes that two cores create. The first
+fill of a disk that was calm is noticed late if it is faster."""
 
 
 def time_left(seen: SignalObservation) -> int | None:
@@ -57,7 +61,7 @@ def stop_time(measured: int | None) -> int:
 
 def next_look(left: int) -> int:
     """Return the nanoseconds until a victim's grace is compared again with the time left, which falls faster than a clock."""
-    return max(left // 4, _SHORTEST_LOOK)
+    return max(left // 4, SHORTEST)
 
 
 def fit_grace(eviction: EvictPod, threshold: Threshold, seen: SignalObservation, config: EvictionConfig) -> EvictPod:
@@ -85,7 +89,7 @@ def _may_be_frozen(eviction: EvictPod, threshold: Threshold, config: EvictionCon
     """Whether a pod may be frozen. One without grace is killed at once, and one that came under protection is not touched."""
     if config.disk_freeze is not DiskFreeze.AUTO or SIGNALS[threshold.signal].filesystem is None:
         return False
-    return eviction.grace_period_seconds > 0 and not is_protected(eviction.pod, config)
+    return eviction.grace_period_seconds > 0 and not config.protects(eviction.pod)
 
 
 def lead_time(measured: int | None, collect_time: int | None = None) -> int:
@@ -130,3 +134,12 @@ def target_of(
     if seen.fill_rate is None or not is_led(threshold, seen, config):
         return limit
     return max(limit, Quantity(led_limit(seen.fill_rate, seen.stop_time, seen.collect_time) * NANO, limit.format))
+
+
+def until_next_reading(distance: int, rate: int, longest: int) -> int:
+    """Return the nanoseconds until a disk is read again between two cycles: when it could be short at this rate, within bounds.
+
+    `distance` is what is left to the limit, in the units of the rate. The daemon's watch of disks
+    (`observe.threshold_watch.disk_watch`) and that of a world (`world.watch`) obey it.
+    """
+    return max(SHORTEST, min(longest, max(distance, 0) * SECOND // rate))

@@ -8,6 +8,7 @@ from dataclasses import field
 from enum import Enum
 
 from evictd.core.frozen import frozen
+from evictd.core.model.pod import Pod
 from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import MINUTE, SECOND
@@ -134,7 +135,7 @@ class EvictionConfig:
     protected_pods: frozenset[str] = frozenset()
     """Uids of pods that are never evicted, beside critical pods: evictd's own pod."""
     allow_api_pods_standalone: bool = False
-    """Whether evictd may act without an API server on a node whose pods are an API server's (`report_only`)."""
+    """Whether evictd may act without an API server on a node whose pods are an API server's (`core.eviction.synchronize`)."""
     memory_formula: MemoryFormula = MemoryFormula.AUTO
     """The formula of `memory.available`; see `memory_formula`."""
     memory_lead: MemoryLead = MemoryLead.OFF
@@ -146,6 +147,10 @@ class EvictionConfig:
     eviction_limit: EvictionLimit = EvictionLimit()
     image_gc: ImageGCPolicy = ImageGCPolicy()
     container_gc: ContainerGCPolicy = ContainerGCPolicy()
+
+    def protects(self, pod: Pod) -> bool:
+        """Whether this pod is never evicted: static, mirror, critical by priority, or evictd's own."""
+        return pod.critical or pod.uid in self.protected_pods
 
 
 def own_thresholds(config: EvictionConfig) -> tuple[Threshold, ...]:
@@ -165,3 +170,26 @@ def memory_formula(config: EvictionConfig) -> MemoryFormula:
 def stall_signals(config: EvictionConfig) -> frozenset[Signal]:
     """Return the stall signals that have a threshold; only these are read."""
     return frozenset(threshold.signal for threshold in own_thresholds(config) if threshold.signal in STALLS)
+
+
+def available_by(formula: MemoryFormula, documented: int | None, kernels: int | None) -> int | None:
+    """Return the available bytes by a formula from both readings; `None` where it needs one that is missing.
+
+    The documented reading is capacity minus working set. It counts memory that processes cannot allocate: the kernel's own memory
+    and its reserves are in no cgroup's usage. The kernel's estimate (`MemAvailable`) has neither, but counts active file pages as
+    free.
+    """
+    if formula is MemoryFormula.MEM_AVAILABLE:
+        return kernels
+    if documented is None or formula is MemoryFormula.WORKING_SET:
+        return documented
+    if kernels is None:
+        return documented if formula is MemoryFormula.AUTO else None
+    return min(documented, kernels)
+
+
+def unallocatable_by(formula: MemoryFormula, documented: int | None, available: int) -> int | None:
+    """Return the amount that soft thresholds add to `available` to use the documented formula; `None` for nothing."""
+    if formula is not MemoryFormula.AUTO or documented is None or documented <= available:
+        return None
+    return documented - available

@@ -10,8 +10,7 @@ from enum import Enum
 
 from evictd.core.frozen import frozen
 from evictd.core.model.pod import Pod
-from evictd.core.model.qos import QOSClass
-from evictd.core.model.resources import MEMORY, Container, Resources, aggregate
+from evictd.core.model.resources import MEMORY, Container, QOSClass, Resources, aggregate
 from evictd.core.units.quantity import NANO
 
 GUARANTEED_OOM_SCORE_ADJ = -997

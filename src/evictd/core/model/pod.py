@@ -9,9 +9,7 @@ from enum import Enum
 
 from evictd.core.frozen import frozen
 from evictd.core.model.pod_resources import PodResources, pod_resources
-from evictd.core.model.qos import QOSClass, compute_qos_class
-from evictd.core.model.resources import Container, PodLevelResources, Resources
-from evictd.core.model.volume import Volume
+from evictd.core.model.resources import Container, PodLevelResources, QOSClass, Resources, Volume, compute_qos_class
 
 SYSTEM_CRITICAL_PRIORITY = 2_000_000_000
 MOST_LABELS = 256

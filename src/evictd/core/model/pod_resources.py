@@ -9,14 +9,16 @@ from collections.abc import Iterable, Mapping
 from evictd.core.frozen import frozen
 from evictd.core.model.resources import (
     EPHEMERAL_STORAGE,
+    IN_MEMORY,
     MEMORY,
     Container,
     PodLevelResources,
     Resources,
+    Volume,
+    VolumeKind,
     aggregate,
     has_pod_level_resources,
 )
-from evictd.core.model.volume import IN_MEMORY, Volume, VolumeKind
 from evictd.core.units.quantity import NANO, ZERO, Quantity
 
 

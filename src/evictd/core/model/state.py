@@ -17,7 +17,6 @@ from typing import Any
 
 from evictd.core.frozen import frozen
 from evictd.core.model.attribution import Crossing
-from evictd.core.model.backoff import Backoff
 from evictd.core.model.decision import Decision, PodCondition
 from evictd.core.model.finding import Finding, NoActionReason
 from evictd.core.model.holdings import Effect, Pause, SupplyHoldings
@@ -128,6 +127,41 @@ class Collection:
     """Containers and images that its collectors have removed."""
     tried: frozenset[Signal] = frozenset()
     """The supplies of the device for which it was tried: its bytes, its inodes or both."""
+
+
+@frozen
+class OwnerBackoff:
+    """The evictions of one owner's pods on this node."""
+
+    level: int
+    """Number of evictions in a row of recreated pods; 0 after a first eviction."""
+    evicted_at: int
+    until: int
+    """`now` until which the owner's recreated pods are skipped."""
+    siblings: frozenset[str] = frozenset()
+    """Uids of the owner's pods that were here when the eviction was noted: none of them is a recreation."""
+
+
+@frozen
+class BudgetRefusal:
+    """The refusals of one pod's eviction by a PodDisruptionBudget."""
+
+    first_at: int
+    last_at: int
+    until: int
+    """`now` from which the server may be asked again."""
+    held_until: int
+    """`now` until which soft thresholds evict other pods first."""
+
+
+@frozen
+class Backoff:
+    """Which pods are skipped for a while (`core.eviction.backoff` has the rules)."""
+
+    owners: Mapping[str, OwnerBackoff] = field(default_factory=dict)
+    """By `namespace/Kind/name` of the controlling owner."""
+    budgets: Mapping[str, BudgetRefusal] = field(default_factory=dict)
+    """By pod uid."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,8 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from evictd.core.frozen import frozen
-from evictd.core.model.config import MemoryFormula
-from evictd.core.model.memory_formula import available_by, unallocatable_by
+from evictd.core.model.config import MemoryFormula, available_by, unallocatable_by
 from evictd.core.model.signal import StalledResource
 from evictd.core.model.stats import MemoryStats, NodeGauges, NodeStats, PressureStall, PSIStats, SwapStats
 from evictd.errors import NodeError

@@ -11,8 +11,8 @@ from pathlib import Path
 from evictd.core.frozen import frozen
 from evictd.core.model.observation import Problem
 from evictd.core.model.pod import Pod
+from evictd.core.model.resources import Volume, VolumeKind
 from evictd.core.model.stats import DiskUsage
-from evictd.core.model.volume import Volume, VolumeKind
 
 _PLUGINS = {
     VolumeKind.EMPTY_DIR: "kubernetes.io~empty-dir",

@@ -35,7 +35,7 @@ class ActivePods:
     pods: tuple[Pod, ...]
     problems: tuple[Problem, ...] = ()
     api_pods_standalone: bool = False
-    """Whether pods of an API server run here although evictd has none (`core.eviction.report_only`)."""
+    """Whether pods of an API server run here although evictd has none (`core.eviction.synchronize`)."""
     evicted_by_kubelet: tuple[SlimPod, ...] | None = None
     """The last pods that a kubelet evicted; `None` without an API server, and before its first list."""
 

@@ -20,7 +20,7 @@ from evictd.core.model.oom import (
     qos_memory,
 )
 from evictd.core.model.pod import Pod
-from evictd.core.model.qos import QOSClass
+from evictd.core.model.resources import QOSClass
 from evictd.errors import NodeError
 from evictd.observe.cgroups.cgroup import is_safe_path
 from evictd.observe.cgroups.kernel_text import parse_limit

@@ -36,14 +36,9 @@ from evictd.codec.pod import CONFIG_SOURCE
 from evictd.core.frozen import frozen
 from evictd.core.gc.container_gc import ContainerState, PodLifecycle, PodLifecycles
 from evictd.core.model.observation import Problem
-from evictd.core.model.oom import (
-    BEST_EFFORT_OOM_SCORE_ADJ,
-    LEAST_BURSTABLE_OOM_SCORE_ADJ,
-    greatest_memory_request,
-)
+from evictd.core.model.oom import BEST_EFFORT_OOM_SCORE_ADJ, LEAST_BURSTABLE_OOM_SCORE_ADJ, greatest_memory_request
 from evictd.core.model.pod import SYSTEM_CRITICAL_PRIORITY, Pod, PodSource
-from evictd.core.model.qos import QOSClass
-from evictd.core.model.resources import MEMORY, Container
+from evictd.core.model.resources import MEMORY, Container, QOSClass
 from evictd.core.units.quantity import Quantity, of_bytes
 from evictd.errors import SourceKind
 from evictd.observe.pods.manifests import Manifests
@@ -62,7 +57,7 @@ API_PODS_STANDALONE = Problem(
     detail="the runtime runs pods of an API server (kubernetes.io/config.source=api), but `cluster.kubeconfig` is empty: evictd "
     "only reports; set `cluster.kubeconfig`, or `allowApiPodsStandalone: true` to act all the same",
 )
-"""Why evictd does not act; see `core.eviction.report_only`."""
+"""Why evictd does not act; see `core.eviction.synchronize`."""
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?", re.ASCII)
 

@@ -20,7 +20,7 @@ from evictd.clients.cri.values import CriContainerStats as RuntimeStats
 from evictd.core.frozen import frozen
 from evictd.core.model.config import Policy
 from evictd.core.model.pod import Pod
-from evictd.core.model.qos import QOSClass
+from evictd.core.model.resources import QOSClass
 from evictd.core.model.signal import StalledResource
 from evictd.core.model.stats import ContainerStats, DiskUsage, IOStats, MemoryStats, PodStats, PSIStats, VolumeStats
 from evictd.errors import NodeError

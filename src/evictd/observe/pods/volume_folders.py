@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from evictd.core.model.pod import Pod
-from evictd.core.model.volume import IN_MEMORY, Volume, VolumeKind
+from evictd.core.model.resources import IN_MEMORY, Volume, VolumeKind
 from evictd.errors import NodeError
 from evictd.observe.cgroups.file_descriptor_cache import VanishedError, unreadable
 from evictd.observe.disk_usage.pod_meter import open_below

@@ -2,7 +2,7 @@
 
 One `statvfs` for each disk that is due. The next reading is due when the disk could be short at the fastest fill seen in an hour,
 or at the least rate that is assumed if that is faster: at least every `longest`, the period of the cycles, and at most
-every `SHORTEST` (`core.eviction.disk_pace`). So a disk with much left is not read between two cycles at all, and a node whose
+every `SHORTEST` (`core.eviction.time_left`). So a disk with much left is not read between two cycles at all, and a node whose
 disks are calm wakes up no more often than without. A disk that does not respond within `TIMEOUT` is read again after twice
 `SHORTEST`, and after twice as long each time that it does not, up to `longest`: on a busy node a reading may be late once. While
 its call hangs no time is spent on it, so it holds up neither memory nor the other disks. The kubelet reads every 10 s.
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
-from evictd.core.eviction.disk_pace import LEAST_RATE, SHORTEST, until_next_reading
+from evictd.core.eviction.time_left import LEAST_RATE, SHORTEST, until_next_reading
 from evictd.core.model.finding import Finding, ThresholdFinding
 from evictd.core.model.signal import SIGNALS, Filesystem, Resource, Signal
 from evictd.core.model.stats import FsStats

@@ -9,9 +9,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 
 from evictd.config.settings import MemoryFormula, Settings
-from evictd.core.model.config import DiskLead, MemoryLead, Policy
+from evictd.core.model.config import DiskLead, MemoryLead, Policy, available_by
 from evictd.core.model.finding import Finding, ThresholdFinding
-from evictd.core.model.memory_formula import available_by
 from evictd.core.model.observation import Observation, signal_observations
 from evictd.core.model.signal import MEMORY_SIGNALS, Filesystem, Signal
 from evictd.core.model.stats import MemoryStats
