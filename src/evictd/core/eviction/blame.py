@@ -30,11 +30,11 @@ from evictd.core.model.config import EvictionConfig
 from evictd.core.model.finding import NoAction, NoActionReason, RankedPod
 from evictd.core.model.observation import SignalObservation
 from evictd.core.model.pod import Pod
-from evictd.core.model.signal import RESOURCES, SIGNALS, STALLS
+from evictd.core.model.signal import SIGNALS, STALLS
 from evictd.core.model.state import State
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import SECOND
-from evictd.core.units.quantity import NANO, Quantity
+from evictd.core.units.quantity import NANO
 
 NO_NOISE = 2
 """Growth of less than a half of what is missing says nothing of the cause (with 1 or 10 no incident ends differently)."""
@@ -74,14 +74,14 @@ def blamed(
             continue
         if _may_go(victim, suspect, shortage):
             continue
-        form = RESOURCES[SIGNALS[shortage.threshold.signal].resource].format
+        amount = SIGNALS[shortage.threshold.signal].amount
         reason = NoActionReason.UNMEASURED_CULPRIT if suspect.pod is None else NoActionReason.PROTECTED_CULPRIT
         return suspect, NoAction(
             why=reason,
             threshold=shortage.threshold,
             pod=suspect.pod,
-            needed=Quantity(_with_growth_of(suspect, candidates, shortage) * NANO, form),
-            reachable=Quantity(held * NANO, form),
+            needed=amount(_with_growth_of(suspect, candidates, shortage)),
+            reachable=amount(held),
         )
     return None
 
@@ -153,11 +153,10 @@ def protected_culprit(
             return None
     if culprit is None:
         return None
-    form = RESOURCES[SIGNALS[threshold.signal].resource].format
     return NoAction(
         why=NoActionReason.PROTECTED_CULPRIT,
         threshold=threshold,
         pod=culprit,
         needed=needed,
-        reachable=Quantity(reachable * NANO, form),
+        reachable=SIGNALS[threshold.signal].amount(reachable),
     )

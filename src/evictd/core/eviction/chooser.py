@@ -33,10 +33,9 @@ from evictd.core.model.finding import (
 )
 from evictd.core.model.observation import Observation
 from evictd.core.model.pod import Pod
-from evictd.core.model.signal import RESOURCES, SIGNALS
+from evictd.core.model.signal import SIGNALS
 from evictd.core.model.state import State
 from evictd.core.model.stats import PodStats
-from evictd.core.units.quantity import NANO, Quantity
 
 Skip = ProtectedPodSkipped | PodSkipped
 """The finding that says why a pod cannot be chosen now."""
@@ -127,12 +126,12 @@ class StandardChooser:
                 instead=chosen.pod,
             )
             return self._evict(ranking, chosen, passed if chosen is victim else (*passed, skipped))
-        form = RESOURCES[SIGNALS[shortage.threshold.signal].resource].format
+        amount = SIGNALS[shortage.threshold.signal].amount
         stop = NoAction(
             why=NoActionReason.EVICTIONS_DO_NOT_HELP,
             threshold=shortage.threshold,
-            needed=Quantity(shortage.missing * NANO, form),
-            reachable=Quantity(freed_lately(self._state, supply) * NANO, form),
+            needed=amount(shortage.missing),
+            reachable=amount(freed_lately(self._state, supply)),
             until=pause.until,
         )
         return Choice(eviction=None, findings=(ranking, *passed, stop))

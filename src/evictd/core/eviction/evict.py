@@ -17,7 +17,7 @@ from evictd.core.model.signal import ALL_OF_THE_TIME, RESOURCES, SIGNALS, STALLS
 from evictd.core.model.stats import ContainerStats, PodStats
 from evictd.core.model.threshold import Threshold, limit_of
 from evictd.core.units.duration import format_duration
-from evictd.core.units.quantity import NANO, ZERO, Format, Quantity, of_bytes
+from evictd.core.units.quantity import ZERO, Quantity, of_bytes
 
 EVICTED = "Evicted"
 
@@ -40,7 +40,6 @@ def evict_for_pressure(
     """Make the decision to evict this pod because of this threshold."""
     resource = SIGNALS[threshold.signal].resource
     message, annotations = eviction_message(resource, row.pod, stats, threshold, observation)
-    form = RESOURCES[resource].format
     eviction = EvictPod(
         pod=row.pod,
         grace_period_seconds=eviction_grace_period_seconds(row.pod, threshold, config),
@@ -58,8 +57,8 @@ def evict_for_pressure(
             threshold=threshold,
             limit=limit_of(threshold, observation),
             available=observation.available,
-            usage=None if row.usage is None else Quantity(row.usage * NANO, form),
-            request=Quantity(row.request, form),
+            usage=None if row.usage is None else SIGNALS[threshold.signal].amount(row.usage),
+            request=Quantity(row.request, RESOURCES[resource].format),
             file_pages=file_pages(row, resource, stats),
         ),
     )
@@ -133,7 +132,7 @@ def _container_usage(resource: Resource, container: ContainerStats) -> Quantity 
         return None
     if container.rootfs.used_bytes is None or container.logs.used_bytes is None:
         return None
-    return Quantity((container.rootfs.used_bytes + container.logs.used_bytes) * NANO, Format.BINARY_SI)
+    return of_bytes(container.rootfs.used_bytes + container.logs.used_bytes)
 
 
 def policy_minimum_grace_seconds(policy: Policy) -> int:

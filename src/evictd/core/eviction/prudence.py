@@ -14,10 +14,9 @@ from dataclasses import replace
 from evictd.core.eviction.shortage import Shortage
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.finding import NoAction, NoActionReason
-from evictd.core.model.signal import RESOURCES, SIGNALS
+from evictd.core.model.signal import SIGNALS
 from evictd.core.model.state import State
 from evictd.core.units.duration import MINUTE, format_duration
-from evictd.core.units.quantity import NANO, Quantity
 
 MOST = 3
 """Three pods in ten minutes relieve a node that was short when evictd was started; a typo costs no more than that. With
@@ -46,11 +45,10 @@ def over_limit(shortage: Shortage, state: State, config: EvictionConfig, now: in
     limit, lately = config.eviction_limit, _lately(state, config, now)
     if not limit.pods or len(lately) < limit.pods:
         return None
-    form = RESOURCES[SIGNALS[shortage.threshold.signal].resource].format
     return NoAction(
         why=NoActionReason.EVICTION_LIMIT_REACHED,
         threshold=shortage.threshold,
-        needed=Quantity(shortage.missing * NANO, form) if shortage.measurable else None,
+        needed=SIGNALS[shortage.threshold.signal].amount(shortage.missing) if shortage.measurable else None,
         detail=f"{len(lately)} pods within {format_duration(limit.per)}",
         until=lately[-limit.pods] + limit.per,
     )

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from evictd.core.frozen import frozen
-from evictd.core.units.quantity import Format
+from evictd.core.units.quantity import NANO, Format, Quantity
 
 
 class Signal(Enum):
@@ -197,6 +197,10 @@ class SignalSpec:
         """The condition that the node reports where a threshold on it is met."""
         return RESOURCES[self.resource].condition
 
+    def amount(self, count: int) -> Quantity:
+        """Return an amount of the resource, in its format."""
+        return Quantity(count * NANO, RESOURCES[self.resource].format)
+
     @property
     def unit(self) -> Unit:
         """Unit of the signal's own amounts; the pods' usage is in the unit of the resource."""
@@ -213,15 +217,18 @@ def _inodes(filesystem: Filesystem, statistic: Statistic, use: str) -> SignalSpe
     return SignalSpec(resource=Resource.INODES, statistic=statistic, text=text, filesystem=filesystem)
 
 
-def _stall(scope: StallScope, resource: StalledResource, kind: StallType, average: int) -> SignalSpec:
-    stall = Stall(scope, resource, kind, average)
+def _stall(name: str) -> SignalSpec:
+    """Make the row of a stall signal, whose name says what it reads: `pods.memory.full.avg10`."""
+    whole, resource, line, average = name.split(".")
+    scope, stalled, kind = StallScope(whole), StalledResource(resource), StallType(line)
+    stall = Stall(scope, stalled, kind, int(average.removeprefix("avg")))
     whose = "of all pods" if scope is StallScope.PODS else "of the node"
     tasks = f"at least one task {whose}" if kind is StallType.SOME else f"all tasks {whose} that were not idle"
-    what = "memory" if resource is StalledResource.MEMORY else "I/O"
+    what = "memory" if stalled is StalledResource.MEMORY else "I/O"
     return SignalSpec(
-        resource=Resource(resource.value),
-        statistic=_STALLED_STATISTICS[scope, resource],
-        text=f"Share of the last {average} s in which {tasks} stalled for {what}.",
+        resource=Resource(resource),
+        statistic=_STALLED_STATISTICS[scope, stalled],
+        text=f"Share of the last {stall.average} s in which {tasks} stalled for {what}.",
         stall=stall,
         own=True,
     )
@@ -259,35 +266,16 @@ SIGNALS: Mapping[Signal, SignalSpec] = MappingProxyType(
         Signal.SWAP_AVAILABLE: SignalSpec(
             resource=Resource.SWAP, statistic="swap", text="Swap of the node that is free.", own=True
         ),
-        Signal.PODS_MEMORY_FULL_10: _stall(StallScope.PODS, StalledResource.MEMORY, StallType.FULL, 10),
-        Signal.PODS_MEMORY_FULL_60: _stall(StallScope.PODS, StalledResource.MEMORY, StallType.FULL, 60),
-        Signal.PODS_MEMORY_SOME_10: _stall(StallScope.PODS, StalledResource.MEMORY, StallType.SOME, 10),
-        Signal.PODS_MEMORY_SOME_60: _stall(StallScope.PODS, StalledResource.MEMORY, StallType.SOME, 60),
-        Signal.PODS_IO_FULL_10: _stall(StallScope.PODS, StalledResource.IO, StallType.FULL, 10),
-        Signal.PODS_IO_FULL_60: _stall(StallScope.PODS, StalledResource.IO, StallType.FULL, 60),
-        Signal.PODS_IO_SOME_10: _stall(StallScope.PODS, StalledResource.IO, StallType.SOME, 10),
-        Signal.PODS_IO_SOME_60: _stall(StallScope.PODS, StalledResource.IO, StallType.SOME, 60),
-        Signal.NODE_MEMORY_FULL_10: _stall(StallScope.NODE, StalledResource.MEMORY, StallType.FULL, 10),
-        Signal.NODE_MEMORY_FULL_60: _stall(StallScope.NODE, StalledResource.MEMORY, StallType.FULL, 60),
-        Signal.NODE_MEMORY_SOME_10: _stall(StallScope.NODE, StalledResource.MEMORY, StallType.SOME, 10),
-        Signal.NODE_MEMORY_SOME_60: _stall(StallScope.NODE, StalledResource.MEMORY, StallType.SOME, 60),
-        Signal.NODE_IO_FULL_10: _stall(StallScope.NODE, StalledResource.IO, StallType.FULL, 10),
-        Signal.NODE_IO_FULL_60: _stall(StallScope.NODE, StalledResource.IO, StallType.FULL, 60),
-        Signal.NODE_IO_SOME_10: _stall(StallScope.NODE, StalledResource.IO, StallType.SOME, 10),
-        Signal.NODE_IO_SOME_60: _stall(StallScope.NODE, StalledResource.IO, StallType.SOME, 60),
+        **{signal: _stall(signal.value) for signal in Signal if ".avg" in signal.value},
     }
 )
-"""One row for each signal."""
+"""One row for each signal; that of a stall signal is made from its name."""
 
 STALLS = {signal: spec.stall for signal, spec in SIGNALS.items() if spec.stall is not None}
 """The stall signals, with what each reads."""
 MEMORY_SIGNALS = frozenset(s for s, spec in SIGNALS.items() if spec.resource is Resource.MEMORY and spec.stall is None)
 """The signals on what is available of memory."""
 DISK_SIGNALS: Mapping[Filesystem, tuple[Signal, Signal]] = MappingProxyType(
-    {
-        Filesystem.NODEFS: (Signal.NODEFS_AVAILABLE, Signal.NODEFS_INODES_FREE),
-        Filesystem.IMAGEFS: (Signal.IMAGEFS_AVAILABLE, Signal.IMAGEFS_INODES_FREE),
-        Filesystem.CONTAINERFS: (Signal.CONTAINERFS_AVAILABLE, Signal.CONTAINERFS_INODES_FREE),
-    }
+    {each: (Signal(f"{each.value}.available"), Signal(f"{each.value}.inodesFree")) for each in Filesystem}
 )
 """The signals on the bytes and on the inodes of each filesystem."""
