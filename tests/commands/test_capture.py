@@ -18,9 +18,9 @@ from evictd.commands.source import own_config
 from evictd.config.file import read_documents
 from evictd.core.model.config import (
     EvictionConfig,
+    FastFill,
     ImageGCPolicy,
     ImageReclaim,
-    MemoryLead,
     PodGroup,
     Policy,
     Preferences,
@@ -148,7 +148,7 @@ def test_every_option_of_the_core_is_written_back() -> None:
     config = EvictionConfig(
         allow_api_pods_standalone=True,
         eviction_timeout=7 * SECOND,
-        memory_lead=MemoryLead.AUTO,
+        memory_lead=FastFill.AUTO,
         monitoring_period=3 * SECOND,
         preferences=Preferences(avoid=(PodGroup(namespaces=frozenset({"a", "b"}), labels={"x": "y"}),)),
         image_gc=ImageGCPolicy(min_age=SECOND, max_age=2 * SECOND, high_threshold_percent=9, keep=("a/*",)),

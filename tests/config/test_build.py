@@ -13,7 +13,7 @@ from evictd.config.build import settings
 from evictd.config.flags import Flags, add_arguments, explicit_booleans, from_args
 from evictd.config.layers import Layers
 from evictd.config.settings import Settings
-from evictd.core.model.config import ContainerGCPolicy, DiskFreeze, ImageReclaim, Policy
+from evictd.core.model.config import ContainerGCPolicy, FastFill, ImageReclaim, Policy
 from evictd.core.model.threshold import Origin
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.core.units.quantity import parse_quantity
@@ -232,7 +232,7 @@ def test_pressure_has_no_effect_under_policy_kubelet() -> None:
 
 def test_a_disk_is_frozen_for_under_policy_standard_alone() -> None:
     made = build(None, {"disk": {"freeze": "Auto"}})
-    assert made.eviction.disk_freeze is DiskFreeze.AUTO
+    assert made.eviction.disk_freeze is FastFill.AUTO
     assert not [warning for warning in made.warnings if "freeze" in warning]
     made = build(None, {"decisionPolicy": "Kubelet", "disk": {"freeze": "Auto"}})
     assert "disk.freeze has no effect under decisionPolicy Kubelet" in made.warnings

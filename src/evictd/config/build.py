@@ -32,7 +32,7 @@ from evictd.codec.strict import UNKNOWN_FIELD
 from evictd.config.flags import Flags
 from evictd.config.layers import Layers
 from evictd.config.settings import MEMORY_POLICIES, Settings
-from evictd.core.model.config import DiskFreeze, EvictionConfig, Policy, Preferences
+from evictd.core.model.config import EvictionConfig, FastFill, Policy, Preferences
 from evictd.core.model.problem import ConfigProblem, quoted, shown
 from evictd.errors import InputError
 
@@ -176,7 +176,7 @@ def _warnings(kubelet: KubeletConfiguration, eviction: EvictionConfig, layers: L
         yield "ranking has no effect under decisionPolicy Kubelet"
     if eviction.eviction_limit.pods and eviction.policy is Policy.KUBELET:
         yield "evictionLimit has no effect under decisionPolicy Kubelet"
-    if eviction.disk_freeze is DiskFreeze.AUTO and eviction.policy is Policy.KUBELET:
+    if eviction.disk_freeze is FastFill.AUTO and eviction.policy is Policy.KUBELET:
         yield "disk.freeze has no effect under decisionPolicy Kubelet"
     if eviction.max_pod_grace_period_seconds < 0:
         yield "evictionMaxPodGracePeriod is negative: the policy Kubelet then ends pods at once, Standard keeps their own grace"

@@ -16,7 +16,7 @@ from evictd.codec.config.fields import (
 )
 from evictd.codec.config.kubelet_fields import KubeletConfiguration
 from evictd.codec.strict import Duration
-from evictd.core.model.config import EvictionConfig, ImageGCPolicy, MemoryLead
+from evictd.core.model.config import EvictionConfig, FastFill, ImageGCPolicy
 from evictd.core.units.duration import MINUTE
 
 DOCUMENTS = (EvictdConfiguration, KubeletConfiguration)
@@ -45,11 +45,11 @@ def test_the_defaults_of_the_documents_are_those_of_the_core() -> None:
 
 
 def test_a_setting_of_the_core_is_applied_by_its_name() -> None:
-    changed = EvictdConfiguration(memory=Memory(lead=MemoryLead.AUTO), housekeeping_interval=Duration(MINUTE))
+    changed = EvictdConfiguration(memory=Memory(lead=FastFill.AUTO), housekeeping_interval=Duration(MINUTE))
     images = KubeletConfiguration(image_minimum_gc_age=Duration(MINUTE))
     made = with_documents(EvictionConfig(), changed, images)
     assert made == EvictionConfig(
-        memory_lead=MemoryLead.AUTO, monitoring_period=MINUTE, image_gc=ImageGCPolicy(min_age=MINUTE)
+        memory_lead=FastFill.AUTO, monitoring_period=MINUTE, image_gc=ImageGCPolicy(min_age=MINUTE)
     )
     assert type(made.monitoring_period) is int
 
@@ -69,7 +69,7 @@ def test_bounds_are_those_beside_the_field() -> None:
 
 def test_a_reload_changes_the_live_settings_only() -> None:
     old = EvictdConfiguration()
-    new = EvictdConfiguration(dry_run=True, listen_address="", memory=Memory(lead=MemoryLead.AUTO, watch=False))
+    new = EvictdConfiguration(dry_run=True, listen_address="", memory=Memory(lead=FastFill.AUTO, watch=False))
     assert {each.name: each.rule.live for each, _, _ in changed_settings(old, new)} == {
         "dryRun": True,
         "listenAddress": False,
@@ -78,7 +78,7 @@ def test_a_reload_changes_the_live_settings_only() -> None:
     }
     assert after_reload(old, new) == EvictdConfiguration(dry_run=True)
     core = with_kept(with_documents(EvictionConfig(), old), with_documents(EvictionConfig(), new), EvictdConfiguration)
-    assert core.memory_lead is MemoryLead.OFF
+    assert core.memory_lead is FastFill.OFF
 
 
 def test_a_setting_without_effect_is_no_change() -> None:

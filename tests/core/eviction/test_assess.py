@@ -8,7 +8,7 @@ import pytest
 
 from evictd.codec.state import decode_state, encode_state
 from evictd.core.eviction.assess import Assessment, NothingKnown, assess, configured_thresholds, detect_filesystems
-from evictd.core.model.config import DiskLead, EvictionConfig, Policy
+from evictd.core.model.config import EvictionConfig, FastFill, Policy
 from evictd.core.model.finding import ContainerFsIgnored, SignalUnobserved, StatsMissing, ThresholdFinding
 from evictd.core.model.observation import Filesystems, Observation
 from evictd.core.model.signal import NodeCondition, Signal
@@ -174,7 +174,7 @@ def test_a_condition_of_containerfs_ends_when_a_split_layout_becomes_a_single_on
 
 def test_a_disk_without_a_threshold_is_never_led() -> None:
     """Containerfs has an entry that compares nothing where nodefs and imagefs have no threshold (`Operator.NONE`)."""
-    settings = replace(config(hard={"memory.available": "100Mi"}), disk_lead=DiskLead.AUTO)
+    settings = replace(config(hard={"memory.available": "100Mi"}), disk_lead=FastFill.AUTO)
     stats = node(memory="4Gi of 8Gi", nodefs="1Mi of 9Gi")
     filling = replace(stats.fs or FsStats(), fill_rate=100 << 20)
     found = look(settings, Observation(node=replace(stats, fs=filling, image_fs=filling, container_fs=filling)))

@@ -23,7 +23,7 @@ from evictd.core.eviction.time_left import (
     time_left,
     until_next_reading,
 )
-from evictd.core.model.config import DiskFreeze, DiskLead, EvictionConfig, ImageReclaim, MemoryLead, Policy
+from evictd.core.model.config import EvictionConfig, FastFill, ImageReclaim, Policy
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.finding import NoAction, NoActionReason, ThresholdFinding
 from evictd.core.model.observation import SignalObservation
@@ -119,7 +119,7 @@ def test_only_what_falls_has_a_time_left(rate: int | None, left: int | None) -> 
     assert time_left(seen(0, 1)) == 0
 
 
-AUTO = config(hard={"memory.available": "100Mi"}, memory_lead=MemoryLead.AUTO)
+AUTO = config(hard={"memory.available": "100Mi"}, memory_lead=FastFill.AUTO)
 A = pod("a", memory="100Mi")
 
 
@@ -141,7 +141,7 @@ def test_nothing_is_led_by_default_nor_by_the_kubelet_nor_for_a_soft_threshold_n
     left: int, rate: int | None
 ) -> None:
     reading = seen(left, rate)
-    kubelet = config(policy=Policy.KUBELET, memory_lead=MemoryLead.AUTO)
+    kubelet = config(policy=Policy.KUBELET, memory_lead=FastFill.AUTO)
     assert not is_led(HARD, reading, config())
     assert not is_led(HARD, reading, kubelet)
     assert not is_led(threshold("memory.available", "100Mi", grace="1m"), reading, AUTO)
@@ -178,7 +178,7 @@ def test_a_victim_that_owes_less_than_the_fill_needs_does_not_hold_up_an_early_e
     settings = config(
         hard={"memory.available": "100Mi"},
         soft={"nodefs.available": ("1Gi", "1s")},
-        memory_lead=MemoryLead.AUTO,
+        memory_lead=FastFill.AUTO,
         reclaim_containers=False,
         reclaim_images=ImageReclaim.OFF,
         max_pod_grace_period_seconds=600,
@@ -206,7 +206,7 @@ def test_an_early_eviction_is_in_vain_too_where_a_protected_pod_is_the_cause() -
 # --- disks ----------------------------------------------------------------------------------------------------------
 
 DISK = threshold("nodefs.available", "100Mi")
-ON_DISK = config(hard={"nodefs.available": "100Mi"}, disk_lead=DiskLead.AUTO)
+ON_DISK = config(hard={"nodefs.available": "100Mi"}, disk_lead=FastFill.AUTO)
 
 
 @given(
@@ -264,7 +264,7 @@ def test_an_early_eviction_on_a_disk() -> None:
     book.at("1s", **fills(500, left_mib=400)).conditions("DiskPressure").evicts("writer", grace=0)
 
 
-FREEZES = replace(config(hard={"nodefs.available": "100Mi"}), disk_freeze=DiskFreeze.AUTO)
+FREEZES = replace(config(hard={"nodefs.available": "100Mi"}), disk_freeze=FastFill.AUTO)
 
 
 def evict_on_disk(
@@ -319,7 +319,7 @@ def test_a_soft_victim_that_goes_on_writing_is_frozen_when_its_grace_is_shortene
         hard={"nodefs.available": "200Mi"},
         soft={"nodefs.available": ("1Gi", "0.5s")},
         max_pod_grace_period_seconds=600,
-        disk_freeze=DiskFreeze.AUTO,
+        disk_freeze=FastFill.AUTO,
         reclaim_containers=False,
         reclaim_images=ImageReclaim.OFF,
     )

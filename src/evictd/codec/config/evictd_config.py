@@ -18,7 +18,7 @@ from evictd.codec.config.pressure_fields import StallFields, SwapFields, pressur
 from evictd.codec.config.reclaim_fields import ReclaimFields
 from evictd.codec.strict import Duration, Size, decode
 from evictd.core.eviction.eviction_method import EvictionMethod
-from evictd.core.model.config import DiskFreeze, DiskLead, MemoryFormula, MemoryLead, PodGroup, Policy, Preferences
+from evictd.core.model.config import FastFill, MemoryFormula, PodGroup, Policy, Preferences
 from evictd.core.model.problem import ConfigProblem, quoted
 from evictd.core.units.duration import MINUTE, SECOND
 
@@ -176,13 +176,13 @@ class Memory(msgspec.Struct, kw_only=True, frozen=True, rename="camel"):
         ),
     ] = MemoryFormula.AUTO
     lead: Annotated[
-        MemoryLead,
+        FastFill,
         about(
             "Auto acts on a hard memory threshold before it is crossed, while what is left at the measured fill rate lasts"
             " less than an eviction takes on this node, at least a second.",
             sets="memory_lead",
         ),
-    ] = MemoryLead.OFF
+    ] = FastFill.OFF
     watch: Annotated[
         bool, about("Start a cycle when the kernel signals memory pressure, not only once per interval.")
     ] = True
@@ -192,22 +192,22 @@ class DiskSettings(msgspec.Struct, kw_only=True, frozen=True, rename="camel"):
     """When a disk is acted on."""
 
     lead: Annotated[
-        DiskLead,
+        FastFill,
         about(
             "Auto acts on a hard disk threshold before it is crossed, while what is left at the measured fill rate lasts less"
             " than a collection and a stop take on this node, at least a second.",
             sets="disk_lead",
         ),
-    ] = DiskLead.OFF
+    ] = FastFill.OFF
     freeze: Annotated[
-        DiskFreeze,
+        FastFill,
         about(
             "Auto freezes the containers of a pod that is evicted by a hard disk threshold while what is left lasts less than"
             " 2s, until 0.2s before they are killed. Policy Standard.",
             sets="disk_freeze",
             live=True,
         ),
-    ] = DiskFreeze.OFF
+    ] = FastFill.OFF
 
 
 class HookSettings(msgspec.Struct, kw_only=True, frozen=True, rename="camel"):

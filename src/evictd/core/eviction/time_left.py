@@ -18,7 +18,7 @@ On a disk that does not last for that, no eviction waits for the collectors eith
 from collections.abc import Mapping
 from dataclasses import replace
 
-from evictd.core.model.config import DiskFreeze, DiskLead, EvictionConfig, MemoryLead, Policy
+from evictd.core.model.config import EvictionConfig, FastFill, Policy
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.observation import SignalObservation
 from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, Resource, Signal
@@ -87,7 +87,7 @@ def fit_grace(eviction: EvictPod, threshold: Threshold, seen: SignalObservation,
 
 def _may_be_frozen(eviction: EvictPod, threshold: Threshold, config: EvictionConfig) -> bool:
     """Whether a pod may be frozen. One without grace is killed at once, and one that came under protection is not touched."""
-    if config.disk_freeze is not DiskFreeze.AUTO or SIGNALS[threshold.signal].filesystem is None:
+    if config.disk_freeze is not FastFill.AUTO or SIGNALS[threshold.signal].filesystem is None:
         return False
     return eviction.grace_period_seconds > 0 and not config.protects(eviction.pod)
 
@@ -117,8 +117,8 @@ def missing_to_target(threshold: Threshold, seen: SignalObservation, config: Evi
 
 def _may_be_led(signal: Signal, config: EvictionConfig) -> bool:
     if SIGNALS[signal].filesystem is not None:
-        return config.disk_lead is DiskLead.AUTO
-    return signal in MEMORY_SIGNALS and config.memory_lead is MemoryLead.AUTO
+        return config.disk_lead is FastFill.AUTO
+    return signal in MEMORY_SIGNALS and config.memory_lead is FastFill.AUTO
 
 
 def led_limit(fill_rate: int, measured: int | None = None, collect_time: int | None = None) -> int:

@@ -31,22 +31,8 @@ class MemoryFormula(Enum):
     LOWEST = "Lowest"
 
 
-class MemoryLead(Enum):
-    """Whether a hard memory threshold is acted on before it is crossed, where memory fills too fast for it (`memory.lead`)."""
-
-    OFF = "Off"
-    AUTO = "Auto"
-
-
-class DiskLead(Enum):
-    """Whether a hard disk threshold is acted on before it is crossed, where the disk fills too fast for it (`disk.lead`)."""
-
-    OFF = "Off"
-    AUTO = "Auto"
-
-
-class DiskFreeze(Enum):
-    """Whether the containers of a pod are frozen until it is killed, where the disk fills too fast (`disk.freeze`)."""
+class FastFill(Enum):
+    """Whether a rule for a resource that fills too fast for an eviction applies (`memory.lead`, `disk.lead`, `disk.freeze`)."""
 
     OFF = "Off"
     AUTO = "Auto"
@@ -138,9 +124,12 @@ class EvictionConfig:
     """Whether evictd may act without an API server on a node whose pods are an API server's (`core.eviction.synchronize`)."""
     memory_formula: MemoryFormula = MemoryFormula.AUTO
     """The formula of `memory.available`; see `memory_formula`."""
-    memory_lead: MemoryLead = MemoryLead.OFF
-    disk_lead: DiskLead = DiskLead.OFF
-    disk_freeze: DiskFreeze = DiskFreeze.OFF
+    memory_lead: FastFill = FastFill.OFF
+    """Whether a hard memory threshold is acted on before it is crossed."""
+    disk_lead: FastFill = FastFill.OFF
+    """Whether a hard disk threshold is acted on before it is crossed."""
+    disk_freeze: FastFill = FastFill.OFF
+    """Whether the containers of a pod are frozen until it is killed."""
     keep_away: bool = True
     """Whether a taint keeps pods away while a condition is reported (`cluster.taints`); then it may stay longer (`keep_away`)."""
     preferences: Preferences = NO_PREFERENCES

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 
 from evictd.config.settings import MemoryFormula, Settings
-from evictd.core.model.config import DiskLead, MemoryLead, Policy, available_by
+from evictd.core.model.config import FastFill, Policy, available_by
 from evictd.core.model.finding import Finding, ThresholdFinding
 from evictd.core.model.observation import Observation, signal_observations
 from evictd.core.model.signal import MEMORY_SIGNALS, Filesystem, Signal
@@ -180,7 +180,7 @@ def build_threshold_watch(
         disks = DiskWatch(
             disk_paths,
             recent=recent,
-            lead=settings.eviction.disk_lead is DiskLead.AUTO,
+            lead=settings.eviction.disk_lead is FastFill.AUTO,
             longest=settings.evictd.housekeeping_interval,
         )
     with_memcg = settings.kubelet.kernel_memcg_notification and reader.version != "v2"
@@ -191,7 +191,7 @@ def build_threshold_watch(
         others=notifiers_v2(roots, cgroups, errors) if settings.evictd.memory.watch else (),
         longest=settings.evictd.housekeeping_interval,
         recent=recent,
-        lead=settings.eviction.memory_lead is MemoryLead.AUTO,
+        lead=settings.eviction.memory_lead is FastFill.AUTO,
     )
     watch.disks = disks
     return ThresholdWatch(watch, sources, clock)
