@@ -9,13 +9,13 @@ from evictd.core.eviction.effect import (
     COMPARED,
     FIRST_PAUSE,
     LONGEST_PAUSE,
-    after_retry,
     elsewhere_grows,
     follow_clear,
     follow_effects,
     freed_lately,
     may_go_paused,
     pause_of,
+    with_pause,
 )
 from evictd.core.eviction.ledger import follow_victims
 from evictd.core.eviction.reclaim import Layout
@@ -31,6 +31,11 @@ MEMORY, DISK = Signal.MEMORY_AVAILABLE, Signal.NODEFS_AVAILABLE
 NOTHING = Observation(node=None)
 PAUSE = Pause(until=FIRST_PAUSE, wait=FIRST_PAUSE)
 GROWING = SupplyHoldings(elsewhere=level(0, 300))
+
+
+def after_retry(pause: Pause, now: int) -> Pause:
+    """The pause after one more pod went."""
+    return with_pause(State(), MEMORY, pause, now, evicted=True).pauses[MEMORY]
 
 
 def effect(freed: int, *, at: int = 0, missing: int = 100, grew: bool = False, owner: str = "") -> Effect:
@@ -228,7 +233,7 @@ def test_each_try_waits_twice_as_long_up_to_an_hour() -> None:
         waits.append(pause.wait // MINUTE)
     assert waits == [20, 40, 60, 60]
     assert LONGEST_PAUSE == 60 * MINUTE
-    assert after_retry(replace(pause, for_growth=True), 0).for_growth
+    assert after_retry(replace(pause, for_growth=True), pause.until).for_growth
 
 
 def test_growth_elsewhere_that_is_small_beside_the_shortage_is_noise() -> None:

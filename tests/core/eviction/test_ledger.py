@@ -17,7 +17,6 @@ from evictd.core.eviction.ledger import (
     is_overdue,
     is_under_way,
     shortened,
-    still_owed,
     supplies,
     supply_of,
     victim_until,
@@ -32,6 +31,11 @@ from tests.playbook import Playbook, config, node, pod, threshold, usage
 NODEFS, MEMORY = Signal.NODEFS_AVAILABLE, Signal.MEMORY_AVAILABLE
 LEAVING = Victim(uid="a", cause=NODEFS, until=9 * SECOND, owed={NODEFS: 50}, available_before={NODEFS: 100})
 GONE = replace(LEAVING, gone_at=0)
+
+
+def still_owed(victim: Victim, supply: Signal, available: int | None, now: int) -> int | None:
+    """The amount of this supply that one victim still owes."""
+    return amounts_owed((victim,), supply, available, now)[victim.uid]
 
 
 def followed(

@@ -16,6 +16,7 @@ of last night. While its supply is short or was not read, it is still the victim
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import TypeVar
 
 from evictd.core.eviction.ledger import RECLAIM_TIMEOUT, supply_of, victim_until
 from evictd.core.eviction.reclaim import Layout
@@ -23,8 +24,10 @@ from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.observation import Observation
 from evictd.core.model.pod import Pod
 from evictd.core.model.signal import Signal
-from evictd.core.model.state import State
+from evictd.core.model.state import Collection, State, Victim
 from evictd.core.units.duration import MINUTE, SECOND
+
+Value = TypeVar("Value", State, Victim, Collection)
 
 LONGEST_COUNTED = 20 * SECOND
 """The most of an absence that counts: twice the kubelet's monitoring period. While a victim or a collection is waited for, evictd
@@ -43,10 +46,10 @@ def make_up_for_absence(state: State, config: EvictionConfig, now: int) -> State
     if state.last_cycle_at is None or config.policy is Policy.KUBELET:
         return state
     absence = now - state.last_cycle_at
-    if absence < 0:
-        return _before(state, now)
     missed = absence - LONGEST_COUNTED
-    if missed <= 0:
+    if absence < 0:
+        state, missed = _begun_by(state, now), 0
+    elif missed <= 0:
         return state
     crossed = {} if absence > LONG_ABSENCE else state.thresholds_first_observed_at
     return replace(
@@ -63,43 +66,26 @@ def make_up_for_absence(state: State, config: EvictionConfig, now: int) -> State
     )
 
 
-def _before(state: State, now: int) -> State:
-    """Return a state none of whose times is later than `now`, which is earlier than the last cycle.
+def _begun_by(state: State, now: int) -> State:
+    """Return a state in which nothing began or ended later than `now`, which is earlier than the last cycle.
 
     A clock that falls must not stretch a grace period or a wait by as much: what is waited for begins now at the latest.
     """
+    conditions = state.node_conditions_last_observed_at
     return replace(
-        state,
-        in_flight=tuple(
-            replace(
-                each,
-                since=min(each.since, now),
-                until=min(each.until, victim_until(each.grace_period_seconds, now)),
-                stopped_at=None if each.stopped_at is None else min(each.stopped_at, now),
-                gone_at=None if each.gone_at is None else min(each.gone_at, now),
-            )
-            for each in state.in_flight
-        ),
-        collections={
-            device: replace(
-                each,
-                begun=min(each.begun, now),
-                until=min(each.until, now + RECLAIM_TIMEOUT),
-                ended_at=None if each.ended_at is None else min(each.ended_at, now),
-            )
-            for device, each in state.collections.items()
-        },
-        thresholds_first_observed_at={
-            threshold: min(at, now) for threshold, at in state.thresholds_first_observed_at.items()
-        },
-        node_conditions_last_observed_at={
-            condition: min(at, now) for condition, at in state.node_conditions_last_observed_at.items()
-        },
+        _not_later(state, now, "started_at"),
+        in_flight=tuple(_not_later(each, now, "since", "stopped_at", "gone_at") for each in state.in_flight),
+        collections={device: _not_later(each, now, "begun", "ended_at") for device, each in state.collections.items()},
+        node_conditions_last_observed_at={condition: min(at, now) for condition, at in conditions.items()},
         comebacks=tuple(
             replace(each, evicted_at=tuple(min(at, now) for at in each.evicted_at)) for each in state.comebacks
         ),
-        started_at=None if state.started_at is None else min(state.started_at, now),
     )
+
+
+def _not_later(value: Value, now: int, *times: str) -> Value:
+    """Return a value with none of these times later than `now`; `None` stays."""
+    return replace(value, **{name: min(at, now) for name in times if (at := getattr(value, name)) is not None})
 
 
 def is_long(state: State, now: int) -> bool:

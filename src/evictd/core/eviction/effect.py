@@ -329,12 +329,9 @@ def _goes_on_to_relieve(candidates: Sequence[RankedPod], last: Sequence[Effect],
     return gave_what_they_held and enough
 
 
-def after_retry(pause: Pause, now: int) -> Pause:
-    """Return the pause after one more pod went."""
-    wait = min(pause.wait * 2, LONGEST_PAUSE)
-    return replace(pause, until=now + wait, wait=wait)
-
-
-def with_pause(state: State, supply: Signal, pause: Pause) -> State:
-    """Return the state with the pause of a supply."""
+def with_pause(state: State, supply: Signal, pause: Pause, now: int, *, evicted: bool) -> State:
+    """Return the state with the pause of a supply; its next wait is longer if one more pod went (`evicted`) after this one."""
+    if evicted and now >= pause.until:
+        wait = min(pause.wait * 2, LONGEST_PAUSE)
+        pause = replace(pause, until=now + wait, wait=wait)
     return state if state.pauses.get(supply) == pause else replace(state, pauses={**state.pauses, supply: pause})

@@ -163,11 +163,6 @@ def is_overdue(victim: Victim, now: int) -> bool:
     return victim.gone_at is None and now >= victim.until
 
 
-def still_owed(victim: Victim, supply: Signal, available: int | None, now: int) -> int | None:
-    """Return the amount of this supply that one victim still owes; None: an unknown amount."""
-    return amounts_owed((victim,), supply, available, now)[victim.uid]
-
-
 def amounts_owed(victims: Iterable[Victim], supply: Signal, available: int | None, now: int) -> dict[str, int | None]:
     """Return by uid the amount of this supply that each victim still owes; None: an unknown amount.
 

@@ -77,15 +77,11 @@ def _has_part_over(least: int, stats: PodStats) -> bool:
 def _of_empty_dir(pod: Pod, limits: LocalLimits, stats: PodStats) -> Excess | None:
     if not limits.empty_dirs:
         return None
-    of, over = limits.empty_dirs, dict[str, int]()
-    for name, used, _ in stats.volumes:
-        if used is not None and name in of and used > of[name]:
-            over[name] = used
-    if not over:
-        return None
+    measured = {name: used for name, used, _ in stats.volumes if used is not None}
     for volume in pod.volumes:
-        if volume.name in over and volume.size_limit is not None:
-            cause = _cause(EvictionReason.EMPTY_DIR_LIMIT, volume.size_limit, over[volume.name], volume.name)
+        used, limit = measured.get(volume.name, 0), limits.empty_dirs.get(volume.name)
+        if limit is not None and used > limit and volume.size_limit is not None:
+            cause = _cause(EvictionReason.EMPTY_DIR_LIMIT, volume.size_limit, used, volume.name)
             return EMPTY_DIR_MESSAGE.format(volume.name, volume.size_limit), cause
     return None
 

@@ -103,10 +103,7 @@ def rank(
         elif with_swap and (memory := found.memory) is not None and memory.swap_bytes:
             usage += memory.swap_bytes
         used.append(usage)
-    if RESOURCES[SIGNALS[signal].resource].requested:
-        rows = _request_rows(signal, policy, zip(pods, used, strict=True))
-    else:
-        rows = [_usage_row(pod, usage, policy) for pod, usage in zip(pods, used, strict=True)]
+    rows = _rows(signal, policy, zip(pods, used, strict=True))
     if signal in STALLS:
         rows = _by_stall(rows, STALLS[signal], stats)
     if preferences != NO_PREFERENCES and policy is Policy.STANDARD:
@@ -151,11 +148,17 @@ def usage_meter(signal: Signal, layout: Layout) -> Meter:
     return _METERS[spec.resource]
 
 
-def _request_rows(signal: Signal, policy: Policy, used: Iterable[tuple[Pod, int | None]]) -> list[RankedPod]:
-    """Rank by: usage exceeds request, priority, usage minus request; one loop, for it is run over every pod of a ranking."""
+def _rows(signal: Signal, policy: Policy, used: Iterable[tuple[Pod, int | None]]) -> list[RankedPod]:
+    """Rank by: usage exceeds request, priority, usage minus request; one loop, for it is run over every pod of a ranking.
+
+    Where pods request nothing no pod exceeds its request: the rank is by priority, number of processes or share of time stalled.
+    """
     resource = SIGNALS[signal].resource
+    requested = RESOURCES[resource].requested
     exceeding = subtracted = _memory_request
-    if resource is Resource.EPHEMERAL_STORAGE:
+    if not requested:
+        exceeding = subtracted = _no_request
+    elif resource is Resource.EPHEMERAL_STORAGE:
         exceeding = subtracted = _storage_request if policy is Policy.STANDARD else _storage_request_as_kubelet
     elif resource is Resource.INODES:
         exceeding = _no_request
@@ -163,12 +166,13 @@ def _request_rows(signal: Signal, policy: Policy, used: Iterable[tuple[Pod, int 
         subtracted = _no_request if policy is Policy.STANDARD else _storage_request_as_kubelet
 
     # Looked up once, not for every pod; and a row is made without the named tuple's own constructor, a function of Python.
-    exceeds, within, measured, new, kind = Standing.EXCEEDS, Standing.WITHIN, RankPlace.MEASURED, _new, RankedPod
+    within, measured, new, kind = Standing.WITHIN, RankPlace.MEASURED, _new, RankedPod
+    exceeds = Standing.EXCEEDS if requested else within
     is_same, rows = exceeding is subtracted, list[RankedPod]()
     for pod, usage in used:
         request = subtracted(pod)
         if usage is None:
-            rows.append(_unmeasured(pod, request, policy))
+            rows.append(_unmeasured(pod, request, policy, requested=requested))
             continue
         deficit = request - usage * NANO
         standing = exceeds if (deficit < 0 if is_same else usage * NANO > exceeding(pod)) else within
@@ -177,19 +181,12 @@ def _request_rows(signal: Signal, policy: Policy, used: Iterable[tuple[Pod, int 
     return rows
 
 
-def _unmeasured(pod: Pod, request: int, policy: Policy) -> RankedPod:
-    # The kubelet lets a pod without stats go before all others, so a glitch kills an innocent (kubernetes/kubernetes#123591).
-    if policy is Policy.STANDARD:
-        return _row(pod, Standing.WITHIN, RankPlace.LAST, request=request)
-    return _row(pod, Standing.UNMEASURED_FIRST, RankPlace.UNMEASURED_FIRST, request=request)
-
-
-def _row(
-    pod: Pod, standing: Standing, place: RankPlace, *, deficit: int = 0, usage: int | None = None, request: int = 0
-) -> RankedPod:
-    # By position: with names it takes twice as long, for every pod of every ranking.
-    key = (standing, 0, pod.priority, place, deficit, pod.namespace, pod.name, pod.uid)
-    return RankedPod(*key, usage, request, pod)
+def _unmeasured(pod: Pod, request: int, policy: Policy, *, requested: bool) -> RankedPod:
+    standing, place = Standing.WITHIN, RankPlace.LAST
+    if policy is Policy.KUBELET:
+        # It lets a pod without stats go before all others, so a glitch kills an innocent (kubernetes/kubernetes#123591).
+        standing, place = Standing.UNMEASURED_FIRST if requested else Standing.WITHIN, RankPlace.UNMEASURED_FIRST
+    return RankedPod(standing, 0, pod.priority, place, 0, pod.namespace, pod.name, pod.uid, None, request, pod)
 
 
 def _by_stall(rows: list[RankedPod], stall: Stall, stats: Mapping[str, PodStats]) -> list[RankedPod]:
@@ -215,15 +212,8 @@ def _by_swap(row: RankedPod, stats: PodStats | None) -> RankedPod:
     """Rank by the pod's swap, which its end frees; the keys before that are those of memory."""
     swap = None if stats is None or stats.memory is None else stats.memory.swap_bytes
     if swap is None:
-        return _unmeasured(row.pod, 0, Policy.STANDARD)._replace(preference=row.preference)
+        return _unmeasured(row.pod, 0, Policy.STANDARD, requested=False)._replace(preference=row.preference)
     return row._replace(deficit=-swap * NANO, usage=swap, request=0)
-
-
-def _usage_row(pod: Pod, usage: int | None, policy: Policy) -> RankedPod:
-    """Rank by: priority, number of processes or share of time stalled."""
-    if usage is None:
-        return _row(pod, Standing.WITHIN, RankPlace.LAST if policy is Policy.STANDARD else RankPlace.UNMEASURED_FIRST)
-    return _row(pod, Standing.WITHIN, RankPlace.MEASURED, deficit=-usage * NANO, usage=usage)
 
 
 def _no_request(_pod: Pod) -> int:

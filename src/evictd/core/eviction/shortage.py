@@ -9,7 +9,7 @@ from dataclasses import field
 from evictd.core.eviction.attribution import grown_lately, grown_since
 from evictd.core.eviction.backoff import RECREATED_WITHIN, owner_of
 from evictd.core.eviction.holdings import growth_elsewhere, growth_of_pods, growth_rate
-from evictd.core.eviction.ledger import still_owed, supply_of
+from evictd.core.eviction.ledger import amounts_owed, supply_of
 from evictd.core.eviction.rank import Meter, usage_meter
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.eviction.time_left import stop_time, target_of
@@ -165,7 +165,7 @@ def shortage_of(
     target = target_of(threshold, seen, config, with_min_reclaim=True)
     available = seen.available.value()
     victims = (victim for victim in (*state.in_flight, *state.leaving) if victim.cause is not supply)
-    owed = sum(still_owed(victim, supply, available, now) or 0 for victim in victims)
+    owed = sum(amounts_owed((each,), supply, available, now)[each.uid] or 0 for each in victims)
     return Shortage(
         threshold=threshold,
         supply=supply,

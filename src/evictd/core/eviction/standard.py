@@ -57,7 +57,7 @@ from evictd.core.eviction.collecting import (
 )
 from evictd.core.eviction.consent import withdraw_proposals
 from evictd.core.eviction.draft import Draft
-from evictd.core.eviction.effect import after_retry, follow_clear, follow_effects, pause_of, with_pause
+from evictd.core.eviction.effect import follow_clear, follow_effects, pause_of, with_pause
 from evictd.core.eviction.freshness import waiting_for_measurement
 from evictd.core.eviction.holdings import follow_holdings, summed_on_disk
 from evictd.core.eviction.keep_away import kept_away
@@ -304,8 +304,7 @@ class _Cycle:
             pages = unused_page_cache(threshold, seen, self.observation, config, missing=choice.missing)
             self.draft.findings.extend((*unused, *pages))
         if pause is not None:
-            one_more = self.evicted and now >= pause.until
-            self.state = with_pause(self.state, supply, after_retry(pause, now) if one_more else pause)
+            self.state = with_pause(self.state, supply, pause, now, evicted=self.evicted)
         return True
 
     # --- what they share ----------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ what thresholds are compared with (kubelet `makeSignalObservations`).
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from enum import Enum
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -168,29 +169,28 @@ class SignalObservation:
 
 def signal_observations(node: NodeStats) -> dict[Signal, SignalObservation]:
     """Return the observation of every signal; one whose numbers are missing is left out."""
-    found = {}
-    for signal, (statistic, observe) in _OBSERVED.items():
-        observation = observe(statistic(node), node)
-        if observation is not None:
-            found[signal] = observation
+    found = {signal: seen for signal in _OBSERVED if (seen := _observation(node, signal)) is not None}
     return found | _stalls(node)
 
 
 def signal_observation(node: NodeStats, signal: Signal) -> SignalObservation | None:
     """Return one signal as these numbers allow; `None` where its numbers are missing."""
-    if signal in STALLS:
-        return _stalls(node).get(signal)
+    return _stalls(node).get(signal) if signal in STALLS else _observation(node, signal)
+
+
+def _observation(node: NodeStats, signal: Signal) -> SignalObservation | None:
     statistic, observe = _OBSERVED[signal]
-    return observe(statistic(node), node)
+    stats = statistic(node)
+    return None if stats is None else observe(stats, node)
 
 
-def _memory(memory: MemoryStats | None, node: NodeStats) -> SignalObservation | None:
-    if memory is None or memory.available_bytes is None or memory.working_set_bytes is None:
+def _memory(memory: MemoryStats, node: NodeStats) -> SignalObservation | None:
+    left, used, hidden = memory.available_bytes, memory.working_set_bytes, memory.unallocatable_bytes
+    if left is None or used is None:
         return None
-    left, hidden = memory.available_bytes, memory.unallocatable_bytes
     return SignalObservation(
         available=of_bytes(left),
-        capacity=of_bytes(left + memory.working_set_bytes),
+        capacity=of_bytes(left + used),
         time=memory.time,
         fill_rate=memory.fill_rate,
         stop_time=node.stop_time,
@@ -198,34 +198,24 @@ def _memory(memory: MemoryStats | None, node: NodeStats) -> SignalObservation | 
     )
 
 
-def _bytes(fs: FsStats | None, node: NodeStats) -> SignalObservation | None:
-    if fs is None or fs.available_bytes is None or fs.capacity_bytes is None:
+def _disk(fs: FsStats, node: NodeStats, *, inodes: bool) -> SignalObservation | None:
+    left, capacity, rate, quantity = fs.available_bytes, fs.capacity_bytes, fs.fill_rate, of_bytes
+    if inodes:
+        left, capacity, rate, quantity = fs.inodes_free, fs.inodes, fs.inodes_fill_rate, of_count
+    if left is None or capacity is None:
         return None
     return SignalObservation(
-        available=of_bytes(fs.available_bytes),
-        capacity=of_bytes(fs.capacity_bytes),
+        available=quantity(left),
+        capacity=quantity(capacity),
         time=fs.time,
-        fill_rate=fs.fill_rate,
+        fill_rate=rate,
         stop_time=node.stop_time,
         collect_time=node.collect_time,
     )
 
 
-def _inodes(fs: FsStats | None, node: NodeStats) -> SignalObservation | None:
-    if fs is None or fs.inodes_free is None or fs.inodes is None:
-        return None
-    return SignalObservation(
-        available=of_count(fs.inodes_free),
-        capacity=of_count(fs.inodes),
-        time=fs.time,
-        fill_rate=fs.inodes_fill_rate,
-        stop_time=node.stop_time,
-        collect_time=node.collect_time,
-    )
-
-
-def _pids(rlimit: RlimitStats | None, node: NodeStats) -> SignalObservation | None:
-    if rlimit is None or rlimit.max_pid is None or rlimit.current is None:
+def _pids(rlimit: RlimitStats, node: NodeStats) -> SignalObservation | None:
+    if rlimit.max_pid is None or rlimit.current is None:
         return None
     return SignalObservation(
         available=of_count(rlimit.max_pid - rlimit.current),
@@ -236,17 +226,17 @@ def _pids(rlimit: RlimitStats | None, node: NodeStats) -> SignalObservation | No
     )
 
 
-def _swap(swap: SwapStats | None, _node: NodeStats) -> SignalObservation | None:
-    if swap is None or swap.available_bytes is None or swap.usage_bytes is None:
+def _swap(swap: SwapStats, _node: NodeStats) -> SignalObservation | None:
+    left, used = swap.available_bytes, swap.usage_bytes
+    if left is None or used is None:
         return None
-    capacity = swap.available_bytes + swap.usage_bytes
-    return SignalObservation(available=of_bytes(swap.available_bytes), capacity=of_bytes(capacity), time=swap.time)
+    return SignalObservation(available=of_bytes(left), capacity=of_bytes(left + used), time=swap.time)
 
 
 _OBSERVERS: Mapping[Resource, Callable[[Any, NodeStats], SignalObservation | None]] = {
     Resource.MEMORY: _memory,
-    Resource.EPHEMERAL_STORAGE: _bytes,
-    Resource.INODES: _inodes,
+    Resource.EPHEMERAL_STORAGE: partial(_disk, inodes=False),
+    Resource.INODES: partial(_disk, inodes=True),
     Resource.PIDS: _pids,
     Resource.SWAP: _swap,
 }

@@ -6,8 +6,9 @@ allocatable copies.
 """
 
 import difflib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from evictd.core.frozen import frozen
 from evictd.core.model.problem import ConfigProblem, shown
@@ -17,6 +18,8 @@ from evictd.core.units.duration import duration_remedy, parse_duration
 from evictd.core.units.percentage import parse_percentage
 from evictd.core.units.quantity import parse_quantity
 from evictd.errors import InvalidValueError
+
+T = TypeVar("T")
 
 NODE_ALLOCATABLE_ENFORCEMENT_KEY = "pods"
 
@@ -68,9 +71,9 @@ def parse_threshold_config(
     reader = _Reader()
     hard = list(reader.thresholds(HARD, maps.hard, maps.hard_origins))
     soft = list(reader.thresholds(SOFT, maps.soft, {}))
-    graces = reader.grace_periods(maps.soft_grace_period)
+    graces = dict(reader.values(GRACE, maps.soft_grace_period, parse_grace_period, _duration_fault))
     soft = [_with_grace(threshold, graces, maps, reader.problems) for threshold in soft]
-    reclaims = reader.minimum_reclaims(maps.minimum_reclaim)
+    reclaims = dict(reader.values(MINIMUM_RECLAIM, maps.minimum_reclaim, parse_minimum_reclaim, _amount_fault))
     results = [replace(threshold, min_reclaim=reclaims.get(threshold.signal)) for threshold in (*hard, *soft)]
     if NODE_ALLOCATABLE_ENFORCEMENT_KEY in enforce_node_allocatable:
         results = add_allocatable_thresholds(results)
@@ -103,12 +106,16 @@ def _with_grace(
     return replace(threshold, grace_period=graces.get(signal) or 0)
 
 
-def _value_fault(text: str, error: InvalidValueError) -> tuple[str, str]:
+def _amount_fault(text: str, error: InvalidValueError) -> tuple[str, str]:
     """Return what is wrong with an amount, and what to write instead."""
     joined = "".join(text.split())
     if joined != text and joined:
         return "has a space in it", f"write {joined}"
     return str(error), _VALUE_REMEDY
+
+
+def _duration_fault(text: str, error: InvalidValueError) -> tuple[str, str]:
+    return str(error), duration_remedy(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,34 +127,29 @@ class _Reader:
     def thresholds(
         self, name: str, statements: Mapping[str, str], origins: Mapping[str, Origin]
     ) -> Iterator[Threshold]:
-        for signal, text in self._signals(name, statements):
-            try:
-                value = parse_threshold_value(signal, text)
-            except InvalidValueError as error:
-                self._add(name, signal, text, *_value_fault(text, error))
-                continue
+        for signal, value in self.values(name, statements, parse_threshold_value, _amount_fault):
             if value is not None:
                 yield Threshold(signal=signal, value=value, origin=origins.get(signal.value, Origin.SET))
 
-    def grace_periods(self, periods: Mapping[str, str]) -> dict[Signal, int | None]:
-        """Return nanoseconds by signal; `None` for a faulty one, so that it is not reported as missing as well."""
-        results: dict[Signal, int | None] = {}
-        for signal, text in self._signals(GRACE, periods):
-            try:
-                results[signal] = parse_grace_period(text)
-            except InvalidValueError as error:
-                results[signal] = None
-                self._add(GRACE, signal, text, str(error), duration_remedy(text))
-        return results
+    def values(
+        self,
+        name: str,
+        entries: Mapping[str, str],
+        parse: Callable[[Signal, str], T],
+        fault: Callable[[str, InvalidValueError], tuple[str, str]],
+    ) -> Iterator[tuple[Signal, T | None]]:
+        """Yield the value of each signal, `None` for a faulty one: a faulty grace period is not reported as missing as well.
 
-    def minimum_reclaims(self, minimums: Mapping[str, str]) -> dict[Signal, ThresholdValue]:
-        results = {}
-        for signal, text in self._signals(MINIMUM_RECLAIM, minimums):
+        `fault` says what is wrong with a text, and what to write instead.
+        """
+        for signal, text in self._signals(name, entries):
             try:
-                results[signal] = parse_minimum_reclaim(signal, text)
+                yield signal, parse(signal, text)
             except InvalidValueError as error:
-                self._add(MINIMUM_RECLAIM, signal, text, *_value_fault(text, error))
-        return results
+                wrong, remedy = fault(text, error)
+                path = f"{name}[{signal.value}]"
+                self.problems.append(ConfigProblem(path=path, value=text, wrong=wrong, remedy=remedy))
+                yield signal, None
 
     def _signals(self, name: str, entries: Mapping[str, str]) -> Iterator[tuple[Signal, str]]:
         for key, text in entries.items():
@@ -158,9 +160,6 @@ class _Reader:
                 self.problems.append(
                     ConfigProblem(path=f"{name}[{shown(key)}]", value=text, wrong=wrong, remedy=_signal_remedy(key))
                 )
-
-    def _add(self, name: str, signal: Signal, text: str, wrong: str, remedy: str) -> None:
-        self.problems.append(ConfigProblem(path=f"{name}[{signal.value}]", value=text, wrong=wrong, remedy=remedy))
 
 
 def _signal_remedy(name: str) -> str:
@@ -185,7 +184,7 @@ def parse_threshold_value(signal: Signal, text: str) -> ThresholdValue | None:
     return ThresholdValue(quantity=quantity)
 
 
-def parse_grace_period(text: str) -> int:
+def parse_grace_period(_signal: Signal, text: str) -> int:
     """Read the grace period of a soft threshold, in nanoseconds; zero makes it a hard one (`parseGracePeriods`)."""
     period = parse_duration(text)
     if period < 0:
