@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from evictd.core.model.oom import (
     LEAST_BURSTABLE_OOM_SCORE_ADJ,
     MemoryQoS,
+    MemoryQoSRules,
     MemoryReservationPolicy,
     QOSMemory,
     container_memory_qos,
@@ -107,39 +108,36 @@ def test_a_pod_level_cpu_request_alone_leaves_the_containers_own() -> None:
     assert scores(pod(container("1Gi"), level=PodLevelResources(requests=amounts(cpu="1")))) == [938]
 
 
+def rules(policy: MemoryReservationPolicy, throttling_factor: float) -> MemoryQoSRules:
+    """Rules by which pods can use a GiB of two."""
+    return MemoryQoSRules(policy=policy, throttling_factor=throttling_factor, reserved=GIB)
+
+
 @pytest.mark.parametrize(
     ("request_", "limit", "high"),
     [("64Mi", "512Mi", 489893888), ("256Mi", "512Mi", 510025728), ("480Mi", "512Mi", 533512192), ("1Gi", "1Gi", None)],
 )
 def test_memory_high_throttles_between_request_and_limit(request_: str, limit: str, high: int | None) -> None:
     each = container(request_, limit)
-    found = container_memory_qos(
-        pod(each), each, policy=NONE, throttling_factor=0.9, allocatable_memory=GIB, page_size=4096
-    )
+    found = container_memory_qos(pod(each), each, rules(NONE, 0.9), memory_capacity=2 * GIB, page_size=4096)
     assert found == MemoryQoS(high=high)
 
 
 def test_memory_high_without_a_limit_is_a_part_of_the_node() -> None:
     each = container("512Mi")
-    found = container_memory_qos(
-        pod(each), each, policy=NONE, throttling_factor=0.5, allocatable_memory=GIB, page_size=4096
-    )
+    found = container_memory_qos(pod(each), each, rules(NONE, 0.5), memory_capacity=2 * GIB, page_size=4096)
     assert found.high == 768 << 20
 
 
 def test_memory_high_is_never_below_the_request() -> None:
     each = container("1000", "1001")
-    found = container_memory_qos(
-        pod(each), each, policy=NONE, throttling_factor=0.9, allocatable_memory=GIB, page_size=4096
-    )
+    found = container_memory_qos(pod(each), each, rules(NONE, 0.9), memory_capacity=2 * GIB, page_size=4096)
     assert found.high is None
 
 
 def test_tiered_reservation_protects_guaranteed_hard_and_burstable_softly() -> None:
     for each, expected in ((GUARANTEED, MemoryQoS(min=GIB)), (container("1Gi", "1Gi"), MemoryQoS(low=GIB))):
-        found = container_memory_qos(
-            pod(each), each, policy=TIERED, throttling_factor=0.9, allocatable_memory=GIB, page_size=4096
-        )
+        found = container_memory_qos(pod(each), each, rules(TIERED, 0.9), memory_capacity=2 * GIB, page_size=4096)
         assert found == expected
 
 

@@ -109,21 +109,16 @@ def greatest_memory_request(score: int, memory_capacity: int) -> int:
 
 
 def container_memory_qos(
-    pod: Pod,
-    container: Container,
-    *,
-    policy: MemoryReservationPolicy,
-    throttling_factor: float | None,
-    allocatable_memory: int,
-    page_size: int,
+    pod: Pod, container: Container, rules: MemoryQoSRules, *, memory_capacity: int, page_size: int
 ) -> MemoryQoS:
     """Compute one container's values from its own request and limit; pod-level resources do not count."""
     request, limit = _memory(container.requests), _memory(container.limits)
-    reserved = request if policy is MemoryReservationPolicy.TIERED_RESERVATION else 0
+    reserved = request if rules.policy is MemoryReservationPolicy.TIERED_RESERVATION else 0
     guaranteed = pod.qos_class is QOSClass.GUARANTEED
     high: int | None = None
-    if request != limit and throttling_factor is not None:
-        throttled = int(request + ((limit or allocatable_memory) - request) * throttling_factor)
+    if request != limit and rules.throttling_factor is not None:
+        most = limit or max(memory_capacity - rules.reserved, 0)
+        throttled = int(request + (most - request) * rules.throttling_factor)
         aligned = throttled // page_size * page_size
         high = aligned if aligned > request else None
     return MemoryQoS(min=reserved if guaranteed else 0, low=0 if guaranteed else reserved, high=high)

@@ -73,14 +73,8 @@ def _pods(
         for child in child_cgroups(cgroup_root / cgroup.lstrip("/")):
             spec = specs.get(running.get(container_id(child.name), ""))
             if spec is not None:
-                qos = container_memory_qos(
-                    pod,
-                    spec,
-                    policy=rules.policy,
-                    throttling_factor=rules.throttling_factor,
-                    allocatable_memory=max(memory_capacity - rules.reserved, 0),
-                    page_size=os.sysconf("SC_PAGE_SIZE"),
-                )
+                page_size = os.sysconf("SC_PAGE_SIZE")
+                qos = container_memory_qos(pod, spec, rules, memory_capacity=memory_capacity, page_size=page_size)
                 values = {**(_reserved(qos) if tiered else {}), "memory.high": qos.high}
                 yield f"{pod.full_name} {spec.name}", f"{cgroup}/{child.name}", values
 
