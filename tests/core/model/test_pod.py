@@ -3,8 +3,7 @@
 import pytest
 
 from evictd.core.model.pod import PodSource
-from evictd.core.model.pod_resources import pod_resources
-from evictd.core.model.resources import Container, PodLevelResources, QOSClass
+from evictd.core.model.resources import Container, PodLevelResources, QOSClass, pod_resources
 from evictd.core.units.quantity import parse_quantity
 from tests.playbook import empty_dir, pod
 

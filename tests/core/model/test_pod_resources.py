@@ -1,7 +1,6 @@
 """Sums of a pod's requests and limits; every number is the specification's."""
 
-from evictd.core.model.pod_resources import pod_resources
-from evictd.core.model.resources import Container, PodLevelResources, Resources, Volume, VolumeKind
+from evictd.core.model.resources import Container, PodLevelResources, Resources, Volume, VolumeKind, pod_resources
 from evictd.core.units.quantity import NANO, parse_quantity
 from tests.playbook import empty_dir
 

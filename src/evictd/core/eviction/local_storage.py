@@ -11,9 +11,8 @@ from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.decision import EvictionCause, EvictionReason, EvictPod
 from evictd.core.model.observation import Observation
 from evictd.core.model.pod import Pod
-from evictd.core.model.pod_resources import LocalLimits
-from evictd.core.model.resources import EPHEMERAL_STORAGE
-from evictd.core.model.stats import DiskUsage, PodStats
+from evictd.core.model.resources import EPHEMERAL_STORAGE, LocalLimits
+from evictd.core.model.stats import PodStats
 from evictd.core.units.quantity import Quantity, of_bytes
 
 EMPTY_DIR_MESSAGE = 'Usage of EmptyDir volume "{}" exceeds the limit "{}". '
@@ -87,7 +86,8 @@ def _of_empty_dir(pod: Pod, limits: LocalLimits, stats: PodStats) -> Excess | No
 
 
 def _of_pod(pod: Pod, limits: LocalLimits, stats: PodStats) -> Excess | None:
-    limit, used = pod.resource_totals.storage_limit, _bytes(stats.ephemeral_storage)
+    limit, usage = pod.resource_totals.storage_limit, stats.ephemeral_storage
+    used = 0 if usage is None else usage.used_bytes or 0
     if limit is None or limits.pod is None or used <= limits.pod:
         return None
     return POD_MESSAGE.format(limit), _cause(EvictionReason.POD_LIMIT, limit, used, pod.name)
@@ -109,10 +109,6 @@ def _of_container(pod: Pod, limits: LocalLimits, stats: PodStats, *, with_rootfs
             cause = _cause(EvictionReason.CONTAINER_LIMIT, limit, used, name)
             return CONTAINER_MESSAGE.format(name, limit), cause
     return None
-
-
-def _bytes(usage: DiskUsage | None) -> int:
-    return 0 if usage is None else usage.used_bytes or 0
 
 
 def _cause(reason: EvictionReason, limit: Quantity, used: int, subject: str) -> EvictionCause:

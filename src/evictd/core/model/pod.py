@@ -8,8 +8,16 @@ from dataclasses import field
 from enum import Enum
 
 from evictd.core.frozen import frozen
-from evictd.core.model.pod_resources import PodResources, pod_resources
-from evictd.core.model.resources import Container, PodLevelResources, QOSClass, Resources, Volume, compute_qos_class
+from evictd.core.model.resources import (
+    Container,
+    PodLevelResources,
+    PodResources,
+    QOSClass,
+    Resources,
+    Volume,
+    compute_qos_class,
+    pod_resources,
+)
 
 SYSTEM_CRITICAL_PRIORITY = 2_000_000_000
 MOST_LABELS = 256
