@@ -95,7 +95,7 @@ def follow_effects(state: State, gone: Sequence[Victim], available: Mapping[Sign
     effects = {supply: list(each) for supply, each in state.effects.items()}
     for victim in gone:
         if victim.cause is not None:
-            effects.setdefault(victim.cause, []).append(_effect(victim, now))
+            effects.setdefault(victim.cause, []).append(_effect(victim, victim.cause, now))
     followed = {
         supply: kept
         for supply, each in effects.items()
@@ -139,10 +139,7 @@ def _is_nearly_used_up(available: int, target: int) -> bool:
     return available * LEAST_FREE < target
 
 
-def _effect(victim: Victim, now: int) -> Effect:
-    supply = victim.cause
-    if supply is None:
-        raise AssertionError("a pod over a limit of its own was not evicted for a supply")
+def _effect(victim: Victim, supply: Signal, now: int) -> Effect:
     return Effect(
         uid=victim.uid,
         owner=victim.owner,

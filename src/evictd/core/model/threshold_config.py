@@ -171,17 +171,20 @@ def parse_threshold_value(signal: Signal, text: str) -> ThresholdValue | None:
     """Read the value of a threshold; `None` if it is switched off (`parseThresholdStatement`)."""
     if text in _DROPPED:
         return None
+    value = _amount(text)
+    if value.fraction < 0:
+        raise InvalidValueError(f"eviction percentage threshold {signal.value} must be >= 0%: {shown(text)}")
+    if value.fraction > 1:
+        raise InvalidValueError(f"eviction percentage threshold {signal.value} must be <= 100%: {shown(text)}")
+    if value.quantity is not None and value.quantity.sign <= 0:
+        raise InvalidValueError(f"eviction threshold {signal.value} must be positive: {value.quantity}")
+    return value
+
+
+def _amount(text: str) -> ThresholdValue:
     if text.endswith("%"):
-        fraction = parse_percentage(text)
-        if fraction < 0:
-            raise InvalidValueError(f"eviction percentage threshold {signal.value} must be >= 0%: {shown(text)}")
-        if fraction > 1:
-            raise InvalidValueError(f"eviction percentage threshold {signal.value} must be <= 100%: {shown(text)}")
-        return ThresholdValue(fraction=fraction)
-    quantity = parse_quantity(text)
-    if quantity.sign <= 0:
-        raise InvalidValueError(f"eviction threshold {signal.value} must be positive: {quantity}")
-    return ThresholdValue(quantity=quantity)
+        return ThresholdValue(fraction=parse_percentage(text))
+    return ThresholdValue(quantity=parse_quantity(text))
 
 
 def parse_grace_period(_signal: Signal, text: str) -> int:
@@ -194,14 +197,9 @@ def parse_grace_period(_signal: Signal, text: str) -> int:
 
 def parse_minimum_reclaim(signal: Signal, text: str) -> ThresholdValue:
     """Read the amount to free beyond the threshold (`parseMinimumReclaims`); over 100 % is allowed."""
-    if text.endswith("%"):
-        fraction = parse_percentage(text)
-        if fraction <= 0:
-            raise InvalidValueError(
-                f"eviction percentage minimum reclaim {signal.value} must be positive: {shown(text)}"
-            )
-        return ThresholdValue(fraction=fraction)
-    quantity = parse_quantity(text)
-    if quantity.sign < 0:
+    value = _amount(text)
+    if value.quantity is None and value.fraction <= 0:
+        raise InvalidValueError(f"eviction percentage minimum reclaim {signal.value} must be positive: {shown(text)}")
+    if value.quantity is not None and value.quantity.sign < 0:
         raise InvalidValueError(f"negative eviction minimum reclaim specified for {signal.value}")
-    return ThresholdValue(quantity=quantity)
+    return value
