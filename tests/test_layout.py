@@ -140,7 +140,7 @@ def _classes() -> Iterator[tuple[Path, ast.ClassDef]]:
 
 def _is_value(node: ast.ClassDef) -> bool:
     frozen = any(ast.unparse(each) == "frozen" or "frozen=True" in ast.unparse(each) for each in node.decorator_list)
-    return frozen or bool({"Enum", "NamedTuple"} & {ast.unparse(base) for base in node.bases})
+    return frozen or bool({"Enum", "IdentityEnum", "NamedTuple"} & {ast.unparse(base) for base in node.bases})
 
 
 def test_no_constructor_takes_more_than_five_collaborators() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 from evictd.codec.scenario import MeasurementAges, Scenario, ScenarioStep, Summary
-from evictd.core.eviction.admission import Admission, admit
+from evictd.core.eviction.evict import Admission, admit
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig

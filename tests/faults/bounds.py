@@ -4,7 +4,7 @@ from evictd.act.cluster import request_queue
 from evictd.act.stop import cgroup_kill, cleanup, termination, victim_cgroups
 from evictd.act.trees import ENTRIES_AT_ONCE
 from evictd.clients.kube import transport
-from evictd.core.eviction import ledger
+from evictd.core.eviction.collecting import RECLAIM_TIMEOUT
 from evictd.core.units.duration import MILLISECOND, MINUTE, SECOND
 from evictd.daemon.telemetry import accept, http
 from evictd.observe.disk_usage import cache, deleted_files, proc_text, turns
@@ -102,7 +102,7 @@ SHARED_WORKERS = (
     (
         "collection of images and containers",
         "hundreds of dead containers or images to remove, one call each",
-        f"a thread of its own, the loop waits for nothing; an eviction waits for it {ledger.RECLAIM_TIMEOUT // SECOND} s at most",
+        f"a thread of its own, the loop waits for nothing; an eviction waits for it {RECLAIM_TIMEOUT // SECOND} s at most",
         "tests/act/gc/test_collector.py::test_the_loop_is_never_blocked_by_a_runtime_that_does_not_answer",
     ),
     (

@@ -12,7 +12,7 @@ import pytest
 
 from evictd.codec.state import decode_state, encode_state
 from evictd.core.eviction.absence import LONGEST_COUNTED
-from evictd.core.eviction.ledger import RELEASE_TIMEOUT, is_leaving, supply_of
+from evictd.core.eviction.ledger import RELEASE_TIMEOUT, supply_of
 from evictd.core.eviction.reclaim import layout_of
 from evictd.core.model.observation import Filesystems
 from evictd.core.model.signal import Signal
@@ -93,7 +93,7 @@ def check(one: Passage, layout: Filesystems) -> None:
             assert "hog" in skipped, one
         # Thrift: none goes for a supply while a victim for it is leaving, or while its bytes are due within their bound.
         others = [v for v in state.in_flight if v.uid != name and v.cause is supply]
-        assert not any(is_leaving(v, 0) for v in others), one
+        assert not any(v.is_leaving(0) for v in others), one
         late = {v.uid for v in state.in_flight if v.gone_at is not None and -v.gone_at < RELEASE_TIMEOUT}
         due = sum(USES[uid] for uid in late & one.after.unshown)
         gone = frozenset(USES) - one.after.alive - one.after.unshown

@@ -29,7 +29,7 @@ from evictd.core.eviction import (
 from evictd.core.eviction.assess import NothingKnown
 from evictd.core.eviction.chooser import StandardChooser
 from evictd.core.eviction.freshness import MEASUREMENT_TIMEOUT
-from evictd.core.eviction.ledger import is_leaving, is_overdue, supply_of
+from evictd.core.eviction.ledger import supply_of
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.finding import NoAction, NoActionReason, PodSkipped, SkipReason
 from evictd.core.model.signal import Filesystem, Resource, Signal
@@ -130,8 +130,11 @@ def passes(reason: SkipReason) -> Faulty:
     return then(lambda skips, *_: {uid: skip for uid, skip in skips.items() if not skipped_for_it(skip)})
 
 
-FIRST_GOES = ((chooser, "needed", lambda _: lambda candidates, _shortage: (candidates[0], ())),)
-"""Law Need relies on candidates that were measured and hold something."""
+FIRST_GOES = (
+    (chooser, "needed", lambda _: lambda candidates, _shortage: (candidates[0], ())),
+    (chooser, "blamed", always(value=None)),
+)
+"""The laws Need and Blame rely on candidates that were measured and hold something."""
 
 
 def without_siblings(known: Any, *rest: Any) -> tuple[Any, ...]:
@@ -147,7 +150,7 @@ def nothing_without_a_layout(found: Any, state: Any, observation: Any, *_: Any) 
 
 def without_overdue_ones_that_are_gone(cycle: Any) -> Any:
     gone, now = cycle.observation.outcomes.cleaned_up, cycle.draft.now
-    kept = (v for v in cycle.state.in_flight if not (v.uid in gone and is_overdue(v, now)))
+    kept = (v for v in cycle.state.in_flight if not (v.uid in gone and v.is_overdue(now)))
     return replace(cycle.state, in_flight=tuple(kept))
 
 
@@ -217,7 +220,7 @@ FAULTS = [
         what="an overdue soft victim keeps its grace",
         place=CYCLE,
         name="_shorten",
-        faulty=victims_that(lambda cycle, victim: is_leaving(victim, cycle.draft.now)),
+        faulty=victims_that(lambda cycle, victim: victim.is_leaving(cycle.draft.now)),
         law=stories.test_an_overdue_soft_victim_is_shortened_before_another_pod_is_chosen,
     ),
     Fault(

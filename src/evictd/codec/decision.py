@@ -13,6 +13,7 @@ from evictd.core.model.attribution import Attribution
 from evictd.core.model.decision import Decision, EvictionCause, EvictPod
 from evictd.core.model.finding import (
     Finding,
+    KeptAway,
     NoAction,
     RankedPod,
     Ranking,
@@ -22,7 +23,6 @@ from evictd.core.model.finding import (
     ThresholdFinding,
     WaitingForMeasurement,
 )
-from evictd.core.model.keep_away import KeptAway
 from evictd.core.model.pod import Pod
 from evictd.core.units.quantity import MAX_INT64, NANO
 

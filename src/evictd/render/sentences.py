@@ -23,8 +23,10 @@ from evictd.core.model.decision import (
 from evictd.core.model.finding import (
     ContainerFsIgnored,
     Finding,
+    KeptAway,
     NoAction,
     NoActionReason,
+    NodeFinding,
     PodSkipped,
     PreferenceApplied,
     ProtectedPodSkipped,
@@ -36,7 +38,6 @@ from evictd.core.model.finding import (
     ThresholdFinding,
     WaitingForMeasurement,
 )
-from evictd.core.model.keep_away import KeptAway, NodeFinding
 from evictd.core.model.signal import RESOURCES, SIGNALS, NodeCondition, Resource, Signal
 from evictd.core.units.approximate import bytes_text
 from evictd.core.units.duration import MILLISECOND

@@ -8,10 +8,10 @@ from evictd.core.eviction.assess import node_conditions_observed_since
 from evictd.core.eviction.keep_away import FIRST_PERIOD, LONGEST_PERIOD, follow_comebacks, kept_away, transition_period
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import EvictionConfig, Policy
-from evictd.core.model.keep_away import Comeback, KeptAway
+from evictd.core.model.finding import KeptAway
 from evictd.core.model.observation import Observation
 from evictd.core.model.signal import NodeCondition, Signal
-from evictd.core.model.state import State, Victim
+from evictd.core.model.state import Comeback, State, Victim
 from evictd.core.units.duration import HOUR, MINUTE
 from tests.playbook import node, pod
 

@@ -4,18 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from evictd.core.eviction.collecting import ended_reclaims, follow_collections, is_lost
 from evictd.core.eviction.ledger import (
     RELEASE_TIMEOUT,
     amounts_owed,
-    can_shorten,
     concerns,
-    ended_reclaims,
-    follow_collections,
     follow_victims,
-    is_leaving,
-    is_lost,
-    is_overdue,
-    is_under_way,
     shortened,
     supplies,
     supply_of,
@@ -182,7 +176,7 @@ def test_a_victim_past_its_time_owes_nothing_and_stays_in_the_ledger_while_it_is
     """It must not be chosen again, and nothing is waited for."""
     stuck = Victim(uid="a", cause=NODEFS, until=9)
     assert followed(stuck, 10) == [stuck]
-    assert (is_overdue(stuck, 9), is_leaving(stuck, 9), is_leaving(stuck, 8)) == (True, False, True)
+    assert (stuck.is_overdue(9), stuck.is_leaving(9), stuck.is_leaving(8)) == (True, False, True)
     assert still_owed(stuck, NODEFS, None, 10) == 0
     assert followed(replace(stuck, uid="another"), 10) == []
 
@@ -190,7 +184,7 @@ def test_a_victim_past_its_time_owes_nothing_and_stays_in_the_ledger_while_it_is
 def test_shortening_begins_a_new_grace_period() -> None:
     """Only of one that has more than a hard threshold would give, and is not gone."""
     long = Victim(uid="a", grace_period_seconds=60, until=1)
-    assert [can_shorten(v, 1) for v in (long, replace(long, grace_period_seconds=1), replace(long, gone_at=0))] == [
+    assert [v.can_shorten(1) for v in (long, replace(long, grace_period_seconds=1), replace(long, gone_at=0))] == [
         True,
         False,
         False,
@@ -246,9 +240,9 @@ def test_what_collectors_removed_is_noted() -> None:
 
 def test_a_collection_that_no_collector_knows_of_is_lost() -> None:
     """After a restart; where it is not known what is at work, none is lost."""
-    assert is_under_way(BEGUN, 59)
-    assert not is_under_way(BEGUN, 60)
-    assert not is_under_way(ENDED, 6)
+    assert BEGUN.is_under_way(59)
+    assert not BEGUN.is_under_way(60)
+    assert not ENDED.is_under_way(6)
     assert is_lost(Filesystem.NODEFS, BEGUN, Outcomes(collecting=frozenset()), BEGUN.begun + 1)
     assert not is_lost(Filesystem.NODEFS, BEGUN, Outcomes(collecting=frozenset({Filesystem.NODEFS})), BEGUN.begun + 1)
     assert not is_lost(Filesystem.NODEFS, BEGUN, Outcomes(), BEGUN.begun + 1)

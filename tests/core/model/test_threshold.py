@@ -14,9 +14,13 @@ from evictd.core.model.threshold import (
     limit_of,
     merge_thresholds,
     sort_by_eviction_priority,
+    thresholds_first_observed_at,
     thresholds_met,
+    thresholds_met_grace_period,
+    thresholds_updated_stats,
 )
 from evictd.core.model.threshold_config import parse_threshold_value
+from evictd.core.units.duration import MINUTE
 from evictd.core.units.quantity import of_bytes
 from tests.playbook import number, threshold
 
@@ -121,3 +125,34 @@ def test_a_soft_threshold_goes_by_the_documented_reading() -> None:
     assert not is_met(threshold("memory.available", "1000Mi", grace="1m"), observation)
     assert is_met(threshold("memory.available", "1014Mi", grace="1m"), observation)
     assert limit_of(threshold("memory.available", "1014Mi", grace="1m"), observation) == of_bytes(number("901Mi"))
+
+
+HARD = threshold("memory.available", "1Gi")
+SOFT = threshold("memory.available", "2Gi", grace="1m")
+
+
+def test_known_times_stay_and_forgotten_ones_start_again() -> None:
+    """TestThresholdsFirstObservedAt."""
+    assert thresholds_first_observed_at([HARD, SOFT], {SOFT: 3}, 9) == {HARD: 9, SOFT: 3}
+    assert thresholds_first_observed_at([HARD], {SOFT: 3}, 9) == {HARD: 9}
+
+
+def test_exactly_the_grace_period_is_enough() -> None:
+    """TestThresholdsMetGracePeriod."""
+    assert thresholds_met_grace_period({HARD: 0, SOFT: 0}, MINUTE - 1) == (HARD,)
+    assert thresholds_met_grace_period({HARD: 0, SOFT: 0}, MINUTE) == (HARD, SOFT)
+
+
+@pytest.mark.parametrize(
+    ("time", "last", "fresh"),
+    [(None, 5, True), (0, 5, True), (5, None, True), (4, 5, False), (5, 5, False), (6, 5, True)],
+)
+def test_only_newer_numbers_count(time: int | None, last: int | None, fresh: bool) -> None:
+    """TestThresholdsUpdatedStats: no time and no predecessor count as new."""
+
+    def seen(at: int | None) -> dict[Signal, SignalObservation]:
+        return {Signal.MEMORY_AVAILABLE: SignalObservation(available=of_bytes(0), capacity=of_bytes(9), time=at)}
+
+    assert bool(thresholds_updated_stats([HARD], seen(time), seen(last))) is fresh
+    assert thresholds_updated_stats([HARD], seen(time), {}) == (HARD,)
+    assert thresholds_updated_stats([HARD], {}, {}) == ()

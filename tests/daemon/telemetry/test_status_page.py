@@ -4,8 +4,8 @@ import json
 from dataclasses import replace
 
 from evictd.core.eviction.keep_away import kept_away
-from evictd.core.model.keep_away import Comeback
 from evictd.core.model.signal import NodeCondition
+from evictd.core.model.state import Comeback
 from evictd.core.model.stats import ContainerStats, DiskUsage
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.daemon.telemetry.findings_log import changes, topics

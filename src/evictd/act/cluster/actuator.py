@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from evictd.act.actuator import Progress
 from evictd.act.node_actuation import NodeActuation, grace_left, victims_of
-from evictd.core.eviction.grace import IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS
+from evictd.core.eviction.ledger import IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS
 from evictd.core.gc.container_gc import PodLifecycles, with_api_pods
 from evictd.core.model.decision import (
     Decision,

@@ -18,7 +18,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TypeVar
 
-from evictd.core.eviction.ledger import RECLAIM_TIMEOUT, supply_of, victim_until
+from evictd.core.eviction.collecting import RECLAIM_TIMEOUT
+from evictd.core.eviction.ledger import supply_of, victim_until
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.observation import Observation

@@ -14,11 +14,6 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from evictd.core.eviction.grace import (
-    thresholds_first_observed_at,
-    thresholds_met_grace_period,
-    thresholds_updated_stats,
-)
 from evictd.core.eviction.keep_away import transition_period
 from evictd.core.eviction.reclaim import add_container_fs_thresholds, ignored_container_fs_thresholds
 from evictd.core.eviction.time_left import is_led
@@ -42,7 +37,10 @@ from evictd.core.model.threshold import (
     limit_of,
     merge_thresholds,
     sort_by_eviction_priority,
+    thresholds_first_observed_at,
     thresholds_met,
+    thresholds_met_grace_period,
+    thresholds_updated_stats,
 )
 from evictd.core.units.quantity import ZERO, Quantity
 

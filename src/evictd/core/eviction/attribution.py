@@ -69,7 +69,7 @@ def attribution_of(
     holdings, crossing = state.holdings.get(supply), state.crossings.get(supply)
     if holdings is None:
         return None
-    ending = {victim.uid for victim in (*state.in_flight, *state.leaving) if victim.gone_at is None}
+    ending = {victim.uid for victim in state.victims if victim.gone_at is None}
     immovable = {pod.uid for pod in observation.pods if pod.critical} | config.protected_pods
     measured = [pod.uid for pod in observation.pods if pod.uid in holdings.used]
     leaving = [uid for uid in measured if uid in ending] if ending else []

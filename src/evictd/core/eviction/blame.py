@@ -21,7 +21,7 @@ that belongs to no pod stands for it.
 
 from collections.abc import Sequence
 
-from evictd.core.eviction.ledger import is_leaving, supply_of
+from evictd.core.eviction.ledger import supply_of
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.eviction.shortage import Shortage
 from evictd.core.eviction.time_left import target_of
@@ -130,9 +130,9 @@ def protected_culprit(
     """
     if threshold.signal in STALLS:
         return None
-    victims = (*state.in_flight, *state.leaving)
-    stuck = {victim.uid for victim in victims if victim.gone_at is None and not is_leaving(victim, now)}
-    leaving = {victim.uid: victim for victim in victims if is_leaving(victim, now)}
+    victims = state.victims
+    stuck = {victim.uid for victim in victims if victim.is_overdue(now)}
+    leaving = {victim.uid: victim for victim in victims if victim.is_leaving(now)}
     supply = supply_of(threshold.signal, layout)
     reachable, culprit, most = 0, None, 0
     needed = target_of(threshold, seen, config, with_min_reclaim=False) - seen.available

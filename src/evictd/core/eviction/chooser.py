@@ -12,7 +12,6 @@ from evictd.core.eviction.backoff import BUDGET_RETRY, HARD_BYPASS, refused_sinc
 from evictd.core.eviction.blame import Suspect, blamed
 from evictd.core.eviction.effect import elsewhere_grows, freed_lately, may_go_paused, pause_of
 from evictd.core.eviction.evict import evict_for_pressure
-from evictd.core.eviction.ledger import is_leaving
 from evictd.core.eviction.need import needed
 from evictd.core.eviction.prudence import never_clear, over_limit
 from evictd.core.eviction.rank import in_order
@@ -85,7 +84,7 @@ class StandardChooser:
         self._state = state
         self._config = config
         self._now = now
-        self._in_flight = {victim.uid for victim in (*state.in_flight, *state.leaving) if victim.gone_at is None}
+        self._in_flight = {victim.uid for victim in state.victims if victim.gone_at is None}
 
     def choose(self, ranking: Ranking) -> Choice:
         """Apply the laws in this order: Need, Blame, Prudence, Effect."""
@@ -267,7 +266,7 @@ class StandardChooser:
     ) -> NoAction | None:
         if victim.uid in skips:
             return None
-        leaving = {each.uid for each in (*self._state.in_flight, *self._state.leaving) if is_leaving(each, self._now)}
+        leaving = {each.uid for each in self._state.victims if each.is_leaving(self._now)}
         immovable = {uid for uid, skip in skips.items() if uid not in leaving and _is_immovable(skip)}
         if not self._shortage.measurable:
             culprit = stalls_instead(victim, (row for row in rows if row.uid in immovable), self._shortage)

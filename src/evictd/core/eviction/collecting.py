@@ -12,12 +12,12 @@ from dataclasses import replace
 from evictd.core.eviction.effect import grows_elsewhere
 from evictd.core.eviction.freshness import waiting_for_measurement
 from evictd.core.eviction.holdings import HALF
-from evictd.core.eviction.ledger import OWN_LIMITS_TIMEOUT, follow_collections, is_under_way, supply_of
-from evictd.core.eviction.reclaim import Layout, device_of
+from evictd.core.eviction.ledger import OWN_LIMITS_TIMEOUT, bytes_of, supply_of
+from evictd.core.eviction.reclaim import Layout, device_of, freed_bytes
 from evictd.core.model.finding import ReclaimWouldHelp
-from evictd.core.model.observation import Observation, Outcomes
+from evictd.core.model.observation import Observation, Outcomes, ReclaimOutcome
 from evictd.core.model.signal import SIGNALS, Filesystem, Resource, Signal
-from evictd.core.model.state import Collection, State, Victim
+from evictd.core.model.state import Collection, Reclaiming, State, Victim
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import MINUTE, SECOND
 
@@ -29,6 +29,46 @@ COLLECTION_TIMEOUT = 2 * SECOND
 COLLECTED_INODES_TIMEOUT = 1 * SECOND
 """How long evictd waits for the inodes of a collection. No runtime says how many there are, so no reading shows the last of them;
 containerd deletes the files of a removed container some 100 ms after its answer."""
+RECLAIM_TIMEOUT = 60 * SECOND
+"""How long collectors may hold up an eviction: a runtime that removes hundreds of images takes most of a minute."""
+
+
+def follow_collections(
+    collections: Mapping[Filesystem, Collection], outcomes: Outcomes, layout: Layout, now: int
+) -> dict[Filesystem, Collection]:
+    """Note which collections have ended and what they freed on their device."""
+    return {
+        device: _ended(device, collection, outcomes, layout, now) if collection.ended_at is None else collection
+        for device, collection in collections.items()
+    }
+
+
+def _ended(device: Filesystem, collection: Collection, outcomes: Outcomes, layout: Layout, now: int) -> Collection:
+    if outcomes.reclaimed is None:
+        return collection
+    own = tuple(outcome for outcome in outcomes.reclaimed if outcome.device in {device, None})
+    if not own and outcomes.reclaimed:
+        return collection  # those of other devices
+    freed = freed_bytes(own, bytes_of(device), layout)
+    return replace(collection, ended_at=now, freed=freed, removed=sum(outcome.removed for outcome in own))
+
+
+def is_lost(device: Filesystem, collection: Collection, outcomes: Outcomes, now: int) -> bool:
+    """Whether no collector knows of a collection that was decided: the daemon was restarted, or it could not be begun.
+
+    One that was decided in this cycle, for another threshold of the same device, is not known to the collectors yet.
+    """
+    unknown = outcomes.collecting is not None and device not in outcomes.collecting
+    return unknown and collection.ended_at is None and collection.begun < now
+
+
+def ended_reclaims(before: State, after: State, outcomes: Outcomes) -> tuple[ReclaimOutcome, ...]:
+    """Return the outcomes of the collections that ended in the step from one state to the other, each once, for the metrics."""
+    found = tuple(outcome for outcome in outcomes.reclaimed or () if outcome.unused_bytes is None)
+    if isinstance(before.phase, Reclaiming):
+        return () if isinstance(after.phase, Reclaiming) else found
+    waited = before.collecting
+    return tuple(outcome for outcome in found if waited and outcome.device in {*waited, None})
 
 
 def may_collect_again(collection: Collection, supply: Signal, now: int) -> bool:
@@ -36,7 +76,7 @@ def may_collect_again(collection: Collection, supply: Signal, now: int) -> bool:
 
     A device that is short for hours gathers new dead containers and unused images. Collectors that hang are not asked at once.
     """
-    if is_under_way(collection, now):
+    if collection.is_under_way(now):
         return False
     untried = collection.ended_at is not None and supply not in collection.tried
     return untried or now - collection.begun >= COLLECT_AGAIN
@@ -84,7 +124,7 @@ def kept_collections(
     left = devices_of((victim.cause for victim in gone if victim.cause is not None), layout)
     kept: dict[Filesystem, Collection] = {}
     for device, collection in follow_collections(state.collections, outcomes, layout, now).items():
-        if is_under_way(collection, now):
+        if collection.is_under_way(now):
             kept[device] = replace(collection, tried=frozenset()) if device in left else collection
         elif not (for_pressure or (gone and device not in long_short) or (device in seen and device not in short)):
             kept[device] = collection

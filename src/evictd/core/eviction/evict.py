@@ -1,25 +1,34 @@
-"""Makes the decision to evict a pod, and says which pods are protected from it.
+"""Makes the decision to evict a pod, with its grace period, and decides whether a new pod may start under pressure.
 
 The message, the event's annotations and the DisruptionTarget condition are the kubelet's, word for word (`evictionMessage`,
 `evictPod`).
 """
 
-from evictd.core.eviction.grace import eviction_grace_period_seconds
+from collections.abc import Iterable, Iterator
+
+from evictd.core.eviction.ledger import IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS
 from evictd.core.eviction.page_cache import file_pages
 from evictd.core.eviction.time_left import fit_grace
+from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.decision import EvictionCause, EvictionReason, EvictPod, PodCondition
 from evictd.core.model.finding import RankedPod
 from evictd.core.model.observation import SignalObservation
-from evictd.core.model.pod import Pod
-from evictd.core.model.resources import EPHEMERAL_STORAGE, MEMORY, Resources, has_pod_level_resources
-from evictd.core.model.signal import ALL_OF_THE_TIME, RESOURCES, SIGNALS, STALLS, Resource
+from evictd.core.model.pod import Pod, Toleration
+from evictd.core.model.resources import EPHEMERAL_STORAGE, MEMORY, QOSClass, has_pod_level_resources
+from evictd.core.model.signal import ALL_OF_THE_TIME, RESOURCES, SIGNALS, STALLS, NodeCondition, Resource
 from evictd.core.model.stats import ContainerStats, PodStats
 from evictd.core.model.threshold import Threshold, limit_of
 from evictd.core.units.duration import format_duration
 from evictd.core.units.quantity import ZERO, Quantity, of_bytes
 
 EVICTED = "Evicted"
+MEMORY_PRESSURE_TAINT = "node.kubernetes.io/memory-pressure"
+NO_SCHEDULE = "NoSchedule"
+SHORTEST_SOFT_GRACE_PERIOD_SECONDS = 2
+"""More than any hard threshold gives; the kubelet's runtime manager replaces zero by it (`minimumGracePeriodInSeconds`)."""
+DEFAULT_TERMINATION_GRACE_PERIOD_SECONDS = 30
+"""The API's default for a pod without one."""
 
 NODE_LOW_MESSAGE = "The node was low on resource: {}. "
 THRESHOLD_MET_MESSAGE = "Threshold quantity: {}, available: {}. "
@@ -65,6 +74,23 @@ def evict_for_pressure(
     return fit_grace(eviction, threshold, observation, config)
 
 
+def eviction_grace_period_seconds(pod: Pod, threshold: Threshold, config: EvictionConfig) -> int:
+    """Return the grace period in seconds: one for a hard threshold, else the lesser of the pod's own and the configured maximum.
+
+    A negative maximum is documented to leave the pod's own period alone; the kubelet's code takes the negative number. Policy
+    Standard gives a soft victim at least two seconds, which is what the kubelet's runtime manager makes of zero.
+    """
+    if threshold.hard:
+        return IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS
+    most = config.max_pod_grace_period_seconds
+    own = pod.termination_grace_period_seconds
+    if config.policy is Policy.KUBELET:
+        return most if own is None else min(most, own)
+    if most < 0:
+        most = DEFAULT_TERMINATION_GRACE_PERIOD_SECONDS if own is None else own
+    return max(most if own is None else min(most, own), SHORTEST_SOFT_GRACE_PERIOD_SECONDS)
+
+
 def eviction_message(
     resource: Resource, pod: Pod, stats: PodStats | None, threshold: Threshold, observation: SignalObservation
 ) -> tuple[str, dict[str, str]]:
@@ -78,9 +104,10 @@ def eviction_message(
     annotations: dict[str, str] = {}
     if resource is Resource.MEMORY:
         _name_offending_pod(pod, stats, parts, annotations)
-    containers, usages = _offending_containers(resource, pod, stats, parts)
-    annotations[OFFENDING_CONTAINERS] = ",".join(containers)
-    annotations[OFFENDING_CONTAINERS_USAGE] = ",".join(usages)
+    offending = list(_offending_containers(resource, pod, stats))
+    parts += [CONTAINER_MESSAGE.format(*each, resource.value) for each in offending]
+    annotations[OFFENDING_CONTAINERS] = ",".join(name for name, _, _ in offending)
+    annotations[OFFENDING_CONTAINERS_USAGE] = ",".join(str(usage) for _, usage, _ in offending)
     annotations[STARVED_RESOURCE] = resource.value
     return "".join(parts), annotations
 
@@ -94,7 +121,7 @@ def _threshold_message(threshold: Threshold, observation: SignalObservation) -> 
 
 
 def _name_offending_pod(pod: Pod, stats: PodStats, parts: list[str], annotations: dict[str, str]) -> None:
-    """Return the pod itself if it has a memory request of its own, whether it exceeds that or not, as the kubelet does."""
+    """Add the pod itself if it has a memory request of its own, whether it exceeds that or not, as the kubelet does."""
     if not has_pod_level_resources(pod.resources) or pod.resources is None or MEMORY not in pod.resources.requests:
         return
     if stats.memory is None or stats.memory.working_set_bytes is None:
@@ -105,23 +132,16 @@ def _name_offending_pod(pod: Pod, stats: PodStats, parts: list[str], annotations
     annotations[OFFENDING_POD_USAGE] = str(usage)
 
 
-def _offending_containers(
-    resource: Resource, pod: Pod, stats: PodStats, parts: list[str]
-) -> tuple[list[str], list[str]]:
-    requests: dict[str, Resources] = {container.name: container.requests for container in pod.init_containers}
-    requests.update({container.name: container.requests for container in pod.containers})
-    names: list[str] = []
-    usages: list[str] = []
+def _offending_containers(resource: Resource, pod: Pod, stats: PodStats) -> Iterator[tuple[str, Quantity, Quantity]]:
+    """Yield name, usage and request of each container that uses more than it requests."""
+    requests = {each.name: each.requests for each in (*pod.init_containers, *pod.containers)}
     for container in stats.containers:
         usage = _container_usage(resource, container)
         if usage is None or container.name not in requests:
             continue
         request = requests[container.name].get(resource.value, ZERO)
         if request < usage:
-            parts.append(CONTAINER_MESSAGE.format(container.name, usage, request, resource.value))
-            names.append(container.name)
-            usages.append(str(usage))
-    return names, usages
+            yield container.name, usage, request
 
 
 def _container_usage(resource: Resource, container: ContainerStats) -> Quantity | None:
@@ -141,3 +161,34 @@ def policy_minimum_grace_seconds(policy: Policy) -> int:
     Under Standard a decided zero means SIGKILL at once.
     """
     return 2 if policy is Policy.KUBELET else 0
+
+
+@frozen
+class Admission:
+    """The answer; `reason` and `message` say why not."""
+
+    admitted: bool
+    reason: str = ""
+    message: str = ""
+
+
+def admit(pod: Pod, conditions: Iterable[NodeCondition]) -> Admission:
+    """Decide on one pod: under memory pressure alone only best-effort pods without a toleration are turned away.
+
+    Kubelet eviction manager `Admit`.
+    """
+    present = tuple(conditions)
+    if not present or pod.critical:
+        return Admission(admitted=True)
+    if present == (NodeCondition.MEMORY_PRESSURE,) and (
+        pod.qos_class is not QOSClass.BEST_EFFORT or any(_tolerates_memory_pressure(t) for t in pod.tolerations)
+    ):
+        return Admission(admitted=True)
+    names = " ".join(sorted(condition.value for condition in present))
+    return Admission(admitted=False, reason=EVICTED, message=f"The node had condition: [{names}]. ")
+
+
+def _tolerates_memory_pressure(toleration: Toleration) -> bool:
+    if toleration.effect not in {"", NO_SCHEDULE} or toleration.key not in {"", MEMORY_PRESSURE_TAINT}:
+        return False
+    return toleration.operator == "Exists" or (toleration.operator in {"", "Equal"} and toleration.value == "")

@@ -18,10 +18,10 @@ from dataclasses import replace
 
 from evictd.core.eviction.backoff import owner_of
 from evictd.core.model.config import EvictionConfig, Policy
-from evictd.core.model.keep_away import Comeback, KeptAway
+from evictd.core.model.finding import KeptAway
 from evictd.core.model.observation import Observation
 from evictd.core.model.signal import SIGNALS, NodeCondition
-from evictd.core.model.state import State, Victim
+from evictd.core.model.state import Comeback, State, Victim
 from evictd.core.units.duration import HOUR, MINUTE
 
 LEAST = 3

@@ -5,11 +5,10 @@ evicted meanwhile would be lost for nothing. So what leaving pods hold is owed l
 hard threshold shortens them first, as many as give back what is missing (kubernetes#122297).
 """
 
-from collections.abc import Collection as SomeOf
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from evictd.core.eviction.ledger import can_shorten, ending, measured_to_use, open_victims, shortened
+from evictd.core.eviction.ledger import ending, measured_to_use, open_victims, shortened
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.model.observation import Observation
 from evictd.core.model.pod import Pod
@@ -24,7 +23,7 @@ def follow_leaving(
     available: Mapping[Signal, int],
     *,
     layout: Layout,
-    relevant: SomeOf[Signal],
+    relevant: Collection[Signal],
     now: int,
 ) -> tuple[Victim, ...]:
     """Return the pods that are being deleted, as victims with their own deadline; `available` and `relevant` are by supply."""
@@ -60,7 +59,7 @@ def _leaving(
         return ending(pod, grace, observation, available, layout=layout, now=now)
     owed = measured_to_use(pod, observation, layout)
     known = replace(known, owed={**known.owed, **owed}, available_before=available)
-    return shortened(known, grace, now) if can_shorten(known, grace) else known
+    return shortened(known, grace, now) if known.can_shorten(grace) else known
 
 
 def worth_shortening(

@@ -1,22 +1,20 @@
-"""The entries of Standard's ledger: victims in flight with what each owes, and one collection for each device that is short.
+"""The victims of Standard's ledger, with what each owes (`collecting` has its collections).
 
 What is owed is kept by *supply*: memory, PIDs, and the bytes and inodes of each device. Signals that observe the same supply
 share what is owed to it: with one disk, nodefs and imagefs are the same bytes. Only queries and new values here; `standard`
 decides.
 """
 
-from collections.abc import Collection as SomeOf
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any
 
 from evictd.core.eviction.backoff import owner_of, siblings
-from evictd.core.eviction.grace import IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS
 from evictd.core.eviction.rank import usage_meter
-from evictd.core.eviction.reclaim import Layout, device_of, freed_bytes
-from evictd.core.model.decision import EvictPod
-from evictd.core.model.observation import Observation, Outcomes, ReclaimOutcome, SignalObservation
+from evictd.core.eviction.reclaim import Layout, device_of
+from evictd.core.model.decision import EvictPod, WithdrawEviction
+from evictd.core.model.observation import Observation, Outcomes, SignalObservation
 from evictd.core.model.pod import Pod
 from evictd.core.model.resources import IN_MEMORY
 from evictd.core.model.signal import (
@@ -29,16 +27,15 @@ from evictd.core.model.signal import (
     Signal,
     StalledResource,
 )
-from evictd.core.model.state import Collection, Reclaiming, State, Victim
+from evictd.core.model.state import State, Victim
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import SECOND
 
+IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS = 1
 POD_CLEANUP_TIMEOUT = 30 * SECOND
 """`podCleanupTimeout`."""
 POD_KILL_TIMEOUT = 10 * SECOND
 """The least the kubelet waits for a kill; otherwise one and a half times the grace period."""
-RECLAIM_TIMEOUT = 60 * SECOND
-"""How long collectors may hold up an eviction: a runtime that removes hundreds of images takes most of a minute."""
 RELEASE_TIMEOUT = 10 * SECOND
 """How long evictd waits for the bytes of a victim: ext4 and overlayfs show them within seconds of the last close, and a kubelet
 unmounts a volume in memory within seconds of the last process."""
@@ -153,16 +150,6 @@ def measured_to_use(pod: Pod, observation: Observation, layout: Layout) -> dict[
     return {supply: amount for supply, amount in used.items() if amount is not None}
 
 
-def is_leaving(victim: Victim, now: int) -> bool:
-    """Whether it is not gone yet, and still within its time."""
-    return victim.gone_at is None and now < victim.until
-
-
-def is_overdue(victim: Victim, now: int) -> bool:
-    """Whether it should have ended and lives on."""
-    return victim.gone_at is None and now >= victim.until
-
-
 def amounts_owed(victims: Iterable[Victim], supply: Signal, available: int | None, now: int) -> dict[str, int | None]:
     """Return by uid the amount of this supply that each victim still owes; None: an unknown amount.
 
@@ -196,7 +183,7 @@ def _owed_at_most(victim: Victim, supply: Signal, now: int) -> int | None:
     use. A stall is an average over the time before, so it shows what a victim's end has relieved only later.
     """
     released_at = supply_released_at(victim, supply)
-    if is_overdue(victim, now) or (released_at is not None and now - released_at >= release_timeout(victim, supply)):
+    if victim.is_overdue(now) or (released_at is not None and now - released_at >= release_timeout(victim, supply)):
         return 0
     return victim.owed.get(supply)
 
@@ -225,7 +212,7 @@ def release_timeout(victim: Victim, supply: Signal) -> int:
 
 
 def follow_victims(
-    victims: tuple[Victim, ...], observation: Observation, available: Amounts, relevant: SomeOf[Signal], now: int
+    victims: tuple[Victim, ...], observation: Observation, available: Amounts, relevant: Collection[Signal], now: int
 ) -> tuple[Victim, ...]:
     """Mark those stopped or gone since; drop those that owe nothing more of the `relevant` supplies, which have a threshold."""
     active = {pod.uid for pod in observation.pods}
@@ -270,6 +257,28 @@ def is_proposal(victim: Victim, outcomes: Outcomes) -> bool:
     return soft and victim.gone_at is None and victim.uid in outcomes.unanswered
 
 
+def withdraw_proposals(state: State, observation: Observation) -> tuple[State, Sequence[WithdrawEviction]]:
+    """Withdraw each eviction that is not accepted yet and whose supply is clear (law Consent, policy Standard).
+
+    While the answer is late a proposal holds up further choices for its supply: ten minutes without an API server must not choose
+    one more pod each minute, and evict them all when it is back. The victim stays in the ledger until the answer to the
+    withdrawal: the pod may have been evicted at the same moment.
+    """
+    if not state.in_flight:
+        return state, ()
+    pods = {pod.uid: pod for pod in observation.pods}
+    ended = {
+        victim.uid
+        for victim in state.in_flight
+        if is_proposal(victim, observation.outcomes) and victim.cause in state.clear_since and not victim.withdrawn
+    } & pods.keys()
+    if not ended:
+        return state, ()
+    marked = tuple(replace(each, withdrawn=True) if each.uid in ended else each for each in state.in_flight)
+    withdrawn = [WithdrawEviction(pod=pods[uid], reason="pressure has ended") for uid in sorted(ended)]
+    return replace(state, in_flight=marked), withdrawn
+
+
 def released_now(victims: Iterable[Victim], outcomes: Outcomes, now: int) -> tuple[Victim, ...]:
     """Return the victims for pressure that have let go of their supply since the last reading."""
     return tuple(
@@ -282,7 +291,7 @@ def released_now(victims: Iterable[Victim], outcomes: Outcomes, now: int) -> tup
 
 
 def open_victims(
-    victims: tuple[Victim, ...], available: Amounts, active: set[str], relevant: SomeOf[Signal], now: int
+    victims: tuple[Victim, ...], available: Amounts, active: set[str], relevant: Collection[Signal], now: int
 ) -> tuple[Victim, ...]:
     """Return the victims that still exist, or still owe something of the relevant supplies.
 
@@ -300,11 +309,13 @@ def open_victims(
     )
 
 
-def _without(victim: Victim, given_back: SomeOf[Signal]) -> Victim:
+def _without(victim: Victim, given_back: Collection[Signal]) -> Victim:
     return replace(victim, owed={**victim.owed, **dict.fromkeys(given_back, 0)}) if given_back else victim
 
 
-def _beside(victim: Victim, gone: Iterable[Victim], back: Mapping[str, SomeOf[Signal]], available: Amounts) -> Victim:
+def _beside(
+    victim: Victim, gone: Iterable[Victim], back: Mapping[str, Collection[Signal]], available: Amounts
+) -> Victim:
     """Return a victim whose available amounts before its end include what others have given `back`.
 
     Else these bytes would be counted as its own from now on, and a third pod would go for those that it still owes.
@@ -326,11 +337,6 @@ def shortened(victim: Victim, grace_period_seconds: int, now: int) -> Victim:
     return replace(victim, since=now, grace_period_seconds=grace_period_seconds, until=until)
 
 
-def can_shorten(victim: Victim, grace_period_seconds: int) -> bool:
-    """Whether this grace period would end before the victim's present one."""
-    return victim.gone_at is None and victim.grace_period_seconds > grace_period_seconds
-
-
 def concerns(victim: Victim, supply: Signal) -> bool:
     """Whether the end of a victim may give back some of a supply; an unknown amount may be all of it.
 
@@ -347,49 +353,3 @@ _STALLED_BY = {
     StalledResource.IO: frozenset(Resource) - {Resource.PIDS},
 }
 """For the resource of a stall the resources whose shortage may cause it."""
-
-
-# --- collections ------------------------------------------------------------------------------------------------------
-
-
-def is_under_way(collection: Collection, now: int) -> bool:
-    """Whether its collectors are waited for."""
-    return collection.ended_at is None and now < collection.until
-
-
-def follow_collections(
-    collections: Mapping[Filesystem, Collection], outcomes: Outcomes, layout: Layout, now: int
-) -> dict[Filesystem, Collection]:
-    """Note which collections have ended and what they freed on their device."""
-    return {
-        device: _ended(device, collection, outcomes, layout, now) if collection.ended_at is None else collection
-        for device, collection in collections.items()
-    }
-
-
-def _ended(device: Filesystem, collection: Collection, outcomes: Outcomes, layout: Layout, now: int) -> Collection:
-    if outcomes.reclaimed is None:
-        return collection
-    own = tuple(outcome for outcome in outcomes.reclaimed if outcome.device in {device, None})
-    if not own and outcomes.reclaimed:
-        return collection  # those of other devices
-    freed = freed_bytes(own, bytes_of(device), layout)
-    return replace(collection, ended_at=now, freed=freed, removed=sum(outcome.removed for outcome in own))
-
-
-def is_lost(device: Filesystem, collection: Collection, outcomes: Outcomes, now: int) -> bool:
-    """Whether no collector knows of a collection that was decided: the daemon was restarted, or it could not be begun.
-
-    One that was decided in this cycle, for another threshold of the same device, is not known to the collectors yet.
-    """
-    unknown = outcomes.collecting is not None and device not in outcomes.collecting
-    return unknown and collection.ended_at is None and collection.begun < now
-
-
-def ended_reclaims(before: State, after: State, outcomes: Outcomes) -> tuple[ReclaimOutcome, ...]:
-    """Return the outcomes of the collections that ended in the step from one state to the other, each once, for the metrics."""
-    found = tuple(outcome for outcome in outcomes.reclaimed or () if outcome.unused_bytes is None)
-    if isinstance(before.phase, Reclaiming):
-        return () if isinstance(after.phase, Reclaiming) else found
-    waited = before.collecting
-    return tuple(outcome for outcome in found if waited and outcome.device in {*waited, None})

@@ -5,25 +5,22 @@ The kubelet's tables of node-level reclaim functions for the three layouts are t
 
 from collections.abc import Iterable
 from dataclasses import replace
-from enum import Enum
 from functools import lru_cache
 
 from evictd.core.model.config import EvictionConfig, ImageReclaim, Policy
 from evictd.core.model.decision import ReclaimNode
 from evictd.core.model.observation import Filesystems, Reclaim, ReclaimOutcome, SignalObservation
-from evictd.core.model.signal import DISK_SIGNALS, SIGNALS, Filesystem, Resource, Signal
+from evictd.core.model.signal import DISK_SIGNALS, SIGNALS, Filesystem, IdentityEnum, Resource, Signal
 from evictd.core.model.stats import NodeStats
 from evictd.core.model.threshold import Operator, Origin, Threshold, ThresholdValue, limit_of
 
 
-class Layout(Enum):
+class Layout(IdentityEnum):
     """How the three filesystems lie: all on one, images with writable layers apart, or images alone apart."""
 
     SINGLE = "single"
     DEDICATED = "dedicated"
     SPLIT = "split"
-
-    __hash__ = object.__hash__  # as the signals' (`core.model.signal`)
 
 
 CONTAINERS_THEN_IMAGES = (Reclaim.CONTAINERS, Reclaim.IMAGES)

@@ -164,7 +164,7 @@ def shortage_of(
     holdings = state.holdings.get(supply, SupplyHoldings())
     target = target_of(threshold, seen, config, with_min_reclaim=True)
     available = seen.available.value()
-    victims = (victim for victim in (*state.in_flight, *state.leaving) if victim.cause is not supply)
+    victims = (victim for victim in state.victims if victim.cause is not supply)
     owed = sum(amounts_owed((each,), supply, available, now)[each.uid] or 0 for each in victims)
     return Shortage(
         threshold=threshold,

@@ -48,14 +48,15 @@ from evictd.core.eviction.attribution import with_holdings
 from evictd.core.eviction.backoff import skipped_pods
 from evictd.core.eviction.choose import choose_victim, shortening
 from evictd.core.eviction.collecting import (
+    RECLAIM_TIMEOUT,
     is_late,
+    is_lost,
     kept_collections,
     may_collect_again,
     outruns_collectors,
     still_frees,
     unused_reclaim,
 )
-from evictd.core.eviction.consent import withdraw_proposals
 from evictd.core.eviction.draft import Draft
 from evictd.core.eviction.effect import follow_clear, follow_effects, pause_of, with_pause
 from evictd.core.eviction.freshness import waiting_for_measurement
@@ -63,22 +64,18 @@ from evictd.core.eviction.holdings import follow_holdings, summed_on_disk
 from evictd.core.eviction.keep_away import kept_away
 from evictd.core.eviction.leaving import follow_leaving, worth_shortening
 from evictd.core.eviction.ledger import (
-    RECLAIM_TIMEOUT,
     amounts_owed,
     available_supplies,
     bytes_of,
-    can_shorten,
     concerns,
     follow_victims,
-    is_leaving,
-    is_lost,
-    is_under_way,
     released_now,
     shortened,
     supplies_of,
     supply_of,
     supply_released_at,
     victim_of,
+    withdraw_proposals,
 )
 from evictd.core.eviction.local_storage import local_storage_evictions
 from evictd.core.eviction.page_cache import dropping_pages, follow_page_cache, not_short_of_memory, unused_page_cache
@@ -109,7 +106,8 @@ def standard_step(draft: Draft, before: State, observation: Observation) -> Step
         draft.decisions.extend(WithdrawEviction(pod=pod, reason=CHOSEN_LONG_AGO) for pod in stay)
     cycle = _Cycle(draft, observation, assessment, state)
     cycle.follow()
-    cycle.state = withdraw_proposals(draft, cycle.state, observation)
+    cycle.state, withdrawn = withdraw_proposals(cycle.state, observation)
+    draft.decisions.extend(withdrawn)
     if draft.config.local_storage_capacity_isolation:
         cycle.evict_over_limits()
     for threshold in assessment.due:
@@ -172,7 +170,7 @@ class _Cycle:
 
         Pods that one owner recreates and that exceed their limit again go after a back-off, as a crash loop does.
         """
-        leaving = {victim.uid for victim in self._victims if victim.gone_at is None}
+        leaving = {victim.uid for victim in self.state.victims if victim.gone_at is None}
         dedicated = bool(self.assessment.filesystems.dedicated_image_fs)
         config, now = self.draft.config, self.draft.now
         summed = summed_on_disk(self.state, self.layout, now)
@@ -200,9 +198,9 @@ class _Cycle:
         Also an overdue victim's: a hog with an hour of grace whose kubelet hangs is shortened before another pod is chosen.
         """
         supply = supply_of(threshold.signal, self.layout)
-        concerned = [v for v in self._victims if supply_released_at(v, supply) is None and concerns(v, supply)]
+        concerned = [v for v in self.state.victims if supply_released_at(v, supply) is None and concerns(v, supply)]
         shortened_any = bool(concerned) and threshold.hard and self._shorten(threshold, concerned)
-        waiting = [v for v in concerned if is_leaving(v, self.draft.now) and self._holds_up(v, threshold)]
+        waiting = [v for v in concerned if v.is_leaving(self.draft.now) and self._holds_up(v, threshold)]
         if not waiting and not shortened_any:
             return False
         named = waiting or concerned
@@ -221,7 +219,7 @@ class _Cycle:
             return False
         now, known = self.draft.now, self.state.collections.get(device)
         supply = supply_of(threshold.signal, self.layout)
-        lost = known is not None and is_under_way(known, now) and is_lost(device, known, self.observation.outcomes, now)
+        lost = known is not None and known.is_under_way(now) and is_lost(device, known, self.observation.outcomes, now)
         if known is not None and not lost and not may_collect_again(known, supply, now):
             return False
         self.state = self.draft.announced(threshold, self.state)
@@ -238,7 +236,7 @@ class _Cycle:
     def collection_at_work(self, threshold: Threshold) -> bool:
         """Wait for the collectors of this device, within their deadline; unless a pod's end outruns them."""
         collection, now = self._collection(threshold), self.draft.now
-        if collection is None or not is_under_way(collection, now):
+        if collection is None or not collection.is_under_way(now):
             return False
         if self._cannot_wait(threshold) and outruns_collectors(
             threshold, self.state, self.observation, self.layout, missing=self._missing(threshold), now=now
@@ -249,7 +247,7 @@ class _Cycle:
 
     def owed(self, threshold: Threshold) -> bool:
         """Wait for owed bytes: all of a victim for this supply or a collection, and of other victims as much as suffices."""
-        if (collection := self._collection(threshold)) is None and not self._victims:
+        if (collection := self._collection(threshold)) is None and not self.state.victims:
             return False
         supply, now = supply_of(threshold.signal, self.layout), self.draft.now
         available = self.available.get(supply)
@@ -257,7 +255,7 @@ class _Cycle:
         pending = ["node-level reclaim"] if owes else []
         # If memory runs out before another eviction can finish, a tmpfs is not waited for. Of a disk the rate is the victim's.
         pressing = SIGNALS[supply].filesystem is None and is_pressing(threshold, self._seen(threshold))
-        in_time = (v for v in self._victims if concerns(v, supply) and not is_late(v, threshold, self.state))
+        in_time = (v for v in self.state.victims if concerns(v, supply) and not is_late(v, threshold, self.state))
         waited_for = [v for v in in_time if supply_released_at(v, supply) is None or not pressing]
         found = amounts_owed(waited_for, supply, available, now)
         amounts = [(v, found[v.uid]) for v in waited_for]
@@ -325,7 +323,7 @@ class _Cycle:
     def _cannot_wait(self, threshold: Threshold) -> bool:
         supply = supply_of(threshold.signal, self.layout)
         return is_pressing(threshold, self._seen(threshold)) and not any(
-            concerns(victim, supply) for victim in self._victims
+            concerns(victim, supply) for victim in self.state.victims
         )
 
     def _missing(self, threshold: Threshold) -> int:
@@ -335,11 +333,6 @@ class _Cycle:
         """Whether a victim is waited for whatever its amount: it was chosen for this supply, or its amount is not known."""
         supply = supply_of(threshold.signal, self.layout)
         return victim.cause is supply or (supply not in victim.owed and not is_late(victim, threshold, self.state))
-
-    @property
-    def _victims(self) -> tuple[Victim, ...]:
-        """The pods that leave: those that evictd chose, and those that another component deleted."""
-        return (*self.state.in_flight, *self.state.leaving)
 
     def _add_victim(self, eviction: EvictPod, *, missing: int = 0, elsewhere_grew: bool = False) -> None:
         now = self.draft.now
@@ -354,7 +347,7 @@ class _Cycle:
 
         Of the pods that leave anyway only as many as give back what is missing, the largest first.
         """
-        victims = [victim for victim in victims if can_shorten(victim, 0)]
+        victims = [victim for victim in victims if victim.can_shorten(0)]
         pods = {pod.uid: pod for pod in self.observation.pods if not pod.critical} if victims else {}
         changed: dict[str, Victim] = {}
         supply = supply_of(threshold.signal, self.layout)
@@ -363,7 +356,7 @@ class _Cycle:
             if pod is None or (victim in self.state.leaving and self.draft.config.protects(pod)):
                 continue
             decision = shortening(pod, threshold, self.observation, self.draft.config, self.layout)
-            if can_shorten(victim, decision.grace_period_seconds):
+            if victim.can_shorten(decision.grace_period_seconds):
                 changed[victim.uid] = shortened(victim, decision.grace_period_seconds, self.draft.now)
                 self.draft.decisions.append(decision)
             elif decision.because.time_left is not None:

@@ -7,10 +7,10 @@ from enum import Enum, IntEnum
 from typing import NamedTuple
 
 from evictd.core.frozen import frozen
-from evictd.core.model.keep_away import NodeFinding
+from evictd.core.model.attribution import Attribution
 from evictd.core.model.observation import Reclaim
 from evictd.core.model.pod import Pod
-from evictd.core.model.signal import Resource, Signal
+from evictd.core.model.signal import NodeCondition, Resource, Signal
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.quantity import Quantity
 
@@ -251,6 +251,24 @@ class ContainerFsIgnored:
 
     threshold: Threshold
 
+
+@frozen
+class KeptAway:
+    """Policy Standard: a condition, and its taint, stays longer because an owner's pods come back and are evicted each time."""
+
+    condition: NodeCondition
+    owner: str
+    """`namespace/Kind/name`."""
+    evictions: int
+    """Number of evictions of this owner's pods; all but the first were of pods that came back."""
+    period: int
+    """Nanoseconds that the condition stays after its threshold was last met."""
+    until: int
+    """`now` at which it ends if no threshold is met from now on."""
+
+
+NodeFinding = Attribution | KeptAway
+"""The findings that belong to no decision of this cycle."""
 
 Finding = (
     ThresholdFinding

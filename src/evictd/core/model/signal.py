@@ -4,8 +4,6 @@ A signal is its name in `Signal` and its row in `SIGNALS`; the configuration, th
 the journal and the documentation are made from these. The rows follow the tables of the eviction manager (kubelet
 `pkg/kubelet/eviction/helpers.go`, init, and `api/types.go`). Swap and the stall signals are evictd's own; there is one stall
 signal for each average of the kernel's PSI files that a threshold may name (`Stall`).
-
-The members are hashed by identity, as they are compared: `Enum` hashes their names, in Python, hundreds of times a decision.
 """
 
 from collections.abc import Mapping
@@ -17,7 +15,13 @@ from evictd.core.frozen import frozen
 from evictd.core.units.quantity import NANO, Format, Quantity
 
 
-class Signal(Enum):
+class IdentityEnum(Enum):
+    """Its members are hashed by identity, as they are compared: `Enum` hashes names, in Python, hundreds of times a decision."""
+
+    __hash__ = object.__hash__
+
+
+class Signal(IdentityEnum):
     """An eviction signal by its name in the configuration; the order is the documentation's."""
 
     MEMORY_AVAILABLE = "memory.available"
@@ -47,20 +51,16 @@ class Signal(Enum):
     NODE_IO_SOME_10 = "node.io.some.avg10"
     NODE_IO_SOME_60 = "node.io.some.avg60"
 
-    __hash__ = object.__hash__
 
-
-class NodeCondition(Enum):
+class NodeCondition(IdentityEnum):
     """A node condition by its type in the API."""
 
     MEMORY_PRESSURE = "MemoryPressure"
     DISK_PRESSURE = "DiskPressure"
     PID_PRESSURE = "PIDPressure"
 
-    __hash__ = object.__hash__
 
-
-class Resource(Enum):
+class Resource(IdentityEnum):
     """The resource that a signal measures, by its name in messages and annotations."""
 
     MEMORY = "memory"
@@ -70,38 +70,30 @@ class Resource(Enum):
     IO = "io"
     SWAP = "swap"
 
-    __hash__ = object.__hash__
-
 
 DISKS = frozenset({Resource.EPHEMERAL_STORAGE, Resource.INODES})
 """The resources of a filesystem, which pods are measured for only when it is needed."""
 
 
-class StallScope(Enum):
+class StallScope(IdentityEnum):
     """The tasks that a stall signal watches: those of all pods, or all of the node."""
 
     PODS = "pods"
     NODE = "node"
 
-    __hash__ = object.__hash__
 
-
-class StalledResource(Enum):
+class StalledResource(IdentityEnum):
     """The resource that tasks stall for."""
 
     MEMORY = "memory"
     IO = "io"
 
-    __hash__ = object.__hash__
 
-
-class StallType(Enum):
+class StallType(IdentityEnum):
     """The line of a PSI file: time in which some task stalled, or in which all that were not idle did."""
 
     FULL = "full"
     SOME = "some"
-
-    __hash__ = object.__hash__
 
 
 class Stall(NamedTuple):
@@ -121,17 +113,15 @@ ALL_OF_THE_TIME = 10_000
 """The capacity of a stall signal."""
 
 
-class Filesystem(Enum):
+class Filesystem(IdentityEnum):
     """The filesystem that a disk signal measures, by its name in the configuration."""
 
     NODEFS = "nodefs"
     IMAGEFS = "imagefs"
     CONTAINERFS = "containerfs"
 
-    __hash__ = object.__hash__
 
-
-class Unit(Enum):
+class Unit(IdentityEnum):
     """The unit of amounts."""
 
     BYTES = "bytes"
@@ -139,8 +129,6 @@ class Unit(Enum):
     """Inodes or PIDs."""
     SHARE = "share"
     """Hundredths of a percent of the time in which tasks stall."""
-
-    __hash__ = object.__hash__
 
 
 @frozen

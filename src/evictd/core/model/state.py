@@ -3,11 +3,7 @@
 Everything the kubelet keeps in fields of its `managerImpl`, as one value, so that it can be written down, read back after a
 restart and compared. Policy Standard keeps a ledger: victims with what they owe, collections, back-offs
 (`core.eviction.standard`). Policy Kubelet is in a phase, because its decision spans two readings with the node-level reclaim
-between them:
-
-    Watching --due, something to reclaim--> Reclaiming --still short--> CleaningUp --victims gone or time up--> Watching
-       |                                       +--sufficed--> Watching
-       +--due, nothing to reclaim--> CleaningUp
+between them (`core.eviction.kubelet`).
 """
 
 from collections.abc import Mapping
@@ -20,7 +16,6 @@ from evictd.core.model.attribution import Crossing
 from evictd.core.model.decision import Decision, PodCondition
 from evictd.core.model.finding import Finding, NoActionReason
 from evictd.core.model.holdings import Effect, Pause, SupplyHoldings
-from evictd.core.model.keep_away import Comeback
 from evictd.core.model.observation import Filesystems, Observation, SignalObservation
 from evictd.core.model.signal import Filesystem, NodeCondition, Resource, Signal
 from evictd.core.model.threshold import Threshold
@@ -110,6 +105,18 @@ class Victim:
     """Message and condition of the eviction, to write the status of a stopped victim after a restart."""
     condition: PodCondition | None = None
 
+    def is_leaving(self, now: int) -> bool:
+        """Whether it is not gone yet, and still within its time."""
+        return self.gone_at is None and now < self.until
+
+    def is_overdue(self, now: int) -> bool:
+        """Whether it should have ended and lives on."""
+        return self.gone_at is None and now >= self.until
+
+    def can_shorten(self, grace_period_seconds: int) -> bool:
+        """Whether this grace period would end before the present one."""
+        return self.gone_at is None and self.grace_period_seconds > grace_period_seconds
+
 
 @frozen
 class Collection:
@@ -127,6 +134,10 @@ class Collection:
     """Containers and images that its collectors have removed."""
     tried: frozenset[Signal] = frozenset()
     """The supplies of the device for which it was tried: its bytes, its inodes or both."""
+
+    def is_under_way(self, now: int) -> bool:
+        """Whether its collectors are waited for."""
+        return self.ended_at is None and now < self.until
 
 
 @frozen
@@ -162,6 +173,30 @@ class Backoff:
     """By `namespace/Kind/name` of the controlling owner."""
     budgets: Mapping[str, BudgetRefusal] = field(default_factory=dict)
     """By pod uid."""
+
+
+@frozen
+class Comeback:
+    """The evictions of one owner's pods for one condition; all but the first are of pods that came after it had ended.
+
+    `core.eviction.keep_away` has the rules.
+    """
+
+    owner: str
+    """`namespace/Kind/name` of the controlling owner."""
+    condition: NodeCondition
+    evicted_at: tuple[int, ...]
+    """`now` of the last evictions, at most three."""
+    evictions: int = 1
+    """Number of evictions."""
+    present: frozenset[str] = frozenset()
+    """Uids of the owner's pods that were here at the last of these evictions: none of them came back."""
+    known: frozenset[str] = frozenset()
+    """The pods of `present`, and those that came while the condition was not reported."""
+    ended: bool = False
+    """Whether the condition has ended since the last of these evictions."""
+    period: int = 0
+    """Nanoseconds that the condition stays because of this owner after its threshold was last met; 0: as configured."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,6 +255,11 @@ class State:
     """Whether the node's conditions were reported, and not only in a dry run."""
     dry_run: bool = False
     """Whether the last cycle's decisions were not carried out."""
+
+    @property
+    def victims(self) -> tuple[Victim, ...]:
+        """The pods that leave: those that evictd chose, and those that another component deleted."""
+        return (*self.in_flight, *self.leaving)
 
     @property
     def collecting(self) -> frozenset[Filesystem]:

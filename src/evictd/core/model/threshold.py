@@ -1,4 +1,4 @@
-"""Declares thresholds and computes which of them are met.
+"""Declares thresholds and computes which of them are met, and since when.
 
 Kubelet `pkg/kubelet/eviction/api/types.go` and the threshold half of `helpers.go`. `threshold_config` makes thresholds from the
 configuration's maps.
@@ -7,32 +7,27 @@ configuration's maps.
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import field
-from enum import Enum
 
 from evictd.core.frozen import frozen
 from evictd.core.model.observation import SignalObservation
-from evictd.core.model.signal import ALL_OF_THE_TIME, MEMORY_SIGNALS, STALLS, Signal
+from evictd.core.model.signal import ALL_OF_THE_TIME, MEMORY_SIGNALS, STALLS, IdentityEnum, Signal
 from evictd.core.units.quantity import NANO, Format, Quantity, of_count
 
 
-class Operator(Enum):
+class Operator(IdentityEnum):
     """Comparison of a signal; `NONE` marks an inert containerfs entry, whose source threshold is missing."""
 
     LESS_THAN = "LessThan"
     NONE = ""
 
-    __hash__ = object.__hash__  # as the signals' (`core.model.signal`)
 
-
-class Origin(Enum):
+class Origin(IdentityEnum):
     """Where a threshold came from, as `evictd check` shows it."""
 
     SET = "set"
     DEFAULT = "default"
     MERGED = "merged"
     DERIVED = "derived"
-
-    __hash__ = object.__hash__
 
 
 @frozen
@@ -143,6 +138,39 @@ def thresholds_met(
         if (observation := observations.get(threshold.signal)) is not None
         and is_met(threshold, observation, with_min_reclaim=with_min_reclaim)
     )
+
+
+def thresholds_first_observed_at(
+    met: Iterable[Threshold], first_observed_at: Mapping[Threshold, int], now: int
+) -> dict[Threshold, int]:
+    """Keep the time of those already known, start the others now, and drop those that are not met any more."""
+    known = {threshold.identity: at for threshold, at in first_observed_at.items()}
+    return {threshold: known.get(threshold.identity, now) for threshold in met}
+
+
+def thresholds_met_grace_period(first_observed_at: Mapping[Threshold, int], now: int) -> tuple[Threshold, ...]:
+    """Pick the thresholds that have been met for their whole grace period; exactly the period is enough."""
+    return tuple(threshold for threshold, at in first_observed_at.items() if now - at >= threshold.grace_period)
+
+
+def thresholds_updated_stats(
+    thresholds: Iterable[Threshold],
+    observations: Mapping[Signal, SignalObservation],
+    last_observations: Mapping[Signal, SignalObservation],
+) -> tuple[Threshold, ...]:
+    """Pick the thresholds whose numbers are newer than at the last cycle (kubernetes/kubernetes#51516)."""
+    return tuple(
+        threshold
+        for threshold in thresholds
+        if (observation := observations.get(threshold.signal)) is not None
+        and _is_newer(observation, last_observations.get(threshold.signal))
+    )
+
+
+def _is_newer(observation: SignalObservation, last: SignalObservation | None) -> bool:
+    if last is None or not observation.time:
+        return True
+    return last.time is None or observation.time > last.time
 
 
 def merge_thresholds(first: Iterable[Threshold], second: Iterable[Threshold]) -> tuple[Threshold, ...]:

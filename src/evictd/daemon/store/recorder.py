@@ -17,7 +17,7 @@ from evictd.codec.journal import encode_entry
 from evictd.codec.times import rfc3339
 from evictd.core.eviction.absence import LONGEST_COUNTED
 from evictd.core.eviction.backoff import Refusal
-from evictd.core.eviction.ledger import ended_reclaims
+from evictd.core.eviction.collecting import ended_reclaims
 from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import EvictPod, RecordEvent, Wait

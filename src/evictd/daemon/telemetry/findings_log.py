@@ -12,8 +12,10 @@ from evictd.core.model.attribution import Attribution, growth_text, holders_text
 from evictd.core.model.finding import (
     ContainerFsIgnored,
     Finding,
+    KeptAway,
     NoAction,
     NoActionReason,
+    NodeFinding,
     PodSkipped,
     PreferenceApplied,
     ProtectedPodSkipped,
@@ -24,7 +26,6 @@ from evictd.core.model.finding import (
     ThresholdFinding,
     WaitingForMeasurement,
 )
-from evictd.core.model.keep_away import KeptAway, NodeFinding
 from evictd.core.model.observation import Problem
 from evictd.core.model.pod import Pod
 from evictd.core.model.signal import SIGNALS, STALLS

@@ -9,8 +9,7 @@ from typing import Any
 from evictd.codec.times import rfc3339
 from evictd.core.eviction.keep_away import transition_period
 from evictd.core.eviction.next_up import NextUp
-from evictd.core.model.finding import ThresholdFinding
-from evictd.core.model.keep_away import KeptAway
+from evictd.core.model.finding import KeptAway, ThresholdFinding
 from evictd.core.model.observation import signal_observations
 from evictd.core.model.signal import NodeCondition, Signal
 from evictd.core.model.state import Reclaiming

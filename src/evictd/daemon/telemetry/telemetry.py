@@ -8,7 +8,7 @@ from evictd.act.actuator import Progress
 from evictd.act.perform import Failure
 from evictd.act.repeated import RepeatedEvictions
 from evictd.core.eviction.backoff import Refusal
-from evictd.core.eviction.ledger import ended_reclaims
+from evictd.core.eviction.collecting import ended_reclaims
 from evictd.core.eviction.page_cache import dropped_pages
 from evictd.core.model.decision import (
     Decision,
