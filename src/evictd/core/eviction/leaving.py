@@ -32,34 +32,22 @@ def follow_leaving(
         return leaving
     chosen, known = {victim.uid for victim in in_flight}, {victim.uid: victim for victim in leaving}
     active = {pod.uid for pod in observation.pods}
-    now_leaving = [
-        _leaving(known.get(pod.uid), pod, observation, available, layout=layout, now=now)
-        for pod in deleted
-        if pod.uid not in chosen
-    ]
+
+    def followed(pod: Pod) -> Victim:
+        grace = pod.deletion_grace_period_seconds or 0
+        if (before := known.get(pod.uid)) is None:
+            return ending(pod, grace, observation, available, layout=layout, now=now)
+        owed = {**before.owed, **measured_to_use(pod, observation, layout)}
+        victim = replace(before, owed=owed, available_before=available)
+        return shortened(victim, grace, now) if victim.can_shorten(grace) else victim
+
+    now_leaving = [followed(pod) for pod in deleted if pod.uid not in chosen]
     ended = [
         each if each.gone_at is not None else replace(each, gone_at=now)
         for each in leaving
         if each.uid not in active and each.uid not in chosen
     ]
     return open_victims((*ended, *now_leaving), available, active, relevant, now)
-
-
-def _leaving(
-    known: Victim | None,
-    pod: Pod,
-    observation: Observation,
-    available: Mapping[Signal, int],
-    *,
-    layout: Layout,
-    now: int,
-) -> Victim:
-    grace = pod.deletion_grace_period_seconds or 0
-    if known is None:
-        return ending(pod, grace, observation, available, layout=layout, now=now)
-    owed = measured_to_use(pod, observation, layout)
-    known = replace(known, owed={**known.owed, **owed}, available_before=available)
-    return shortened(known, grace, now) if known.can_shorten(grace) else known
 
 
 def worth_shortening(
