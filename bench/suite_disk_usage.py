@@ -23,8 +23,7 @@ from bench.suite_observe import Node, clock, node, nothing
 from evictd.daemon.run import freeze_gc
 from evictd.observe.disk_usage.cache import DiskUsageCache
 from evictd.observe.disk_usage.rate_limiter import RateLimiter
-from evictd.observe.disk_usage.tree_walk import OPEN_DIRECTORY
-from evictd.observe.disk_usage.walk import measure
+from evictd.observe.disk_usage.tree_walk import OPEN_DIRECTORY, measure
 from tests.measured import at_once
 
 FILES = 1_000_000
@@ -37,7 +36,7 @@ BASELINE = os.environ.get("EVICTD_BENCH_BASELINE", "")
 SOURCE = Path(__file__).parents[1] / "src"
 CHILD = """
 import os, sys
-from evictd.observe.disk_usage.walk import measure
+from evictd.observe.disk_usage.tree_walk import measure
 begin = os.times()
 measure(os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECTORY))
 end = os.times()

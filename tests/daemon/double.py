@@ -18,13 +18,11 @@ from evictd.core.model.signal import NodeCondition
 from evictd.core.model.state import State
 from evictd.daemon.configuration import Configuration
 from evictd.daemon.effects import Effects
-from evictd.daemon.host.liveness import Liveness
-from evictd.daemon.host.sd_notify import SdNotifier
+from evictd.daemon.host.liveness import Liveness, SdNotifier
 from evictd.daemon.host.signals import WakeUp
-from evictd.daemon.housekeeping import Housekeeping
+from evictd.daemon.housekeeping import Housekeeping, Reloader
 from evictd.daemon.node import Node
 from evictd.daemon.oom_scores import OomScores
-from evictd.daemon.reload import Reloader
 from evictd.daemon.store.journal import JournalFile
 from evictd.daemon.store.recorder import Cycle, Recorder
 from evictd.daemon.store.state_file import StateFile

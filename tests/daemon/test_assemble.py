@@ -13,8 +13,7 @@ from evictd.codec.config.evictd_config import Memory
 from evictd.config.settings import MemoryFormula
 from evictd.core.model.signal import Signal
 from evictd.daemon.assemble import Assembly
-from evictd.daemon.host.liveness import Liveness
-from evictd.daemon.host.sd_notify import SdNotifier
+from evictd.daemon.host.liveness import Liveness, SdNotifier
 from evictd.daemon.run import roots_of
 from evictd.daemon.telemetry.snapshot import LatestSnapshot
 from tests.settings import settings_with

@@ -10,8 +10,7 @@ import pytest
 from evictd.clock import boot_clock
 from evictd.core.model.stats import MemoryStats
 from evictd.core.units.duration import MILLISECOND, SECOND
-from evictd.daemon.host.liveness import Liveness
-from evictd.daemon.host.sd_notify import SdNotifier
+from evictd.daemon.host.liveness import Liveness, SdNotifier
 from evictd.daemon.host.signals import WakeUp
 from evictd.daemon.telemetry.snapshot import LatestSnapshot
 from evictd.daemon.waiter import SIGNALS, Waiter, WaitResult

@@ -7,7 +7,8 @@ from evictd.clients.kube import transport
 from evictd.core.eviction.collecting import RECLAIM_TIMEOUT
 from evictd.core.units.duration import MILLISECOND, MINUTE, SECOND
 from evictd.daemon.telemetry import accept, http
-from evictd.observe.disk_usage import cache, deleted_files, proc_text, turns
+from evictd.observe.cgroups import file_descriptor_cache
+from evictd.observe.disk_usage import cache, deleted_files, turns
 
 SHARED_WORKERS = (
     (
@@ -30,7 +31,7 @@ SHARED_WORKERS = (
         "100,000 descriptors, many mappings, long mount tables, any tree of cgroups",
         (
             f"steps and turns as a walk; a descriptor costs one entry, a process {deleted_files._PROCESS_COST}; "
-            f"{proc_text._MAX_BYTES >> 20} MiB of a text of /proc, {deleted_files._MAX_CGROUPS:,} cgroups"
+            f"{file_descriptor_cache._MAX_BYTES >> 20} MiB of a text of /proc, {deleted_files._MAX_CGROUPS:,} cgroups"
         ),
         "tests/observe/disk_usage/test_deleted_files.py::test_descriptors_are_counted_as_entries_in_small_steps",
     ),

@@ -20,10 +20,8 @@ from evictd.codec.journal import decode_entry
 from evictd.config.file import load
 from evictd.daemon.assemble import Assembly
 from evictd.daemon.configuration import Configuration
-from evictd.daemon.host.liveness import Liveness
-from evictd.daemon.host.sd_notify import SdNotifier
-from evictd.daemon.housekeeping import Housekeeping
-from evictd.daemon.reload import Reloader
+from evictd.daemon.host.liveness import Liveness, SdNotifier
+from evictd.daemon.housekeeping import Housekeeping, Reloader
 from evictd.daemon.store.lock import lock_directory
 from evictd.daemon.telemetry.http import StatusServer
 from evictd.daemon.telemetry.log import Logger

@@ -22,8 +22,7 @@ from types import SimpleNamespace
 from typing import Any, Self, cast
 
 from evictd import clock
-from evictd.daemon.host.malloc import use_one_arena
-from evictd.daemon.run import freeze_gc
+from evictd.daemon.run import freeze_gc, use_one_arena
 from tests.faults.harness import Run
 from tests.faults.node_double import FakeNode
 from tests.kube.api_server import ApiServer

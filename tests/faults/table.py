@@ -18,7 +18,7 @@ import pytest
 from cri_api.v1 import api_pb2 as pb
 
 from evictd import clock
-from evictd.observe.threshold_watch import inotify
+from evictd.observe.threshold_watch import kernel_notifiers
 from tests.faults.cri_server import Answer, failing
 from tests.faults.harness import Fault, Point, Run
 from tests.faults.node_double import MEMORY, FakePod
@@ -283,7 +283,7 @@ def inotify_used_up(run: Run) -> Iterator[None]:
     refusing = SimpleNamespace(CDLL=lambda *_, **__: libc, get_errno=ctypes.get_errno, c_uint32=ctypes.c_uint32)
     (run.node.folder / "cgroup/kubepods/memory.events").write_text("oom 0\n")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(inotify, "ctypes", refusing)
+        patch.setattr(kernel_notifiers, "ctypes", refusing)
         yield
 
 

@@ -45,9 +45,15 @@ from evictd.daemon.store.known_pods import decode_known_pods
 from evictd.daemon.store.state_file import StateFile
 from evictd.daemon.telemetry.http import answer, json_page
 from evictd.errors import EvictdError, RuntimeRefusedError
-from evictd.observe.cgroups.kernel_text import parse_count, parse_limit, parse_pressure, parse_stat
+from evictd.observe.cgroups.kernel_text import (
+    low_watermark_pages,
+    parse_count,
+    parse_limit,
+    parse_pressure,
+    parse_stat,
+    unallocatable_bytes,
+)
 from evictd.observe.cgroups.memory import parse_meminfo
-from evictd.observe.cgroups.unallocatable import low_watermark_pages, unallocatable_bytes
 from evictd.observe.filesystems.mounts import parse_mountinfo
 from evictd.render.advice import advice_document, print_advice
 from evictd.render.console import make_console

@@ -15,8 +15,7 @@ from tempfile import mkdtemp
 from evictd.core.model.stats import DiskUsage
 from evictd.observe.disk_usage.deleted_files import DeletedFiles
 from evictd.observe.disk_usage.rate_limiter import RateLimiter
-from evictd.observe.disk_usage.tree_walk import BLOCK, OPEN_DIRECTORY
-from evictd.observe.disk_usage.walk import measure
+from evictd.observe.disk_usage.tree_walk import BLOCK, OPEN_DIRECTORY, measure
 
 FAST = "/dev/shm"
 """Memory, where a disk would take most of the time."""

@@ -18,8 +18,7 @@ from evictd.core.model.observation import Filesystems, Observation, Outcomes
 from evictd.core.model.signal import Signal
 from evictd.core.model.state import State
 from evictd.daemon.assemble import Assembly
-from evictd.daemon.host.liveness import Liveness
-from evictd.daemon.host.sd_notify import SdNotifier
+from evictd.daemon.host.liveness import Liveness, SdNotifier
 from evictd.daemon.run import roots_of
 from evictd.daemon.telemetry.snapshot import LatestSnapshot
 from evictd.observe.live import LiveNode

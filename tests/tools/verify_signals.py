@@ -17,8 +17,7 @@ from pathlib import Path
 from evictd.core.model.observation import signal_observations
 from evictd.core.model.signal import Signal
 from evictd.core.model.stats import DiskUsage, FsStats
-from evictd.observe.disk_usage.tree_walk import OPEN_DIRECTORY
-from evictd.observe.disk_usage.walk import measure
+from evictd.observe.disk_usage.tree_walk import OPEN_DIRECTORY, measure
 from evictd.observe.reading.node_stats import NodeStatsReader, ObserveOptions
 from evictd.observe.reading.roots import Roots
 from tests.trees import HOSTILE_NAMES, Fifo, Hard, Link, Sparse, Tree, plant

@@ -26,7 +26,7 @@ from evictd.core.units.duration import SECOND
 from evictd.errors import RuntimeUnavailableError, SourceKind
 from evictd.observe.pods.oom_score import containers_root
 from evictd.observe.reading.reading import Reading
-from evictd.observe.runtime.running import running_uids
+from evictd.observe.runtime.runtime_view import running_uids
 
 _NAMED = 3
 """Number of processes that a problem names."""

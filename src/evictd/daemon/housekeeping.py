@@ -16,21 +16,48 @@ from evictd.act.perform import Failure, perform
 from evictd.clock import boot_clock, wall_clock
 from evictd.core.eviction.backoff import refusals
 from evictd.core.eviction.synchronize import synchronize
-from evictd.core.model.config import Policy
+from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.decision import Wait
 from evictd.core.model.finding import Finding
 from evictd.core.model.state import State
+from evictd.daemon.configuration import Configuration
 from evictd.daemon.kubelet_evictions import KubeletEvictions
 from evictd.daemon.node import Node
-from evictd.daemon.reload import Reloader
 from evictd.daemon.store.recorder import Cycle, Recorder
+from evictd.daemon.telemetry.http import StatusServer
 from evictd.daemon.telemetry.telemetry import Telemetry
 from evictd.daemon.waiter import Waiter, WaitResult
 from evictd.observe.reading.observer import ObserveRequest
 from evictd.observe.reading.reading import Reading
 from evictd.observe.threshold_watch.memory_watch import Woken
 from evictd.render.deciding import reasons_of
-from evictd.worker import ErrorBackoff
+from evictd.worker import ErrorBackoff, describe
+
+
+class Reloader:
+    """Reloads the configuration on SIGHUP, and passes what changed to the node and to the status server."""
+
+    def __init__(self, configuration: Configuration, node: Node, server: StatusServer, telemetry: Telemetry) -> None:
+        self._configuration = configuration
+        self._node = node
+        self._server = server
+        self._telemetry = telemetry
+
+    @property
+    def eviction(self) -> EvictionConfig:
+        """The configuration in effect."""
+        return self._configuration.settings.eviction
+
+    def reload(self) -> None:
+        """Reload; an error in the files is reported and changes nothing."""
+        try:
+            found = self._configuration.reload()
+        except Exception as error:  # whatever it is: a file that cannot be read must not end the daemon
+            self._telemetry.reload_failed(describe(error))
+            return
+        self._telemetry.reloaded(found, self._configuration.settings.warnings)
+        self._node.configure(self._configuration.settings)
+        self._server.listen()
 
 
 class Housekeeping:

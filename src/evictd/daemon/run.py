@@ -19,11 +19,8 @@ from evictd.config.file import load
 from evictd.config.settings import Settings
 from evictd.daemon.assemble import Assembly
 from evictd.daemon.configuration import Configuration
-from evictd.daemon.host.liveness import Liveness
-from evictd.daemon.host.malloc import use_one_arena
-from evictd.daemon.host.sd_notify import SdNotifier
-from evictd.daemon.housekeeping import Housekeeping
-from evictd.daemon.reload import Reloader
+from evictd.daemon.host.liveness import Liveness, SdNotifier
+from evictd.daemon.housekeeping import Housekeeping, Reloader
 from evictd.daemon.store.lock import lock_directory, runtime_directory
 from evictd.daemon.telemetry import log
 from evictd.daemon.telemetry.http import StatusServer
@@ -174,3 +171,18 @@ def freeze_gc() -> None:
     start, some hundred objects, is not worth one.
     """
     gc.freeze()
+
+
+_M_ARENA_MAX = -8
+
+
+def use_one_arena() -> None:
+    """Let all threads allocate from one arena of malloc; called before any thread is started. Without glibc, do nothing.
+
+    By default each thread has an arena of its own, up to eight for a processor. What a thread frees stays in its arena, where no
+    other thread uses it: after some minutes of churn 13 MiB of a daemon's 108 MiB. The threads wait for the interpreter's lock
+    anyway, so they do not wait for one another in malloc.
+    """
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "mallopt"):
+        libc.mallopt(_M_ARENA_MAX, 1)

@@ -21,7 +21,7 @@ from evictd.core.model.signal import Signal
 from evictd.core.units.quantity import Quantity, of_bytes, of_count
 from evictd.errors import NodeError
 from evictd.observe.cgroups.cgroup import CgroupDriver, pods_cgroup
-from evictd.observe.cgroups.unallocatable import low_watermark_pages
+from evictd.observe.cgroups.kernel_text import low_watermark_pages
 from evictd.observe.oomd import oomd_kills
 from evictd.observe.reading.node_stats import NodeStatsReader, observe_options
 from evictd.observe.reading.roots import Roots, existing

@@ -21,9 +21,7 @@ def read(families: Iterable[Gauge | Counter | Histogram]) -> dict[str, tuple[str
 
 
 def test_a_gauge_has_a_sample_for_each_value_of_its_labels() -> None:
-    gauge = Gauge("used", "Amount\nused", ["kind"])
-    gauge.add(["a"], 0.5)
-    gauge.add([HOSTILE], True)
+    gauge = Gauge("used", "Amount\nused", ["kind"], {("a",): 0.5, (HOSTILE,): True})
     assert read([gauge])["used"] == (
         "gauge",
         "Amount\nused",

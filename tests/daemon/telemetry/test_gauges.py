@@ -1,5 +1,6 @@
 """The gauges that are made of a snapshot; test_metrics has those of signals and conditions."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from evictd.core.model.attribution import Attribution, Share
@@ -12,7 +13,7 @@ from evictd.daemon.telemetry.snapshot import LatestSnapshot, Snapshot
 from evictd.daemon.telemetry.trends import Point, Trend, Trends
 from tests.daemon.world import CONFIG, GI, HARD, snapshot
 
-Series = dict[tuple[str, ...], float]
+Series = Mapping[tuple[str, ...], float]
 
 
 def gauge(name: str, shown: Snapshot | None, *, configured_at: int = 0) -> Series:

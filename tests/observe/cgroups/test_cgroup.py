@@ -8,6 +8,7 @@ import pytest
 from evictd.errors import NodeError
 from evictd.observe.cgroups.cgroup import (
     CgroupDriver,
+    PodsCgroup,
     container_cgroups,
     find_hierarchy,
     find_pods_cgroup,
@@ -20,8 +21,9 @@ from evictd.observe.cgroups.cgroup import (
     pods_cgroup,
     slice_path,
 )
-from evictd.observe.cgroups.cgroup_v2 import CgroupV2
+from evictd.observe.cgroups.cgroup_reader import CgroupV2
 from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache
+from evictd.observe.reading.problems import Problems
 from tests.trees import Tree, plant, v1_node, v2, v2_node
 
 
@@ -176,3 +178,36 @@ def test_the_name_of_a_cgroup_that_is_no_text_is_no_pod(tmp_path: Path) -> None:
     (tmp_path / "kubepods/pod1").mkdir(parents=True)
     (tmp_path / os.fsdecode(b"kubepods/pod\xff")).mkdir()
     assert pod_uids(CgroupV2(tmp_path, FileDescriptorCache(0)), "/kubepods") == ("1",)
+
+
+ELSEWHERE = "/node.slice/node-kubepods.slice"
+
+
+def found_pods(base: Path, root: str = "/", explicit: str | None = None) -> PodsCgroup:
+    tree = plant(base, v2_node(systemd=True))
+    (tree / ELSEWHERE.lstrip("/")).mkdir(parents=True)
+    return PodsCgroup(find_hierarchy(tree, FileDescriptorCache(0)), root, explicit)
+
+
+def test_it_is_found_under_the_cgroup_root(tmp_path: Path) -> None:
+    pods, problems = found_pods(tmp_path), Problems()
+    assert (pods.path, pods.folder) == (None, None)
+    assert pods.find(problems) == "/kubepods.slice"
+    folder = pods.folder
+    assert folder == tmp_path / "kubepods.slice"
+    assert problems.found() == ()
+
+
+def test_an_explicit_path_is_not_searched_for(tmp_path: Path) -> None:
+    pods = found_pods(tmp_path, explicit=ELSEWHERE)
+    assert pods.find(Problems()) == ELSEWHERE
+    assert pods.folder == tmp_path / ELSEWHERE.lstrip("/")
+
+
+def test_the_place_that_the_runtime_reports_is_used_where_the_root_has_none(tmp_path: Path) -> None:
+    """The threads that act on cgroups go there as well, and not to where `cgroupRoot` says."""
+    pods, problems = found_pods(tmp_path, root="/none"), Problems()
+    assert pods.find(Problems()) is None
+    pods.note([f"{ELSEWHERE}/node-kubepods-burstable.slice/node-kubepods-burstable-podu.slice"])
+    assert pods.find(problems) == ELSEWHERE
+    assert [each.source for each in problems.found()] == ["pods cgroup"]

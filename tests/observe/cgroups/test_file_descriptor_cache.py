@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 
 from evictd.errors import NodeError
-from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache, VanishedError, default_limit
+from evictd.observe.cgroups import file_descriptor_cache
+from evictd.observe.cgroups.file_descriptor_cache import (
+    FileDescriptorCache,
+    VanishedError,
+    default_limit,
+    read_whole_lines,
+)
 from evictd_testnode.cgroups import group
 from tests import real_cgroups
 
@@ -105,3 +111,22 @@ def test_an_error_while_reading_is_raised_and_leaves_nothing_open(
         files.read(str(tmp_path / "f"))
     assert not isinstance(caught.value, VanishedError)
     assert len(files) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        (b"", b""),
+        (b"ab\ncd", b"ab\ncd"),
+        (b"ab\ncd\n", b"ab\ncd\n"),
+        (b"ab\ncdefgh\n", b"ab\n"),
+        (b"abcdefghij\n", b""),
+    ],
+    ids=["nothing", "short", "whole lines", "a line cut short", "one long line"],
+)
+def test_whole_lines_of_the_beginning_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bytes, read: bytes
+) -> None:
+    monkeypatch.setattr(file_descriptor_cache, "_MAX_BYTES", 8)
+    (tmp_path / "maps").write_bytes(text)
+    assert read_whole_lines(str(tmp_path / "maps")) == read

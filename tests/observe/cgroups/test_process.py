@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from evictd.core.model.stats import RlimitStats
-from evictd.observe.cgroups.cgroup_v1 import CgroupV1
+from evictd.observe.cgroups.cgroup_reader import CgroupV1
 from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache
 from evictd.observe.cgroups.process import pids_left, rlimit
 from evictd.observe.reading.problems import Problems

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from evictd.errors import NodeError
-from evictd.observe.cgroups.cgroup_v2 import CgroupV2
+from evictd.observe.cgroups.cgroup_reader import CgroupV2
 from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache
 from evictd.observe.cgroups.kernel_text import CgroupWrites
 from evictd.observe.disk_usage.writers import MOST, Writers

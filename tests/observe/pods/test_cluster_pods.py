@@ -16,7 +16,7 @@ from evictd.core.model.pod import Pod
 from evictd.daemon.store.known_pods import KnownPods
 from evictd.observe.live import LiveNode
 from evictd.observe.pods.active_pods import RuntimePods
-from evictd.observe.pods.cluster_pods import ClusterPods
+from evictd.observe.pods.cluster_pods import SETTLED, ClusterPods, settled_pods, unlisted_problems
 from evictd.observe.pods.node_pods import NodePods
 from evictd.observe.runtime.runtime_view import RuntimeReader
 from evictd.worker import JobQueue
@@ -131,3 +131,33 @@ def test_a_live_node_counts_pods_that_run_and_are_not_listed(
     assert [each.name for each in found.pods] == seen
     named = [problem.source for problem in found.problems if problem.source == "apiserver/pods"]
     assert named == ["apiserver/pods"] * (policy is Policy.STANDARD)
+
+
+WALL = 1_700_000_000 * 10**9
+OF_API = {"kubernetes.io/config.source": "api"}
+POD = Pod(name="web", namespace="ns", uid="u")
+
+
+@pytest.mark.parametrize(
+    ("age", "annotations", "counts"),
+    [
+        (SETTLED + 1, OF_API, True),
+        (SETTLED, OF_API, False),
+        (SETTLED + 1, {"kubernetes.io/config.source": "file"}, False),
+        (SETTLED + 1, {}, False),
+    ],
+    ids=["settled", "new", "static", "of another creator"],
+)
+def test_which_pods_count(age: int, annotations: dict[str, str], counts: bool) -> None:
+    row = replace(sandbox("u"), annotations=annotations, created_at=WALL - age)
+    listing = replace(view(), sandboxes=(row,), wall=WALL)
+    assert settled_pods([POD, replace(POD, uid="v")], listing) == ((POD,) if counts else ())
+    assert settled_pods([POD], replace(listing, wall=None)) == ()
+
+
+def test_five_are_named() -> None:
+    """One problem, however many there are."""
+    assert unlisted_problems(()) == ()
+    (problem,) = unlisted_problems([replace(POD, name=f"p{number}") for number in range(7)])
+    assert problem.source == "apiserver/pods"
+    assert problem.detail.endswith(": ns/p0, ns/p1, ns/p2, ns/p3, ns/p4 and 2 more")

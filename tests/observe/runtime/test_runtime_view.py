@@ -10,16 +10,27 @@ from typing import Any
 import pytest
 
 from evictd.clients.cri.client import CriClient
-from evictd.clients.cri.values import ContainerStatus, CriContainer, Detail, SandboxStatus
+from evictd.clients.cri.values import ContainerStatus, CriContainer, Detail, SandboxState, SandboxStatus
+from evictd.core.gc.container_gc import ContainerState
 from evictd.core.model.pod import PodSource
-from evictd.core.model.resources import QOSClass
+from evictd.core.model.resources import Container, QOSClass
 from evictd.errors import RuntimeRefusedError, RuntimeUnavailableError
 from evictd.observe.pods.manifests import ManifestReader
 from evictd.observe.pods.node_pods import described_by, node_pods
 from evictd.observe.runtime import runtime_view
-from evictd.observe.runtime.runtime_view import RuntimeReader, expand_slice, sandbox_pod_cgroup, with_known_layers
+from evictd.observe.runtime.runtime_view import (
+    RuntimeReader,
+    expand_slice,
+    running_ids,
+    running_uids,
+    sandbox_pod_cgroup,
+    sidecar_ids,
+    with_known_layers,
+)
 from evictd_testnode.node import DisposableNode
 from evictd_testnode.pods import ContainerRecipe, PodRecipe
+from tests.act.test_standalone import VIEW
+from tests.daemon.world import HOG
 from tests.observe.runtime_double import container, stats, view
 from tests.threads import no_thread_to_give
 
@@ -276,3 +287,26 @@ def test_a_layer_never_reported_stays_absent() -> None:
     assert with_known_layers(view(*both), view(stats={"gone": stats(1, 1)})).stats is None
     unread = view(*both, stats={"c1": stats(None, None, time=0)})
     assert with_known_layers(unread, unread) == unread
+
+
+def test_containers_that_have_ended_do_not_run() -> None:
+    assert running_ids(VIEW, HOG.uid) == (("c1",), ("s1",))
+    assert running_ids(VIEW, "other") == ((), ())
+
+
+def test_a_pod_runs_with_a_ready_sandbox_or_a_container() -> None:
+    not_ready = tuple(replace(each, state=SandboxState.NOT_READY) for each in VIEW.sandboxes)
+    assert running_uids(replace(VIEW, containers=())) == {HOG.uid}
+    assert running_uids(replace(VIEW, sandboxes=not_ready)) == {HOG.uid}
+    assert running_uids(replace(VIEW, sandboxes=not_ready, containers=())) == frozenset()
+
+
+def test_sidecars_stop_in_the_reverse_of_their_order() -> None:
+    """Those that run, by the ids of their instances; an init container that is no sidecar has ended long ago."""
+    names = ("a", "init", "b", "c")
+    spec = replace(HOG, init_containers=tuple(Container(name=name, sidecar=name != "init") for name in names))
+    rows = [replace(VIEW.containers[0], id=f"id-{name}", name=name) for name in ("main", "a", "b", "c")]
+    rows[3] = replace(rows[3], state=ContainerState.EXITED)
+    view = replace(VIEW, containers=tuple(rows))
+    assert sidecar_ids(view, spec) == ("id-b", "id-a")
+    assert sidecar_ids(view, HOG) == ()

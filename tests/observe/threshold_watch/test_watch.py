@@ -12,7 +12,7 @@ from evictd.core.model.signal import Signal
 from evictd.observe.cgroups.cgroup import find_hierarchy
 from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache
 from evictd.observe.reading.roots import Roots
-from evictd.observe.threshold_watch.memory_notify_v1 import MemcgNotifier
+from evictd.observe.threshold_watch.kernel_notifiers import MemcgNotifier
 from evictd.observe.threshold_watch.memory_watch import MemoryWatch
 from evictd.observe.threshold_watch.renewing_notifier import KernelNotifier, RenewingNotifier
 from evictd.observe.threshold_watch.watch import (

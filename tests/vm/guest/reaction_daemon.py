@@ -9,9 +9,8 @@ cheap readings without any notification; or `all`, for evictd as it is.
 import sys
 
 from evictd.observe.threshold_watch import memory_watch, watch
-from evictd.observe.threshold_watch.fill_rate import SHORTEST
-from evictd.observe.threshold_watch.inotify import FileWatch
-from evictd.observe.threshold_watch.psi_trigger import PressureTrigger
+from evictd.observe.threshold_watch.kernel_notifiers import FileWatch, PressureTrigger
+from evictd.observe.threshold_watch.memory_watch import SHORTEST
 from evictd.observe.threshold_watch.renewing_notifier import KernelNotifier, RenewingNotifier
 
 NOTIFICATIONS = {each.name for each in (PressureTrigger, FileWatch)}

@@ -13,9 +13,8 @@ import pytest
 from evictd.core.model.signal import Signal
 from evictd.core.model.stats import MemoryStats
 from evictd.core.units.duration import SECOND
-from evictd.observe.threshold_watch.inotify import FileWatch
+from evictd.observe.threshold_watch.kernel_notifiers import FileWatch, PressureTrigger
 from evictd.observe.threshold_watch.memory_watch import MemoryWatch, Woken
-from evictd.observe.threshold_watch.psi_trigger import PressureTrigger
 from evictd.observe.threshold_watch.renewing_notifier import RenewingNotifier
 from evictd_testnode.pods import ContainerRecipe, PodRecipe
 from tests.recorded_errors import NoErrors

@@ -15,7 +15,7 @@ from threading import Lock, Thread
 from evictd.core.model.observation import Reclaim, ReclaimOutcome
 from evictd.core.units.duration import SECOND
 from evictd.errors import NodeError
-from evictd.observe.cgroups.cgroup_v2 import CgroupV2
+from evictd.observe.cgroups.cgroup_reader import CgroupV2
 from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache
 from evictd.worker import describe
 

@@ -19,8 +19,7 @@ from evictd.act.stop.victim_cgroups import FAR_FUTURE, VictimCgroups
 from evictd.core.eviction.time_left import THAWED_TIME
 from evictd.core.model.pod import Pod
 from evictd.core.units.duration import SECOND
-from evictd.observe.runtime.running import running_ids, sidecar_ids
-from evictd.observe.runtime.runtime_view import RuntimeView
+from evictd.observe.runtime.runtime_view import RuntimeView, running_ids, sidecar_ids
 from evictd.worker import STDERR, ErrorBackoff, ErrorReporter
 
 

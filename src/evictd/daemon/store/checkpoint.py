@@ -19,7 +19,7 @@ from evictd.core.model.state import State
 from evictd.core.units.duration import HOUR, MINUTE
 from evictd.daemon.store.state_file import StateFile
 from evictd.errors import InputError
-from evictd.worker import ErrorReporter, describe
+from evictd.worker import ErrorReporter
 
 RESTARTS_TOGETHER = 10 * MINUTE
 """Starts within this time count as one, in nanoseconds."""
@@ -72,13 +72,7 @@ def decode_checkpoint(plain: object) -> Checkpoint:
 def load_checkpoint(file: StateFile, errors: ErrorReporter, now: int) -> Checkpoint:
     """Read the state file; a file that cannot be used is set aside with a warning, and a fresh checkpoint is returned."""
     fresh = Checkpoint(images={}, running_since=now)
-    try:
-        plain = file.read()
-        return fresh if plain is None else _resumed(plain, now)
-    except Exception as error:  # whatever is wrong with it: a file must not keep the daemon from starting
-        aside = file.set_aside()
-        errors.report_error("state", f"{describe(error)}; set aside as {aside}, starting fresh")
-        return fresh
+    return file.load(lambda plain: _resumed(plain, now), fresh=fresh, errors=errors, then="starting fresh")
 
 
 def _resumed(plain: Mapping[str, Any], now: int) -> Checkpoint:

@@ -23,7 +23,7 @@ from evictd.codec.scalars import check_texts
 from evictd.core.model.pod import Pod
 from evictd.daemon.store.state_file import StateFile
 from evictd.errors import InputError
-from evictd.worker import ErrorReporter, JobQueue, describe
+from evictd.worker import ErrorReporter, JobQueue
 
 FILE_NAME = "pods.json"
 MOST_BYTES = 1 << 20
@@ -37,7 +37,9 @@ class KnownPods:
     def __init__(self, state_directory: Path, jobs: JobQueue, errors: ErrorReporter) -> None:
         self._file = StateFile(state_directory / FILE_NAME, _ANY_BOOT)
         self._jobs = jobs
-        self._by_uid = _load(self._file, errors)
+        self._by_uid: dict[str, Pod] = self._file.load(
+            decode_known_pods, fresh={}, errors=errors, then="no pod is known from before"
+        )
         self._listed: tuple[Pod, ...] = ()
         self._written: Mapping[str, Pod] | None = self._by_uid
 
@@ -94,13 +96,3 @@ def decode_known_pods(remembered: Mapping[str, Any]) -> dict[str, Pod]:
     check_texts(plain, "pods")
     pods = tuple(decode_pod(each) for each in plain)
     return {pod.uid: pod for pod in pods}
-
-
-def _load(file: StateFile, errors: ErrorReporter) -> dict[str, Pod]:
-    try:
-        remembered = file.read()
-        return {} if remembered is None else decode_known_pods(remembered)
-    except Exception as error:  # whatever is wrong with it: a file must not keep the daemon from starting
-        aside = file.set_aside()
-        errors.report_error("state", f"{describe(error)}; set aside as {aside}, no pod is known from before")
-        return {}

@@ -7,14 +7,15 @@ A filesystem that is full cannot refuse a write (`store.reserved_file`).
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from evictd.codec.checksum import sealed, unsealed
 from evictd.daemon.store.own_file import read_own
 from evictd.daemon.store.reserved_file import ReservedFile
 from evictd.errors import InputError
+from evictd.worker import ErrorReporter, describe
 
 API_VERSION = "evictd.io/v1alpha1"
 KIND = "EvictdState"
@@ -22,6 +23,8 @@ KIND = "EvictdState"
 _MOST_BYTES = 64 << 20
 RESERVED_BYTES = 64 << 10
 """Several times what the state of a node with a hundred pods and as many images needs."""
+
+_T = TypeVar("_T")
 
 
 def boot_id() -> str:
@@ -49,6 +52,19 @@ class StateFile:
         except OSError as error:
             raise InputError(f"{self.path}: cannot be read: {error.strerror}") from error
         return self._open_envelope(content)
+
+    def load(self, decode: Callable[[Mapping[str, Any]], _T], *, fresh: _T, errors: ErrorReporter, then: str) -> _T:
+        """Decode what was remembered; `fresh` if there is no file.
+
+        A file that cannot be used is set aside and reported with what follows from that (`then`), and `fresh` is returned.
+        """
+        try:
+            remembered = self.read()
+            return fresh if remembered is None else decode(remembered)
+        except Exception as error:  # whatever is wrong with it: a file must not keep the daemon from starting
+            aside = self.set_aside()
+            errors.report_error("state", f"{describe(error)}; set aside as {aside}, {then}")
+            return fresh
 
     def _open_envelope(self, content: bytes) -> dict[str, Any]:
         try:

@@ -6,27 +6,35 @@ and histograms live as long as the daemon, and any thread may feed them.
 
 import os
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 from threading import Lock
+from types import MappingProxyType
+from typing import TypeVar
+
+_Names = TypeVar("_Names", bound=tuple[str, ...])
 
 _ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
 _ESCAPES_OF_HELP = str.maketrans({"\\": r"\\", "\n": r"\n"})
 
 
 class Gauge:
-    """Values as they are now."""
+    """Values as they are now: `samples` by their labels' values, or the `value` of a gauge without labels, if it has one."""
 
     kind = "gauge"
 
-    def __init__(self, name: str, text: str, labels: Sequence[str] = (), *, value: float | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        text: str,
+        labels: Sequence[str] = (),
+        samples: Mapping[_Names, float] = MappingProxyType({}),
+        *,
+        value: float | None = None,
+    ) -> None:
         self.name, self.text, self.labels = name, text, labels
-        self.samples: dict[tuple[str, ...], float] = {} if value is None else {(): value}
-
-    def add(self, labels: Sequence[str], value: float) -> None:
-        """Add the sample of these labels' values."""
-        self.samples[tuple(labels)] = value
+        self.samples: Mapping[tuple[str, ...], float] = {(): value} if value is not None else dict(samples.items())
 
     def lines(self) -> Iterator[str]:
         """Write the family."""

@@ -15,7 +15,7 @@ from evictd.core.model.signal import Signal
 from evictd.core.units.duration import SECOND
 from evictd.daemon.telemetry.exposition import Counter, Histogram, process_metrics
 from evictd.daemon.telemetry.gauges import gauges
-from evictd.daemon.telemetry.log_writer import LogWriter
+from evictd.daemon.telemetry.log import LogWriter
 from evictd.daemon.telemetry.snapshot import LatestSnapshot
 from evictd.errors import SourceKind
 from evictd.observe.threshold_watch.memory_watch import Woken

@@ -14,7 +14,8 @@ from evictd.daemon.telemetry import http, metrics
 from evictd.daemon.telemetry.http import Page, json_page
 from evictd.daemon.telemetry.metrics import Metrics
 from evictd.daemon.telemetry.snapshot import LatestSnapshot, Snapshot
-from evictd.daemon.telemetry.status_page import snapshot_view, status_document, trend_points
+from evictd.daemon.telemetry.status_page import snapshot_view, status_document
+from evictd.daemon.telemetry.trends import recent_readings
 from evictd.render.node_page import CONTENT_SECURITY_POLICY, OwnFault, OwnFaultKind, asset, node_page
 from evictd.render.node_view import NodeView, explanation_document
 
@@ -102,7 +103,7 @@ class Pages:
         body = node_page(
             self._status_document(snapshot, view),
             explanation_document(view, rows=None),
-            trend_points(snapshot, self._clock()),
+            recent_readings(snapshot.trends, now=self._clock()),
             faults=self._faults(snapshot),
         )
         return Page(

@@ -5,10 +5,10 @@ The loop replaces the snapshot once a cycle; pages and metrics read the latest o
 
 from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig
-from evictd.core.model.finding import Finding
+from evictd.core.model.finding import Finding, ThresholdFinding
 from evictd.core.model.observation import Observation
 from evictd.core.model.state import State
-from evictd.daemon.telemetry.trends import NO_TRENDS, Trends
+from evictd.daemon.telemetry.trends import NO_TRENDS, Trend, Trends
 from evictd.errors import CREDENTIALS_SOURCE
 from evictd.observe.reading.observer import RUNTIME
 
@@ -57,6 +57,10 @@ class Snapshot:
     def rejected(self) -> str:
         """The API server's rejection of the credentials; empty if it accepts them, or without an API server."""
         return next((p.detail for p in self.observation.problems if p.source == CREDENTIALS_SOURCE), "")
+
+    def seconds_to(self, finding: ThresholdFinding) -> float | None:
+        """Return the seconds until a threshold is met at the rate of the last minute; `None` where it is met, or will not be."""
+        return self.trends.signals.get(finding.threshold.signal, Trend()).seconds_to(finding.limit.value())
 
 
 class LatestSnapshot:

@@ -136,13 +136,14 @@ def _signals(view: NodeView, snapshot: Snapshot) -> list[dict[str, Any]]:
 
 
 def _threshold(snapshot: Snapshot, finding: ThresholdFinding) -> dict[str, Any]:
+    seconds = snapshot.seconds_to(finding)
     return {
         "kind": "hard" if finding.threshold.hard else "soft",
         "limit": finding.limit.value(),
         "met": finding.met,
         "keptByMinReclaim": finding.kept_by_min_reclaim,
         "graceLeftSeconds": None if finding.grace_left is None else round(finding.grace_left / SECOND, 1),
-        "secondsToThreshold": _seconds_to(snapshot, finding),
+        "secondsToThreshold": None if seconds is None else round(seconds, 1),
         "origin": finding.threshold.origin.value,
     }
 
@@ -152,21 +153,6 @@ def _fill_rate(snapshot: Snapshot, signal: Signal) -> int | None:
     trend = snapshot.trends.signals.get(signal)
     rate = None if trend is None else trend.fill_rate
     return None if rate is None else round(rate)
-
-
-def _seconds_to(snapshot: Snapshot, finding: ThresholdFinding) -> float | None:
-    """Return the seconds until the threshold is met at that rate; `null` where it is met, or the signal does not fall."""
-    trend = snapshot.trends.signals.get(finding.threshold.signal)
-    seconds = None if trend is None else trend.seconds_to(finding.limit.value())
-    return None if seconds is None else round(seconds, 1)
-
-
-def trend_points(snapshot: Snapshot, now: int) -> dict[str, list[tuple[float, int]]]:
-    """Return the last hour of each signal: how many seconds ago, and what was available; the last minute in more detail."""
-    return {
-        signal.value: [(round((now - point.at) / SECOND, 1), point.available) for point in trend.points]
-        for signal, trend in snapshot.trends.signals.items()
-    }
 
 
 def _next_pod(answer: NextUp | None) -> dict[str, Any]:

@@ -120,12 +120,17 @@ def _spans(trends: Trends, reported: tuple[NodeCondition, ...], wall: int) -> di
 
 
 def recent_readings(
-    trends: Trends, signals: Collection[Signal], *, now: int, within: int
+    trends: Trends, signals: Collection[Signal] = frozenset(Signal), *, now: int, within: int | None = None
 ) -> dict[str, list[tuple[float, int]]]:
-    """Return the readings of some signals of the last `within` nanoseconds: how many seconds ago, and what was available."""
+    """Return the readings of some signals: how many seconds ago, and what was available; the last minute in more detail.
+
+    Of the last `within` nanoseconds, or all that are kept.
+    """
     return {
         signal.value: [
-            (round((now - point.at) / SECOND, 1), point.available) for point in trend.points if now - point.at <= within
+            (round((now - point.at) / SECOND, 1), point.available)
+            for point in trend.points
+            if within is None or now - point.at <= within
         ]
         for signal, trend in trends.signals.items()
         if signal in signals

@@ -1,20 +1,20 @@
 """Finds the cgroup hierarchy with the memory controller, and names the cgroups of pods and containers.
 
 `find_hierarchy` looks at the tree itself: the unified tree (v2), one tree per controller (v1), or both side by side (hybrid),
-where the unified tree may lack the memory controller. `cgroup_v1` and `cgroup_v2` read the files. The names are those that the
-kubelet gives to pods' cgroups under either cgroup driver (kubelet `cm.NewCgroupName`).
+where the unified tree may lack the memory controller. The names are those that the kubelet gives to pods' cgroups under either
+cgroup driver (kubelet `cm.NewCgroupName`).
 """
 
+from collections.abc import Iterable
 from enum import Enum
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 from evictd.errors import NodeError
-from evictd.observe.cgroups.cgroup_reader import CgroupReader
-from evictd.observe.cgroups.cgroup_v1 import CgroupV1
-from evictd.observe.cgroups.cgroup_v2 import CgroupV2
+from evictd.observe.cgroups.cgroup_reader import CgroupReader, CgroupV1, CgroupV2
 from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache
+from evictd.observe.reading.problems import Problems
 
 NO_LIMIT = 1 << 62
 """Bytes. A larger value means "no limit": cgroup v1 shows the largest multiple of the page size below 2^63."""
@@ -152,3 +152,48 @@ def is_safe_name(name: str) -> bool:
 def is_safe_path(path: str) -> bool:
     """Whether an untrusted text is an absolute path of safe names, so that it cannot lead out of the hierarchy."""
     return path.startswith("/") and all(is_safe_name(part) for part in path[1:].split("/"))
+
+
+class PodsCgroup:
+    """Finds the cgroup of all pods: under `cgroupRoot`, else where the runtime's sandboxes say that the pods are.
+
+    `explicit` is its path where it has neither of the names that a kubelet gives.
+    """
+
+    def __init__(self, cgroups: CgroupReader, root: str, explicit: str | None = None) -> None:
+        self._cgroups = cgroups
+        self._root = root
+        self._explicit = explicit
+        self._placed: PlacedPods | None = None
+        """The place that the runtime's sandboxes name."""
+        self._elsewhere: PlacedPods | None = None
+        """The cgroup below which all pods are, if `cgroupRoot` names another one."""
+        self.path: str | None = None
+        """The cgroup as last found; `None` if there was none."""
+
+    @property
+    def folder(self) -> Path | None:
+        """The directory of the cgroup as found last."""
+        return None if self.path is None else self._cgroups.folder(self.path)
+
+    def note(self, reported: Iterable[str]) -> None:
+        """Remember where the runtime reports the cgroups of pods."""
+        self._placed = next(filter(None, map(place_of, reported)), self._placed)
+
+    def find(self, problems: Problems) -> str | None:
+        """Return the path of the cgroup; search it while there is none, and again after it was removed."""
+        explicit = self._explicit
+        if explicit is not None and not is_safe_path(explicit):
+            problems.add("pods cgroup", f"unsafe path: {explicit!r}")
+            return None
+        if self.path is None or not self._cgroups.exists(self.path):
+            found = find_pods_cgroup(self._cgroups, self._root) if explicit is None else explicit
+            self._elsewhere = self._placed if found is None else None
+            found = found if self._elsewhere is None else self._elsewhere.cgroup
+            self.path = found if found is not None and self._cgroups.exists(found) else None
+        if self.path is None:
+            problems.add("pods cgroup", f"there is no {explicit or 'kubepods or kubepods.slice'}")
+        elif self._elsewhere is not None:
+            remedy = f"the runtime's pods are in {self._elsewhere.cgroup}: set cgroupRoot: {self._elsewhere.root}"
+            problems.add("pods cgroup", f"there is no kubepods below cgroupRoot {self._root}; {remedy}")
+        return self.path

@@ -1,20 +1,31 @@
-"""Reads the files that the cgroups of both versions have in common; `cgroup_v1` and `cgroup_v2` read the others."""
+"""Reads memory, tasks and PSI of cgroups of both versions.
+
+Version 1 has one tree per controller. Usage is `memory.usage_in_bytes`, for the root too; inactive file cache is
+`total_inactive_file`, which includes descendants. PSI exists only in a unified tree mounted beside them (hybrid).
+
+Version 2 has one unified tree. Usage is `memory.current`. The root has no such file; its usage is `anon` plus `file` of
+`memory.stat`, which leaves out kernel memory, as in the kubelet (docs/kubelet.md, Statistics).
+"""
 
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
 
 from evictd.core.model.signal import StalledResource
 from evictd.core.model.stats import PressureStall
-from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache, child_names
+from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache, VanishedError, child_names
 from evictd.observe.cgroups.kernel_text import (
     CgroupMemory,
     CgroupWrites,
+    parse_blkio,
     parse_clean_file,
     parse_count,
+    parse_io_stat,
     parse_limit,
     parse_pressure,
     parse_stat,
+    sum_of_stat,
 )
 
 
@@ -109,3 +120,89 @@ class CgroupReader(ABC):
 
     def _count(self, what: str) -> int:
         return parse_count(self._files.read(what), what)
+
+
+class CgroupV1(CgroupReader):
+    """Reads the trees `memory`, `pids` and `blkio` below `root`, and PSI of `unified`."""
+
+    _inactive = b"total_inactive_file"
+    _file_pages = (b"total_active_file", b"total_dirty", b"total_writeback")
+
+    def __init__(self, root: Path, files: FileDescriptorCache, *, unified: Path | None = None) -> None:
+        super().__init__(files, memory=root / "memory", pids=root / "pids", psi=unified)
+        self._blkio = str(root / "blkio")
+
+    @property
+    def version(self) -> str:
+        """`v1`, or `v1 (hybrid)` with a unified tree."""
+        return "v1" if self._psi is None else "v1 (hybrid)"
+
+    def usage(self, path: str) -> int:
+        """Read `memory.usage_in_bytes`."""
+        return self._count(f"{self._memory}{path}/memory.usage_in_bytes")
+
+    def writes(self, path: str) -> CgroupWrites:
+        """Return the cgroup's writes. `blkio` counts only writes that bypass the page cache, so the cache's growth counts too."""
+        stat, what = self._stat(path)
+        total = sum_of_stat(stat, (b"total_cache",), what)
+        with suppress(VanishedError):  # a kernel without accounting of its own memory
+            total += self._count(f"{self._memory}{path}/memory.kmem.usage_in_bytes")
+        with suppress(VanishedError):
+            direct = f"{self._blkio}{path}/blkio.throttle.io_service_bytes_recursive"
+            total += parse_blkio(self._files.read(direct), direct)
+        return CgroupWrites(total, sum_of_stat(stat, self._file_pages[1:], what))
+
+    def limit(self, path: str) -> int | None:
+        """Read `memory.limit_in_bytes`; close to 2^63 where there is no limit (`NO_LIMIT`)."""
+        return self._count(f"{self._memory}{path}/memory.limit_in_bytes")
+
+    def swap(self, path: str) -> int | None:  # noqa: ARG002
+        """Return `None`: the files exist only with `swapaccount=1`."""
+        return None
+
+    def drops_page_cache(self, path: str) -> bool:  # noqa: ARG002
+        """Return False: only cgroup v2 has `memory.reclaim`."""
+        return False
+
+
+class CgroupV2(CgroupReader):
+    """Reads the unified tree at `root`."""
+
+    version = "v2"
+    _inactive = b"inactive_file"
+    _file_pages = (b"active_file", b"file_dirty", b"file_writeback")
+
+    def __init__(self, root: Path, files: FileDescriptorCache) -> None:
+        super().__init__(files, memory=root, pids=root, psi=root)
+
+    def usage(self, path: str) -> int:
+        """Read `memory.current`; for the root, `anon` plus `file`."""
+        try:
+            return self._count(f"{self._memory}{path}/memory.current")
+        except VanishedError:
+            if path.strip("/"):
+                raise
+        stat, what = self._stat(path)
+        return parse_stat(stat, b"anon", what) + parse_stat(stat, b"file", what)
+
+    def writes(self, path: str) -> CgroupWrites:
+        """Return the cgroup's writes; new inodes show as the kernel's memory (`slab_reclaimable`)."""
+        stat, what = self._stat(path)
+        total = sum_of_stat(stat, (b"slab_reclaimable",), what)
+        with suppress(VanishedError):  # without the io controller
+            written = f"{self._memory}{path}/io.stat"
+            total += parse_io_stat(self._files.read(written), written)
+        return CgroupWrites(total, sum_of_stat(stat, self._file_pages[1:], what))
+
+    def limit(self, path: str) -> int | None:
+        """Read `memory.max`; `None` for `max`."""
+        what = f"{self._memory}{path}/memory.max"
+        return parse_limit(self._files.read(what), what)
+
+    def swap(self, path: str) -> int | None:
+        """Read `memory.swap.current`."""
+        return self._count(f"{self._memory}{path}/memory.swap.current")
+
+    def drops_page_cache(self, path: str) -> bool:
+        """Whether there is `memory.reclaim` (Linux 5.19)."""
+        return Path(f"{self._memory}{path}/memory.reclaim").exists()

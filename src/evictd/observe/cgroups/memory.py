@@ -20,8 +20,7 @@ from evictd.errors import NodeError
 from evictd.observe.cgroups.cgroup import NO_LIMIT
 from evictd.observe.cgroups.cgroup_reader import CgroupReader
 from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache, VanishedError
-from evictd.observe.cgroups.kernel_text import CgroupMemory, parse_number, parse_pressure, possible
-from evictd.observe.cgroups.unallocatable import unallocatable_bytes
+from evictd.observe.cgroups.kernel_text import CgroupMemory, parse_number, parse_pressure, possible, unallocatable_bytes
 from evictd.observe.reading.problems import Problems
 from evictd.observe.reading.roots import Roots
 
@@ -158,7 +157,7 @@ class NodeMemoryReader:
 
     def _stalled(self) -> int | None:
         """Return hundredths of a percent of the last 10 s in which a task of the machine stalled for memory."""
-        line = self._pressure(f"{self._proc}/pressure/memory", Problems()).get("some")
+        line = self._pressure(StalledResource.MEMORY, None, Problems()).get("some")
         return None if line is None else round(line.avg10 * 100)
 
     def swap(self, reading: NodeReading, now: int) -> SwapStats | None:
@@ -193,17 +192,14 @@ class NodeMemoryReader:
 
     def stalls(self, resource: StalledResource, cgroup: str | None, problems: Problems) -> PSIStats | None:
         """Read how long tasks stalled: those of a cgroup, or of the node for `None`; `None` without PSI."""
-        if cgroup is None:
-            lines = self._pressure(f"{self._proc}/pressure/{resource.value}", problems)
-        else:
-            lines = self._cgroup_pressure(cgroup, problems, resource)
+        lines = self._pressure(resource, cgroup, problems)
         return PSIStats(lines.get("full"), lines.get("some")) if lines else None
 
     def gauges(self, reading: NodeReading, pods: str | None, problems: Problems) -> NodeGauges:
         """Collect the values that are published in metrics and status but belong to no signal."""
         meminfo, capacity, working_set = reading.meminfo, reading.capacity, reading.working_set
-        pressure = self._pressure(f"{self._proc}/pressure/memory", problems)
-        pods_pressure = {} if pods is None else self._cgroup_pressure(pods, problems)
+        pressure = self._pressure(StalledResource.MEMORY, None, problems)
+        pods_pressure = {} if pods is None else self._pressure(StalledResource.MEMORY, pods, problems)
         return NodeGauges(
             capacity_bytes=capacity,
             mem_available_bytes=meminfo.get("MemAvailable"),
@@ -242,24 +238,17 @@ class NodeMemoryReader:
             problems.add("memory of the node", error)
             return {}
 
-    def _pressure(self, path: str, problems: Problems) -> dict[str, PressureStall]:
+    def _pressure(self, resource: StalledResource, cgroup: str | None, problems: Problems) -> dict[str, PressureStall]:
+        """Read the PSI of a cgroup, or of the node for `None`."""
+        path = f"{self._proc}/pressure/{resource.value}"
         try:
+            if cgroup is not None:
+                return self._cgroups.pressure(cgroup, resource)
             return parse_pressure(self._files.read(path), path)
         except VanishedError:
             return {}  # a kernel without PSI is not an error
         except NodeError as error:
-            problems.add(f"{path.rpartition('/')[2]} pressure of the node", error)
-            return {}
-
-    def _cgroup_pressure(
-        self, cgroup: str, problems: Problems, resource: StalledResource = StalledResource.MEMORY
-    ) -> dict[str, PressureStall]:
-        try:
-            return self._cgroups.pressure(cgroup, resource)
-        except VanishedError:
-            return {}
-        except NodeError as error:
-            problems.add(f"{resource.value} pressure of the pods", error)
+            problems.add(f"{resource.value} pressure of the {'node' if cgroup is None else 'pods'}", error)
             return {}
 
 

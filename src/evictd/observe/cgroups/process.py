@@ -6,6 +6,8 @@ the limit of all pods (`pids.max`, which the kubelet sets with `enforceNodeAlloc
 bomb reaches that one first: PIDs that no pod can have count as taken.
 """
 
+from collections.abc import Callable
+
 from evictd.core.model.stats import RlimitStats
 from evictd.errors import NodeError
 from evictd.observe.cgroups.cgroup_reader import CgroupReader
@@ -19,7 +21,11 @@ def rlimit(
     roots: Roots, files: FileDescriptorCache, now: int, problems: Problems, *, left_for_pods: int | None = None
 ) -> RlimitStats:
     """Read both numbers; one that cannot be read is `None` and a problem. `left_for_pods` is what `pids_left` gives."""
-    maximum, current = _max_pid(roots, files, problems), _current(roots, files, problems)
+    maxima = [
+        _read(files, f"{roots.proc}/sys/kernel/{name}", parse_count, problems) for name in ("pid_max", "threads-max")
+    ]
+    maximum = min((each for each in maxima if each is not None), default=None)
+    current = _read(files, f"{roots.proc}/loadavg", parse_tasks, problems)
     if maximum is not None and current is not None and left_for_pods is not None:
         current = max(current, maximum - left_for_pods)
     return RlimitStats(time=now, max_pid=maximum, current=current)
@@ -34,21 +40,9 @@ def pids_left(cgroups: CgroupReader, pods: str | None) -> int | None:
         return None  # the node's own numbers still hold
 
 
-def _max_pid(roots: Roots, files: FileDescriptorCache, problems: Problems) -> int | None:
-    found = []
-    for name in ("pid_max", "threads-max"):
-        path = f"{roots.proc}/sys/kernel/{name}"
-        try:
-            found.append(parse_count(files.read(path), path))
-        except NodeError as error:
-            problems.add(f"pids: {name}", error)
-    return min(found, default=None)
-
-
-def _current(roots: Roots, files: FileDescriptorCache, problems: Problems) -> int | None:
-    path = f"{roots.proc}/loadavg"
+def _read(files: FileDescriptorCache, path: str, parse: Callable[[bytes, str], int], problems: Problems) -> int | None:
     try:
-        return parse_tasks(files.read(path), path)
+        return parse(files.read(path), path)
     except NodeError as error:
-        problems.add("pids: loadavg", error)
+        problems.add(f"pids: {path.rpartition('/')[2]}", error)
         return None

@@ -7,7 +7,7 @@ processes, descriptors and mappings it has, their names, and filesystems that ne
 * Which mount it is on comes from `fdinfo` and `mountinfo`, which ask none either. Only a file on the root filesystem of its
   container, or on the disk of the kubelet's directories or of the pods' logs, is asked for its size, by a `stat` through its
   link in /proc: the kernel follows that to the open file, not by a path.
-* Nothing is opened but files of /proc, and of the texts only the first MiB is read (`proc_text`).
+* Nothing is opened but files of /proc, and of the texts only the first MiB is read (`read_whole_lines`).
 * The count goes by steps and in entries as a walk does, so that a pod of 100,000 descriptors holds up no other (`turns`).
 
 A file that is open several times counts once. Without CAP_SYS_PTRACE a process shows nothing, and without CAP_SYS_ADMIN or
@@ -24,10 +24,9 @@ from pathlib import Path
 
 from evictd.core.model.stats import DiskUsage
 from evictd.errors import NodeError
-from evictd.observe.disk_usage.inode_set import InodeSet
-from evictd.observe.disk_usage.proc_text import read_whole_lines
+from evictd.observe.cgroups.file_descriptor_cache import read_whole_lines
 from evictd.observe.disk_usage.rate_limiter import RateLimiter
-from evictd.observe.disk_usage.tree_walk import BLOCK, SLICE
+from evictd.observe.disk_usage.tree_walk import BLOCK, SLICE, InodeSet
 from evictd.observe.filesystems.mounts import Mount, parse_mountinfo
 
 _DELETED = " (deleted)"

@@ -1,6 +1,6 @@
 """Declares which parts of a pod are measured on disk, and the result (docs/kubelet.md, Statistics).
 
-Writable layers are among them where their directories are known (`layer_folder`); the runtime reports them too, but less often.
+Writable layers are among them where their directories are known (`disk_requests`); the runtime reports them too, but less often.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from evictd.core.model.pod import Pod
 from evictd.core.model.resources import Volume, VolumeKind
 from evictd.core.model.stats import DiskUsage
 
-_PLUGINS = {
+PLUGINS = {
     VolumeKind.EMPTY_DIR: "kubernetes.io~empty-dir",
     VolumeKind.CONFIG_MAP: "kubernetes.io~configmap",
     VolumeKind.SECRET: "kubernetes.io~secret",
@@ -133,6 +133,6 @@ def disk_request(pod: Pod) -> DiskRequest:
         namespace=pod.namespace,
         name=pod.name,
         containers=tuple(container.name for container in (*pod.init_containers, *pod.containers)),
-        volumes=tuple((_PLUGINS[volume.kind], volume.name) for volume in pod.volumes if volume.kind in _PLUGINS),
+        volumes=tuple((PLUGINS[volume.kind], volume.name) for volume in pod.volumes if volume.kind in PLUGINS),
         limited=bool(pod.resource_totals.local_limits),
     )

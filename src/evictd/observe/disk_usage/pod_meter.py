@@ -18,12 +18,11 @@ from evictd.errors import NodeError
 from evictd.observe.cgroups.cgroup import is_safe_name
 from evictd.observe.cgroups.file_descriptor_cache import VanishedError, unreadable
 from evictd.observe.disk_usage.deleted_files import DeletedFiles
-from evictd.observe.disk_usage.layer_folder import layer_steps
+from evictd.observe.disk_usage.disk_requests import layer_steps
 from evictd.observe.disk_usage.pod_disk import DiskRequest, PodDisk
 from evictd.observe.disk_usage.quota import quota_usage
 from evictd.observe.disk_usage.rate_limiter import RateLimiter
-from evictd.observe.disk_usage.tree_walk import OPEN_DIRECTORY, TreeWalk
-from evictd.observe.disk_usage.walk import FilesWalk, TooLargeError, measure_file
+from evictd.observe.disk_usage.tree_walk import OPEN_DIRECTORY, FilesWalk, TooLargeError, TreeWalk, measure_file
 from evictd.observe.reading.problems import Problems
 from evictd.observe.reading.roots import Roots
 

@@ -1,4 +1,11 @@
-"""Walks one directory tree, a few dozen entries at a time, and counts its bytes and inodes (`walk` has the rules).
+"""Walks one directory tree, a few dozen entries at a time, and counts the bytes and inodes that it takes on its filesystem.
+
+Allocated blocks and inodes are counted as GNU `du -x` does: a file with several links once, nothing on another device (cAdvisor
+`fs.GetDirUsage`). A hostile pod may change the tree during the walk. Therefore:
+
+* every step opens a name below an open directory with O_NOFOLLOW, so no symlink is ever followed;
+* no file is ever opened, only `lstat`ed, so no FIFO or device can block the walk;
+* the number of open descriptors and the memory are bounded whatever the tree.
 
 Theory of operation: the walk is depth first, each directory read to its end before the first of its children is entered. Its
 memory is bounded whatever the tree (`levels`, `InodeSet`), and a bound changes how the walk goes on, not what it counts:
@@ -23,7 +30,6 @@ from typing import TypeGuard
 
 from evictd.core.model.stats import DiskUsage
 from evictd.errors import NodeError
-from evictd.observe.disk_usage.inode_set import InodeSet
 from evictd.observe.disk_usage.levels import Batch, Levels
 from evictd.observe.disk_usage.rate_limiter import RateLimiter
 
@@ -259,3 +265,122 @@ def _open_below(directory: int, name: bytes) -> int | None:
         if error.errno in _GONE:
             return None
         raise
+
+
+_ROW_BITS = 8
+_MASK = (1 << _ROW_BITS) - 1
+_MAX_ROWS = 1 << 16
+
+
+class InodeSet:
+    """Inode numbers of one walk in bounded memory: hard-linked files counted already, and the ancestor directories.
+
+    A pod may create millions of both, and a Python set takes 100 bytes per number. Filesystems assign inode numbers mostly in
+    sequence, so numbers are stored as bitmaps of 256: 16 million adjacent numbers, or 65,536 scattered ones, take about 10 MiB.
+    """
+
+    __slots__ = ("_rows",)
+
+    def __init__(self) -> None:
+        self._rows: dict[int, int] = {}
+
+    def add(self, inode: int) -> bool:
+        """Add an inode and return whether it is new. Raises `NodeError` when the set is full (a hostile tree)."""
+        number, bit = inode >> _ROW_BITS, 1 << (inode & _MASK)
+        row = self._rows.get(number, 0)
+        if row & bit:
+            return False
+        if not row and len(self._rows) >= _MAX_ROWS:
+            raise NodeError(f"more than {_MAX_ROWS} rows of inodes")
+        self._rows[number] = row | bit
+        return True
+
+    @property
+    def full(self) -> bool:
+        """Whether a further inode may not fit."""
+        return len(self._rows) >= _MAX_ROWS
+
+    def discard(self, inode: int) -> None:
+        """Remove an inode if present."""
+        number = inode >> _ROW_BITS
+        rest = self._rows.get(number, 0) & ~(1 << (inode & _MASK))
+        if rest:
+            self._rows[number] = rest
+        else:
+            self._rows.pop(number, None)
+
+    def __contains__(self, inode: int) -> bool:
+        return bool(self._rows.get(inode >> _ROW_BITS, 0) >> (inode & _MASK) & 1)
+
+
+class TooLargeError(NodeError):
+    """The tree cannot be counted to its end in bounded memory."""
+
+    def __init__(self, counted: DiskUsage) -> None:
+        super().__init__(
+            "disk usage: too large to be counted to its end in bounded memory: "
+            f"at least {counted.used_bytes} bytes and {counted.inodes_used} inodes"
+        )
+        self.counted = counted
+        """A lower bound of the tree's usage."""
+
+
+def measure(directory: int, limiter: RateLimiter | None = None) -> DiskUsage:
+    """Measure the tree at an open directory, the directory included.
+
+    Raises `NodeError` if any part of it cannot be read, and `TooLargeError` if a part of it was not counted.
+    """
+    walk = TreeWalk(directory, limiter or RateLimiter())
+    for _ in walk.steps():
+        pass
+    if not walk.complete:
+        raise TooLargeError(walk.counted)
+    return walk.counted
+
+
+class FilesWalk:
+    """Counts the regular files directly in an open directory; subdirectories and the directory itself do not count."""
+
+    complete = True
+
+    def __init__(self, directory: int, limiter: RateLimiter) -> None:
+        self._directory = directory
+        self._limiter = limiter
+        self._blocks = self._inodes = 0
+
+    @property
+    def counted(self) -> DiskUsage:
+        """The usage counted so far."""
+        return DiskUsage(self._blocks * BLOCK, self._inodes)
+
+    def steps(self) -> Generator[None, None, None]:
+        """Count; yields every few dozen entries. Raises `NodeError` for what cannot be read."""
+        with as_node_errors(), os.scandir(self._directory) as entries:
+            while names := [entry.name for entry in islice(entries, SLICE)]:
+                if self._limiter.due:
+                    self._limiter.pause()
+                for name in names:
+                    status = _lstat(name, self._directory)
+                    if status is not None and stat.S_ISREG(status.st_mode):
+                        self._blocks += status.st_blocks
+                        self._inodes += 1
+                self._limiter.spent(len(names))
+                yield
+
+
+def measure_file(directory: int, name: str) -> DiskUsage | None:
+    """Measure one regular file in an open directory; `None` if there is no regular file of that name."""
+    try:
+        status = _lstat(name, directory)
+    except OSError as error:
+        raise NodeError(f"disk usage of {name}: {os.strerror(error.errno or 0)}") from error
+    if status is None or not stat.S_ISREG(status.st_mode):
+        return None
+    return DiskUsage(status.st_blocks * BLOCK, 1)
+
+
+def _lstat(name: str, directory: int) -> os.stat_result | None:
+    try:
+        return os.lstat(name, dir_fd=directory)
+    except FileNotFoundError:
+        return None

@@ -2,19 +2,24 @@
 
 Before the API server's first list they are the runtime's pods, completed with what it listed before. After it, and under policy
 Standard, a kubelet's pod that runs here counts although the list leaves it out, so that no listed pod is evicted for what that
-pod uses. The kubelet ends such a pod (`HandlePodCleanups`), so it is the better victim anyway.
+pod uses (ADR 11). The kubelet ends such a pod (`HandlePodCleanups`), so it is the better victim anyway. A new one may be ahead of
+the watch, so only a pod whose sandbox is older than `SETTLED` counts. The runtime's knowledge decides, as before the first list.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from evictd.codec.mirrors import NO_SANDBOXES, KnownSandboxes, bound_pod
+from evictd.codec.pod import CONFIG_SOURCE
 from evictd.core.model.config import Policy
+from evictd.core.model.observation import Problem
 from evictd.core.model.pod import Pod
+from evictd.core.model.problem import shown
+from evictd.core.units.duration import SECOND
+from evictd.errors import SourceKind
 from evictd.observe.pods.active_pods import ActivePods, RuntimePods
-from evictd.observe.pods.node_pods import known_sandboxes
-from evictd.observe.pods.unlisted import with_unlisted
-from evictd.observe.runtime.running import running_uids
+from evictd.observe.pods.node_pods import FROM_API, known_sandboxes
+from evictd.observe.runtime.runtime_view import RuntimeView, running_uids
 
 if TYPE_CHECKING:  # it brings the API's client along
     from evictd.clients.kube.pods import PodSnapshot
@@ -150,3 +155,49 @@ class ClusterPods:
             waits = uid not in leaving or self._evictions.unsent(uid)
             return gone[uid] and waits and not entry.terminal and not deleted
         return uid in leaving or not entry.terminal
+
+
+SETTLED = 30 * SECOND
+"""The age of a sandbox, in nanoseconds, from which on the API server's list must have its pod: the watch may be late."""
+_NAMED = 5
+"""Pods named in one problem."""
+
+
+def with_unlisted(
+    bound: tuple[Pod, ...],
+    found: tuple[Pod, ...],
+    view: RuntimeView | None,
+    policy: Policy,
+    *,
+    unlisted: Callable[[tuple[Pod, ...]], tuple[Pod, ...]],
+) -> tuple[tuple[Pod, ...], tuple[Problem, ...]]:
+    """Add the pods `found` in the runtime that the API server does not list to its pods; return all, with problems for the added.
+
+    `unlisted` picks from pods those that are not listed. Policy Kubelet adds none; without the runtime's answer none is known.
+    """
+    if view is None or policy is Policy.KUBELET:
+        return bound, ()
+    added = unlisted(settled_pods(found, view))
+    return (*bound, *added), unlisted_problems(added)
+
+
+def settled_pods(pods: Iterable[Pod], view: RuntimeView) -> tuple[Pod, ...]:
+    """Return those of the runtime's pods that a kubelet runs for the API server, with a sandbox older than `SETTLED`.
+
+    Without the wall clock of the listing no pod is; sandboxes of another creator have no `config.source`.
+    """
+    if view.wall is None:
+        return ()
+    of_kubelet = (row for row in view.sandboxes if row.annotations.get(CONFIG_SOURCE) == FROM_API)
+    settled = {row.uid for row in of_kubelet if view.wall - row.created_at > SETTLED}
+    return tuple(pod for pod in pods if pod.uid in settled)
+
+
+def unlisted_problems(unlisted: Sequence[Pod]) -> tuple[Problem, ...]:
+    """Return one problem that names the pods; none without pods."""
+    if not unlisted:
+        return ()
+    names = ", ".join(shown(pod.full_name) for pod in unlisted[:_NAMED])
+    more = f" and {len(unlisted) - _NAMED} more" if len(unlisted) > _NAMED else ""
+    detail = f"the API server does not list pods that run here: {names}{more}"
+    return (Problem(source=f"{SourceKind.APISERVER.value}/pods", detail=detail),)

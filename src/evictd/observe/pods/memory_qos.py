@@ -9,7 +9,6 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
-from evictd.core.gc.container_gc import ContainerState
 from evictd.core.model.oom import (
     MemoryQoS,
     MemoryQoSDifference,
@@ -24,7 +23,7 @@ from evictd.core.model.resources import QOSClass
 from evictd.errors import NodeError
 from evictd.observe.cgroups.cgroup import is_safe_path
 from evictd.observe.cgroups.kernel_text import parse_limit
-from evictd.observe.pods.oom_score import child_cgroups, container_id
+from evictd.observe.pods.oom_score import running_containers, running_names
 from evictd.observe.runtime.runtime_view import RuntimeView
 
 Values = Mapping[str, int | None]
@@ -64,19 +63,16 @@ def _above(placed: list[tuple[Pod, str]], rules: MemoryQoSRules) -> Iterator[tup
 def _pods(
     placed: list[tuple[Pod, str]], view: RuntimeView, rules: MemoryQoSRules, memory_capacity: int, cgroup_root: Path
 ) -> Iterator[tuple[str, str, Values]]:
-    running = {row.id: row.name for row in view.containers if row.state is ContainerState.RUNNING}
+    running = running_names(view)
     tiered = rules.policy is MemoryReservationPolicy.TIERED_RESERVATION
     for pod, cgroup in placed:
         if tiered:
             yield pod.full_name, cgroup, _reserved(pod_memory_qos(pod, rules.policy))
-        specs = {container.name: container for container in (*pod.init_containers, *pod.containers)}
-        for child in child_cgroups(cgroup_root / cgroup.lstrip("/")):
-            spec = specs.get(running.get(container_id(child.name), ""))
-            if spec is not None:
-                page_size = os.sysconf("SC_PAGE_SIZE")
-                qos = container_memory_qos(pod, spec, rules, memory_capacity=memory_capacity, page_size=page_size)
-                values = {**(_reserved(qos) if tiered else {}), "memory.high": qos.high}
-                yield f"{pod.full_name} {spec.name}", f"{cgroup}/{child.name}", values
+        for spec, child in running_containers(pod, cgroup, running, cgroup_root):
+            page_size = os.sysconf("SC_PAGE_SIZE")
+            qos = container_memory_qos(pod, spec, rules, memory_capacity=memory_capacity, page_size=page_size)
+            values = {**(_reserved(qos) if tiered else {}), "memory.high": qos.high}
+            yield f"{pod.full_name} {spec.name}", f"{cgroup}/{child.name}", values
 
 
 def _reserved(qos: MemoryQoS) -> dict[str, int | None]:

@@ -270,7 +270,7 @@ def _source(annotations: Mapping[str, str], manifest: Manifest | None) -> PodSou
 def _deduced(group: _Group, source: PodSource, phase: str, view: RuntimeView, memory_capacity: int | None) -> Pod:
     """Build a pod from the runtime's data alone; its requests but for memory, its priority and volumes stay unknown.
 
-    The volumes are looked for in the kubelet's directories afterwards (`volume_folders`).
+    The volumes are looked for in the kubelet's directories afterwards (`kubelet_folder`).
 
     Of the priority only `_deduced_priority` can be said.
     """

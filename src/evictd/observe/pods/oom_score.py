@@ -28,21 +28,31 @@ def oom_score_differences(
 
     `cgroup_root` is the mount point of a hierarchy that holds all containers (`containers_root`); `memory_capacity` in bytes.
     """
-    running = {
-        container.id: container.name for container in view.containers if container.state is ContainerState.RUNNING
-    }
-    found: list[OomScoreDifference] = []
+    running, found = running_names(view), list[OomScoreDifference]()
     for pod in pods:
         cgroup = view.pod_cgroups.get(pod.uid)
         if cgroup is None or not pod.spec_known:
             continue
-        specs = {container.name: container for container in (*pod.init_containers, *pod.containers)}
-        for child in child_cgroups(cgroup_root / cgroup.lstrip("/")):
-            spec = specs.get(running.get(container_id(child.name), ""))
-            scores = {} if spec is None else _scores(child, proc_root)
-            if spec is not None and scores:
+        for spec, child in running_containers(pod, cgroup, running, cgroup_root):
+            if scores := _scores(child, proc_root):
                 found += _compare(pod, spec, scores, f"{cgroup}/{child.name}", memory_capacity)
     return tuple(found)
+
+
+def running_names(view: RuntimeView) -> dict[str, str]:
+    """Return the names of the running containers by id."""
+    return {row.id: row.name for row in view.containers if row.state is ContainerState.RUNNING}
+
+
+def running_containers(
+    pod: Pod, cgroup: str, running: Mapping[str, str], cgroup_root: Path
+) -> Iterator[tuple[Container, Path]]:
+    """Yield the `running_names` of a pod with the directories of their cgroups, which are below the pod's `cgroup`."""
+    specs = {container.name: container for container in (*pod.init_containers, *pod.containers)}
+    for child in _child_cgroups(cgroup_root / cgroup.lstrip("/")):
+        spec = specs.get(running.get(container_id(child.name), ""))
+        if spec is not None:
+            yield spec, child
 
 
 def containers_root(cgroup: Path) -> Path:
@@ -72,7 +82,7 @@ def _compare(
         )
 
 
-def child_cgroups(cgroup: Path) -> list[Path]:
+def _child_cgroups(cgroup: Path) -> list[Path]:
     """List the cgroups directly below one; none if it is gone."""
     try:
         return sorted(path for path in cgroup.iterdir() if path.is_dir())

@@ -18,11 +18,10 @@ from evictd.core.model.pod import Pod
 from evictd.core.model.signal import DISK_SIGNALS, STALLS, Filesystem, Signal, StalledResource
 from evictd.core.model.stats import FsStats, IOStats, MemoryStats, NodeStats, PodStats, RlimitStats
 from evictd.errors import NodeError
-from evictd.observe.cgroups.cgroup import find_hierarchy, pod_cgroups, pod_uids
+from evictd.observe.cgroups.cgroup import PodsCgroup, find_hierarchy, pod_cgroups, pod_uids
 from evictd.observe.cgroups.cgroup_reader import CgroupReader
 from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache
 from evictd.observe.cgroups.memory import NodeMemoryReader, left_out
-from evictd.observe.cgroups.pods_cgroup import PodsCgroup
 from evictd.observe.cgroups.process import pids_left, rlimit
 from evictd.observe.disk_usage.cache import DiskUsageCache
 from evictd.observe.disk_usage.disk_requests import DiskRequests
@@ -32,10 +31,8 @@ from evictd.observe.filesystems.filesystem import FilesystemReader
 from evictd.observe.filesystems.layout import FilesystemReadings, LayoutReader
 from evictd.observe.filesystems.mounts import MountTable
 from evictd.observe.oomd import OomdReader
-from evictd.observe.pods.allocated_pods import AllocatedPods
+from evictd.observe.pods.kubelet_folder import AllocatedPods, VolumeFolders
 from evictd.observe.pods.pod_usage import PodUsageReader, UsageSources
-from evictd.observe.pods.volume_folders import VolumeFolders
-from evictd.observe.reading.absent import absent_signals
 from evictd.observe.reading.problems import Problems
 from evictd.observe.reading.roots import Roots
 from evictd.observe.runtime.runtime_view import RuntimeView
@@ -359,3 +356,31 @@ def _stalled(node: NodeStats, wanted: Collection[Signal]) -> frozenset[StalledRe
         for signal in wanted
         if signal in seen and seen[signal].available < seen[signal].capacity
     )
+
+
+_OF_RUNTIME = (*DISK_SIGNALS[Filesystem.IMAGEFS], *DISK_SIGNALS[Filesystem.CONTAINERFS])
+
+
+def absent_signals(node: NodeStats, swap_total: int | None, *, no_runtime: bool = False) -> frozenset[Signal]:
+    """Return the signals that this node is known not to have; `swap_total` in bytes, `None` where it was not read.
+
+    Swap ends with swapoff, the limit of all pods with a change of `enforceNodeAllocatable`, btrfs has no number of inodes, and a
+    node without a runtime has neither an image filesystem nor one of writable layers. Where the reading succeeded and shows that
+    there is nothing to measure, the signal is absent, and its condition ends. Where it failed nothing is known, and the condition
+    stays.
+
+    With `no_runtime` no runtime is configured; one that does not answer is something else.
+    """
+    inodes = {
+        Signal.NODEFS_INODES_FREE: node.fs,
+        Signal.IMAGEFS_INODES_FREE: node.image_fs,
+        Signal.CONTAINERFS_INODES_FREE: node.container_fs,
+    }
+    found = {signal for signal, fs in inodes.items() if fs is not None and fs.inodes is None}
+    if no_runtime:
+        found.update(_OF_RUNTIME)
+    if swap_total == 0:
+        found.add(Signal.SWAP_AVAILABLE)
+    if node.pods_memory is not None and node.pods_memory.available_bytes is None:
+        found.add(Signal.ALLOCATABLE_MEMORY_AVAILABLE)
+    return frozenset(found)

@@ -25,6 +25,7 @@ from evictd.clients.cri.values import (
 )
 from evictd.core.frozen import frozen
 from evictd.core.model.observation import Problem
+from evictd.core.model.pod import Pod
 from evictd.errors import EvictdError, RuntimeNotFoundError, RuntimeRefusedError, RuntimeUnavailableError
 from evictd.observe.cgroups.cgroup import slice_path
 from evictd.observe.runtime.listing import NO_SURROUNDINGS, CgroupPods, SignOfLife, read_listing
@@ -278,3 +279,22 @@ def _unless_gone(request: Callable[[str], S], identity: str, what: str, problems
         problems.append(Problem(source=source, detail=f"the runtime returned the status of {status.id[:12]!r}"))
         return None
     return status
+
+
+def running_ids(view: RuntimeView, uid: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the ids of a pod's containers that may run, and of its sandboxes."""
+    sandboxes = tuple(sandbox.id for sandbox in view.sandboxes if sandbox.uid == uid)
+    return tuple(c.id for c in view.containers if c.sandbox_id in sandboxes and c.state.may_run), sandboxes
+
+
+def sidecar_ids(view: RuntimeView, pod: Pod) -> tuple[str, ...]:
+    """Return the ids of a pod's running sidecars in the order in which they stop: the last one started first."""
+    names = [container.name for container in reversed(pod.init_containers) if container.sidecar]
+    running = frozenset(running_ids(view, pod.uid)[0]) if names else frozenset()
+    ids = {container.name: container.id for container in view.containers if container.id in running}
+    return tuple(ids[name] for name in names if name in ids)
+
+
+def running_uids(view: RuntimeView) -> frozenset[str]:
+    """Return the uids of the pods that have a ready sandbox, or a container that may run."""
+    return uids_with_containers(view) | {s.uid for s in view.sandboxes if s.state is SandboxState.READY}

@@ -2,7 +2,7 @@
 
 Theory of operation: there is no thread. The loop's wait is a `poll` on its wake-up pipe and on the kernel's notifications that
 exist on this node (memcg v1 eventfds, PSI triggers, `memory.events`), with a timeout until the next cheap reading is due
-(`fill_rate.next_reading`). A notification only makes that reading due at once; a reading below a threshold only ends the wait,
+(`next_reading`). A notification only makes that reading due at once; a reading below a threshold only ends the wait,
 and the next cycle then reads and decides everything anew. So a false or lost notification changes no decision, only its time.
 After a notification none is polled for `SHORTEST`, because a cgroup at its limit changes `memory.events` thousands of times a
 second. A memcg level replaces the cheap readings where it covers every crossing (`_arm`).
@@ -13,22 +13,35 @@ import select
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 
+from evictd.core.frozen import frozen
 from evictd.core.model.signal import MEMORY_SIGNALS, Signal
 from evictd.core.model.stats import MemoryStats
 from evictd.core.units.duration import MILLISECOND, SECOND
 from evictd.errors import NodeError
 from evictd.observe.threshold_watch.disk_watch import DiskWatch
-from evictd.observe.threshold_watch.fill_rate import ASSUMED_PIDS_RATE, SHORTEST, FillRate, next_reading
-from evictd.observe.threshold_watch.memory_notify_v1 import MemcgNotifier
+from evictd.observe.threshold_watch.kernel_notifiers import MemcgNotifier
 from evictd.observe.threshold_watch.recent_fill import RecentFill
 from evictd.observe.threshold_watch.renewing_notifier import KernelNotifier, RenewingNotifier
+
+SHORTEST = 50 * MILLISECOND
+"""Nanoseconds; the least time between two cheap readings, and between two that notifications ask for."""
+
+LEAST_RATE = 256 << 20
+"""The least rate that is assumed, in bytes per second: that of an ordinary process that fills memory."""
+
+CONCEIVABLE_RATE = 4 << 30
+"""Bytes per second; what one core can touch for the first time."""
+
+UNSEEN_INTERVAL = 1 * SECOND
+"""Nanoseconds; the greatest time between two readings where a fill at the conceivable rate could cross sooner."""
+
+ASSUMED_PIDS_RATE = 20_000
+"""PIDs per second assumed before any was taken: what one core can fork."""
 
 _TOLERANCE = 16
 """A memcg level may be off by one 16th of the distance: it is exact near the threshold, and rarely moved far from it."""
 
 _BROKEN = select.POLLERR | select.POLLHUP | select.POLLNVAL
-
-_FIRST_RATES = {Signal.PID_AVAILABLE: FillRate(fastest=ASSUMED_PIDS_RATE)}
 
 MemorySource = Callable[[], MemoryStats | None]
 """Reads one memory signal from one or two files; returns `None` if they cannot be read."""
@@ -44,6 +57,25 @@ class Woken(Enum):
     """Available memory is below a threshold that was not met in the last cycle."""
     DISK = "disk"
     """A disk is below a threshold that was not met in the last cycle, or soon will be (`disk_watch.Noticed`)."""
+
+
+@frozen
+class FillRate:
+    """The fastest fill seen so far in bytes per second, and the last reading: available bytes at a time in nanoseconds."""
+
+    fastest: int = LEAST_RATE
+    available: int | None = None
+    at: int = 0
+
+    def updated(self, available: int, at: int) -> "FillRate":
+        """Return the rate after another reading. It never decreases: a fill that happened once can happen again."""
+        fastest = self.fastest
+        if self.available is not None and at - self.at >= MILLISECOND:
+            fastest = max(fastest, (self.available - available) * SECOND // (at - self.at))
+        return FillRate(fastest=fastest, available=available, at=at)
+
+
+_FIRST_RATES = {Signal.PID_AVAILABLE: FillRate(fastest=ASSUMED_PIDS_RATE)}
 
 
 class MemoryWatch:
@@ -218,3 +250,16 @@ class MemoryWatch:
 def _crossing(memory: MemoryStats, distance: int) -> int | None:
     """Return the working set at which the limit is crossed; `None` where available memory does not follow from it."""
     return None if memory.working_set_bytes is None else memory.working_set_bytes + distance
+
+
+def next_reading(distance: int, fastest_rate: int, *, longest: int) -> int:
+    """Return the nanoseconds until memory must be read again, in [SHORTEST, longest], so that a crossing is noticed soon.
+
+    That is the distance divided by the fastest rate that this node has shown: a calm node is read rarely, a node near its
+    threshold often. Against a fill faster than any before, memory is also read once a second where `CONCEIVABLE_RATE` could cross
+    sooner; that reading shows the new rate. The kubelet has no such rule; it reads every 10 s.
+
+    `distance` is in bytes to the nearest threshold, `fastest_rate` in bytes per second, at least 1.
+    """
+    unseen = max(UNSEEN_INTERVAL, distance * SECOND // CONCEIVABLE_RATE)
+    return max(SHORTEST, min(longest, unseen, distance * SECOND // fastest_rate))

@@ -22,10 +22,8 @@ from evictd.observe.cgroups.memory import parse_meminfo
 from evictd.observe.cgroups.process import pids_left
 from evictd.observe.reading.roots import Roots
 from evictd.observe.threshold_watch.disk_watch import DiskWatch
-from evictd.observe.threshold_watch.inotify import FileWatch
-from evictd.observe.threshold_watch.memory_notify_v1 import MemcgNotifier
+from evictd.observe.threshold_watch.kernel_notifiers import FileWatch, MemcgNotifier, PressureTrigger
 from evictd.observe.threshold_watch.memory_watch import MemoryWatch
-from evictd.observe.threshold_watch.psi_trigger import PressureTrigger
 from evictd.observe.threshold_watch.recent_fill import RecentFill
 from evictd.observe.threshold_watch.renewing_notifier import KernelNotifier, RenewingNotifier
 from evictd.worker import ErrorReporter

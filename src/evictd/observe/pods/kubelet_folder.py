@@ -1,34 +1,34 @@
-"""Finds the volumes of a pod that only the runtime knows, in the directories that the kubelet made for them.
+"""Completes the pods that only the runtime knows with what the kubelet's directory says of them.
 
-Without a manifest and an API server the spec of a pod is unknown, but the kubelet names each of its volumes below
-`pods/UID/volumes/PLUGIN/NAME` (kubelet `getPodVolumeDir`). Sizes and limits are not there, and a hostPath has no directory. A
-pod's volumes never change and are set up before its sandbox, so they are read once per pod.
+Without a manifest and an API server the spec of a pod is unknown, and its requests are deduced from its OOM score at best. But
+the kubelet names each of its volumes below `pods/UID/volumes/PLUGIN/NAME` (kubelet `getPodVolumeDir`). Sizes and limits are not
+there, and a hostPath has no directory. A pod's volumes never change and are set up before its sandbox, so they are read once per
+pod.
+
+The kubelet also keeps the allocated requests and limits of every pod in `allocated_pods_state`, to restore them after a restart
+(kubelet `pkg/kubelet/allocation/state`, since Kubernetes 1.33). It replaces the file at each change, and then it is read again.
 
 No symlink is followed, and no volume is opened: only the directories above the volumes, which belong to the kubelet, are.
 """
 
 import os
-from collections.abc import Collection, Iterator
+import stat
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from evictd.codec.pod import Allocation, decode_allocations
 from evictd.core.model.pod import Pod
 from evictd.core.model.resources import IN_MEMORY, Volume, VolumeKind
-from evictd.errors import NodeError
+from evictd.errors import EvictdError, NodeError, SourceKind
 from evictd.observe.cgroups.file_descriptor_cache import VanishedError, unreadable
+from evictd.observe.disk_usage.pod_disk import PLUGINS
 from evictd.observe.disk_usage.pod_meter import open_below
 from evictd.observe.reading.problems import Problems
 
-_KINDS = {
-    "kubernetes.io~empty-dir": VolumeKind.EMPTY_DIR,
-    "kubernetes.io~configmap": VolumeKind.CONFIG_MAP,
-    "kubernetes.io~secret": VolumeKind.SECRET,
-    "kubernetes.io~projected": VolumeKind.PROJECTED,
-    "kubernetes.io~downward-api": VolumeKind.DOWNWARD_API,
-    "kubernetes.io~git-repo": VolumeKind.GIT_REPO,
-}
+_KINDS = {plugin: kind for kind, plugin in PLUGINS.items()} | {"kubernetes.io~git-repo": VolumeKind.GIT_REPO}
 """The plugin directories of the volumes on the node's disk or memory; a volume of another plugin does not count for a pod."""
 
 _MAX_ENTRIES = 1000
@@ -94,3 +94,58 @@ def _list(base: Path, steps: tuple[str, ...]) -> tuple[_Folder, ...]:
 def _volume(name: str, kind: VolumeKind, *, mounted: bool) -> Volume:
     """Describe one volume: an emptyDir that is a mount is on tmpfs or in huge pages, which does not count as disk usage."""
     return Volume(name=name, kind=kind, medium=IN_MEMORY if mounted and kind is VolumeKind.EMPTY_DIR else "")
+
+
+CHECKPOINT = "allocated_pods_state"
+_MAX_BYTES = 16 << 20
+"""A pod takes some 300 bytes."""
+
+
+class AllocatedPods:
+    """The allocations in one kubelet's directory; remembers them as long as the file is the same."""
+
+    def __init__(self, kubelet_dir: Path) -> None:
+        self._path = kubelet_dir / CHECKPOINT
+        self._version: tuple[int, ...] | None = None
+        self._known: Mapping[str, Allocation] = {}
+
+    def complete(self, pods: Collection[Pod], problems: Problems) -> tuple[Pod, ...]:
+        """Return all pods, those without a known spec with the requests and limits that were allocated to them.
+
+        Where the file cannot be read a problem is added, and the pods stay as they are; without a file there is no problem.
+        """
+        if all(pod.spec_known for pod in pods):
+            return tuple(pods)
+        try:
+            self._refresh()
+        except VanishedError:
+            self._version, self._known = None, {}  # no kubelet ran here, or one before 1.33
+        except EvictdError as error:
+            self._version, self._known = None, {}
+            problems.add(SourceKind.ALLOCATED_RESOURCES.value, error)
+        return tuple(pod if pod.spec_known else self._completed(pod) for pod in pods)
+
+    def _completed(self, pod: Pod) -> Pod:
+        found = self._known.get(pod.uid)
+        if found is None:
+            return pod
+        containers = tuple(found.containers.get(each.name, each) for each in pod.containers)
+        return replace(pod, containers=containers, resources=found.pod)
+
+    def _refresh(self) -> None:
+        """Read the file if it is another one; raises `NodeError` and `InputError`."""
+        try:
+            file = os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            try:
+                status = os.fstat(file)
+                version = (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size)
+                if version == self._version:
+                    return
+                if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_BYTES:
+                    raise NodeError(f"{self._path}: not a checkpoint of at most {_MAX_BYTES >> 20} MiB")
+                data = os.read(file, _MAX_BYTES)
+            finally:
+                os.close(file)
+        except OSError as error:
+            raise unreadable(str(self._path), error) from error
+        self._known, self._version = decode_allocations(data), version
