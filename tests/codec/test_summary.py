@@ -8,7 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evictd.codec.summary import decode_summary, encode_summary
-from evictd.core.model.stats import FsStats, MemoryStats, NodeStats, PodStats, PressureStall, PSIStats, RlimitStats
+from evictd.core.model.stats import (
+    FsStats,
+    IOStats,
+    MemoryStats,
+    NodeStats,
+    PodStats,
+    PressureStall,
+    PSIStats,
+    RlimitStats,
+)
 from evictd.errors import InputError
 from tests.playbook import pod
 from tests.strategies import node_stats, pod_stats
@@ -82,6 +91,25 @@ def test_the_averages_of_a_stall_are_percentages() -> None:
     for average in (-1, 101, float("nan")):
         with pytest.raises(InputError):
             decode_summary({"node": {"io": {"psi": {"some": {**line, "avg10": average}}}}})
+
+
+def test_stalls_survive_in_nanoseconds() -> None:
+    node = NodeStats(io=IOStats(time=0, psi=PSIStats(full=PressureStall(31.2, 7.0, 0.0, 5))))
+    plain = encode_summary(node, {})
+    assert plain["node"]["io"]["psi"] == {"full": {"total": 5000, "avg10": 31.2, "avg60": 7.0, "avg300": 0.0}}
+    assert decode_summary(plain) == (node, {})
+
+
+def test_stalls_that_are_absent_stay_absent() -> None:
+    assert encode_summary(NodeStats(io=None, memory=MemoryStats(psi=None)), {})["node"] == {"memory": {}}
+    node, _ = decode_summary({"node": {"memory": {}, "io": {}}})
+    assert (node.memory, node.io, node.pods_io) == (MemoryStats(), IOStats(), None)
+
+
+@pytest.mark.parametrize("average", [-0.1, 100.1])
+def test_an_average_that_is_no_percentage_is_refused(average: float) -> None:
+    with pytest.raises(InputError, match="no percentages"):
+        decode_summary({"node": {"io": {"psi": {"some": {"avg300": average}}}}})
 
 
 def test_the_nodes_swap_survives() -> None:

@@ -66,6 +66,11 @@ def signed_64(value: int | None) -> int | None:
     return value - 2**64 if value is not None and value >= 2**63 else value
 
 
+def unsigned_64(value: int | None) -> int | None:
+    """Convert back a number that `signed_64` has converted."""
+    return value + 2**64 if value is not None and value < 0 else value
+
+
 def check_texts(plain: Any, path: str) -> None:
     """Raise `InputError` if any text in the value is not UTF-8; for values of other decoders."""
     try:

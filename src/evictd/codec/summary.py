@@ -5,31 +5,23 @@ around; it is unwrapped here, as the kubelet does (`makeSignalObservations`).
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import msgspec
 
-from evictd.codec.pod_wire import WireInt
-from evictd.codec.scalars import signed_64
-from evictd.codec.stalls import (
-    SummaryStruct,
-    WireIO,
-    WirePSI,
-    decode_io,
-    decode_psi,
-    decode_stamp,
-    encode_io,
-    encode_psi,
-    encode_stamp,
-)
+from evictd.codec.pod_wire import WireInt, WireStruct
+from evictd.codec.scalars import signed_64, unsigned_64
+from evictd.codec.times import format_time, parse_stamp
 from evictd.core.model.stats import (
     ContainerStats,
     DiskUsage,
     FsStats,
+    IOStats,
     MemoryStats,
     NodeStats,
     PodStats,
+    PressureStall,
+    PSIStats,
     RlimitStats,
     SwapStats,
     VolumeStats,
@@ -40,7 +32,30 @@ PODS_CONTAINER = "pods"
 """The name of the system container that holds all pods."""
 
 
-class WireMemory(SummaryStruct, frozen=True):
+class WirePressure(WireStruct, frozen=True):
+    """One line of a PSI file; `total` is in nanoseconds, the kernel's in microseconds."""
+
+    total: WireInt = 0
+    avg10: float = 0.0
+    avg60: float = 0.0
+    avg300: float = 0.0
+
+
+class WirePSI(WireStruct, frozen=True):
+    """`psi`."""
+
+    full: WirePressure | None = None
+    some: WirePressure | None = None
+
+
+class WireIO(WireStruct, frozen=True):
+    """`io`; the kubelet reports it since Kubernetes 1.34."""
+
+    time: str | None = None
+    psi: WirePSI | None = None
+
+
+class WireMemory(WireStruct, frozen=True):
     """`memory`."""
 
     time: str | None = None
@@ -55,15 +70,15 @@ class WireMemory(SummaryStruct, frozen=True):
     stalled: WireInt | None = None
 
 
-class WireSwap(SummaryStruct, frozen=True):
+class WireSwap(WireStruct, frozen=True):
     """`swap` of the node, or of a pod."""
 
     time: str | None = None
-    swap_available_bytes: WireInt | None = None
-    swap_usage_bytes: WireInt | None = None
+    available_bytes: WireInt | None = msgspec.field(name="swapAvailableBytes", default=None)
+    usage_bytes: WireInt | None = msgspec.field(name="swapUsageBytes", default=None)
 
 
-class WireFs(SummaryStruct, frozen=True):
+class WireFs(WireStruct, frozen=True):
     """A filesystem, or the usage of a part of one."""
 
     name: str = ""
@@ -78,7 +93,7 @@ class WireFs(SummaryStruct, frozen=True):
     """evictd's own field, not in the kubelet's summary; absent if false."""
 
 
-class SummaryContainer(SummaryStruct, frozen=True):
+class SummaryContainer(WireStruct, frozen=True):
     """A container, or a system container."""
 
     name: str = ""
@@ -88,7 +103,7 @@ class SummaryContainer(SummaryStruct, frozen=True):
     logs: WireFs | None = None
 
 
-class WireRlimit(SummaryStruct, frozen=True):
+class WireRlimit(WireStruct, frozen=True):
     """`rlimit`."""
 
     time: str | None = None
@@ -96,14 +111,14 @@ class WireRlimit(SummaryStruct, frozen=True):
     current: WireInt | None = msgspec.field(name="curproc", default=None)
 
 
-class WireRuntime(SummaryStruct, frozen=True):
+class WireRuntime(WireStruct, frozen=True):
     """`runtime`."""
 
     image_fs: WireFs | None = None
     container_fs: WireFs | None = None
 
 
-class WireNode(SummaryStruct, frozen=True):
+class WireNode(WireStruct, frozen=True):
     """`node`."""
 
     node_name: str = ""
@@ -116,7 +131,7 @@ class WireNode(SummaryStruct, frozen=True):
     swap: WireSwap | None = None
 
 
-class WirePodRef(SummaryStruct, frozen=True):
+class WirePodRef(WireStruct, frozen=True):
     """`podRef`."""
 
     name: str = ""
@@ -124,13 +139,13 @@ class WirePodRef(SummaryStruct, frozen=True):
     uid: str = ""
 
 
-class WireProcesses(msgspec.Struct, frozen=True, omit_defaults=True):
+class WireProcesses(WireStruct, frozen=True):
     """`process_stats`, which is not camelCase."""
 
-    process_count: WireInt | None = None
+    process_count: WireInt | None = msgspec.field(name="process_count", default=None)
 
 
-class WirePodStats(SummaryStruct, frozen=True):
+class WirePodStats(WireStruct, frozen=True):
     """One entry of `pods`."""
 
     pod_ref: WirePodRef = WirePodRef()
@@ -143,7 +158,7 @@ class WirePodStats(SummaryStruct, frozen=True):
     process_stats: WireProcesses | None = msgspec.field(name="process_stats", default=None)
 
 
-class WireSummary(SummaryStruct, frozen=True):
+class WireSummary(WireStruct, frozen=True):
     """The summary."""
 
     node: WireNode
@@ -162,15 +177,32 @@ def decode_summary(data: bytes | str | Mapping[str, Any]) -> tuple[NodeStats, di
         raise InputError(f"summary: {error}") from error
 
 
-def _memory(wire: WireMemory | None) -> MemoryStats | None:
+def _psi(wire: WirePSI | None) -> PSIStats | None:
+    return None if wire is None else PSIStats(_pressure(wire.full), _pressure(wire.some))
+
+
+def _pressure(wire: WirePressure | None) -> PressureStall | None:
+    if wire is None:
+        return None
+    if not all(0 <= average <= 100 for average in (wire.avg10, wire.avg60, wire.avg300)):
+        raise ValueError(f"psi: {wire} has averages that are no percentages")
+    return PressureStall(wire.avg10, wire.avg60, wire.avg300, wire.total // 1000)
+
+
+def _io(wire: WireIO | None) -> IOStats | None:
+    return None if wire is None else IOStats(time=parse_stamp(wire.time), psi=_psi(wire.psi))
+
+
+def _memory(wire: WireMemory | None, swap: WireSwap | None = None) -> MemoryStats | None:
     if wire is None:
         return None
     return MemoryStats(
-        time=decode_stamp(wire.time),
+        time=parse_stamp(wire.time),
         available_bytes=signed_64(wire.available_bytes),
         usage_bytes=signed_64(wire.usage_bytes),
         working_set_bytes=signed_64(wire.working_set_bytes),
-        psi=decode_psi(wire.psi),
+        psi=_psi(wire.psi),
+        swap_bytes=None if swap is None else swap.usage_bytes,
         clean_file_bytes=wire.clean_file_bytes,
         mem_available_bytes=wire.mem_available_bytes,
         unallocatable_bytes=wire.unallocatable_bytes,
@@ -182,7 +214,7 @@ def _fs(wire: WireFs | None) -> FsStats | None:
     if wire is None:
         return None
     return FsStats(
-        time=decode_stamp(wire.time),
+        time=parse_stamp(wire.time),
         available_bytes=signed_64(wire.available_bytes),
         capacity_bytes=signed_64(wire.capacity_bytes),
         used_bytes=signed_64(wire.used_bytes),
@@ -198,34 +230,36 @@ def _usage(wire: WireFs | None) -> DiskUsage | None:
 
 
 def _node(wire: WireNode) -> NodeStats:
-    pods = next((c for c in wire.system_containers or () if c.name == PODS_CONTAINER), None)
+    pods = next((c for c in wire.system_containers or () if c.name == PODS_CONTAINER), SummaryContainer())
     runtime = wire.runtime or WireRuntime()
-    rlimit = wire.rlimit
     return NodeStats(
         name=wire.node_name,
         memory=_memory(wire.memory),
-        pods_memory=None if pods is None else _memory(pods.memory),
-        io=decode_io(wire.io),
-        pods_io=None if pods is None else decode_io(pods.io),
+        pods_memory=_memory(pods.memory),
+        io=_io(wire.io),
+        pods_io=_io(pods.io),
         fs=_fs(wire.fs),
         image_fs=_fs(runtime.image_fs),
         container_fs=_fs(runtime.container_fs),
-        rlimit=None
-        if rlimit is None
-        else RlimitStats(time=decode_stamp(rlimit.time), max_pid=rlimit.max_pid, current=rlimit.current),
+        rlimit=_rlimit(wire.rlimit),
         swap=_swap(wire.swap),
     )
 
 
-def _swap(wire: WireSwap | None) -> SwapStats | None:
-    if wire is None or (not wire.swap_available_bytes and not wire.swap_usage_bytes):
-        return None
-    return SwapStats(
-        time=decode_stamp(wire.time), available_bytes=wire.swap_available_bytes, usage_bytes=wire.swap_usage_bytes
+def _rlimit(wire: WireRlimit | None) -> RlimitStats | None:
+    return (
+        None if wire is None else RlimitStats(time=parse_stamp(wire.time), max_pid=wire.max_pid, current=wire.current)
     )
 
 
+def _swap(wire: WireSwap | None) -> SwapStats | None:
+    if wire is None or (not wire.available_bytes and not wire.usage_bytes):
+        return None
+    return SwapStats(time=parse_stamp(wire.time), available_bytes=wire.available_bytes, usage_bytes=wire.usage_bytes)
+
+
 def _pod(wire: WirePodStats) -> PodStats:
+    memory, disk = _memory(wire.memory, wire.swap), wire.ephemeral_storage
     return PodStats(
         name=wire.pod_ref.name,
         namespace=wire.pod_ref.namespace,
@@ -234,18 +268,13 @@ def _pod(wire: WirePodStats) -> PodStats:
         volumes=tuple(
             VolumeStats(v.name, signed_64(v.used_bytes), signed_64(v.inodes_used)) for v in wire.volume or ()
         ),
-        memory=_pod_memory(wire),
-        io=decode_io(wire.io),
-        ephemeral_storage=_usage(wire.ephemeral_storage),
+        memory=memory,
+        io=_io(wire.io),
+        ephemeral_storage=_usage(disk),
         process_count=None if wire.process_stats is None else wire.process_stats.process_count,
-        time=None if wire.memory is None else decode_stamp(wire.memory.time),
-        disk_time=None if wire.ephemeral_storage is None else decode_stamp(wire.ephemeral_storage.time),
+        time=None if memory is None else memory.time,
+        disk_time=None if disk is None else parse_stamp(disk.time),
     )
-
-
-def _pod_memory(wire: WirePodStats) -> MemoryStats | None:
-    memory = _memory(wire.memory)
-    return memory if memory is None or wire.swap is None else replace(memory, swap_bytes=wire.swap.swap_usage_bytes)
 
 
 def _container(wire: SummaryContainer) -> ContainerStats:
@@ -263,19 +292,33 @@ def encode_summary(node: NodeStats, pods: Mapping[str, PodStats]) -> dict[str, A
     return plain
 
 
-def _unsigned(value: int | None) -> int | None:
-    return value + 2**64 if value is not None and value < 0 else value
+def _stamp_wire(time: int | None) -> str | None:
+    return None if time is None else format_time(time)
+
+
+def _psi_wire(psi: PSIStats | None) -> WirePSI | None:
+    return None if psi is None else WirePSI(full=_pressure_wire(psi.full), some=_pressure_wire(psi.some))
+
+
+def _pressure_wire(line: PressureStall | None) -> WirePressure | None:
+    if line is None:
+        return None
+    return WirePressure(total=line.total_us * 1000, avg10=line.avg10, avg60=line.avg60, avg300=line.avg300)
+
+
+def _io_wire(io: IOStats | None) -> WireIO | None:
+    return None if io is None else WireIO(time=_stamp_wire(io.time), psi=_psi_wire(io.psi))
 
 
 def _memory_wire(memory: MemoryStats | None) -> WireMemory | None:
     if memory is None:
         return None
     return WireMemory(
-        time=encode_stamp(memory.time),
-        available_bytes=_unsigned(memory.available_bytes),
-        usage_bytes=_unsigned(memory.usage_bytes),
-        working_set_bytes=_unsigned(memory.working_set_bytes),
-        psi=encode_psi(memory.psi),
+        time=_stamp_wire(memory.time),
+        available_bytes=unsigned_64(memory.available_bytes),
+        usage_bytes=unsigned_64(memory.usage_bytes),
+        working_set_bytes=unsigned_64(memory.working_set_bytes),
+        psi=_psi_wire(memory.psi),
         clean_file_bytes=memory.clean_file_bytes,
         mem_available_bytes=memory.mem_available_bytes,
         unallocatable_bytes=memory.unallocatable_bytes,
@@ -287,11 +330,11 @@ def _fs_wire(fs: FsStats | None) -> WireFs | None:
     if fs is None:
         return None
     return WireFs(
-        time=encode_stamp(fs.time),
-        available_bytes=_unsigned(fs.available_bytes),
+        time=_stamp_wire(fs.time),
+        available_bytes=unsigned_64(fs.available_bytes),
         capacity_bytes=fs.capacity_bytes,
         used_bytes=fs.used_bytes,
-        inodes_free=_unsigned(fs.inodes_free),
+        inodes_free=unsigned_64(fs.inodes_free),
         inodes=fs.inodes,
         inodes_used=fs.inodes_used,
         read_only=fs.read_only,
@@ -301,30 +344,34 @@ def _fs_wire(fs: FsStats | None) -> WireFs | None:
 def _usage_wire(usage: DiskUsage | None, time: int | None = None) -> WireFs | None:
     if usage is None:
         return None
-    return WireFs(time=encode_stamp(time), used_bytes=usage.used_bytes, inodes_used=usage.inodes_used)
+    return WireFs(time=_stamp_wire(time), used_bytes=usage.used_bytes, inodes_used=usage.inodes_used)
 
 
 def _node_wire(node: NodeStats) -> WireNode:
-    rlimit = node.rlimit
-    pods = SummaryContainer(name=PODS_CONTAINER, memory=_memory_wire(node.pods_memory), io=encode_io(node.pods_io))
+    pods = SummaryContainer(name=PODS_CONTAINER, memory=_memory_wire(node.pods_memory), io=_io_wire(node.pods_io))
+    runtime = WireRuntime(image_fs=_fs_wire(node.image_fs), container_fs=_fs_wire(node.container_fs))
     return WireNode(
         node_name=node.name,
         system_containers=None if node.pods_memory is None and node.pods_io is None else (pods,),
         memory=_memory_wire(node.memory),
-        io=encode_io(node.io),
+        io=_io_wire(node.io),
         fs=_fs_wire(node.fs),
-        runtime=None
-        if node.image_fs is None and node.container_fs is None
-        else WireRuntime(image_fs=_fs_wire(node.image_fs), container_fs=_fs_wire(node.container_fs)),
-        rlimit=None
-        if rlimit is None
-        else WireRlimit(time=encode_stamp(rlimit.time), max_pid=rlimit.max_pid, current=rlimit.current),
-        swap=None
-        if (swap := node.swap) is None
-        else WireSwap(
-            time=encode_stamp(swap.time), swap_available_bytes=swap.available_bytes, swap_usage_bytes=swap.usage_bytes
-        ),
+        runtime=None if runtime == WireRuntime() else runtime,
+        rlimit=_rlimit_wire(node.rlimit),
+        swap=_swap_wire(node.swap),
     )
+
+
+def _rlimit_wire(rlimit: RlimitStats | None) -> WireRlimit | None:
+    if rlimit is None:
+        return None
+    return WireRlimit(time=_stamp_wire(rlimit.time), max_pid=rlimit.max_pid, current=rlimit.current)
+
+
+def _swap_wire(swap: SwapStats | None) -> WireSwap | None:
+    if swap is None:
+        return None
+    return WireSwap(time=_stamp_wire(swap.time), available_bytes=swap.available_bytes, usage_bytes=swap.usage_bytes)
 
 
 def _pod_wire(pod: PodStats) -> WirePodStats:
@@ -332,23 +379,20 @@ def _pod_wire(pod: PodStats) -> WirePodStats:
         pod_ref=WirePodRef(name=pod.name, namespace=pod.namespace, uid=pod.uid),
         containers=tuple(
             SummaryContainer(
-                name=container.name,
-                memory=None
-                if container.working_set_bytes is None
-                else WireMemory(working_set_bytes=container.working_set_bytes),
-                rootfs=_usage_wire(container.rootfs),
-                logs=_usage_wire(container.logs),
+                name=each.name,
+                memory=None if each.working_set_bytes is None else WireMemory(working_set_bytes=each.working_set_bytes),
+                rootfs=_usage_wire(each.rootfs),
+                logs=_usage_wire(each.logs),
             )
-            for container in pod.containers
+            for each in pod.containers
         ),
         memory=_memory_wire(pod.memory),
-        io=encode_io(pod.io),
+        io=_io_wire(pod.io),
         swap=None
         if pod.memory is None or pod.memory.swap_bytes is None
-        else WireSwap(swap_usage_bytes=pod.memory.swap_bytes),
+        else WireSwap(usage_bytes=pod.memory.swap_bytes),
         volume=tuple(
-            WireFs(name=volume.name, used_bytes=volume.used_bytes, inodes_used=volume.inodes_used)
-            for volume in pod.volumes
+            WireFs(name=each.name, used_bytes=each.used_bytes, inodes_used=each.inodes_used) for each in pod.volumes
         ),
         ephemeral_storage=_usage_wire(pod.ephemeral_storage, pod.disk_time),
         process_stats=None if pod.process_count is None else WireProcesses(process_count=pod.process_count),

@@ -33,8 +33,10 @@ def parse_time(text: str) -> int:
     return (since.days * 86_400 + since.seconds) * 10**9 + int((shape[3] or "0").ljust(9, "0"))
 
 
-def parse_stamp(text: str) -> int:
-    """Read an RFC 3339 time as `parse_time`; raises `InvalidValueError` also where the nanoseconds have more than 64 bits."""
+def parse_stamp(text: str | None) -> int | None:
+    """Read an RFC 3339 time as `parse_time`, `None` for none; raises `InvalidValueError` also beyond 64 bits of nanoseconds."""
+    if text is None:
+        return None
     time = parse_time(text)
     if abs(time) > MAX_INT64:
         raise InvalidValueError(f"{text!r} is not a time of the years 1678 to 2262")
