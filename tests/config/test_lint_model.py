@@ -1,6 +1,8 @@
-"""Amounts and values of thresholds, as findings write them."""
+"""Amounts and values of thresholds, as findings write them, and what is said of systemd-oomd."""
 
-from evictd.config.lint_model import amount_on, limit_on
+from pathlib import Path
+
+from evictd.config.lint_model import Lint, OomdKill, Severity, amount_on, limit_on
 from evictd.core.model.signal import Signal
 from evictd.core.model.threshold import Threshold
 from evictd.core.model.threshold_config import ThresholdMaps, parse_threshold_config
@@ -24,3 +26,16 @@ def test_a_percentage_of_an_unknown_capacity_has_no_amount() -> None:
 def test_amounts_are_bytes_or_counts() -> None:
     assert amount_on(of_bytes(3 * 2**30 + 1), Signal.MEMORY_AVAILABLE) == "3Gi"
     assert amount_on(of_count(32768), Signal.PID_AVAILABLE) == "32768"
+
+
+def test_a_slice_is_a_warning_with_both_settings_and_what_to_run() -> None:
+    root_slice = Path("/usr/lib/systemd/system/-.slice.d/10-oomd-root-slice-defaults.conf")
+    kill = OomdKill("-.slice", {"ManagedOOMSwap": root_slice, "ManagedOOMMemoryPressure": Path("/etc/x.conf")})
+    found = kill.finding
+    assert (found.lint, found.severity) == (Lint.OOMD_KILLS, Severity.WARNING)
+    assert found.message.endswith(
+        f"-.slice has ManagedOOMSwap=kill ({root_slice}) and ManagedOOMMemoryPressure=kill (/etc/x.conf)"
+    )
+    assert found.remedy == (
+        "run systemctl set-property -- -.slice ManagedOOMSwap=auto ManagedOOMMemoryPressure=auto, or stop systemd-oomd"
+    )

@@ -2,24 +2,24 @@
 
 Each lint covers a fault from operators' reports: a disk without a threshold, a soft threshold that is never met before the hard
 one, a memory threshold below the kernel's own reserve, no PID threshold or one that the kernel's reserve of PIDs keeps from being
-met, evictd and the kubelet acting on the same amount, and systemd-oomd beside evictd. Those of `lethal` find thresholds that
-evict pods of a healthy node.
+met, evictd and the kubelet acting on the same amount, and systemd-oomd beside evictd. Some would
+evict pods of a healthy node: they are met already, met always, or have a minimum reclaim out of reach.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from evictd.config.lethal import lethal
-from evictd.config.lint_model import Lint, LintFinding, Surroundings, at_most, limit_on
+from evictd.config.lint_model import Lint, LintFinding, Surroundings, amount_on, at_most, limit_on
 from evictd.config.never_met import kubelet_never_acts, memory_never_met
-from evictd.config.oomd import oomd_findings
 from evictd.core.model.config import MemoryFormula
-from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, STALLS, Resource, Signal, StallScope, Unit
+from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, STALLS, Filesystem, Resource, Signal, StallScope, Unit
 from evictd.core.model.threshold import Operator, Origin, Threshold
-from evictd.core.units.quantity import of_bytes, of_count
+from evictd.core.units.quantity import Quantity, of_bytes, of_count
 
 _LEAST = of_bytes(2**20)
 """A smaller amount was most likely meant in another unit."""
+_HALF = 2
+"""A threshold above one half of the capacity evicts while most of it is unused."""
 
 
 def lint(thresholds: Sequence[Threshold], surroundings: Surroundings) -> tuple[LintFinding, ...]:
@@ -37,9 +37,9 @@ def lint(thresholds: Sequence[Threshold], surroundings: Surroundings) -> tuple[L
         *_stall_not_observed(active, surroundings),
         *_swap_not_observed(active, surroundings),
         *_kubelet_acts_first(active, surroundings),
-        *oomd_findings(surroundings.oomd),
+        *(kill.finding for kill in surroundings.oomd),
         *_without_unit(active),
-        *lethal(active, surroundings),
+        *_lethal(active, surroundings),
     ]
     order = list(Signal)
     return tuple(sorted(findings, key=lambda finding: order.index(finding.signal)))
@@ -207,3 +207,64 @@ def _without_unit(thresholds: Sequence[Threshold]) -> Iterator[LintFinding]:
                 message=f"{quantity} is {number} bytes: it is not met before the node stops working",
                 remedy=f"write its unit, such as {number}Mi, or a percentage",
             )
+
+
+# --- thresholds that evict pods of a healthy node: the kubelet accepts each of them and evicts pod after pod --------------
+
+
+def _lethal(thresholds: Sequence[Threshold], around: Surroundings) -> Iterator[LintFinding]:
+    """Return at most one finding for the limit of each threshold, and one for its minimum reclaim."""
+    for threshold in thresholds:
+        spec = SIGNALS[threshold.signal]
+        limit, capacity = limit_on(threshold, around.capacities), around.capacities.get(threshold.signal)
+        # The thresholds of containerfs repeat those of the filesystem that it follows.
+        if limit is None or spec.filesystem is Filesystem.CONTAINERFS or spec.stall is not None:
+            continue
+        yield from _limit(threshold, limit, capacity, around.available.get(threshold.signal))
+        if capacity is not None:
+            yield from _min_reclaim(threshold, limit, capacity)
+
+
+def _limit(
+    threshold: Threshold, limit: Quantity, capacity: Quantity | None, available: Quantity | None
+) -> Iterator[LintFinding]:
+    signal, value = threshold.signal, threshold.value
+    whole = "" if capacity is None else amount_on(capacity, signal)
+    if capacity is not None and limit >= capacity:
+        yield LintFinding(
+            lint=Lint.NOT_BELOW_CAPACITY,
+            signal=signal,
+            message=f"{value} is not below the capacity of {whole}: always met, so every pod is evicted",
+            remedy="set it well below the capacity",
+        )
+    elif available is not None and available < limit:
+        yield LintFinding(
+            lint=Lint.MET_ALREADY,
+            signal=signal,
+            message=f"{value} is met already on this node: {amount_on(available, signal)} left",
+            remedy="lower it, or free what is short before evictd starts",
+        )
+    elif capacity is not None and limit.nano * _HALF > capacity.nano:
+        yield LintFinding(
+            lint=Lint.ABOVE_HALF_OF_CAPACITY,
+            signal=signal,
+            message=f"{value} is above half of the capacity of {whole}: pods are evicted while most is unused",
+            remedy="lower it; it is what must stay available, not what may be used",
+        )
+
+
+def _min_reclaim(threshold: Threshold, limit: Quantity, capacity: Quantity) -> Iterator[LintFinding]:
+    if threshold.min_reclaim is None:
+        return
+    target = limit + threshold.min_reclaim.resolve(capacity)
+    if target.nano * _HALF > capacity.nano >= limit.nano * _HALF:
+        wanted, whole = amount_on(target, threshold.signal), amount_on(capacity, threshold.signal)
+        yield LintFinding(
+            lint=Lint.RECLAIM_TOO_LARGE,
+            signal=threshold.signal,
+            message=(
+                f"with evictionMinimumReclaim {wanted} must be left, above half of the capacity of {whole}: once the threshold "
+                "is met, pod after pod is evicted"
+            ),
+            remedy="lower evictionMinimumReclaim",
+        )

@@ -87,6 +87,18 @@ class OomdKill(NamedTuple):
     settings: Mapping[str, Path]
     """The settings of `OOMD_SETTINGS` that are `kill`, each with the file that sets it."""
 
+    @property
+    def finding(self) -> LintFinding:
+        """What they mean for pods: systemd-oomd kills their containers whatever their priority, beside evictd."""
+        names = " and ".join(f"{name}=kill ({file})" for name, file in self.settings.items())
+        auto = " ".join(f"{name}=auto" for name in self.settings)
+        return LintFinding(
+            lint=Lint.OOMD_KILLS,
+            signal=Signal.MEMORY_AVAILABLE,
+            message=f"systemd-oomd may kill containers before evictd acts, of pods of any priority: {self.unit} has {names}",
+            remedy=f"run systemctl set-property -- {self.unit} {auto}, or stop systemd-oomd",
+        )
+
 
 @frozen
 class Surroundings:

@@ -10,7 +10,6 @@ from itertools import chain
 from pathlib import Path, PurePosixPath
 
 from evictd.config.lint_model import OOMD_SETTINGS, OomdKill
-from evictd.config.oomd import oomd_findings
 from evictd.core.model.observation import Problem
 from evictd.errors import SourceKind
 from evictd.observe.reading.roots import Roots
@@ -48,12 +47,12 @@ class OomdReader:
         """Return a problem for each slice in which systemd-oomd may kill; `pods_cgroup` is the cgroup of all pods."""
         if pods_cgroup is not None and pods_cgroup != self._read_for:
             self._read_for = pods_cgroup
-            kills = oomd_kills(self._roots, pods_cgroup)
             self._problems = tuple(
                 Problem(
-                    source=f"{SourceKind.SYSTEMD_OOMD.value} {kill.unit}", detail=f"{found.message}; {found.remedy}"
+                    source=f"{SourceKind.SYSTEMD_OOMD.value} {kill.unit}",
+                    detail=f"{kill.finding.message}; {kill.finding.remedy}",
                 )
-                for kill, found in zip(kills, oomd_findings(kills), strict=True)
+                for kill in oomd_kills(self._roots, pods_cgroup)
             )
         return self._problems
 
