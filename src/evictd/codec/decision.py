@@ -6,9 +6,9 @@ A decoded decision serves to be shown: `replay` compares the plain values, and p
 from dataclasses import replace
 from typing import Any
 
+from evictd.codec.config.eviction_config import THRESHOLD_VIEWS
 from evictd.codec.plain import Form, View
 from evictd.codec.scalars import Plain
-from evictd.codec.threshold import THRESHOLD_VIEWS
 from evictd.core.model.attribution import Attribution
 from evictd.core.model.decision import Decision, EvictionCause, EvictPod
 from evictd.core.model.finding import (

@@ -1,30 +1,33 @@
 """Decodes and encodes the fields of v1.Pod that eviction needs.
 
 Quantities are read by the core's parser; a malformed one is an error. Encoding loses nothing: journals and scenario files hold
-pods in this form.
+pods in this form. Requests and limits are the allocated ones, where the pod's status names them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import msgspec
 
-from evictd.codec.allocated import allocated_to_pod, with_allocated
 from evictd.codec.pod_wire import (
     WireAllocations,
     WireCheckpoint,
     WireContainer,
+    WireContainerStatus,
     WireOwner,
     WirePod,
+    WirePodStatus,
+    WireQuantity,
     WireRequirements,
+    WireResources,
     WireToleration,
     WireVolume,
 )
-from evictd.codec.quantities import quantity_of, resources_of
 from evictd.core.frozen import frozen
 from evictd.core.model.pod import Pod, PodSource, Toleration
-from evictd.core.model.resources import Container, PodLevelResources, Resources, Volume, VolumeKind
+from evictd.core.model.resources import CPU, MEMORY, Container, PodLevelResources, Resources, Volume, VolumeKind
+from evictd.core.units.quantity import Quantity, parse_quantity
 from evictd.errors import InputError, InvalidValueError
 
 CONFIG_SOURCE = "kubernetes.io/config.source"
@@ -33,6 +36,8 @@ SPEC_KNOWN = "evictd.io/spec-known"
 """Annotation that is `false` on pods known from the runtime only."""
 VOLUMES_KNOWN = "evictd.io/volumes-known"
 """Annotation that is `false` on pods whose volumes could not be found out."""
+RESIZABLE = frozenset({CPU, MEMORY})
+"""Resources that a resize in place can change."""
 
 _POD = msgspec.json.Decoder(WirePod)
 _CHECKPOINT = msgspec.json.Decoder(WireCheckpoint)
@@ -60,8 +65,7 @@ def decode_pod(data: bytes | str | Mapping[str, Any]) -> Pod:
 def pod_of(wire: WirePod, source: PodSource | None = None) -> Pod:
     """Convert a decoded pod to the core's; raises `InvalidValueError` for a malformed quantity, naming the pod.
 
-    Without a `source` the annotations decide. Only files and journals may do so, because a pod's author writes them. Requests and
-    limits are the allocated ones (`codec.allocated`).
+    Without a `source` the annotations decide. Only files and journals may do so, because a pod's author writes them.
     """
     metadata, spec, status = wire.metadata, wire.spec, wire.status
     annotations = (metadata.annotations or {}) if source is None else {}
@@ -79,11 +83,11 @@ def pod_of(wire: WirePod, source: PodSource | None = None) -> Pod:
             generation=metadata.generation or 0,
             termination_grace_period_seconds=spec.termination_grace_period_seconds,
             deletion_grace_period_seconds=metadata.deletion_grace_period_seconds,
-            containers=tuple(with_allocated(map(_container, spec.containers or ()), status.container_statuses)),
-            init_containers=tuple(
-                with_allocated(map(_init_container, spec.init_containers or ()), status.init_container_statuses)
+            containers=with_allocated(map(_container, spec.containers or ()), status.container_statuses),
+            init_containers=with_allocated(
+                map(_init_container, spec.init_containers or ()), status.init_container_statuses
             ),
-            resources=None if spec.resources is None else allocated_to_pod(_pod_level(spec.resources), status),
+            resources=None if spec.resources is None else _allocated_to_pod(_pod_level(spec.resources), status),
             overhead=resources_of(spec.overhead),
             volumes=tuple(_volume(v) for v in spec.volumes or ()),
             tolerations=tuple(_toleration(t) for t in spec.tolerations or ()),
@@ -129,13 +133,8 @@ def decode_allocations(data: bytes) -> dict[str, Allocation]:
 
 
 def _container(wire: WireContainer) -> Container:
-    if wire.resources is None:
-        return Container(name=wire.name)
-    return Container(
-        name=wire.name,
-        requests=resources_of(wire.resources.requests),
-        limits=resources_of(wire.resources.limits),
-    )
+    wanted = wire.resources or WireRequirements()
+    return Container(name=wire.name, requests=resources_of(wanted.requests), limits=resources_of(wanted.limits))
 
 
 def _init_container(wire: WireContainer) -> Container:
@@ -171,6 +170,73 @@ def _toleration(wire: WireToleration) -> Toleration:
     return Toleration(
         key=wire.key or "", operator=wire.operator or "", value=wire.value or "", effect=wire.effect or ""
     )
+
+
+def quantity_of(value: WireQuantity | None) -> Quantity:
+    """Read a quantity as the API does: a string or a bare number, blanks around it trimmed, null for zero.
+
+    Raises `InvalidValueError` for a malformed one.
+    """
+    if value is None:
+        return parse_quantity("0")
+    return parse_quantity(value.strip(" ") if isinstance(value, str) else str(value))
+
+
+def resources_of(wire: WireResources | None) -> Resources:
+    """Read the amounts by resource name; none where there are none."""
+    return {name: quantity_of(value) for name, value in (wire or {}).items()}
+
+
+# --- what is allocated ------------------------------------------------------------------------------------------------
+#
+# A resize in place (`pods/resize`) changes the spec at once, and the kubelet grants it later or never. Until then the kubelet
+# ranks pods by what it has allocated (`getAllocatedPods`, `updatePodFromAllocation`), so a request that was not granted shields
+# no pod. Only cpu and memory can be resized; all other resources are those of the spec.
+
+
+def with_allocated(
+    containers: Iterable[Container], statuses: Sequence[WireContainerStatus] | None
+) -> tuple[Container, ...]:
+    """Return the containers with what was allocated to them; one without a status, or of an older kubelet, as it is."""
+    reported = {each.name: each for each in statuses or ()}
+    return tuple(_with_status(each, reported.get(each.name, WireContainerStatus())) for each in containers)
+
+
+def _allocated_to_pod(level: PodLevelResources, status: WirePodStatus) -> PodLevelResources:
+    """Return the pod-level resources with what was allocated.
+
+    The status of a pod also sums up its containers, so only what the spec names at pod level is taken from it.
+    """
+    actual = status.resources or WireRequirements()
+    requests = actual.requests if status.allocated_resources is None else status.allocated_resources
+    return PodLevelResources(
+        requests=level.requests if requests is None else _replaced(level.requests, _named(level.requests, requests)),
+        limits=level.limits if actual.limits is None else _replaced(level.limits, _named(level.limits, actual.limits)),
+    )
+
+
+def _with_status(container: Container, status: WireContainerStatus) -> Container:
+    """Replace what one container's status names. The kubelet leaves a field out where nothing is allocated."""
+    actual, allocated = status.resources, status.allocated_resources
+    if actual is None and allocated is None:
+        return container
+    if allocated is None and actual is not None:
+        allocated = actual.requests
+    limits = container.limits if actual is None else _replaced(container.limits, actual.limits)
+    return replace(container, requests=_replaced(container.requests, allocated), limits=limits)
+
+
+def _named(spec: Resources, found: WireResources) -> WireResources:
+    return {name: amount for name, amount in found.items() if name in spec}
+
+
+def _replaced(spec: Resources, allocated: WireResources | None) -> Resources:
+    """Return the amounts of the spec, with those that can be resized as they were allocated."""
+    kept = {name: amount for name, amount in spec.items() if name not in RESIZABLE}
+    return kept | {name: amount for name, amount in resources_of(allocated).items() if name in RESIZABLE}
+
+
+# --- encoding ---------------------------------------------------------------------------------------------------------
 
 
 def encode_pod(pod: Pod) -> dict[str, Any]:

@@ -7,10 +7,10 @@ field that is added to the state and has a default needs neither another version
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from evictd.codec.config.eviction_config import THRESHOLD_VIEWS
 from evictd.codec.observation import decode_observation, encode_observation
 from evictd.codec.plain import Form, View
 from evictd.codec.scalars import Plain
-from evictd.codec.threshold import THRESHOLD_VIEWS
 from evictd.core.eviction.ledger import supply_of, victim_until
 from evictd.core.eviction.reclaim import Layout, layout_of
 from evictd.core.model.observation import Filesystems, Observation

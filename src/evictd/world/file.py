@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, TypeVar
 
-from evictd.codec.allocated import RESIZABLE, with_allocated
+from evictd.codec.pod import RESIZABLE, with_allocated
 from evictd.codec.pod_wire import WireContainerStatus, WireResources
 from evictd.codec.strict import Span, decode
 from evictd.codec.world_fields import KIND, BehaviourFields, ExpectFields, NodeFields, WorldFields, WorldPodFields

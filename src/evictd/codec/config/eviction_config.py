@@ -1,11 +1,39 @@
-"""Encodes the core's configuration as plain values; every journal holds the configuration of its decisions."""
+"""Encodes the core's configuration as plain values; every journal holds the configuration of its decisions.
 
+Its thresholds have the same form in the state and in decisions.
+"""
+
+from collections.abc import Mapping
 from typing import Any
 
 from evictd.codec.plain import Form, View
 from evictd.codec.scalars import Plain
-from evictd.codec.threshold import THRESHOLD_VIEWS
 from evictd.core.model.config import EvictionConfig
+from evictd.core.model.threshold import Threshold, ThresholdValue
+from evictd.errors import InputError
+
+_AS_DECLARED = Form({})
+
+
+def _encode_value(value: ThresholdValue) -> Plain:
+    plain: Plain = _AS_DECLARED.encode(ThresholdValue, value)
+    del plain["fraction" if value.quantity is not None else "quantity"]
+    return plain
+
+
+def _decode_value(plain: Any) -> ThresholdValue:
+    value: ThresholdValue = _AS_DECLARED.decode(ThresholdValue, plain, "threshold")
+    if not plain.keys() & {"quantity", "fraction"}:
+        raise InputError("threshold: want a quantity or a fraction")
+    return value
+
+
+THRESHOLD_VIEWS: Mapping[type, View] = {
+    Threshold: View(
+        keys={"grace_period": "gracePeriodNanoseconds"}, brief=frozenset({"hard_after_grace", "min_reclaim"})
+    ),
+    ThresholdValue: View(encode=_encode_value, decode=_decode_value),
+}
 
 _KEYS = {"preferences": "ranking", "image_gc": "imageGC", "container_gc": "containerGC"}
 _FORM = Form({**THRESHOLD_VIEWS, EvictionConfig: View(keys=_KEYS)})
