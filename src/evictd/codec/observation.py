@@ -6,7 +6,7 @@ other fields of the observation.
 
 from collections.abc import Mapping
 from dataclasses import field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from evictd.codec.plain import Form, View
 from evictd.codec.pod import decode_pod, encode_pod
@@ -32,8 +32,7 @@ _FILLED = (
 """Signal, field of `NodeStats`, and the field of that with its rate."""
 
 
-@frozen
-class _Hidden:
+class _Hidden(NamedTuple):
     """A pod's disk usage for which a summary has no field."""
 
     deleted_layer: DiskUsage | None = None
@@ -93,42 +92,30 @@ def decode_observation(plain: Any) -> Observation:
     check_texts(plain, "observation")
     statistics: _Statistics = _FORM.decode(_Statistics, plain, "observation")
     node, pod_stats = decode_summary(statistics.summary)
+    hidden = statistics.hidden or {}
     observation: Observation = _FORM.decode(
         Observation,
         plain,
         "observation",
         node=None if statistics.summary_failed else _with_measured(node, statistics),
-        pod_stats=_with_hidden(_with_times(pod_stats, statistics.measured_at), statistics.hidden or {}),
+        pod_stats={
+            uid: _completed(stats, statistics.measured_at.get(uid, ()), hidden.get(uid))
+            for uid, stats in pod_stats.items()
+        },
         outcomes=_FORM.decode(Outcomes, plain, "observation"),
     )
     return observation
 
 
-def _with_times(pod_stats: Mapping[str, PodStats], times: Mapping[str, tuple[int | None, ...]]) -> dict[str, PodStats]:
-    result = dict(pod_stats)
-    for uid, stats in pod_stats.items():
-        if len(found := times.get(uid, ())) == 3:
-            result[uid] = replace(stats, time=found[0], disk_time=found[1], layers_time=found[2])
-    return result
-
-
 def _hidden(stats: PodStats) -> _Hidden:
-    return _Hidden(
-        deleted_layer=stats.deleted_layer, deleted_local=stats.deleted_local, disk_at_least=stats.disk_at_least
-    )
+    return _Hidden(stats.deleted_layer, stats.deleted_local, stats.disk_at_least)
 
 
-def _with_hidden(pod_stats: Mapping[str, PodStats], hidden: Mapping[str, _Hidden]) -> dict[str, PodStats]:
-    result = dict(pod_stats)
-    for uid in hidden.keys() & result.keys():
-        found = hidden[uid]
-        result[uid] = replace(
-            result[uid],
-            deleted_layer=found.deleted_layer,
-            deleted_local=found.deleted_local,
-            disk_at_least=found.disk_at_least,
-        )
-    return result
+def _completed(stats: PodStats, times: tuple[int | None, ...], hidden: _Hidden | None) -> PodStats:
+    """Add what stands beside the summary; without all three `times` those of the summary stay."""
+    if len(times) == 3:
+        stats = replace(stats, time=times[0], disk_time=times[1], layers_time=times[2])
+    return stats if hidden is None else replace(stats, **hidden._asdict())
 
 
 def _fill_rates(node: NodeStats | None) -> dict[Signal, int]:
