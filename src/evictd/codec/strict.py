@@ -97,7 +97,7 @@ class _Reader:
         if not isinstance(document, Mapping):
             self._wrong(path, document, "is not a map of fields", "write one field a line, as in `name: value`")
             return cls()
-        fields = {one.encode_name: one for one in _fields(cls)}
+        fields = {one.encode_name: one for one in struct_fields(cls)}
         values = {}
         for name, value in document.items():
             if name in ignored or value is None:
@@ -147,7 +147,8 @@ class _Reader:
         self.problems.append(ConfigProblem(path=path or "the document", value=_text(value), wrong=wrong, remedy=remedy))
 
 
-def _fields(cls: type[msgspec.Struct]) -> tuple[inspect.Field, ...]:
+def struct_fields(cls: type[msgspec.Struct]) -> tuple[inspect.Field, ...]:
+    """Return the fields of a struct with their types, as msgspec knows them."""
     info = inspect.type_info(cls)
     assert isinstance(info, inspect.StructType)  # noqa: S101 - what a struct class gives
     return info.fields

@@ -11,11 +11,7 @@ from typing import Any
 
 import msgspec
 
-from evictd.codec.config.evictd_config import (
-    EvictdConfiguration,
-    decode_evictd,
-    validate_evictd,
-)
+from evictd.codec.config.evictd_config import EvictdConfiguration, decode_evictd, validate_evictd
 from evictd.codec.config.fields import with_documents
 from evictd.codec.config.kubelet_config import (
     build_eviction_config,
@@ -58,11 +54,10 @@ def settings(layers: Layers, flags: Flags) -> Settings:
     _refuse(problems, layers, flags)
     update_was_set = read.node_status_update_frequency != 0 and "nodeStatusUpdateFrequency" in layers.kubelet
     report = report_frequency(kubelet, update_was_set=update_was_set or "node_status_update_frequency" in flags.kubelet)
-    container_gc: Any = flags.container_gc
     eviction = with_options(eviction, evictd)
     eviction = replace(
         eviction,
-        container_gc=replace(eviction.container_gc, **container_gc),
+        container_gc=replace(eviction.container_gc, **flags.container_gc),
         keep_away=eviction.keep_away and not cluster.standalone,  # without an API server nothing keeps pods away
     )
     return Settings(
@@ -172,11 +167,13 @@ def _warnings(kubelet: KubeletConfiguration, eviction: EvictionConfig, layers: L
         yield "evictionMaxPodGracePeriod is 0: soft thresholds end pods with a grace period of 0s; set it, such as 60"
     if eviction.pressure_transition_period <= 0:
         yield "evictionPressureTransitionPeriod is 0s: no node condition is ever reported"
-    if eviction.preferences != Preferences() and eviction.policy is Policy.KUBELET:
-        yield "ranking has no effect under decisionPolicy Kubelet"
-    if eviction.eviction_limit.pods and eviction.policy is Policy.KUBELET:
-        yield "evictionLimit has no effect under decisionPolicy Kubelet"
-    if eviction.disk_freeze is FastFill.AUTO and eviction.policy is Policy.KUBELET:
-        yield "disk.freeze has no effect under decisionPolicy Kubelet"
+    of_standard = {
+        "ranking": eviction.preferences != Preferences(),
+        "evictionLimit": eviction.eviction_limit.pods,
+        "disk.freeze": eviction.disk_freeze is FastFill.AUTO,
+    }
+    for name, is_set in of_standard.items():
+        if is_set and eviction.policy is Policy.KUBELET:
+            yield f"{name} has no effect under decisionPolicy Kubelet"
     if eviction.max_pod_grace_period_seconds < 0:
         yield "evictionMaxPodGracePeriod is negative: the policy Kubelet then ends pods at once, Standard keeps their own grace"

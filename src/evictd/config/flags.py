@@ -7,9 +7,10 @@ flag replaces the file's map, further ones add to it. All faults are collected a
 import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from evictd.codec.config.kubelet_fields import KubeletConfiguration
 from evictd.codec.strict import Duration
@@ -31,7 +32,7 @@ class Flags:
     evictd: Mapping[str, object] = field(default_factory=dict)
     """Attributes of `EvictdConfiguration`."""
     cluster: Mapping[str, object] = field(default_factory=dict)
-    container_gc: Mapping[str, object] = field(default_factory=dict)
+    container_gc: Mapping[str, Any] = field(default_factory=dict)
     """Attributes of `ContainerGCPolicy`."""
     config_dir: Path | None = None
     ignore_allocatable: bool = False
@@ -60,12 +61,7 @@ def parse_pairs(texts: Sequence[str], separator: str) -> dict[str, str]:
     return pairs
 
 
-def _thresholds(texts: Sequence[str]) -> dict[str, str]:
-    return parse_pairs(texts, "<")
-
-
-def _pairs(texts: Sequence[str]) -> dict[str, str]:
-    return parse_pairs(texts, "=")
+_thresholds, _pairs = partial(parse_pairs, separator="<"), partial(parse_pairs, separator="=")
 
 
 def _list(texts: Sequence[str]) -> tuple[str, ...]:
@@ -74,10 +70,6 @@ def _list(texts: Sequence[str]) -> tuple[str, ...]:
 
 def _text(texts: Sequence[str]) -> str:
     return texts[-1]
-
-
-def _path(texts: Sequence[str]) -> Path:
-    return Path(texts[-1])
 
 
 def _duration(texts: Sequence[str]) -> Duration:
@@ -116,15 +108,14 @@ def _policy(texts: Sequence[str]) -> Policy:
 # --- all flags --------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
+class _Kind(NamedTuple):
     """Parser of a flag's texts, and the placeholder of its value in the help."""
 
     read: Callable[[Sequence[str]], object]
     form: str
 
 
-_PATH = _Kind(_path, "PATH")
+_PATH = _Kind(lambda texts: Path(texts[-1]), "PATH")
 _BOOL = _Kind(_bool, "true|false")
 _POLICY = _Kind(_policy, "Standard|Kubelet")
 _DURATION = _Kind(_duration, "DURATION")
@@ -142,8 +133,7 @@ _KEYS = _Kind(_list, "KEY,...")
 _RESERVED = _Kind(_pairs, "RESOURCE=AMOUNT,...")
 
 
-@dataclass(frozen=True, slots=True)
-class _Flag:
+class _Flag(NamedTuple):
     """One flag: the part of the settings that it sets, its kind, and its help text."""
 
     name: str
@@ -274,10 +264,9 @@ def _default(flag: _Flag) -> str:
         return format_duration(int(value))
     if isinstance(value, bool):
         return str(value).lower()
-    text = (
-        ",".join(map(str, value)) if isinstance(value, tuple | list | Mapping) else "" if value is None else str(value)
-    )
-    return text or "none"
+    if isinstance(value, tuple | list | Mapping):
+        return ",".join(map(str, value)) or "none"
+    return "none" if value in {None, ""} else str(value)
 
 
 def explicit_booleans(arguments: Sequence[str]) -> list[str]:
@@ -289,7 +278,7 @@ def explicit_booleans(arguments: Sequence[str]) -> list[str]:
 
 def from_args(args: argparse.Namespace) -> Flags:
     """Parse the flags from argparse's namespace."""
-    parts: dict[str, dict[str, object]] = {KUBELET: {}, EVICTD: {}, CLUSTER: {}, CONTAINER_GC: {}, LOAD: {}}
+    parts: dict[str, Any] = {KUBELET: {}, EVICTD: {}, CLUSTER: {}, CONTAINER_GC: {}, LOAD: {}}
     sources, problems = {}, []
     for flag in FLAGS:
         texts = getattr(args, _destination(flag), None)
@@ -298,25 +287,13 @@ def from_args(args: argparse.Namespace) -> Flags:
         try:
             parts[flag.part][flag.attribute] = flag.kind.read(texts)
         except InvalidValueError as error:
-            wrong = str(error)
+            value, wrong = quoted(",".join(texts)), str(error)
             remedy = duration_remedy(texts[-1]) if flag.kind is _DURATION else f"give {flag.kind.form}"
-            problems.append(
-                ConfigProblem(path=f"--{flag.name}", value=quoted(",".join(texts)), wrong=wrong, remedy=remedy)
-            )
+            problems.append(ConfigProblem(path=f"--{flag.name}", value=value, wrong=wrong, remedy=remedy))
         else:
             sources[flag.attribute] = f"--{flag.name}"
-    load = parts[LOAD]
-    config_dir = load.get("config_dir")
-    return Flags(
-        kubelet=parts[KUBELET],
-        evictd=parts[EVICTD],
-        cluster=parts[CLUSTER],
-        container_gc=parts[CONTAINER_GC],
-        config_dir=config_dir if isinstance(config_dir, Path) else None,
-        ignore_allocatable=load.get("ignore_allocatable") is True,
-        sources=sources,
-        problems=tuple(problems),
-    )
+    load = parts.pop(LOAD)
+    return Flags(**parts, **load, sources=sources, problems=tuple(problems))
 
 
 def as_arguments(args: argparse.Namespace) -> list[str]:

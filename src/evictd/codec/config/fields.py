@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta, inspect
 
 from evictd.codec.plain import Form
-from evictd.codec.strict import Duration, Size
+from evictd.codec.strict import Duration, Size, struct_fields
 from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.problem import ConfigProblem
@@ -79,7 +79,7 @@ class Setting:
 @cache
 def rules(cls: type[msgspec.Struct]) -> dict[str, Rule]:
     """Return the rule of each field of a struct, by attribute."""
-    return {field.name: _rule(field.type) for field in _fields(cls)}
+    return {field.name: _rule(field.type) for field in struct_fields(cls)}
 
 
 @cache
@@ -99,10 +99,8 @@ def range_problems(document: msgspec.Struct) -> Iterator[ConfigProblem]:
         if most is not None:
             wrong, remedy = "is out of range", f"give {text(least or 0)} to {text(most)}"
         elif least:
-            wrong, remedy = (
-                "is too small" if isinstance(value, Size) else "is too short",
-                f"give at least {text(least)}",
-            )
+            wrong = "is too small" if isinstance(value, Size) else "is too short"
+            remedy = f"give at least {text(least)}"
         else:
             wrong, remedy = "is negative", f"give {text(0)} or more"
         yield ConfigProblem(path=each.name, value=str(text(value)), wrong=wrong, remedy=remedy)
@@ -200,7 +198,7 @@ def _replaced(config: Any, values: dict[str, Any]) -> Any:
 
 
 def _settings(cls: type[msgspec.Struct], prefix: str, attributes: str) -> Iterator[Setting]:
-    for field in _fields(cls):
+    for field in struct_fields(cls):
         name, attribute = f"{prefix}{field.encode_name}", f"{attributes}{field.name}"
         kind = field.type.type if isinstance(field.type, inspect.Metadata) else field.type
         rule = _rule(field.type)
@@ -208,12 +206,6 @@ def _settings(cls: type[msgspec.Struct], prefix: str, attributes: str) -> Iterat
             yield from _settings(kind.cls, f"{name}.", f"{attribute}.")
         else:
             yield Setting(name=name, attribute=attribute, rule=rule)
-
-
-def _fields(cls: type[msgspec.Struct]) -> tuple[inspect.Field, ...]:
-    info = inspect.type_info(cls)
-    assert isinstance(info, inspect.StructType)  # noqa: S101 - what a struct class gives
-    return info.fields
 
 
 def _rule(kind: inspect.Type) -> Rule:
