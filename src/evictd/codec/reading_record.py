@@ -9,6 +9,7 @@ from dataclasses import field
 import msgspec
 
 from evictd.codec.journal import KIND
+from evictd.codec.summary import WireFs, WireProcesses, WireRlimit, WireRuntime
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import Resource, Signal
 from evictd.core.units.quantity import parse_quantity
@@ -91,36 +92,17 @@ class _Memory(_Part, frozen=True):
     working_set_bytes: int | None = None
 
 
-class _Fs(_Part, frozen=True):
-    time: str | None = None
-    available_bytes: int | None = None
-    capacity_bytes: int | None = None
-    used_bytes: int | None = None
-
-
-class _Processes(msgspec.Struct, frozen=True):
-    process_count: int | None = None
-
-
 class _PodStats(_Part, frozen=True):
     memory: _Memory = _Memory()
-    ephemeral_storage: _Fs | None = msgspec.field(name="ephemeral-storage", default=None)
-    process_stats: _Processes = msgspec.field(name="process_stats", default=_Processes())
-
-
-class _Rlimit(_Part, frozen=True):
-    curproc: int | None = None
-
-
-class _Runtime(_Part, frozen=True):
-    image_fs: _Fs | None = None
+    ephemeral_storage: WireFs | None = msgspec.field(name="ephemeral-storage", default=None)
+    process_stats: WireProcesses = msgspec.field(name="process_stats", default=WireProcesses())
 
 
 class _Node(_Part, frozen=True):
     memory: _Memory = _Memory()
-    fs: _Fs | None = None
-    runtime: _Runtime = _Runtime()
-    rlimit: _Rlimit = _Rlimit()
+    fs: WireFs | None = None
+    runtime: WireRuntime = WireRuntime()
+    rlimit: WireRlimit = WireRlimit()
 
 
 class _Summary(_Part, frozen=True):
@@ -204,7 +186,7 @@ def _outside_pods(summary: _Summary) -> dict[Resource, int]:
     measured: dict[Resource, tuple[int | None, list[int | None]]] = {
         Resource.MEMORY: (node.memory.working_set_bytes, [pod.memory.working_set_bytes for pod in pods]),
         Resource.EPHEMERAL_STORAGE: (_disk_used(node), [_disk_used_by(pod.ephemeral_storage) for pod in pods]),
-        Resource.PIDS: (node.rlimit.curproc, [pod.process_stats.process_count for pod in pods]),
+        Resource.PIDS: (node.rlimit.current, [pod.process_stats.process_count for pod in pods]),
     }
     return {
         resource: max(0, used - sum(each or 0 for each in by_pods))
@@ -222,6 +204,6 @@ def _disk_used(node: _Node) -> int | None:
     return fs.capacity_bytes - fs.available_bytes if one_disk else None
 
 
-def _disk_used_by(storage: _Fs | None) -> int | None:
+def _disk_used_by(storage: WireFs | None) -> int | None:
     """Return a pod's bytes; `None` where its folders were not walked, because the disk was calm."""
     return None if storage is None or storage.time is None else storage.used_bytes

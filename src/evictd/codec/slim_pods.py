@@ -132,9 +132,7 @@ class _PodList(WireStruct, frozen=True):
     items: tuple[msgspec.Raw, ...] | None = None
 
 
-class _PlainList(WireStruct, frozen=True):
-    kind: str = ""
-    metadata: WireListMeta = WireListMeta()
+class _PlainList(_PodList, frozen=True):
     items: tuple[Any, ...] | None = None
 
 
@@ -178,7 +176,7 @@ def decode_page(data: bytes) -> PodPage:
     )
 
 
-def _page(data: bytes) -> tuple["_PodList | _PlainList", Callable[[Any], SlimPod]]:
+def _page(data: bytes) -> tuple[_PodList, Callable[[Any], SlimPod]]:
     """Split a list into items, and give the function that reads one; invalid UTF-8 anywhere makes all items plain values."""
     try:
         return _LIST.decode(data), _pod
