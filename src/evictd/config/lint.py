@@ -34,8 +34,7 @@ def lint(thresholds: Sequence[Threshold], surroundings: Surroundings) -> tuple[L
         *_no_memory_threshold(active),
         *_no_pid_threshold(active),
         *_pid_threshold_never_met(active, surroundings),
-        *_stall_not_observed(active, surroundings),
-        *_swap_not_observed(active, surroundings),
+        *_not_observed(active, surroundings),
         *_kubelet_acts_first(active, surroundings),
         *(kill.finding for kill in surroundings.oomd),
         *_without_unit(active),
@@ -151,27 +150,21 @@ def _pid_threshold_never_met(thresholds: Sequence[Threshold], around: Surroundin
             )
 
 
-def _stall_not_observed(thresholds: Sequence[Threshold], around: Surroundings) -> Iterator[LintFinding]:
+def _not_observed(thresholds: Sequence[Threshold], around: Surroundings) -> Iterator[LintFinding]:
+    """Find thresholds of evictd's own on stalls or swap that this node does not have."""
     for threshold in thresholds:
-        if threshold.signal in STALLS and around.available and threshold.signal not in around.available:
-            of_pods = STALLS[threshold.signal].scope is StallScope.PODS
-            yield LintFinding(
-                lint=Lint.STALL_NOT_OBSERVED,
-                signal=threshold.signal,
-                message="cannot be met here: the kernel reports no such stalls",
-                remedy="boot with psi=1" + (" and cgroup v2, or set scope: node" if of_pods else ""),
-            )
-
-
-def _swap_not_observed(thresholds: Sequence[Threshold], around: Surroundings) -> Iterator[LintFinding]:
-    for threshold in thresholds:
-        if threshold.signal is Signal.SWAP_AVAILABLE and around.available and threshold.signal not in around.available:
-            yield LintFinding(
-                lint=Lint.SWAP_NOT_OBSERVED,
-                signal=threshold.signal,
-                message="cannot be met here: the node has no swap",
-                remedy="remove it, or give the node swap",
-            )
+        signal = threshold.signal
+        if not around.available or signal in around.available:
+            continue
+        if signal in STALLS:
+            remedy = "boot with psi=1"
+            if STALLS[signal].scope is StallScope.PODS:
+                remedy += " and cgroup v2, or set scope: node"
+            message = "cannot be met here: the kernel reports no such stalls"
+            yield LintFinding(lint=Lint.STALL_NOT_OBSERVED, signal=signal, message=message, remedy=remedy)
+        elif signal is Signal.SWAP_AVAILABLE:
+            message, remedy = "cannot be met here: the node has no swap", "remove it, or give the node swap"
+            yield LintFinding(lint=Lint.SWAP_NOT_OBSERVED, signal=signal, message=message, remedy=remedy)
 
 
 def _kubelet_acts_first(thresholds: Sequence[Threshold], around: Surroundings) -> Iterator[LintFinding]:
