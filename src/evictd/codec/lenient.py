@@ -11,6 +11,7 @@ from typing import Any, Union, get_args, get_origin
 import msgspec
 
 from evictd.codec.pod_wire import WireQuantity
+from evictd.codec.scalars import is_unicode
 from evictd.core.model.problem import shown
 from evictd.core.units.quantity import parse_quantity
 from evictd.errors import InvalidValueError
@@ -55,8 +56,8 @@ def _prune(kind: Any, value: object, path: str, dropped: list[str]) -> object:
 
 def _entries(values: dict[str, Any], kind_of: Any, path: str, dropped: list[str]) -> dict[str, object]:
     below = {name: f"{path}.{shown(name)}".removeprefix(".") for name in values}
-    dropped.extend(below[name] for name in values if not _is_unicode(name))
-    kept = {name: _prune(kind_of(name), one, below[name], dropped) for name, one in values.items() if _is_unicode(name)}
+    dropped.extend(below[name] for name in values if not is_unicode(name))
+    kept = {name: _prune(kind_of(name), one, below[name], dropped) for name, one in values.items() if is_unicode(name)}
     return {name: one for name, one in kept.items() if one is not _ABSENT}
 
 
@@ -73,18 +74,13 @@ def _fits(kind: Any, value: object) -> bool:
         return isinstance(value, str | int) and not isinstance(value, bool) and _is_quantity(str(value).strip(" "))
     if isinstance(value, dict | list):
         return False  # checked item by item, because a quantity may be inside
-    if isinstance(value, str) and not _is_unicode(value):
+    if isinstance(value, str) and not is_unicode(value):
         return False
     try:
         msgspec.convert(value, kind)
     except (msgspec.ValidationError, ValueError):
         return False
     return True
-
-
-def _is_unicode(text: str) -> bool:
-    """Whether a text can be written; JSON can hold half of a surrogate pair."""
-    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _is_quantity(text: str) -> bool:

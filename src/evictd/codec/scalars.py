@@ -71,6 +71,11 @@ def unsigned_64(value: int | None) -> int | None:
     return value + 2**64 if value is not None and value < 0 else value
 
 
+def is_unicode(text: str) -> bool:
+    """Whether a text can be written: JSON can hold half of a surrogate pair, and no protocol that the text would go to."""
+    return text.isascii() or not any("\ud800" <= each <= "\udfff" for each in text)
+
+
 def check_texts(plain: Any, path: str) -> None:
     """Raise `InputError` if any text in the value is not UTF-8; for values of other decoders."""
     try:
@@ -115,8 +120,7 @@ def _int(plain: Any) -> int:
 
 
 def _text(plain: Any) -> str:
-    # A lone surrogate can be written in JSON, and in no protocol that the text would go to.
-    if type(plain) is not str or (not plain.isascii() and any("\ud800" <= each <= "\udfff" for each in plain)):
+    if type(plain) is not str or not is_unicode(plain):
         raise wrong("a text", plain)
     return plain
 

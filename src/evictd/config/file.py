@@ -15,6 +15,7 @@ from typing import Any
 
 import yaml
 
+from evictd.codec.scalars import is_unicode
 from evictd.codec.strict import Word
 from evictd.config.build import settings
 from evictd.config.flags import NO_FLAGS, Flags
@@ -155,6 +156,7 @@ def _line(event: yaml.Event) -> str:
 
 _JOURNAL = '{"kind":"evictd.io/journal/'
 _TOO_DEEP = f"is nested more than {_MAX_DEPTH} levels deep; make it flat"
+_TOO_MANY = "holds too many values, aliases counted; write it without aliases"
 
 
 class _Composer:
@@ -208,16 +210,12 @@ class _Reader:
         self.left -= 1
         if self.left < 0 or depth > _MAX_DEPTH:
             if not any(problem.path == "the document" for problem in self.problems):
-                wrong = (
-                    _TOO_DEEP
-                    if depth > _MAX_DEPTH
-                    else "holds too many values, aliases counted; write it without aliases"
-                )
+                wrong = _TOO_DEEP if depth > _MAX_DEPTH else _TOO_MANY
                 self.problems.append(ConfigProblem(path="the document", wrong=wrong))
             return None
         if isinstance(value, _Pairs):
             return dict(self._entries(value, path, depth))
-        if isinstance(value, str) and not _is_unicode(value):
+        if isinstance(value, str) and not is_unicode(value):
             problem = ConfigProblem(path=path or "the document", value=shown(value), wrong="is no Unicode text")
             self.problems.append(problem)
             return None
@@ -234,24 +232,16 @@ class _Reader:
     def _entries(self, pairs: _Pairs, path: str, depth: int) -> Iterator[tuple[str, object]]:
         seen = set()
         for _, (key, value) in self._bounded(pairs):
-            if not isinstance(key, str) or not _is_unicode(key):
+            if not isinstance(key, str) or not is_unicode(key):
                 where = path or "the document"
-                self.problems.append(
-                    ConfigProblem(
-                        path=where, value=shown(str(key)), wrong="is not the name of a field", remedy="put it in quotes"
-                    )
-                )
+                wrong, remedy = "is not the name of a field", "put it in quotes"
+                self.problems.append(ConfigProblem(path=where, value=shown(str(key)), wrong=wrong, remedy=remedy))
                 continue
             below = f"{path}.{shown(key)}" if path else shown(key)
             if key in seen:
                 self.problems.append(ConfigProblem(path=below, wrong="appears twice", remedy="keep one of them"))
             seen.add(key)
             yield key, self.plain(value, below, depth + 1)
-
-
-def _is_unicode(text: str) -> bool:
-    """Whether a text can be encoded in UTF-8: JSON can hold half of a surrogate pair."""
-    return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 # --- the whole configuration ------------------------------------------------------------------------------------------
