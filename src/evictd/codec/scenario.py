@@ -218,8 +218,7 @@ def _duration(path: str, text: str | None) -> int | None:
 
 
 def _ages(path: str, wire: _WireAges) -> MeasurementAges:
-    parts = {name: _duration(f"{path}.{name}", getattr(wire, name)) for name in ("stats", "walk", "layers")}
-    return MeasurementAges(**parts)
+    return MeasurementAges(**{name: _duration(f"{path}.{name}", text) for name, text in asdict(wire).items()})
 
 
 def _refusal(path: str, wire: _WireRefusal) -> BudgetAnswer:
@@ -233,26 +232,6 @@ def _summary(document: dict[str, Any] | None) -> Summary | None:
 
 def encode_scenario(scenario: Scenario) -> dict[str, Any]:
     """Encode a scenario as plain values; `decode_scenario` gives an equal one."""
-    steps = []
-    for step in scenario.steps:
-        plain: dict[str, Any] = {"at": format_duration(step.at)}
-        if step.summary is not None:
-            plain["summary"] = encode_summary(*step.summary)
-        if step.summary_after_reclaim is not None:
-            plain["summaryAfterReclaim"] = encode_summary(*step.summary_after_reclaim)
-        if step.absent:
-            plain["absent"] = sorted(step.absent)
-        if step.ages:
-            plain["ages"] = {
-                uid: {name: _plain_duration(getattr(ages, name)) for name in ("stats", "walk", "layers")}
-                for uid, ages in step.ages.items()
-            }
-        if step.refusals:
-            plain["refusals"] = [
-                {"uid": each.uid, "retryAfter": _plain_duration(each.retry_after), "message": each.message}
-                for each in step.refusals
-            ]
-        steps.append(plain)
     return {
         "kind": "scenario",
         "name": scenario.name,
@@ -264,9 +243,26 @@ def encode_scenario(scenario: Scenario) -> dict[str, Any]:
         },
         "pods": [encode_pod(pod) for pod in scenario.pods],
         "admit": [encode_pod(pod) for pod in scenario.admit],
-        "steps": steps,
+        "steps": [_encode_step(step) for step in scenario.steps],
         "evictedPodsStayActive": scenario.evicted_pods_stay_active,
     }
+
+
+def _encode_step(step: ScenarioStep) -> dict[str, Any]:
+    parts = {
+        "summary": step.summary and encode_summary(*step.summary),
+        "summaryAfterReclaim": step.summary_after_reclaim and encode_summary(*step.summary_after_reclaim),
+        "absent": sorted(step.absent),
+        "ages": {
+            uid: {name: _plain_duration(getattr(ages, name)) for name in _WireAges.__struct_fields__}
+            for uid, ages in step.ages.items()
+        },
+        "refusals": [
+            {"uid": each.uid, "retryAfter": _plain_duration(each.retry_after), "message": each.message}
+            for each in step.refusals
+        ],
+    }
+    return {"at": format_duration(step.at), **{name: part for name, part in parts.items() if part}}
 
 
 def _plain_duration(duration: int | None) -> str | None:
