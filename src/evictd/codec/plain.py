@@ -119,7 +119,8 @@ class Form:
 
     def _union_encoder(self, kinds: Sequence[Any]) -> Convert | None:
         if len(kinds) == 1:
-            return _unless_none(self._encoder(kinds[0]))
+            encode_one = self._encoder(kinds[0])
+            return None if encode_one is None else _unless_none(encode_one)
         tagged = {kind: (_tag(kind, self._view(kind)), self._record_encoder(kind)) for kind in kinds}
 
         def encode(value: Any) -> Any:
@@ -188,8 +189,7 @@ class Form:
         kinds = [each for each in arguments if each is not NoneType]
         if len(kinds) > 1:
             return self._tagged_decoder(kinds)
-        decode = self._decoder(kinds[0])
-        return lambda plain: None if plain is None else decode(plain)
+        return _unless_none(self._decoder(kinds[0]))
 
     def _tagged_decoder(self, kinds: Sequence[Any]) -> Convert:
         [key] = {_tag(kind, self._view(kind))[0] for kind in kinds}
@@ -220,7 +220,7 @@ class Form:
 
     def _record_decoder(self, kind: Any) -> Callable[..., Any]:
         parts = [
-            (name, key, _optional(self._decoder(of), optional), default is MISSING)
+            (name, key, _unless_none(self._decoder(of)) if optional else self._decoder(of), default is MISSING)
             for name, key, of, default, optional in _fields(kind, self._view(kind))
         ]
 
@@ -290,12 +290,8 @@ def _pairs(items: Iterable[tuple[Any, Any]]) -> list[list[Any]]:
     return [[key, item] for key, item in items]
 
 
-def _unless_none(encode: Convert | None) -> Convert | None:
-    return None if encode is None else lambda value: None if value is None else encode(value)
-
-
-def _optional(decode: Convert, optional: bool) -> Convert:
-    return (lambda plain: None if plain is None else decode(plain)) if optional else decode
+def _unless_none(convert: Convert) -> Convert:
+    return lambda value: None if value is None else convert(value)
 
 
 def _at(place: str, decode: Convert, plain: Any) -> Any:
