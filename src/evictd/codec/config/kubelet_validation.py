@@ -4,7 +4,7 @@ Kubelet `ValidateKubeletConfiguration`, with its texts, for the fields about evi
 status. Each rule is a generator over the whole configuration, so that all faults are reported together.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 
 from evictd.codec.config.kubelet_fields import KubeletConfiguration
@@ -150,16 +150,12 @@ def _enforcement_cgroups(config: KubeletConfiguration) -> Iterator[ConfigProblem
 
 
 def _reserved(config: KubeletConfiguration) -> Iterator[ConfigProblem]:
+    remedy = f"reserve some of {', '.join(_RESERVABLE)}, such as memory 1Gi"
     for kind, amounts in (("kube", config.kube_reserved), ("system", config.system_reserved)):
-        yield from _reserved_amounts(f"{kind}Reserved", f"--{kind}-reserved", amounts)
-
-
-def _reserved_amounts(name: str, flag: str, amounts: Mapping[str, str]) -> Iterator[ConfigProblem]:
-    for resource, text in amounts.items():
-        wrong = _reserved_fault(resource, text)
-        if wrong:
-            path, remedy = f"{name}[{resource}]", f"reserve some of {', '.join(_RESERVABLE)}, such as memory 1Gi"
-            yield ConfigProblem(path=path, value=text, wrong=f"{flag} value failed to parse: {wrong}", remedy=remedy)
+        for resource, text in amounts.items():
+            if fault := _reserved_fault(resource, text):
+                path, wrong = f"{kind}Reserved[{resource}]", f"--{kind}-reserved value failed to parse: {fault}"
+                yield ConfigProblem(path=path, value=text, wrong=wrong, remedy=remedy)
 
 
 def _reserved_fault(resource: str, text: str) -> str:
