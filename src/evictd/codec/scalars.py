@@ -120,7 +120,7 @@ def _int(plain: Any) -> int:
 
 
 def _text(plain: Any) -> str:
-    if type(plain) is not str or not is_unicode(plain):
+    if type(plain) is not str or not (plain.isascii() or is_unicode(plain)):  # in most cases without a call
         raise wrong("a text", plain)
     return plain
 
