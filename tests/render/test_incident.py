@@ -96,7 +96,9 @@ def test_what_the_journal_shows_in_the_same_second_is_within_a_second() -> None:
 def test_it_says_what_would_have_avoided_it() -> None:
     limit, request, threshold, lead = avoidance_lines(incident())
     assert limit == "a limit of at most 4.5Gi of memory: it would have ended at its limit, before the node was short"
-    assert request == "a request of 6Gi of memory (it had none): default/web would have ranked before it"
+    assert (
+        request == "a request of 6Gi of memory (it had none): default/web would have ranked before it, and gone first"
+    )
     assert threshold == (
         "no useful soft threshold: at 85.3Mi a second it would have to be 7Gi to be met 60 s earlier, more than half of the node"
     )

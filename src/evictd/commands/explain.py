@@ -133,6 +133,8 @@ def this_machine(settings: Settings) -> NodeView:
 
 
 def _scenario(args: argparse.Namespace) -> NodeView:
+    if not args.file.suffix and len(args.file.parts) == 2 and not args.file.exists():
+        raise InputError(f"{args.file}: there is no such file; of a pod, `evictd why {args.file}` tells the place")
     scenario = read_scenario(args.file)
     config = scenario_config(scenario, args.file, args)
     cycles = tuple(simulate(scenario, config))

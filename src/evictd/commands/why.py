@@ -33,11 +33,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Read the journal, query the daemon and show both answers."""
     if len(parts := args.pod.split("/")) != 2 or not all(parts):
-        raise InputError(f"{args.pod}: is no pod; give NAMESPACE/POD")
+        raise InputError(f"{args.pod}: is no pod; give NAMESPACE/POD{_meant(args)}")
     why = _ask(args)
     with understood(args.address):
         _show(why, args.output)
         return ExitCode.DONE if why.known else ExitCode.NO
+
+
+def _meant(args: argparse.Namespace) -> str:
+    """Return which pods of the journal have the name that was given without a namespace."""
+    try:
+        records, _ = _records(args)
+    except (OSError, InputError):
+        return ""
+    found = {clean(pod.full_name) for record in records or () for pod in record.observation.pods}
+    names = sorted(name for name in found if name.partition("/")[2] == args.pod)
+    return f"; did you mean {' or '.join(names)}?" if names else ""
 
 
 def _show(why: PodWhy, form: str) -> None:

@@ -76,7 +76,7 @@ def print_comparison(name: str, sides: Sequence[Side], to: "Console") -> None:
         actions = [side.actions(number) for side in sides]
         if any(actions):
             table.add_row(duration_text(cycle.at), *("\n".join(each) or "-" for each in actions))
-    to.print(table)
+    to.print(table if table.row_count else clean(name))
     for side in sides:
         pods = ", ".join(clean(pod) for _, pod in side.evicted) or "no pod"
         print_line(to, "", f"{clean(side.name)}: {counted(len(side.evicted), 'eviction')}: {pods}")

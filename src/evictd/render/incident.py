@@ -381,7 +381,7 @@ def _avoided_by_the_pod(found: Incident, victim: IncidentRow, resource: Resource
         most = amount_text(victim.usage - found.missing, resource)
         yield f"a limit of at most {most} of {resource.value}: it would have ended at its limit, before the node was short"
     had = amount_text(victim.request, resource) if victim.request else "none"
-    yield f"a request of {used} of {resource.value} (it had {had}): {others[0].pod} would have ranked before it"
+    yield f"a request of {used} of {resource.value} (it had {had}): {others[0].pod} would have ranked before it, and gone first"
 
 
 def dated_lines(events: Iterable[HistoryEvent]) -> Iterator[tuple[str, str]]:

@@ -33,7 +33,7 @@ from evictd.core.model.threshold import Origin, Threshold
 from evictd.core.units.duration import format_duration
 from evictd.core.units.quantity import Quantity
 from evictd.errors import SourceKind
-from evictd.render.sentences import kept_away_text
+from evictd.render.sentences import kept_away_text, no_action_text
 from evictd.render.text import limit_text, quantity_text, signal_quantity
 
 _SHOWN_PODS = 5
@@ -247,7 +247,9 @@ def _no_action(finding: NoAction) -> dict[tuple[str, ...], Topic]:
         "detail": finding.detail,
     }
     level = "warning" if finding.why in _LOUD else "info"
-    line = Line(level, finding.why.value, {name: value for name, value in fields.items() if value})
+    known = {name: value for name, value in fields.items() if value}
+    event = finding.why.value if known else f"{finding.why.value}: {no_action_text(finding)}"
+    line = Line(level, event, known)
     return {("no action", finding.why.value, signal, fields["pod"]): Topic(begins=line)}
 
 
