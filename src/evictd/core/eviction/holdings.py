@@ -16,7 +16,7 @@ What belongs to no pod is the used amount less all of these, and less what victi
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from typing import TypedDict
 
 from evictd.core.eviction.ledger import SUPPLY_OF, amounts_owed, supplies_of, supply_released_at
 from evictd.core.eviction.rank import NOTHING_REMEMBERED, Measure, usage_measure
@@ -57,7 +57,7 @@ def follow_holdings(
     """
     thresholds, supply_of = tuple(thresholds), SUPPLY_OF[layout]
     watched = supplies_of(thresholds, layout) - STALLS.keys()
-    found = {supply: known for supply, known in state.holdings.items() if supply in watched and now - known.at < WINDOW}
+    found = {supply: known for supply, known in state.holdings.items() if supply in watched and _is_recent(known, now)}
     done = set[Signal]()
     for threshold in thresholds:
         supply, seen = supply_of[threshold.signal], observations.get(threshold.signal)
@@ -90,6 +90,10 @@ def _is_near(threshold: Threshold, seen: SignalObservation) -> bool:
     return distance * _NEAR_PART <= seen.capacity.nano or distance <= (seen.fill_rate or 0) * NANO * NEAR_TIME // SECOND
 
 
+def _is_recent(holdings: SupplyHoldings, now: int) -> bool:
+    return now - holdings.at < WINDOW
+
+
 def _read(
     supply: Signal, seen: SignalObservation, state: State, observation: Observation, *, layout: Layout, now: int
 ) -> SupplyHoldings:
@@ -106,15 +110,18 @@ def _read(
     counted = measured - _gone_with_cgroup(supply, observation, measured, remembered)
     elsewhere = seen.capacity.value() - seen.available.value() - counted - (rest or 0) - owed
     elsewhere += _given_back_while_leaving(state, used, before.elsewhere, elsewhere)
-    held = _of_pods(before, used, parts, now)
-    lowest, lowest_before = held.lowest, held.lowest_before
+    halves = _halves(before, used, parts, now)
+    lowest, lowest_before = halves["lowest"], halves["lowest_before"]
     critical = [pod.uid for pod in observation.pods if pod.critical and pod.uid in used]
-    return replace(
-        held,
+    return SupplyHoldings(
+        at=now,
+        used=used,
+        parts=parts,
         last_measured=last_measured,
         unmeasured=None if rest is None else level(before.unmeasured, rest, now),
         elsewhere=level(before.elsewhere, elsewhere, now),
         grown_critical=sum([used[uid] - min(lowest[uid], lowest_before[uid]) for uid in critical]),
+        **halves,
     )
 
 
@@ -139,13 +146,20 @@ def _measured_pods(
     return used, parts, last_measured
 
 
-def _of_pods(before: SupplyHoldings, used: Mapping[str, int], parts: Mapping[str, int], now: int) -> SupplyHoldings:
-    """Return what the pods hold, with the lowest amounts of each half of the last minute.
+class _Halves(TypedDict):
+    """The fields of `SupplyHoldings` about the two halves of about the last minute."""
 
-    After a reading older than `WINDOW` the mean growth over one `WINDOW` counts.
-    """
+    begun: int
+    lowest: Mapping[str, int]
+    lowest_before: Mapping[str, int]
+    since: int
+    arrived: Mapping[str, int]
+
+
+def _halves(before: SupplyHoldings, used: Mapping[str, int], parts: Mapping[str, int], now: int) -> _Halves:
+    """Return the lowest amounts of each half; of a reading older than `WINDOW` the mean growth over one `WINDOW` counts."""
     if not before.used:
-        return SupplyHoldings(at=now, used=used, parts=parts, begun=now, lowest=used, lowest_before=used, since=now)
+        return {"begun": now, "lowest": used, "lowest_before": used, "since": now, "arrived": {}}
     new = used.keys() - before.used.keys()
     if parts != before.parts:
         new |= {uid for uid in parts.keys() | before.parts.keys() if parts.get(uid, 1) != before.parts.get(uid, 1)}
@@ -169,16 +183,7 @@ def _of_pods(before: SupplyHoldings, used: Mapping[str, int], parts: Mapping[str
         fell = {uid: amount for uid, amount in used.items() if amount < last[uid]}
         lowest = {**last, **fell} if fell else last
     arrived = {uid: at for uid, at in before.arrived.items() if at > since and uid in used} | dict.fromkeys(new, now)
-    return SupplyHoldings(
-        at=now,
-        used=used,
-        parts=parts,
-        begun=begun,
-        lowest=lowest,
-        lowest_before=lowest_before,
-        since=since,
-        arrived=arrived,
-    )
+    return {"begun": begun, "lowest": lowest, "lowest_before": lowest_before, "since": since, "arrived": arrived}
 
 
 def level(last: MeasuredLevel | None, used: int, now: int) -> MeasuredLevel:
