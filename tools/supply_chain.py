@@ -1,4 +1,6 @@
-"""Writes requirements.txt, what evictd needs to run; with `--sbom` prints an SBOM: `python -m tools.supply_chain [--sbom]`.
+"""Writes requirements.txt and requirements-plot.txt; with `--sbom` prints an SBOM: `python -m tools.supply_chain [--sbom]`.
+
+The first is what evictd needs to run, the second what `--plot` needs in addition.
 
 The SBOM is CycloneDX 1.5 JSON with every package that evictd loads, its license and the hashes of its files. It has no time and
 no serial number, so the same packages give the same text.
@@ -20,11 +22,9 @@ UNUSED = ("kubernetes/aio",)
 """Parts of packages that nothing imports: half of `kubernetes`, 68 MB, is a second client, for asyncio."""
 _WHEELS = ("manylinux2014_{0}", "manylinux_2_17_{0}", "manylinux_2_28_{0}")
 """Platforms of wheels that run with Debian 12's libc."""
-CONSTRAINTS, REQUIREMENTS = ROOT / "constraints.txt", ROOT / "requirements.txt"
+CONSTRAINTS = ROOT / "constraints.txt"
 _PINNED = re.compile(r"^([A-Za-z0-9_.-]+)==(\S+)(?: ;[^\\\n]*?)?((?: \\\n    --hash=\S+)+)", re.MULTILINE)
-_HEADER = """\
-# What evictd needs to run, and to be built: a part of constraints.txt, written by `python -m tools.supply_chain`.
-"""
+_HEADER = "# {0}: a part of constraints.txt, written by `python -m tools.supply_chain`.\n"
 
 
 def canonical(name: str) -> str:
@@ -58,11 +58,18 @@ def closure(name: str) -> set[str]:
     return found
 
 
-def requirements() -> str:
-    """Format requirements.txt."""
+def requirements() -> dict[Path, str]:
+    """Format the files of requirements, by path."""
+    own = closure("evictd") - {"evictd"} | {"setuptools"}
+    contents = {
+        "requirements.txt": ("What evictd needs to run, and to be built", own),
+        "requirements-plot.txt": ("What `evictd --plot` needs beside requirements.txt", closure("matplotlib") - own),
+    }
     pins = pinned()
-    names = sorted(closure("evictd") - {"evictd"} | {"setuptools"})
-    return _HEADER + "\n".join(pins[name] for name in names) + "\n"
+    return {
+        ROOT / file: _HEADER.format(what) + "".join(f"{pins[name]}\n" for name in sorted(names))
+        for file, (what, names) in contents.items()
+    }
 
 
 def sbom() -> dict[str, Any]:
@@ -96,4 +103,5 @@ if __name__ == "__main__":
     if "--sbom" in sys.argv:
         sys.stdout.write(json.dumps(sbom(), indent=2) + "\n")
     else:
-        REQUIREMENTS.write_text(requirements())
+        for file, text in requirements().items():
+            file.write_text(text)
