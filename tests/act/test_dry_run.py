@@ -3,9 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-from evictd.act.actuator import Progress
+from evictd.act.actuator import Progress, perform
 from evictd.act.dry_run import UNLESS, WOULD, DryRunActuator
-from evictd.act.perform import perform
 from evictd.core.model.decision import Decision, EvictPod, ReclaimNode, RecordEvent, ReportConditions
 from evictd.core.model.observation import Outcomes, Reclaim
 from evictd.core.model.oom import MemoryQoSDifference, OomScoreDifference

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from evictd.act.oom_score import Enforced, enforce_oom_scores
+from evictd.act.oom_score import enforce_oom_scores
+from evictd.core.model.observation import Problem
 from evictd.core.model.oom import OomScoreDifference
 from evictd.core.model.pod import Pod
 
@@ -37,28 +38,28 @@ def score(pid: int) -> int:
     return int((PROC / str(pid) / "oom_score_adj").read_text())
 
 
-def problems(enforced: Enforced) -> list[str]:
-    return [problem.detail for problem in enforced.problems]
+def details(problems: tuple[Problem, ...]) -> list[str]:
+    return [problem.detail for problem in problems]
 
 
 def test_a_score_is_raised(process: int, tmp_path: Path) -> None:
     raised = difference(938, process)
     enforced = enforce_oom_scores([raised], cgroup_root=cgroup(tmp_path, process), proc_root=PROC)
-    assert (enforced, score(process)) == (Enforced(done=(raised,)), 938)
+    assert (enforced, score(process)) == (((raised,), ()), 938)
 
 
 def test_a_process_that_is_not_in_the_cgroup_is_not_changed(process: int, tmp_path: Path) -> None:
     before = score(process)
-    enforced = enforce_oom_scores([difference(938, process)], cgroup_root=cgroup(tmp_path), proc_root=PROC)
-    assert (enforced.problems, score(process)) == ((), before)
+    _, problems = enforce_oom_scores([difference(938, process)], cgroup_root=cgroup(tmp_path), proc_root=PROC)
+    assert (problems, score(process)) == ((), before)
 
 
 def test_a_process_that_has_ended_counts_as_corrected(tmp_path: Path) -> None:
     child = subprocess.Popen(["true"])
     child.wait()
     root = cgroup(tmp_path, child.pid)
-    assert enforce_oom_scores([difference(938, child.pid)], cgroup_root=root, proc_root=PROC).problems == ()
-    assert enforce_oom_scores([difference(938, os.getpid())], cgroup_root=tmp_path / "x", proc_root=PROC).problems == ()
+    assert enforce_oom_scores([difference(938, child.pid)], cgroup_root=root, proc_root=PROC)[1] == ()
+    assert enforce_oom_scores([difference(938, os.getpid())], cgroup_root=tmp_path / "x", proc_root=PROC)[1] == ()
 
 
 def test_lowering_without_the_capability_is_one_problem_and_the_others_are_corrected(
@@ -66,23 +67,23 @@ def test_lowering_without_the_capability_is_one_problem_and_the_others_are_corre
 ) -> None:
     capable = bool(int(_status("CapEff"), 16) & 1 << 24)
     lower, other, raised = difference(-997, process), difference(-996, process), difference(938, process)
-    enforced = enforce_oom_scores([lower, other, raised], cgroup_root=cgroup(tmp_path, process), proc_root=PROC)
+    done, problems = enforce_oom_scores([lower, other, raised], cgroup_root=cgroup(tmp_path, process), proc_root=PROC)
     assert score(process) == 938
     if capable:
-        assert enforced == Enforced(done=(lower, other, raised))
+        assert (done, problems) == ((lower, other, raised), ())
     else:
-        assert enforced.done == (raised,)
-        assert problems(enforced) == [
+        assert done == (raised,)
+        assert details(problems) == [
             "default/web main: stays 0 instead of -997: lowering it needs CAP_SYS_RESOURCE (and 1 more containers)"
         ]
 
 
 def test_any_other_fault_is_one_problem(process: int, tmp_path: Path) -> None:
     (tmp_path / "proc" / str(process) / "oom_score_adj").mkdir(parents=True)
-    enforced = enforce_oom_scores(
+    _, problems = enforce_oom_scores(
         [difference(938, process)], cgroup_root=cgroup(tmp_path, process), proc_root=tmp_path / "proc"
     )
-    assert problems(enforced) == ["default/web main: stays 0 instead of 938: Is a directory"]
+    assert details(problems) == ["default/web main: stays 0 instead of 938: Is a directory"]
 
 
 def _status(field: str) -> str:

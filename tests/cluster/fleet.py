@@ -18,7 +18,7 @@ from heapq import heappop, heappush
 from random import random
 from typing import Any
 
-from evictd.act.cluster.clocks import Clocks
+from evictd.act.cluster.request_queue import Clocks
 from evictd.act.cluster.wiring import Cluster, build
 from evictd.clients.kube.credentials import Credentials
 from evictd.clients.kube.pods import PodWatch

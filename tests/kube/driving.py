@@ -7,8 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from evictd.act.cluster.clocks import Clocks
-from evictd.act.cluster.request_queue import RequestQueue, RequestQueues
+from evictd.act.cluster.request_queue import Clocks, RequestQueue, RequestQueues
 from evictd.act.cluster.wiring import Cluster, build
 from evictd.clients.kube.pods import PodSnapshot
 from evictd.config.settings import ClusterSettings

@@ -4,13 +4,14 @@ import contextlib
 import io
 import socketserver
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import urllib3
 from urllib3.connection import HTTPConnection
 from urllib3.connectionpool import HTTPConnectionPool
 
+from evictd.clients.kube.access import Access
 from evictd.clients.kube.transport import Transport
 
 
@@ -20,15 +21,7 @@ class FixedCredentials:
     generation = 0
 
     def __init__(self, host: str) -> None:
-        self.host = host
-
-    def headers(self) -> Mapping[str, str]:
-        """Return no header."""
-        return {}
-
-    def make_pool(self) -> Any:
-        """Make a pool manager."""
-        return urllib3.PoolManager()
+        self.access = Access(host=host, headers=dict, files=(), make_pool=urllib3.PoolManager)
 
     def refresh(self) -> None:
         """Nothing changes."""

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from evictd.act.cluster.clocks import Clocks
+from evictd.act.cluster.request_queue import Clocks
 from evictd.act.cluster.wiring import build
 from evictd.act.stop.stopper import PodStopper
 from evictd.codec.pod import decode_pod

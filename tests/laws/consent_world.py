@@ -12,9 +12,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from evictd.act.cluster.actuator import ClusterActuator
-from evictd.act.cluster.clocks import Clocks
 from evictd.act.cluster.eviction_events import ClusterNode
 from evictd.act.cluster.evictor import ClusterEvictor
+from evictd.act.cluster.request_queue import Clocks
 from evictd.clients.kube.eviction import Answer, Outcome
 from evictd.clients.kube.pods import PodSnapshot
 from evictd.codec.slim_pods import SlimPod

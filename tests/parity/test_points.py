@@ -9,11 +9,12 @@ import ast
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from evictd.clients.cri.images import ImageCalls
+from evictd.clients.cri.channel import Channel
+from evictd.clients.cri.client import CriClient
 from evictd.codec.config.kubelet_config import eviction_config
 from evictd.codec.pod import decode_pod
 from evictd.codec.scenario import decode_scenario
@@ -429,15 +430,12 @@ def test_point_35_users_may_set_allocatable_memory(policy: Policy) -> None:
     assert [(t.signal, t.origin) for t in thresholds] == [(Signal.ALLOCATABLE_MEMORY_AVAILABLE, Origin.SET)]
 
 
-def test_point_36_an_image_is_removed_without_its_handler() -> None:
+def test_point_36_an_image_is_removed_without_its_handler(monkeypatch: pytest.MonkeyPatch) -> None:
     """As by the kubelet: only the image's id is sent."""
     sent: list[Any] = []
-
-    class Channel:
-        def call(self, _method: object, request: object, **_how: object) -> None:
-            sent.append(request)
-
-    ImageCalls(cast("Any", Channel()), timeout_seconds=1, read_timeout_seconds=1).remove_image("sha256:1")
+    monkeypatch.setattr(Channel, "call", lambda _channel, _method, request, **_how: sent.append(request))
+    with CriClient("unix:///none.sock") as client:
+        client.remove_image("sha256:1")
     assert [(request.image.image, request.image.runtime_handler) for request in sent] == [("sha256:1", "")]
 
 

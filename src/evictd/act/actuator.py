@@ -1,6 +1,6 @@
-"""The port through which decisions change the node.
+"""The port through which decisions change the node, and `perform`, which puts a step's decisions through it.
 
-In a cycle `outcomes` is called before the observation, then the methods of `Actuator` for each decision (`act.perform`), then
+In a cycle `outcomes` is called before the observation, then the methods of `Actuator` for each decision (`perform`), then
 `advance` and `perform_duties`. No call waits for a victim, a collector or a server, and none depends on another call having been
 made: what a method needs of this cycle is in the reading that it is given.
 
@@ -8,11 +8,20 @@ Three implementations: `act.standalone` (runtime, files and log), `act.cluster.a
 `act.dry_run` (log lines only).
 """
 
-from typing import Protocol
+from collections.abc import Iterable
+from typing import Protocol, assert_never
 
 from evictd.act.stop.termination import Termination
 from evictd.core.frozen import frozen
-from evictd.core.model.decision import Decision, EvictPod, ReclaimNode, RecordEvent, WithdrawEviction
+from evictd.core.model.decision import (
+    Decision,
+    EvictPod,
+    ReclaimNode,
+    RecordEvent,
+    ReportConditions,
+    Wait,
+    WithdrawEviction,
+)
 from evictd.core.model.observation import Outcomes, Problem
 from evictd.core.model.signal import NodeCondition
 from evictd.core.model.state import State
@@ -30,7 +39,7 @@ class Progress:
 
 
 class Actuator(Protocol):
-    """Carries decisions out; `act.perform` calls it."""
+    """Carries decisions out; `perform` calls it."""
 
     def announce(self, decision: Decision) -> bool:
         """Log a decision. Return whether it is new, so that it is journaled as well; `Wait` never is."""
@@ -83,3 +92,58 @@ class NodeActuator(Actuator, Protocol):
     def heartbeat(self, reading: Reading) -> None:
         """Renew the reported conditions."""
         ...
+
+
+@frozen
+class Failure:
+    """A decision that could not be announced or performed, and the reason."""
+
+    decision: Decision
+    error: Exception
+
+
+@frozen
+class Performed:
+    """The result of performing a step."""
+
+    failures: tuple[Failure, ...]
+    news: bool
+    """Whether a decision was announced for the first time, or could not be announced."""
+
+
+def perform(decisions: Iterable[Decision], actuator: Actuator, reading: Reading) -> Performed:
+    """Perform every decision, in the order decided; each is logged after it was started, so that no log delays a stop.
+
+    A decision that fails, for whatever reason, is returned as a failure, and the ones after it are performed all the same: a
+    report that cannot be written must not prevent an eviction.
+    """
+    failures, news = [], False
+    for decision in decisions:
+        try:
+            _perform_one(actuator, reading, decision)
+        except Exception as error:  # whatever it is: the decisions after it are still performed
+            failures.append(Failure(decision=decision, error=error))
+        try:
+            news |= actuator.announce(decision)
+        except Exception as error:
+            failures.append(Failure(decision=decision, error=error))
+            news = True
+    return Performed(failures=tuple(failures), news=news)
+
+
+def _perform_one(actuator: Actuator, reading: Reading, decision: Decision) -> None:
+    match decision:
+        case ReportConditions():
+            actuator.report_conditions(decision.conditions, reading)
+        case RecordEvent():
+            actuator.record_event(decision, reading)
+        case ReclaimNode():
+            actuator.begin_reclaim(decision, reading)
+        case EvictPod():
+            actuator.begin_eviction(decision, reading)
+        case WithdrawEviction():
+            actuator.withdraw_eviction(decision, reading)
+        case Wait():
+            pass
+        case _:
+            assert_never(decision)

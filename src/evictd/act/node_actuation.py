@@ -60,15 +60,13 @@ class OomScoreWriter:
         """Write each documented value and log it; return what could not be written."""
         each, root = tuple(differences), containers_root(self._cgroup)
         scores = [difference for difference in each if isinstance(difference, OomScoreDifference)]
-        enforced = enforce_oom_scores(scores, cgroup_root=root, proc_root=self._proc)
-        written, problems = enforce_memory_qos(
-            (difference for difference in each if isinstance(difference, MemoryQoSDifference)), cgroup_root=root
-        )
-        for score in enforced.done:
-            self._log.corrected(score)
-        for value in written:
-            self._log.corrected(value)
-        return (*enforced.problems, *problems)
+        values = [difference for difference in each if isinstance(difference, MemoryQoSDifference)]
+        corrected, problems = enforce_oom_scores(scores, cgroup_root=root, proc_root=self._proc)
+        written, unwritten = enforce_memory_qos(values, cgroup_root=root)
+        done: tuple[OomScoreDifference | MemoryQoSDifference, ...] = (*corrected, *written)
+        for difference in done:
+            self._log.corrected(difference)
+        return (*problems, *unwritten)
 
 
 class NodeActuation:

@@ -9,24 +9,20 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from evictd.core.frozen import frozen
 from evictd.core.model.observation import Problem
 from evictd.core.model.oom import OomScoreDifference
 
 SOURCE = "oom_score_adj"
 
 
-@frozen
-class Enforced:
-    """Result: the differences that were corrected, and one problem for those that were not."""
+def enforce_oom_scores(
+    differences: Iterable[OomScoreDifference], *, cgroup_root: Path, proc_root: Path
+) -> tuple[tuple[OomScoreDifference, ...], tuple[Problem, ...]]:
+    """Write the documented score to every named process; never raises. Return those corrected, and one problem for the others.
 
-    done: tuple[OomScoreDifference, ...] = ()
-    problems: tuple[Problem, ...] = ()
-
-
-def enforce_oom_scores(differences: Iterable[OomScoreDifference], *, cgroup_root: Path, proc_root: Path) -> Enforced:
-    """Write the documented score to every named process; never raises. A process that has ended counts as corrected."""
-    done, faults = [], []
+    A process that has ended counts as corrected.
+    """
+    done, faults = list[OomScoreDifference](), list[str]()
     for difference in differences:
         try:
             for pid in difference.pids:
@@ -34,10 +30,8 @@ def enforce_oom_scores(differences: Iterable[OomScoreDifference], *, cgroup_root
             done.append(difference)
         except OSError as error:
             faults.append(_fault(difference, error))
-    if not faults:
-        return Enforced(done=tuple(done))
     more = f" (and {len(faults) - 1} more containers)" if len(faults) > 1 else ""
-    return Enforced(done=tuple(done), problems=(Problem(source=SOURCE, detail=faults[0] + more),))
+    return tuple(done), (Problem(source=SOURCE, detail=faults[0] + more),) if faults else ()
 
 
 def _fault(difference: OomScoreDifference, error: OSError) -> str:

@@ -3,10 +3,9 @@
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from evictd.act.actuator import NodeActuator
+from evictd.act.actuator import Failure, NodeActuator
 from evictd.act.dry_run import DryRunActuator
 from evictd.act.node_actuation import ActuatorLog
-from evictd.act.perform import Failure
 from evictd.core.frozen import frozen
 from evictd.core.model.observation import Problem
 from evictd.core.model.oom import MemoryQoSDifference, OomScoreDifference

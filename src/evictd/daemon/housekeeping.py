@@ -11,8 +11,8 @@ decisions were performed: a later error in the cycle must not make the next one 
 from collections.abc import Callable
 from dataclasses import replace
 
+from evictd.act.actuator import Failure, perform
 from evictd.act.node_actuation import victims_of
-from evictd.act.perform import Failure, perform
 from evictd.clock import boot_clock, wall_clock
 from evictd.core.eviction.backoff import refusals
 from evictd.core.eviction.synchronize import synchronize

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from evictd.act.cluster.clocks import Clocks
-from evictd.act.cluster.request_queue import Call, RequestQueue, RequestQueues
+from evictd.act.cluster.request_queue import Call, Clocks, RequestQueue, RequestQueues
 from evictd.core.units.duration import MILLISECOND, MINUTE, SECOND
 from evictd.errors import ApiRefusedError, ApiUnavailableError
 from tests.kube.waiting import eventually

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from evictd.act.cluster.clocks import Clocks
 from evictd.act.cluster.events import EventRate
+from evictd.act.cluster.request_queue import Clocks
 from evictd.act.cluster.wiring import Cluster, build
 from evictd.codec.pod import decode_pod
 from evictd.config.settings import ClusterSettings, ConditionTypes

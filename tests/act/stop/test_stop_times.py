@@ -4,8 +4,7 @@ import errno
 from concurrent.futures import Future
 from pathlib import Path
 
-from evictd.act.stop.stop_times import KEPT, StopTimes
-from evictd.act.stop.stopper import PodStopper
+from evictd.act.stop.stopper import KEPT, PodStopper, StopTimes
 from evictd.act.stop.termination import Termination
 from evictd.act.stop.victim_cgroups import VictimCgroups
 from evictd.clients.cri.channel import Pending

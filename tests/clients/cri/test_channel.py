@@ -7,7 +7,7 @@ from grpclib.const import Status
 from grpclib.exceptions import GRPCError
 
 from evictd.clients.cri.channel import MAX_ERROR_TEXT, Channel, mapped, socket_path
-from evictd.clients.cri.runtime import LIST_CONTAINERS, VERSION
+from evictd.clients.cri.client import LIST_CONTAINERS, VERSION
 from evictd.errors import (
     EvictdError,
     RuntimeNotFoundError,

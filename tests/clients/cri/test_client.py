@@ -1,11 +1,13 @@
 """The client's deadlines, lazy connection and end."""
 
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
+from evictd.clients.cri.channel import Channel
 from evictd.clients.cri.client import DEFAULT_TIMEOUT_SECONDS, READ_TIMEOUT_SECONDS, CriClient
-from evictd.errors import InvalidValueError, RuntimeUnavailableError
+from evictd.errors import InvalidValueError, RuntimeRefusedError, RuntimeUnavailableError
 
 
 def test_nothing_is_connected_before_the_first_call(tmp_path: Path) -> None:
@@ -33,3 +35,12 @@ def test_reads_do_not_wait_as_long_as_changes() -> None:
 def test_only_a_unix_sockets_path_is_an_endpoint(endpoint: str) -> None:
     with pytest.raises(InvalidValueError, match="containerRuntimeEndpoint"):
         CriClient(endpoint)
+
+
+def test_a_removal_lets_other_refusals_than_not_found_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> NoReturn:
+        raise RuntimeRefusedError("no")
+
+    monkeypatch.setattr(Channel, "call", refuse)
+    with CriClient("unix:///none.sock") as client, pytest.raises(RuntimeRefusedError, match="no"):
+        client.remove_container("some")

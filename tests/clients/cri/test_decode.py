@@ -14,7 +14,6 @@ from evictd.clients.cri.values import (
     CONTAINER_NAME_LABEL,
     GRACE_PERIOD_ANNOTATION,
     POD_UID_LABEL,
-    Detail,
     SandboxState,
 )
 from evictd.codec.pod import CONFIG_SOURCE
@@ -122,8 +121,7 @@ def test_the_verbose_form_of_containerd() -> None:
         "config": {"linux": {"cgroup_parent": "/kubepods/podu1"}},
         "runtimeSpec": {"process": {"oomScoreAdj": -997}, "linux": {"cgroupsPath": "/kubepods/podu1/s"}},
     }
-    detail = decode.detail({"info": json.dumps(info)})
-    assert detail == Detail(cgroups_path="/kubepods/podu1/s")
+    assert decode.cgroups_path({"info": json.dumps(info)}) == "/kubepods/podu1/s"
 
 
 JSON = st.recursive(
@@ -137,8 +135,8 @@ JSON = st.recursive(
 
 @given(JSON.map(json.dumps) | st.text())
 def test_no_verbose_text_is_an_error(text: str) -> None:
-    detail = decode.detail({"info": text})
-    assert detail.cgroups_path is None or type(detail.cgroups_path) is str
+    path = decode.cgroups_path({"info": text})
+    assert path is None or type(path) is str
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"image": 5}', '{"other": "x"}', "[" * 100_000])
@@ -148,7 +146,7 @@ def test_a_verbose_response_of_another_form_is_empty(text: str) -> None:
 
 
 def test_no_depth_of_verbose_json_is_an_error() -> None:
-    assert decode.detail({"info": "[" * 100_000}) == Detail()
+    assert decode.cgroups_path({"info": "[" * 100_000}) is None
 
 
 def test_a_version_is_converted() -> None:

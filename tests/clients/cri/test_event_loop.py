@@ -6,7 +6,7 @@ from concurrent.futures import CancelledError
 
 import pytest
 
-from evictd.clients.cri.event_loop import EventLoopThread
+from evictd.clients.cri.channel import EventLoopThread
 from evictd.errors import RuntimeUnavailableError
 from tests.threads import no_thread_to_give
 

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from evictd.clients.cri import api_pb2 as pb
-from evictd.clients.cri import runtime
+from evictd.clients.cri import client
 from evictd.clients.cri.rows import Rows
 from evictd.core.model.pod import MOST_LABELS
 
@@ -13,13 +13,13 @@ METADATA = pb.PodSandboxMetadata(name="web", namespace="ns", uid="u")
 GROWTH = """
 import sys
 from pathlib import Path
-from evictd.clients.cri import runtime
+from evictd.clients.cri import client
 
 def mib(name):
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith(name)) >> 10
 
 before = mib("VmRSS")
-kept = runtime._sandboxes(runtime.Rows.FromString(Path(sys.argv[1]).read_bytes()))
+kept = client._sandboxes(client.Rows.FromString(Path(sys.argv[1]).read_bytes()))
 assert len(kept) == 5
 print(mib("VmHWM") - before)
 """
@@ -28,13 +28,13 @@ print(mib("VmHWM") - before)
 def test_the_rows_of_both_listings_are_those_of_the_messages() -> None:
     boxes = [pb.PodSandbox(id=name, metadata=METADATA, labels={"app": name}) for name in ("a", "b")]
     answer = pb.ListPodSandboxResponse(items=boxes).SerializeToString()
-    assert [(row.id, row.labels) for row in runtime._sandboxes(Rows.FromString(answer))] == [
+    assert [(row.id, row.labels) for row in client._sandboxes(Rows.FromString(answer))] == [
         ("a", {"app": "a"}),
         ("b", {"app": "b"}),
     ]
     one = pb.Container(id="c", metadata=pb.ContainerMetadata(name="main"), image=pb.ImageSpec(image="i"))
     listed = pb.ListContainersResponse(containers=[one]).SerializeToString()
-    assert [row.id for row in runtime._containers(Rows.FromString(listed))] == ["c"]
+    assert [row.id for row in client._containers(Rows.FromString(listed))] == ["c"]
 
 
 def test_pods_of_a_hundred_thousand_labels_take_little_memory(tmp_path: Path) -> None:
@@ -50,5 +50,5 @@ def test_pods_of_a_hundred_thousand_labels_take_little_memory(tmp_path: Path) ->
 def test_of_a_pod_a_bounded_number_of_labels_is_kept() -> None:
     box = pb.PodSandbox(id="s", metadata=METADATA, labels={f"l{number}": "" for number in range(1000)})
     answer = pb.ListPodSandboxResponse(items=[box]).SerializeToString()
-    (row,) = runtime._sandboxes(Rows.FromString(answer))
+    (row,) = client._sandboxes(Rows.FromString(answer))
     assert len(row.labels) == MOST_LABELS

@@ -3,7 +3,6 @@
 import pytest
 
 from evictd.clients.cri.client import CriClient
-from evictd.clients.cri.runtime import absent_is_success
 from evictd.clients.cri.values import GRACE_PERIOD_ANNOTATION, POD_UID_LABEL, CriContainerStats, SandboxState
 from evictd.core.gc.container_gc import ContainerState
 from evictd.errors import (
@@ -44,8 +43,8 @@ def test_a_sandbox_and_its_status(each_node: DisposableNode) -> None:
     assert row.annotations[CONFIG_SOURCE] == "api"
     status = each_node.client.sandbox_status(pod.sandbox_id, verbose=True)
     assert status.created_at == row.created_at
-    assert status.detail.cgroups_path == f"{pod.cgroup_parent}/{pod.sandbox_id}"
-    assert each_node.client.sandbox_status(pod.sandbox_id).detail.cgroups_path is None
+    assert status.cgroups_path == f"{pod.cgroup_parent}/{pod.sandbox_id}"
+    assert each_node.client.sandbox_status(pod.sandbox_id).cgroups_path is None
 
 
 def test_the_images_in_use(each_node: DisposableNode) -> None:
@@ -75,7 +74,7 @@ def test_a_container_and_its_status(each_node: DisposableNode) -> None:
     assert status.resources is not None
     assert status.resources.memory_limit_bytes == 64 << 20
     assert status.resources.oom_score_adj is not None
-    assert status.detail.cgroups_path == f"{pod.cgroup_parent}/{pod.containers['main']}"
+    assert status.cgroups_path == f"{pod.cgroup_parent}/{pod.containers['main']}"
     assert rows["main"].annotations == {GRACE_PERIOD_ANNOTATION: "7"}
     dead = pod.containers["dead"]
     assert wait_for(lambda: is_exited(each_node.client, dead))
@@ -157,11 +156,3 @@ def test_removal_on_a_full_xfs_ends(version: str, make_node: NodeFactory, reques
     assert all(error.endswith("no space left on device") for error in errors)
     listed = dead in {row.id for row in node.client.list_containers()}
     assert not listed or is_old(node)
-
-
-def test_absent_is_success_lets_other_refusals_through() -> None:
-    def refuse() -> None:
-        raise RuntimeRefusedError("no")
-
-    with pytest.raises(RuntimeRefusedError, match="no"):
-        absent_is_success(refuse)

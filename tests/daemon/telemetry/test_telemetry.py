@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evictd.act.actuator import Progress
-from evictd.act.perform import Failure
+from evictd.act.actuator import Failure, Progress
 from evictd.core.eviction.backoff import Refusal
 from evictd.core.model.decision import EvictPod, RecordEvent, ReportConditions
 from evictd.core.model.observation import EvictionAnswer, EvictionAnswerKind

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from evictd.clients.cri.client import CriClient
-from evictd.clients.cri.values import ContainerStatus, CriContainer, Detail, SandboxState, SandboxStatus
+from evictd.clients.cri.values import ContainerStatus, CriContainer, SandboxState, SandboxStatus
 from evictd.core.gc.container_gc import ContainerState
 from evictd.core.model.pod import PodSource
 from evictd.core.model.resources import Container, QOSClass
@@ -60,7 +60,7 @@ real = [pytest.mark.root, pytest.mark.containerd]
     ],
 )
 def test_a_pods_cgroup_is_the_parent_of_its_sandboxs(path: str | None, cgroup: str | None) -> None:
-    assert sandbox_pod_cgroup(Detail(cgroups_path=path)) == cgroup
+    assert sandbox_pod_cgroup(path) == cgroup
 
 
 def test_the_path_of_a_slice_follows_from_its_name() -> None:

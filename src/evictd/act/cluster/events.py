@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import count
 
-from evictd.act.cluster.clocks import Bell, Clocks
-from evictd.act.cluster.request_queue import Call
+from evictd.act.cluster.request_queue import Bell, Call, Clocks
 from evictd.clients.kube.events import NOTE_BYTES, EventClient, KubeEvent, Regarding, cut
 from evictd.codec.times import rfc3339
 from evictd.core.model.decision import RecordEvent

@@ -11,7 +11,6 @@ into events.
 import threading
 from collections import deque
 
-from evictd.act.cluster.clocks import Bell, Clocks
 from evictd.act.cluster.events import EventRecorder, note_with, owner_reference, pod_reference
 from evictd.act.cluster.eviction_events import (
     EVENT_OF,
@@ -23,7 +22,7 @@ from evictd.act.cluster.eviction_events import (
 )
 from evictd.act.cluster.eviction_stages import REQUEST_OF, Containers, Event, Request, Stage
 from evictd.act.cluster.pod_eviction import PodEviction
-from evictd.act.cluster.request_queue import CONFLICT, Call
+from evictd.act.cluster.request_queue import CONFLICT, Bell, Call, Clocks
 from evictd.act.repeated import RepeatedEvictions, repeated_eviction
 from evictd.clients.kube.backoff import RetryBackoff
 from evictd.clients.kube.eviction import Answer, EvictionClient, Outcome

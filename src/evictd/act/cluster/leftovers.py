@@ -6,8 +6,7 @@ counted from when this process first saw them. The pod garbage collector of the 
 
 from collections.abc import Callable
 
-from evictd.act.cluster.clocks import Bell
-from evictd.act.cluster.request_queue import Call
+from evictd.act.cluster.request_queue import Bell, Call
 from evictd.clients.kube.eviction import MINIMUM_GRACE_SECONDS, EvictionClient
 from evictd.clients.kube.pods import PodSnapshot
 from evictd.core.model.pod import Pod

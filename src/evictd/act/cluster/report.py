@@ -12,9 +12,8 @@ Taints go with evictd's own types only; `taints` says which entries are evictd's
 import threading
 from collections.abc import Iterable
 
-from evictd.act.cluster.clocks import Bell, Clocks
 from evictd.act.cluster.conditions import TAINTS, ConditionReport, node_transition_events, orphans, taken_back
-from evictd.act.cluster.request_queue import CONFLICT, Call
+from evictd.act.cluster.request_queue import CONFLICT, Bell, Call, Clocks
 from evictd.act.cluster.taints import TaintRetry, changed
 from evictd.clients.kube.nodes import Lease, NodeClient, NodeObject, Taint, kubelet_reports
 from evictd.config.settings import ClusterSettings, ConditionTypes

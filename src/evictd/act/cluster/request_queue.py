@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from evictd.act.cluster.clocks import Clocks
 from evictd.clients.kube.backoff import RetryBackoff
+from evictd.core.frozen import frozen
 from evictd.core.units.duration import SECOND
 from evictd.errors import ApiRefusedError, ApiUnavailableError
 from evictd.worker import STDERR, ErrorBackoff, ErrorReporter
@@ -27,6 +27,26 @@ CONFLICT = 409
 
 Call = Callable[[], None]
 """Sends one request and takes note of its answer."""
+
+
+@frozen
+class Clocks:
+    """The clocks and the source of random spread."""
+
+    now: Callable[[], int]
+    """Return boot-time nanoseconds, as `now` is everywhere."""
+    wall: Callable[[], int]
+    """Return nanoseconds since the epoch, for what people read."""
+    random: Callable[[], float]
+    """Return numbers in [0, 1)."""
+
+
+class Bell(Protocol):
+    """Wakes the thread that sends requests."""
+
+    def notify(self) -> None:
+        """Wake the request queue, from any thread."""
+        ...
 
 
 class RequestSource(Protocol):

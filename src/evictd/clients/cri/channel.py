@@ -6,8 +6,10 @@ large, refused.
 Nothing is retried here: the caller's next cycle is the retry, and a call on a connection that was lost opens a new one.
 """
 
+import asyncio
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
@@ -18,7 +20,6 @@ from grpclib.const import Cardinality, Status
 from grpclib.encoding.base import CodecBase
 from grpclib.exceptions import GRPCError, StreamTerminatedError
 
-from evictd.clients.cri.event_loop import EventLoopThread
 from evictd.errors import (
     EvictdError,
     InvalidValueError,
@@ -120,6 +121,53 @@ class Pending(Generic[T]):
             raise RuntimeRefusedError(f"{self._subject}: the runtime's answer cannot be decoded") from error
 
 
+class EventLoopThread:
+    """One asyncio loop in one thread, for calls that other threads begin and wait for; thread-safe.
+
+    A node without a free PID grants no thread. Therefore the thread is started when the loop is made, and a call needs no other.
+    Raises `RuntimeUnavailableError` if the node does not grant it.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._lock = threading.Lock()
+        self._closed = False
+        self._loop = asyncio.SelectorEventLoop()
+        # A fault of a connection is the error of its calls, which report it.
+        self._loop.set_exception_handler(lambda _, __: None)
+        self._thread = threading.Thread(target=self._loop.run_forever, name=name, daemon=True)
+        try:
+            self._thread.start()
+        except RuntimeError as error:
+            self._loop.close()
+            raise RuntimeUnavailableError(f"no thread to wait for the runtime's responses: {error}") from error
+
+    def begin(self, call: Callable[[], Coroutine[Any, Any, T]]) -> "Future[T]":
+        """Start a call without waiting and return its future; raises `RuntimeUnavailableError` after `close`."""
+        with self._lock:
+            if self._closed:
+                raise RuntimeUnavailableError("the connection to the runtime is closed")
+            return asyncio.run_coroutine_threadsafe(call(), self._loop)
+
+    def close(self, finish: Callable[[], Awaitable[None]]) -> None:
+        """Cancel the calls under way, run `finish` in the loop and end the thread; does nothing the second time."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        asyncio.run_coroutine_threadsafe(_end(finish), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+async def _end(finish: Callable[[], Awaitable[None]]) -> None:
+    calls = asyncio.all_tasks() - {asyncio.current_task()}
+    for call in calls:
+        call.cancel()
+    await asyncio.gather(*calls, return_exceptions=True)
+    await finish()
+
+
 class Channel:
     """The connection to one runtime, opened by the first call; thread-safe.
 
@@ -127,7 +175,6 @@ class Channel:
     """
 
     def __init__(self, endpoint: str) -> None:
-        self.endpoint = endpoint
         self._path = socket_path(endpoint)
         self._loop = EventLoopThread("cri-calls")
         self._connection: grpclib.client.Channel | None = None  # belongs to the loop's thread

@@ -49,7 +49,7 @@ def sandbox_status(answer: pb.PodSandboxStatusResponse) -> values.SandboxStatus:
     metadata = status.metadata
     _require("PodSandboxStatus", status, ("id", "metadata", "created_at"))
     _require("PodSandboxStatus", metadata, ("name", "namespace", "uid"))
-    return values.SandboxStatus(**_sandbox(status), detail=detail(answer.info))
+    return values.SandboxStatus(**_sandbox(status), cgroups_path=cgroups_path(answer.info))
 
 
 def _sandbox(message: pb.PodSandbox | pb.PodSandboxStatus) -> dict[str, Any]:
@@ -120,7 +120,7 @@ def container_status(answer: pb.ContainerStatusResponse) -> values.ContainerStat
         ),
         log_path=status.log_path,
         resources=_resources(status),
-        detail=detail(answer.info),
+        cgroups_path=cgroups_path(answer.info),
     )
 
 
@@ -187,7 +187,6 @@ def _image(message: pb.Image) -> values.CriImage:
         repo_digests=tuple(message.repo_digests),
         size_bytes=message.size,
         pinned=message.pinned,
-        username=message.username,
     )
 
 
@@ -203,9 +202,9 @@ def _filesystems(usages: Iterable[pb.FilesystemUsage]) -> tuple[values.Filesyste
     return tuple(_filesystem(usage) for usage in usages)
 
 
-def detail(info: Mapping[str, str]) -> values.Detail:
-    """Parse the verbose JSON under the key `info`, where containerd and CRI-O put it."""
-    return values.Detail(cgroups_path=text_in(info, "info", "runtimeSpec", "linux", "cgroupsPath") or None)
+def cgroups_path(info: Mapping[str, str]) -> str | None:
+    """Return the path in the verbose JSON under the key `info`; containerd and CRI-O use the same names."""
+    return text_in(info, "info", "runtimeSpec", "linux", "cgroupsPath") or None
 
 
 def text_in(info: Mapping[str, str], entry: str, *keys: str) -> str:

@@ -6,7 +6,6 @@ are wall-clock nanoseconds since the epoch, as the runtime sets them; sizes are 
 """
 
 from collections.abc import Mapping
-from dataclasses import field
 from enum import Enum
 
 from evictd.codec.manifest import CONFIG_HASH
@@ -41,14 +40,6 @@ class Version:
 
 
 @frozen
-class Detail:
-    """The part of a verbose status that evictd reads; containerd and CRI-O use the same names."""
-
-    cgroups_path: str | None = None
-    """`linux.cgroupsPath` of the OCI spec: a path (cgroupfs) or `slice:prefix:name` (systemd)."""
-
-
-@frozen
 class CriSandbox:
     """An entry of ListPodSandbox."""
 
@@ -65,9 +56,10 @@ class CriSandbox:
 
 @frozen
 class SandboxStatus(CriSandbox):
-    """PodSandboxStatus: an entry of the list, with `detail` if the verbose form was requested."""
+    """PodSandboxStatus: an entry of the list, with `cgroups_path` if the verbose form was requested."""
 
-    detail: Detail = field(default_factory=Detail)
+    cgroups_path: str | None = None
+    """`linux.cgroupsPath` of the OCI spec: a path (cgroupfs) or `slice:prefix:name` (systemd)."""
 
 
 @frozen
@@ -132,7 +124,8 @@ class ContainerStatus:
     mounts: tuple[CriMount, ...]
     log_path: str
     resources: LinuxResources | None
-    detail: Detail = field(default_factory=Detail)
+    cgroups_path: str | None = None
+    """As that of a sandbox."""
 
 
 @frozen
@@ -173,7 +166,6 @@ class CriImage:
     repo_digests: tuple[str, ...]
     size_bytes: int
     pinned: bool
-    username: str = ""
 
 
 @frozen

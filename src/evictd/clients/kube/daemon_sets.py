@@ -3,7 +3,6 @@
 from urllib.parse import quote
 
 from evictd.clients.kube.transport import Transport
-from evictd.errors import ApiUnavailableError
 
 
 class DaemonSetClient:
@@ -17,15 +16,8 @@ class DaemonSetClient:
         """Delete it after its pods: the object is gone when they have ended. One that does not exist is no error."""
         body = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Foreground"}
         reply = self._transport.request("DELETE", self._path, body=body, accept=frozenset({404}))
-        _check_found(reply.status, found=not reply.not_found)
+        reply.absent("DaemonSet")  # raises for a 404 that is not the API server's
 
     def exists(self) -> bool:
         """Return whether the object exists."""
-        reply = self._transport.request("GET", self._path, accept=frozenset({404}))
-        _check_found(reply.status, found=not reply.not_found)
-        return reply.status != 404
-
-
-def _check_found(status: int, *, found: bool) -> None:
-    if status == 404 and found:
-        raise ApiUnavailableError("DaemonSet: 404 without the reason NotFound")
+        return not self._transport.request("GET", self._path, accept=frozenset({404})).absent("DaemonSet")

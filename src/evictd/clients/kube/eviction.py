@@ -138,14 +138,13 @@ def _options(pod: Pod, grace_period_seconds: int) -> dict[str, Any]:
 
 
 def _condition(condition: PodCondition, since: str) -> dict[str, Any]:
-    fields: dict[str, Any] = {
+    return {
         "type": condition.type,
         "status": condition.status,
         "reason": condition.reason,
         "message": condition.message,
         "lastTransitionTime": since,
     }
-    return fields
 
 
 def _ended(pod: Mapping[str, Any], since: str) -> tuple[str, dict[str, Any]]:
@@ -218,10 +217,8 @@ def _outcome(reply: Reply, pod: Pod, what: str) -> Outcome:
     """Map a response; raises for one that is not the API server's: its "done" or "gone" would be believed for ever."""
     if reply.status < 300:
         return Outcome(answer=Answer.DONE, version=_version_of(reply, pod, what))
-    if reply.not_found:
+    if reply.absent(what, reached=True):
         return Outcome(answer=Answer.GONE)
-    if reply.status == 404:
-        raise ApiUnavailableError(f"{what}: 404 without the reason NotFound", reached=True)
     message = str(reply.problem.get("message") or "")
     if (reply.status == 409 and "UID" in message) or (reply.status == 422 and _is_another_pod(reply)):
         return Outcome(answer=Answer.GONE, message=message)

@@ -93,9 +93,7 @@ class NodeClient:
         path = f"{LEASES}/{quote(self._name, safe='')}"
         reply = self._transport.request("GET", path, accept=frozenset({404}))
         date = _date(reply)
-        if reply.status == 404 and not reply.not_found:
-            raise ApiUnavailableError("lease: 404 without the reason NotFound")
-        if reply.status == 404 or date is None:
+        if reply.absent("lease") or date is None:
             return None
         return _lease(reply.json(), date)
 

@@ -58,10 +58,14 @@ class Reply:
         except (ValueError, RecursionError) as error:
             raise ApiUnavailableError(f"the API server sent invalid JSON: {error}") from error
 
-    @property
-    def not_found(self) -> bool:
-        """Whether the API server says that the object does not exist; a 404 of a proxy or another server says nothing."""
-        return self.status == 404 and self.problem.get("reason") == "NotFound"
+    def absent(self, what: str, *, reached: bool = False) -> bool:
+        """Whether the API server says that the object does not exist.
+
+        Raises `ApiUnavailableError` for the 404 of a proxy or another server, which says nothing about it.
+        """
+        if self.status == 404 and self.problem.get("reason") != "NotFound":
+            raise ApiUnavailableError(f"{what}: 404 without the reason NotFound", reached=reached)
+        return self.status == 404
 
     @property
     def problem(self) -> Mapping[str, Any]:
@@ -71,6 +75,20 @@ class Reply:
         except (ValueError, RecursionError):
             return {}
         return found if isinstance(found, dict) else {}
+
+
+@frozen
+class _Request:
+    """One request, by its path on the server."""
+
+    method: str
+    path: str
+    query: Mapping[str, str] | None
+    body: Mapping[str, Any] | None = None
+    content_type: str = JSON
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
 
 
 class Transport:
@@ -103,27 +121,29 @@ class Transport:
         accept: frozenset[int] = frozenset(),
     ) -> Reply:
         """Send one request; a status below 300 or in `accept` is returned, any other raises an error."""
-        reply = self._send(method, path, query, body, content_type)
+        request = _Request(method=method, path=path, query=query, body=body, content_type=content_type)
+        reply = self._send(request)
         if reply.status == 401:
             self._credentials.reload()
-            reply = self._send(method, path, query, body, content_type)
+            reply = self._send(request)
         self.rejected = reply.status == 401
         if reply.status < 300 or reply.status in accept:
             return reply
-        raise error_of(reply, f"{method} {path}")
+        raise error_of(reply, str(request))
 
     def stream(self, path: str, *, query: Mapping[str, str], idle_seconds: float) -> "LineStream":
         """Open a watch. Without data for `idle_seconds` the connection counts as lost."""
         timeout = urllib3.Timeout(connect=CONNECT_SECONDS, read=idle_seconds)
-        response = self._open("GET", path, query, None, JSON, timeout=timeout)
+        request = _Request(method="GET", path=path, query=query)
+        response = self._open(request, timeout)
         if response.status < 300:
             return LineStream(response)
         try:
             if response.status == 401:
                 self._credentials.reload()
-            raise error_of(_reply(response), f"GET {path}")
+            raise error_of(_reply(response), str(request))
         except _FAULTS as error:
-            raise ApiUnavailableError(f"GET {path}: {error}"[:_MESSAGE]) from error
+            raise ApiUnavailableError(f"{request}: {error}"[:_MESSAGE]) from error
         finally:
             response.close()
 
@@ -133,13 +153,11 @@ class Transport:
             if self._pool is not None:
                 self._pool.clear()
 
-    def _send(
-        self, method: str, path: str, query: Mapping[str, str] | None, body: Mapping[str, Any] | None, content_type: str
-    ) -> Reply:
+    def _send(self, request: _Request) -> Reply:
         with Deadline(self._whole_seconds) as deadline:
-            late = f"{method} {path}: no complete response within {self._whole_seconds:g} s"
+            late = f"{request}: no complete response within {self._whole_seconds:g} s"
             try:
-                reply = self._receive(method, path, query, body, content_type)
+                reply = self._receive(request)
             except ApiUnavailableError as error:
                 if deadline.over:
                     raise ApiUnavailableError(late, reached=True) from error
@@ -148,53 +166,42 @@ class Transport:
                 raise ApiUnavailableError(late, reached=True)
             return reply
 
-    def _receive(
-        self, method: str, path: str, query: Mapping[str, str] | None, body: Mapping[str, Any] | None, content_type: str
-    ) -> Reply:
-        response = self._open(method, path, query, body, content_type, timeout=self._timeout)
+    def _receive(self, request: _Request) -> Reply:
+        response = self._open(request, self._timeout)
         try:
             return _reply(response)
         except _FAULTS as error:
             response.close()
-            raise ApiUnavailableError(f"{method} {path}: {error}"[:_MESSAGE]) from error
+            raise ApiUnavailableError(f"{request}: {error}"[:_MESSAGE]) from error
         finally:
             response.release_conn()
 
-    def _open(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, str] | None,
-        body: Mapping[str, Any] | None,
-        content_type: str,
-        *,
-        timeout: urllib3.Timeout,
-    ) -> Any:
-        manager = self._manager()
-        headers = {"Accept": JSON, "User-Agent": FIELD_MANAGER, **self._credentials.headers()}
-        if body is not None:
-            headers["Content-Type"] = content_type
-        url = self._credentials.host + path + ("?" + urlencode(query) if query else "")
+    def _open(self, request: _Request, timeout: urllib3.Timeout) -> Any:
+        manager, access = self._manager(), self._credentials.access
+        headers = {"Accept": JSON, "User-Agent": FIELD_MANAGER, **access.headers()}
+        if request.body is not None:
+            headers["Content-Type"] = request.content_type
+        url = access.host + request.path + ("?" + urlencode(request.query) if request.query else "")
         try:
             return manager.request(
-                method,
+                request.method,
                 url,
                 headers=headers,
-                body=json.dumps(body).encode() if body is not None else None,
+                body=json.dumps(request.body).encode() if request.body is not None else None,
                 timeout=timeout,
                 retries=False,
                 preload_content=False,
             )
         except _FAULTS as error:
             reached = isinstance(error, urllib3.exceptions.ReadTimeoutError)
-            raise ApiUnavailableError(f"{method} {path}: {error}"[:_MESSAGE], reached=reached) from error
+            raise ApiUnavailableError(f"{request}: {error}"[:_MESSAGE], reached=reached) from error
 
     def _manager(self) -> Any:
         """Return the connection pool; a new one after the credentials have changed."""
         self._credentials.refresh()
         with self._lock:
             if self._generation != self._credentials.generation:
-                old, self._pool = self._pool, self._credentials.make_pool()
+                old, self._pool = self._pool, self._credentials.access.make_pool()
                 self._pool.pool_classes_by_scheme = POOLS
                 self._generation = self._credentials.generation
                 if old is not None:

@@ -1,6 +1,6 @@
 """Defines the decisions.
 
-`Decision` is a closed union; the shell performs each kind in one place (`act.perform`) and ends in `assert_never`. A decision
+`Decision` is a closed union; the shell performs each kind in one place (`act.actuator`) and ends in `assert_never`. A decision
 carries its reason as data.
 """
 

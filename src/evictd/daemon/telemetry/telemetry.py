@@ -4,8 +4,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from evictd import __version__
-from evictd.act.actuator import Progress
-from evictd.act.perform import Failure
+from evictd.act.actuator import Failure, Progress
 from evictd.act.repeated import RepeatedEvictions
 from evictd.core.eviction.backoff import Refusal
 from evictd.core.eviction.collecting import ended_reclaims

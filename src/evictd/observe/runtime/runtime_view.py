@@ -17,7 +17,6 @@ from evictd.clients.cri.values import (
     CriContainer,
     CriContainerStats,
     CriSandbox,
-    Detail,
     FilesystemUsage,
     ImageFsInfo,
     SandboxState,
@@ -134,9 +133,9 @@ class RuntimeReader:
         return {uid: cgroup for uid, cgroup in known if cgroup is not None}
 
     def _store_cgroup(self, status: SandboxStatus, problems: list[Problem]) -> None:
-        cgroup = sandbox_pod_cgroup(status.detail)
+        cgroup = sandbox_pod_cgroup(status.cgroups_path)
         if cgroup is None and status.state is SandboxState.READY:
-            detail = f"the runtime reports no usable cgroup of its pod ({status.detail.cgroups_path!r})"
+            detail = f"the runtime reports no usable cgroup of its pod ({status.cgroups_path!r})"
             problems.append(Problem(source=f"sandbox {status.id[:12]!r}", detail=detail))
         else:
             self._cgroups[status.id] = cgroup
@@ -185,13 +184,12 @@ def layer_of(stats: CriContainerStats | None) -> FilesystemUsage | None:
     return None if layer is None or layer.time == 0 or layer.used_bytes is None else layer
 
 
-def sandbox_pod_cgroup(detail: Detail) -> str | None:
+def sandbox_pod_cgroup(path: str | None) -> str | None:
     """Return the path of the pod's cgroup from the sandbox's `cgroupsPath`, or `None` if that yields no safe path.
 
     The sandbox's own cgroup is one level below the pod's: `/kubepods/burstable/pod1/<id>`, or with systemd
     `kubepods-burstable-pod1.slice:cri-containerd:<id>`, where the name of the slice holds its parents' names.
     """
-    path = detail.cgroups_path
     if path is None:
         return None
     slice_name, colon, _ = path.partition(":")

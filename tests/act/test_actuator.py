@@ -1,6 +1,6 @@
 """Decisions are announced and performed in order, whatever fails."""
 
-from evictd.act.perform import Performed, perform
+from evictd.act.actuator import Performed, perform
 from evictd.core.model.decision import (
     Decision,
     EvictPod,
