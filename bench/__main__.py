@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from bench.harness import show
-from evictd_testnode import cleanup_process
+from evictd_testnode.sweep import start_cleanup_process
 
 SUITES = sorted(path.stem for path in Path(__file__).parent.glob("suite_*.py"))
 
@@ -20,7 +20,7 @@ def main(names: list[str]) -> int:
             print(f"no suite {name!r}; there are: {', '.join(known)}", file=sys.stderr)
             return 2
     if os.geteuid() == 0:
-        cleanup_process.start_cleanup_process("tests.cleanup_process")
+        start_cleanup_process("tests.cleanup_process")
     for name in wanted:
         show(importlib.import_module(f"bench.{known[name]}").run())
     return 0

@@ -34,10 +34,10 @@ from bench.report import loads, write_section
 from bench.suite_reaction import Fields, daemon, first_process, is_running
 from evictd_testnode.binaries import default_cache, find_binaries
 from evictd_testnode.cgroups import group, pids_of, trees
-from evictd_testnode.cleanup_process import start_cleanup_process
 from evictd_testnode.disks import DiskKind, DiskRecipe
 from evictd_testnode.node import DisposableNode, NodeRecipe
 from evictd_testnode.pods import IGNORE_TERM, ContainerRecipe, PodRecipe, RunningPod, VolumeRecipe
+from evictd_testnode.sweep import start_cleanup_process
 from evictd_testnode.tool import wait_for
 
 RUNS = int(os.environ.get("EVICTD_BENCH_RUNS", "20"))

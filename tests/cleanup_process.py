@@ -1,9 +1,8 @@
-"""Removes the nodes, cgroups and mounts of a test session that was killed (`evictd_testnode.cleanup_process`)."""
+"""Removes the nodes, cgroups and mounts of a test session that was killed (`evictd_testnode.sweep`)."""
 
 import sys
 
-from evictd_testnode.cleanup_process import wait_for_exit
-from evictd_testnode.sweep import sweep
+from evictd_testnode.sweep import sweep, wait_for_exit
 from tests import mounted, real_cgroups
 
 if __name__ == "__main__":

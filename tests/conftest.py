@@ -83,11 +83,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_sessionstart() -> None:
     if not reason_against_nodes():
-        from evictd_testnode import cleanup_process
-        from evictd_testnode.sweep import sweep
+        from evictd_testnode.sweep import start_cleanup_process, sweep
 
         sweep()
-        cleanup_process.start_cleanup_process("tests.cleanup_process")
+        start_cleanup_process("tests.cleanup_process")
 
 
 def pytest_collection_finish() -> None:

@@ -5,9 +5,9 @@ serves `simulate`, `explain FILE`, the laws and the comparison with the kubelet.
 """
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from evictd.codec.scenario import MeasurementAges, Scenario, ScenarioStep, Summary
+from evictd.codec.scenario import MeasurementAges, Scenario, ScenarioStep
 from evictd.core.eviction.evict import Admission, admit
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.frozen import frozen
@@ -59,47 +59,43 @@ def simulate(scenario: Scenario, config: EvictionConfig) -> Iterator[SimulatedCy
     evicted: frozenset[str] = frozenset()
     for step in scenario.steps:
         evicted -= {refusal.uid for refusal in step.refusals}
-        pods = _active(scenario, step, evicted)
-        turns = list(_turns(_Scene(scenario, step, pods, evicted), config, state))
+        seen = replace(state, last_cycle_at=None)  # however far apart the steps are, evictd is there between them
+        turns = [_turn(_observation(scenario, step, evicted), config, seen, step.at)]
+        decisions = turns[0].step.decisions
+        if actions := [action for each in decisions if isinstance(each, ReclaimNode) for action in each.actions]:
+            after = _observation(scenario, step, evicted, actions)
+            turns.append(_turn(after, config, turns[0].step.state, step.at))
         state = turns[-1].step.state
-        evicted |= {
-            decision.pod.uid for turn in turns for decision in turn.step.decisions if isinstance(decision, EvictPod)
-        }
         admissions = tuple((pod, admit(pod, state.node_conditions)) for pod in scenario.admit)
-        yield SimulatedCycle(at=step.at, turns=tuple(turns), admissions=admissions)
+        cycle = SimulatedCycle(at=step.at, turns=tuple(turns), admissions=admissions)
+        evicted |= {decision.pod.uid for decision in cycle.decisions if isinstance(decision, EvictPod)}
+        yield cycle
 
 
-def _active(scenario: Scenario, step: ScenarioStep, evicted: frozenset[str]) -> tuple[Pod, ...]:
+def _turn(observation: Observation, config: EvictionConfig, state: State, now: int) -> Turn:
+    return Turn(observation=observation, step=synchronize(state, observation, config, now))
+
+
+def _observation(
+    scenario: Scenario, step: ScenarioStep, evicted: frozenset[str], actions: Collection[Reclaim] = ()
+) -> Observation:
+    """Return one reading of a step; earlier victims are gone by now, and so is what these actions freed."""
+    after = step.summary_after_reclaim if actions else None
+    node, stats = (step.summary if after is None else after) or (None, {})
     gone = step.absent if scenario.evicted_pods_stay_active else step.absent | evicted
-    return tuple(pod for pod in scenario.pods if pod.uid not in gone and not pod.terminal)
-
-
-@dataclass(frozen=True, slots=True)
-class _Scene:
-    """The observation of one step of the scenario."""
-
-    scenario: Scenario
-    step: ScenarioStep
-    pods: tuple[Pod, ...]
-    evicted: frozenset[str]
-
-    def observe(self, summary: Summary | None, actions: Collection[Reclaim] = ()) -> Observation:
-        """Return one reading; earlier victims are gone by now, and so is what these actions freed."""
-        node, stats = (None, {}) if summary is None else summary
-        reclaimed = tuple(ReclaimOutcome(action=each) for each in actions if each is not Reclaim.PAGE_CACHE)
-        page_cache = ReclaimOutcome(action=Reclaim.PAGE_CACHE) if Reclaim.PAGE_CACHE in actions else None
-        return Observation(
-            node=node,
-            pods=self.pods,
-            pod_stats={uid: _measured(each, self.step) for uid, each in stats.items()},
-            filesystems=self.scenario.filesystems,
-            outcomes=Outcomes(
-                reclaimed=reclaimed or None,
-                cleaned_up=self.evicted,
-                answers=_answers(self.step),
-                page_cache=page_cache,
-            ),
-        )
+    reclaimed = tuple(ReclaimOutcome(action=each) for each in actions if each is not Reclaim.PAGE_CACHE)
+    return Observation(
+        node=node,
+        pods=tuple(pod for pod in scenario.pods if pod.uid not in gone and not pod.terminal),
+        pod_stats={uid: _measured(each, step) for uid, each in stats.items()},
+        filesystems=scenario.filesystems,
+        outcomes=Outcomes(
+            reclaimed=reclaimed or None,
+            cleaned_up=evicted,
+            answers=_answers(step),
+            page_cache=ReclaimOutcome(action=Reclaim.PAGE_CACHE) if Reclaim.PAGE_CACHE in actions else None,
+        ),
+    )
 
 
 def _measured(stats: PodStats, step: ScenarioStep) -> PodStats:
@@ -120,16 +116,3 @@ def _answers(step: ScenarioStep) -> tuple[EvictionAnswer, ...]:
         )
         for each in step.refusals
     )
-
-
-def _turns(scene: _Scene, config: EvictionConfig, state: State) -> Iterator[Turn]:
-    now, summary = scene.step.at, scene.step.summary
-    observation = scene.observe(summary)
-    seen = replace(state, last_cycle_at=None)  # however far apart the steps are, evictd is there between them
-    first = Turn(observation=observation, step=synchronize(seen, observation, config, now))
-    yield first
-    actions = [action for d in first.step.decisions if isinstance(d, ReclaimNode) for action in d.actions]
-    if actions:
-        after = scene.step.summary_after_reclaim
-        observation = scene.observe(summary if after is None else after, actions)
-        yield Turn(observation=observation, step=synchronize(first.step.state, observation, config, now))

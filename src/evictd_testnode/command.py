@@ -6,12 +6,11 @@ Nothing is installed. Only the plot and evictd's journal remain afterwards.
 import os
 import shutil
 import sys
-import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
 from evictd.errors import EvictdError, ExitCode
-from evictd_testnode import cleanup_process
 from evictd_testnode.binaries import default_cache, find_binaries
 from evictd_testnode.screen import Screen, TimelineEvent, frame, paragraph, plot, timeline_lines
 from evictd_testnode.story import (
@@ -25,10 +24,9 @@ from evictd_testnode.story import (
     DemoNode,
     check_alive,
     demo_node,
-    node_recipe,
     start_evictd,
 )
-from evictd_testnode.sweep import sweep
+from evictd_testnode.sweep import start_cleanup_process, sweep
 from evictd_testnode.tool import run_tool
 
 _STEP_SECONDS = 0.2
@@ -57,22 +55,9 @@ def kept_journal(plot_file: Path) -> Path:
 def run(plot_file: Path) -> ExitCode:
     """Run the demonstration on a real node."""
     sweep()
-    cleanup_process.start_cleanup_process()
-    with demo_node(node_recipe(find_binaries(default_cache()))) as node:
+    start_cleanup_process()
+    with demo_node(find_binaries(default_cache())) as node:
         return _run(node, plot_file)
-
-
-class _Clock:
-    """Counts the seconds of the demonstration by its steps, for display."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-        self._event = threading.Event()
-
-    def step(self) -> None:
-        """Wait for one step."""
-        self._event.wait(_STEP_SECONDS)
-        self.seconds += _STEP_SECONDS
 
 
 def _run(node: DemoNode, plot_file: Path) -> ExitCode:
@@ -92,26 +77,27 @@ def _run_story(node: DemoNode, screen: Screen, events: list[TimelineEvent], samp
     """Run the story until the pressure has been gone for `_CALM_SECONDS`; returns False if it is not within `_MOST_SECONDS`."""
     for recipe in (*OTHER_PODS, *JOBS):
         node.run(recipe)
-    clock, hog, calm_since = _Clock(), False, None
+    hog, calm_since = False, None
     start_evictd(node)
     jobs_done, written = False, 0
-    while clock.seconds < _MOST_SECONDS:
-        clock.step()
+    for step in range(1, round(_MOST_SECONDS / _STEP_SECONDS) + 1):
+        time.sleep(_STEP_SECONDS)
+        seconds = step * _STEP_SECONDS
         check_alive(node)
-        events += node.new_events(clock.seconds)
+        events += node.new_events(seconds)
         jobs_done = jobs_done or node.finish_jobs()
-        if jobs_done and not hog and clock.seconds > 3:
+        if jobs_done and not hog and seconds > 3:
             node.run(HOG)
             hog = True
-            events.append(replace(HOG_BEGINS, at=clock.seconds))
-        samples.append((clock.seconds, node.free_bytes()))
-        screen.draw(frame(node.view(clock.seconds, events), screen.size))
+            events.append(replace(HOG_BEGINS, at=seconds))
+        samples.append((seconds, node.free_bytes()))
+        screen.draw(frame(node.view(seconds, events), screen.size))
         if not screen.live:
             screen.write([line for event in events[written:] for line in timeline_lines(event, None)])
             written = len(events)
         over = any(event.highlighted for event in events) and not node.pressure()
-        calm_since = (calm_since or clock.seconds) if over else None
-        if calm_since is not None and clock.seconds - calm_since >= _CALM_SECONDS:
+        calm_since = (calm_since or seconds) if over else None
+        if calm_since is not None and seconds - calm_since >= _CALM_SECONDS:
             return True
     return False
 

@@ -12,15 +12,13 @@ import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
 
 from evictd.clients.cri.client import CriClient
 from evictd.errors import NodeError, RuntimeRefusedError, RuntimeUnavailableError
-from evictd_testnode.binaries import Binaries
+from evictd_testnode.binaries import SYSTEM_PATH, Binaries
 from evictd_testnode.images import PAUSE
 from evictd_testnode.tool import run_tool, wait_for
 
-SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 _STOP_SECONDS = 20
 
 # Propagation `slave`: containerd must see mounts made later below a shared directory (a pod's memory-backed volume).
@@ -77,7 +75,6 @@ class PrivateContainerd:
     stats_collect_period_seconds: int = 1
     """The interval at which it measures writable layers; its default is 10."""
     _process: "subprocess.Popen[bytes] | None" = field(default=None, init=False)
-    _log: IO[bytes] | None = field(default=None, init=False)
 
     @property
     def socket(self) -> Path:
@@ -106,15 +103,15 @@ class PrivateContainerd:
     def start(self) -> None:
         """Start or restart it; returns when it responds, raises `NodeError` with the end of its log if it does not."""
         argv, environment = self._command()
-        self._log = (self.folder / "containerd.log").open("ab")
-        self._process = subprocess.Popen(  # noqa: S603 - a fixed argument list, no shell
-            [*(_PRIVATE if self.private else ()), *argv],
-            stdin=subprocess.DEVNULL,
-            stdout=self._log,
-            stderr=self._log,
-            env=environment,
-            start_new_session=True,
-        )
+        with (self.folder / "containerd.log").open("ab") as log:
+            self._process = subprocess.Popen(  # noqa: S603 - a fixed argument list, no shell
+                [*(_PRIVATE if self.private else ()), *argv],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=environment,
+                start_new_session=True,
+            )
         self._wait_until_ready(self._process)
 
     def _command(self) -> tuple[list[str], dict[str, str]]:
@@ -169,8 +166,6 @@ class PrivateContainerd:
             process.kill()
             process.wait(_STOP_SECONDS)
         self._process = None
-        if self._log is not None:
-            self._log.close()
 
     def import_images(self, archive: Path, references: Iterable[str]) -> None:
         """Import an archive; returns when CRI lists all the `references`."""

@@ -24,7 +24,6 @@ from types import TracebackType
 from typing import Self
 
 from evictd.clients.cri.client import CriClient
-from evictd.clients.cri.values import CriMount, LinuxResources
 from evictd.core.frozen import frozen
 from evictd.core.gc.container_gc import ContainerState
 from evictd.core.model.resources import IN_MEMORY
@@ -32,7 +31,7 @@ from evictd.errors import NodeError
 from evictd_testnode import cgroups, pods, sweep
 from evictd_testnode.binaries import Binaries, Tool
 from evictd_testnode.containerd import PrivateContainerd
-from evictd_testnode.create import ContainerRequest, PodStarter, SandboxRequest
+from evictd_testnode.create import PodStarter
 from evictd_testnode.disks import MOUNT_SOURCE, DiskRecipe, mount_disk, unmount_below
 from evictd_testnode.images import ImageRecipe, write_archive
 from evictd_testnode.tool import run_tool, start_time, wait_for
@@ -142,7 +141,7 @@ class DisposableNode:
         )
         if recipe.manifest:
             self._manifest(pod).write_text(json.dumps(pods.manifest(recipe, uid), indent=1), encoding="utf-8")
-        pod = replace(pod, sandbox_id=self._starter.run_sandbox(_sandbox(pod)))
+        pod = replace(pod, sandbox_id=self._starter.run_sandbox(pod))
         started = {container.name: self.run_container(pod, container) for container in recipe.containers}
         return replace(pod, containers=started)
 
@@ -151,30 +150,7 @@ class DisposableNode:
 
         If the script holds `pods.READY`, waits until the container has written `ready`.
         """
-        (pod.log_directory / container.name).mkdir(exist_ok=True)
-        qos = pods.qos_class(pod.recipe)
-        request = ContainerRequest(
-            name=container.name,
-            image=container.image,
-            command=("/bin/sh", "-c", container.script),
-            log_path=f"{container.name}/{attempt}.log",
-            attempt=attempt,
-            mounts=(
-                *(CriMount(container_path=f"/{name}", host_path=str(at)) for name, at in pod.volumes.items()),
-                *(
-                    CriMount(container_path=path, host_path="", readonly=True, image=image)
-                    for path, image in container.image_volumes.items()
-                ),
-            ),
-            annotations={"io.kubernetes.pod.terminationGracePeriod": str(pod.recipe.grace_period_seconds)},
-            resources=LinuxResources(
-                memory_limit_bytes=pods.memory_bytes(container),
-                cpu_shares=2,
-                oom_score_adj=pods.recipe_oom_score_adj(container, qos, pod.recipe.priority),
-            ),
-        )
-        container_id = self._starter.create_container(pod.sandbox_id, _sandbox(pod), request)
-        self._starter.start_container(container_id)
+        container_id = self._starter.run_container(pod, container, attempt)
         if pods.READY in container.script:
             self._wait_until_ready(pod.log_directory / container.name / f"{attempt}.log", container_id)
         return container_id
@@ -229,16 +205,3 @@ class DisposableNode:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.teardown()
-
-
-def _sandbox(pod: pods.RunningPod) -> SandboxRequest:
-    return SandboxRequest(
-        name=pod.name,
-        namespace=pod.namespace,
-        uid=pod.uid,
-        cgroup_parent=pod.cgroup_parent,
-        log_directory=str(pod.log_directory),
-        labels=pod.recipe.labels,
-        annotations={pods.CONFIG_SOURCE: pod.recipe.source, **pod.recipe.annotations},
-        host_users=pod.recipe.host_users,
-    )

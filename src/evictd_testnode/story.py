@@ -30,29 +30,23 @@ THRESHOLD_MIB = 60
 
 _MIB = 1 << 20
 _REST = "while :; do sleep 0.2; done"
-_HOG = "log-shipper"
 _KEPT_SECONDS = 4
 """How long the node reports the condition after the shortage, the pressure transition period."""
-_DATA = (VolumeRecipe(name="data"),)
 _EXIT_ON_TERM = "trap 'exit 143' TERM; "
 
 
-def _writes(count: int, pause: float) -> str:
-    return (
+def _writer(name: str, count: int, pause: float) -> PodRecipe:
+    """Return a pod that writes files of 1 MiB with a pause after each."""
+    script = (
         f"{_EXIT_ON_TERM}i=0; while [ $i -lt {count} ]; do dd if=/dev/zero of=/data/f$i bs=1M count=1 2>/dev/null; "
         f"i=$((i+1)); sleep {pause}; done; {_REST}"
     )
+    container = ContainerRecipe(script=script)
+    return PodRecipe(name=name, containers=(container,), volumes=(VolumeRecipe(name="data"),), grace_period_seconds=2)
 
 
-OTHER_PODS = (
-    PodRecipe(name="web", containers=(ContainerRecipe(script=_writes(4, 0.1)),), volumes=_DATA, grace_period_seconds=2),
-    PodRecipe(
-        name="database", containers=(ContainerRecipe(script=_writes(9, 0.1)),), volumes=_DATA, grace_period_seconds=2
-    ),
-)
-HOG = PodRecipe(
-    name=_HOG, containers=(ContainerRecipe(script=_writes(400, 0.15)),), volumes=_DATA, grace_period_seconds=2
-)
+OTHER_PODS = (_writer("web", 4, 0.1), _writer("database", 9, 0.1))
+HOG = _writer("log-shipper", 400, 0.15)
 JOBS = tuple(
     PodRecipe(
         name=f"job-{number}",
@@ -176,7 +170,7 @@ class DemoNode:
     def _row(self, name: str, running: set[str], evicted: set[str]) -> PodRow:
         pod = self.pods[name]
         used = sum(_size(file) for volume in pod.volumes.values() for file in volume.glob("*"))
-        note = "fills the disk" if name == _HOG else ""
+        note = "fills the disk" if name == HOG.name else ""
         return PodRow(
             name=name,
             running=bool(running & set(pod.containers.values())),
@@ -230,20 +224,15 @@ _RELIEVED = "The pressure is over: one pod was evicted, the others ran on. New p
 
 
 @contextmanager
-def demo_node(recipe: NodeRecipe) -> Iterator[DemoNode]:
+def demo_node(binaries: Binaries) -> Iterator[DemoNode]:
     """Build the node; at the end stop evictd and remove everything."""
-    with DisposableNode(recipe) as node:
+    disk = DiskRecipe(size_bytes=DISK_MIB * _MIB, inodes=20_000)
+    with DisposableNode(NodeRecipe(binaries=binaries, node_disk=disk, images=UNUSED)) as node:
         demo = DemoNode(node=node)
         try:
             yield demo
         finally:
             _stop_evictd(demo)
-
-
-def node_recipe(binaries: Binaries) -> NodeRecipe:
-    """Return the recipe of the demonstration's node."""
-    disk = DiskRecipe(size_bytes=DISK_MIB * _MIB, inodes=20_000)
-    return NodeRecipe(binaries=binaries, node_disk=disk, images=UNUSED)
 
 
 def start_evictd(demo: DemoNode) -> None:

@@ -2,13 +2,19 @@
 
 After a SIGKILL a node leaves its directory, mounts and cgroups, and in plain mode its shims and containers. All of them have the
 node's name, which holds the pid and start time of the owner, so that a node in use is never removed.
+
+There may be no later run that sweeps. So a cleanup process in its own session waits for the owner's end and then sweeps; it
+finds nothing after a normal end.
 """
 
 import fcntl
 import json
+import os
 import re
 import shutil
-from collections.abc import Iterator
+import sys
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import gettempdir
@@ -19,6 +25,7 @@ from evictd_testnode.disks import loops_of, mounts_below, unmount_below
 from evictd_testnode.tool import command_line, process_ids, run_tool, start_time, wait_for
 
 PREFIX = "evictd-node-"
+_POLL_SECONDS = 1.0
 _NAME = re.compile(rf"{PREFIX}([0-9]+)-([0-9]+)-[a-z0-9_]+")
 _RUNTIME_PROGRAMS = frozenset({"containerd", "containerd-shim-runc-v2", "runc"})
 _SHIM_SOCKETS = Path("/run/containerd/s")
@@ -116,3 +123,26 @@ def _remove_sockets(folder: Path) -> None:
     for empty in (each for each in (_SHIM_SOCKETS, _SHIM_SOCKETS.parent) if str(each) in made):
         with suppress(OSError):  # missing, or in use by another containerd
             empty.rmdir()
+
+
+def start_cleanup_process(module: str = __name__) -> None:
+    """Start the cleanup process of this process, as `python -m MODULE PID STARTTIME`; it ends soon after this process."""
+    pid = os.getpid()
+    no_streams = [
+        (os.POSIX_SPAWN_OPEN, descriptor, os.devnull, flags, 0)
+        for descriptor, flags in ((0, os.O_RDONLY), (1, os.O_WRONLY), (2, os.O_WRONLY))
+    ]
+    argv = [sys.executable, "-m", module, str(pid), str(start_time(pid))]
+    os.posix_spawn(sys.executable, argv, os.environ, file_actions=no_streams, setsid=True)
+
+
+def wait_for_exit(arguments: Sequence[str]) -> None:
+    """Wait until the process of the arguments `PID STARTTIME` has ended."""
+    pid, started = (int(each) for each in arguments)
+    while start_time(pid) == started:
+        time.sleep(_POLL_SECONDS)
+
+
+if __name__ == "__main__":
+    wait_for_exit(sys.argv[1:])
+    sweep()

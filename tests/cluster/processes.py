@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import gettempdir, mkdtemp
 
-from evictd_testnode import cgroups, cleanup_process
+from evictd_testnode import cgroups
+from evictd_testnode.sweep import start_cleanup_process, wait_for_exit
 from evictd_testnode.tool import command_line, process_ids, start_time, wait_for
 
 PREFIX = "evictd-cluster-"
@@ -28,7 +29,7 @@ _STOP_SECONDS = 20.0
 @contextlib.contextmanager
 def folder() -> Iterator[Path]:
     """Make a cluster's folder; processes and files of it are gone at the end, also when this process is killed."""
-    cleanup_process.start_cleanup_process("tests.cluster.processes")
+    start_cleanup_process("tests.cluster.processes")
     pid = os.getpid()
     made = Path(mkdtemp(prefix=f"{PREFIX}{pid}-{start_time(pid)}-"))
     made.chmod(0o755)
@@ -139,5 +140,5 @@ class Process:
 
 
 if __name__ == "__main__":
-    cleanup_process.wait_for_exit(sys.argv[1:])
+    wait_for_exit(sys.argv[1:])
     sweep()

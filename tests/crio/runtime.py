@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evictd.errors import NodeError
-from evictd_testnode.binaries import default_cache, which
-from evictd_testnode.containerd import SYSTEM_PATH, PrivateContainerd
+from evictd_testnode.binaries import SYSTEM_PATH, default_cache, which
+from evictd_testnode.containerd import PrivateContainerd
 from evictd_testnode.images import PAUSE
 from evictd_testnode.tool import run_tool, wait_for
 

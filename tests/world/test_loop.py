@@ -6,12 +6,13 @@ import pytest
 
 from evictd.core.model.config import Policy
 from evictd.core.model.decision import EvictPod, ReclaimNode
+from evictd.core.model.observation import Reclaim
 from evictd.core.model.pod import PodSource
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.world.account import account_of
 from evictd.world.behaviours import Burst, Exits, Grow, LeakAndRelease, Stops, TakeRest, Unreadable, Usage
 from evictd.world.lifecycle import Collected, EndCause, PodArrival, PodEnd
-from evictd.world.loop import WakeCause, play
+from evictd.world.loop import WakeCause, collect, play
 from evictd.world.model import (
     ApiServer,
     DeadContainers,
@@ -26,7 +27,8 @@ from evictd.world.model import (
     Unread,
     WorldPod,
 )
-from tests.playbook import config, empty_dir, pod
+from evictd.world.node import SimulatedNode
+from tests.playbook import config, empty_dir, pod, threshold
 from tests.world.worlds import GI, HARD, MI, ends, evicted, hog, quiet, world
 
 
@@ -250,3 +252,28 @@ def test_a_host_that_grows_is_no_pod() -> None:
     account = account_of(run)
     assert not account.ideal.relieves
     assert account.innocents == len(evicted(run))
+
+
+# --- collections ------------------------------------------------------------------------------------------------------
+
+IMAGES = tuple(NodeImage(name=name, size=10, pinned=name == "pinned") for name in ("pinned", "old", "new"))
+
+
+def reclaim(*actions: Reclaim, wanted: int | None = None) -> ReclaimNode:
+    """A decision to collect."""
+    return ReclaimNode(actions=actions, threshold=threshold("nodefs.available", "10%"), wanted_bytes=wanted)
+
+
+def test_unused_images_and_dead_containers_go() -> None:
+    spec = NodeSpec(memory=1, images=IMAGES, dead_containers=DeadContainers(size=5))
+    node = SimulatedNode(world(node=spec))
+    found = collect(node, reclaim(Reclaim.CONTAINERS, Reclaim.IMAGES))
+    assert [(each.freed_bytes, each.removed) for each in found] == [(5, 1), (20, 2)]
+    assert list(node.images) == ["pinned"]
+    assert [each.freed_bytes for each in collect(node, reclaim(Reclaim.CONTAINERS, Reclaim.IMAGES))] == [0, 0]
+
+
+def test_enough_is_enough() -> None:
+    node = SimulatedNode(world(node=NodeSpec(memory=1, images=IMAGES)))
+    collect(node, reclaim(Reclaim.IMAGES, wanted=5))
+    assert list(node.images) == ["pinned", "new"]

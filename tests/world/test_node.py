@@ -2,6 +2,7 @@
 
 import pytest
 
+from evictd.core.model.observation import Filesystems
 from evictd.core.model.resources import Container
 from evictd.core.units.quantity import parse_quantity
 from evictd.world.behaviours import Hold, Usage
@@ -60,9 +61,10 @@ def test_what_lies_where(imagefs: bool, split: bool, own: int, images: int) -> N
 
 def test_inodes_lie_where_the_bytes_lie() -> None:
     held = {Usage.LAYER_INODES: 1, Usage.VOLUME_INODES: 2}
-    assert part_on_disk(held, has_imagefs=True, split=False, images=True) == (0, 1)
-    assert part_on_disk(held, has_imagefs=True, split=False, images=False) == (0, 2)
-    assert part_on_disk(held, has_imagefs=False, split=False, images=True) == (0, 3)
+    dedicated, single = (Filesystems(dedicated_image_fs=each, split_container_fs=False) for each in (True, False))
+    assert part_on_disk(held, dedicated, images=True) == (0, 1)
+    assert part_on_disk(held, dedicated, images=False) == (0, 2)
+    assert part_on_disk(held, single, images=True) == (0, 3)
 
 
 def test_a_memory_limit_needs_one_of_every_container() -> None:

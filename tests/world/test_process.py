@@ -2,7 +2,7 @@
 
 from evictd.core.units.duration import SECOND
 from evictd.world.behaviours import Grow, Hold, TakeRest, Usage
-from evictd.world.process import Process
+from evictd.world.process import Process, Standstills
 
 
 def test_behaviours_are_added_up() -> None:
@@ -30,3 +30,16 @@ def test_taking_the_rest_leaves_what_it_has_to() -> None:
     process.take(0, 1 * SECOND, 1000)
     process.take(1 * SECOND, 2 * SECOND, 50)
     assert process.held(2 * SECOND) == {Usage.MEMORY: 120}
+
+
+def test_the_spans_of_each_usage_are_added_up() -> None:
+    spans = Standstills()
+    both = (Usage.LAYER, Usage.VOLUME)
+    assert (spans.lasts(Usage.LAYER), spans.duration(Usage.LAYER, 0, 9)) == (False, 0)
+    spans.begin(both, 10)
+    spans.end(both, 20)
+    spans.begin(both, 30)
+    assert spans.lasts(Usage.VOLUME)
+    assert not spans.lasts(Usage.MEMORY)
+    spans_of_volume = {(0, 5): 0, (0, 15): 5, (12, 18): 6, (0, 25): 10, (15, 35): 10, (31, 40): 9}
+    assert {each: spans.duration(Usage.VOLUME, *each) for each in spans_of_volume} == spans_of_volume

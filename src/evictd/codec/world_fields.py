@@ -20,7 +20,7 @@ def _about(text: str) -> Meta:
     return Meta(description=text)
 
 
-class _Fields(msgspec.Struct, kw_only=True, frozen=True, rename="camel"):
+class WorldPart(msgspec.Struct, kw_only=True, frozen=True, rename="camel"):
     """A part of a world file."""
 
     def values(self) -> dict[str, Any]:
@@ -31,7 +31,7 @@ class _Fields(msgspec.Struct, kw_only=True, frozen=True, rename="camel"):
 # --- the node ---------------------------------------------------------------------------------------------------------
 
 
-class DiskFields(_Fields, frozen=True):
+class DiskFields(WorldPart, frozen=True):
     """One device."""
 
     capacity: Annotated[Amount, _about("Bytes.")] = Amount(100 * GIB)
@@ -41,7 +41,7 @@ class DiskFields(_Fields, frozen=True):
     read_only: Annotated[bool, _about("Whether it is mounted read-only.")] = False
 
 
-class ImageFields(_Fields, frozen=True):
+class ImageFields(WorldPart, frozen=True):
     """An image on the node."""
 
     name: Annotated[str, _about("The name by which pods use it.")] = ""
@@ -50,14 +50,14 @@ class ImageFields(_Fields, frozen=True):
     pinned: Annotated[bool, _about("It is never collected.")] = False
 
 
-class DeadContainersFields(_Fields, frozen=True):
+class DeadContainersFields(WorldPart, frozen=True):
     """Layers of dead containers."""
 
     size: Annotated[Amount, _about("Bytes that the first collection of containers frees.")] = Amount(0)
     inodes: Annotated[Amount, _about("Inodes that it frees.")] = Amount(0)
 
 
-class NodeFields(_Fields, frozen=True):
+class NodeFields(WorldPart, frozen=True):
     """The machine and its runtime."""
 
     memory: Annotated[Amount, _about("Bytes of memory.")] = Amount(8 * GIB)
@@ -94,14 +94,14 @@ _RATE = "How much a second, or in a time as in `1Gi/10m`."
 _START = "The age at which it begins."
 
 
-class HoldFields(_Fields, frozen=True):
+class HoldFields(WorldPart, frozen=True):
     """Holds an amount from the beginning."""
 
     of: Annotated[str, _about(_OF)] = ""
     amount: Annotated[Amount, _about("How much.")] = Amount(0)
 
 
-class GrowFields(_Fields, frozen=True):
+class GrowFields(WorldPart, frozen=True):
     """Grows at a rate."""
 
     of: Annotated[str, _about(_OF)] = ""
@@ -110,7 +110,7 @@ class GrowFields(_Fields, frozen=True):
     bound: Annotated[Amount | None, _about("Up to this amount; absent: without end.")] = None
 
 
-class LeakAndReleaseFields(_Fields, frozen=True):
+class LeakAndReleaseFields(WorldPart, frozen=True):
     """Grows at a rate and falls back, again and again."""
 
     of: Annotated[str, _about(_OF)] = ""
@@ -120,7 +120,7 @@ class LeakAndReleaseFields(_Fields, frozen=True):
     start: Annotated[Span, _about(_START)] = Span(0)
 
 
-class BurstFields(_Fields, frozen=True):
+class BurstFields(WorldPart, frozen=True):
     """Takes an amount for a time."""
 
     of: Annotated[str, _about(_OF)] = ""
@@ -131,7 +131,7 @@ class BurstFields(_Fields, frozen=True):
     rate: Annotated[Rate, _about("How fast it takes it.")] = Rate(GIB)
 
 
-class TakeRestFields(_Fields, frozen=True):
+class TakeRestFields(WorldPart, frozen=True):
     """Takes memory as long as there is any."""
 
     rate: Annotated[Rate, _about(_RATE)] = Rate(0)
@@ -139,23 +139,23 @@ class TakeRestFields(_Fields, frozen=True):
     start: Annotated[Span, _about(_START)] = Span(0)
 
 
-class StopsFields(_Fields, frozen=True):
+class StopsFields(WorldPart, frozen=True):
     """Ends some time after SIGTERM; without this it ends at once."""
 
     after: Annotated[Span, _about("How long after.")] = Span(0)
 
 
-class IgnoresTermFields(_Fields, frozen=True):
+class IgnoresTermFields(WorldPart, frozen=True):
     """Ends by SIGKILL only, when its grace period is over."""
 
 
-class ExitsFields(_Fields, frozen=True):
+class ExitsFields(WorldPart, frozen=True):
     """Ends by itself, with code 0."""
 
     after: Annotated[Span, _about("At which age.")] = Span(0)
 
 
-class UnreadableFields(_Fields, frozen=True):
+class UnreadableFields(WorldPart, frozen=True):
     """Its statistics cannot be read."""
 
     start: Annotated[Span, _about("From this age on.")] = Span(0)
@@ -163,7 +163,7 @@ class UnreadableFields(_Fields, frozen=True):
     every: Annotated[Span | None, _about("The time from one to the next; absent: once.")] = None
 
 
-class StallsFields(_Fields, frozen=True):
+class StallsFields(WorldPart, frozen=True):
     """Its tasks stall (PSI)."""
 
     memory: Annotated[float, _about("Percentage of the time in which they stall for memory.")] = 0.0
@@ -172,7 +172,7 @@ class StallsFields(_Fields, frozen=True):
     duration: Annotated[Span | None, _about("For how long; absent: ever after.")] = None
 
 
-class BehaviourFields(_Fields, frozen=True):
+class BehaviourFields(WorldPart, frozen=True):
     """One behaviour: a map with exactly one of these keys."""
 
     hold: Annotated[HoldFields | None, _about("Holds an amount from the beginning.")] = None
@@ -190,7 +190,7 @@ class BehaviourFields(_Fields, frozen=True):
 # --- pods and what surrounds them -------------------------------------------------------------------------------------
 
 
-class VolumeFields(_Fields, frozen=True):
+class VolumeFields(WorldPart, frozen=True):
     """An emptyDir."""
 
     name: Annotated[str, _about("Its name.")] = ""
@@ -198,7 +198,7 @@ class VolumeFields(_Fields, frozen=True):
     size_limit: Annotated[Amount | None, _about("Its size limit in bytes.")] = None
 
 
-class WorldPodFields(_Fields, frozen=True):
+class WorldPodFields(WorldPart, frozen=True):
     """A pod, or several alike."""
 
     name: Annotated[str, _about("Its name.")] = ""
@@ -228,7 +228,7 @@ class WorldPodFields(_Fields, frozen=True):
     behaviours: Annotated[tuple[BehaviourFields, ...], _about("What it does; they add up.")] = ()
 
 
-class OwnerFields(_Fields, frozen=True):
+class OwnerFields(WorldPart, frozen=True):
     """What recreates its pods when they were evicted or have exited."""
 
     name: Annotated[str, _about("`Kind/name`.")] = ""
@@ -240,7 +240,7 @@ class OwnerFields(_Fields, frozen=True):
     ] = False
 
 
-class HostFields(_Fields, frozen=True):
+class HostFields(WorldPart, frozen=True):
     """A part of the host that is no pod."""
 
     name: Annotated[str, _about("Its name.")] = ""
@@ -250,14 +250,14 @@ class HostFields(_Fields, frozen=True):
     behaviours: Annotated[tuple[BehaviourFields, ...], _about("What it does.")] = ()
 
 
-class DisruptionBudgetFields(_Fields, frozen=True):
+class DisruptionBudgetFields(WorldPart, frozen=True):
     """A PodDisruptionBudget."""
 
     pods: Annotated[tuple[str, ...], _about("`namespace/name` of its pods.")] = ()
     allowed: Annotated[Annotated[int, Meta(ge=0, le=1000)], _about("How many evictions it allows.")] = 0
 
 
-class OutageFields(_Fields, frozen=True):
+class OutageFields(WorldPart, frozen=True):
     """A time in which the API server answers nothing, or always the same."""
 
     start: Annotated[Span, _about("When it begins.")] = Span(0)
@@ -265,7 +265,7 @@ class OutageFields(_Fields, frozen=True):
     status: Annotated[Annotated[int, Meta(ge=0, le=599)], _about("403, 429 or 500; 0: it cannot be reached.")] = 0
 
 
-class ApiServerFields(_Fields, frozen=True):
+class ApiServerFields(WorldPart, frozen=True):
     """How pods are ended, and what the API server answers."""
 
     pod_termination: Annotated[EvictionMethod, _about("As `cluster.podTermination`.")] = EvictionMethod.AUTO
@@ -275,7 +275,7 @@ class ApiServerFields(_Fields, frozen=True):
     outages: Annotated[tuple[OutageFields, ...], _about("Times in which it does not answer as usual.")] = ()
 
 
-class FaultFields(_Fields, frozen=True):
+class FaultFields(WorldPart, frozen=True):
     """A time in which something cannot be read."""
 
     unread: Annotated[str, _about("everything, memory, podsMemory, disk, pids, swap or pods.")] = ""
@@ -283,7 +283,7 @@ class FaultFields(_Fields, frozen=True):
     duration: Annotated[Span, _about("How long it lasts.")] = Span(0)
 
 
-class ExpectFields(_Fields, frozen=True):
+class ExpectFields(WorldPart, frozen=True):
     """What an operator would want of policy Standard; times count from the first time that a threshold is met."""
 
     innocents: Annotated[int | None, _about("The most innocent pods that may be evicted.")] = None
@@ -295,7 +295,7 @@ class ExpectFields(_Fields, frozen=True):
     fails: Annotated[bool, _about("An assertion fails today.")] = False
 
 
-class WorldFields(_Fields, frozen=True):
+class WorldFields(WorldPart, frozen=True):
     """A world."""
 
     kind: Annotated[str, _about("`World`.")] = ""

@@ -103,20 +103,19 @@ def account_of(run: Run, ideal: IdealEnds | None = None) -> Account:
     ideal = ideal_ends(run.world, run.config) if ideal is None else ideal
     culprits = frozenset(each.pod.full_name for each in run.world.pods if is_culprit(each))
     losses = _judged(run, _losses(run), culprits, ideal)
+    evicted = [loss for loss in losses if loss.cause != OOM_KILLED]
     gone: dict[str, int] = {}
-    for loss in losses:
-        if loss.slot in culprits and loss.cause != OOM_KILLED:
-            gone.setdefault(loss.slot, loss.at)
     back: Counter[Resource] = Counter()
-    for loss in losses:
-        if (resource := _resource_of(loss.cause)) is not None and loss.cause != OOM_KILLED:
-            back[resource] += loss.held
+    for loss in evicted:
+        back[_resource_of(loss.cause)] += loss.held
+        if loss.slot in culprits:
+            gone.setdefault(loss.slot, loss.at)
     return Account(
         losses=losses,
         ideal=ideal,
         culprits=culprits,
         culprit_gone_at=gone,
-        evictions_by_cause=Counter(loss.cause for loss in losses if loss.cause != OOM_KILLED),
+        evictions_by_cause=Counter(loss.cause for loss in evicted),
         oom_kills=sum(isinstance(each.event, OomKill) for each in run.happened),
         short_for=_short_for(run),
         came_back=back,
@@ -146,8 +145,7 @@ def _losses(run: Run) -> list[Loss]:
         match each.event:
             case PodEnd(cause=EndCause.EVICTED) as end:
                 cause = labels.get(end.uid, "")
-                held = _of(cause, end.held)
-                found.append(_loss(each.at, end, cause, held))
+                found.append(_loss(each.at, end, cause, _of(cause, end.held)))
             case OomKill(own_limit=False) as kill if kill.uid and kill.uid not in killed:
                 killed.add(kill.uid)
                 found.append(_loss(each.at, kill, OOM_KILLED, kill.held))
@@ -177,9 +175,9 @@ def _judged(run: Run, losses: list[Loss], culprits: frozenset[str], ideal: Ideal
                 return Verdict.NEEDED
         return Verdict.INNOCENT
 
-    judged = (replace(loss, verdict=verdict(loss)) for loss in losses)
-    why = _why_not_needed(ideal)
-    return tuple(replace(each, why=why) if each.verdict is Verdict.INNOCENT else each for each in judged)
+    why = {Verdict.INNOCENT: _why_not_needed(ideal)}
+    verdicts = [verdict(loss) for loss in losses]
+    return tuple(replace(loss, verdict=v, why=why.get(v, "")) for loss, v in zip(losses, verdicts, strict=True))
 
 
 def _why_not_needed(ideal: IdealEnds) -> str:
@@ -192,14 +190,13 @@ def _why_not_needed(ideal: IdealEnds) -> str:
 
 
 def _of(cause: str, held: Mapping[Usage, int]) -> int:
-    resource = _resource_of(cause)
-    return 0 if resource is None else sum(held.get(each, 0) for each in OF_RESOURCE[resource])
+    return sum(held.get(each, 0) for each in OF_RESOURCE[_resource_of(cause)])
 
 
 _RESOURCES = {signal.value: spec.resource for signal, spec in SIGNALS.items()}
 
 
-def _resource_of(cause: str) -> Resource | None:
+def _resource_of(cause: str) -> Resource:
     return Resource.MEMORY if cause == OOM_KILLED else _RESOURCES.get(cause, Resource.EPHEMERAL_STORAGE)
 
 

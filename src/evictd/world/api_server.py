@@ -5,7 +5,7 @@ answers 429; what follows is decided by `refusal_response`. While the API server
 runtime where the eviction may not wait, and otherwise there is no answer until the outage is over.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from evictd.core.eviction.eviction_method import (
     EvictionMethod,
@@ -62,11 +62,6 @@ class SimulatedApiServer:
         """Drop an eviction that was not answered."""
         if self.unanswered.pop(uid, None) is not None:
             self._answer(uid, EvictionAnswerKind.NOT_ASKED, now)
-
-    def shorten(self, decision: EvictPod) -> None:
-        """Make an eviction that was not answered as urgent as this."""
-        if decision.pod.uid in self.unanswered:
-            self.unanswered[decision.pod.uid] = replace(decision, shortens=False)
 
     def _answer(self, uid: str, kind: EvictionAnswerKind, now: int, retry_after: int | None = None) -> None:
         self.answers[uid] = EvictionAnswer(uid=uid, kind=kind, at=now, retry_after=retry_after)

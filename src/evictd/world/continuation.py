@@ -37,10 +37,7 @@ def world_of(
     held = {uid: dict(_held(each)) for uid, each in stats.items()}
     there = [pod for pod in pods if not pod.terminal and pod.uid not in gone]
     dedicated, split = bool(filesystems.dedicated_image_fs), bool(filesystems.split_container_fs)
-    own, images = (
-        [part_on_disk(each, has_imagefs=dedicated, split=split, images=side) for each in held.values()]
-        for side in (False, True)
-    )
+    own, images = ([part_on_disk(each, filesystems, images=side) for each in held.values()] for side in (False, True))
     spec = NodeSpec(
         name=node.name,
         memory=_capacity(node.memory) or _NO_MEMORY,

@@ -1,15 +1,24 @@
 """Builds a world from a world file, and reports every fault with its path, value and remedy."""
 
+import dataclasses
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from evictd.codec.pod import RESIZABLE, with_allocated
 from evictd.codec.pod_wire import WireContainerStatus, WireResources
 from evictd.codec.strict import Span, decode
-from evictd.codec.world_fields import KIND, BehaviourFields, ExpectFields, NodeFields, WorldFields, WorldPodFields
+from evictd.codec.world_fields import (
+    KIND,
+    BehaviourFields,
+    ExpectFields,
+    NodeFields,
+    WorldFields,
+    WorldPart,
+    WorldPodFields,
+)
 from evictd.core.frozen import frozen
 from evictd.core.model.finding import NoActionReason, SkipReason
 from evictd.core.model.pod import Pod, PodSource
@@ -47,9 +56,13 @@ from evictd.world.model import (
     WorldPod,
 )
 
-E = TypeVar("E", bound=Enum)
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
-FINDINGS = frozenset({each.value for each in (*NoActionReason, *SkipReason)})
+E = TypeVar("E", bound=Enum)
+T = TypeVar("T", bound="DataclassInstance")
+
+FINDINGS = sorted({each.value for each in (*NoActionReason, *SkipReason)})
 """The reasons that `expect.findings` may name."""
 
 
@@ -90,40 +103,28 @@ class _Reader:
     # --- from fields to values ----------------------------------------------------------------------------------------
 
     def world(self, fields: WorldFields) -> World:
-        pods = [pod for index, each in enumerate(fields.pods) for pod in self.pods(each, f"pods[{index}]")]
-        host = (
-            HostUse(**each.values() | {"behaviours": self.behaviours(each.behaviours, f"host[{index}]")})
-            for index, each in enumerate(fields.host)
-        )
         api = fields.api_server
-        return World(
-            name=fields.name,
+        return _made(
+            World,
+            fields,
             node=_node(fields.node),
-            pods=tuple(pods),
-            owners=tuple(Owner(**each.values()) for each in fields.owners),
-            host=tuple(host),
-            api_server=ApiServer(
+            pods=tuple(pod for index, each in enumerate(fields.pods) for pod in self.pods(each, f"pods[{index}]")),
+            owners=tuple(_made(Owner, each) for each in fields.owners),
+            host=tuple(
+                _made(HostUse, each, behaviours=self.behaviours(each.behaviours, f"host[{index}]"))
+                for index, each in enumerate(fields.host)
+            ),
+            api_server=_made(
+                ApiServer,
+                api,
                 termination=api.pod_termination,
-                kubelet=api.kubelet,
-                budgets=tuple(
-                    DisruptionBudget(pods=frozenset(each.pods), allowed=each.allowed) for each in api.budgets
-                ),
-                retry_after=api.retry_after,
-                outages=tuple(Outage(**each.values()) for each in api.outages),
+                budgets=tuple(_made(DisruptionBudget, each, pods=frozenset(each.pods)) for each in api.budgets),
+                outages=tuple(_made(Outage, each) for each in api.outages),
             ),
             faults=tuple(
-                Fault(
-                    unread=self.member(Unread, each.unread, f"faults[{index}].unread") or Unread.EVERYTHING,
-                    start=each.start,
-                    duration=each.duration,
-                )
+                _made(Fault, each, unread=self.member(Unread, each.unread, f"faults[{index}].unread"))
                 for index, each in enumerate(fields.faults)
             ),
-            duration=fields.duration,
-            seed=fields.seed,
-            watch=fields.watch,
-            description=fields.description,
-            source=fields.source,
         )
 
     def pods(self, fields: WorldPodFields, path: str) -> list[WorldPod]:
@@ -131,17 +132,7 @@ class _Reader:
             self.wrong(f"{path}.name", "", "there is none", "give each pod a name")
         names = [fields.name] if fields.count == 1 else [f"{fields.name}-{number}" for number in range(fields.count)]
         behaviours = self.behaviours(fields.behaviours, path)
-        return [
-            WorldPod(
-                pod=_pod(fields, name),
-                behaviours=behaviours,
-                start=fields.start,
-                image=fields.image,
-                deleted_at=fields.deleted_at,
-                culprit=fields.culprit,
-            )
-            for name in names
-        ]
+        return [_made(WorldPod, fields, pod=_pod(fields, name), behaviours=behaviours) for name in names]
 
     def behaviours(self, fields: Iterable[BehaviourFields], path: str) -> tuple[Behaviour, ...]:
         found = (self.behaviour(each, f"{path}.behaviours[{index}]") for index, each in enumerate(fields))
@@ -177,13 +168,7 @@ class _Reader:
         known = [str(each.value) for each in kind]
         if value in known:
             return kind(value)
-        near = difflib.get_close_matches(value[:64], known, n=1)
-        self.wrong(
-            path,
-            value or '""',
-            "is not known",
-            f"did you mean {near[0]}?" if near else f"give one of {', '.join(known)}",
-        )
+        self.wrong(path, value or '""', "is not known", _nearest(value, known))
         return None
 
     # --- what does not fit together -----------------------------------------------------------------------------------
@@ -267,31 +252,37 @@ _BEHAVIOURS: Mapping[str, type[Any] | Any] = {
 """By the field of `BehaviourFields`."""
 
 
-def _nearest(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name[:64], list(known), n=1)
-    return f"did you mean {near[0]}?" if near else f"give one of {', '.join(sorted(known))}"
+def _made(kind: type[T], fields: WorldPart, /, **parts: Any) -> T:
+    """Make a value of the fields of a file that have its names, and of the parts that differ from what is written."""
+    given = fields.values() | parts
+    return kind(**{each.name: given[each.name] for each in dataclasses.fields(kind) if each.name in given})
+
+
+def _nearest(name: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name[:64], known, n=1)
+    return f"did you mean {near[0]}?" if near else f"give one of {', '.join(known)}"
 
 
 def _node(fields: NodeFields) -> NodeSpec:
-    parts = {
-        "nodefs": Disk(**fields.nodefs.values()),
-        "imagefs": None if fields.imagefs is None else Disk(**fields.imagefs.values()),
-        "images": tuple(NodeImage(**each.values()) for each in fields.images),
-        "dead_containers": DeadContainers(**fields.dead_containers.values()),
-    }
-    return NodeSpec(**fields.values() | parts)
+    return _made(
+        NodeSpec,
+        fields,
+        nodefs=_made(Disk, fields.nodefs),
+        imagefs=None if fields.imagefs is None else _made(Disk, fields.imagefs),
+        images=tuple(_made(NodeImage, each) for each in fields.images),
+        dead_containers=_made(DeadContainers, fields.dead_containers),
+    )
 
 
 def _pod(fields: WorldPodFields, name: str) -> Pod:
     spec = Container(name="main", requests=_resources(fields.requests), limits=_resources(fields.limits))
     (container,) = with_allocated((spec,), _statuses(fields))
-    return Pod(
+    return _made(
+        Pod,
+        fields,
         name=name,
-        namespace=fields.namespace,
         uid=f"{fields.namespace}.{name}",
-        priority=fields.priority,
         source=PodSource.STATIC if fields.static else PodSource.API,
-        termination_grace_period_seconds=fields.termination_grace_period_seconds,
         containers=(container,),
         volumes=tuple(
             Volume(
@@ -302,8 +293,6 @@ def _pod(fields: WorldPodFields, name: str) -> Pod:
             )
             for each in fields.volumes
         ),
-        labels=fields.labels,
-        owner=fields.owner,
     )
 
 

@@ -6,13 +6,15 @@ container that is killed is started again, at once the first time and then after
 `CrashLoopBackOff`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable
+from operator import itemgetter
 
 from evictd.core.frozen import frozen
 from evictd.core.model.oom import oom_score_adj
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.world.behaviours import OF_MEMORY, Usage
-from evictd.world.node import SimulatedHost, SimulatedNode, SimulatedPod
+from evictd.world.model import NodeSpec
+from evictd.world.node import Holder, SimulatedHost, SimulatedNode, SimulatedPod
 
 UNKILLABLE = -1000
 FIRST_RESTART_BACKOFF = 10 * SECOND
@@ -44,34 +46,28 @@ def settle(node: SimulatedNode, now: int) -> tuple[OomKill, ...]:
     return tuple(kills)
 
 
-def _victim(node: SimulatedNode, now: int) -> SimulatedPod | SimulatedHost | None:
-    memory, allocatable = node.memory(now), node.world.node.allocatable_memory
+def _victim(node: SimulatedNode, now: int) -> Holder | None:
+    memory = node.memory(now)
     if memory.short > 0:
-        return _worst([*_pods(node, now), *_hosts(node, now)])
-    if allocatable is not None and memory.pods - memory.swapped > allocatable:
-        return _worst(list(_pods(node, now)))
+        return _worst(node, node.holders(), now)
+    if memory.pods - memory.swapped > node.world.node.memory_of_pods:
+        return _worst(node, node.pods.values(), now)
     return None
 
 
-def _worst(found: list[tuple[int, SimulatedPod | SimulatedHost]]) -> SimulatedPod | SimulatedHost | None:
-    return max(found, key=lambda each: each[0])[1] if found else None
+def _worst(node: SimulatedNode, holders: Iterable[Holder], now: int) -> Holder | None:
+    """Return the one with the most points; `None` if none can be killed."""
+    found = [(points, each) for each in holders if (points := _points(each, node.world.node, now)) is not None]
+    return max(found, key=itemgetter(0))[1] if found else None
 
 
-def _pods(node: SimulatedNode, now: int) -> Iterator[tuple[int, SimulatedPod]]:
-    spec = node.world.node
-    for pod in node.pods.values():
-        memory = pod.process.held(now).get(Usage.MEMORY, 0)
-        if memory > 0 and pod.pod.containers:
-            adj = oom_score_adj(pod.pod, pod.pod.containers[0], spec.memory)
-            yield memory + adj * (spec.memory + spec.swap) // 1000, pod
-
-
-def _hosts(node: SimulatedNode, now: int) -> Iterator[tuple[int, SimulatedHost]]:
-    spec = node.world.node
-    for host in node.hosts:
-        memory, adj = host.process.held(now).get(Usage.MEMORY, 0), host.spec.oom_score_adj
-        if memory > 0 and adj is not None and adj > UNKILLABLE:
-            yield memory + adj * (spec.memory + spec.swap) // 1000, host
+def _points(holder: Holder, spec: NodeSpec, now: int) -> int | None:
+    memory, adj = holder.process.held(now).get(Usage.MEMORY, 0), None
+    if memory > 0 and isinstance(holder, SimulatedHost):
+        adj = holder.spec.oom_score_adj
+    elif memory > 0 and isinstance(holder, SimulatedPod) and holder.pod.containers:
+        adj = oom_score_adj(holder.pod, holder.pod.containers[0], spec.memory)
+    return None if adj is None or adj <= UNKILLABLE else memory + adj * (spec.memory + spec.swap) // 1000
 
 
 def _exceeds_limit(pod: SimulatedPod, now: int) -> bool:
@@ -83,7 +79,7 @@ def _exceeds_limit(pod: SimulatedPod, now: int) -> bool:
     return anonymous > pod.memory_limit and held.get(Usage.MEMORY, 0) > 0
 
 
-def _kill(victim: SimulatedPod | SimulatedHost, now: int, *, own_limit: bool = False) -> OomKill:
+def _kill(victim: Holder, now: int, *, own_limit: bool = False) -> OomKill:
     held = victim.process.held(now).get(Usage.MEMORY, 0)
     if isinstance(victim, SimulatedHost):
         victim.process.restart(now + FIRST_RESTART_BACKOFF)

@@ -9,6 +9,7 @@ import heapq
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import partial
 from random import Random
 
 from evictd.core.frozen import frozen
@@ -17,7 +18,7 @@ from evictd.core.units.duration import SECOND
 from evictd.world.behaviours import Exits, Stops, Unreadable, Usage
 from evictd.world.kernel import OomKill
 from evictd.world.model import Owner, WorldPod
-from evictd.world.node import Shown, SimulatedNode, SimulatedPod, memory_limit
+from evictd.world.node import Shown, SimulatedNode, SimulatedPod
 from evictd.world.process import Process
 
 DEFAULT_GRACE = 30 * SECOND
@@ -121,16 +122,18 @@ class Lifecycle:
         self._owners = {owner.name: owner for owner in node.world.owners}
         self._successors: dict[str, int] = {}
 
+    def note(self, now: int, event: Event) -> None:
+        """Record what happened on the node."""
+        self.happened.append(Happened(at=now, event=event))
+
     def begin(self) -> None:
         """Start the pods of the world when they come."""
         for spec in self._node.world.pods:
-            self._start_at(spec.start, spec, spec.pod, spec.pod.full_name)
-
-    def _start_at(self, time: int, spec: WorldPod, pod: Pod, slot: str) -> None:
-        if time <= 0:
-            self._start(0, spec, pod, slot)
-        else:
-            self._schedule.at(time, lambda now: self._start(now, spec, pod, slot))
+            start = partial(self._start, spec=spec, pod=spec.pod, slot=spec.pod.full_name)
+            if spec.start <= 0:
+                start(0)
+            else:
+                self._schedule.at(spec.start, start)
 
     def _start(self, now: int, spec: WorldPod, pod: Pod, slot: str) -> None:
         running = SimulatedPod(
@@ -138,7 +141,6 @@ class Lifecycle:
             pod=pod,
             slot=slot,
             process=Process(spec.behaviours, now, self._node.standstills),
-            memory_limit=memory_limit(pod),
             unreadable=tuple(each for each in spec.behaviours if isinstance(each, Unreadable)),
         )
         self._node.pods[pod.uid] = running
@@ -147,7 +149,7 @@ class Lifecycle:
             self._node.images.setdefault(image.name, image)  # pulled again
         self._node.changed()
         if now > 0:
-            self._note(now, PodArrival(uid=pod.uid, name=pod.full_name, slot=slot))
+            self.note(now, PodArrival(uid=pod.uid, name=pod.full_name, slot=slot))
         for each in spec.behaviours:
             if isinstance(each, Exits):
                 self._schedule.at(now + each.after, lambda at: self._exit(running, at))
@@ -203,7 +205,7 @@ class Lifecycle:
         node.changed()
         self.gone.add(pod.uid)
         self.stop_times = [*self.stop_times[-4:], node.world.node.stop_overhead]
-        self._note(now, PodEnd(uid=pod.uid, name=pod.full_name, slot=running.slot, cause=cause, held=held))
+        self.note(now, PodEnd(uid=pod.uid, name=pod.full_name, slot=running.slot, cause=cause, held=held))
         owner = self._owners.get(pod.owner)
         if owner is not None and cause is not EndCause.DELETED:
             self._recreate(running, owner, now)
@@ -229,6 +231,3 @@ class Lifecycle:
             self._start(now, running.spec, successor, running.slot)
         elif owner.here >= 1:  # no other node for it
             self._schedule.at(now + UNSCHEDULED_RETRY, lambda at: self._bind(running, successor, owner, at))
-
-    def _note(self, now: int, event: Event) -> None:
-        self.happened.append(Happened(at=now, event=event))

@@ -25,10 +25,9 @@ from evictd.core.model.state import State, Step
 from evictd.core.units.duration import MILLISECOND, SECOND
 from evictd.world.api_server import SimulatedApiServer
 from evictd.world.behaviours import OF_MEMORY
-from evictd.world.collect import collect
 from evictd.world.kernel import settle
 from evictd.world.lifecycle import Collected, EndCause, EvictionRefused, Happened, Lifecycle, Schedule
-from evictd.world.model import World
+from evictd.world.model import DeadContainers, World
 from evictd.world.node import SimulatedNode
 from evictd.world.observe import WorldObserver
 from evictd.world.watch import SimulatedWatch
@@ -101,7 +100,7 @@ class _Player:
         self._api = SimulatedApiServer(world.api_server, config.eviction_timeout)
         self._observer = WorldObserver(self._node, config)
         self._collecting: dict[Filesystem | None, int] = {}
-        self._outcomes: dict[Filesystem | None, tuple[ReclaimOutcome, ...]] = {}
+        self._reclaimed: dict[Filesystem | None, tuple[ReclaimOutcome, ...]] = {}
         self._page_cache: ReclaimOutcome | None = None
         self._watch = SimulatedWatch(self._node, self._observer)
         self._ended = False
@@ -149,7 +148,8 @@ class _Player:
         return WorldCycle(at=now, woken=woken, observation=observation, step=step)
 
     def _observe(self, now: int, woken: WakeCause) -> Observation:
-        full = self._observer.observe(now, self._outcomes_of(self._state), self._stop_time())
+        stop_time = max(self._lifecycle.stop_times, default=None)
+        full = self._observer.observe(now, self._outcomes(), stop_time)
         if self._calm and self._last is not None and woken is WakeCause.TIME:
             read_at, last = self._last
             calm = replace(full, pods=last.pods, pod_stats=last.pod_stats, pods_read=False)
@@ -158,9 +158,9 @@ class _Player:
         self._last = now, full
         return full
 
-    def _outcomes_of(self, state: State) -> Outcomes:
-        victims = {victim.uid for victim in state.in_flight}
-        reclaimed = tuple(outcome for each in self._outcomes.values() for outcome in each)
+    def _outcomes(self) -> Outcomes:
+        victims = {victim.uid for victim in self._state.in_flight}
+        reclaimed = tuple(outcome for each in self._reclaimed.values() for outcome in each)
         answers = self._api.answers
         return Outcomes(
             reclaimed=reclaimed or None,
@@ -171,9 +171,6 @@ class _Player:
             answers=tuple(answer for uid in sorted(victims) if (answer := answers.get(uid)) is not None),
         )
 
-    def _stop_time(self) -> int | None:
-        return max(self._lifecycle.stop_times, default=None)
-
     def _evict(self, decision: EvictPod, now: int) -> None:
         running = self._node.pods.get(decision.pod.uid)
         if running is None:
@@ -182,8 +179,7 @@ class _Player:
         if self._api.evict(decision, running.slot, now):
             self._stop(decision, now)
         elif decision.pod.uid not in self._api.unanswered:
-            refused = EvictionRefused(uid=decision.pod.uid, name=decision.pod.full_name)
-            self._lifecycle.happened.append(Happened(at=now, event=refused))
+            self._lifecycle.note(now, EvictionRefused(uid=decision.pod.uid, name=decision.pod.full_name))
 
     def _stop(self, decision: EvictPod, now: int) -> None:
         running = self._node.pods[decision.pod.uid]
@@ -195,24 +191,24 @@ class _Player:
         if Reclaim.PAGE_CACHE in decision.actions:
             (self._page_cache,) = collect(self._node, decision)
             return
-        self._outcomes.pop(decision.device, None)
+        self._reclaimed.pop(decision.device, None)
         due = self._collecting[decision.device] = now + self._world.node.collection_time
         self._schedule.at(due, lambda at: self._collected(decision, at))
 
     def _collected(self, decision: ReclaimNode, now: int) -> None:
         outcomes = collect(self._node, decision)
         self._collecting.pop(decision.device, None)
-        self._outcomes[decision.device] = outcomes
+        self._reclaimed[decision.device] = outcomes
         self._observer.collect_time = self._world.node.collection_time
         self._ended = True
         freed, removed = sum(each.freed_bytes for each in outcomes), sum(each.removed for each in outcomes)
-        self._lifecycle.happened.append(Happened(at=now, event=Collected(freed_bytes=freed, removed=removed)))
+        self._lifecycle.note(now, Collected(freed_bytes=freed, removed=removed))
 
     # --- the wait -----------------------------------------------------------------------------------------------------
 
     def _wait(self, began: int, due: int) -> tuple[int, WakeCause]:
         """Move the time to the next cycle; return its time and why it begins then."""
-        now, woken, pods = began, WakeCause.TIME, self._known_pods()
+        now, woken, pods = began, WakeCause.TIME, tuple(self._node.pods)
         while True:
             now = self._advance(now, self._next_stop(now, due))
             if self._ended or self._victim_gone():
@@ -220,7 +216,7 @@ class _Player:
                 return now, WakeCause.ENDED
             if (
                 woken is WakeCause.TIME
-                and self._known_pods() != pods
+                and tuple(self._node.pods) != pods
                 and (earlier := max(began + PODS_INTERVAL, now)) < due
             ):
                 woken, due = WakeCause.PODS, earlier
@@ -243,10 +239,8 @@ class _Player:
         return then
 
     def _settle(self, now: int) -> None:
-        self._lifecycle.happened.extend(Happened(at=now, event=kill) for kill in settle(self._node, now))
-
-    def _known_pods(self) -> tuple[str, ...]:
-        return tuple(self._node.pods)
+        for kill in settle(self._node, now):
+            self._lifecycle.note(now, kill)
 
     def _victim_gone(self) -> bool:
         gone = self._lifecycle.gone
@@ -262,3 +256,23 @@ class _Player:
                 distances.append(spec.allocatable_memory - memory.pods)
             stops += [now + each * SECOND // growth + 1 for each in distances if each >= 0]
         return min(due, max(min(each for each in stops if each is not None), now + MILLISECOND))
+
+
+def collect(node: SimulatedNode, decision: ReclaimNode) -> tuple[ReclaimOutcome, ...]:
+    """Carry out a collection as the daemon's collectors do; return one outcome for each action."""
+    return tuple(_collected(node, action, decision) for action in decision.actions)
+
+
+def _collected(node: SimulatedNode, action: Reclaim, decision: ReclaimNode) -> ReclaimOutcome:
+    freed = removed = 0
+    if action is Reclaim.CONTAINERS:
+        freed, removed = node.dead.size, int(node.dead != DeadContainers())
+        node.dead = DeadContainers()
+    elif action is Reclaim.IMAGES:
+        for image in node.unused_images():
+            if decision.wanted_bytes is not None and removed and freed >= decision.wanted_bytes:
+                break
+            del node.images[image.name]
+            freed, removed = freed + image.size, removed + 1
+    # Nothing else is freed: a simulated pod has one log, and reads its file again at once.
+    return ReclaimOutcome(action=action, freed_bytes=freed, removed=removed, device=decision.device)

@@ -72,6 +72,11 @@ class NodeSpec:
     walk_age: int = 100 * MILLISECOND
     """Age of the measurements of logs and volumes."""
 
+    @property
+    def memory_of_pods(self) -> int:
+        """What all pods together may use: the limit of their cgroup, or the capacity."""
+        return self.memory if self.allocatable_memory is None else self.allocatable_memory
+
 
 @frozen
 class HostUse:

@@ -6,11 +6,12 @@ It computes one moment only: `loop` moves the time, `kernel` kills, `lifecycle` 
 When neither suffices `short` is above zero, and the kernel has to kill. A pod's share of the swapped or dropped bytes is its
 share of all pods' memory.
 
-**Disks and PIDs.** A `grow` stands still while its disk is full or no PID is free (`standstill`). Amounts that are held from the
+**Disks and PIDs.** A `grow` stands still while its disk is full or no PID is free (`Standstills`). Amounts that are held from the
 beginning, bursts and images can exceed a capacity all the same; a reading shows the capacity then. Logs and volumes lie on
 nodefs, images on imagefs, writable layers with the images unless the layout is split (`evictd.core.eviction.reclaim.Layout`).
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,8 +24,7 @@ from evictd.core.model.signal import NodeCondition
 from evictd.core.units.duration import MILLISECOND
 from evictd.world.behaviours import OF_MEMORY, Unreadable, Usage
 from evictd.world.model import DeadContainers, Disk, HostUse, NodeImage, World, WorldPod
-from evictd.world.process import Process
-from evictd.world.standstill import Standstills
+from evictd.world.process import Process, Standstills
 
 _PROCESSES = (Usage.PROCESSES,)
 
@@ -38,12 +38,15 @@ class SimulatedPod:
     slot: str
     """The full name of the pod in the world that it is, or that it is a successor of."""
     process: Process
-    memory_limit: int | None = None
+    memory_limit: int | None = field(init=False)
     leaving_until: int | None = None
     """Time at which it is killed at the latest; `None` while nothing ends it."""
     restarts: int = 0
     unreadable: tuple[Unreadable, ...] = ()
     """Times at which its statistics cannot be read."""
+
+    def __post_init__(self) -> None:
+        self.memory_limit = memory_limit(self.pod)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -52,6 +55,9 @@ class SimulatedHost:
 
     spec: HostUse
     process: Process
+
+
+Holder = SimulatedPod | SimulatedHost
 
 
 @frozen
@@ -68,6 +74,8 @@ class NodeMemory:
     short: int
     """Bytes that fit neither into memory nor into swap; above zero the kernel has to kill."""
     available: int
+    kernels_estimate: int
+    """What the kernel estimates that processes can allocate, as `MemAvailable` of /proc/meminfo."""
     pods_working_set: int
 
 
@@ -96,8 +104,10 @@ class SimulatedNode:
     """The pods whose amounts change."""
     conditions: tuple[NodeCondition, ...] = ()
     standstills: Standstills = field(default_factory=Standstills)
-    _still: dict[Usage, int] = field(default_factory=dict)
-    _known: tuple[int, dict[Usage, int]] | None = None
+    filesystems: Filesystems = field(init=False)
+    """The layout of the disks."""
+    _still: Counter[Usage] = field(default_factory=Counter)
+    _known: tuple[int, Counter[Usage]] | None = None
     _memory: tuple[int, NodeMemory] | None = None
     _growths: tuple[int, dict[tuple[Usage, ...], int]] | None = None
 
@@ -107,6 +117,13 @@ class SimulatedNode:
         ]
         self.images = {each.name: each for each in self.world.node.images}
         self.dead = self.world.node.dead_containers
+        dedicated = self.world.node.imagefs is not None
+        split = dedicated and self.world.node.split_layout
+        self.filesystems = Filesystems(dedicated_image_fs=dedicated, split_container_fs=split)
+
+    def holders(self) -> tuple[Holder, ...]:
+        """Return what takes from the node: the pods and the parts of the host."""
+        return (*self.pods.values(), *self.hosts)
 
     # --- what is held -------------------------------------------------------------------------------------------------
 
@@ -114,26 +131,30 @@ class SimulatedNode:
         """Forget what was added up."""
         self._known = self._memory = self._growths = None
         self.moving = [pod for pod in self.pods.values() if not _is_constant(pod.process)]
-        self._still = {}
+        self._still = Counter()
         for pod in self.pods.values():
             if _is_constant(pod.process):
-                _add(self._still, pod.process.held(pod.process.begun))
+                self._still.update(pod.process.held(pod.process.begun))
 
     def held(self, now: int) -> Mapping[Usage, int]:
         """Return what all pods hold."""
         if self._known is None or self._known[0] != now:
             total = self._still.copy()
             for pod in self.moving:
-                _add(total, pod.process.held(now))
+                total.update(pod.process.held(now))
             self._known = now, total
         return self._known[1]
 
-    def held_by_host(self, now: int) -> dict[Usage, int]:
+    def held_by_host(self, now: int) -> Mapping[Usage, int]:
         """Return what the host holds."""
-        total: dict[Usage, int] = {}
+        total = Counter[Usage]()
         for host in self.hosts:
-            _add(total, host.process.held(now))
+            total.update(host.process.held(now))
         return total
+
+    def _changing(self) -> Iterator[Process]:
+        holders: tuple[Holder, ...] = (*self.moving, *self.hosts)
+        return (each.process for each in holders)
 
     def growth(self, of: tuple[Usage, ...], now: int) -> int:
         """Return by how much a second pods and host grow; a reading and the watch ask for the same several times."""
@@ -141,14 +162,12 @@ class SimulatedNode:
             self._growths = now, {}
         known = self._growths[1]
         if of not in known:
-            moving = sum(pod.process.growth(of, now) for pod in self.moving)
-            known[of] = moving + sum(host.process.growth(of, now) for host in self.hosts)
+            known[of] = sum(each.growth(of, now) for each in self._changing())
         return known[of]
 
     def next_change(self, now: int) -> int | None:
         """Return when a growth of memory or processes changes, or a pod may reach its own memory limit."""
-        processes = (*(pod.process for pod in self.moving), *(host.process for host in self.hosts))
-        found = [at for each in processes if (at := each.next_change(now)) is not None]
+        found = [at for each in self._changing() if (at := each.next_change(now)) is not None]
         found += [at for pod in self.moving if (at := _limit_reached(pod, now)) is not None]
         return min(found, default=None)
 
@@ -174,13 +193,13 @@ class SimulatedNode:
             cache_wanted=wanted,
             short=max(anonymous - swapped - usable, 0),
             available=max(spec.memory - (anonymous - swapped) - cache, 0),
+            kernels_estimate=max(usable - anonymous + swapped, 0),
             pods_working_set=pods - swapped + cache,
         )
 
     def take_rest(self, since: int, now: int) -> None:
         """Let the pods that take all memory that is left take their part of a span."""
-        processes = [*(pod.process for pod in self.moving), *(host.process for host in self.hosts)]
-        takers = [each for each in processes if each.takes(since)]
+        takers = [each for each in self._changing() if each.takes(since)]
         for each in takers:
             free = self.world.node.memory - self.world.node.unusable_memory - self._memory_at(now).anonymous
             each.take(since, now, free)
@@ -211,32 +230,22 @@ class SimulatedNode:
     def _bounded(self) -> Iterator[tuple[tuple[Usage, ...], Callable[[int], int]]]:
         """Yield for each resource that can run out its usages, and a function that returns the free amount at a time."""
         yield _PROCESSES, self._free_pids
-        for images in (False,) if self.world.node.imagefs is None else (False, True):
-            kinds, counts = self.kinds_on_disk(images=images)
-            yield kinds, partial(self._free_bytes, images)
-            if counts:
-                yield counts, partial(self._free_inodes, images)
+        for images in (False, True) if self.filesystems.dedicated_image_fs else (False,):
+            for part, kinds in enumerate(kinds_on_disk(self.filesystems, images=images)):
+                if kinds:
+                    yield kinds, partial(self._free_on_disk, images, part)
 
-    def _free_bytes(self, images: bool, now: int) -> int:
-        return self.disk(images=images).capacity - self.disk_used(now, images=images)[0]
-
-    def _free_inodes(self, images: bool, now: int) -> int:
-        return self.disk(images=images).inodes - self.disk_used(now, images=images)[1]
-
-    @property
-    def filesystems(self) -> Filesystems:
-        """The layout of the disks."""
-        dedicated = self.world.node.imagefs is not None
-        return Filesystems(dedicated_image_fs=dedicated, split_container_fs=dedicated and self.world.node.split_layout)
+    def _free_on_disk(self, images: bool, part: int, now: int) -> int:
+        """Return the free bytes (part 0) or inodes (part 1)."""
+        disk = self.disk(images=images)
+        return (disk.capacity, disk.inodes)[part] - self.disk_used(now, images=images)[part]
 
     def disk_used(self, now: int, *, images: bool) -> tuple[int, int]:
         """Return the bytes and inodes used of the disk of the images, or of the node's own; not bounded by its capacity."""
         spec, disk = self.world.node, self.disk(images=images)
         used, inodes = disk.used, disk.inodes_used
         for holder in self._on_disks(now):
-            size, count = part_on_disk(
-                holder, has_imagefs=spec.imagefs is not None, split=spec.split_layout, images=images
-            )
+            size, count = part_on_disk(holder, self.filesystems, images=images)
             used, inodes = used + size, inodes + count
         if images or spec.imagefs is None:
             used += sum(each.size for each in self.images.values())
@@ -250,11 +259,6 @@ class SimulatedNode:
         spec = self.world.node
         return spec.imagefs if images and spec.imagefs is not None else spec.nodefs
 
-    def kinds_on_disk(self, *, images: bool) -> tuple[tuple[Usage, ...], tuple[Usage, ...]]:
-        """Return the usages of bytes and of inodes that lie on the disk of the images, or on the node's own."""
-        spec = self.world.node
-        return kinds_on_disk(has_imagefs=spec.imagefs is not None, split=spec.split_layout, images=images)
-
     def _on_disks(self, now: int) -> Iterator[Mapping[Usage, int]]:
         yield self.held(now)
         yield self.held_by_host(now)
@@ -267,24 +271,25 @@ class SimulatedNode:
         return [each for each in self.images.values() if each.name not in used and not each.pinned]
 
 
-def part_on_disk(held: Mapping[Usage, int], *, has_imagefs: bool, split: bool, images: bool) -> tuple[int, int]:
+def part_on_disk(held: Mapping[Usage, int], filesystems: Filesystems, *, images: bool) -> tuple[int, int]:
     """Return the bytes and inodes of these amounts that lie on the disk of the images, or on the node's own."""
     if not held:
         return 0, 0
-    kinds, counts = kinds_on_disk(has_imagefs=has_imagefs, split=split, images=images)
+    kinds, counts = kinds_on_disk(filesystems, images=images)
     return sum(held.get(each, 0) for each in kinds), sum(held.get(each, 0) for each in counts)
 
 
-def kinds_on_disk(*, has_imagefs: bool, split: bool, images: bool) -> tuple[tuple[Usage, ...], tuple[Usage, ...]]:
+def kinds_on_disk(filesystems: Filesystems, *, images: bool) -> tuple[tuple[Usage, ...], tuple[Usage, ...]]:
     """Return the usages of bytes and of inodes that lie on the disk of the images, or on the node's own."""
-    layers = not has_imagefs or images is not split
-    own = not has_imagefs or not images
-    kinds: tuple[Usage, ...] = (Usage.LAYER,) if layers else ()
-    counts: tuple[Usage, ...] = (Usage.LAYER_INODES,) if layers else ()
-    if own:
+    one = not filesystems.dedicated_image_fs
+    kinds: tuple[Usage, ...] = ()
+    counts: tuple[Usage, ...] = ()
+    if one or images is not bool(filesystems.split_container_fs):
+        kinds, counts = (Usage.LAYER,), (Usage.LAYER_INODES,)
+    if one or not images:
         kinds += (Usage.LOGS, Usage.VOLUME, Usage.HOST_PATH, Usage.UNLINKED)
         counts += (Usage.VOLUME_INODES, Usage.HOST_PATH_INODES)
-    if images or not has_imagefs:
+    if one or images:
         kinds += (Usage.IMAGE_DISK,)
     return kinds, counts
 
@@ -316,8 +321,3 @@ def _first_without(free: Callable[[int], int], since: int, now: int) -> int:
 
 def _is_constant(process: Process) -> bool:
     return process.is_still and not process.ended and process.begun == process.started
-
-
-def _add(total: dict[Usage, int], more: Mapping[Usage, int]) -> None:
-    for usage, count in more.items():
-        total[usage] = total.get(usage, 0) + count

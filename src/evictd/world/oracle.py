@@ -25,7 +25,7 @@ from evictd.core.model.threshold import Threshold, thresholds_met
 from evictd.core.units.duration import MILLISECOND
 from evictd.world.behaviours import OF_MEMORY, Exits, Usage
 from evictd.world.model import DeadContainers, World, WorldPod
-from evictd.world.node import SimulatedNode, SimulatedPod, memory_limit
+from evictd.world.node import SimulatedNode, SimulatedPod
 from evictd.world.observe import WorldObserver
 from evictd.world.process import Process
 
@@ -196,9 +196,7 @@ def _play(
 
 def _running(spec: WorldPod) -> SimulatedPod:
     process = Process(spec.behaviours, spec.start)
-    return SimulatedPod(
-        spec=spec, pod=spec.pod, slot=spec.pod.full_name, process=process, memory_limit=memory_limit(spec.pod)
-    )
+    return SimulatedPod(spec=spec, pod=spec.pod, slot=spec.pod.full_name, process=process)
 
 
 def _end_of(spec: WorldPod) -> int:

@@ -47,11 +47,11 @@ class SimulatedWatch:
             if not isinstance(each, ThresholdFinding) or each.met:
                 continue
             signal, limit = each.threshold.signal, each.limit.value()
-            if SIGNALS[signal].filesystem is not None:
+            on_disk = SIGNALS[signal].filesystem is not None
+            if on_disk or signal in MEMORY_SIGNALS or signal is Signal.PID_AVAILABLE:
                 self._limits[signal] = max(self._limits.get(signal, 0), limit)
+            if on_disk:
                 self._disks[signal] = self._paced(signal, each.available.value(), None, now)
-            elif signal in MEMORY_SIGNALS or signal is Signal.PID_AVAILABLE:
-                self._limits[signal] = max(self._limits.get(signal, 0), limit)
 
     def next_times(self, now: int) -> Iterator[int]:
         """Yield when a limit is crossed at the present growth, and when a disk is to be read."""
@@ -96,5 +96,4 @@ class SimulatedWatch:
             return self.observer.memory_available(now)
         if signal is Signal.PID_AVAILABLE:
             return spec.pids - self.node.processes(now)
-        limit = spec.memory if spec.allocatable_memory is None else spec.allocatable_memory
-        return limit - self.node.memory(now).pods_working_set
+        return spec.memory_of_pods - self.node.memory(now).pods_working_set

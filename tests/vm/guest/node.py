@@ -15,11 +15,10 @@ from functools import partial
 from pathlib import Path
 
 from evictd.clients.cri.client import CriClient
-from evictd.clients.cri.values import CriMount, LinuxResources
 from evictd.core.model.resources import QOSClass
 from evictd.errors import RuntimeRefusedError, RuntimeUnavailableError
 from evictd_testnode import pods
-from evictd_testnode.create import ContainerRequest, PodStarter, SandboxRequest
+from evictd_testnode.create import PodStarter
 from evictd_testnode.images import ImageRecipe, write_archive
 from tests.vm.guest.waiting import wait_for
 
@@ -109,24 +108,9 @@ class Node:
         )
         if recipe.manifest:
             _manifest(pod).write_text(json.dumps(pods.manifest(recipe, uid)), encoding="utf-8")
-        pod = replace(pod, sandbox_id=self._starter.run_sandbox(_sandbox(pod)))
-        return replace(pod, containers={each.name: self._run_container(pod, each) for each in recipe.containers})
-
-    def _run_container(self, pod: pods.RunningPod, container: pods.ContainerRecipe) -> str:
-        (pod.log_directory / container.name).mkdir()
-        score = pods.recipe_oom_score_adj(container, pods.qos_class(pod.recipe), pod.recipe.priority)
-        request = ContainerRequest(
-            name=container.name,
-            image=container.image,
-            command=("/bin/sh", "-c", container.script),
-            log_path=f"{container.name}/0.log",
-            mounts=tuple(CriMount(container_path=f"/{name}", host_path=str(at)) for name, at in pod.volumes.items()),
-            annotations={"io.kubernetes.pod.terminationGracePeriod": str(pod.recipe.grace_period_seconds)},
-            resources=LinuxResources(memory_limit_bytes=pods.memory_bytes(container), oom_score_adj=score),
-        )
-        container_id = self._starter.create_container(pod.sandbox_id, _sandbox(pod), request)
-        self._starter.start_container(container_id)
-        return container_id
+        pod = replace(pod, sandbox_id=self._starter.run_sandbox(pod))
+        started = {each.name: self._starter.run_container(pod, each, 0) for each in recipe.containers}
+        return replace(pod, containers=started)
 
     def _stops(self, sandbox: str) -> bool:
         """Stop a sandbox; false while the shim of one that was killed ends, when the runtime refuses every call about it."""
@@ -166,14 +150,3 @@ def _make_volume(uid: str, volume: pods.VolumeRecipe) -> Path:
 
 def _manifest(pod: pods.RunningPod) -> Path:
     return MANIFESTS / f"{pod.namespace}_{pod.name}.json"
-
-
-def _sandbox(pod: pods.RunningPod) -> SandboxRequest:
-    return SandboxRequest(
-        name=pod.name,
-        namespace=pod.namespace,
-        uid=pod.uid,
-        cgroup_parent=pod.cgroup_parent,
-        log_directory=str(pod.log_directory),
-        annotations={pods.CONFIG_SOURCE: pod.recipe.source},
-    )
