@@ -18,7 +18,13 @@ from tests.kube.api_server import ApiServer
 from tests.kube.objects import pod
 
 SINCE = "2026-11-21T02:00:00Z"
-TARGET = PodCondition(type="DisruptionTarget", status="True", reason="TerminationByKubelet", message="low on memory")
+TARGET = PodCondition(
+    type="DisruptionTarget",
+    status="True",
+    reason="TerminationByKubelet",
+    message="low on memory",
+    observed_generation=1,
+)
 KEY = ("pods", "default", "a")
 
 
@@ -76,6 +82,8 @@ def test_status_and_condition(api: Api, transport: Transport, victim: Pod) -> No
     status = found["status"]
     assert (status["phase"], status["reason"], status["message"]) == ("Failed", "Evicted", "low on memory")
     assert {entry["type"] for entry in status["conditions"]} == before | {"DisruptionTarget"}
+    (target,) = (entry for entry in status["conditions"] if entry["type"] == "DisruptionTarget")
+    assert target["observedGeneration"] == 1  # of the pod that the decision saw, as in the kubelet's
 
 
 def test_an_evicted_pods_containers_are_terminated(api: Api, transport: Transport) -> None:

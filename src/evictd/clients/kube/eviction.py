@@ -138,12 +138,15 @@ def _options(pod: Pod, grace_period_seconds: int) -> dict[str, Any]:
 
 
 def _condition(condition: PodCondition, since: str) -> dict[str, Any]:
+    """Write the condition as the kubelet does; `observedGeneration` is left out where the pod has no generation."""
+    generation = condition.observed_generation
     return {
         "type": condition.type,
         "status": condition.status,
         "reason": condition.reason,
         "message": condition.message,
         "lastTransitionTime": since,
+        **({"observedGeneration": generation} if generation else {}),
     }
 
 
