@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evictd.cli import main
+from evictd.codec.checksum import unsealed
 from evictd.codec.config.kubelet_config import eviction_config
 from evictd.codec.decision import encode_decision
 from evictd.codec.scenario import decode_scenario, encode_scenario
@@ -96,6 +98,21 @@ def test_from_a_journal_on_the_command_line(tmp_path: Path) -> None:
     (document,) = read_documents(out)
     assert isinstance(document, dict)
     assert len(document["steps"]) == 6
+
+
+def test_the_outcome_of_a_reclaim_that_stays_in_later_readings_ends_one_step_only(tmp_path: Path) -> None:
+    """A daemon's observation keeps the last outcome: the eviction of the next reclaim was lost."""
+    journal = journal_of("disk-reclaim-then-evict", tmp_path / "journal.jsonl")
+    original = scenario_of_journal([journal])
+    lines = [json.loads(unsealed(line)) for line in journal.read_bytes().splitlines()]
+    for before, line in pairwise(lines):
+        if line["observation"].get("reclaimed") is None:
+            line["observation"]["reclaimed"] = before["observation"].get("reclaimed")
+    journal.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    kept = scenario_of_journal([journal])
+    assert [(step.at, step.summary_after_reclaim) for step in kept.steps] == [
+        (step.at, step.summary_after_reclaim) for step in original.steps
+    ]
 
 
 def test_only_the_last_boot_counts(tmp_path: Path) -> None:

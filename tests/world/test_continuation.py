@@ -67,3 +67,13 @@ def test_it_goes_on_from_there() -> None:
     assert memory.working_set_bytes == (1 << 30) + 100
     assert [each.culprit for each in world.pods] == [True, False]
     assert world.begin == 60 * SECOND
+
+
+def test_what_a_pod_holds_that_is_not_listed_is_the_hosts() -> None:
+    """A summary with a pod that `kubectl get pods` did not list: its memory became free at once."""
+    world = world_of(READING, PODS[1:], STATS, name="w", filesystems=SINGLE, behaviours={}, duration=MINUTE)
+    again = play(world, config()).cycles[0].observation.node
+    assert again is not None
+    assert again.memory is not None
+    assert READING.memory is not None
+    assert again.memory.available_bytes == READING.memory.available_bytes

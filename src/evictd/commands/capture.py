@@ -32,6 +32,7 @@ from evictd.config.flags import add_arguments as add_config_flags
 from evictd.config.settings import EvictdConfiguration, KubeletConfiguration
 from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig
+from evictd.core.model.decision import ReclaimNode
 from evictd.core.model.observation import EvictionAnswerKind, Filesystems, Observation
 from evictd.core.model.pod import Pod
 from evictd.core.model.signal import SIGNALS, STALLS, Signal
@@ -146,14 +147,17 @@ def _summary(observation: Observation) -> Summary | None:
 
 
 def _ages(reading: CapturedReading) -> dict[str, MeasurementAges]:
-    """Return the ages of the pods' statistics; pods that were measured at the time of the reading are left out."""
+    """Return the ages of the pods' statistics; pods that were measured at the time of the reading are left out.
+
+    Of a step with a reclaim those after it count: what was measured while the reclaim went on decides which pod goes.
+    """
 
     def age(measured_at: int | None) -> int | None:
         return None if measured_at is None else max(0, reading.now - measured_at)
 
     found = {
         uid: MeasurementAges(stats=age(stats.time), walk=age(stats.disk_time), layers=age(stats.layers_time))
-        for uid, stats in reading.observation.pod_stats.items()
+        for uid, stats in (reading.after or reading.observation).pod_stats.items()
     }
     return {uid: ages for uid, ages in found.items() if ages != MeasurementAges()}
 
@@ -173,14 +177,15 @@ def scenario_of_journal(paths: Sequence[Path]) -> Scenario:
     boot = max((i for i in range(1, len(entries)) if entries[i].now < entries[i - 1].now), default=0)
     entries = entries[boot:]
     readings: list[CapturedReading] = []
+    asked = False
     for entry in entries:
-        if entry.observation.outcomes.reclaimed is not None and readings and readings[-1].after is None:
-            # The second half of a step of which the first one asked for a reclaim.
-            readings[-1] = CapturedReading(
-                now=readings[-1].now, observation=readings[-1].observation, after=entry.observation
-            )
+        # The outcome of a reclaim stays in the observations after it: it ends a step only if that step asked for it.
+        if asked and entry.observation.outcomes.reclaimed is not None:
+            readings[-1] = replace(readings[-1], after=entry.observation)
+            asked = False
         else:
             readings.append(CapturedReading(now=entry.now, observation=entry.observation))
+            asked = any(each.get("kind") == ReclaimNode.__name__ for each in entry.decisions)
     scenario = scenario_of(paths[-1].stem, entries[-1].config, readings)
     # The active pods are recorded, whatever was decided: a dry run evicts none.
     return replace(scenario, evicted_pods_stay_active=True)

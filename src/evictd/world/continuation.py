@@ -34,8 +34,10 @@ def world_of(
 
     `behaviours` are what pods do from then on, by uid; `gone` are pods of the reading that are not there any more.
     """
-    held = {uid: dict(_held(each)) for uid, each in stats.items()}
-    there = [pod for pod in pods if not pod.terminal and pod.uid not in gone]
+    known = {pod.uid: pod for pod in pods}
+    # A pod with statistics that is not among the pods is not of this world: what it holds is the host's.
+    held = {uid: dict(_held(each)) for uid, each in stats.items() if uid in known}
+    there = [pod for pod in known.values() if not pod.terminal and pod.uid not in gone]
     dedicated, split = bool(filesystems.dedicated_image_fs), bool(filesystems.split_container_fs)
     own, images = ([part_on_disk(each, filesystems, images=side) for each in held.values()] for side in (False, True))
     spec = NodeSpec(
