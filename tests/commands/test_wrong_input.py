@@ -17,6 +17,7 @@ WRONG = (
     "status --address 127.0.0.1:1",
     "why hog --directory nowhere",
     "why hog-old --directory node",
+    "why default/hog-odl --journal node",
     "explain shop/db",
     "explain-alert ProtectedCulprit",
     "explain-alert Nothing",

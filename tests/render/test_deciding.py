@@ -162,3 +162,17 @@ def test_a_pod_that_was_ranked_and_not_evicted_has_a_place_and_a_reason(pod: str
     assert place_then(decision, [ranking, skipped], "batch/report", dry_run=True) is None
     assert place_then(decision, [ranking, skipped], "a/unknown", dry_run=True) is None
     assert place_then({}, [ranking], pod, dry_run=True) is None
+
+
+def test_of_a_pod_that_was_not_the_next_it_is_not_said() -> None:
+    rows = [row("a/hog", 90 * MI), row("a/db", 50 * MI), row("a/web", 10 * MI)]
+    ranking = {"kind": "Ranking", "signal": "memory.available", "resource": "memory", "rows": rows, "pods": 3}
+    decision = {
+        "pod": {"uid": "a/hog", "namespace": "a"}, "shortens": False,
+        "because": {"reason": "pressure", "signal": "memory.available"},
+    }  # fmt: skip
+    whys = {pod: place_then(decision, [ranking], pod, dry_run=False) for pod in ("a/db", "a/web")}
+    assert whys["a/db"] is not None
+    assert whys["a/web"] is not None
+    assert "a/db, the next, requests none" in whys["a/db"].why
+    assert "a/web requests none" in whys["a/web"].why

@@ -93,6 +93,17 @@ def test_what_the_journal_shows_in_the_same_second_is_within_a_second() -> None:
     assert "it had ended within a second" in list(relief_lines(replace(incident(), gone_after=0.0)))
 
 
+def test_readings_of_one_second_are_in_the_order_in_which_they_were_made() -> None:
+    """Of an eviction and the relief 0.2 s later the chart showed the second at the time of the first."""
+    records = recorded()
+    index = next(n for n, each in enumerate(records) if any(d.get("kind") == "EvictPod" for d in each.decisions))
+    evicting, later = records[index : index + 2]
+    soon = msgspec.structs.replace(later, wall=evicting.wall, now=evicting.now + SECOND // 5)
+    found = incident_of([*records[:index], evicting, soon], find_eviction(evictions_of(records), "last"))
+    assert dict(found.points)[0.0] == GI // 2
+    assert 0.2 in dict(found.points)
+
+
 def test_it_says_what_would_have_avoided_it() -> None:
     limit, request, threshold, lead = avoidance_lines(incident())
     assert limit == "a limit of at most 4.5Gi of memory: it would have ended at its limit, before the node was short"

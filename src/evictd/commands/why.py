@@ -25,17 +25,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("pod", metavar="NAMESPACE/POD", help="the pod")
     add_journal_options(parser)
     parser.add_argument(
-        "--address", default=DEFAULT_ADDRESS, help="where the daemon listens (its listenAddress; default %(default)s)"
+        "--address",
+        help=f"where the daemon listens (its listenAddress; default {DEFAULT_ADDRESS}, and none beside --journal)",
     )
     add_output_argument(parser)
 
 
 def run(args: argparse.Namespace) -> ExitCode:
-    """Read the journal, query the daemon and show both answers."""
+    """Read the journal, ask the daemon and show both answers."""
     if len(parts := args.pod.split("/")) != 2 or not all(parts):
         raise InputError(f"{args.pod}: is no pod; give NAMESPACE/POD{_meant(args)}")
     why = _ask(args)
-    with understood(args.address):
+    with understood(args.address or DEFAULT_ADDRESS):
         _show(why, args.output)
         return ExitCode.DONE if why.known else ExitCode.NO
 
@@ -64,7 +65,7 @@ def _show(why: PodWhy, form: str) -> None:
 
 
 def _ask(args: argparse.Namespace) -> PodWhy:
-    """Ask both; raises the daemon's error if there is no journal either."""
+    """Ask both, a journal that is named alone; raises the daemon's error if there is no journal either."""
     pod = clean(args.pod)
     records, unreadable = _records(args)
     events = tuple(history(records or ()))
@@ -73,9 +74,14 @@ def _ask(args: argparse.Namespace) -> PodWhy:
         events=tuple(event for event in events if event.pod == pod),
         evicted=tuple(event for event in events if event.kind is EventKind.EVICTED),
         passed=places_then(records or (), pod),
+        pods=frozenset(clean(each.full_name) for record in records or () for each in record.observation.pods),
+        asked=bool(args.address or not args.journal),
     )
+    if not known.asked:
+        return known
+    address = args.address or DEFAULT_ADDRESS
     try:
-        explained, status = fetch(args.address, "/explainz"), fetch(args.address)
+        explained, status = fetch(address, "/explainz"), fetch(address)
     except NodeError as error:
         if records is None:
             journal = f"{unreadable}; " if unreadable else ""

@@ -228,7 +228,11 @@ def _not_chosen(ranked: "_Ranked", index: int, skipped: Mapping[str, SkipReason]
         return "it is never evicted"
     if reason := skipped.get(row.uid):
         return f"passed over: {PASSED_OVER[reason]}"
-    return f"{_verb(dry_run=dry_run)} {victim.named(ranked.resource)}: {_against(victim, row, ranked.resource)}."
+    nearest = next(
+        (each for each in ranked.rows[ranked.index + 1 :] if not each.protected and each.uid not in skipped), row
+    )
+    why = _against(victim, row, ranked.resource, nearest=nearest is row)
+    return f"{_verb(dry_run=dry_run)} {victim.named(ranked.resource)}: {why}."
 
 
 @frozen
@@ -293,15 +297,16 @@ def _instead(before: Sequence[Contender], resource: Resource, skipped: Mapping[s
     return f"{names}, which {ranks} before it, {'are' if others else 'is'} passed over: {PASSED_OVER[reason]}"
 
 
-def _against(pod: Contender, rival: Contender, resource: Resource) -> str:
-    """Compare with the nearest rival; common keys come first, so that the deciding key stands out."""
+def _against(pod: Contender, rival: Contender, resource: Resource, *, nearest: bool = True) -> str:
+    """Compare with a rival, if not said otherwise the nearest; common keys come first, so that the deciding key stands out."""
     named = rival.named(resource)
     if resource not in _REQUESTED or pod.exceeds != rival.exceeds or pod.usage is None or rival.usage is None:
         return _key(pod, rival, resource, theirs=f" of {named}")
     common = f"both it and {named} {'exceed' if pod.exceeds else 'are within'} their request"
     if _same_but_usage(pod, rival) and pod.usage - pod.request != rival.usage - rival.request:
         both = f"both have priority {pod.priority}"
-        return f"it {_place(pod, resource)}; {rival.name}, the next, {_place(rival, resource)}; {both}"
+        name = f"{rival.name}, the next," if nearest else rival.name
+        return f"it {_place(pod, resource)}; {name} {_place(rival, resource)}; {both}"
     return f"{common}, and {_key(pod, rival, resource, theirs='')}"
 
 

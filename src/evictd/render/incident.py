@@ -25,6 +25,8 @@ BEFORE, AFTER = 10 * MINUTE, 15 * MINUTE
 """Time before and after an eviction that belongs to its incident."""
 DRAWN_BEFORE, DRAWN_AFTER = 300, 120
 """Seconds around an eviction that are drawn."""
+_ROUNDED = 2.0
+"""Seconds by which the two clocks of records of one boot may differ, because one is rounded and may be set."""
 _LEAD_SECONDS = 60
 """For how much earlier a threshold is proposed."""
 _REQUESTED = {Resource.MEMORY, Resource.EPHEMERAL_STORAGE}
@@ -169,7 +171,7 @@ def incident_of(records: Sequence[JournalRecord], event: HistoryEvent) -> Incide
         available=seen[0],
         capacity=seen[1],
         levels=seen[2],
-        points=_points(around, signal, at),
+        points=_points(around, signal, record),
         ranking=tuple(_ranking(record, signal, event.uid)),
         pods=_ranked(record, signal),
         before=tuple(each for each in found if _time(each.at) <= at and each.uid != event.uid),
@@ -228,13 +230,21 @@ def _amount(text: object) -> int | None:
         return None
 
 
-def _points(records: Iterable[JournalRecord], signal: Signal | None, at: int) -> tuple[tuple[float, int], ...]:
-    """Return every reading of the signal in the records: of their findings, and of the minutes before some of them."""
+def _points(
+    records: Iterable[JournalRecord], signal: Signal | None, evicting: JournalRecord
+) -> tuple[tuple[float, int], ...]:
+    """Return every reading of the signal in the records: of their findings, and of the minutes before some of them.
+
+    Times of the wall clock are whole seconds; of records of one boot the other clock tells which came first within one.
+    """
     if signal is None:
         return ()
     points: dict[float, int] = {}
     for record in records:
-        since = (_time(record.wall) - at) / SECOND
+        since = (_time(record.wall) - _time(evicting.wall)) / SECOND
+        exact = (record.now - evicting.now) / SECOND
+        if abs(exact - since) <= _ROUNDED:
+            since = exact
         for ago, amount in record.extra.trend.get(signal.value, ()):
             if -BEFORE <= (since - ago) * SECOND <= AFTER:
                 points[round(since - ago, 1)] = amount

@@ -4,6 +4,7 @@ Takes the pod's events of the journal and two documents of the running daemon: `
 eviction, and `/statusz` with signals and victims.
 """
 
+import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -33,6 +34,10 @@ class PodWhy:
     """Its place at the evictions of other pods, by their RFC 3339 time."""
     explained: Plain | None = None
     status: Plain | None = None
+    pods: frozenset[str] = frozenset()
+    """All pods of the journal, by `namespace/name`."""
+    asked: bool = True
+    """Whether the daemon was asked: a journal that is named may be another node's."""
     unreadable: str = ""
     """Why the journal could not be read; then the daemon's last decisions tell what happened."""
 
@@ -111,6 +116,10 @@ def _place(queue: Plain, pod: str) -> Place | None:
 # --- sentences --------------------------------------------------------------------------------------------------------
 
 
+_AWAY = "no daemon answers, so only the journal is known"
+_NOT_ASKED = "only the journal was read (--address HOST:PORT asks a daemon too)"
+
+
 def why_lines(why: PodWhy) -> Iterator[str]:
     """Write what is known of a pod, one sentence a line."""
     for event in why.events:
@@ -124,7 +133,7 @@ def why_lines(why: PodWhy) -> Iterator[str]:
     yield from _passed(why)
     yield from _kin(why)
     if why.explained is None or why.status is None:
-        yield "no daemon answers, so only the journal is known" if why.known else _unnamed(why)
+        yield (_AWAY if why.asked else _NOT_ASKED) if why.known else _unnamed(why)
         return
     yield from _now(why)
     if why.unreadable:
@@ -135,14 +144,21 @@ def _unnamed(why: PodWhy) -> str:
     """Write that nothing is known of the pod, and the pods that it may have been mistaken for."""
     pods = tuple(dict.fromkeys(event.pod for event in reversed(why.evicted)))
     evicted = f"it has evictions of {first_of(pods, 3)}" if pods else "it has no eviction"
-    return f"no daemon answers, and the journal has no event of {why.pod}; {evicted}"
+    away = "no daemon answers, and the" if why.asked else "the"
+    return f"{away} journal has no event of {why.pod}{_meant(why)}; {evicted}"
+
+
+def _meant(why: PodWhy) -> str:
+    """Return the pod of the journal with the most similar name, if there is one."""
+    close = difflib.get_close_matches(why.pod, sorted(why.pods - {why.pod}), n=1, cutoff=0.8)
+    return f" (did you mean {close[0]}?)" if close else ""
 
 
 def _now(why: PodWhy) -> Iterator[str]:
     """Write what the daemon says of the pod."""
     if not why.known:
         journal = "the journal could not be read" if why.unreadable else "the journal has no event of it"
-        yield f"{why.pod} is not an active pod of this node, and {journal}"
+        yield f"{why.pod} is not an active pod of this node, and {journal}{_meant(why)}"
         return
     if why.leaving is not None:
         gone = "it has ended, and what it used is awaited" if why.leaving["gone"] else "it has not ended yet"
