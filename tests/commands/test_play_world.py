@@ -48,7 +48,7 @@ def test_a_second_configuration_stands_beside(world: Path, tmp_path: Path, capsy
         "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nevictionHard: {memory.available: 100Mi}\n"
     )
     assert main(["simulate", str(world), "--compare", str(other)]) == 0
-    assert "policy Standard acts first" in capsys.readouterr().out
+    assert "First action: policy Standard" in capsys.readouterr().out
 
 
 def test_both_policies_stand_side_by_side(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -56,7 +56,7 @@ def test_both_policies_stand_side_by_side(world: Path, capsys: pytest.CaptureFix
     out = capsys.readouterr().out
     assert "policy Standard: 0 innocent pods lost" in out
     assert "policy Kubelet: 0 innocent pods lost" in out
-    assert "Both act first at the same time." in out
+    assert "First action: both at the same time." in out
 
 
 def test_a_calm_world_has_its_ranking_and_the_time_to_each_threshold(

@@ -114,7 +114,7 @@ def test_two_configurations_side_by_side_say_which_acts_first() -> None:
     sides = (played(story), PlayedWorld(name="late", run=late, account=account_of(late)))
     out = io.StringIO()
     print_worlds("w", sides, make_console(out))
-    assert "policy Standard acts first, 8s earlier." in out.getvalue()
+    assert "First action: policy Standard, 8s earlier." in out.getvalue()
     document = worlds_document("w", sides)
     assert [each["configuration"] for each in document["configurations"]] == ["policy Standard", "late"]
 
@@ -134,7 +134,7 @@ def test_one_that_does_nothing_is_named() -> None:
     idle = play(story, config())
     out = io.StringIO()
     print_worlds("w", (played(story), PlayedWorld(name="idle", run=idle, account=account_of(idle))), make_console(out))
-    assert "idle does nothing." in out.getvalue()
+    assert "No action: idle." in out.getvalue()
 
 
 def test_the_document_has_the_account() -> None:

@@ -22,7 +22,7 @@ from evictd.render.sentences import changes_nothing, decision_text, no_action_te
 from evictd.render.text import clean, counted, duration_text, first_of, signal_quantity
 from evictd.simulation import SimulatedCycle, Turn
 from evictd.world.account import OOM_KILLED, Account, Loss, Verdict
-from evictd.world.behaviours import OF_MEMORY
+from evictd.world.behaviours import OF_MEMORY, Usage
 from evictd.world.kernel import OomKill
 from evictd.world.lifecycle import Collected, EndCause, Event, EvictionRefused, PodArrival, PodEnd
 from evictd.world.loop import Run, WorldCycle
@@ -30,7 +30,9 @@ from evictd.world.loop import Run, WorldCycle
 if TYPE_CHECKING:
     from rich.console import Console
 
+_HELD = {"memory": OF_MEMORY, "disk": (Usage.LAYER, Usage.LOGS, Usage.VOLUME)}
 _REPLICA = re.compile(r"(?<=[a-z0-9])-\d+(?![\w.])")
+"""The number of a replica: without it the same that happens to the next one, `leak-3` after `leak-2`, is equal."""
 MOST_LINES = 60
 """Lines of a timeline that are shown unless all are asked for."""
 _TENTH = 100 * MILLISECOND
@@ -141,8 +143,9 @@ def _event_text(event: Event) -> str:
     match event:
         case PodEnd():
             ended = {EndCause.EVICTED: "is gone", EndCause.EXITED: "has exited", EndCause.DELETED: "was deleted"}
-            memory = sum(event.held.get(each, 0) for each in OF_MEMORY)
-            return f"{event.name} {ended[event.cause]}, it held {bytes_text(memory)} of memory"
+            sums = {name: sum(event.held.get(each, 0) for each in usages) for name, usages in _HELD.items()}
+            held = " and ".join(f"{bytes_text(amount)} of {name}" for name, amount in sums.items() if amount)
+            return f"{event.name} {ended[event.cause]}" + (f", it held {held}" if held else "")
         case PodArrival():
             return f"{event.name} is started"
         case OomKill():
@@ -215,26 +218,24 @@ def _relief_text(account: Account) -> str:
     if account.relieved_at == 0:
         return "No threshold was met."
     slots = sorted(account.ideal.slots)
-    least = f"; the least that would have sufficed is {counted(len(slots), 'pod')}" + (
-        f": {_names(slots)}" if slots else ""
-    )
+    named = f": {_names(slots)}" if slots else ""
+    least = f"; the least that would have sufficed is {counted(len(slots), 'pod')}{named}"
     ideal = least if account.ideal.relieves else "; no set of pods would have relieved the node for good"
     if account.relieved_at is None:
         return f"A threshold is still met at the end{ideal}."
-    return f"No threshold is met from {duration_text(account.relieved_at)} on{ideal}."
+    return f"No threshold is met from {duration_text(account.relieved_at)} to the end{ideal}."
 
 
 def _unattended_text(unattended: Run, evicted: Sequence[Loss]) -> str:
     kill = next((h for h in unattended.happened if isinstance(h.event, OomKill) and not h.event.own_limit), None)
     if kill is None or not isinstance(kill.event, OomKill):
         return "Without evictd the OOM killer would not have come."
-    distance = ""
+    at, distance = duration_text(kill.at), ""
     if evicted:
         side = "before" if kill.at < evicted[0].at else "after"
         distance = f", {duration_text(abs(kill.at - evicted[0].at))} {side} the first eviction"
-    name = clean(kill.event.name)
     return (
-        f"Without evictd the OOM killer would have come at {duration_text(kill.at)}{distance}, and killed {name} first."
+        f"Without evictd the OOM killer would have come at {at}{distance}, and killed {clean(kill.event.name)} first."
     )
 
 
@@ -245,17 +246,12 @@ def _names(slots: Sequence[str]) -> str:
 # --- forms ------------------------------------------------------------------------------------------------------------
 
 
-def _without_numbers(text: str) -> str:
-    """Leave out the numbers of replicas, so that the same happening to the next one is equal: `leak-2`, `leak-3`."""
-    return _REPLICA.sub("", text)
-
-
 def _without_rounds(lines: Sequence[tuple[int, str]]) -> Iterator[int | str]:
     """Return which lines, given by time and text, to show; of a round that repeats the first and the last.
 
     Between them a sentence says how often the round came.
     """
-    for each in rounds([_without_numbers(text) for _, text in lines]):
+    for each in rounds([_REPLICA.sub("", text) for _, text in lines]):
         end = each.start + each.length * each.count
         yield from range(each.start, each.start + each.length)
         if each.count == 1:
@@ -317,11 +313,19 @@ def print_worlds(title: str, sides: Sequence[PlayedWorld], to: "Console", *, eve
         to.print(f"{len(found) - len(shown)} more lines; --all shows them")
     for side in sides:
         to.print()
-        to.print(f"{clean(side.name)}: {counted(side.account.regret, 'innocent pod')} lost", style="bold")
+        to.print(_headline(side), style="bold")
         for sentence in outcome_text(side.run, side.account, side.unattended):
             print_line(to, "", sentence)
     to.print()
     print_line(to, "", _earlier_text(sides))
+
+
+def _headline(side: PlayedWorld) -> str:
+    """Write the outcome in one line: innocents lost, how long the node was short, kills for want of memory."""
+    kills = sum(isinstance(each.event, OomKill) and not each.event.own_limit for each in side.run.happened)
+    lost = f"{clean(side.name)}: {counted(side.account.regret, 'innocent pod')} lost"
+    short = max(side.account.short_for.values(), default=0)
+    return f"{lost}, short for {duration_text(short)}, {counted(kills, 'OOM kill')}"
 
 
 def _by_time(run: Run) -> dict[int, list[str]]:
@@ -335,15 +339,13 @@ def _by_time(run: Run) -> dict[int, list[str]]:
 
 
 def _earlier_text(sides: Sequence[PlayedWorld]) -> str:
-    firsts = [next(iter(_by_time(side.run)), None) for side in sides]
-    acting = [(at, side.name) for at, side in zip(firsts, sides, strict=True) if at is not None]
+    acting = [(next(iter(found)), clean(side.name)) for side in sides if (found := _by_time(side.run))]
     if len(acting) < len(sides):
-        idle = ", ".join(clean(side.name) for at, side in zip(firsts, sides, strict=True) if at is None)
-        return f"{idle} does nothing."
+        return f"No action: {', '.join(clean(side.name) for side in sides if not _by_time(side.run))}."
     (first, name), (last, _) = min(acting), max(acting)
     if first == last:
-        return "Both act first at the same time."
-    return f"{clean(name)} acts first, {duration_text(last - first)} earlier."
+        return "First action: both at the same time."
+    return f"First action: {name}, {duration_text(last - first)} earlier."
 
 
 def world_document(title: str, played: PlayedWorld) -> Document:
