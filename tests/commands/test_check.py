@@ -52,6 +52,14 @@ def test_a_sound_configuration_is_done(tmp_path: Path, node: Path, capsys: pytes
     assert "no findings" in capsys.readouterr().out
 
 
+def test_what_is_not_tested_for_another_node_is_said(
+    tmp_path: Path, node: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(write(tmp_path, COMPLETE))
+    assert outcome(path, "--root", str(node), "--memory-capacity", "64Gi") is ExitCode.DONE
+    assert "not tested for another node's memory" in capsys.readouterr().out
+
+
 def test_a_field_without_effect_is_a_warning(tmp_path: Path, node: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The file may be the kubelet's own, which obeys the field, so the exit status stays 0."""
     path = write(tmp_path, COMPLETE + "cgroupDriver: systemd\nvolumeStatsAggPeriod: 0s\n")

@@ -152,6 +152,7 @@ def test_under_another_configuration(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert main(["replay", str(journal), "--config", str(config)]) == 0
     out = capsys.readouterr().out
     assert "would have been decided differently" in out
+    assert "what another decision leads to is not in a journal" in " ".join(out.split())
     assert "  + now:  evict " in out
     assert "  - then: evict batch/crawler" in out
 

@@ -116,7 +116,7 @@ def test_it_says_what_would_have_avoided_it() -> None:
     slow = replace(incident(), points=((-30.0, GI), (0.0, GI // 2)))
     _, _, threshold, _ = avoidance_lines(slow)
     assert threshold == "a soft threshold of 3Gi: at 17.1Mi a second it would have been met 60 s earlier"
-    assert lead.startswith("memory.lead: Auto acts before")
+    assert lead.startswith("memory.lead: Auto avoids no eviction: it begins one before")
 
 
 def test_a_request_is_no_advice_where_the_pods_before_it_hold_too_little() -> None:

@@ -115,7 +115,12 @@ def check(
         thresholds=thresholds,
         capacities=capacities,
         available=available,
-        warnings=(*settings.warnings, *without_effect(settings.without_effect), *_unread(amounts)),
+        warnings=(
+            *settings.warnings,
+            *without_effect(settings.without_effect),
+            *_unread(amounts),
+            *_untested(overrides or {}),
+        ),
         findings=lint(thresholds, surroundings),
         dry_run=settings.evictd.dry_run,
     )
@@ -123,6 +128,12 @@ def check(
 
 def _unread(amounts: NodeAmounts) -> tuple[str, ...]:
     return (f"this node's amounts are unknown: {amounts.problem}",) if amounts.problem else ()
+
+
+def _untested(overrides: Mapping[Signal, Quantity]) -> tuple[str, ...]:
+    if Signal.MEMORY_AVAILABLE not in overrides:
+        return ()
+    return ("not tested for another node's memory, as its kernel's share is unknown: MemoryThresholdNeverMet",)
 
 
 def _effective(thresholds: tuple[Threshold, ...], filesystems: Filesystems) -> tuple[Threshold, ...]:

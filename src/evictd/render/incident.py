@@ -370,7 +370,7 @@ def avoidance_lines(found: Incident) -> Iterator[str]:
         yield f"a soft threshold of {signal_amount(limit, signal)}: {fell} it would have been met {_LEAD_SECONDS} s earlier"
     option = {Resource.MEMORY: "memory.lead", Resource.EPHEMERAL_STORAGE: "disk.lead"}.get(resource)
     if option is not None:
-        yield f"{option}: Auto acts before a hard threshold is crossed, where the rest would not last for an eviction"
+        yield f"{option}: Auto avoids no eviction: it begins one before a threshold is crossed, where the rest would not last"
 
 
 def _avoided_by_the_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Iterator[str]:

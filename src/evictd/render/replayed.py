@@ -126,6 +126,10 @@ def print_replayed(replayed: Sequence[Replayed], to: "Console", *, other: bool) 
     entries = "1 entry" if len(replayed) == 1 else f"{len(replayed)} entries"
     verdict = f"{entries}, {len(different)} {would}"
     to.print(verdict, style="bold yellow" if different else "bold green")
+    if different and other:
+        to.print(
+            "The readings after the first of them are as recorded: what another decision leads to is not in a journal."
+        )
     if different and not other:
         to.print(
             "Another version or policy wrote this journal, or it was changed: with the same rules each entry is equal."
