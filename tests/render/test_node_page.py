@@ -268,6 +268,9 @@ def test_below_a_hard_threshold_the_headline_says_what_evictd_does() -> None:
     dry = headline({**status, "dryRun": True})
     assert dry.text == f"Dry run: {first} would remove what no pod needs; default/hog would be evicted {then}"
     assert tuple(why_nothing(status, {"notes": ()}, dry)) == ()
+    blocked = {**status, "phase": {"name": "Watching"}, "signals": [{**memory, "next": None, "stop": "no pod may go"}]}
+    once = ("memory.available: no pod may go",)
+    assert tuple(why_nothing(blocked, {"notes": once}, headline(blocked))) == once, "it stood among the notes too"
     copy = {**memory, "thresholds": [{**each, "origin": "derived"} for each in memory["thresholds"]]}
     other = {**memory, "signal": "pid.available"}
     copies = [memory, {**copy, "signal": "containerfs.available"}, other]

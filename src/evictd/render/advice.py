@@ -1,5 +1,6 @@
 """The advice of `evictd advise`: as a table with its evidence, as a document with the fields to copy, and as a picture."""
 
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -262,13 +263,17 @@ def draw_advice(advice: Advice, path: Path) -> None:
     with rc_context(STYLE):
         rows = max(1, len(panels))
         figure = Figure(figsize=(8, 0.6 + 2.6 * rows), facecolor="white", layout="constrained")
-        figure.suptitle(title, fontsize=12, fontweight="bold", x=0.02, ha="left")
+        figure.suptitle(textwrap.fill(title, _TITLE_COLUMNS), fontsize=12, fontweight="bold", x=0.02, ha="left")
         for index, panel in enumerate(panels):
             _draw_panel(figure.add_subplot(rows, 1, index + 1), panel)
         try:
             figure.savefig(path, format=form, dpi=160, metadata=metadata)
         except OSError as error:
             raise InputError(f"--plot: {path}: {error.strerror or error}") from error
+
+
+_TITLE_COLUMNS = 84
+"""Characters of the title that the width of the figure holds."""
 
 
 @frozen

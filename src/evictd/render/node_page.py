@@ -217,10 +217,11 @@ def why_nothing(status: Document, explained: Document, head: Headline) -> Iterat
     for entry in met:
         if is_due(entry) and entry["stop"] and status["phase"]["name"] != PhaseName.RECLAIMING.value:
             stops.setdefault(entry["stop"], []).append(entry["signal"])
-    yield from (f"{', '.join(signals)}: {stop}" for stop, signals in stops.items())
+    stopped = [f"{', '.join(signals)}: {stop}" for stop, signals in stops.items()]
+    yield from stopped
     yield from (each.text for each in graces(status) if each.text not in head.text)
     if met:
-        yield from explained["notes"]
+        yield from (note for note in explained["notes"] if note not in stopped)
 
 
 def nearest(status: Document) -> str:
