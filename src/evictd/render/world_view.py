@@ -176,8 +176,8 @@ def outcome_text(run: Run, account: Account, unattended: Run | None = None) -> l
 
 _WORDS = {
     Verdict.CULPRIT: "the cause",
-    Verdict.NEEDED: "which was needed",
-    Verdict.INNOCENT: "which was not needed",
+    Verdict.NEEDED: "needed",
+    Verdict.INNOCENT: "not needed",
 }
 
 
