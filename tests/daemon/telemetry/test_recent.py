@@ -51,5 +51,5 @@ def test_an_eviction_gets_its_reason_once() -> None:
     recent = RecentDecisions()
     assert not recent.explain(HOG.uid, "because")
     recent.add(EVICT, "evict default/hog", WALL)
-    assert [recent.explain(HOG.uid, "because"), recent.explain(HOG.uid, "because")] == [True, False]
+    assert [recent.explain(HOG.uid, "because"), recent.explain(HOG.uid, "later, with other numbers")] == [True, False]
     assert [each.why for each in recent.all()] == ["because"]

@@ -47,12 +47,17 @@ class RecentDecisions:
         self._entries.append(_Entry(shown=shown, uid=pod.uid))
 
     def explain(self, uid: str, why: str) -> bool:
-        """Add to a pod's last eviction why it was chosen; return whether that was not known yet."""
+        """Add to a pod's last eviction why it was chosen; return whether that was not known yet.
+
+        A dry run chooses the pod again in each cycle, with other numbers; those of the decision that is shown stay.
+        """
         for number in reversed(range(len(self._entries))):
             entry = self._entries[number]
             if entry.uid == uid and not entry.times:
+                if entry.shown.why:
+                    return False
                 self._entries[number] = replace(entry, shown=replace(entry.shown, why=why))
-                return not entry.shown.why
+                return True
         return False
 
     def refused(self, refusal: Refusal, wall: int) -> None:
