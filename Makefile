@@ -28,14 +28,19 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup demo run check test side-by-side test-slow test-node test-cluster test-vm test-vm-forky test-all test-matrix test-arm64 vm-matrix node-matrix deb-matrix laws parity bench verify-signals e2e-soak mutate flaky fuzz reliability soak sbom audit reference docs deb clean incidents adversary release verify-release conformance
 
+# Makes the virtual environment with evictd and the packages of these files, and the target.
+define install
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) --require-hashes --no-deps $(1)
+	$(PIP) --no-deps --no-build-isolation --editable .
+	touch $@
+endef
+
 setup: $(VENV)/.ready
 
 $(VENV)/.ready: pyproject.toml constraints.txt
 	@echo 'Installing evictd and the tools of its tests into $(VENV): one or two minutes.'
-	$(PYTHON) -m venv $(VENV)
-	$(PIP) --require-hashes --no-deps --requirement constraints.txt
-	$(PIP) --no-deps --no-build-isolation --editable .
-	touch $@
+	$(call install,--requirement constraints.txt)
 
 # The demo needs a fifth of what the tests need; the whole set-up serves too.
 demo: $(if $(wildcard $(VENV)/.ready),setup,$(VENV)/.demo)
@@ -43,10 +48,7 @@ demo: $(if $(wildcard $(VENV)/.ready),setup,$(VENV)/.demo)
 
 $(VENV)/.demo: pyproject.toml requirements.txt requirements-plot.txt
 	@echo 'Installing evictd into $(VENV): less than a minute.'
-	$(PYTHON) -m venv $(VENV)
-	$(PIP) --require-hashes --no-deps --requirement requirements.txt --requirement requirements-plot.txt
-	$(PIP) --no-deps --no-build-isolation --editable .
-	touch $@
+	$(call install,--requirement requirements.txt --requirement requirements-plot.txt)
 
 run: setup
 	$(BIN)/evictd run $(ARGS)

@@ -13,9 +13,7 @@ import sys
 from pathlib import Path
 
 from evictd.clients.kube.access import service_account_files
-
-_FOLDER = Path("/run/secrets/kubernetes.io/serviceaccount")
-"""Where the kubelet mounts it; /var/run is a symlink to /run."""
+from evictd.clients.kube.credentials import SERVICE_ACCOUNT
 
 
 def in_cluster(folder: Path, command: list[str]) -> list[str]:
@@ -27,11 +25,11 @@ def in_cluster(folder: Path, command: list[str]) -> list[str]:
 
 
 def main(folder: Path, command: list[str]) -> None:
-    """Mount the files and become the command."""
+    """Mount the files and become the command; /var/run, where evictd reads them, is a symlink to /run."""
     subprocess.run(["mount", "-t", "tmpfs", "tmpfs", "/run"], check=True)
-    _FOLDER.mkdir(parents=True)
+    SERVICE_ACCOUNT.mkdir(parents=True)
     for file in service_account_files(folder):
-        shutil.copy(file, _FOLDER)
+        shutil.copy(file, SERVICE_ACCOUNT)
     os.execvp(command[0], command)
 
 

@@ -25,7 +25,7 @@ from evictd.codec.scenario import (
     encode_scenario,
 )
 from evictd.commands.explain import settings_for_node
-from evictd.commands.journals import expanded, read_journals
+from evictd.commands.journals import expanded, read_journals, report_skipped
 from evictd.commands.source import add_policy_argument
 from evictd.config.file import dump_yaml
 from evictd.config.flags import add_arguments as add_config_flags
@@ -41,7 +41,6 @@ from evictd.core.units.duration import SECOND, format_duration, parse_duration
 from evictd.core.units.percentage import parse_percentage
 from evictd.errors import ExitCode, InputError, InvalidValueError
 from evictd.observe.live import LiveNode
-from evictd.render.text import clean
 
 
 @frozen
@@ -170,8 +169,7 @@ def _refusals(observation: Observation) -> tuple[BudgetAnswer, ...]:
 def scenario_of_journal(paths: Sequence[Path]) -> Scenario:
     """Make a scenario of the entries of one boot, the last one in the files; raises `InputError`."""
     entries, problems = read_journals(expanded(paths))
-    for problem in problems:
-        sys.stderr.write(f"evictd: {clean(problem)}; skipped\n")
+    report_skipped(problems)
     if not entries:
         raise InputError(f"{paths[0]}: there is no journal entry in it")
     boot = max((i for i in range(1, len(entries)) if entries[i].now < entries[i - 1].now), default=0)

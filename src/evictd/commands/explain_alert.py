@@ -31,11 +31,13 @@ def run(args: argparse.Namespace) -> ExitCode:
     known = names.get(args.name.lower()) or names.get(f"evictd{args.name}".lower())
     if known is None:
         close = difflib.get_close_matches(args.name.lower(), names, n=1)
-        naming = [name for name, book in books.items() if f"`{args.name}`".lower() in book.lower()]
+        naming = (name for name, book in books.items() if f"`{args.name}`".lower() in book.lower())
         if close:
             meant = f"did you mean {names[close[0]]}?"
+        elif (name := next(naming, None)) is not None:
+            meant = f"the run book of {name} names it"
         else:
-            meant = f"the run book of {naming[0]} names it" if naming else f"there are {', '.join(books)}"
+            meant = f"there are {', '.join(books)}"
         raise InputError(f"{args.name}: is no alert of evictd; {meant}")
     sys.stdout.write(f"{known}\n\n{books[known]}\n")
     return ExitCode.DONE

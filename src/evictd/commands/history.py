@@ -12,7 +12,7 @@ from pathlib import Path
 
 from evictd.codec.journal_record import JournalRecord, decode_record
 from evictd.codec.times import parse_time
-from evictd.commands.journals import add_journal_argument, add_journal_options, journals_of, read_lines
+from evictd.commands.journals import add_journal_argument, add_journal_options, journals_of, read_lines, report_skipped
 from evictd.core.units.duration import parse_duration
 from evictd.errors import ExitCode, InputError, InvalidValueError
 from evictd.render.console import make_console
@@ -71,8 +71,7 @@ def run(args: argparse.Namespace) -> ExitCode:
 def read_records(paths: Sequence[Path]) -> list[JournalRecord]:
     """Read the lines of journal files; a damaged one is reported on standard error and skipped."""
     records, problems = read_lines(paths, decode_record)
-    for problem in problems:
-        sys.stderr.write(f"evictd: {clean(problem)}; skipped\n")
+    report_skipped(problems)
     return records
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from evictd.codec.journal import JournalEntry, decode_entry
 from evictd.codec.journal_record import JournalRecord, decode_record
-from evictd.commands.journals import add_journal_options, journals_of, read_lines
+from evictd.commands.journals import add_journal_options, journals_of, read_lines, report_skipped
 from evictd.config.file import STANDARD_INPUT
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.holdings import MeasuredLevel
@@ -72,8 +72,7 @@ def run(args: argparse.Namespace) -> ExitCode:
         return record
 
     records, problems = read_lines(paths, decode)
-    for problem in problems:
-        sys.stderr.write(f"evictd: {clean(problem)}; skipped\n")
+    report_skipped(problems)
     evictions = evictions_of(records)
     if args.list:
         return _list(last_of_each(evictions), args.output)

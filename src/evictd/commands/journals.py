@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TypeVar
@@ -11,6 +11,7 @@ from evictd.codec.checksum import unsealed
 from evictd.codec.journal import JournalEntry, decode_entry
 from evictd.config.file import STANDARD_INPUT, shown_path
 from evictd.errors import InputError
+from evictd.render.text import clean
 
 DEFAULT_STATE_DIRECTORY = Path("/var/lib/evictd")
 """The default of `stateDirectory`."""
@@ -107,6 +108,12 @@ def read_lines(paths: Sequence[Path], decode: Callable[[bytes], Line]) -> tuple[
             raise InputError(f"{shown_path(paths[0])}: is no journal; {_NOT_A_JOURNAL}")
         raise InputError(problems[0])
     return entries, problems
+
+
+def report_skipped(problems: Iterable[str]) -> None:
+    """Write on standard error which lines were left out."""
+    for problem in problems:
+        sys.stderr.write(f"evictd: {clean(problem)}; skipped\n")
 
 
 def _numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:

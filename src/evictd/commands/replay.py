@@ -13,7 +13,13 @@ from pathlib import Path
 
 from evictd.codec.journal import JournalEntry
 from evictd.codec.times import parse_time
-from evictd.commands.journals import add_journal_argument, add_journal_options, journals_of, read_journals
+from evictd.commands.journals import (
+    add_journal_argument,
+    add_journal_options,
+    journals_of,
+    read_journals,
+    report_skipped,
+)
 from evictd.commands.source import add_config_arguments, add_plot_argument, check_plot, report_plot
 from evictd.config.file import load
 from evictd.core.eviction.synchronize import synchronize
@@ -24,7 +30,6 @@ from evictd.render.console import make_console
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.plot import draw
 from evictd.render.replayed import Replayed, decided_alike, print_replayed, replay_document
-from evictd.render.text import clean
 from evictd.simulation import SimulatedCycle, Turn
 
 
@@ -42,8 +47,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     check_plot(args.plot)
     paths = journals_of(args)
     entries, problems = read_journals(paths)
-    for problem in problems:
-        sys.stderr.write(f"evictd: {clean(problem)}; skipped\n")
+    report_skipped(problems)
     if not entries:
         raise InputError(f"{paths[0]}: there is no journal entry in it")
     other = args.config is not None or args.policy is not None

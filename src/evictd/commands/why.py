@@ -6,6 +6,7 @@ status is 1 if nothing is known of the pod.
 
 import argparse
 import sys
+from collections.abc import Iterable
 from dataclasses import replace
 
 from evictd.codec.journal_record import JournalRecord
@@ -47,9 +48,13 @@ def _meant(args: argparse.Namespace) -> str:
         records, _ = _records(args)
     except (OSError, InputError):
         return ""
-    found = {clean(pod.full_name) for record in records or () for pod in record.observation.pods}
-    names = sorted(name for name in found if name.partition("/")[2] == args.pod)
+    names = sorted(name for name in _pods_of(records or ()) if name.partition("/")[2] == args.pod)
     return f"; did you mean {' or '.join(names)}?" if names else ""
+
+
+def _pods_of(records: Iterable[JournalRecord]) -> frozenset[str]:
+    """Return the active pods of a journal, by `namespace/name`."""
+    return frozenset(clean(pod.full_name) for record in records for pod in record.observation.pods)
 
 
 def _show(why: PodWhy, form: str) -> None:
@@ -74,7 +79,7 @@ def _ask(args: argparse.Namespace) -> PodWhy:
         events=tuple(event for event in events if event.pod == pod),
         evicted=tuple(event for event in events if event.kind is EventKind.EVICTED),
         passed=places_then(records or (), pod),
-        pods=frozenset(clean(each.full_name) for record in records or () for each in record.observation.pods),
+        pods=_pods_of(records or ()),
         asked=bool(args.address or not args.journal),
     )
     if not known.asked:

@@ -228,10 +228,8 @@ def _not_chosen(ranked: "_Ranked", index: int, skipped: Mapping[str, SkipReason]
         return "it is never evicted"
     if reason := skipped.get(row.uid):
         return f"passed over: {PASSED_OVER[reason]}"
-    nearest = next(
-        (each for each in ranked.rows[ranked.index + 1 :] if not each.protected and each.uid not in skipped), row
-    )
-    why = _against(victim, row, ranked.resource, nearest=nearest is row)
+    nearest = row is _rival(ranked.rows, ranked.index, skipped)
+    why = _against(victim, row, ranked.resource, nearest=nearest)
     return f"{_verb(dry_run=dry_run)} {victim.named(ranked.resource)}: {why}."
 
 
@@ -280,10 +278,14 @@ def _why(
     before = [row for row in rows[:index] if skipped.get(row.uid, SkipReason.IN_FLIGHT) is not SkipReason.IN_FLIGHT]
     if before:
         return _instead(before, resource, skipped)
-    rival = next((row for row in rows[index + 1 :] if not row.protected and row.uid not in skipped), None)
-    if rival is None:
+    if (rival := _rival(rows, index, skipped)) is None:
         return "no other pod of this node may be evicted for it" if complete else ""
     return _against(rows[index], rival, resource)
+
+
+def _rival(rows: Sequence[Contender], index: int, skipped: Mapping[str, SkipReason]) -> Contender | None:
+    """Return the nearest pod after the victim that could have been evicted instead."""
+    return next((row for row in rows[index + 1 :] if not row.protected and row.uid not in skipped), None)
 
 
 def _instead(before: Sequence[Contender], resource: Resource, skipped: Mapping[str, SkipReason]) -> str:

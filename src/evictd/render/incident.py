@@ -240,11 +240,11 @@ def _points(
     if signal is None:
         return ()
     points: dict[float, int] = {}
+    at = _time(evicting.wall)
     for record in records:
-        since = (_time(record.wall) - _time(evicting.wall)) / SECOND
+        since = (_time(record.wall) - at) / SECOND
         exact = (record.now - evicting.now) / SECOND
-        if abs(exact - since) <= _ROUNDED:
-            since = exact
+        since = exact if abs(exact - since) <= _ROUNDED else since
         for ago, amount in record.extra.trend.get(signal.value, ()):
             if -BEFORE <= (since - ago) * SECOND <= AFTER:
                 points[round(since - ago, 1)] = amount

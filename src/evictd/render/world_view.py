@@ -174,11 +174,7 @@ def outcome_text(run: Run, account: Account, unattended: Run | None = None) -> l
     return sentences
 
 
-_WORDS = {
-    Verdict.CULPRIT: "the cause",
-    Verdict.NEEDED: "needed",
-    Verdict.INNOCENT: "not needed",
-}
+_WORDS = {Verdict.CULPRIT: "the cause", Verdict.NEEDED: "needed", Verdict.INNOCENT: "not needed"}
 
 
 def _loss_texts(evicted: Sequence[Loss]) -> Iterator[str]:
@@ -204,14 +200,19 @@ def _refusal_texts(run: Run) -> Iterator[str]:
 
 
 def _kill_texts(run: Run, account: Account) -> Iterator[str]:
-    kills = [each for each in run.happened if isinstance(each.event, OomKill) and not each.event.own_limit]
-    if kills:
-        counts = Counter(clean(each.event.name) for each in kills if isinstance(each.event, OomKill))
+    if kills := _kills(run):
+        counts = Counter(clean(kill.name) for _, kill in kills)
         innocent = f", {counted(account.innocents_killed, 'innocent')} among them" if account.innocents_killed else ""
         yield (
-            f"The kernel killed for want of memory {counted(len(kills), 'time')}, first at {duration_text(kills[0].at)}: "
+            f"The kernel killed for want of memory {counted(len(kills), 'time')}, first at {duration_text(kills[0][0])}: "
             f"{_names(list(counts))}{innocent}."
         )
+
+
+def _kills(run: Run) -> list[tuple[int, OomKill]]:
+    """Return the kills for want of memory with their times; a pod's own limit is not the node's."""
+    happened = ((each.at, each.event) for each in run.happened)
+    return [(at, event) for at, event in happened if isinstance(event, OomKill) and not event.own_limit]
 
 
 def _relief_text(account: Account) -> str:
@@ -227,16 +228,14 @@ def _relief_text(account: Account) -> str:
 
 
 def _unattended_text(unattended: Run, evicted: Sequence[Loss]) -> str:
-    kill = next((h for h in unattended.happened if isinstance(h.event, OomKill) and not h.event.own_limit), None)
-    if kill is None or not isinstance(kill.event, OomKill):
+    if not (kills := _kills(unattended)):
         return "Without evictd the OOM killer would not have come."
-    at, distance = duration_text(kill.at), ""
+    (at, kill), distance = kills[0], ""
     if evicted:
-        side = "before" if kill.at < evicted[0].at else "after"
-        distance = f", {duration_text(abs(kill.at - evicted[0].at))} {side} the first eviction"
-    return (
-        f"Without evictd the OOM killer would have come at {at}{distance}, and killed {clean(kill.event.name)} first."
-    )
+        side = "before" if at < evicted[0].at else "after"
+        distance = f", {duration_text(abs(at - evicted[0].at))} {side} the first eviction"
+    when = f"{duration_text(at)}{distance}"
+    return f"Without evictd the OOM killer would have come at {when}, and killed {clean(kill.name)} first."
 
 
 def _names(slots: Sequence[str]) -> str:
@@ -317,15 +316,14 @@ def print_worlds(title: str, sides: Sequence[PlayedWorld], to: "Console", *, eve
         for sentence in outcome_text(side.run, side.account, side.unattended):
             print_line(to, "", sentence)
     to.print()
-    print_line(to, "", _earlier_text(sides))
+    print_line(to, "", _earlier_text(sides, columns))
 
 
 def _headline(side: PlayedWorld) -> str:
     """Write the outcome in one line: innocents lost, how long the node was short, kills for want of memory."""
-    kills = sum(isinstance(each.event, OomKill) and not each.event.own_limit for each in side.run.happened)
     lost = f"{clean(side.name)}: {counted(side.account.regret, 'innocent pod')} lost"
     short = max(side.account.short_for.values(), default=0)
-    return f"{lost}, short for {duration_text(short)}, {counted(kills, 'OOM kill')}"
+    return f"{lost}, short for {duration_text(short)}, {counted(len(_kills(side.run)), 'OOM kill')}"
 
 
 def _by_time(run: Run) -> dict[int, list[str]]:
@@ -338,10 +336,11 @@ def _by_time(run: Run) -> dict[int, list[str]]:
     return column
 
 
-def _earlier_text(sides: Sequence[PlayedWorld]) -> str:
-    acting = [(next(iter(found)), clean(side.name)) for side in sides if (found := _by_time(side.run))]
+def _earlier_text(sides: Sequence[PlayedWorld], columns: Sequence[dict[int, list[str]]]) -> str:
+    named = [(column, clean(side.name)) for side, column in zip(sides, columns, strict=True)]
+    acting = [(next(iter(column)), name) for column, name in named if column]
     if len(acting) < len(sides):
-        return f"No action: {', '.join(clean(side.name) for side in sides if not _by_time(side.run))}."
+        return f"No action: {', '.join(name for column, name in named if not column)}."
     (first, name), (last, _) = min(acting), max(acting)
     if first == last:
         return "First action: both at the same time."
