@@ -1,5 +1,6 @@
 """Checks what is said of a calm node."""
 
+import io
 from dataclasses import replace
 
 from evictd.core.eviction.synchronize import synchronize
@@ -7,7 +8,8 @@ from evictd.core.model.observation import Observation
 from evictd.core.model.pod import Pod, PodSource
 from evictd.core.model.state import State
 from evictd.core.units.duration import MINUTE
-from evictd.render.outlook import outlook_documents, outlook_text, outlooks
+from evictd.render.console import make_console
+from evictd.render.outlook import outlook_documents, outlook_text, outlooks, print_outlooks
 from evictd.simulation import SimulatedCycle, Turn
 from tests.playbook import config, node, pod, usage
 
@@ -39,6 +41,16 @@ def test_the_time_to_the_threshold_is_that_of_the_rate_over_all_readings() -> No
 def test_one_reading_has_no_rate_and_a_node_that_empties_never_crosses() -> None:
     assert "the rate is not known from one reading" in outlook_text(outlooks(cycles("5Gi"), CONFIG)[0])
     assert "it does not come nearer" in outlook_text(outlooks(cycles("4Gi", "5Gi"), CONFIG)[0])
+
+
+def test_thresholds_that_do_not_come_nearer_share_a_line() -> None:
+    full = outlooks(cycles("5Gi", "5Gi"), CONFIG)
+    out = io.StringIO()
+    print_outlooks([*full, *full], make_console(out))
+    assert out.getvalue().splitlines()[1:] == [
+        "no pod is evicted; no threshold comes nearer; which pod would go for each",
+        "  memory.available<1Gi: 5Gi left, memory.available<1Gi: 5Gi left; next is default/hog, exceeds its request by 2Gi",
+    ]
 
 
 def test_where_no_pod_may_go_that_is_said() -> None:

@@ -21,14 +21,9 @@ from evictd.render.outlook import Outlook, outlook_documents, outlooks, print_ou
 from evictd.render.output import TABLE, write_document
 from evictd.render.plot import draw
 from evictd.render.simulation_document import simulation_document
-from evictd.render.world_view import (
-    PlayedWorld,
-    cycles_to_draw,
-    print_world,
-    print_worlds,
-    world_document,
-    worlds_document,
-)
+from evictd.render.world_comparison import print_worlds, worlds_document
+from evictd.render.world_outcome import PlayedWorld
+from evictd.render.world_view import cycles_to_draw, print_world, world_document
 from evictd.simulation import SimulatedCycle
 from evictd.world.account import account_of
 from evictd.world.file import WorldFile

@@ -5,6 +5,7 @@ what a node really showed, so an eviction would free nothing: every later step i
 working set and its local storage available again. What a pod that its owner creates instead would use is not known.
 """
 
+import difflib
 from dataclasses import replace
 
 from evictd.codec.scenario import Scenario, ScenarioStep
@@ -15,6 +16,7 @@ from evictd.core.model.stats import FsStats, MemoryStats, NodeStats, PodStats
 from evictd.core.units.duration import SECOND, parse_duration
 from evictd.core.units.quantity import parse_quantity
 from evictd.errors import InputError, InvalidValueError
+from evictd.render.text import clean
 from evictd.simulation import SimulatedCycle, simulate
 from evictd.world.behaviours import Grow, Usage
 from evictd.world.continuation import world_of
@@ -51,7 +53,9 @@ def grown(scenario: Scenario, config: EvictionConfig, growth: Growth) -> tuple[t
     uid = next((pod.uid for pod in scenario.pods if pod.full_name == growth.pod), None)
     stats = None if last.summary is None or uid is None else last.summary[1].get(uid)
     if last.summary is None or stats is None or stats.memory is None or stats.memory.working_set_bytes is None:
-        raise InputError(f"--grow: {growth.pod}: the last summary has no memory of such a pod")
+        raise InputError(
+            f"--grow: {growth.pod}: the last summary has no memory of such a pod{_meant(scenario, growth.pod)}"
+        )
     before = tuple(simulate(replace(scenario, steps=scenario.steps[:-1]), config))
     node, known = last.summary
     rate = max(growth.amount * SECOND // growth.over, 1)
@@ -71,6 +75,12 @@ def grown(scenario: Scenario, config: EvictionConfig, growth: Growth) -> tuple[t
     # The victims are gone, and the world's times are not those of the summaries.
     state = replace(before[-1].state, in_flight=(), collections={}, last_seen={})
     return before, play(world, config, state)
+
+
+def _meant(scenario: Scenario, name: str) -> str:
+    """Return the pod with the most similar name, if there is one."""
+    close = difflib.get_close_matches(name, [pod.full_name for pod in scenario.pods], n=1, cutoff=0.6)
+    return f"; did you mean {clean(close[0])}?" if close else ""
 
 
 # --- victims that are gone --------------------------------------------------------------------------------------------

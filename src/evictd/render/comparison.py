@@ -1,15 +1,16 @@
 """Two configurations over the same readings, side by side: what each would have done at each time."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from evictd.core.frozen import frozen
 from evictd.core.model.decision import EvictPod, ReclaimNode
 from evictd.core.units.duration import format_duration
+from evictd.render.conclusion import conclusion
 from evictd.render.console import print_line
 from evictd.render.documents import API_VERSION, Document
-from evictd.render.sentences import decision_text
-from evictd.render.text import clean, conditions_text, counted, duration_text
+from evictd.render.sentences import brief_text, decision_text
+from evictd.render.text import clean, conditions_text, duration_text
 from evictd.simulation import SimulatedCycle
 
 if TYPE_CHECKING:
@@ -23,11 +24,11 @@ class Side:
     name: str
     cycles: tuple[SimulatedCycle, ...]
 
-    def actions(self, number: int) -> tuple[str, ...]:
+    def actions(self, number: int, text: Callable[[EvictPod | ReclaimNode], str] = decision_text) -> tuple[str, ...]:
         """Write what was done in a step: collections, evictions, and conditions where they change."""
         cycle = self.cycles[number]
         before = self.cycles[number - 1].state.node_conditions if number else ()
-        texts = [decision_text(each) for each in cycle.decisions if isinstance(each, EvictPod | ReclaimNode)]
+        texts = [text(each) for each in cycle.decisions if isinstance(each, EvictPod | ReclaimNode)]
         if cycle.state.node_conditions != before:
             texts.insert(0, f"conditions: {conditions_text(cycle.state.node_conditions)}")
         return tuple(texts)
@@ -65,7 +66,7 @@ def comparison_document(name: str, sides: Sequence[Side]) -> Document:
 
 
 def print_comparison(name: str, sides: Sequence[Side], to: "Console") -> None:
-    """Print a table with a column for each configuration, and a row for each time at which one of them acts."""
+    """Print a row for each time at which a configuration acts, with a column for each of them, and what came of each."""
     from rich.table import Table  # noqa: PLC0415 - only a table needs it
 
     table = Table(title=clean(name), box=None, pad_edge=False, padding=(0, 2, 0, 0), title_justify="left")
@@ -73,10 +74,12 @@ def print_comparison(name: str, sides: Sequence[Side], to: "Console") -> None:
     for side in sides:
         table.add_column(clean(side.name), overflow="fold")
     for number, cycle in enumerate(sides[0].cycles):
-        actions = [side.actions(number) for side in sides]
+        actions = [side.actions(number, brief_text) for side in sides]
         if any(actions):
             table.add_row(duration_text(cycle.at), *("\n".join(each) or "-" for each in actions))
     to.print(table if table.row_count else clean(name))
     for side in sides:
-        pods = ", ".join(clean(pod) for _, pod in side.evicted) or "no pod"
-        print_line(to, "", f"{clean(side.name)}: {counted(len(side.evicted), 'eviction')}: {pods}")
+        to.print()
+        to.print(clean(side.name), style="bold")
+        for sentence in conclusion(side.cycles):
+            print_line(to, "", sentence)

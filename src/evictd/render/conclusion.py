@@ -77,35 +77,35 @@ def conclusion(cycles: Sequence[SimulatedCycle]) -> tuple[str, ...]:
     if not cycles:
         return ()
     return (
-        _evictions_text(cycles),
+        *_evictions_texts(cycles),
         *_collections_texts(cycles),
         *_conditions_texts(cycles),
         _end_text(cycles[-1]),
     )
 
 
-def _evictions_text(cycles: Sequence[SimulatedCycle]) -> str:
-    refused = _refusals(cycles)
-    evicted = [
-        f"{pod_name(each.pod)} at {duration_text(cycle.at)}{_cause_text(each)}{refused.get(each.pod.uid, '')}"
-        for cycle in cycles
-        for each in cycle.decisions
-        if isinstance(each, EvictPod) and not each.shortens
-    ]
-    if not evicted:
-        return "No pod is evicted."
-    return f"{counted(len(evicted), 'eviction')}: {first_of(evicted)}."
-
-
-def _refusals(cycles: Iterable[SimulatedCycle]) -> dict[str, str]:
-    """Return what follows the name of a pod whose eviction was refused, by its uid."""
-    return {
-        answer.uid: " (refused)"
-        for cycle in cycles
-        for turn in cycle.turns
-        for answer in turn.observation.outcomes.answers
-        if answer.kind is EvictionAnswerKind.REFUSED
-    }
+def _evictions_texts(cycles: Sequence[SimulatedCycle]) -> Iterator[str]:
+    """Write which pods were evicted, and of which pods the API server refused the eviction."""
+    asked: list[tuple[str, str]] = []
+    """Uid and sentence of each eviction."""
+    refused: set[int] = set()
+    for cycle in cycles:
+        for turn in cycle.turns:
+            uids = {
+                answer.uid for answer in turn.observation.outcomes.answers if answer.kind is EvictionAnswerKind.REFUSED
+            }
+            latest = {uid: number for number, (uid, _) in enumerate(asked)}
+            refused |= {latest[uid] for uid in uids & latest.keys()}
+            asked += [
+                (each.pod.uid, f"{pod_name(each.pod)} at {duration_text(cycle.at)}{_cause_text(each)}")
+                for each in turn.step.decisions
+                if isinstance(each, EvictPod) and not each.shortens
+            ]
+    gone = [text for number, (_, text) in enumerate(asked) if number not in refused]
+    stayed = [text for number, (_, text) in enumerate(asked) if number in refused]
+    yield f"{counted(len(gone), 'eviction')}: {first_of(gone)}." if gone else "No pod is evicted."
+    if stayed:
+        yield f"The API server refused {counted(len(stayed), 'eviction')}: {first_of(stayed)}."
 
 
 def _cause_text(eviction: EvictPod) -> str:

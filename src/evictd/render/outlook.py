@@ -10,6 +10,7 @@ from evictd.core.model.decision import EvictPod
 from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.observation import signal_observations
 from evictd.core.model.signal import STALLS, Signal
+from evictd.core.model.threshold import Origin
 from evictd.core.units.duration import SECOND, format_duration
 from evictd.render.console import print_line
 from evictd.render.documents import Document
@@ -75,13 +76,12 @@ def _rate(cycles: Sequence[SimulatedCycle], signal: Signal) -> int | None:
 
 def outlook_text(outlook: Outlook) -> str:
     """Write one outlook as a sentence without a full stop."""
-    finding, signal = outlook.finding, outlook.finding.threshold.signal
-    left = f"{finding.threshold}: {signal_quantity(finding.available, signal)} left, {_when(outlook)}"
-    victim = outlook.next_up.victim
-    if victim is None:
-        stop = outlook.next_up.stop
-        return f"{left}; no pod would go" + ("" if stop is None else f": {no_action_text(stop)}")
-    return f"{left}; next is {pod_name(victim.pod)}, {place_text(victim, outlook.next_up.resource)}"
+    return f"{_left(outlook)}, {_when(outlook)}; {_next(outlook)}"
+
+
+def _left(outlook: Outlook) -> str:
+    finding = outlook.finding
+    return f"{finding.threshold}: {signal_quantity(finding.available, finding.threshold.signal)} left"
 
 
 def _when(outlook: Outlook) -> str:
@@ -93,13 +93,36 @@ def _when(outlook: Outlook) -> str:
     return f"crossed in {seconds_text(outlook.time_left / SECOND)} at the present rate of {rate}/s"
 
 
+def _next(outlook: Outlook) -> str:
+    victim, stop = outlook.next_up.victim, outlook.next_up.stop
+    if victim is None:
+        return "no pod would go" + ("" if stop is None else f": {no_action_text(stop)}")
+    return f"next is {pod_name(victim.pod)}, {place_text(victim, outlook.next_up.resource)}"
+
+
 def print_outlooks(found: Sequence[Outlook], to: "Console") -> None:
-    """Print a line for each signal."""
-    if found:
-        to.print()
-        to.print("no pod is evicted; if it goes on like this", style="bold")
-        for each in found:
-            print_line(to, "  ", outlook_text(each))
+    """Print the thresholds that come nearer, soonest first, then those that do not and have the same next pod together.
+
+    A derived threshold is left out unless it comes nearer: it repeats the one that it is derived from.
+    """
+    nearing = {number: each.time_left for number, each in enumerate(found) if each.time_left is not None}
+    lines = [outlook_text(found[number]) for number in sorted(nearing, key=lambda number: nearing[number] or 0)]
+    calm: dict[str, list[str]] = {}
+    for each in found:
+        if each.time_left is None and each.finding.threshold.origin is not Origin.DERIVED:
+            calm.setdefault(_next(each), []).append(_left(each))
+    lines += [f"{', '.join(left)}; {then}" for then, left in calm.items()]
+    if not lines:
+        return
+    headline = "no pod is evicted; "
+    if any(each.rate is None for each in found):
+        headline += "which pod would go for each threshold (one reading has no rate, so no time is known)"
+    else:
+        headline += "if it goes on like this" if nearing else "no threshold comes nearer; which pod would go for each"
+    to.print()
+    to.print(headline, style="bold")
+    for line in lines:
+        print_line(to, "  ", line)
 
 
 def outlook_documents(found: Sequence[Outlook]) -> list[Document]:

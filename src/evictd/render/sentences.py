@@ -38,7 +38,8 @@ from evictd.core.model.finding import (
     ThresholdFinding,
     WaitingForMeasurement,
 )
-from evictd.core.model.signal import RESOURCES, SIGNALS, NodeCondition, Resource, Signal
+from evictd.core.model.signal import MEMORY_SIGNALS, RESOURCES, SIGNALS, NodeCondition, Resource, Signal
+from evictd.core.model.threshold import Threshold
 from evictd.core.units.approximate import bytes_text
 from evictd.core.units.duration import MILLISECOND
 from evictd.core.units.quantity import NANO, Quantity
@@ -148,6 +149,15 @@ def decision_text(decision: Decision, before: Sequence[NodeCondition] = ()) -> s
             assert_never(decision)
 
 
+def brief_text(decision: EvictPod | ReclaimNode) -> str:
+    """Write a decision for a column of a comparison: of an eviction the pod, the signal and what was left."""
+    if not isinstance(decision, EvictPod) or decision.shortens or decision.because.threshold is None:
+        return decision_text(decision)
+    because = decision.because
+    left = left_text(because.available, decision.because.threshold.signal)
+    return f"evict {pod_name(decision.pod)} for {because.signal_label}: {left}"
+
+
 def changes_nothing(decision: Decision, before: Sequence[NodeCondition]) -> bool:
     """Whether this only repeats the conditions, as the first report of a calm node does."""
     return isinstance(decision, ReportConditions) and set(decision.conditions) == set(before)
@@ -168,11 +178,20 @@ def _eviction_text(decision: EvictPod) -> str:
     used += _pages_text(because)
     return (
         f"evict {pod} (grace period {seconds}s) for {because.signal_label}: "
-        f"{left_text(because.available, because.threshold.signal)}, threshold {limit_text(because.limit, because.threshold)}; "
+        f"{left_text(because.available, because.threshold.signal)}, threshold {_limit_of(because, because.threshold)}; "
         + used
         + ("" if resource in _COUNTED else f", requests {request}")
         + _fill_text(decision)
     )
+
+
+def _limit_of(because: EvictionCause, threshold: Threshold) -> str:
+    """Write the threshold; a soft one of memory may be lower than it is configured (`docs/adr/0017-formula-auto.md`)."""
+    limit, text = because.limit, limit_text(because.limit, threshold)
+    configured = threshold.value.quantity
+    if limit is None or configured is None or threshold.signal not in MEMORY_SIGNALS or limit >= configured:
+        return text
+    return f"{text} ({quantity_text(configured, Resource.MEMORY)} less what no process can allocate)"
 
 
 def _pages_text(because: EvictionCause) -> str:

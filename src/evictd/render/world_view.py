@@ -4,7 +4,6 @@ The timeline has a line for each thing that changed; cycles in which nothing did
 """
 
 import re
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -19,9 +18,9 @@ from evictd.render.console import print_line
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.folding import rounds
 from evictd.render.sentences import changes_nothing, decision_text, no_action_text
-from evictd.render.text import clean, counted, duration_text, first_of, signal_quantity
+from evictd.render.text import clean, counted, signal_quantity
+from evictd.render.world_outcome import PlayedWorld, outcome_text
 from evictd.simulation import SimulatedCycle, Turn
-from evictd.world.account import OOM_KILLED, Account, Loss, Verdict
 from evictd.world.behaviours import OF_MEMORY, Usage
 from evictd.world.kernel import OomKill
 from evictd.world.lifecycle import Collected, EndCause, Event, EvictionRefused, PodArrival, PodEnd
@@ -36,20 +35,6 @@ _REPLICA = re.compile(r"(?<=[a-z0-9])-\d+(?![\w.])")
 MOST_LINES = 60
 """Lines of a timeline that are shown unless all are asked for."""
 _TENTH = 100 * MILLISECOND
-MOST_NAMES = 4
-"""Pods that one sentence names."""
-
-
-@frozen
-class PlayedWorld:
-    """A world that was played with one configuration, and its result."""
-
-    name: str
-    """Name of the configuration or policy."""
-    run: Run
-    account: Account
-    unattended: Run | None = None
-    """The same world without evictd, to say whether the OOM killer would have come."""
 
 
 @frozen
@@ -70,7 +55,7 @@ def timeline(run: Run) -> list[TimelineEntry]:
 
     Of the requests to evict one pod that are refused only the first is shown.
     """
-    again = _refused_again(run)
+    again = refused_again(run)
     events = (
         TimelineEntry(at=each.at, text=_event_text(each.event))
         for each in run.happened
@@ -80,7 +65,7 @@ def timeline(run: Run) -> list[TimelineEntry]:
     return sorted(lines, key=lambda line: (line.at, not line.decided))
 
 
-def _refused_again(run: Run) -> frozenset[tuple[int, str]]:
+def refused_again(run: Run) -> frozenset[tuple[int, str]]:
     """Return time and uid of each refusal but the first of a pod."""
     refused = [(each.at, each.event.uid) for each in run.happened if isinstance(each.event, EvictionRefused)]
     first: dict[str, int] = {}
@@ -104,7 +89,7 @@ def _decided(cycles: Iterable[WorldCycle], refused_again: Collection[tuple[int, 
         found = [each for each in cycle.step.findings if isinstance(each, NoAction)]
         new = dict.fromkeys(no_action_text(each) for each in found if _key(each) not in reasons)
         yield from (_line(cycle, text) for text in new)
-        for decision in _new_decisions(cycle, refused_again):
+        for decision in new_decisions(cycle, refused_again):
             shown = isinstance(decision, EvictPod | ReclaimNode | ReportConditions)
             if shown and not changes_nothing(decision, before):
                 yield _line(cycle, decision_text(decision, before))
@@ -113,7 +98,7 @@ def _decided(cycles: Iterable[WorldCycle], refused_again: Collection[tuple[int, 
         met, reasons = now_met, frozenset(map(_key, found)) | (reasons if now_met else frozenset())
 
 
-def _new_decisions(cycle: WorldCycle, refused_again: Collection[tuple[int, str]]) -> Iterator[Decision]:
+def new_decisions(cycle: WorldCycle, refused_again: Collection[tuple[int, str]]) -> Iterator[Decision]:
     """Return the decisions of a cycle, without the eviction requests that are refused again."""
     for decision in cycle.step.decisions:
         if not (isinstance(decision, EvictPod) and (cycle.at, decision.pod.uid) in refused_again):
@@ -125,7 +110,7 @@ def _level_text(finding: ThresholdFinding) -> str:
     return f"{signal_quantity(finding.available, signal)} {'stalled' if signal in STALLS else 'left'}"
 
 
-def _clock(at: int) -> str:
+def clock(at: int) -> str:
     """Write a time to a tenth of a second."""
     return format_duration(round(at / _TENTH) * _TENTH)
 
@@ -157,95 +142,10 @@ def _event_text(event: Event) -> str:
             return f"the reclaim has ended: {bytes_text(event.freed_bytes)} freed"
 
 
-# --- the conclusion ---------------------------------------------------------------------------------------------------
-
-
-def outcome_text(run: Run, account: Account, unattended: Run | None = None) -> list[str]:
-    """Write what came of a run, one sentence each."""
-    evicted = [loss for loss in account.losses if loss.cause != OOM_KILLED]
-    sentences = [*_loss_texts(evicted)] or ["No pod was evicted."]
-    sentences += [*_refusal_texts(run), *_kill_texts(run, account)]
-    sentences.append(_relief_text(account))
-    stayed = sorted(account.culprits - account.culprit_gone_at.keys())
-    if stayed and account.ideal.crossed_at is not None:
-        sentences.append(f"{_names(stayed)}, the cause, {'was' if len(stayed) == 1 else 'were'} not ended.")
-    if unattended is not None:
-        sentences.append(_unattended_text(unattended, evicted))
-    return sentences
-
-
-_WORDS = {Verdict.CULPRIT: "the cause", Verdict.NEEDED: "needed", Verdict.INNOCENT: "not needed"}
-
-
-def _loss_texts(evicted: Sequence[Loss]) -> Iterator[str]:
-    for verdict in Verdict:
-        losses = [loss for loss in evicted if loss.verdict is verdict]
-        slots = list(dict.fromkeys(loss.slot for loss in losses))
-        if not losses:
-            continue
-        first, last = losses[0], losses[-1]
-        when = f"at {duration_text(first.at)}"
-        if len(losses) > 1:
-            when = f"from {duration_text(first.at)} to {duration_text(last.at)}"
-        again = f", {len(losses)} times" if len(losses) > len(slots) else ""
-        causes = ", ".join(dict.fromkeys(loss.cause for loss in losses))
-        verb = "was" if len(slots) == 1 else "were"
-        yield f"{_names(slots)} {verb} evicted {when}{again} for {causes}: {_WORDS[verdict]}."
-
-
-def _refusal_texts(run: Run) -> Iterator[str]:
-    names = [clean(each.event.name) for each in run.happened if isinstance(each.event, EvictionRefused)]
-    if names:
-        yield f"The API server refused evictions {counted(len(names), 'time')}: {_names(list(dict.fromkeys(names)))}."
-
-
-def _kill_texts(run: Run, account: Account) -> Iterator[str]:
-    if kills := _kills(run):
-        counts = Counter(clean(kill.name) for _, kill in kills)
-        innocent = f", {counted(account.innocents_killed, 'innocent')} among them" if account.innocents_killed else ""
-        yield (
-            f"The kernel killed for want of memory {counted(len(kills), 'time')}, first at {duration_text(kills[0][0])}: "
-            f"{_names(list(counts))}{innocent}."
-        )
-
-
-def _kills(run: Run) -> list[tuple[int, OomKill]]:
-    """Return the kills for want of memory with their times; a pod's own limit is not the node's."""
-    happened = ((each.at, each.event) for each in run.happened)
-    return [(at, event) for at, event in happened if isinstance(event, OomKill) and not event.own_limit]
-
-
-def _relief_text(account: Account) -> str:
-    if account.relieved_at == 0:
-        return "No threshold was met."
-    slots = sorted(account.ideal.slots)
-    named = f": {_names(slots)}" if slots else ""
-    least = f"; the least that would have sufficed is {counted(len(slots), 'pod')}{named}"
-    ideal = least if account.ideal.relieves else "; no set of pods would have relieved the node for good"
-    if account.relieved_at is None:
-        return f"A threshold is still met at the end{ideal}."
-    return f"No threshold is met from {duration_text(account.relieved_at)} to the end{ideal}."
-
-
-def _unattended_text(unattended: Run, evicted: Sequence[Loss]) -> str:
-    if not (kills := _kills(unattended)):
-        return "Without evictd the OOM killer would not have come."
-    (at, kill), distance = kills[0], ""
-    if evicted:
-        side = "before" if at < evicted[0].at else "after"
-        distance = f", {duration_text(abs(at - evicted[0].at))} {side} the first eviction"
-    when = f"{duration_text(at)}{distance}"
-    return f"Without evictd the OOM killer would have come at {when}, and killed {clean(kill.name)} first."
-
-
-def _names(slots: Sequence[str]) -> str:
-    return first_of([clean(slot) for slot in slots], MOST_NAMES)
-
-
 # --- forms ------------------------------------------------------------------------------------------------------------
 
 
-def _without_rounds(lines: Sequence[tuple[int, str]]) -> Iterator[int | str]:
+def without_rounds(lines: Sequence[tuple[int, str]]) -> Iterator[int | str]:
     """Return which lines, given by time and text, to show; of a round that repeats the first and the last.
 
     Between them a sentence says how often the round came.
@@ -258,7 +158,7 @@ def _without_rounds(lines: Sequence[tuple[int, str]]) -> Iterator[int | str]:
         between = each.count - 2
         (first, _), (last, _) = lines[each.start + each.length], lines[end - each.length - 1]
         of = "this line" if each.length == 1 else f"these {each.length} lines"
-        span = f"from {_clock(first)} to {_clock(last)}" if between > 1 else f"at {_clock(first)}"
+        span = f"from {clock(first)} to {clock(last)}" if between > 1 else f"at {clock(first)}"
         times = "once" if between == 1 else f"{between} times"
         yield f"... {of} {times} more {span}; the last time:"
         yield from range(end - each.length, end)
@@ -266,18 +166,18 @@ def _without_rounds(lines: Sequence[tuple[int, str]]) -> Iterator[int | str]:
 
 def _folded(lines: Sequence[TimelineEntry]) -> Iterator[tuple[str, TimelineEntry]]:
     """Return the lines with their times, without what repeats."""
-    for each in _without_rounds([(line.at, line.text) for line in lines]):
+    for each in without_rounds([(line.at, line.text) for line in lines]):
         if isinstance(each, str):
             yield "", TimelineEntry(at=0, text=each, decided=True)
         else:
-            yield _clock(lines[each].at), lines[each]
+            yield clock(lines[each].at), lines[each]
 
 
 def print_world(title: str, played: PlayedWorld, to: "Console", *, everything: bool = False) -> None:
     """Print the timeline and the conclusion."""
     to.print(f"{clean(title) or 'world'}: decided by {clean(played.name)}", style="bold")
     lines = timeline(played.run)
-    texts = [(_clock(line.at), line) for line in lines] if everything else list(_folded(lines))
+    texts = [(clock(line.at), line) for line in lines] if everything else list(_folded(lines))
     shown = texts if everything else texts[:MOST_LINES]
     for lead, line in shown:
         print_line(to, f"{lead:>10}  ", clean(line.text), None if line.decided else "dim")
@@ -288,63 +188,6 @@ def print_world(title: str, played: PlayedWorld, to: "Console", *, everything: b
     to.print()
     for sentence in outcome_text(played.run, played.account, played.unattended):
         print_line(to, "", sentence)
-
-
-def print_worlds(title: str, sides: Sequence[PlayedWorld], to: "Console", *, everything: bool = False) -> None:
-    """Print several configurations side by side: what each did at which time, then each conclusion."""
-    from rich.table import Table  # noqa: PLC0415
-
-    table = Table(title=clean(title), box=None, pad_edge=False, padding=(0, 2, 0, 0), title_justify="left")
-    table.add_column("at", no_wrap=True)
-    for side in sides:
-        table.add_column(clean(side.name), overflow="fold")
-    columns = [_by_time(side.run) for side in sides]
-    times = sorted({at for column in columns for at in column})
-    rows = [(at, ["\n".join(column.get(at, ())) or "-" for column in columns]) for at in times]
-    texts = [(at, "\t".join(cells)) for at, cells in rows]
-    found: list[int | str] = [*range(len(rows))] if everything else [*_without_rounds(texts)]
-    shown = found if everything else found[:MOST_LINES]
-    for each in shown:
-        at, cells = (None, [each, *[""] * (len(sides) - 1)]) if isinstance(each, str) else rows[each]
-        table.add_row("" if at is None else _clock(at), *cells)
-    to.print(table)
-    if len(shown) < len(found):
-        to.print(f"{len(found) - len(shown)} more lines; --all shows them")
-    for side in sides:
-        to.print()
-        to.print(_headline(side), style="bold")
-        for sentence in outcome_text(side.run, side.account, side.unattended):
-            print_line(to, "", sentence)
-    to.print()
-    print_line(to, "", _earlier_text(sides, columns))
-
-
-def _headline(side: PlayedWorld) -> str:
-    """Write the outcome in one line: innocents lost, how long the node was short, kills for want of memory."""
-    lost = f"{clean(side.name)}: {counted(side.account.regret, 'innocent pod')} lost"
-    short = max(side.account.short_for.values(), default=0)
-    return f"{lost}, short for {duration_text(short)}, {counted(len(_kills(side.run)), 'OOM kill')}"
-
-
-def _by_time(run: Run) -> dict[int, list[str]]:
-    column: dict[int, list[str]] = {}
-    again = _refused_again(run)
-    for cycle in run.cycles:
-        for decision in _new_decisions(cycle, again):
-            if isinstance(decision, EvictPod | ReclaimNode):
-                column.setdefault(cycle.at, []).append(clean(decision_text(decision)))
-    return column
-
-
-def _earlier_text(sides: Sequence[PlayedWorld], columns: Sequence[dict[int, list[str]]]) -> str:
-    named = [(column, clean(side.name)) for side, column in zip(sides, columns, strict=True)]
-    acting = [(next(iter(column)), name) for column, name in named if column]
-    if len(acting) < len(sides):
-        return f"No action: {', '.join(name for column, name in named if not column)}."
-    (first, name), (last, _) = min(acting), max(acting)
-    if first == last:
-        return "First action: both at the same time."
-    return f"First action: {name}, {duration_text(last - first)} earlier."
 
 
 def world_document(title: str, played: PlayedWorld) -> Document:
@@ -383,12 +226,6 @@ def world_document(title: str, played: PlayedWorld) -> Document:
         "relievable": account.ideal.relieves,
         "conclusion": outcome_text(played.run, account, played.unattended),
     }
-
-
-def worlds_document(title: str, sides: Sequence[PlayedWorld]) -> Document:
-    """Make the document of a comparison."""
-    runs = [world_document(title, side) for side in sides]
-    return {"apiVersion": API_VERSION, "kind": "WorldComparison", "name": title, "configurations": runs}
 
 
 def cycles_to_draw(run: Run) -> tuple[SimulatedCycle, ...]:

@@ -60,6 +60,8 @@ class Loss:
     verdict: Verdict
     why: str = ""
     """Why the end of an innocent was not needed."""
+    instead_of: str = ""
+    """Full name of the pod that the observer would have ended, where the end of this one was needed in its place."""
 
 
 @frozen
@@ -79,6 +81,8 @@ class Account:
     """Nanoseconds that each threshold was met, by its text; only those that ever were."""
     came_back: Mapping[Resource, int] = field(default_factory=dict)
     """Amount of the short resource that the evicted pods held."""
+    shortages: int = 0
+    """How often a threshold began to be met while none was."""
     relieved_at: int | None = None
     """Since when no threshold is met; 0 if none ever was, `None` if one is at the end."""
 
@@ -119,6 +123,9 @@ def account_of(run: Run, ideal: IdealEnds | None = None) -> Account:
         oom_kills=sum(isinstance(each.event, OomKill) for each in run.happened),
         short_for=_short_for(run),
         came_back=back,
+        shortages=sum(
+            bool(now) and not before for before, now in pairwise([set[str](), *(each for _, each in _met(run))])
+        ),
         relieved_at=_relieved_at(run),
     )
 
@@ -162,22 +169,21 @@ def _judged(run: Run, losses: list[Loss], culprits: frozenset[str], ideal: Ideal
     specs = {each.pod.full_name: each for each in run.world.pods}
     open_slots = set(ideal.slots) - {loss.slot for loss in losses}
 
-    def verdict(loss: Loss) -> Verdict:
+    def judged(loss: Loss) -> Loss:
         if loss.slot in culprits:
-            return Verdict.CULPRIT
+            return replace(loss, verdict=Verdict.CULPRIT)
         deleted_at = None if loss.slot not in specs else specs[loss.slot].deleted_at
         if loss.slot in ideal.slots or (deleted_at is not None and loss.at >= deleted_at):
-            return Verdict.NEEDED
+            return replace(loss, verdict=Verdict.NEEDED)
         for slot in sorted(open_slots):
             spec = specs[slot]
             if _of(loss.cause, Process(spec.behaviours, spec.start).held(loss.at)) <= loss.held:
                 open_slots.remove(slot)
-                return Verdict.NEEDED
-        return Verdict.INNOCENT
+                return replace(loss, verdict=Verdict.NEEDED, instead_of=slot)
+        return replace(loss, why=why_not_needed)
 
-    why = {Verdict.INNOCENT: _why_not_needed(ideal)}
-    verdicts = [verdict(loss) for loss in losses]
-    return tuple(replace(loss, verdict=v, why=why.get(v, "")) for loss, v in zip(losses, verdicts, strict=True))
+    why_not_needed = _why_not_needed(ideal)
+    return tuple(judged(loss) for loss in losses)
 
 
 def _why_not_needed(ideal: IdealEnds) -> str:

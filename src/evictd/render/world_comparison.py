@@ -1,0 +1,85 @@
+"""Shows a world that was played with several configurations: what each did at which time, and each conclusion."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from evictd.core.model.decision import EvictPod, ReclaimNode
+from evictd.render.console import print_line
+from evictd.render.documents import API_VERSION, Document
+from evictd.render.sentences import brief_text
+from evictd.render.text import clean, counted, duration_text
+from evictd.render.world_outcome import PlayedWorld, kills, outcome_text
+from evictd.render.world_view import MOST_LINES, clock, new_decisions, refused_again, without_rounds, world_document
+from evictd.world.lifecycle import EvictionRefused
+from evictd.world.loop import Run
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def print_worlds(title: str, sides: Sequence[PlayedWorld], to: "Console", *, everything: bool = False) -> None:
+    """Print several configurations side by side: what each did at which time, then each conclusion."""
+    from rich.table import Table  # noqa: PLC0415
+
+    table = Table(title=clean(title), box=None, pad_edge=False, padding=(0, 2, 0, 0), title_justify="left")
+    table.add_column("at", no_wrap=True)
+    for side in sides:
+        table.add_column(clean(side.name), overflow="fold")
+    columns = [_by_time(side.run) for side in sides]
+    times = sorted({at for column in columns for at in column})
+    rows = [(at, ["\n".join(column.get(at, ())) or "-" for column in columns]) for at in times]
+    texts = [(at, "\t".join(cells)) for at, cells in rows]
+    found: list[int | str] = [*range(len(rows))] if everything else [*without_rounds(texts)]
+    shown = found if everything else found[:MOST_LINES]
+    for each in shown:
+        at, cells = (None, [each, *[""] * (len(sides) - 1)]) if isinstance(each, str) else rows[each]
+        table.add_row("" if at is None else clock(at), *cells)
+    to.print(table)
+    if len(shown) < len(found):
+        to.print(f"{len(found) - len(shown)} more lines; --all shows them")
+    for side in sides:
+        to.print()
+        to.print(_headline(side), style="bold")
+        for sentence in outcome_text(side.run, side.account, side.unattended):
+            print_line(to, "", sentence)
+    to.print()
+    print_line(to, "", _earlier_text(sides, columns))
+
+
+def _headline(side: PlayedWorld) -> str:
+    """Write the outcome in one line: innocents lost, how long the node was short, kills for want of memory."""
+    lost = f"{clean(side.name)}: {counted(side.account.regret, 'innocent pod')} lost"
+    short = max(side.account.short_for.values(), default=0)
+    return f"{lost}, short for {duration_text(short)}, {counted(len(kills(side.run)), 'OOM kill')}"
+
+
+def _by_time(run: Run) -> dict[int, list[str]]:
+    """Return the evictions and reclaims by time; of the requests to evict one pod that are refused only the first."""
+    column: dict[int, list[str]] = {}
+    again = refused_again(run)
+    refused = {(each.at, each.event.uid) for each in run.happened if isinstance(each.event, EvictionRefused)}
+    for cycle in run.cycles:
+        for decision in new_decisions(cycle, again):
+            if isinstance(decision, EvictPod | ReclaimNode):
+                answer = (
+                    ": refused" if isinstance(decision, EvictPod) and (cycle.at, decision.pod.uid) in refused else ""
+                )
+                column.setdefault(cycle.at, []).append(brief_text(decision) + answer)
+    return column
+
+
+def _earlier_text(sides: Sequence[PlayedWorld], columns: Sequence[dict[int, list[str]]]) -> str:
+    named = [(column, clean(side.name)) for side, column in zip(sides, columns, strict=True)]
+    acting = [(next(iter(column)), name) for column, name in named if column]
+    if len(acting) < len(sides):
+        return f"No action: {', '.join(name for column, name in named if not column)}."
+    (first, name), (last, _) = min(acting), max(acting)
+    if first == last:
+        return "First action: both at the same time."
+    return f"First action: {name}, {duration_text(last - first)} earlier."
+
+
+def worlds_document(title: str, sides: Sequence[PlayedWorld]) -> Document:
+    """Make the document of a comparison."""
+    runs = [world_document(title, side) for side in sides]
+    return {"apiVersion": API_VERSION, "kind": "WorldComparison", "name": title, "configurations": runs}
