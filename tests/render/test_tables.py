@@ -1,6 +1,8 @@
 """What people see: readable at 80 and 120 columns, with and without colour, and the same every time."""
 
 import io
+import re
+from dataclasses import replace
 
 import pytest
 
@@ -8,7 +10,8 @@ from evictd.codec.scenario import decode_scenario
 from evictd.commands.source import own_config
 from evictd.core.model.config import Policy
 from evictd.render.console import make_console
-from evictd.render.tables import TableView, print_simulation
+from evictd.render.node_view import node_view
+from evictd.render.tables import DEDUCED, TableView, print_explanation, print_simulation
 from evictd.simulation import simulate
 from tests.parity.compare import VECTORS
 from tests.parity.evaluate import read_lines
@@ -137,3 +140,17 @@ def test_a_name_is_never_split(width: int) -> None:
     print_simulation("s", tuple(simulate(scenario, config)), TableView(config=config), make_console(out, width))
     assert f"1  default/{name}" in out.getvalue()
     assert "uses 7Gi, requests none" in out.getvalue()
+
+
+def test_a_priority_and_a_request_that_were_deduced_are_shown_as_such() -> None:
+    """They have decided the order, so a bare question mark in their place explained nothing."""
+    scenario, cycles = played("memory-with-priorities", None)
+    turn, config = cycles[-1].turns[-1], own_config(scenario)
+    unknown = tuple(replace(each, spec_known=False) for each in turn.observation.pods)
+    explained = node_view("x", config, replace(turn.observation, pods=unknown), turn.step.state, (), now=cycles[-1].at)
+    out = io.StringIO()
+    print_explanation(explained, TableView(config=config), make_console(out, 120))
+    lines = out.getvalue().splitlines()
+    (row,) = (line for line in lines if line.strip().startswith("1  default/shop"))
+    assert re.search(r" 1000\?  .* 1Gi\?  ", row), row
+    assert DEDUCED in lines

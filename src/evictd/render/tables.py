@@ -50,6 +50,8 @@ _WIDE = 110
 """Terminal width in columns from which a signal's source stands beside its numbers."""
 _SHOWN_AROUND = 3
 """Rows of a ranking in a simulation: the victim and the next ones."""
+DEDUCED = "?: deduced from the container runtime; no API server, kubelet or static manifest told the pod's spec"
+"""The line below rankings with amounts of pods whose spec is not known."""
 
 
 @frozen
@@ -239,11 +241,12 @@ def _row_cells(
     number: int, placed: PlacedRow, resource: Resource, *, passed_over: str
 ) -> tuple[str, str, str, str, str, str]:
     row, guarded, why = placed
-    request = "?" if not row.pod.spec_known else amount_text(-(-row.request // NANO), resource)
+    deduced = "" if row.pod.spec_known else "?"
+    request = amount_text(-(-row.request // NANO), resource) + deduced
     return (
         str(number),
         pod_name(row.pod),
-        str(row.priority) if row.pod.spec_known else "?",
+        f"{row.priority}{deduced}",
         amount_text(row.usage, resource),
         "-" if not RESOURCES[resource].requested else request,
         f"protected ({guarded}); {why}" if guarded else f"{why}; passed over: {passed_over}" if passed_over else why,
@@ -316,3 +319,5 @@ def _print_queues(explained: NodeView, view: TableView, to: "Console") -> None:
             to.print(line, style="dim")
         if queue.rows:
             to.print(ranking_table(queue.rows, queue.resource, view, width=to.width, passed_over=queue.passed_over))
+    if not all(row.pod.spec_known for queue in explained.queues for row in queue.rows):
+        print_line(to, "", DEDUCED, "dim")
