@@ -31,7 +31,9 @@ MEMINFO = "MemTotal: 8388608 kB\n"
 def node(tmp_path: Path) -> Path:
     """A node of 8 GiB that has cgroups and nothing else."""
     proc: Tree = {"meminfo": MEMINFO, "self": {"mountinfo": MOUNTINFO}}
-    return plant(tmp_path / "node", {"proc": proc, "sys": {"fs": {"cgroup": v2(file=0)}}})
+    return plant(
+        tmp_path / "node", {"proc": proc, "sys": {"fs": {"cgroup": v2(file=0)}}, "var": {"lib": {"kubelet": {}}}}
+    )
 
 
 def write(folder: Path, text: str, name: str = "c.yaml") -> Path:
@@ -50,6 +52,20 @@ def outcome(*arguments: str) -> ExitCode:
 def test_a_sound_configuration_is_done(tmp_path: Path, node: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert outcome(str(write(tmp_path, COMPLETE)), "--root", str(node)) is ExitCode.DONE
     assert "no findings" in capsys.readouterr().out
+
+
+def test_a_missing_root_directory_is_said_to_leave_the_daemon_without_a_reading(
+    tmp_path: Path, node: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The amounts of another directory were shown as the node's; the daemon then had none."""
+    path = str(write(tmp_path, COMPLETE))
+    outcome(path, "--root", str(node))
+    assert "rootDir" not in capsys.readouterr().out
+    (node / "var/lib/kubelet").rmdir()
+    outcome(path, "--root", str(node))
+    shown = " ".join(capsys.readouterr().out.split())
+    assert f"rootDir {node}/var/lib/kubelet does not exist" in shown
+    assert f"the amounts shown are of {node}/var/lib." in shown
 
 
 def test_what_is_not_tested_for_another_node_is_said(

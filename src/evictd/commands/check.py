@@ -5,7 +5,7 @@ origin, and lints them. It needs no running daemon, runtime or cluster; what can
 """
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from evictd.config.file import load
@@ -118,7 +118,7 @@ def check(
         warnings=(
             *settings.warnings,
             *without_effect(settings.without_effect),
-            *_unread(amounts),
+            *_unread(amounts, overrides or {}),
             *_untested(overrides or {}),
         ),
         findings=lint(thresholds, surroundings),
@@ -126,8 +126,11 @@ def check(
     )
 
 
-def _unread(amounts: NodeAmounts) -> tuple[str, ...]:
-    return (f"this node's amounts are unknown: {amounts.problem}",) if amounts.problem else ()
+def _unread(amounts: NodeAmounts, overrides: Mapping[Signal, Quantity]) -> Iterator[str]:
+    if amounts.problem:
+        yield f"this node's amounts are unknown: {amounts.problem}"
+    if amounts.without_root_dir and Signal.NODEFS_AVAILABLE not in overrides:
+        yield amounts.without_root_dir
 
 
 def _untested(overrides: Mapping[Signal, Quantity]) -> tuple[str, ...]:

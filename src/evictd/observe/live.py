@@ -28,7 +28,7 @@ from evictd.observe.pods.oom_score import containers_root, oom_score_differences
 from evictd.observe.reading.node_stats import NodeStatsReader, observe_options
 from evictd.observe.reading.observer import RUNTIME, NodeObserver, ObserveRequest
 from evictd.observe.reading.reading import Reading
-from evictd.observe.reading.roots import Roots, existing
+from evictd.observe.reading.roots import Roots, existing, missing_root_dir
 from evictd.observe.runtime.runtime_view import RuntimeReader, RuntimeView
 
 if TYPE_CHECKING:  # it brings the API's client along
@@ -57,7 +57,10 @@ class LiveNode:
             pod_logs_dir=settings.kubelet.logs_dir,
         )
         self._resources = ExitStack()
+        missing = missing_root_dir(settings.evictd.root_dir, self._roots.kubelet_dir)
         self._problems: tuple[Problem, ...] = ()
+        if missing:
+            self._problems = (Problem(source=Filesystem.NODEFS.value, detail=missing),)
         self._stats = self._resources.enter_context(
             NodeStatsReader(
                 self._roots,
@@ -102,7 +105,7 @@ class LiveNode:
         """Connect to the runtime at the first call; without a socket at its endpoint the machine has none."""
         endpoint = self._settings.kubelet.container_runtime_endpoint
         if not Path(endpoint.removeprefix("unix://")).exists():
-            self._problems = (Problem(source=RUNTIME, detail=f"{endpoint}: there is no such socket"),)
+            self._problems += (Problem(source=RUNTIME, detail=f"{endpoint}: there is no such socket"),)
             return None
         from evictd.clients.cri.client import CriClient  # noqa: PLC0415 - brings the gRPC library along
 

@@ -24,7 +24,7 @@ from evictd.observe.cgroups.cgroup import CgroupDriver, pods_cgroup
 from evictd.observe.cgroups.kernel_text import low_watermark_pages
 from evictd.observe.oomd import oomd_kills
 from evictd.observe.reading.node_stats import NodeStatsReader, observe_options
-from evictd.observe.reading.roots import Roots, existing
+from evictd.observe.reading.roots import Roots, existing, missing_root_dir
 from evictd.observe.runtime.runtime_view import RuntimeView
 
 _STORES = ("var/lib/containerd", "var/lib/containers/storage", "var/lib/rancher/k3s/agent/containerd")
@@ -45,13 +45,16 @@ class NodeAmounts:
     """The formula of `memory.available` that is used on this node."""
     oomd: tuple[OomdKill, ...] = ()
     """The slices with pods in which systemd-oomd may kill."""
+    without_root_dir: str = ""
+    """Which directory stands for a `rootDir` that does not exist; empty where it does."""
     problem: str = ""
     """Why nothing could be read."""
 
 
 def read_amounts(settings: Settings, root: Path) -> NodeAmounts:
     """Read the node's signals as the daemon does, without its pods and the runtime; where images are is a guess."""
-    kubelet_dir = existing(below(root, settings.evictd.root_dir), root).absolute()
+    root_dir = below(root, settings.evictd.root_dir)
+    kubelet_dir = existing(root_dir, root).absolute()
     roots = Roots(proc=root / "proc", cgroup=root / "sys/fs/cgroup", kubelet_dir=kubelet_dir, top=root)
     store = image_store(settings, root) or kubelet_dir
     try:
@@ -73,6 +76,7 @@ def read_amounts(settings: Settings, root: Path) -> NodeAmounts:
         else seen.node.gauges.unallocatable_bytes,
         formula=formula,
         oomd=oomd_kills(roots, pods),
+        without_root_dir=missing_root_dir(root_dir.absolute(), kubelet_dir),
     )
 
 

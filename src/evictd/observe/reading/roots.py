@@ -26,6 +26,16 @@ def existing(path: Path, root: Path = Path("/")) -> Path:
     return next((one for one in within if one.is_dir()), root)
 
 
+def missing_root_dir(root_dir: Path, shown: Path) -> str:
+    """Return what to say where the filesystem of another directory stands for that of a `rootDir` that does not exist yet."""
+    if shown == root_dir:
+        return ""
+    return (
+        f"rootDir {root_dir} does not exist, so the daemon has no reading of nodefs; the amounts shown are of {shown}. "
+        "Without a kubelet, make it or set rootDir to a directory of the disk that pods fill"
+    )
+
+
 @frozen
 class Roots:
     """The directories of a node."""

@@ -1,0 +1,16 @@
+"""Plays worlds for the tests of what is shown of them."""
+
+from evictd.core.model.config import Policy
+from evictd.render.world_outcome import PlayedWorld
+from evictd.world.account import account_of
+from evictd.world.loop import play
+from evictd.world.model import World
+from tests.playbook import config
+from tests.world.worlds import HARD
+
+
+def played(of: World, policy: Policy = Policy.STANDARD) -> PlayedWorld:
+    """A world that was played."""
+    run = play(of, config(hard=HARD, policy=policy))
+    unattended = play(of, config())
+    return PlayedWorld(name=f"policy {policy.value}", run=run, account=account_of(run), unattended=unattended)

@@ -1,0 +1,56 @@
+"""Checks a world under two configurations, side by side."""
+
+import io
+import re
+
+from evictd.core.units.duration import SECOND
+from evictd.render.console import make_console
+from evictd.render.world_comparison import print_worlds, worlds_document
+from evictd.render.world_outcome import PlayedWorld
+from evictd.world.account import account_of
+from evictd.world.loop import play
+from evictd.world.model import ApiServer, DisruptionBudget, Owner
+from tests.playbook import config
+from tests.render.played_worlds import played
+from tests.world.worlds import hog, quiet, world
+
+
+def test_two_configurations_side_by_side_say_which_acts_first() -> None:
+    story = world(hog(), *quiet(3))
+    late = play(story, config(hard={"memory.available": "100Mi"}))
+    sides = (played(story), PlayedWorld(name="late", run=late, account=account_of(late)))
+    out = io.StringIO()
+    print_worlds("w", sides, make_console(out))
+    assert "First action: policy Standard, 8s earlier." in out.getvalue()
+    document = worlds_document("w", sides)
+    assert [each["configuration"] for each in document["configurations"]] == ["policy Standard", "late"]
+
+
+def test_a_refused_request_is_not_shown_as_an_eviction_beside_another_configuration() -> None:
+    guard = ApiServer(budgets=(DisruptionBudget(pods=frozenset({"default/hog"})),))
+    story = world(hog(rate=10 << 20), *quiet(3), api_server=guard, duration=400 * SECOND)
+    sides = []
+    for name, grace in (("soon", "1s"), ("late", "20s")):
+        run = play(story, config(soft={"memory.available": ("1Gi", grace)}))
+        sides.append(PlayedWorld(name=name, run=run, account=account_of(run)))
+    out = io.StringIO()
+    print_worlds("w", sides, make_console(out))
+    assert re.search(r"evict default/hog for memory.available: \S+ left: refused", out.getvalue())
+
+
+def test_rounds_of_two_configurations_are_folded_as_well() -> None:
+    owner = Owner(name="ReplicaSet/hog", tolerates=True)
+    side = played(world(hog(rate=1 << 30, owner="ReplicaSet/hog"), owners=(owner,)))
+    short, long = io.StringIO(), io.StringIO()
+    print_worlds("w", (side, side), make_console(short))
+    print_worlds("w", (side, side), make_console(long), everything=True)
+    assert re.search(r"\.\.\. th(is line|ese \d lines) \d+ times more", re.sub(r"\s+", " ", short.getvalue()))
+    assert len(short.getvalue().splitlines()) * 2 < len(long.getvalue().splitlines())
+
+
+def test_one_that_does_nothing_is_named() -> None:
+    story = world(hog(), *quiet(3))
+    idle = play(story, config())
+    out = io.StringIO()
+    print_worlds("w", (played(story), PlayedWorld(name="idle", run=idle, account=account_of(idle))), make_console(out))
+    assert "No action: idle." in out.getvalue()
