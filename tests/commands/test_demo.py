@@ -25,8 +25,9 @@ def test_the_simulated_demonstration_says_so_and_plots(tmp_path: Path) -> None:
     done = demo("--simulated", "--plot", str(tmp_path / "demo.svg"))
     assert done.returncode == 0, done.stderr
     assert "This is the simulated node" in done.stdout
-    simulate = f"{command.program()} simulate config/scenarios/ten-minutes.yaml"
-    assert f"What to try next:\n  {simulate}\n      another node: ten minutes in a second" in done.stdout
+    assert "Without evictd the OOM killer would have come at 1m13s" in done.stdout
+    simulate = f"{command.program()} simulate config/worlds/job-beside-a-database.yaml"
+    assert f"What to try next:\n  {simulate}\n      memory ends, with evictd and without it" in done.stdout
     assert (tmp_path / "demo.svg").exists()
 
 

@@ -35,11 +35,11 @@ def test_the_schema_that_is_checked_in_is_current() -> None:
     assert (ROOT / "config/evictd.schema.json").read_text(encoding="utf-8") == dump_schema()
 
 
-def test_the_schema_of_worlds_is_current_and_takes_every_incident() -> None:
+def test_the_schema_of_worlds_is_current_and_takes_every_world() -> None:
     """To renew it: python -m evictd.config.schema --world > config/world.schema.json"""
     assert (ROOT / "config/world.schema.json").read_text(encoding="utf-8") == dump_schema(world_schema())
     validator = jsonschema.Draft202012Validator(world_schema())
-    for path in (ROOT / "config/incidents").glob("*.yaml"):
+    for path in [*(ROOT / "config/incidents").glob("*.yaml"), *(ROOT / "config/worlds").glob("*.yaml")]:
         assert list(validator.iter_errors(load_yaml(path.read_text(encoding="utf-8")))) == [], path.name
     assert list(validator.iter_errors({"kind": "World", "speed": 1}))
 

@@ -46,7 +46,7 @@ def test_one_reading_has_no_rate_and_a_node_that_empties_never_crosses() -> None
 def test_thresholds_that_do_not_come_nearer_share_a_line() -> None:
     full = outlooks(cycles("5Gi", "5Gi"), CONFIG)
     out = io.StringIO()
-    print_outlooks([*full, *full], make_console(out))
+    print_outlooks([*full, *full], make_console(out, 200))
     assert out.getvalue().splitlines()[1:] == [
         "no pod is evicted; no threshold comes nearer; which pod would go for each",
         "  memory.available<1Gi: 5Gi left, memory.available<1Gi: 5Gi left; next is default/hog, exceeds its request by 2Gi",

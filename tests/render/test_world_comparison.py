@@ -20,7 +20,7 @@ def test_two_configurations_side_by_side_say_which_acts_first() -> None:
     late = play(story, config(hard={"memory.available": "100Mi"}))
     sides = (played(story), PlayedWorld(name="late", run=late, account=account_of(late)))
     out = io.StringIO()
-    print_worlds("w", sides, make_console(out))
+    print_worlds("w", sides, make_console(out, 200))
     assert "First action: policy Standard, 8s earlier." in out.getvalue()
     document = worlds_document("w", sides)
     assert [each["configuration"] for each in document["configurations"]] == ["policy Standard", "late"]
@@ -34,7 +34,7 @@ def test_a_refused_request_is_not_shown_as_an_eviction_beside_another_configurat
         run = play(story, config(soft={"memory.available": ("1Gi", grace)}))
         sides.append(PlayedWorld(name=name, run=run, account=account_of(run)))
     out = io.StringIO()
-    print_worlds("w", sides, make_console(out))
+    print_worlds("w", sides, make_console(out, 200))
     assert re.search(r"evict default/hog for memory.available: \S+ left: refused", out.getvalue())
 
 
@@ -52,5 +52,5 @@ def test_one_that_does_nothing_is_named() -> None:
     story = world(hog(), *quiet(3))
     idle = play(story, config())
     out = io.StringIO()
-    print_worlds("w", (played(story), PlayedWorld(name="idle", run=idle, account=account_of(idle))), make_console(out))
+    print_worlds("w", (played(story), PlayedWorld(name="idle", run=idle, account=account_of(idle))), make_console(out, 200))
     assert "No action: idle." in out.getvalue()

@@ -41,7 +41,7 @@ def test_a_pod_that_comes_back_each_time_has_the_number_of_shortages() -> None:
     text = " ".join(outcome("01-recreated-hog"))
     assert "default/leak was evicted 117 times, with its successors, from " in text
     assert "A threshold was met 117 times, for 23s in all; none is at the end, 14m58s." in text
-    assert "No smaller set of pods would have sufficed." in text
+    assert "sufficed" not in text, "one pod went, and one pod had to"
 
 
 def test_a_full_disk_has_the_time_at_which_nothing_is_left_and_no_word_on_the_oom_killer() -> None:

@@ -16,6 +16,7 @@ SHARED = [
     *sorted((ROOT / "config").glob("*.yaml")),
     ROOT / "config/evictd.schema.json",
     *sorted((ROOT / "config/scenarios").glob("*.yaml")),
+    *sorted((ROOT / "config/worlds").glob("*.yaml")),
     ROOT / "deploy/evictd.service",
 ]
 

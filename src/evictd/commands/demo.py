@@ -1,7 +1,7 @@
 """Implements `evictd demo`: puts a disposable node under disk pressure and shows what evictd does.
 
 The node is real (`evictd_testnode`) and needs root and a container runtime. Without them, with `--simulated`, or where that
-package is not installed the command simulates a recorded node instead and prints the reason.
+package is not installed the command simulates a node that runs out of memory instead and prints the reason.
 """
 
 import argparse
@@ -16,9 +16,11 @@ from pathlib import Path
 from evictd.errors import ExitCode
 
 PROGRAM = "evictd"
-SCENARIO = "disk-reclaim-then-evict.yaml"
+WORLD = "job-beside-a-database.yaml"
+"""The world that is simulated where no node can be made."""
 NEXT = (
-    ("evictd simulate config/scenarios/ten-minutes.yaml", "another node: ten minutes in a second"),
+    (f"evictd simulate config/worlds/{WORLD}", "memory ends, with evictd and without it"),
+    ("evictd simulate config/scenarios/ten-minutes.yaml", "a disk and memory: ten minutes in a second"),
     ("evictd check config/evictd.yaml", "what a configuration means on this machine"),
     ("evictd explain", "where a container runtime is: which pod would go first, and why; changes nothing"),
     ("docs/getting-started.md", "from a dry run on your node to evictions, and back"),
@@ -31,7 +33,7 @@ _NOT_INSTALLED = "this installation is without evictd_testnode, which a checkout
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser.add_argument("--simulated", action="store_true", help="simulate a recorded node, also as root")
+    parser.add_argument("--simulated", action="store_true", help="simulate a node, also as root")
     parser.add_argument(
         "--plot",
         type=Path,
@@ -100,14 +102,14 @@ def _print_next_steps(first: Sequence[tuple[str, str]] = (), margin: str = "") -
 
 
 def _simulate(plot_file: Path) -> ExitCode:
-    argv = [sys.executable, "-m", "evictd", "simulate", str(_scenario())]
+    argv = [sys.executable, "-m", "evictd", "simulate", str(_world())]
     if importlib.util.find_spec("matplotlib") is not None:  # an optional extra
         plot_file.parent.mkdir(parents=True, exist_ok=True)
         argv += ["--plot", str(plot_file)]
     return ExitCode(subprocess.run(argv, check=False).returncode)  # noqa: S603 - a fixed argument list, no shell
 
 
-def _scenario() -> Path:
-    """Return the scenario's file: of this checkout, else of the installation."""
-    checkout = Path(__file__).parents[3] / "config" / "scenarios" / SCENARIO
-    return checkout if checkout.exists() else Path(sys.prefix, "share/evictd/scenarios", SCENARIO)
+def _world() -> Path:
+    """Return the world's file: of this checkout, else of the installation."""
+    checkout = Path(__file__).parents[3] / "config" / "worlds" / WORLD
+    return checkout if checkout.exists() else Path(sys.prefix, "share/evictd/worlds", WORLD)

@@ -114,13 +114,14 @@ def _relief_texts(run: Run, account: Account) -> Iterator[str]:
         yield f"At the end {' and '.join(map(clean, met))} {'is' if len(met) == 1 else 'are'} still met{why}."
         if reason is not None and reason.why is NoActionReason.NOT_SHORT_OF_MEMORY:
             return
+    lost, slots = {loss.slot for loss in account.losses}, sorted(account.ideal.slots)
     if not account.ideal.relieves:
         yield "No set of pods would have relieved the node for good."
-    elif {loss.slot for loss in account.losses} == account.ideal.slots and account.ideal.slots:
-        yield "No smaller set of pods would have sufficed."
-    elif slots := sorted(account.ideal.slots):
+    elif lost == set(slots):
+        yield from ["No smaller set of pods would have sufficed."] if len(slots) > 1 else []
+    elif slots:
         yield f"The least that would have sufficed is the end of {counted(len(slots), 'pod')}: {_names(slots)}."
-    elif account.losses:
+    else:
         yield "No pod had to go."
 
 
