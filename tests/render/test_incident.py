@@ -15,16 +15,14 @@ from evictd.core.model.signal import Signal
 from evictd.core.model.state import State
 from evictd.core.units.duration import SECOND
 from evictd.errors import InputError
+from evictd.render.avoidance import Avoidance, avoidance
 from evictd.render.incident import (
     Incident,
-    IncidentRow,
-    avoidance_lines,
     evictions_of,
     find_eviction,
     incident_of,
     relief_lines,
 )
-from evictd.render.incident_view import row_text
 from tests.daemon.world import CONFIG, GI, NOW, STATIC, WEB, observe, pod
 
 OLD, NEW = (replace(pod(f"hog-{name}"), owner="ReplicaSet/hog") for name in ("old", "new"))
@@ -104,33 +102,6 @@ def test_readings_of_one_second_are_in_the_order_in_which_they_were_made() -> No
     assert 0.2 in dict(found.points)
 
 
-def test_it_says_what_would_have_avoided_it() -> None:
-    limit, request, threshold, lead = avoidance_lines(incident())
-    assert limit == "a limit of at most 4.5Gi of memory: it would have ended at its limit, before the node was short"
-    assert (
-        request == "a request of 6Gi of memory (it had none): default/web would have ranked before it, and gone first"
-    )
-    assert threshold == (
-        "no useful soft threshold: at 85.3Mi a second it would have to be 7Gi to be met 60 s earlier, more than half of the node"
-    )
-    slow = replace(incident(), points=((-30.0, GI), (0.0, GI // 2)))
-    _, _, threshold, _ = avoidance_lines(slow)
-    assert threshold == "a soft threshold of 3Gi: at 17.1Mi a second it would have been met 60 s earlier"
-    assert lead.startswith("memory.lead: Auto avoids no eviction: it begins one before")
-
-
-def test_a_request_is_no_advice_where_the_pods_before_it_hold_too_little() -> None:
-    """`batch/report` of 21 MiB ranks first, and the pod that leaks goes all the same."""
-    found = incident()
-    side = IncidentRow(
-        number=1, pod="default/side", usage=1, request=0, priority=-10, protected=False, chosen=False,
-        skipped="Unnecessary",
-    )  # fmt: skip
-    found = replace(found, ranking=(side, *(replace(row, number=row.number + 1) for row in found.ranking)))
-    assert next(avoidance_lines(found)).startswith("a limit of its own: the pods that rank before it were passed over")
-    assert "(passed over: another pod that holds more makes its eviction unnecessary)" in row_text(side, found)
-
-
 def test_what_is_around_it_is_told_and_the_events_are() -> None:
     found = incident()
     assert [event.text for event in found.after][:1] == ["default/hog-old is gone"]
@@ -173,7 +144,7 @@ def test_damaged_findings_give_less_and_no_error() -> None:
     found = incident_of(records, find_eviction(evictions_of(records), "last"))
     assert (found.ranking, found.levels, found.came_back) == ((), (), None)
     assert list(relief_lines(found))
-    assert list(avoidance_lines(found))
+    assert avoidance(found).not_by
 
 
 def test_an_eviction_for_a_limit_of_its_own_has_no_signal() -> None:
@@ -183,4 +154,6 @@ def test_an_eviction_for_a_limit_of_its_own_has_no_signal() -> None:
     found = incident_of(records, own)
     assert found.signal is None
     assert list(relief_lines(found)) == []
-    assert list(avoidance_lines(found)) == ["a higher limit of its own, or less usage: no other pod had a part in it"]
+    assert avoidance(found) == Avoidance(
+        by=("a higher limit of its own, or less usage: no other pod had a part in it",)
+    )

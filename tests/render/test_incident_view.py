@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from evictd.render.avoidance import avoidance
 from evictd.render.console import make_console
-from evictd.render.incident import Incident, avoidance_lines, relief_lines
+from evictd.render.incident import Incident, relief_lines
 from evictd.render.incident_view import (
     chart_lines,
     incident_document,
@@ -51,7 +52,9 @@ def test_each_kind_is_as_in_the_golden_file() -> None:
         lines = [
             *relief_lines(found),
             "avoided by",
-            *avoidance_lines(found),
+            *avoidance(found).by,
+            "not avoided by",
+            *avoidance(found).not_by,
             *(row_text(row, found) for row in found.ranking),
         ]
         text += "\n  ".join([f"== {name} ==", *lines]) + "\n"
@@ -84,6 +87,7 @@ def test_the_file_has_everything_in_it_and_names_are_text() -> None:
     found = incident()
     text = incident_page(found, ACCOUNT)
     assert "What would have avoided it" in text
+    assert "What would not have" in text
     assert "default/hog-new" in text
     assert "<polyline" in text
     assert "http" not in text.partition("</title>")[2].replace("http-equiv", "")

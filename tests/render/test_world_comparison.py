@@ -52,5 +52,7 @@ def test_one_that_does_nothing_is_named() -> None:
     story = world(hog(), *quiet(3))
     idle = play(story, config())
     out = io.StringIO()
-    print_worlds("w", (played(story), PlayedWorld(name="idle", run=idle, account=account_of(idle))), make_console(out, 200))
+    print_worlds(
+        "w", (played(story), PlayedWorld(name="idle", run=idle, account=account_of(idle))), make_console(out, 200)
+    )
     assert "No action: idle." in out.getvalue()

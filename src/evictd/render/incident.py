@@ -29,7 +29,6 @@ _ROUNDED = 2.0
 """Seconds by which the two clocks of records of one boot may differ, because one is rounded and may be set."""
 _LEAD_SECONDS = 60
 """For how much earlier a threshold is proposed."""
-_REQUESTED = {Resource.MEMORY, Resource.EPHEMERAL_STORAGE}
 
 
 @frozen
@@ -344,54 +343,6 @@ def relief_lines(found: Incident) -> Iterator[str]:
 def _later(seconds: float) -> str:
     """Write how long after the eviction something was seen; the journal's times are whole seconds."""
     return "within a second" if seconds < 1 else f"{format_duration(round(seconds) * SECOND)} later"
-
-
-def avoidance_lines(found: Incident) -> Iterator[str]:
-    """Write what would have avoided this eviction: a request, a limit, a threshold, a lead."""
-    signal = found.signal
-    if signal is None:
-        yield "a higher limit of its own, or less usage: no other pod had a part in it"
-        return
-    resource = SIGNALS[signal].resource
-    if found.victim is not None:
-        yield from _avoided_by_the_pod(found, found.victim, resource)
-    rate = found.rate
-    if rate is None or rate <= 0:
-        yield "the readings before it show no steady fall, so no threshold is proposed"
-        return
-    limit = max((each for _, each in found.levels), default=0) + rate * _LEAD_SECONDS
-    fell = f"at {signal_amount(rate, signal)} a second"
-    if found.capacity is not None and limit * 2 > found.capacity:
-        yield (
-            f"no useful soft threshold: {fell} it would have to be {signal_amount(limit, signal)} to be met {_LEAD_SECONDS} s "
-            "earlier, more than half of the node"
-        )
-    else:
-        yield f"a soft threshold of {signal_amount(limit, signal)}: {fell} it would have been met {_LEAD_SECONDS} s earlier"
-    option = {Resource.MEMORY: "memory.lead", Resource.EPHEMERAL_STORAGE: "disk.lead"}.get(resource)
-    if option is not None:
-        yield f"{option}: Auto avoids no eviction: it begins one before a threshold is crossed, where the rest would not last"
-
-
-def _avoided_by_the_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Iterator[str]:
-    """Write which request, limit or priority of the pod would have avoided its eviction."""
-    if any(row.skipped and row.number < victim.number for row in found.ranking):
-        yield "a limit of its own: the pods that rank before it were passed over, and its request does not change that"
-        return
-    if victim.usage is None or resource not in _REQUESTED or victim.usage <= victim.request:
-        if len(found.ranking) > 1:
-            yield f"a priority above {victim.priority}"
-        return
-    used = amount_text(victim.usage, resource)
-    others = [row for row in found.ranking if not row.protected and not row.chosen and (row.usage or 0) > row.request]
-    if not others:
-        yield f"a limit of {resource.value}: no other pod exceeded its request, and it held {used}"
-        return
-    if found.missing is not None and 0 < found.missing < victim.usage:
-        most = amount_text(victim.usage - found.missing, resource)
-        yield f"a limit of at most {most} of {resource.value}: it would have ended at its limit, before the node was short"
-    had = amount_text(victim.request, resource) if victim.request else "none"
-    yield f"a request of {used} of {resource.value} (it had {had}): {others[0].pod} would have ranked before it, and gone first"
 
 
 def dated_lines(events: Iterable[HistoryEvent]) -> Iterator[tuple[str, str]]:

@@ -5,12 +5,13 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from evictd.core.model.signal import Signal
+from evictd.render.avoidance import Avoidance, avoidance
 from evictd.render.axis import axis_top
 from evictd.render.console import print_line
 from evictd.render.deciding import PASSED_OVER
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.history import HistoryEvent, event_line
-from evictd.render.incident import Incident, IncidentRow, avoidance_lines, dated_lines, relief_lines
+from evictd.render.incident import Incident, IncidentRow, dated_lines, relief_lines
 from evictd.render.node_page import asset, page_template
 from evictd.render.page_chart import EvictionMark, page_chart
 from evictd.render.text import amount_text, clean, incident_id, seconds_text, signal_amount
@@ -49,9 +50,15 @@ def print_incident(found: Incident, account: str, to: "Console") -> None:
         _heading(to, "events written")
     for reason, message in found.events:
         print_line(to, "  ", f"{reason}: {message}")
-    _heading(to, "what would have avoided it")
-    for line in avoidance_lines(found):
-        print_line(to, "  ", line)
+    _avoided(to, avoidance(found))
+
+
+def _avoided(to: "Console", found: Avoidance) -> None:
+    for heading, texts in (("what would have avoided it", found.by), ("what would not have", found.not_by)):
+        if texts:
+            _heading(to, heading)
+        for text in texts:
+            print_line(to, "  ", text)
 
 
 def _heading(to: "Console", text: str) -> None:
@@ -152,7 +159,7 @@ def _columns(points: Sequence[tuple[float, int]], columns: int) -> list[int]:
 
 def incident_document(found: Incident, account: str) -> Document:
     """Make the document of an incident."""
-    event = found.event
+    event, avoided = found.event, avoidance(found)
     return {
         "apiVersion": API_VERSION,
         "kind": "Incident",
@@ -181,7 +188,8 @@ def incident_document(found: Incident, account: str) -> Document:
         "account": account,
         "relief": list(relief_lines(found)),
         "events": [{"reason": reason, "message": message} for reason, message in found.events],
-        "avoidedBy": list(avoidance_lines(found)),
+        "avoidedBy": list(avoided.by),
+        "notAvoidedBy": list(avoided.not_by),
     }
 
 
@@ -216,7 +224,7 @@ def incident_page(found: Incident, account: str) -> str:
         before=list(dated_lines(found.before)),
         after=list(dated_lines(found.after)),
         relief=[line for line in (*relief_lines(found), account) if line],
-        avoided=list(avoidance_lines(found)),
+        avoided=avoidance(found),
     )
 
 

@@ -1,0 +1,51 @@
+"""Checks what is proposed against an eviction, and what is said to be of no use."""
+
+from dataclasses import replace
+
+from evictd.render.avoidance import avoidance
+from evictd.render.incident import IncidentRow
+from evictd.render.incident_view import row_text
+from tests.render.test_incident import incident
+from tests.stories import GI
+
+
+def test_a_limit_and_a_request_avoid_it_and_a_lead_does_not() -> None:
+    limit, request = avoidance(incident()).by
+    assert limit == "a limit of at most 4.5Gi of memory: it would have ended at its limit, before the node was short"
+    assert request == "a request of 6Gi of memory (it had none): default/web (5Gi) would have gone in its place"
+    threshold, lead = avoidance(incident()).not_by
+    assert threshold == (
+        "a soft threshold: to be met 60 s earlier at 85.3Mi a second it would have to be 7Gi, more than half of the node"
+    )
+    assert lead == "memory.lead: Auto, which begins an eviction earlier and avoids none"
+
+
+def test_a_soft_threshold_is_proposed_for_a_slow_fall() -> None:
+    slow = replace(incident(), points=((-30.0, GI), (0.0, GI // 2)))
+    assert avoidance(slow).by[-1] == (
+        "a soft threshold of 3Gi: at 17.1Mi a second it would have been met 60 s earlier, with a grace period"
+    )
+
+
+def test_a_request_that_only_sends_a_small_pod_first_is_said_to_be_too_little() -> None:
+    """`default/web` was said to go first, and nothing of this pod that goes after it."""
+    found = incident()
+    rows = [replace(row, usage=GI, request=0) if row.pod == "default/web" else row for row in found.ranking]
+    limit, *_ = avoidance(replace(found, ranking=tuple(rows))).by
+    assert limit.startswith("a limit of at most")
+    assert avoidance(replace(found, ranking=tuple(rows))).not_by[0] == (
+        "a request of 6Gi of memory (it had none): default/web (1Gi) would have gone first, and that is too little"
+    )
+
+
+def test_a_request_is_no_advice_where_the_pods_before_it_hold_too_little() -> None:
+    """`batch/report` of 21 MiB ranks first, and the pod that leaks goes all the same."""
+    found = incident()
+    side = IncidentRow(
+        number=1, pod="default/side", usage=1, request=0, priority=-10, protected=False, chosen=False,
+        skipped="Unnecessary",
+    )  # fmt: skip
+    found = replace(found, ranking=(side, *(replace(row, number=row.number + 1) for row in found.ranking)))
+    assert avoidance(found).by == ("a limit of its own",)
+    assert avoidance(found).not_by[0] == "a higher request: the pods that rank before it were passed over"
+    assert "(passed over: another pod that holds more makes its eviction unnecessary)" in row_text(side, found)
