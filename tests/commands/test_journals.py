@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 from evictd.codec.checksum import sealed
+from evictd.commands import journals
 from evictd.commands.journals import add_journal_argument, add_journal_options, expanded, journals_of, read_lines
+from evictd.daemon.telemetry.http import HttpServer, json_page
 from evictd.errors import InputError
+from tests.recorded_errors import NoErrors
 
 
 @pytest.fixture
@@ -43,6 +46,29 @@ def test_the_newest_file_alone_is_read_and_the_others_are_named(
 def test_a_directory_without_a_journal_is_a_clear_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no journal"):
         expanded([tmp_path])
+
+
+def test_the_running_daemon_is_asked_where_the_default_directory_has_no_journal(
+    directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """After a dry run with a state directory of its own `evictd history` found nothing."""
+    answers = {"stateDirectory": str(directory)}
+    config = {"/configz": lambda: json_page(answers), "/statusz": lambda: json_page({})}
+    monkeypatch.setattr(journals, "DEFAULT_STATE_DIRECTORY", tmp_path / "none")
+    monkeypatch.setattr(journals, "DEFAULT_ADDRESS", "127.0.0.1:1")
+    with pytest.raises(InputError, match="there is no journal"):
+        names()
+    server = HttpServer("127.0.0.1:0", config, NoErrors())
+    address = f"127.0.0.1:{server.port}"
+    monkeypatch.setattr(journals, "DEFAULT_ADDRESS", address)
+    try:
+        assert names() == ["journal.2.jsonl", "journal.1.jsonl", "journal.jsonl"]
+        assert capsys.readouterr().err == f"evictd: the journal of the evictd at {address}: {directory}\n"
+        answers["stateDirectory"] = str(tmp_path / "none")
+        with pytest.raises(InputError, match="there is no journal"):
+            names()
+    finally:
+        server.close()
 
 
 def test_a_record_with_a_flipped_bit_is_named_and_skipped(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ from typing import TypeVar
 
 from evictd.codec.checksum import unsealed
 from evictd.codec.journal import JournalEntry, decode_entry
+from evictd.commands.status import DEFAULT_ADDRESS, fetch
 from evictd.config.file import STANDARD_INPUT, shown_path
-from evictd.errors import InputError
+from evictd.errors import InputError, NodeError
 from evictd.render.text import clean
 
 DEFAULT_STATE_DIRECTORY = Path("/var/lib/evictd")
@@ -37,16 +38,32 @@ def add_journal_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--directory",
         type=Path,
-        default=DEFAULT_STATE_DIRECTORY,
         metavar="DIRECTORY",
-        help="where this node's daemon keeps its journal (its stateDirectory; default %(default)s)",
+        help=f"where this node's daemon keeps its journal (default {DEFAULT_STATE_DIRECTORY}, else that of the running daemon)",
     )
 
 
 def journals_of(args: argparse.Namespace) -> list[Path]:
     """Return the files that a command line names, or all of `--directory`; raises `InputError` if there are none."""
     named = [*getattr(args, "files", ()), *args.journal]
-    return expanded(named) if named else journal_files(args.directory)
+    if named or args.directory is not None:
+        return expanded(named) if named else journal_files(args.directory)
+    try:
+        return journal_files(DEFAULT_STATE_DIRECTORY)
+    except InputError:
+        if (running := _directory_of_daemon()) is None:
+            raise
+    sys.stderr.write(f"evictd: the journal of the evictd at {DEFAULT_ADDRESS}: {running}\n")
+    return journal_files(running)
+
+
+def _directory_of_daemon() -> Path | None:
+    """Ask the daemon at the default address for its state directory; `None` if none answers or it is the default one."""
+    try:
+        found = fetch(DEFAULT_ADDRESS, "/configz").get("stateDirectory")
+    except NodeError:
+        return None
+    return Path(found) if isinstance(found, str) and Path(found) != DEFAULT_STATE_DIRECTORY else None
 
 
 def expanded(paths: Sequence[Path]) -> list[Path]:

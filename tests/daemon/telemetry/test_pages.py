@@ -106,6 +106,7 @@ def test_the_documents_are_json() -> None:
     assert json.loads(served.get("/configz").body) == {
         "evictionconfig": encode_eviction_config(CONFIG),
         "arguments": ["--node-name=n1"],
+        "stateDirectory": "/var/lib/evictd",
     }
     assert b"evictd_phase" in served.get("/metrics").body
 

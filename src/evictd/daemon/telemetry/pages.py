@@ -75,9 +75,13 @@ class Pages:
         return f"the loop has given no sign of life for {format_duration(age)}"
 
     def _config(self) -> dict[str, object]:
-        """Return the settings that decide, and the arguments by which `explain` finds the files with the others."""
-        eviction = encode_eviction_config(self._configuration.settings.eviction)
-        return {"evictionconfig": eviction, "arguments": list(self._configuration.arguments)}
+        """Return the settings that decide, the arguments by which `explain` finds the other ones, and where the journal is."""
+        settings = self._configuration.settings
+        return {
+            "evictionconfig": encode_eviction_config(settings.eviction),
+            "arguments": list(self._configuration.arguments),
+            "stateDirectory": str(settings.evictd.state_directory),
+        }
 
     def _status(self) -> Page:
         if self._board.latest is None:
