@@ -1,9 +1,14 @@
 """What of a story goes into its picture."""
 
+from evictd.commands.source import own_config, read_story
+from evictd.core.model.config import Policy
 from evictd.core.model.signal import NodeCondition, Signal
 from evictd.core.units.duration import SECOND
 from evictd.render.chart import Band, Chart, Level, MarkKind, chart_of
-from tests.stories import GI, MI, played
+from evictd.render.world_view import cycles_to_draw
+from evictd.world.file import WorldFile
+from evictd.world.loop import play
+from tests.stories import GI, MI, ROOT, played
 
 
 def test_the_picture_of_a_story() -> None:
@@ -47,3 +52,37 @@ def test_findings_and_rejections_are_marks_from_where_they_begin() -> None:
 
 def test_no_story_no_picture() -> None:
     assert chart_of(()) == Chart()
+
+
+def chart_of_incident(name: str, policy: Policy = Policy.STANDARD) -> Chart:
+    """The picture of a recorded incident."""
+    file = read_story(ROOT / "config" / "incidents" / f"{name}.yaml")
+    assert isinstance(file, WorldFile)
+    return chart_of(cycles_to_draw(play(file.world, own_config(file, policy))))
+
+
+def test_many_marks_that_stand_close_together_are_one_with_their_number() -> None:
+    """A hundred evictions were a bar, in which some had a label and the first had none."""
+    (mark,) = chart_of_incident("01-recreated-hog").marks
+    assert (mark.text, mark.kind) == ("evict default/leak and 116 more until 14m58s", MarkKind.EVICTION)
+    assert mark.until is not None
+    assert mark.until > mark.at
+
+
+def test_a_refused_eviction_is_no_eviction() -> None:
+    marks = chart_of_incident("42-budget-of-one").marks
+    assert [mark.text for mark in marks if mark.kind is MarkKind.EVICTION] == ["evict default/batch-0"]
+    (refusals,) = [mark for mark in marks if mark.kind is MarkKind.REFUSAL]
+    assert refusals.text.startswith("refused: default/batch-2 and 1073 more until 19m5")
+
+
+def test_a_signal_that_stays_calm_has_no_panel() -> None:
+    chart = chart_of_incident("02-host-path-writer")
+    assert [panel.signal for panel in chart.panels] == [Signal.NODEFS_AVAILABLE]
+    assert chart.calm == (Signal.NODEFS_INODES_FREE,)
+
+
+def test_short_bands_that_alternate_are_one() -> None:
+    bands = chart_of_incident("01-recreated-hog").bands
+    assert len(bands) <= 2, "there were 234, too short for a name"
+    assert not bands[0].held

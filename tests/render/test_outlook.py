@@ -43,6 +43,12 @@ def test_one_reading_has_no_rate_and_a_node_that_empties_never_crosses() -> None
     assert "it does not come nearer" in outlook_text(outlooks(cycles("4Gi", "5Gi"), CONFIG)[0])
 
 
+def test_a_signal_that_has_stopped_falling_does_not_come_nearer() -> None:
+    """`--grow` ends after its amount; the average from the first reading on still crossed the threshold."""
+    (outlook,) = outlooks(cycles("5Gi", "3Gi", "2Gi", "2Gi", "2Gi", "2Gi"), CONFIG)
+    assert outlook.time_left is None
+
+
 def test_thresholds_that_do_not_come_nearer_share_a_line() -> None:
     full = outlooks(cycles("5Gi", "5Gi"), CONFIG)
     out = io.StringIO()

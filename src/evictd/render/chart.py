@@ -1,6 +1,7 @@
 """Lines, levels, bands and marks of the picture of a simulation, as plain values that `plot` draws."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from enum import Enum
 
 from evictd.core.frozen import frozen
@@ -13,11 +14,16 @@ from evictd.core.model.finding import (
     SkipReason,
     ThresholdFinding,
 )
-from evictd.core.model.observation import signal_observations
+from evictd.core.model.observation import EvictionAnswerKind, signal_observations
 from evictd.core.model.signal import SIGNALS, NodeCondition, Signal
 from evictd.core.model.threshold import Operator, Origin
-from evictd.render.text import pod_name
+from evictd.render.text import duration_text, pod_name
 from evictd.simulation import SimulatedCycle, Turn
+
+_MOST_APART = 60
+"""Parts of the whole time: marks of one kind within one of them are too close to be told apart."""
+_MANY = 4
+"""Fewest marks that become one."""
 
 
 class MarkKind(Enum):
@@ -25,6 +31,8 @@ class MarkKind(Enum):
 
     RECLAIM = "reclaim"
     EVICTION = "eviction"
+    REFUSAL = "refusal"
+    """An eviction that the API server refused."""
     FINDING = "finding"
     """A reason why no pod goes, or why another one does, from the cycle in which it begins."""
     REJECTION = "rejection"
@@ -64,13 +72,15 @@ class Band:
 
 @frozen
 class Mark:
-    """Something that was done, to what, and the signal's amount it was decided on."""
+    """Something that was done, to what, and the signal's amount it was decided on; or many of them that stand close together."""
 
     kind: MarkKind
     at: int
     text: str
     signal: Signal | None = None
     level: int | None = None
+    until: int | None = None
+    """The time of the last one, of many."""
 
 
 @frozen
@@ -80,6 +90,8 @@ class Chart:
     start: int = 0
     end: int = 0
     panels: tuple[Panel, ...] = ()
+    calm: tuple[Signal, ...] = ()
+    """Signals with a threshold that have no panel, as they neither changed nor came to a threshold."""
     bands: tuple[Band, ...] = ()
     marks: tuple[Mark, ...] = ()
 
@@ -88,13 +100,21 @@ def chart_of(cycles: Sequence[SimulatedCycle]) -> Chart:
     """Make the picture of a simulation."""
     if not cycles:
         return Chart()
+    panels, marks = _panels(cycles), sorted([*_decided(cycles), *_found(cycles), *_rejected(cycles)], key=_time)
+    drawn = _telling(panels, {mark.signal for mark in marks})
+    least = (cycles[-1].at - cycles[0].at) // _MOST_APART
     return Chart(
         start=cycles[0].at,
         end=cycles[-1].at,
-        panels=_panels(cycles),
-        bands=_bands(cycles),
-        marks=tuple(sorted([*_decided(cycles), *_found(cycles), *_rejected(cycles)], key=lambda mark: mark.at)),
+        panels=drawn,
+        calm=tuple(panel.signal for panel in panels if panel not in drawn and panel.signal is not None),
+        bands=_joined(_bands(cycles), least),
+        marks=_grouped(marks, least),
     )
+
+
+def _time(mark: Mark) -> int:
+    return mark.at
 
 
 # --- panels -----------------------------------------------------------------------------------------------------------
@@ -123,6 +143,21 @@ def _panels(cycles: Sequence[SimulatedCycle]) -> tuple[Panel, ...]:
         for signal in Signal
         if signal in shown
     )
+
+
+def _telling(panels: tuple[Panel, ...], marked: Collection[Signal | None]) -> tuple[Panel, ...]:
+    """Return the panels whose signal changed or for which something was done; all of them if there is none."""
+    found = tuple(panel for panel in panels if panel.signal in marked or _changes(panel))
+    return found or panels
+
+
+def _changes(panel: Panel) -> bool:
+    """Whether a signal changed by a twentieth of the highest reading, or came below a threshold."""
+    values = [value for _, value in panel.points if value is not None]
+    if not values:
+        return False
+    below = any(min(values) < level.limit for level in panel.levels)
+    return below or (max(values) - min(values)) * 20 > max(values)
 
 
 def _threshold_findings(cycles: Sequence[SimulatedCycle]) -> list[ThresholdFinding]:
@@ -174,6 +209,37 @@ def _bands(cycles: Sequence[SimulatedCycle]) -> tuple[Band, ...]:
     return tuple(bands)
 
 
+def _joined(bands: Sequence[Band], least: int) -> tuple[Band, ...]:
+    """Join bands of a condition that follow each other and are all too short to be told apart; the whole is not `held`."""
+    runs: list[list[Band]] = []
+    for band in bands:
+        last = next((each for each in reversed(runs) if each[0].condition is band.condition), None)
+        short = band.end - band.start < least
+        if last is not None and short and last[-1].end == band.start and last[-1].end - last[-1].start < least:
+            last.append(band)
+        else:
+            runs.append([band])
+    return tuple(replace(run[0], end=run[-1].end, held=all(band.held for band in run)) for run in runs)
+
+
+def _grouped(marks: Sequence[Mark], least: int) -> tuple[Mark, ...]:
+    """Make one mark of many of one kind that follow each other within `least` nanoseconds, with their number in its text."""
+    groups: list[list[Mark]] = []
+    for mark in marks:
+        last = next((each for each in reversed(groups) if each[0].kind is mark.kind), None)
+        if last is not None and mark.at - last[-1].at <= least:
+            last.append(mark)
+        else:
+            groups.append([mark])
+    found = [mark for group in groups for mark in ([_one(group)] if len(group) >= _MANY else group)]
+    return tuple(sorted(found, key=_time))
+
+
+def _one(group: Sequence[Mark]) -> Mark:
+    first, last = group[0], group[-1]
+    return replace(first, text=f"{first.text} and {len(group) - 1} more until {duration_text(last.at)}", until=last.at)
+
+
 _TOLD = {
     NoActionReason.PROTECTED_CULPRIT: "protected culprit",
     NoActionReason.UNMEASURED_CULPRIT: "unmeasured culprit",
@@ -201,7 +267,7 @@ def _found(cycles: Sequence[SimulatedCycle]) -> Iterator[Mark]:
                     signal = None if finding.threshold is None else finding.threshold.signal
                 elif isinstance(finding, PreferenceApplied):
                     text = f"instead of {pod_name(finding.instead_of)}"
-                elif isinstance(finding, PodSkipped) and finding.reason in {SkipReason.BUDGET, SkipReason.OWNER}:
+                elif isinstance(finding, PodSkipped) and finding.reason is SkipReason.OWNER:
                     text = f"skip {pod_name(finding.pod)}"
                 else:
                     continue
@@ -221,25 +287,36 @@ def _rejected(cycles: Sequence[SimulatedCycle]) -> Iterator[Mark]:
 
 
 def _decided(cycles: Sequence[SimulatedCycle]) -> list[Mark]:
-    return [mark for cycle in cycles for turn in cycle.turns for mark in _marks(cycle.at, turn)]
-
-
-def _marks(at: int, turn: Turn) -> list[Mark]:
-    marks = []
-    for decision in turn.step.decisions:
-        if isinstance(decision, ReclaimNode):
-            what = ", ".join(action.value for action in decision.actions)
-            signal = decision.threshold.signal
-            level = _available(turn, signal)
-            text = f"reclaim {what}"
-            marks.append(Mark(kind=MarkKind.RECLAIM, at=at, text=text, signal=signal, level=level))
-        elif isinstance(decision, EvictPod) and not decision.shortens:
-            threshold = decision.because.threshold
-            if threshold is None:
-                text = f"evict {pod_name(decision.pod)} ({decision.because.reason.value})"
-                marks.append(Mark(kind=MarkKind.EVICTION, at=at, text=text))
-                continue
-            level = _available(turn, threshold.signal)
-            text = f"evict {pod_name(decision.pod)}"
-            marks.append(Mark(kind=MarkKind.EVICTION, at=at, text=text, signal=threshold.signal, level=level))
+    """Return the marks of the decisions; an eviction that the API server then refused is a refusal."""
+    marks: list[Mark] = []
+    asked: dict[str, int] = {}
+    """The number of the last mark of each pod, by its uid."""
+    for cycle in cycles:
+        for turn in cycle.turns:
+            for uid in {
+                each.uid for each in turn.observation.outcomes.answers if each.kind is EvictionAnswerKind.REFUSED
+            }:
+                if (number := asked.get(uid)) is not None:
+                    text = marks[number].text.removeprefix("evict ")
+                    marks[number] = replace(marks[number], kind=MarkKind.REFUSAL, text=f"refused: {text}")
+            for decision in turn.step.decisions:
+                if isinstance(decision, ReclaimNode):
+                    marks.append(_reclaim(cycle.at, turn, decision))
+                elif isinstance(decision, EvictPod) and not decision.shortens:
+                    asked[decision.pod.uid] = len(marks)
+                    marks.append(_eviction(cycle.at, turn, decision))
     return marks
+
+
+def _reclaim(at: int, turn: Turn, decision: ReclaimNode) -> Mark:
+    signal = decision.threshold.signal
+    text = f"reclaim {', '.join(action.value for action in decision.actions)}"
+    return Mark(kind=MarkKind.RECLAIM, at=at, text=text, signal=signal, level=_available(turn, signal))
+
+
+def _eviction(at: int, turn: Turn, decision: EvictPod) -> Mark:
+    threshold, text = decision.because.threshold, f"evict {pod_name(decision.pod)}"
+    if threshold is None:
+        return Mark(kind=MarkKind.EVICTION, at=at, text=f"{text} ({decision.because.reason.value})")
+    level = _available(turn, threshold.signal)
+    return Mark(kind=MarkKind.EVICTION, at=at, text=text, signal=threshold.signal, level=level)

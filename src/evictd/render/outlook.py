@@ -29,7 +29,7 @@ class Outlook:
     finding: ThresholdFinding
     next_up: NextUp
     rate: int | None = None
-    """Units per second by which what is available falls, over all readings; `None`: there is one reading only."""
+    """Units per second by which what is available falls, over the last quarter of the time; `None`: there is one reading only."""
 
     @property
     def time_left(self) -> int | None:
@@ -61,7 +61,7 @@ def outlooks(cycles: Sequence[SimulatedCycle], config: EvictionConfig) -> tuple[
 
 
 def _rate(cycles: Sequence[SimulatedCycle], signal: Signal) -> int | None:
-    """Return by how much a second the signal fell from the first reading of it to the last."""
+    """Return by how much a second the signal fell in the last quarter of the time, from at least two readings."""
     found = []
     for cycle in cycles:
         node = cycle.turns[-1].observation.node
@@ -70,7 +70,9 @@ def _rate(cycles: Sequence[SimulatedCycle], signal: Signal) -> int | None:
             found.append((cycle.at, seen.available.value()))
     if len(found) < 2 or found[-1][0] <= found[0][0]:
         return None
-    (first, before), (last, after) = found[0], found[-1]
+    begin = found[-1][0] - (found[-1][0] - found[0][0]) // 4
+    (last, after) = found[-1]
+    (first, before) = next((each for each in reversed(found[:-1]) if each[0] <= begin), found[0])
     return (before - after) * SECOND // (last - first)
 
 

@@ -38,6 +38,7 @@ _LEVELS: dict[str, tuple[str, Any]] = {
 }
 _MARKS = {
     MarkKind.EVICTION: ("X", "#A3003F"),
+    MarkKind.REFUSAL: ("D", "#8A5A00"),
     MarkKind.RECLAIM: ("v", "#00795A"),
     MarkKind.FINDING: ("o", "#5B4B8A"),
     MarkKind.REJECTION: ("s", "#6B4A00"),
@@ -67,6 +68,8 @@ _MAX_LANES = 8
 _LONGEST_TITLE = 90
 _HEADROOM = 1.27
 """The names of the bands stand above the line."""
+_ABOVE = 8
+"""Points between a reading and the mark of a reclaim."""
 _DOTTED = 60
 """Most readings for which each one gets a marker."""
 _LETTER = 0.074
@@ -131,6 +134,9 @@ def _figure(title: str, subtitle: str, chart: Chart, begin: int | None) -> "Figu
 
     time = _time(chart, begin)
     lanes = _assign_lanes(chart.marks, time)
+    if chart.calm:
+        left_out = ", ".join(signal.value for signal in chart.calm)
+        subtitle = f"{subtitle}; not drawn, as calm throughout: {left_out}".removeprefix("; ")
     if unnamed := lanes.count(-1):
         subtitle = f"{subtitle}; {unnamed} marks have no space for a label".removeprefix("; ")
     lane_height = _LANE_HEIGHT * (max(lanes, default=-1) + 1)
@@ -295,19 +301,28 @@ def _draw_levels(axes: "Axes", levels: Sequence[Level], signal: Signal) -> None:
 
 
 def _draw_mark(axes: "Axes", panel: Panel, mark: Mark) -> None:
-    """Draw a thin line through every panel, and the mark itself on the signal it was for."""
+    """Draw a thin line through every panel, or a band for many marks, and the mark itself on the signal it was for.
+
+    A reclaim points at the reading from above: often an eviction follows within a second, and each would hide the other.
+    """
+    from matplotlib.transforms import ScaledTranslation  # noqa: PLC0415
+
     shape, colour = _MARKS[mark.kind]
     axes.axvline(mark.at / SECOND, color=colour, linewidth=0.8, alpha=0.55, zorder=2)
+    if mark.until is not None:
+        axes.axvspan(mark.at / SECOND, mark.until / SECOND, color=colour, alpha=0.13, linewidth=0, zorder=1)
     if mark.signal is panel.signal and mark.level is not None:
-        size = 7.5 if mark.kind is MarkKind.EVICTION else 6.5
+        above = _ABOVE if mark.kind is MarkKind.RECLAIM else 0
         axes.plot(
             [mark.at / SECOND],
             [mark.level],
             marker=shape,
-            markersize=size,
+            markersize=7.5 if mark.kind is MarkKind.EVICTION else 6.5,
             color=colour,
             markeredgecolor="white",
             zorder=6,
+            transform=axes.transData + ScaledTranslation(0, above / 72, axes.figure.dpi_scale_trans),
+            clip_on=False,
         )
 
 

@@ -5,6 +5,7 @@ The timeline has a line for each thing that changed; cycles in which nothing did
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evictd.core.frozen import frozen
@@ -99,7 +100,7 @@ def _decided(cycles: Iterable[WorldCycle], refused_again: Collection[tuple[int, 
 
 
 def new_decisions(cycle: WorldCycle, refused_again: Collection[tuple[int, str]]) -> Iterator[Decision]:
-    """Return the decisions of a cycle, without the eviction requests that are refused again."""
+    """Return the decisions of a cycle, without the eviction requests in `refused_again`, by time and uid."""
     for decision in cycle.step.decisions:
         if not (isinstance(decision, EvictPod) and (cycle.at, decision.pod.uid) in refused_again):
             yield decision
@@ -229,8 +230,17 @@ def world_document(title: str, played: PlayedWorld) -> Document:
 
 
 def cycles_to_draw(run: Run) -> tuple[SimulatedCycle, ...]:
-    """Return the cycles as a simulation's, for the picture."""
+    """Return the cycles as a simulation's, for the picture.
+
+    The observation after a cycle has the answers to its requests. After the last one is none, so what was refused is left out.
+    """
+    refused = {(each.at, each.event.uid) for each in run.happened if isinstance(each.event, EvictionRefused)}
+    last = len(run.cycles) - 1
+    steps = [
+        cycle.step if number < last else replace(cycle.step, decisions=tuple(new_decisions(cycle, refused)))
+        for number, cycle in enumerate(run.cycles)
+    ]
     return tuple(
-        SimulatedCycle(at=cycle.at, turns=(Turn(observation=cycle.observation, step=cycle.step),))
-        for cycle in run.cycles
+        SimulatedCycle(at=cycle.at, turns=(Turn(observation=cycle.observation, step=step),))
+        for cycle, step in zip(run.cycles, steps, strict=True)
     )
