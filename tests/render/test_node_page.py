@@ -10,6 +10,7 @@ from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.finding import SignalUnobserved
 from evictd.core.model.observation import Outcomes, Problem, signal_observations
 from evictd.core.model.pod import Pod
+from evictd.core.model.signal import Signal
 from evictd.core.model.state import State
 from evictd.core.model.stats import RlimitStats
 from evictd.core.units.duration import MINUTE, SECOND
@@ -21,7 +22,7 @@ from evictd.daemon.telemetry.snapshot import LatestSnapshot, Snapshot
 from evictd.daemon.telemetry.trends import Trends, advanced
 from evictd.errors import CREDENTIALS_SOURCE
 from evictd.render.deciding import reasons_of
-from evictd.render.node_page import asset, headline, nearest, why_nothing
+from evictd.render.node_page import _rate, asset, headline, nearest, why_nothing
 from evictd.render.sentences import decision_text, kind_of
 from tests.daemon.world import CONFIG, GI, HOG, STATIC, WALL, WEB, observe, pod, uses
 
@@ -271,6 +272,8 @@ def test_below_a_hard_threshold_the_headline_says_what_evictd_does() -> None:
     blocked = {**status, "phase": {"name": "Watching"}, "signals": [{**memory, "next": None, "stop": "no pod may go"}]}
     once = ("memory.available: no pod may go",)
     assert tuple(why_nothing(blocked, {"notes": once}, headline(blocked))) == once, "it stood among the notes too"
+    dry_run = {**blocked, "dryRun": True}
+    assert next(why_nothing(dry_run, {"notes": once}, headline(dry_run))).startswith("evictd is in a dry run")
     copy = {**memory, "thresholds": [{**each, "origin": "derived"} for each in memory["thresholds"]]}
     other = {**memory, "signal": "pid.available"}
     copies = [memory, {**copy, "signal": "containerfs.available"}, other]
@@ -333,9 +336,13 @@ def test_a_threshold_that_is_near_is_no_calm() -> None:
 
 
 def test_a_rate_of_a_count_says_what_is_counted() -> None:
-    from evictd.core.model.signal import Signal
-    from evictd.render.node_page import _rate
 
-    assert _rate(274, Signal.NODEFS_INODES_FREE) == "falls by 274 inodes a second"
-    assert _rate(-3, Signal.PID_AVAILABLE) == "rises by 3 processes a second"
-    assert _rate(GI, Signal.MEMORY_AVAILABLE) == "falls by 1Gi a second"
+    assert _rate(274, 9000, Signal.NODEFS_INODES_FREE) == "falls by 274 inodes a second"
+    assert _rate(-3, 9000, Signal.PID_AVAILABLE) == "rises by 3 processes a second"
+    assert _rate(1, 3000, Signal.PID_AVAILABLE) == "falls by 1 process a second"
+    assert _rate(GI, GI, Signal.MEMORY_AVAILABLE) == "falls by 1Gi a second"
+
+
+def test_a_rate_that_changes_little_in_an_hour_is_not_shown() -> None:
+    """39 s after the start the page said that 32,000 PIDs fall by one a second."""
+    assert _rate(1, 32_000, Signal.PID_AVAILABLE) == ""

@@ -21,6 +21,17 @@ def test_without_a_time_between_readings_there_is_no_line() -> None:
     assert page_chart([(0.2, 1), (0.0, 2)], [], Signal.MEMORY_AVAILABLE) is None
 
 
+def test_the_line_goes_on_to_the_present_at_the_height_of_the_last_reading() -> None:
+    """It ended before "now", and of one reading there was none."""
+    made = page_chart([(10.0, 4), (5.0, 2)], [], Signal.PID_AVAILABLE)
+    assert made is not None
+    assert [point.split(",")[0] for point in made.points.split()] == ["0.0", "60.0", "120.0"]
+    assert made.points.split()[1].split(",")[1] == made.points.split()[2].split(",")[1]
+    one = page_chart([(3.0, 4)], [], Signal.PID_AVAILABLE)
+    assert one is not None
+    assert len(one.points.split()) == 2
+
+
 def test_a_mark_outside_of_the_time_is_left_out() -> None:
     marks = [EvictionMark(ago=5, pod="a/b"), EvictionMark(ago=50, pod="a/old")]
     made = page_chart([(10.0, 4), (0.0, 4)], [], Signal.PID_AVAILABLE, marks)

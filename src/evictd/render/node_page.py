@@ -213,11 +213,14 @@ def why_nothing(status: Document, explained: Document, head: Headline) -> Iterat
     if any(not row["gone"] for row in status["leaving"]):
         return
     met = [entry for entry in status["signals"] if any(threshold["met"] for threshold in entry["thresholds"])]
+    due = [] if status["phase"]["name"] == PhaseName.RECLAIMING.value else [entry for entry in met if is_due(entry)]
     stops: dict[str, list[str]] = {}
-    for entry in met:
-        if is_due(entry) and entry["stop"] and status["phase"]["name"] != PhaseName.RECLAIMING.value:
+    for entry in due:
+        if entry["stop"]:
             stops.setdefault(entry["stop"], []).append(entry["signal"])
     stopped = [f"{', '.join(signals)}: {stop}" for stop, signals in stops.items()]
+    if status["dryRun"] and due:
+        yield "evictd is in a dry run: it decides and reports, and evicts no pod"
     yield from stopped
     yield from (each.text for each in graces(status) if each.text not in head.text)
     if met:
@@ -270,7 +273,7 @@ def _signal(entry: Document, trend: Trend, marks: Sequence[EvictionMark]) -> dic
         "amount": signal_amount(entry["available"], signal),
         "of": "of the time stalled" if signal in STALLS else f"left of {signal_amount(entry['capacity'], signal)}",
         "percent": _percent(entry["available"], capacity),
-        "rate": _rate(entry["fillRate"], signal),
+        "rate": _rate(entry["fillRate"], entry["available"], signal),
         "thresholds": [_threshold(threshold, signal, capacity, due=is_due(entry)) for threshold in entry["thresholds"]],
         "chart": page_chart(trend, [(each["kind"], each["limit"]) for each in entry["thresholds"]], signal, marks),
     }
@@ -280,16 +283,20 @@ def _percent(amount: int, capacity: int) -> float:
     return round(min(max(100 * amount / capacity, 0), 100), 2)
 
 
-def _rate(rate: int | None, signal: Signal) -> str:
-    """Write how fast what is left changes; empty where that is not known or too slow to show."""
-    if not rate:
+def _rate(rate: int | None, available: int, signal: Signal) -> str:
+    """Write how fast what is left changes; empty where that is not known, or so slow that it changes little in an hour.
+
+    Processes come and go all the time, and a rate of the last minute has that in it.
+    """
+    if not rate or abs(rate) * FORESEEN_SECONDS < available:
         return ""
-    what = _COUNTED.get(SIGNALS[signal].resource, "")
+    one, many = _COUNTED.get(SIGNALS[signal].resource, ("", ""))
+    what = one if abs(rate) == 1 else many
     return f"{'falls' if rate > 0 else 'rises'} by {gap_text(abs(rate), signal)}{what} a second"
 
 
-_COUNTED = {Resource.PIDS: " processes", Resource.INODES: " inodes"}
-"""Nouns for amounts without a unit."""
+_COUNTED = {Resource.PIDS: (" process", " processes"), Resource.INODES: (" inode", " inodes")}
+"""Nouns for amounts without a unit: for one, and for more."""
 
 
 def _threshold(threshold: Document, signal: Signal, capacity: int, *, due: bool) -> dict[str, Any]:
@@ -351,14 +358,15 @@ def _time(text: str) -> str:
 
 def _queue(queue: Document) -> dict[str, Any]:
     resource = Resource(queue["resource"])
+    unmeasured = bool(queue["rows"]) and all(row["usage"] is None for row in queue["rows"])
     return {
         "signals": ", ".join(queue["signals"]),
         "resource": resource.value,
         "next": queue["next"],
         "stop": queue["stop"],
         "not_of_pods": "" if queue["notOfPods"] is None else not_of_pods_text(queue["notOfPods"]),
-        "held": (queue.get("attribution") or {"text": ()})["text"],
-        "unmeasured": bool(queue["rows"]) and all(row["usage"] is None for row in queue["rows"]),
+        "held": () if unmeasured else (queue.get("attribution") or {"text": ()})["text"],
+        "unmeasured": unmeasured,
         "measured_later": MEASURED_LATER if resource in DISKS else "",
         "rows": [_row(number, row, resource) for number, row in enumerate(queue["rows"], start=1)],
     }

@@ -62,10 +62,14 @@ def page_chart(
     signal: Signal,
     marks: Sequence[EvictionMark] = (),
 ) -> PageChart | None:
-    """Scale readings (seconds ago, amount) and thresholds (kind, limit); `None` where there is no time between readings."""
+    """Scale readings (seconds ago, amount) and thresholds (kind, limit); `None` where all are of less than a second ago.
+
+    The line goes on at the last reading's height up to the present: until the next reading nothing else is known.
+    """
     span = max((ago for ago, _ in trend), default=0)
-    if len(trend) < 2 or span < _LEAST_SECONDS:
+    if span < _LEAST_SECONDS:
         return None
+    line = trend if trend[-1][0] <= 0 else [*trend, (0.0, trend[-1][1])]
     highest = max(*(amount for _, amount in trend), *(limit for _, limit in thresholds), 1)
     top = axis_top(ceil(highest * _HEADROOM), signal)
 
@@ -76,7 +80,7 @@ def page_chart(
         return round(HEIGHT * (1 - min(max(amount / top, 0), 1)), 1)
 
     return PageChart(
-        points=" ".join(f"{x(ago)},{y(amount)}" for ago, amount in trend),
+        points=" ".join(f"{x(ago)},{y(amount)}" for ago, amount in line),
         lines=tuple((kind, y(limit)) for kind, limit in thresholds),
         marks=tuple((x(mark.ago), mark) for mark in marks if mark.ago <= span),
         top=signal_amount(top, signal),
