@@ -26,7 +26,20 @@ NEEDS_NODE   := (root or containerd) and not (cluster or vm or side_by_side)$(if
 # Each of the many processes of the tests would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo run check test side-by-side test-slow test-node test-cluster test-vm test-vm-forky test-all test-matrix test-arm64 vm-matrix node-matrix deb-matrix laws parity bench verify-signals e2e-soak mutate flaky fuzz reliability soak sbom audit reference docs deb clean incidents adversary release verify-release conformance
+.PHONY: help setup demo run check test side-by-side test-slow test-node test-cluster test-vm test-vm-forky test-all test-matrix test-arm64 vm-matrix node-matrix deb-matrix laws parity bench verify-signals e2e-soak mutate flaky fuzz reliability soak sbom audit reference docs deb clean incidents adversary release verify-release conformance
+
+help:
+	@echo 'make demo         evictd on a disposable node under pressure (root; else simulated), half a minute'
+	@echo 'make run          evictd on this machine; ARGS="--dry-run --config config/evictd.yaml"'
+	@echo 'make test         what any user can run, two minutes'
+	@echo 'make check        format, lint, types, layers; half a minute'
+	@echo 'make test-all     everything, half an hour; root'
+	@echo 'make bench        measurements; SUITE=core, calm, ... (docs/benchmarks.md)'
+	@echo 'make incidents    the recorded incidents under both policies'
+	@echo 'make docs         the documentation as a site in build/site'
+	@echo 'make deb          the Debian package; make release: all artifacts, signed'
+	@echo 'make clean        remove build and the caches'
+	@echo 'docs/development.md describes the others.'
 
 # Makes the virtual environment with evictd and the packages of these files, and the target.
 define install

@@ -28,7 +28,7 @@ def test_every_alert_has_its_run_book_and_names_the_command(capsys: pytest.Captu
     for name in re.findall(r"alert: (\w+)", rules):
         assert explain_alert.run(command(name)) is ExitCode.DONE
         shown = capsys.readouterr().out
-        assert shown.startswith(f"{name}\n\n**Meaning.**")
+        assert shown.startswith(f"{name}\n\nMeaning.")
         assert "## " not in shown
         assert f"runbook: evictd explain-alert {name}\n" in rules
 
@@ -45,3 +45,12 @@ def test_an_unknown_alert_is_bad_usage() -> None:
         explain_alert.run(command("EvictdDwn"))
     with pytest.raises(InputError, match="there are EvictdDown, "):
         explain_alert.run(command("qqqq"))
+
+
+def test_links_name_the_page_as_a_file() -> None:
+    """A terminal showed `([Rollout](rollout.md))`."""
+    books = explain_alert.runbooks((ROOT / "docs" / "alerts.md").read_text(encoding="utf-8"))
+    assert "make it act (docs/rollout.md)." in books["EvictdDryRunForLong"]
+    assert books["EvictdDryRunForLong"].startswith("Meaning. A dry run has lasted a week.")
+    assert "add the missing right (docs/cluster.md)." in books["EvictdCannotPerform"]
+    assert not [name for name, book in books.items() if "](" in book]

@@ -13,6 +13,9 @@ from evictd.errors import ExitCode, InputError
 
 _TEXT = Path(__file__).with_name("alerts.md")
 _HEADING = re.compile(r"^## (\w+)$", re.MULTILINE)
+_LINK = re.compile(r"\[([^\]]+)\]\(([\w./-]+)(?:#[\w-]+)?\)")
+_IN_PARENTHESES = re.compile(r"\(\[[^\]]+\]\(([\w./-]+)(?:#[\w-]+)?\)\)")
+_OF_PAGE = re.compile(r"\[([^\]]+)\]\(#[\w-]+\)")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,6 +47,13 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 
 def runbooks(text: str) -> dict[str, str]:
-    """Return the section of each alert by its name, without the heading."""
+    """Return the section of each alert by its name, without the heading; links name their page."""
     _, *parts = _HEADING.split(text)
-    return {name: section.strip() for name, section in zip(parts[::2], parts[1::2], strict=True)}
+    return {name: _plain(section.strip()) for name, section in zip(parts[::2], parts[1::2], strict=True)}
+
+
+def _plain(text: str) -> str:
+    """Write a section for a terminal: a link as its text and the file of its page, headings in it without asterisks."""
+    text = _IN_PARENTHESES.sub(r"(docs/\1)", text)
+    text = _OF_PAGE.sub(lambda link: link[1], text)
+    return _LINK.sub(r"\1 (docs/\2)", text).replace("**", "")
