@@ -157,21 +157,29 @@ def _unattended_texts(run: Run, unattended: Run, evicted: Sequence[Loss]) -> Ite
     elif signals & MEMORY_SIGNALS:
         yield "Without evictd the OOM killer would not have come."
     for signal in sorted(signals - MEMORY_SIGNALS, key=lambda each: each.value):
-        yield from _least_texts(unattended, signal, evicted)
+        yield from _least_texts(signal, _least(run, signal), _least(unattended, signal), evicted)
 
 
-def _least_texts(unattended: Run, signal: Signal, evicted: Sequence[Loss]) -> Iterator[str]:
-    """Write when nothing would have been left of a signal, or the least that would have been."""
-    readings = [(cycle.at, cycle.observation.node) for cycle in unattended.cycles]
-    seen = [(at, signal_observations(node).get(signal)) for at, node in readings if node is not None]
-    left = [(each.available.value(), at) for at, each in seen if each is not None]
-    if not left:
+def _least_texts(
+    signal: Signal, seen: tuple[int, int] | None, without: tuple[int, int] | None, evicted: Sequence[Loss]
+) -> Iterator[str]:
+    """Write when nothing would have been left of a signal without evictd, or the least that would have been."""
+    if without is None:
         return
-    least, at = min(left)
+    least, at = without
     if least > 0:
         yield f"Without evictd {signal.value} would not have come below {signal_amount(least, signal)}."
+    elif seen is not None and seen[0] <= 0:
+        yield f"Nothing was left of {signal.value} at {duration_text(seen[1])}, without evictd at {duration_text(at)}."
     else:
         yield f"Without evictd nothing would have been left of {signal.value} at {_beside(at, evicted)}."
+
+
+def _least(run: Run, signal: Signal) -> tuple[int, int] | None:
+    """Return the least amount of a signal that was read, and when it first was."""
+    readings = [(cycle.at, cycle.observation.node) for cycle in run.cycles]
+    seen = [(at, signal_observations(node).get(signal)) for at, node in readings if node is not None]
+    return min(((each.available.value(), at) for at, each in seen if each is not None), default=None)
 
 
 def _beside(at: int, evicted: Sequence[Loss]) -> str:
