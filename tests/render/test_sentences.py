@@ -91,7 +91,7 @@ def test_what_puts_a_pod_before_the_next(row: RankedPod, following: RankedPod, t
 def test_pids_are_processes() -> None:
     row, following = _row("a", excess=9, usage=9), _row("b", excess=4, usage=4)
     assert sentences.goes_before(row, following, Resource.PIDS) == "uses 9 processes, default/b 4 processes"
-    assert sentences.place_text(row, Resource.PIDS) == "9 processes"
+    assert sentences.place_text(row, Resource.PIDS) == "uses 9 processes"
 
 
 def test_every_decision_has_its_sentence() -> None:

@@ -18,7 +18,7 @@ from evictd.render.text import amount_text, clean, counted, share_text
 
 Plain = Mapping[str, Any]
 
-_COUNTED = {Resource.PIDS: " processes", Resource.INODES: " inodes", Resource.SWAP: " in swap", Resource.IO: " stalled"}
+COUNTED = {Resource.PIDS: " processes", Resource.INODES: " inodes", Resource.SWAP: " in swap", Resource.IO: " stalled"}
 """Text after an amount of a resource that pods do not request."""
 
 _REQUESTED = {Resource.MEMORY, Resource.EPHEMERAL_STORAGE}
@@ -56,7 +56,7 @@ class Contender:
         """Write what it uses: `249Mi`, `20 processes`."""
         if self.usage is None:
             return "not measured"
-        return amount_text(self.usage, resource) + _COUNTED.get(resource, "")
+        return amount_text(self.usage, resource) + COUNTED.get(resource, "")
 
     def named(self, resource: Resource) -> str:
         """Write its name with what it uses."""

@@ -43,7 +43,7 @@ from evictd.core.model.threshold import Threshold
 from evictd.core.units.approximate import bytes_text
 from evictd.core.units.duration import MILLISECOND
 from evictd.core.units.quantity import NANO, Quantity
-from evictd.render.deciding import PASSED_OVER, contender, deciding_key
+from evictd.render.deciding import COUNTED, PASSED_OVER, contender, deciding_key
 from evictd.render.text import (
     amount_text,
     clean,
@@ -73,12 +73,10 @@ def place_text(row: RankedPod, resource: Resource) -> str:
     if row.usage is None:
         return "no stats"
     used = amount_text(row.usage, resource)
-    if resource is Resource.PIDS:
-        return f"{used} processes"
-    if resource is Resource.SWAP:
-        return f"{used} in swap"
     if resource is Resource.IO:
         return f"stalls {used} of the time"
+    if resource in COUNTED:
+        return f"uses {used}{COUNTED[resource]}"
     if row.stall is not None:
         return f"{_over_text(row, used, resource)}, stalls {share_text(row.stall)} of the time"
     return _over_text(row, used, resource)
@@ -112,10 +110,6 @@ def rivals(rows: Sequence[RankedPod], protections: Sequence[str]) -> list[Ranked
         found.append(rival)
         rival = rival if protected else row
     return found[::-1]
-
-
-_COUNTED = {Resource.PIDS: "processes", Resource.IO: "stalls", Resource.SWAP: "swap"}
-"""Nouns for the usage by which pods without requests are ranked."""
 
 
 # --- decisions --------------------------------------------------------------------------------------------------------
@@ -174,13 +168,20 @@ def _eviction_text(decision: EvictPod) -> str:
     request = (
         "none" if because.request is None or not because.request.nano else quantity_text(because.request, resource)
     )
-    used = "its usage is unknown" if because.usage is None else f"it uses {quantity_text(because.usage, resource)}"
+    used = "its usage is unknown"
+    if because.usage is not None:
+        amount = quantity_text(because.usage, resource)
+        used = (
+            f"it stalls {amount} of the time"
+            if resource is Resource.IO
+            else f"it uses {amount}{COUNTED.get(resource, '')}"
+        )
     used += _pages_text(because)
     return (
         f"evict {pod} (grace period {seconds}s) for {because.signal_label}: "
         f"{left_text(because.available, because.threshold.signal)}, threshold {_limit_of(because, because.threshold)}; "
         + used
-        + ("" if resource in _COUNTED else f", requests {request}")
+        + ("" if resource in COUNTED else f", requests {request}")
         + _fill_text(decision)
     )
 

@@ -211,6 +211,7 @@ def world_document(title: str, played: PlayedWorld) -> Document:
                 "held": loss.held,
                 "verdict": loss.verdict.value,
                 "why": loss.why,
+                "insteadOf": loss.instead_of,
             }
             for loss in account.losses
         ],
@@ -222,6 +223,7 @@ def world_document(title: str, played: PlayedWorld) -> Document:
         "evictionsByCause": dict(account.evictions_by_cause),
         "shortFor": {name: format_duration(each) for name, each in account.short_for.items()},
         "cameBack": {resource.value: each for resource, each in account.came_back.items()},
+        "shortages": account.shortages,
         "relievedAt": None if account.relieved_at is None else format_duration(account.relieved_at),
         "leastPods": sorted(account.ideal.slots),
         "relievable": account.ideal.relieves,
