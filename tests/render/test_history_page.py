@@ -12,6 +12,7 @@ def test_events_and_conditions_are_there_and_nothing_comes_from_elsewhere() -> N
     text = history_page(events, condition_spans(events))
     assert "<h1>1 eviction, 1 refusal" in text
     assert "evict default/hog (grace period" in text
+    assert f"<strong>{next(each.why for each in events if each.why)}</strong>" in text, "as the table has it"
     assert "<strong>MemoryPressure</strong> from <time" in text
     assert "http" not in text.replace('http-equiv="', "")
     assert "<script" not in text

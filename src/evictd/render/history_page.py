@@ -8,7 +8,16 @@ from evictd.render.node_page import asset, page_template
 
 def history_page(events: Sequence[HistoryEvent], spans: Sequence[ConditionSpan]) -> str:
     """Make the page: when conditions were reported, and every event."""
-    rows = [{"at": event.at, "kind": event.kind.value, "text": event_line(event)} for event in events]
+    rows = [
+        {
+            "at": event.at,
+            "kind": event.kind.value,
+            "text": event_line(event),
+            "why": event.why,
+            "filled": event.filled,
+        }
+        for event in events
+    ]
     return page_template("history.html").render(
         style=asset("page.css").decode(), totals=totals_text(events), spans=spans, rows=rows
     )
