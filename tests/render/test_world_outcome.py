@@ -46,7 +46,10 @@ def test_a_pod_that_comes_back_each_time_has_the_number_of_shortages() -> None:
 
 def test_a_full_disk_has_the_time_at_which_nothing_is_left_and_no_word_on_the_oom_killer() -> None:
     text = outcome("02-host-path-writer")
-    assert "default/web-1 was evicted at 6m1s for nodefs.available: needed, in place of default/writer." in text
+    assert (
+        "default/web-1 was evicted at 6m1s for nodefs.available: needed to clear the threshold, in place of default/writer."
+        in text
+    )
     assert text[-1] == "Nothing was left of nodefs.available at 6m41s, without evictd at 6m40s."
     assert not any("OOM killer" in each for each in text)
     assert outcome("27-control-volume-writer")[-1] == (

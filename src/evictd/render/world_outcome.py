@@ -17,7 +17,7 @@ from evictd.world.loop import Run
 
 MOST_NAMES = 4
 """Pods that one sentence names."""
-_WORDS = {Verdict.CULPRIT: "the cause", Verdict.NEEDED: "needed", Verdict.INNOCENT: "not needed"}
+_WORDS = {Verdict.CULPRIT: "the cause", Verdict.NEEDED: "needed to clear the threshold", Verdict.INNOCENT: "not needed"}
 
 
 @frozen
