@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 
+from evictd.codec.config.kubelet_config import eviction_config
 from evictd.commands.source import own_config, read_story
 from evictd.core.model.config import Policy
 from evictd.core.model.pod import PodSource
@@ -12,9 +13,10 @@ from evictd.world.account import account_of
 from evictd.world.behaviours import Stops
 from evictd.world.file import WorldFile
 from evictd.world.loop import play
+from evictd.world.model import NodeSpec
 from tests.render.played_worlds import played
 from tests.stories import ROOT
-from tests.world.worlds import hog, quiet, world
+from tests.world.worlds import HARD, hog, quiet, world
 
 
 def outcome(name: str, policy: Policy = Policy.STANDARD) -> list[str]:
@@ -90,3 +92,12 @@ def test_innocents_are_named_as_not_needed_and_the_cause_as_still_there() -> Non
     text = " ".join(outcome_text(side.run, side.account))
     assert "not needed" in text
     assert "No set of pods would have relieved the node" in text
+
+
+def test_a_derived_threshold_is_named_where_it_alone_is_met() -> None:
+    """Under policy Kubelet the limit of all pods can be short while the node is not."""
+    node = NodeSpec(memory=8 << 30, allocatable_memory=2 << 30)
+    story = world(hog(source=PodSource.STATIC, rate=10 << 20), node=node, duration=170 * SECOND)
+    run = play(story, eviction_config({"evictionHard": HARD}, policy=Policy.KUBELET, default_hard=True))
+    text = " ".join(outcome_text(run, account_of(run)))
+    assert "At the end allocatableMemory.available<500Mi is still met" in text

@@ -1,6 +1,5 @@
 """Says what came of a world that was played: the pods that were lost, the relief, and the same world without evictd."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from evictd.core.frozen import frozen
@@ -86,11 +85,11 @@ def _refusal_texts(run: Run) -> Iterator[str]:
 def _kill_texts(run: Run, account: Account) -> Iterator[str]:
     if not (killed := kills(run)):
         return
-    counts = Counter(clean(kill.name) for _, kill in killed)
+    names = list(dict.fromkeys(clean(kill.name) for _, kill in killed))
     innocent = f", {counted(account.innocents_killed, 'innocent')} among them" if account.innocents_killed else ""
     yield (
         f"The kernel killed for want of memory {counted(len(killed), 'time')}, first at {duration_text(killed[0][0])}: "
-        f"{_names(list(counts))}{innocent}."
+        f"{_names(names)}{innocent}."
     )
     if not any(each.signal in MEMORY_SIGNALS for each in run.config.thresholds):
         yield "The configuration has no threshold for memory, so evictd does not act on it."
@@ -136,12 +135,9 @@ def _relieved_text(run: Run, account: Account, at: int) -> str:
 
 
 def _met(findings: Sequence[object]) -> list[ThresholdFinding]:
-    """Return the thresholds of the configuration that are met."""
-    return [
-        each
-        for each in findings
-        if isinstance(each, ThresholdFinding) and each.met and each.threshold.origin is not Origin.DERIVED
-    ]
+    """Return the thresholds that are met: those of the configuration, or where none of them is the derived ones."""
+    met = [each for each in findings if isinstance(each, ThresholdFinding) and each.met]
+    return [each for each in met if each.threshold.origin is not Origin.DERIVED] or met
 
 
 # --- without evictd ---------------------------------------------------------------------------------------------------
