@@ -109,16 +109,16 @@ def crowded() -> Snapshot:
     return play([4 * GI - number * GI // 64 for number in range(127)], pods)
 
 
-def pages(snapshot: Snapshot) -> dict[str, Callable[[], object]]:
+def pages(snapshot: Snapshot, later: int = 2 * SECOND) -> dict[str, Callable[[], object]]:
     board = LatestSnapshot()
     board.latest = snapshot
     settings = Settings(eviction=CONFIG)
-    made = Pages(board, Metrics(board), Configuration(settings, lambda: settings), lambda: snapshot.at + 2 * SECOND)
+    made = Pages(board, Metrics(board), Configuration(settings, lambda: settings), lambda: snapshot.at + later)
     return dict(made.by_path())
 
 
-def page(snapshot: Snapshot) -> str:
-    answer = pages(snapshot)["/"]()
+def page(snapshot: Snapshot, later: int = 2 * SECOND) -> str:
+    answer = pages(snapshot, later)["/"]()
     body: bytes = answer.body  # type: ignore[attr-defined]
     return body.decode()
 
@@ -240,6 +240,19 @@ def test_half_a_minute_of_readings_is_drawn_on_half_a_minute() -> None:
     text = page(fresh())
     assert "<span>32s ago</span><span>now</span>" in text
     assert "an hour ago" not in text
+
+
+def test_one_reading_is_said_and_not_drawn() -> None:
+    text = page(play([6 * GI]))
+    assert text.count("One reading so far: the line begins with the second.") == 3
+    assert "<polyline" not in text
+
+
+def test_a_line_says_where_nothing_was_read() -> None:
+    text = page(calm(), later=10 * MINUTE)
+    assert "Dotted: nothing read for 10m0s." in text
+    assert 'class="held"' in text
+    assert "Dotted:" not in page(calm())
 
 
 def test_an_eviction_is_marked_on_the_line_of_its_signal_and_said_below() -> None:

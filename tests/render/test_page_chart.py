@@ -22,14 +22,29 @@ def test_without_a_time_between_readings_there_is_no_line() -> None:
 
 
 def test_the_line_goes_on_to_the_present_at_the_height_of_the_last_reading() -> None:
-    """It ended before "now", and of one reading there was none."""
+    """It ended before "now". What was not read is drawn apart from what was."""
     made = page_chart([(10.0, 4), (5.0, 2)], [], Signal.PID_AVAILABLE)
     assert made is not None
-    assert [point.split(",")[0] for point in made.points.split()] == ["0.0", "60.0", "120.0"]
-    assert made.points.split()[1].split(",")[1] == made.points.split()[2].split(",")[1]
-    one = page_chart([(3.0, 4)], [], Signal.PID_AVAILABLE)
-    assert one is not None
-    assert len(one.points.split()) == 2
+    assert [point.split(",")[0] for point in made.points.split()] == ["0.0", "60.0"]
+    assert [point.split(",")[0] for point in made.held.split()] == ["60.0", "120.0"]
+    assert len({point.split(",")[1] for point in (*made.held.split(), made.points.split()[1])}) == 1
+    up_to_date = page_chart([(10.0, 4), (0.0, 2)], [], Signal.PID_AVAILABLE)
+    assert up_to_date is not None
+    assert up_to_date.held == ""
+
+
+def test_one_reading_is_no_line() -> None:
+    """A flat line since the only reading looked as if it had been read all the time."""
+    assert page_chart([(3.0, 4)], [], Signal.PID_AVAILABLE) is None
+
+
+def test_it_says_since_when_nothing_was_read() -> None:
+    late = page_chart([(400.0, 4), (300.0, 2)], [], Signal.PID_AVAILABLE)
+    assert late is not None
+    assert late.unread == "5m0s"
+    soon = page_chart([(400.0, 4), (30.0, 2)], [], Signal.PID_AVAILABLE)
+    assert soon is not None
+    assert soon.unread == ""
 
 
 def test_a_mark_outside_of_the_time_is_left_out() -> None:

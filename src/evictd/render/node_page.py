@@ -275,8 +275,14 @@ def _signal(entry: Document, trend: Trend, marks: Sequence[EvictionMark]) -> dic
         "percent": _percent(entry["available"], capacity),
         "rate": _rate(entry["fillRate"], entry["available"], signal),
         "thresholds": [_threshold(threshold, signal, capacity, due=is_due(entry)) for threshold in entry["thresholds"]],
+        "few": _few(trend),
         "chart": page_chart(trend, [(each["kind"], each["limit"]) for each in entry["thresholds"]], signal, marks),
     }
+
+
+def _few(trend: Trend) -> str:
+    """Write why there is no line yet."""
+    return "One reading so far: the line begins with the second." if len(trend) == 1 else ""
 
 
 def _percent(amount: int, capacity: int) -> float:

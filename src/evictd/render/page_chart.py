@@ -20,6 +20,8 @@ WIDTH, HEIGHT = 120, 24
 """Size of the drawing in its own coordinates."""
 _HEADROOM = 1.02
 _LEAST_SECONDS = 1.0
+_UNREAD_SECONDS = 60
+"""Least time without a reading, in seconds, that is said in words: a calm node is read every ten seconds."""
 _MINUTES = 600
 """Least span, in seconds, whose time axis is in minutes."""
 
@@ -44,6 +46,11 @@ class PageChart:
     """A line with its scales, in the coordinates of the drawing: the present is at its right."""
 
     points: str
+    """The readings."""
+    held: str
+    """From the last reading up to the present at its height: until the next reading nothing else is known."""
+    unread: str
+    """The time without a reading; empty where it is short."""
     lines: tuple[tuple[str, float], ...]
     """Kind and height of each threshold."""
     marks: tuple[tuple[float, EvictionMark], ...]
@@ -62,14 +69,11 @@ def page_chart(
     signal: Signal,
     marks: Sequence[EvictionMark] = (),
 ) -> PageChart | None:
-    """Scale readings (seconds ago, amount) and thresholds (kind, limit); `None` where all are of less than a second ago.
-
-    The line goes on at the last reading's height up to the present: until the next reading nothing else is known.
-    """
+    """Scale readings (seconds ago, amount) and thresholds (kind, limit); `None` before two readings, a second apart."""
     span = max((ago for ago, _ in trend), default=0)
-    if span < _LEAST_SECONDS:
+    if len(trend) < 2 or span < _LEAST_SECONDS:
         return None
-    line = trend if trend[-1][0] <= 0 else [*trend, (0.0, trend[-1][1])]
+    last, amount_now = trend[-1]
     highest = max(*(amount for _, amount in trend), *(limit for _, limit in thresholds), 1)
     top = axis_top(ceil(highest * _HEADROOM), signal)
 
@@ -80,7 +84,9 @@ def page_chart(
         return round(HEIGHT * (1 - min(max(amount / top, 0), 1)), 1)
 
     return PageChart(
-        points=" ".join(f"{x(ago)},{y(amount)}" for ago, amount in line),
+        points=" ".join(f"{x(ago)},{y(amount)}" for ago, amount in trend),
+        held=f"{x(last)},{y(amount_now)} {WIDTH:.1f},{y(amount_now)}" if last > 0 else "",
+        unread=seconds_text(last) if last >= _UNREAD_SECONDS else "",
         lines=tuple((kind, y(limit)) for kind, limit in thresholds),
         marks=tuple((x(mark.ago), mark) for mark in marks if mark.ago <= span),
         top=signal_amount(top, signal),
