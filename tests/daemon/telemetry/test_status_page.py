@@ -2,13 +2,15 @@
 
 import json
 from dataclasses import replace
+from typing import Any
 
 from evictd.core.eviction.keep_away import kept_away
-from evictd.core.model.signal import NodeCondition
+from evictd.core.model.signal import NodeCondition, Signal
 from evictd.core.model.state import Comeback
 from evictd.core.model.stats import ContainerStats, DiskUsage
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.daemon.telemetry.findings_log import changes, topics
+from evictd.daemon.telemetry.trends import Point, Trend, Trends
 from evictd.render.timing import conditions
 from tests.daemon.status import status_of
 from tests.daemon.world import GI, NOW, snapshot
@@ -25,6 +27,41 @@ def test_signals_come_with_their_thresholds_and_how_they_stand() -> None:
     soft, hard = memory["thresholds"]
     assert (soft["kind"], soft["met"], soft["graceLeftSeconds"], soft["limit"]) == ("soft", True, 90.0, 2 * GI)
     assert (hard["kind"], hard["met"], hard["graceLeftSeconds"]) == ("hard", False, None)
+
+
+def rated(*points: tuple[int, int]) -> dict[str, Any]:
+    """The entry of memory after readings at these seconds, of which so many MiB were left."""
+    recent = tuple(Point(at * SECOND, left << 20) for at, left in points)
+    seen = replace(
+        snapshot(recent[-1].available), trends=Trends(signals={Signal.MEMORY_AVAILABLE: Trend(recent=recent)})
+    )
+    entry: dict[str, Any] = status_of(seen, NOW)["signals"][0]
+    return entry
+
+
+def times(entry: dict[str, Any]) -> list[float | None]:
+    return [each["secondsToThreshold"] for each in entry["thresholds"]]
+
+
+def test_a_rate_of_two_readings_is_not_stated_unless_a_threshold_is_near() -> None:
+    """39 s after the start the page said that PIDs fall by one a second."""
+    slow = rated((0, 6000), (5, 5990))
+    assert (slow["fillRate"], times(slow)) == (None, [None, None])
+    steep = rated((0, 6000), (5, 5900))
+    assert steep["fillRate"] == 20 << 20
+    assert times(steep) == [192.6, 243.8]
+    met = rated((0, 6000), (5, 1800))
+    assert met["fillRate"] == 840 << 20
+
+
+def test_a_rate_within_scatter_is_none_unless_a_threshold_is_near() -> None:
+    noisy = rated((0, 6000), (20, 5700), (40, 6100), (60, 5850))
+    assert (noisy["fillRate"], times(noisy)) == (0, [None, None])
+    steady = rated((0, 6000), (20, 5950), (40, 5960), (60, 5880))
+    assert steady["fillRate"] == 2 << 20
+    assert times(steady) == [1916.0, 2428.0]
+    steep = rated((0, 4000), (20, 5000), (40, 4500), (60, 2300))
+    assert times(steep)[0] == 8.9, "it rose by 1000 first"
 
 
 def test_a_signal_that_cannot_be_read_is_listed_as_such() -> None:

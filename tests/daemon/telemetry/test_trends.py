@@ -37,6 +37,21 @@ def test_a_signal_that_rises_or_is_new_reaches_none() -> None:
     assert play((0, 100), (SECOND, 50)).fill_rate is None, "a second is too short for a rate"
 
 
+def test_a_rate_stands_out_from_scatter_where_no_move_against_it_is_as_large() -> None:
+    assert play((0, 1000), (5 * SECOND, 990), (10 * SECOND, 980)).stands_out
+    assert play((0, 1000), (5 * SECOND, 1020), (10 * SECOND, 900)).stands_out
+    assert not play((0, 1000), (5 * SECOND, 1050), (10 * SECOND, 990)).stands_out, "it rose by 50 and fell by 10"
+    assert play((0, 100), (5 * SECOND, 150), (10 * SECOND, 300)).stands_out, "a rise"
+    assert not play((0, 100), (5 * SECOND, 60), (10 * SECOND, 130)).stands_out
+    assert not play((0, 100), (5 * SECOND, 100), (10 * SECOND, 100)).stands_out
+
+
+def test_few_readings_or_a_short_time_do_not_tell_what_is_scatter() -> None:
+    assert not play((0, 1000), (30 * SECOND, 900)).enough
+    assert not play((0, 1000), (3 * SECOND, 950), (6 * SECOND, 900)).enough
+    assert play((0, 1000), (5 * SECOND, 950), (10 * SECOND, 900)).enough
+
+
 def test_a_slot_keeps_the_least_that_was_available() -> None:
     assert [point.available for point in play((0, 900), (SECOND, 100), (2 * SECOND, 800), (SLOT, 700)).hour] == [
         100,

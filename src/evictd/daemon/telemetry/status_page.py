@@ -16,10 +16,12 @@ from evictd.core.model.state import Reclaiming
 from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import NANO
 from evictd.daemon.telemetry.snapshot import Decided, Snapshot
+from evictd.daemon.telemetry.trends import Trend
 from evictd.render.attribution import attribution_document
 from evictd.render.node_view import NodeView, node_view
 from evictd.render.sentences import kept_away_text, no_action_text
 from evictd.render.text import incident_id
+from evictd.render.timing import SOON_SECONDS
 
 API_VERSION = "evictd.io/v1alpha1"
 
@@ -115,18 +117,16 @@ def _signals(view: NodeView, snapshot: Snapshot) -> list[dict[str, Any]]:
                 "observed": True,
                 "available": seen[signal].available.value(),
                 "capacity": seen[signal].capacity.value(),
-                "fillRate": _fill_rate(snapshot, signal),
             }
         else:
             continue
         answer = answers.get(signal)
+        found = [_threshold(snapshot, each) for each in view.thresholds if each.threshold.signal is signal]
         entries.append(
             {
                 "signal": signal.value,
                 **reading,
-                "thresholds": [
-                    _threshold(snapshot, finding) for finding in view.thresholds if finding.threshold.signal is signal
-                ],
+                **_stated(found, snapshot.trends.signals.get(signal, Trend()), observed=reading["observed"]),
                 "notOfPods": None if answer is None else answer.not_of_pods,
                 "attribution": attribution_document(None if answer is None else answer.held, snapshot.wall),
                 **_next_pod(answer),
@@ -148,11 +148,21 @@ def _threshold(snapshot: Snapshot, finding: ThresholdFinding) -> dict[str, Any]:
     }
 
 
-def _fill_rate(snapshot: Snapshot, signal: Signal) -> int | None:
-    """Return the units a second by which the signal fell in the last minute; `null` before it is known."""
-    trend = snapshot.trends.signals.get(signal)
-    rate = None if trend is None else trend.fill_rate
-    return None if rate is None else round(rate)
+def _stated(thresholds: list[dict[str, Any]], trend: Trend, *, observed: bool) -> dict[str, Any]:
+    """Return the thresholds of a signal, and the units a second by which it fell in the last minute, as far as that is known.
+
+    A rate of few readings (`null`) or within their scatter (0) is left out, and so are the times that it would give. Not where a
+    threshold is met or near: a steep fall is told from its second reading on.
+    """
+    if not observed:
+        return {"thresholds": thresholds}
+    rate = trend.fill_rate
+    times = [each["secondsToThreshold"] for each in thresholds]
+    near = any(each["met"] for each in thresholds) or any(each is not None and each <= SOON_SECONDS for each in times)
+    if rate is None or near or (trend.enough and trend.stands_out):
+        return {"fillRate": None if rate is None else round(rate), "thresholds": thresholds}
+    untold = [{**each, "secondsToThreshold": None} for each in thresholds]
+    return {"fillRate": 0 if trend.enough else None, "thresholds": untold}
 
 
 def _next_pod(answer: NextUp | None) -> dict[str, Any]:

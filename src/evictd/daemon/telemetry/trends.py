@@ -20,6 +20,8 @@ _RECENT_SPACING = 2 * SECOND
 """Least time between two points of the last minute: a busy loop makes a cycle several times a second."""
 _LEAST_TIME = 4 * SECOND
 """Least time between the two readings of a rate."""
+_ENOUGH_READINGS, _ENOUGH_TIME = 3, 10 * SECOND
+"""Readings, and time between the first and the last, from which a rate is told from scatter: two have none."""
 
 
 class Point(NamedTuple):
@@ -50,6 +52,23 @@ class Trend:
         first, last = self.recent[0], self.recent[-1]
         time = last.at - first.at
         return (first.available - last.available) * SECOND / time if time >= _LEAST_TIME else None
+
+    @property
+    def enough(self) -> bool:
+        """Whether the last minute has the readings that tell a rate from scatter."""
+        return len(self.recent) >= _ENOUGH_READINGS and self.recent[-1].at - self.recent[0].at >= _ENOUGH_TIME
+
+    @property
+    def stands_out(self) -> bool:
+        """Whether the change in the last minute is larger than the largest move against it."""
+        amounts = [point.available for point in self.recent]
+        change = amounts[-1] - amounts[0] if amounts else 0
+        against = extreme = 0
+        for amount in amounts:
+            moved = amount - amounts[0] if change > 0 else amounts[0] - amount
+            extreme = max(extreme, moved)
+            against = max(against, extreme - moved)
+        return abs(change) > against
 
     def seconds_to(self, limit: int) -> float | None:
         """Return the seconds until `available` falls to a limit at the present rate; `None` if it does not, or is below it."""
