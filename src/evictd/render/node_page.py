@@ -56,6 +56,7 @@ def node_page(
     """Make the page; `faults` are what `/healthz` and `/readyz` name."""
     marks = eviction_marks(status)
     shown = shown_entries(status)
+    near = {each.entry["signal"] for each in approaches(status)}
     faulty = {fault.detail for fault in faults}
     context = {
         "status": status,
@@ -63,7 +64,9 @@ def node_page(
         "nearest": nearest(status) if head.level == "calm" else "",
         "next": tuple(_next(status, explained, head)),
         "signals": [
-            _signal(entry, trends.get(entry["signal"], ()), marks.get(entry["signal"], ()))
+            _signal(
+                entry, trends.get(entry["signal"], ()), marks.get(entry["signal"], ()), near=entry["signal"] in near
+            )
             for entry in shown
             if entry["observed"]
         ],
@@ -263,17 +266,18 @@ def _leaving(row: Document, status: Document) -> Document:
 # --- signals ----------------------------------------------------------------------------------------------------------
 
 
-def _signal(entry: Document, trend: Trend, marks: Sequence[EvictionMark]) -> dict[str, Any]:
+def _signal(entry: Document, trend: Trend, marks: Sequence[EvictionMark], *, near: bool) -> dict[str, Any]:
+    """Return a signal; `near`: a threshold is about to be met, and it is as grave as a soft one."""
     signal = Signal(entry["signal"])
     met = {threshold["kind"] for threshold in entry["thresholds"] if is_pressed(threshold)}
     capacity = max(entry["capacity"], 1)
     return {
         "name": entry["signal"],
-        "level": "hard" if "hard" in met else "soft" if met else "calm",
+        "level": "hard" if "hard" in met else "soft" if met or near else "calm",
         "amount": signal_amount(entry["available"], signal),
         "of": "of the time stalled" if signal in STALLS else f"left of {signal_amount(entry['capacity'], signal)}",
         "percent": _percent(entry["available"], capacity),
-        "rate": _rate(entry["fillRate"], entry["available"], signal),
+        "rate": _rate(entry),
         "thresholds": [_threshold(threshold, signal, capacity, due=is_due(entry)) for threshold in entry["thresholds"]],
         "few": _few(trend),
         "chart": page_chart(trend, [(each["kind"], each["limit"]) for each in entry["thresholds"]], signal, marks),
@@ -289,16 +293,19 @@ def _percent(amount: int, capacity: int) -> float:
     return round(min(max(100 * amount / capacity, 0), 100), 2)
 
 
-def _rate(rate: int | None, available: int, signal: Signal) -> str:
-    """Write how fast what is left changes; empty where that is not known, or so slow that it changes little in an hour.
-
-    Processes come and go all the time, and a rate of the last minute has that in it.
-    """
-    if not rate or abs(rate) * FORESEEN_SECONDS < available:
+def _rate(entry: Document) -> str:
+    """Write how fast what is left changes; empty where that is not known, or so slow that it changes little in an hour."""
+    rate, signal = entry["fillRate"], Signal(entry["signal"])
+    leads = any(_is_foreseen(each["secondsToThreshold"]) for each in entry["thresholds"])
+    if not rate or not (leads or abs(rate) * FORESEEN_SECONDS >= entry["available"]):
         return ""
     one, many = _COUNTED.get(SIGNALS[signal].resource, ("", ""))
     what = one if abs(rate) == 1 else many
     return f"{'falls' if rate > 0 else 'rises'} by {gap_text(abs(rate), signal)}{what} a second"
+
+
+def _is_foreseen(seconds: float | None) -> bool:
+    return seconds is not None and seconds <= FORESEEN_SECONDS
 
 
 _COUNTED = {Resource.PIDS: (" process", " processes"), Resource.INODES: (" inode", " inodes")}
@@ -313,7 +320,7 @@ def _threshold(threshold: Document, signal: Signal, capacity: int, *, due: bool)
         state = f"met, acts in {seconds_text(left)}" if left and not due else "met"
     elif threshold["keptByMinReclaim"]:
         state = "minimum reclaim not reached"
-    elif threshold["secondsToThreshold"] is not None:
+    elif _is_foreseen(threshold["secondsToThreshold"]):
         state = f"met in {seconds_text(threshold['secondsToThreshold'])} at the present rate"
     return {
         "kind": threshold["kind"],

@@ -31,7 +31,7 @@ def test_signals_come_with_their_thresholds_and_how_they_stand() -> None:
 
 def rated(*points: tuple[int, int]) -> dict[str, Any]:
     """The entry of memory after readings at these seconds, of which so many MiB were left."""
-    recent = tuple(Point(at * SECOND, left << 20) for at, left in points)
+    recent = tuple(Point(NOW + (at - points[-1][0]) * SECOND, left << 20) for at, left in points)
     seen = replace(
         snapshot(recent[-1].available), trends=Trends(signals={Signal.MEMORY_AVAILABLE: Trend(recent=recent)})
     )
@@ -62,6 +62,14 @@ def test_a_rate_within_scatter_is_none_unless_a_threshold_is_near() -> None:
     assert times(steady) == [1916.0, 2428.0]
     steep = rated((0, 4000), (20, 5000), (40, 4500), (60, 2300))
     assert times(steep)[0] == 8.9, "it rose by 1000 first"
+
+
+def test_the_rate_of_a_minute_that_has_passed_is_no_present_rate() -> None:
+    points = tuple(Point(at * SECOND, left * GI) for at, left in ((900, 6), (950, 5), (1000, 4)))
+    seen = replace(snapshot(4 * GI), trends=Trends(signals={Signal.MEMORY_AVAILABLE: Trend(recent=points)}))
+    assert None not in times(status_of(seen, NOW + MINUTE)["signals"][0])
+    late = status_of(seen, NOW + MINUTE + SECOND)["signals"][0]
+    assert (late["fillRate"], times(late)) == (None, [None, None])
 
 
 def test_a_signal_that_cannot_be_read_is_listed_as_such() -> None:

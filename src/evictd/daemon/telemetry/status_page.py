@@ -16,7 +16,7 @@ from evictd.core.model.state import Reclaiming
 from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import NANO
 from evictd.daemon.telemetry.snapshot import Decided, Snapshot
-from evictd.daemon.telemetry.trends import Trend
+from evictd.daemon.telemetry.trends import RATE_WINDOW, Trend
 from evictd.render.attribution import attribution_document
 from evictd.render.node_view import NodeView, node_view
 from evictd.render.sentences import kept_away_text, no_action_text
@@ -42,7 +42,7 @@ def status_document(view: NodeView, snapshot: Snapshot, now: int, *, reload_faul
         "policy": snapshot.config.policy.value,
         "dryRun": snapshot.observation.outcomes.dry_run,
         "phase": {"name": state.activity.value, **_phase_detail(snapshot, now)},
-        "signals": _signals(view, snapshot),
+        "signals": _signals(view, snapshot, now),
         "conditions": [_condition(snapshot, condition, now) for condition in NodeCondition],
         "leaving": [
             {
@@ -102,7 +102,7 @@ def _phase_detail(snapshot: Snapshot, now: int) -> dict[str, Any]:
     return {"endsInSeconds": round((max(leaving) - now) / SECOND, 1)} if leaving else {}
 
 
-def _signals(view: NodeView, snapshot: Snapshot) -> list[dict[str, Any]]:
+def _signals(view: NodeView, snapshot: Snapshot, now: int) -> list[dict[str, Any]]:
     node = view.observation.node
     seen = {} if node is None else signal_observations(node)
     wanted = {finding.threshold.signal for finding in view.thresholds}
@@ -126,7 +126,7 @@ def _signals(view: NodeView, snapshot: Snapshot) -> list[dict[str, Any]]:
             {
                 "signal": signal.value,
                 **reading,
-                **_stated(found, snapshot.trends.signals.get(signal, Trend()), observed=reading["observed"]),
+                **(_stated(found, snapshot, signal, now) if reading["observed"] else {"thresholds": found}),
                 "notOfPods": None if answer is None else answer.not_of_pods,
                 "attribution": attribution_document(None if answer is None else answer.held, snapshot.wall),
                 **_next_pod(answer),
@@ -148,21 +148,21 @@ def _threshold(snapshot: Snapshot, finding: ThresholdFinding) -> dict[str, Any]:
     }
 
 
-def _stated(thresholds: list[dict[str, Any]], trend: Trend, *, observed: bool) -> dict[str, Any]:
+def _stated(thresholds: list[dict[str, Any]], snapshot: Snapshot, signal: Signal, now: int) -> dict[str, Any]:
     """Return the thresholds of a signal, and the units a second by which it fell in the last minute, as far as that is known.
 
-    A rate of few readings (`null`) or within their scatter (0) is left out, and so are the times that it would give. Not where a
-    threshold is met or near: a steep fall is told from its second reading on.
+    A rate of few or of old readings (`null`), or within their scatter (0), is left out, and so are the times that it would give.
+    Where a threshold is met or near, few readings do: a steep fall is told from its second one on.
     """
-    if not observed:
-        return {"thresholds": thresholds}
-    rate = trend.fill_rate
+    trend = snapshot.trends.signals.get(signal, Trend())
+    is_present = bool(trend.recent) and now - trend.recent[-1].at <= RATE_WINDOW
+    rate = trend.fill_rate if is_present else None
     times = [each["secondsToThreshold"] for each in thresholds]
     near = any(each["met"] for each in thresholds) or any(each is not None and each <= SOON_SECONDS for each in times)
-    if rate is None or near or (trend.enough and trend.stands_out):
-        return {"fillRate": None if rate is None else round(rate), "thresholds": thresholds}
+    if rate is not None and (near or (trend.enough and trend.stands_out)):
+        return {"fillRate": round(rate), "thresholds": thresholds}
     untold = [{**each, "secondsToThreshold": None} for each in thresholds]
-    return {"fillRate": 0 if trend.enough else None, "thresholds": untold}
+    return {"fillRate": 0 if rate is not None and trend.enough else None, "thresholds": untold}
 
 
 def _next_pod(answer: NextUp | None) -> dict[str, Any]:
