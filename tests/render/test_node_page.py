@@ -22,8 +22,9 @@ from evictd.daemon.telemetry.snapshot import LatestSnapshot, Snapshot
 from evictd.daemon.telemetry.trends import Trends, advanced
 from evictd.errors import CREDENTIALS_SOURCE
 from evictd.render.deciding import reasons_of
-from evictd.render.node_page import _rate, asset, headline, nearest, why_nothing
+from evictd.render.node_page import asset, headline, nearest, why_nothing
 from evictd.render.sentences import decision_text, kind_of
+from evictd.render.signal_card import _rate
 from tests.daemon.world import CONFIG, GI, HOG, STATIC, WALL, WEB, observe, pod, uses
 
 HOSTILE = '<script>alert("1")</script>\u202e\x1b[31m'

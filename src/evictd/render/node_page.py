@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evictd.core.frozen import frozen
-from evictd.core.model.signal import DISKS, SIGNALS, STALLS, Resource, Signal
+from evictd.core.model.signal import DISKS, STALLS, Resource, Signal
 from evictd.core.model.state import PhaseName
-from evictd.render.page_chart import EvictionMark, eviction_marks, page_chart
-from evictd.render.signal_entry import is_pressed, shown_entries
+from evictd.render.page_chart import eviction_marks
+from evictd.render.signal_card import Trend, signal_card
+from evictd.render.signal_entry import shown_entries
 from evictd.render.text import (
     MEASURED_LATER,
     amount_text,
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 Document = Mapping[str, Any]
-Trend = Sequence[tuple[float, int]]
-"""Seconds ago, and the available amount."""
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; "
@@ -64,7 +63,7 @@ def node_page(
         "nearest": nearest(status) if head.level == "calm" else "",
         "next": tuple(_next(status, explained, head)),
         "signals": [
-            _signal(
+            signal_card(
                 entry, trends.get(entry["signal"], ()), marks.get(entry["signal"], ()), near=entry["signal"] in near
             )
             for entry in shown
@@ -261,74 +260,6 @@ def _leaving(row: Document, status: Document) -> Document:
     """Return a pod that is being evicted, with the reason for its choice where it is known."""
     why = [each["why"] for each in status["decisions"] if each["why"] and each["pod"] == row["pod"]]
     return {**row, "why": why[-1] if why else ""}
-
-
-# --- signals ----------------------------------------------------------------------------------------------------------
-
-
-def _signal(entry: Document, trend: Trend, marks: Sequence[EvictionMark], *, near: bool) -> dict[str, Any]:
-    """Return a signal; `near`: a threshold is about to be met, and it is as grave as a soft one."""
-    signal = Signal(entry["signal"])
-    met = {threshold["kind"] for threshold in entry["thresholds"] if is_pressed(threshold)}
-    capacity = max(entry["capacity"], 1)
-    return {
-        "name": entry["signal"],
-        "level": "hard" if "hard" in met else "soft" if met or near else "calm",
-        "amount": signal_amount(entry["available"], signal),
-        "of": "of the time stalled" if signal in STALLS else f"left of {signal_amount(entry['capacity'], signal)}",
-        "percent": _percent(entry["available"], capacity),
-        "rate": _rate(entry),
-        "thresholds": [_threshold(threshold, signal, capacity, due=is_due(entry)) for threshold in entry["thresholds"]],
-        "few": _few(trend),
-        "chart": page_chart(trend, [(each["kind"], each["limit"]) for each in entry["thresholds"]], signal, marks),
-    }
-
-
-def _few(trend: Trend) -> str:
-    """Write why there is no line yet."""
-    return "One reading so far: the line begins with the second." if len(trend) == 1 else ""
-
-
-def _percent(amount: int, capacity: int) -> float:
-    return round(min(max(100 * amount / capacity, 0), 100), 2)
-
-
-def _rate(entry: Document) -> str:
-    """Write how fast what is left changes; empty where that is not known, or so slow that it changes little in an hour."""
-    rate, signal = entry["fillRate"], Signal(entry["signal"])
-    leads = any(_is_foreseen(each["secondsToThreshold"]) for each in entry["thresholds"])
-    if not rate or not (leads or abs(rate) * FORESEEN_SECONDS >= entry["available"]):
-        return ""
-    one, many = _COUNTED.get(SIGNALS[signal].resource, ("", ""))
-    what = one if abs(rate) == 1 else many
-    return f"{'falls' if rate > 0 else 'rises'} by {gap_text(abs(rate), signal)}{what} a second"
-
-
-def _is_foreseen(seconds: float | None) -> bool:
-    return seconds is not None and seconds <= FORESEEN_SECONDS
-
-
-_COUNTED = {Resource.PIDS: (" process", " processes"), Resource.INODES: (" inode", " inodes")}
-"""Nouns for amounts without a unit: for one, and for more."""
-
-
-def _threshold(threshold: Document, signal: Signal, capacity: int, *, due: bool) -> dict[str, Any]:
-    """Return one threshold; `due`: one of its signal acts now, before any grace period ends."""
-    state = "not met"
-    if threshold["met"]:
-        left = threshold["graceLeftSeconds"]
-        state = f"met, acts in {seconds_text(left)}" if left and not due else "met"
-    elif threshold["keptByMinReclaim"]:
-        state = "minimum reclaim not reached"
-    elif _is_foreseen(threshold["secondsToThreshold"]):
-        state = f"met in {seconds_text(threshold['secondsToThreshold'])} at the present rate"
-    return {
-        "kind": threshold["kind"],
-        "limit": signal_amount(threshold["limit"], signal),
-        "percent": _percent(threshold["limit"], capacity),
-        "state": state,
-        "met": is_pressed(threshold),
-    }
 
 
 # --- decisions, conditions and pods ------------------------------------------------------------------------------------------

@@ -1,0 +1,79 @@
+"""The card of one signal on the page: what is left, how fast it falls, its thresholds and its line."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from evictd.core.model.signal import SIGNALS, STALLS, Resource, Signal
+from evictd.render.page_chart import EvictionMark, page_chart
+from evictd.render.signal_entry import is_pressed
+from evictd.render.text import gap_text, seconds_text, signal_amount
+from evictd.render.timing import FORESEEN_SECONDS, is_due
+
+Document = Mapping[str, Any]
+Trend = Sequence[tuple[float, int]]
+"""Seconds ago, and the available amount."""
+
+
+def signal_card(entry: Document, trend: Trend, marks: Sequence[EvictionMark], *, near: bool) -> dict[str, Any]:
+    """Return a signal; `near`: a threshold is about to be met, and it is as grave as a soft one."""
+    signal = Signal(entry["signal"])
+    met = {threshold["kind"] for threshold in entry["thresholds"] if is_pressed(threshold)}
+    capacity = max(entry["capacity"], 1)
+    return {
+        "name": entry["signal"],
+        "level": "hard" if "hard" in met else "soft" if met or near else "calm",
+        "amount": signal_amount(entry["available"], signal),
+        "of": "of the time stalled" if signal in STALLS else f"left of {signal_amount(entry['capacity'], signal)}",
+        "percent": _percent(entry["available"], capacity),
+        "rate": _rate(entry),
+        "thresholds": [_threshold(threshold, signal, capacity, due=is_due(entry)) for threshold in entry["thresholds"]],
+        "few": _few(trend),
+        "chart": page_chart(trend, [(each["kind"], each["limit"]) for each in entry["thresholds"]], signal, marks),
+    }
+
+
+def _few(trend: Trend) -> str:
+    """Write why there is no line yet."""
+    return "One reading so far: the line begins with the second." if len(trend) == 1 else ""
+
+
+def _percent(amount: int, capacity: int) -> float:
+    return round(min(max(100 * amount / capacity, 0), 100), 2)
+
+
+def _rate(entry: Document) -> str:
+    """Write how fast what is left changes; empty where that is not known, or so slow that it changes little in an hour."""
+    rate, signal = entry["fillRate"], Signal(entry["signal"])
+    leads = any(_is_foreseen(each["secondsToThreshold"]) for each in entry["thresholds"])
+    if not rate or not (leads or abs(rate) * FORESEEN_SECONDS >= entry["available"]):
+        return ""
+    one, many = _COUNTED.get(SIGNALS[signal].resource, ("", ""))
+    what = one if abs(rate) == 1 else many
+    return f"{'falls' if rate > 0 else 'rises'} by {gap_text(abs(rate), signal)}{what} a second"
+
+
+def _is_foreseen(seconds: float | None) -> bool:
+    return seconds is not None and seconds <= FORESEEN_SECONDS
+
+
+_COUNTED = {Resource.PIDS: (" process", " processes"), Resource.INODES: (" inode", " inodes")}
+"""Nouns for amounts without a unit: for one, and for more."""
+
+
+def _threshold(threshold: Document, signal: Signal, capacity: int, *, due: bool) -> dict[str, Any]:
+    """Return one threshold; `due`: one of its signal acts now, before any grace period ends."""
+    state = "not met"
+    if threshold["met"]:
+        left = threshold["graceLeftSeconds"]
+        state = f"met, acts in {seconds_text(left)}" if left and not due else "met"
+    elif threshold["keptByMinReclaim"]:
+        state = "minimum reclaim not reached"
+    elif _is_foreseen(threshold["secondsToThreshold"]):
+        state = f"met in {seconds_text(threshold['secondsToThreshold'])} at the present rate"
+    return {
+        "kind": threshold["kind"],
+        "limit": signal_amount(threshold["limit"], signal),
+        "percent": _percent(threshold["limit"], capacity),
+        "state": state,
+        "met": is_pressed(threshold),
+    }
