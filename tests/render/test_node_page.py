@@ -36,6 +36,7 @@ def play(
     pods: tuple[Pod, ...] = (HOG, WEB, STATIC),
     *,
     gone_at: int | None = None,
+    dry_run: bool = False,
     processes: int | None = 1_200,
 ) -> Snapshot:
     """A node whose available memory takes these values, half a minute apart; the snapshot of the last one.
@@ -50,7 +51,7 @@ def play(
             pods = pods[1:]
         gone = frozenset() if gone_at is None or number < gone_at else frozenset({HOG.uid})
         seen = observe(available, at, pods=pods)
-        seen = replace(seen, outcomes=Outcomes(cleaned_up=gone))
+        seen = replace(seen, outcomes=Outcomes(cleaned_up=gone, dry_run=dry_run))
         stats = {each.uid: uses(each, (200 - 3 * index) * GI // 40, at) for index, each in enumerate(pods)}
         assert seen.node is not None
         node = replace(seen.node, rlimit=RlimitStats(time=at, max_pid=32_768, current=processes))
@@ -60,8 +61,10 @@ def play(
         trends = advanced(trends, signal_observations(node), state.node_conditions, now=at, wall=WALL + at - START)
         for each in step.decisions:
             if kind_of(each) not in {"Wait", "RecordEvent"}:
-                recent.add(each, decision_text(each), WALL + at - START)
-        for uid, why in reasons_of(step.decisions, step.findings).items():
+                text = ("would " if dry_run else "") + decision_text(each)
+                if not dry_run or text not in {known.text for known in recent.all()}:
+                    recent.add(each, text, WALL + at - START, dry_run=dry_run)
+        for uid, why in reasons_of(step.decisions, step.findings, dry_run=dry_run).items():
             recent.explain(uid, why)
     assert step is not None
     return Snapshot(
@@ -81,6 +84,11 @@ def approaching() -> Snapshot:
 def fresh() -> Snapshot:
     """Evictd runs for half a minute."""
     return play([6 * GI, 6 * GI - GI // 8])
+
+
+def rehearsed() -> Snapshot:
+    """A dry run below a hard threshold."""
+    return play([*(5 * GI - number * GI // 14 for number in range(37)), GI // 2, GI // 2], dry_run=True)
 
 
 def recovered() -> Snapshot:
@@ -268,6 +276,12 @@ def test_an_eviction_is_marked_on_the_line_of_its_signal_and_said_below() -> Non
         "Evicted default/hog (5Gi): it requests none and uses 5Gi; default/web, the next, exceeds its request of 1Gi by 3.92Gi"
         in text
     )
+
+
+def test_the_eviction_of_a_dry_run_has_another_mark() -> None:
+    assert 'class="mark dry"' in page(rehearsed())
+    assert 'class="key mark dry"' in page(rehearsed())
+    assert "mark dry" not in page(pressed())
 
 
 def test_below_a_hard_threshold_the_headline_says_what_evictd_does() -> None:

@@ -1,5 +1,7 @@
 """The line of a signal on the page: its scales and marks."""
 
+from dataclasses import replace
+
 from evictd.core.model.signal import Signal
 from evictd.render.page_chart import EvictionMark, eviction_marks, page_chart
 
@@ -56,9 +58,30 @@ def test_a_mark_outside_of_the_time_is_left_out() -> None:
 
 
 def test_the_marks_are_those_of_the_last_decisions_by_signal() -> None:
-    one = {"at": "2026-01-01T00:00:00Z", "pod": "a/b", "signal": "memory.available", "incident": "0123", "dryRun": True}
+    one = {
+        "at": "2026-01-01T00:00:00Z",
+        "kind": "EvictPod",
+        "pod": "a/b",
+        "signal": "memory.available",
+        "incident": "0123",
+        "dryRun": True,
+    }
     damaged = {**one, "at": "yesterday"}
     status = {"at": "2026-01-01T00:01:00Z", "ageSeconds": 2.0, "decisions": [one, damaged, {"at": "", "pod": ""}]}
     (mark,) = eviction_marks(status)["memory.available"]
     assert (mark.ago, mark.incident) == (62.0, "0123")
     assert mark.text == "a/b would have been evicted 1m2s ago"
+
+
+def test_an_eviction_a_reclaim_and_what_a_dry_run_would_do_have_marks_of_their_own() -> None:
+    evicted = EvictionMark(ago=5, pod="a/b")
+    reclaimed = EvictionMark(ago=5)
+    assert len({each.style for mark in (evicted, reclaimed) for each in (mark, replace(mark, dry_run=True))}) == 4
+    assert reclaimed.text == "began to remove what no pod needs 5.0s ago"
+    assert replace(reclaimed, dry_run=True).text == "would have removed what no pod needs 5.0s ago"
+
+
+def test_a_reclaim_is_marked_on_its_signal() -> None:
+    one = {"at": "2026-01-01T00:00:00Z", "kind": "ReclaimNode", "pod": "", "signal": "nodefs.available"}
+    status = {"at": "2026-01-01T00:01:00Z", "ageSeconds": 2.0, "decisions": [one]}
+    assert [mark.pod for mark in eviction_marks(status)["nodefs.available"]] == [""]

@@ -209,7 +209,7 @@ def incident_page(found: Incident, account: str) -> str:
     chart = None
     if found.signal is not None:
         trend = [(end - seconds, amount) for seconds, amount in found.drawn]
-        mark = EvictionMark(ago=end, pod=found.event.pod)
+        mark = EvictionMark(ago=end, pod=found.event.pod, dry_run=found.event.dry_run)
         chart = page_chart(trend, found.levels, found.signal, [mark])
     return page_template("incident.html").render(
         style=asset("page.css").decode(),

@@ -19,6 +19,7 @@ from evictd.render.text import clean, seconds_text, signal_amount
 WIDTH, HEIGHT = 120, 24
 """Size of the drawing in its own coordinates."""
 _HEADROOM = 1.02
+_RECLAIM = "ReclaimNode"
 _LEAST_SECONDS = 1.0
 _UNREAD_SECONDS = 60
 """Least time without a reading, in seconds, that is said in words: a calm node is read every ten seconds."""
@@ -28,17 +29,26 @@ _MINUTES = 600
 
 @frozen
 class EvictionMark:
-    """A mark for an eviction: seconds ago, the pod, and the id of its incident."""
+    """A mark for an eviction or a reclaim: seconds ago, the pod, and the id of its incident; a reclaim has neither."""
 
     ago: float
-    pod: str
+    pod: str = ""
     incident: str = ""
     dry_run: bool = False
 
     @property
     def text(self) -> str:
         """The text of the mark."""
-        return f"{self.pod} {'would have been evicted' if self.dry_run else 'evicted'} {seconds_text(self.ago)} ago"
+        if self.pod:
+            done = f"{self.pod} {'would have been evicted' if self.dry_run else 'evicted'}"
+        else:
+            done = f"{'would have removed' if self.dry_run else 'began to remove'} what no pod needs"
+        return f"{done} {seconds_text(self.ago)} ago"
+
+    @property
+    def style(self) -> str:
+        """The classes of its line and of its key."""
+        return f"mark{'' if self.pod else ' reclaim'}{' dry' if self.dry_run else ''}"
 
 
 @frozen
@@ -54,7 +64,7 @@ class PageChart:
     lines: tuple[tuple[str, float], ...]
     """Kind and height of each threshold."""
     marks: tuple[tuple[float, EvictionMark], ...]
-    """Place and eviction."""
+    """Place, and eviction or reclaim."""
     top: str
     """The amount at the upper edge."""
     bottom: str
@@ -96,10 +106,10 @@ def page_chart(
 
 
 def eviction_marks(status: Mapping[str, Any]) -> dict[str, list[EvictionMark]]:
-    """Return the evictions among the last decisions of `/statusz`, by the signal that they were for."""
+    """Return the evictions and reclaims among the last decisions of `/statusz`, by the signal that they were for."""
     found: dict[str, list[EvictionMark]] = {}
     for decision in status["decisions"]:
-        if not decision.get("pod") or not decision.get("signal"):
+        if not decision.get("signal") or not (decision.get("pod") or decision["kind"] == _RECLAIM):
             continue
         try:
             between = (parse_time(status["at"]) - parse_time(decision["at"])) / SECOND

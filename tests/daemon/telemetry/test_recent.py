@@ -2,12 +2,12 @@
 
 from evictd.codec.times import parse_time
 from evictd.core.eviction.backoff import Refusal
-from evictd.core.model.decision import EvictPod, ReportConditions
-from evictd.core.model.observation import EvictionAnswer, EvictionAnswerKind
+from evictd.core.model.decision import EvictPod, ReclaimNode, ReportConditions
+from evictd.core.model.observation import EvictionAnswer, EvictionAnswerKind, Reclaim
 from evictd.core.model.state import Victim
 from evictd.core.units.duration import MINUTE
 from evictd.daemon.telemetry.recent import REMEMBERED, RecentDecisions
-from tests.daemon.world import GI, HOG, step
+from tests.daemon.world import DISK, GI, HOG, step
 
 WALL = parse_time("2026-11-22T10:02:00Z")
 EVICT = next(each for each in step(GI // 2).decisions if isinstance(each, EvictPod))
@@ -45,6 +45,12 @@ def test_the_list_is_bounded() -> None:
     for number in range(REMEMBERED + 5):
         recent.add(ReportConditions(conditions=()), str(number), WALL)
     assert (len(texts(recent)), texts(recent)[0]) == (REMEMBERED, "5")
+
+
+def test_a_reclaim_has_the_signal_that_it_is_for() -> None:
+    recent = RecentDecisions()
+    recent.add(ReclaimNode(actions=(Reclaim.IMAGES,), threshold=DISK), "remove images", WALL)
+    assert [each.signal for each in recent.all()] == ["nodefs.available"]
 
 
 def test_an_eviction_gets_its_reason_once() -> None:

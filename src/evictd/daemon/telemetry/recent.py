@@ -11,7 +11,7 @@ from dataclasses import replace
 from evictd.codec.times import rfc3339
 from evictd.core.eviction.backoff import Refusal
 from evictd.core.frozen import frozen
-from evictd.core.model.decision import Decision, EvictPod
+from evictd.core.model.decision import Decision, EvictPod, ReclaimNode
 from evictd.daemon.telemetry.snapshot import Decided
 from evictd.render.sentences import kind_of
 
@@ -38,6 +38,8 @@ class RecentDecisions:
     def add(self, decision: Decision, text: str, wall: int, *, dry_run: bool = False) -> None:
         """Remember a decision."""
         shown = Decided(wall=wall, kind=kind_of(decision), text=text, dry_run=dry_run)
+        if isinstance(decision, ReclaimNode):
+            shown = replace(shown, signal=decision.threshold.signal.value)
         if not isinstance(decision, EvictPod):
             self._entries.append(_Entry(shown=shown))
             return

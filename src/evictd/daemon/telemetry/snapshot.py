@@ -24,9 +24,10 @@ class Decided:
     why: str = ""
     """An eviction for pressure: why this pod and not another."""
     pod: str = ""
-    """An eviction: `namespace/name`, its uid, and the signal that it was for or the limit that the pod exceeded."""
+    """An eviction: `namespace/name`, and its uid."""
     uid: str = ""
     signal: str = ""
+    """The signal that an eviction or a reclaim was for, or the limit that the pod exceeded."""
     dry_run: bool = False
 
 
