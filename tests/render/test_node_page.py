@@ -10,7 +10,6 @@ from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.finding import SignalUnobserved
 from evictd.core.model.observation import Outcomes, Problem, signal_observations
 from evictd.core.model.pod import Pod
-from evictd.core.model.signal import Signal
 from evictd.core.model.state import State
 from evictd.core.model.stats import RlimitStats
 from evictd.core.units.duration import MINUTE, SECOND
@@ -24,7 +23,6 @@ from evictd.errors import CREDENTIALS_SOURCE
 from evictd.render.deciding import reasons_of
 from evictd.render.node_page import asset, headline, nearest, why_nothing
 from evictd.render.sentences import decision_text, kind_of
-from evictd.render.signal_card import _rate
 from tests.daemon.world import CONFIG, GI, HOG, STATIC, WALL, WEB, observe, pod, uses
 
 HOSTILE = '<script>alert("1")</script>\u202e\x1b[31m'
@@ -170,7 +168,6 @@ def test_a_node_under_pressure_shows_its_victim_and_the_decisions_with_their_num
     assert text.count("Evicted default/hog") == 1
     assert "default/web (4.92Gi) would be evicted next, if that is not enough." in head
     assert "waits for an evicted pod to end" in head
-    assert "First: <strong>default/web</strong>." in text
 
 
 def test_a_soft_threshold_says_nothing_of_its_time_while_a_hard_one_is_met() -> None:
@@ -188,13 +185,6 @@ def test_a_hard_threshold_that_is_met_before_a_grace_period_ends_is_the_headline
         "memory.available reaches its hard threshold 1Gi in 20s at the present rate, before its soft threshold acts (in 1m30s). "
         "default/hog would be evicted first."
     )
-
-
-def test_a_signal_that_falls_says_when_its_threshold_is_met() -> None:
-    text = page(play([6 * GI - number * GI // 16 for number in range(40)]))
-    assert "at the present rate" in text
-    assert "falls by" in text
-    assert "<polyline" in text
 
 
 def test_every_pod_of_a_full_node_is_there() -> None:
@@ -245,25 +235,6 @@ def test_without_the_runtime_it_says_what_goes_on_and_the_error_stands_once() ->
     assert "evictd does not see" not in page(rejected)
 
 
-def test_half_a_minute_of_readings_is_drawn_on_half_a_minute() -> None:
-    text = page(fresh())
-    assert "<span>32s ago</span><span>now</span>" in text
-    assert "an hour ago" not in text
-
-
-def test_one_reading_is_said_and_not_drawn() -> None:
-    text = page(play([6 * GI]))
-    assert text.count("One reading so far: the line begins with the second.") == 3
-    assert "<polyline" not in text
-
-
-def test_a_line_says_where_nothing_was_read() -> None:
-    text = page(calm(), later=10 * MINUTE)
-    assert "Dotted: nothing read for 10m0s." in text
-    assert 'class="held"' in text
-    assert "Dotted:" not in page(calm())
-
-
 def test_an_eviction_is_marked_on_the_line_of_its_signal_and_said_below() -> None:
     text = page(recovered())
     assert 'class="mark"' in text
@@ -278,10 +249,45 @@ def test_an_eviction_is_marked_on_the_line_of_its_signal_and_said_below() -> Non
     )
 
 
-def test_the_eviction_of_a_dry_run_has_another_mark() -> None:
-    assert 'class="mark dry"' in page(rehearsed())
-    assert 'class="key mark dry"' in page(rehearsed())
-    assert "mark dry" not in page(pressed())
+def test_a_dry_run_says_which_pod_would_be_evicted_and_that_it_does_nothing() -> None:
+    text = page(rehearsed())
+    assert "Dry run: memory.available is below its hard threshold; default/hog would be evicted.</h1>" in text
+    assert "evictd is in a dry run: it logs what it would do, and does none of it" in text
+    assert "Conditions <small>(a dry run reports none)</small>" in text
+    still = page(play([6 * GI] * 5, dry_run=True))
+    assert "Dry run: no threshold is met, and no pod would be evicted.</h1>" in still
+    over = page(play([6 * GI, int(1.5 * GI), 6 * GI], dry_run=True))
+    assert "Dry run: no threshold is met; MemoryPressure would be reported for 4m" in over
+    assert "<small>(a dry run" not in page(pressed())
+
+
+def test_a_card_does_not_repeat_its_heading() -> None:
+    text = page(play([GI // 2], (STATIC,)))
+    card = text.partition('<h2 id="order">')[2].partition("</article>")[0]
+    assert "<h3>memory.available</h3>" in card
+    assert card.count("memory.available") == 1
+    assert "no pod" in card
+
+
+def test_it_says_how_long_the_end_of_a_pod_is_awaited() -> None:
+    text = page(pressed())
+    assert "waits for an evicted pod to end, 38s at most" in text
+    assert "grace period 1s<br>" in text
+    assert "Next: <strong>default/web</strong>." in text
+
+
+def test_a_fault_does_not_hide_a_threshold_that_is_met() -> None:
+    """The headline said only that the runtime does not answer, on a node without memory."""
+    short = pressed()
+    problem = Problem(source="container runtime", detail="UNAVAILABLE")
+    head = page(replace(short, observation=replace(short.observation, problems=(problem,)))).partition("</header>")[0]
+    assert "<li>memory.available is below its threshold; default/hog is being evicted.</li>" in head
+
+
+def test_a_daemon_that_stands_still_names_no_next_pod() -> None:
+    head = page(calm(), later=10 * MINUTE).partition("</header>")[0]
+    assert "its loop stands still" in head
+    assert "would be evicted" not in head
 
 
 def test_below_a_hard_threshold_the_headline_says_what_evictd_does() -> None:
@@ -361,37 +367,3 @@ def test_a_threshold_that_is_near_is_no_calm() -> None:
     )
     slow = play([6 * GI, 6 * GI - GI // 64, 6 * GI - GI // 32])
     assert headline(status_of(slow, slow.at)).level == "calm"
-
-
-def rate(amount: int, left: int, signal: Signal) -> str:
-    return _rate({"signal": signal.value, "fillRate": amount, "available": left, "thresholds": ()})
-
-
-def test_a_rate_of_a_count_says_what_is_counted() -> None:
-    assert rate(274, 9000, Signal.NODEFS_INODES_FREE) == "falls by 274 inodes a second"
-    assert rate(-3, 9000, Signal.PID_AVAILABLE) == "rises by 3 processes a second"
-    assert rate(1, 3000, Signal.PID_AVAILABLE) == "falls by 1 process a second"
-    assert rate(GI, GI, Signal.MEMORY_AVAILABLE) == "falls by 1Gi a second"
-
-
-def test_a_rate_that_leads_to_a_threshold_is_shown_however_slow() -> None:
-    """The headline named a time at a rate that the card did not have."""
-    card = page(crowded()).partition("<h3>memory.available</h3>")[2].partition("</article>")[0]
-    assert "met in 1m0s at the present rate" in card
-    assert "falls by 546Ki a second" in card
-
-
-def test_a_threshold_that_would_be_met_in_more_than_an_hour_is_not_foreseen() -> None:
-    text = page(play([6 * GI - number * GI // 1024 for number in range(90)]))
-    assert "hard 1Gi: not met" in text
-    assert "at the present rate<" not in text
-
-
-def test_a_signal_that_nears_its_threshold_is_marked_as_the_headline_is() -> None:
-    assert '<article class="soft">\n      <h3>memory.available</h3>' in page(approaching())
-    assert '<article class="soft">' not in page(calm())
-
-
-def test_a_rate_that_changes_little_in_an_hour_is_not_shown() -> None:
-    """39 s after the start the page said that 32,000 PIDs fall by one a second."""
-    assert rate(1, 32_000, Signal.PID_AVAILABLE) == ""

@@ -61,7 +61,8 @@ def node_page(
         "status": status,
         "headline": (head := headline(status, faults)),
         "nearest": nearest(status) if head.level == "calm" else "",
-        "next": tuple(_next(status, explained, head)),
+        "beside": (beside := _beside(status, faults)),
+        "next": tuple(_next(status, explained, head.text + beside)) if _tests(faults) else (),
         "signals": [
             signal_card(
                 entry, trends.get(entry["signal"], ()), marks.get(entry["signal"], ()), near=entry["signal"] in near
@@ -72,7 +73,7 @@ def node_page(
         "unread": unread(status),
         "absent": [entry["signal"] for entry in shown if entry.get("absent")],
         "conditions": [_condition(entry) for entry in status["conditions"]],
-        "phase": _PHASES.get(status["phase"]["name"], ""),
+        "phase": _phase(status["phase"]),
         "read": _time(status["at"]),
         "leaving": (leaving := [_leaving(row, status) for row in status["leaving"]]),
         "nothing": (nothing := tuple(why_nothing(status, explained, head))),
@@ -145,13 +146,13 @@ def headline(status: Document, faults: Sequence[OwnFault] = ()) -> Headline:
     met = [(entry, threshold) for entry in status["signals"] for threshold in entry["thresholds"] if threshold["met"]]
     hard = [pair for pair in met if pair[1]["kind"] == "hard"]
     leaving = [row["pod"] for row in status["leaving"] if not row["gone"]]
-    prefix = "Dry run: " if status["dryRun"] else ""
+    prefix, no = ("Dry run: ", "no") if status["dryRun"] else ("", "No")
     if leaving:
         short = f"{_below(met)}; " if met else ""
         verb = "is" if len(leaving) == 1 else "are"
         return Headline(text=f"{prefix}{short}{first_of(leaving, 3)} {verb} being evicted.", level="hard")
     if hard:
-        return Headline(text=f"{prefix}{_below(hard, 'hard ')}.{_reclaiming(status, hard[0][0])}", level="hard")
+        return Headline(text=f"{prefix}{_below(hard, 'hard ')}{_now(status, hard[0][0])}", level="hard")
     if met:
         first = next(iter(graces(status)), None)
         text = _below(met, "soft ") if first is None else first.text
@@ -161,11 +162,15 @@ def headline(status: Document, faults: Sequence[OwnFault] = ()) -> Headline:
     pressed = [entry for entry in status["conditions"] if entry["status"] == "True"]
     if pressed:
         more = f" for {seconds_text(pressed[0]['staysSeconds'])} more" if pressed[0]["staysSeconds"] else ""
-        return Headline(text=f"{prefix}No threshold is met; {pressed[0]['type']} is reported{more}.", level="soft")
+        verb = "would be" if status["dryRun"] else "is"
+        return Headline(
+            text=f"{prefix}{no} threshold is met; {pressed[0]['type']} {verb} reported{more}.", level="soft"
+        )
     if signals := unread(status):
-        text = f"No threshold that can be tested is met; {first_of(signals, 3)} cannot be read."
-        return Headline(text=prefix + text, level="soft")
-    return Headline(text=f"{prefix}This node is calm: no threshold is met and no pod is being evicted.", level="calm")
+        text = f"{prefix}{no} threshold that can be tested is met; {first_of(signals, 3)} cannot be read."
+        return Headline(text=text, level="soft")
+    calm = "This node is calm: no threshold is met and no pod is being evicted."
+    return Headline(text="Dry run: no threshold is met, and no pod would be evicted." if prefix else calm, level="calm")
 
 
 def unread(status: Document) -> list[str]:
@@ -177,13 +182,14 @@ def _would_go(entry: Document) -> str:
     return "" if entry["next"] is None else f" {entry['next']['pod']} would be evicted first."
 
 
-def _reclaiming(status: Document, entry: Document) -> str:
-    """Write what evictd does first below a hard threshold; empty where a pod is chosen, or none may go."""
+def _now(status: Document, entry: Document) -> str:
+    """Write what evictd does first below a hard threshold, after its name; nothing where a pod is chosen, or none may go."""
     if status["phase"]["name"] != PhaseName.RECLAIMING.value:
-        return ""
+        goes = status["dryRun"] and entry["next"] is not None
+        return f"; {entry['next']['pod']} would be evicted." if goes else "."
     now, then = ("would remove", "would be") if status["dryRun"] else ("removes", "is")
     goes = "" if entry["next"] is None else f"; {entry['next']['pod']} {then} evicted if that is not enough"
-    return f" evictd {now} what no pod needs{goes}."
+    return f". evictd {now} what no pod needs{goes}."
 
 
 def _below(met: Sequence[tuple[Document, Document]], kind: str = "") -> str:
@@ -194,11 +200,23 @@ def _below(met: Sequence[tuple[Document, Document]], kind: str = "") -> str:
     return f"{', '.join(names)} {verb} {kind}threshold{'' if len(names) == 1 else 's'}"
 
 
-def _next(status: Document, explained: Document, head: Headline) -> Iterator[str]:
-    """Return the pod that would be evicted first for each kind of shortage, unless the headline says so."""
+def _tests(faults: Sequence[OwnFault]) -> bool:
+    """Whether evictd still tests the thresholds."""
+    return not any(fault.kind in {OwnFaultKind.STUCK, OwnFaultKind.NODE} for fault in faults)
+
+
+def _beside(status: Document, faults: Sequence[OwnFault]) -> str:
+    """Return what the headline would say of the node but for a fault; empty without a fault, and where the node is calm."""
+    if not faults or not _tests(faults) or (head := headline(status)).level == "calm":
+        return ""
+    return head.text
+
+
+def _next(status: Document, explained: Document, said: str) -> Iterator[str]:
+    """Return the pod that would be evicted first for each kind of shortage, unless `said` names it."""
     leaves = any(not row["gone"] for row in status["leaving"])
     would = "would be evicted next, if that is not enough" if leaves else "would be evicted first"
-    queues = [queue for queue in explained["queues"] if queue["next"] and queue["next"] not in head.text]
+    queues = [queue for queue in explained["queues"] if queue["next"] and queue["next"] not in said]
     for queue in queues[:_SHOWN_NEXT]:
         resource, signals = Resource(queue["resource"]), queue["signals"]
         usage = next((row["usage"] for row in queue["rows"] if _full_name(row) == queue["next"]), None)
@@ -222,7 +240,7 @@ def why_nothing(status: Document, explained: Document, head: Headline) -> Iterat
             stops.setdefault(entry["stop"], []).append(entry["signal"])
     stopped = [f"{', '.join(signals)}: {stop}" for stop, signals in stops.items()]
     if status["dryRun"] and due:
-        yield "evictd is in a dry run: it decides and reports, and evicts no pod"
+        yield "evictd is in a dry run: it logs what it would do, and does none of it"
     yield from stopped
     yield from (each.text for each in graces(status) if each.text not in head.text)
     if met:
@@ -254,6 +272,16 @@ def nearest(status: Document) -> str:
 
 _PHASES = {"Reclaiming": "removes what no pod needs", "CleaningUp": "waits for an evicted pod to end"}
 """What evictd does in each phase but `Watching`."""
+
+
+def _phase(phase: Document) -> str:
+    """Write what evictd does, and for how long at most where that is known."""
+    text = _PHASES.get(phase["name"], "")
+    return (
+        f"{text}, {seconds_text(phase['endsInSeconds'])} at most"
+        if text and phase.get("endsInSeconds", 0) > 0
+        else text
+    )
 
 
 def _leaving(row: Document, status: Document) -> Document:
@@ -307,13 +335,20 @@ def _queue(queue: Document) -> dict[str, Any]:
         "signals": ", ".join(queue["signals"]),
         "resource": resource.value,
         "next": queue["next"],
-        "stop": queue["stop"],
+        "stop": _without_signal(queue["stop"] or "", queue["signals"]),
         "not_of_pods": "" if queue["notOfPods"] is None else not_of_pods_text(queue["notOfPods"]),
         "held": () if unmeasured else (queue.get("attribution") or {"text": ()})["text"],
         "unmeasured": unmeasured,
         "measured_later": MEASURED_LATER if resource in DISKS else "",
         "rows": [_row(number, row, resource) for number, row in enumerate(queue["rows"], start=1)],
     }
+
+
+def _without_signal(text: str, signals: Sequence[str]) -> str:
+    """Return a sentence without the signal that it begins with: it is the heading of the card."""
+    for signal in signals:
+        text = text.removeprefix(f"{signal}: ")
+    return text
 
 
 def _row(number: int, row: Document, resource: Resource) -> dict[str, Any]:

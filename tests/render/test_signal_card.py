@@ -1,0 +1,73 @@
+"""The card of a signal on the page: its rate, its thresholds, and its line."""
+
+from evictd.core.model.signal import Signal
+from evictd.core.units.duration import MINUTE
+from evictd.render.signal_card import _rate
+from tests.daemon.world import GI
+from tests.render.test_node_page import approaching, calm, crowded, fresh, page, play, pressed, rehearsed
+
+
+def test_a_signal_that_falls_says_when_its_threshold_is_met() -> None:
+    text = page(play([6 * GI - number * GI // 16 for number in range(40)]))
+    assert "at the present rate" in text
+    assert "falls by" in text
+    assert "<polyline" in text
+
+
+def test_half_a_minute_of_readings_is_drawn_on_half_a_minute() -> None:
+    text = page(fresh())
+    assert "<span>32s ago</span><span>now</span>" in text
+    assert "an hour ago" not in text
+
+
+def test_one_reading_is_said_and_not_drawn() -> None:
+    text = page(play([6 * GI]))
+    assert text.count("One reading so far: the line begins with the second.") == 3
+    assert "<polyline" not in text
+
+
+def test_a_line_says_where_nothing_was_read() -> None:
+    text = page(calm(), later=10 * MINUTE)
+    assert "Dotted: nothing read for 10m0s." in text
+    assert 'class="held"' in text
+    assert "Dotted:" not in page(calm())
+
+
+def test_the_eviction_of_a_dry_run_has_another_mark() -> None:
+    assert 'class="mark dry"' in page(rehearsed())
+    assert 'class="key mark dry"' in page(rehearsed())
+    assert "mark dry" not in page(pressed())
+
+
+def rate(amount: int, left: int, signal: Signal) -> str:
+    return _rate({"signal": signal.value, "fillRate": amount, "available": left, "thresholds": ()})
+
+
+def test_a_rate_of_a_count_says_what_is_counted() -> None:
+    assert rate(274, 9000, Signal.NODEFS_INODES_FREE) == "falls by 274 inodes a second"
+    assert rate(-3, 9000, Signal.PID_AVAILABLE) == "rises by 3 processes a second"
+    assert rate(1, 3000, Signal.PID_AVAILABLE) == "falls by 1 process a second"
+    assert rate(GI, GI, Signal.MEMORY_AVAILABLE) == "falls by 1Gi a second"
+
+
+def test_a_rate_that_leads_to_a_threshold_is_shown_however_slow() -> None:
+    """The headline named a time at a rate that the card did not have."""
+    card = page(crowded()).partition("<h3>memory.available</h3>")[2].partition("</article>")[0]
+    assert "met in 1m0s at the present rate" in card
+    assert "falls by 546Ki a second" in card
+
+
+def test_a_threshold_that_would_be_met_in_more_than_an_hour_is_not_foreseen() -> None:
+    text = page(play([6 * GI - number * GI // 1024 for number in range(90)]))
+    assert "hard 1Gi: not met" in text
+    assert "at the present rate<" not in text
+
+
+def test_a_signal_that_nears_its_threshold_is_marked_as_the_headline_is() -> None:
+    assert '<article class="soft">\n      <h3>memory.available</h3>' in page(approaching())
+    assert '<article class="soft">' not in page(calm())
+
+
+def test_a_rate_that_changes_little_in_an_hour_is_not_shown() -> None:
+    """39 s after the start the page said that 32,000 PIDs fall by one a second."""
+    assert rate(1, 32_000, Signal.PID_AVAILABLE) == ""
