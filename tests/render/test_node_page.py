@@ -27,6 +27,7 @@ from tests.daemon.world import CONFIG, GI, HOG, STATIC, WALL, WEB, observe, pod,
 
 HOSTILE = '<script>alert("1")</script>\u202e\x1b[31m'
 START = 10_000 * SECOND
+REASON = "exceeds its request by 5Gi, default/web by only 3.92Gi"
 
 
 def play(
@@ -166,7 +167,7 @@ def test_a_node_under_pressure_shows_its_victim_and_the_decisions_with_their_num
         in head
     )
     assert text.count("Evicted default/hog") == 1
-    assert "default/web (4.92Gi) would be evicted next, if that is not enough." in head
+    assert "default/web (4.92Gi) would be evicted next, if that is not enough: exceeds its request by 3.92Gi." in head
     assert "waits for an evicted pod to end" in head
 
 
@@ -288,6 +289,8 @@ def test_a_daemon_that_stands_still_names_no_next_pod() -> None:
     head = page(calm(), later=10 * MINUTE).partition("</header>")[0]
     assert "its loop stands still" in head
     assert "would be evicted" not in head
+    assert "<small>(as read 10m0s ago)</small>" in page(calm(), later=10 * MINUTE)
+    assert "as read" not in page(calm())
 
 
 def test_below_a_hard_threshold_the_headline_says_what_evictd_does() -> None:
@@ -319,9 +322,10 @@ def test_below_a_hard_threshold_the_headline_says_what_evictd_does() -> None:
 def test_who_would_go_first_and_when_stands_at_the_top() -> None:
     head = page(approaching()).partition("</header>")[0]
     assert "in 2m30s at the present rate. default/hog would be evicted first." in head
+    assert f"<li>default/hog is first: {REASON}.</li>" in head
     assert head.count("would be evicted first") == 2, "the title and the headline"
     head = page(calm()).partition("</header>")[0]
-    assert "memory.available: default/hog (5Gi) would be evicted first." in head
+    assert f"memory.available: default/hog (5Gi) would be evicted first: {REASON}." in head
 
 
 def test_what_is_not_measured_takes_one_line_and_what_cannot_be_here_no_box() -> None:

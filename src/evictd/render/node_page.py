@@ -42,6 +42,8 @@ CONTENT_SECURITY_POLICY = (
 _FOLDER = Path(__file__).parent / "node_page_files"
 _SHOWN_PODS = 5
 _SHOWN_NEXT = 3
+_OLD_SECONDS = 60
+"""Age of a reading, in seconds, from which it is said beside the numbers: a calm node is read every ten seconds."""
 
 
 def asset(name: str) -> bytes:
@@ -62,7 +64,7 @@ def node_page(
         "headline": (head := headline(status, faults)),
         "nearest": nearest(status) if head.level == "calm" else "",
         "beside": (beside := _beside(status, faults)),
-        "next": tuple(_next(status, explained, head.text + beside)) if _tests(faults) else (),
+        "next": tuple(_next(status, explained, head.text + beside))[:_SHOWN_NEXT] if _tests(faults) else (),
         "signals": [
             signal_card(
                 entry, trends.get(entry["signal"], ()), marks.get(entry["signal"], ()), near=entry["signal"] in near
@@ -75,6 +77,7 @@ def node_page(
         "conditions": [_condition(entry) for entry in status["conditions"]],
         "phase": _phase(status["phase"]),
         "read": _time(status["at"]),
+        "old": status["ageSeconds"] >= _OLD_SECONDS,
         "leaving": (leaving := [_leaving(row, status) for row in status["leaving"]]),
         "nothing": (nothing := tuple(why_nothing(status, explained, head))),
         "queues": [_queue(queue) for queue in explained["queues"]],
@@ -213,15 +216,21 @@ def _beside(status: Document, faults: Sequence[OwnFault]) -> str:
 
 
 def _next(status: Document, explained: Document, said: str) -> Iterator[str]:
-    """Return the pod that would be evicted first for each kind of shortage, unless `said` names it."""
+    """Return the pod that would be evicted first for each kind of shortage, and why; only why where `said` names it."""
     leaves = any(not row["gone"] for row in status["leaving"])
     would = "would be evicted next, if that is not enough" if leaves else "would be evicted first"
-    queues = [queue for queue in explained["queues"] if queue["next"] and queue["next"] not in said]
-    for queue in queues[:_SHOWN_NEXT]:
-        resource, signals = Resource(queue["resource"]), queue["signals"]
-        usage = next((row["usage"] for row in queue["rows"] if _full_name(row) == queue["next"]), None)
-        used = "" if usage is None else f" ({amount_text(usage, resource)})"
-        yield f"{', '.join(signals)}: {queue['next']}{used} {would}."
+    for queue in explained["queues"]:
+        if not queue["next"]:
+            continue
+        row = next((row for row in queue["rows"] if _full_name(row) == queue["next"]), None)
+        measured = row is not None and row["usage"] is not None
+        why = f": {row['why']}" if row is not None and measured and row["why"] else ""
+        if queue["next"] not in said:
+            resource = Resource(queue["resource"])
+            used = f" ({amount_text(row['usage'], resource)})" if row is not None and measured else ""
+            yield f"{', '.join(queue['signals'])}: {queue['next']}{used} {would}{why}."
+        elif why and any(signal in said for signal in queue["signals"]):
+            yield f"{queue['next']} is first{why}."
 
 
 def _full_name(row: Document) -> str:
