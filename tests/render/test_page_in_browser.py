@@ -14,7 +14,7 @@ from evictd.render.incident_view import incident_page
 from tests.recorded_errors import NoErrors
 from tests.render.test_history import journal
 from tests.render.test_incident import incident
-from tests.render.test_node_page import approaching, blind, calm, crowded, pages, pressed, recovered
+from tests.render.test_node_page import approaching, blind, calm, crowded, pages, pressed, recovered, rehearsed
 
 axe = pytest.importorskip("axe_playwright_python.sync_playwright")
 playwright = pytest.importorskip("playwright.sync_api")
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
 
 STATES: dict[str, Callable[[], Snapshot]] = {
     "calm": calm, "approaching": approaching, "pressed": pressed, "recovered": recovered, "blind": blind,
-    "crowded": crowded,
+    "crowded": crowded, "rehearsed": rehearsed,
 }  # fmt: skip
 LOOKS = [
     (width, height, scheme)
