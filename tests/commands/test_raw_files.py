@@ -1,5 +1,6 @@
 """Scenarios made of kubectl's and the kubelet's JSON."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,20 @@ def test_the_pods_of_the_node_and_the_summaries_in_time(tmp_path: Path) -> None:
     assert [step.at for step in scenario.steps] == [0, 4 * MINUTE]
     assert scenario.begin == parse_time("2026-01-01T00:01:00Z")
     assert scenario.filesystems.dedicated_image_fs is False
+
+
+def test_pods_of_the_summary_that_the_list_has_not_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They are no candidates, and a list of one namespace alone looked as if it were complete."""
+    pods, summary = pods_json(tmp_path), summary_json(tmp_path, 1, web=GI)
+    raw_scenario(pods, [summary])
+    assert capsys.readouterr().err == ""
+    document = json.loads(pods.read_text())
+    document["items"] = [each for each in document["items"] if each["metadata"]["name"] != "db"]
+    pods.write_text(json.dumps(document))
+    raw_scenario(pods, [summary])
+    assert "is without default/db of the summary; a pod that is not listed is never chosen" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ The files are read as a scenario's parts are, so every fault is named. A filesys
 filesystem of its own; the summary does not name devices.
 """
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from evictd.commands.source import MAX_BYTES, MAX_VALUES
 from evictd.config.file import read_documents, shown_path
 from evictd.core.units.duration import SECOND, format_duration
 from evictd.errors import InputError, InvalidValueError
+from evictd.render.text import clean, first_of
 
 Plain = Mapping[str, Any]
 
@@ -46,6 +48,7 @@ def prometheus_scenario(pods: Path, queries: Sequence[Path]) -> Scenario:
 def _scenario(pods: Path, listed: list[Any], summaries: Sequence[Plain]) -> Scenario:
     node = summaries[0]["node"]
     times = [time for each in summaries if (time := _time(each)) is not None]
+    _report_unlisted(pods, listed, summaries)
     scenario = decode_scenario(
         {
             "name": str(node.get("nodeName") or pods.stem),
@@ -55,6 +58,25 @@ def _scenario(pods: Path, listed: list[Any], summaries: Sequence[Plain]) -> Scen
         }
     )
     return replace(scenario, begin=min(times) if len(times) == len(summaries) else None)
+
+
+def _report_unlisted(pods: Path, listed: Sequence[object], summaries: Sequence[Plain]) -> None:
+    """Say on standard error which pods of the summaries the list does not have: they are no candidates.
+
+    By namespace and name, as the uid of a static pod is not that of its mirror pod.
+    """
+    known = {_name(each, "metadata") for each in listed}
+    lists = (summary.get("pods") for summary in summaries)
+    seen = dict.fromkeys(_name(each, "podRef") for rows in lists if isinstance(rows, list) for each in rows)
+    if missing := [clean(name) for name in seen if name not in known]:
+        names = f"{shown_path(pods)}: is without {first_of(missing)} of the summary"
+        sys.stderr.write(f"evictd: {names}; a pod that is not listed is never chosen\n")
+
+
+def _name(value: object, field: str) -> str:
+    """Return `namespace/name` of an object or of a reference."""
+    named = value.get(field) if isinstance(value, Mapping) else None
+    return f"{named.get('namespace')}/{named.get('name')}" if isinstance(named, Mapping) else ""
 
 
 def _document(path: Path, what: str) -> dict[str, Any]:
