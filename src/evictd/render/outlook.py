@@ -71,8 +71,8 @@ def _rate(cycles: Sequence[SimulatedCycle], signal: Signal) -> int | None:
     if len(found) < 2 or found[-1][0] <= found[0][0]:
         return None
     begin = found[-1][0] - (found[-1][0] - found[0][0]) // 4
-    (last, after) = found[-1]
-    (first, before) = next((each for each in reversed(found[:-1]) if each[0] <= begin), found[0])
+    last, after = found[-1]
+    first, before = next((each for each in reversed(found[:-1]) if each[0] <= begin), found[0])
     return (before - after) * SECOND // (last - first)
 
 
@@ -107,8 +107,8 @@ def print_outlooks(found: Sequence[Outlook], to: "Console") -> None:
 
     A derived threshold is left out unless it comes nearer: it repeats the one that it is derived from.
     """
-    nearing = {number: each.time_left for number, each in enumerate(found) if each.time_left is not None}
-    lines = [outlook_text(found[number]) for number in sorted(nearing, key=lambda number: nearing[number] or 0)]
+    nearing = [each for each in found if each.time_left is not None]
+    lines = [outlook_text(each) for each in sorted(nearing, key=lambda each: each.time_left or 0)]
     calm: dict[str, list[str]] = {}
     for each in found:
         if each.time_left is None and each.finding.threshold.origin is not Origin.DERIVED:
