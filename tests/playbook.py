@@ -286,12 +286,13 @@ class Playbook:
         page_cache: ReclaimOutcome | None = None,
         unused_images: int | None = None,
         drops_page_cache: bool = True,
+        orphaned: Mapping[str, str] | None = None,
         **numbers: Any,
     ) -> Self:
         """Show the node at a time; victims of earlier steps are gone unless `gone` says which ones are.
 
         Pods are measured at this time, unless their statistics say when. Unless evictd was `absent`, it has looked since the last
-        step and seen nothing new.
+        step and seen nothing new. `orphaned` has by uid since when the volumes of a removed pod have been seen.
         """
         self.finish()
         now = parse_duration(time)
@@ -315,6 +316,7 @@ class Playbook:
             outcomes=outcomes,
             own_pods=frozenset(own),
             drops_page_cache=drops_page_cache,
+            orphaned_volumes={uid: parse_duration(since) for uid, since in (orphaned or {}).items()},
         )
         self.step = synchronize(self.state, observation, self.config, now)
         self.state = self.step.state

@@ -169,6 +169,8 @@ def node_stats(draw: st.DrawFn, time: int) -> NodeStats:
 
 
 pod_counts, reading_counts, pauses = st.integers(0, 5), st.integers(1, 6), st.integers(0, 60)
+orphans = st.dictionaries(st.sampled_from("xyz"), st.integers(0, 20), max_size=2)
+"""By uid the seconds for which the volumes of a removed pod have been seen."""
 filesystems = st.builds(Filesystems, dedicated_image_fs=st.booleans(), split_container_fs=st.booleans())
 
 
@@ -180,6 +182,7 @@ def observations(draw: st.DrawFn, time: int, layout: Filesystems, active: tuple[
         pods=active,
         pod_stats={pod.uid: draw(pod_stats(pod)) for pod in active if not draw(one_in_ten)},
         filesystems=layout,
+        orphaned_volumes={uid: max(time - seconds * SECOND, 0) for uid, seconds in draw(orphans).items()},
     )
 
 

@@ -143,6 +143,25 @@ def static(node: RealNode, load: Load) -> Iterator[None]:
         eventually(lambda: gone(node, f"{load.name}-{NAME}"), BOUND)
 
 
+def test_pods_that_are_deleted_by_force_cost_no_neighbour(node: RealNode) -> None:
+    """Such a pod is listed no more a second or two before the kubelet has removed its volumes."""
+    admin, before = node.plane.admin, PRESSURES[NODEFS].available(node)
+
+    def left() -> int:
+        return PRESSURES[NODEFS].available(node)
+
+    with daemon(node, {}, **hard(node)) as recorded, pods(node, [*NEIGHBOURS, BYSTANDER]):
+        for number in range(8):
+            hog = disk(f"hog-{number}", 800)
+            admin.must("POST", objects.PODS, hog.manifest())
+            eventually(lambda: left() < before - 500 * MI, BOUND)
+            objects.remove(admin, f"{objects.PODS}/{hog.name}")
+            eventually(lambda: left() > before - 200 * MI, BOUND)
+        assert [name for name in chosen(recorded) if not name.startswith("hog-")] == []
+        calm_again(node)
+        assert undisturbed(node, BYSTANDER.name)
+
+
 def test_a_budget_of_zero_costs_no_neighbour(node: RealNode) -> None:
     """The hog is refused, nobody goes in its place, and it is deleted when the wait for its budget is over."""
     labels = {"app": "guarded"}

@@ -1,12 +1,19 @@
-"""Pods that another component deleted are victims in flight."""
+"""Pods that another component deleted are victims in flight, and the volumes of removed pods come back."""
 
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from evictd.core.eviction.leaving import worth_shortening
+from evictd.core.model.config import ImageReclaim
+from evictd.core.model.decision import EvictPod, Wait
 from evictd.core.model.finding import NoAction, NoActionReason
+from evictd.core.model.observation import Filesystems
 from evictd.core.model.signal import Signal
 from evictd.core.model.state import Victim
-from tests.playbook import Playbook, config, pod, usage
+from evictd.core.units.duration import SECOND
+from tests.playbook import DEDICATED, SINGLE, Playbook, config, pod, usage
 
 OLD = pod("old", memory="8Gi", grace=60)
 SIDECAR = pod("sidecar", memory="64Mi")
@@ -56,3 +63,69 @@ def test_only_as_many_are_shortened_as_give_back_what_is_missing() -> None:
     assert [v.uid for v in worth_shortening(victims, victims, Signal.MEMORY_AVAILABLE, 40)] == ["b", "c"]
     assert [v.uid for v in worth_shortening(victims, victims[1:], Signal.MEMORY_AVAILABLE, 40)] == ["a", "b", "c"]
     assert [v.uid for v in worth_shortening(victims, victims[1:], Signal.MEMORY_AVAILABLE, 5)] == ["a"]
+
+
+# --- the volumes of pods that are listed no more ----------------------------------------------------------------------------
+
+NO_COLLECTING: dict[str, Any] = {"reclaim_containers": False, "reclaim_images": ImageReclaim.OFF}
+FULL: dict[str, Any] = {"nodefs": "5Gi of 100Gi"}
+
+
+def short_of_disk(signal: str = "nodefs.available", layout: Filesystems = SINGLE) -> Playbook:
+    """A sidecar that holds a little of a short disk, where the kubelet still removes the volumes of other pods."""
+    uses = [usage(SIDECAR, volumes={"data": "1Gi"}, logs="0", rootfs="1Gi", memory="80Mi")]
+    settings = config(hard={signal: "10Gi"}, **NO_COLLECTING)
+    return Playbook(settings, pods=[SIDECAR], usage=uses, filesystems=layout)
+
+
+def test_no_pod_goes_for_the_volumes_of_a_removed_pod() -> None:
+    book = short_of_disk()
+    book.at("0s", orphaned={"hog": "0s"}, **FULL).conditions("DiskPressure").does_nothing()
+    (waiting,) = book.findings(NoAction)
+    assert (waiting.why, waiting.detail) == (NoActionReason.WAITING_FOR_RELEASE, "the volumes of removed pods (hog)")
+    (wait,) = (each for each in book.step.decisions if isinstance(each, Wait))
+    assert wait.nanoseconds <= SECOND
+    book.at("2s", nodefs="50Gi of 100Gi").does_nothing()
+
+
+def test_a_volume_that_is_not_removed_is_waited_for_ten_seconds() -> None:
+    """A kubelet keeps one that is busy for days (kubernetes#60987)."""
+    book = short_of_disk()
+    for now in range(10):
+        book.at(f"{now}s", orphaned={"hog": "0s"}, **FULL)
+        book.left.clear()
+    book.at("10s", orphaned={"hog": "0s"}, **FULL).evicts("sidecar")
+
+
+def test_pods_that_end_one_after_another_hold_a_threshold_up_for_a_minute() -> None:
+    """Jobs of five seconds each, say: the wait for one is not renewed by the next without end."""
+    book, evicted_at = short_of_disk(), None
+    for now in range(0, 120, 5):
+        book.at(f"{now}s", orphaned={f"job-{now}": f"{now}s"}, **FULL)
+        if any(isinstance(each, EvictPod) for each in book.left):
+            evicted_at = now
+            break
+        book.left.clear()
+    book.left.clear()
+    assert evicted_at == 60
+
+
+@pytest.mark.parametrize(
+    ("signal", "layout", "numbers"),
+    [
+        ("imagefs.available", DEDICATED, {"nodefs": "50Gi of 100Gi", "imagefs": "5Gi of 100Gi"}),
+        ("memory.available", SINGLE, {"memory": "5Gi of 100Gi"}),
+    ],
+)
+def test_volumes_on_another_device_hold_nothing_up(signal: str, layout: Filesystems, numbers: dict[str, Any]) -> None:
+    book = short_of_disk(signal, layout)
+    book.at("0s", orphaned={"hog": "0s"}, **numbers)
+    book.conditions("MemoryPressure" if "memory" in numbers else "DiskPressure").evicts("sidecar")
+
+
+def test_the_volumes_of_a_victim_count_in_the_ledger_alone() -> None:
+    """Its deadline is that of its grace, and what it was measured to hold is known."""
+    book = short_of_disk()
+    book.at("0s", **FULL).conditions("DiskPressure").evicts("sidecar")
+    book.at("1s", gone=["sidecar"], orphaned={"sidecar": "1s"}, **FULL).does_nothing()
+    assert [each.detail for each in book.findings(NoAction)] == ["default/sidecar"]

@@ -37,6 +37,10 @@ Clock = Callable[[], int]
 POD = Pod(name="web", namespace="ns", uid="a-b", status_qos_class="Burstable", containers=(Container(name="main"),))
 
 
+ORPHAN: Tree = {"pods": {"u9": {"volumes": {"kubernetes.io~empty-dir": {"data": {}}}}}}
+"""The kubelet's directory with a volume of a pod that is not listed."""
+
+
 @pytest.fixture
 def clock() -> Clock:
     return count(1).__next__
@@ -193,6 +197,7 @@ def test_a_mount_that_hangs_does_not_stop_the_observation(tmp_path: Path, clock:
 
     plain = observer(tmp_path, clock)
     plain.close()
+    plant(tmp_path / "kubelet", ORPHAN)
     roots = Roots(proc=tmp_path / "proc", cgroup=tmp_path / "cgroup", kubelet_dir=tmp_path / "kubelet")
     slow = FilesystemReader(statvfs=hang, timeout=20 * MILLISECOND)
     with NodeStatsReader(roots, ObserveOptions(), clock=clock, filesystems=slow) as node:
@@ -202,6 +207,7 @@ def test_a_mount_that_hangs_does_not_stop_the_observation(tmp_path: Path, clock:
             assert found.node is not None
             assert found.node.fs is None
             assert found.node.memory is not None
+            assert found.orphaned_volumes == {}, "the directories of a disk that does not answer are not opened"
         free.set()
 
 
@@ -463,3 +469,13 @@ def test_a_node_without_a_runtime_has_no_image_filesystem() -> None:
         Signal.CONTAINERFS_AVAILABLE,
         Signal.CONTAINERFS_INODES_FREE,
     }
+
+
+def test_volumes_of_removed_pods_are_looked_for_where_pods_and_disks_are_read(tmp_path: Path, clock: Clock) -> None:
+    """Not on a calm cycle, nor directly after memory was crossed."""
+    with observer(tmp_path, clock) as node:
+        plant(tmp_path / "kubelet", ORPHAN)
+        found = node.observe([POD])
+        assert list(found.orphaned_volumes) == ["u9"]
+        assert node.observe(last=found).orphaned_volumes == {}
+        assert node.observe([POD], disks_anew=False).orphaned_volumes == {}

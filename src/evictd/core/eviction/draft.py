@@ -101,12 +101,17 @@ class Draft:
         """Bound the wait until the next cycle."""
         self.longest_wait = min(nanoseconds, self.longest_wait)
 
+    @property
+    def _waits_for_release(self) -> bool:
+        why = NoActionReason.WAITING_FOR_RELEASE
+        return any(isinstance(finding, NoAction) and finding.why is why for finding in self.findings)
+
     def close(self, state: State) -> Step:
         """End the step with a `Wait`: shortest while a decision is held, short while something is under way."""
         period = self.config.monitoring_period
         if any(isinstance(finding, WaitingForMeasurement) for finding in self.findings):
             period = min(HELD_INTERVAL, period)
-        elif state.activity is not PhaseName.WATCHING or state.in_flight or state.collections or state.drops_page_cache:
+        elif self._waits_for_release or state.activity is not PhaseName.WATCHING or _is_under_way(state):
             period = min(POD_CLEANUP_POLL, period)
         decisions = (*self.decisions, Wait(nanoseconds=min(self.longest_wait, period)))
         if state.last_cycle_at != self.now:
@@ -114,6 +119,10 @@ class Draft:
         step = Step(state=state, decisions=decisions, findings=tuple(self.findings))
         check_invariants(step, self.config)
         return step
+
+
+def _is_under_way(state: State) -> bool:
+    return bool(state.in_flight or state.collections or state.drops_page_cache)
 
 
 def check_invariants(step: Step, config: EvictionConfig) -> None:

@@ -3,17 +3,30 @@
 The old pod of a rolling update, or one that a user deleted, gives back what it holds within its grace period. A pod that is
 evicted meanwhile would be lost for nothing. So what leaving pods hold is owed like a victim's until their own deadline, and a
 hard threshold shortens them first, as many as give back what is missing (kubernetes#122297).
+
+A pod that was deleted by force (`gracePeriodSeconds: 0`) is listed no more, nor does it run, when its kubelet begins to remove
+its volumes. What these hold is not known, so a threshold of their disk waits for them as for a victim of an unknown amount.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from evictd.core.eviction.ledger import ending, measured_to_use, open_victims, shortened
-from evictd.core.eviction.reclaim import Layout
+from evictd.core.eviction.collecting import due_since
+from evictd.core.eviction.ledger import (
+    OWN_LIMITS_TIMEOUT,
+    RELEASE_TIMEOUT,
+    ending,
+    measured_to_use,
+    open_victims,
+    shortened,
+)
+from evictd.core.eviction.reclaim import DEVICES, Layout, device_of
+from evictd.core.model.finding import NoAction, NoActionReason
 from evictd.core.model.observation import Observation
 from evictd.core.model.pod import Pod
-from evictd.core.model.signal import Signal
-from evictd.core.model.state import Victim
+from evictd.core.model.signal import Filesystem, Signal
+from evictd.core.model.state import State, Victim
+from evictd.core.model.threshold import Threshold
 
 
 def follow_leaving(
@@ -64,3 +77,24 @@ def worth_shortening(
         worth.append(victim)
         missing -= victim.owed.get(supply, 0)
     return worth
+
+
+def waiting_for_volumes(
+    threshold: Threshold, observation: Observation, state: State, layout: Layout, now: int
+) -> NoAction | None:
+    """Return that a threshold waits for the volumes of pods that are listed no more; `None` if it does not.
+
+    Each is waited for as long as for the bytes of a victim that is gone: a kubelet may fail to remove a volume, and then keeps it
+    for days. Pods that come and end one after another hold a threshold up no longer than those over limits of their own.
+    """
+    orphaned = observation.orphaned_volumes
+    if not orphaned or device_of(threshold.signal, layout) is not DEVICES[layout][Filesystem.NODEFS]:
+        return None
+    latest, followed = due_since(threshold, state) + OWN_LIMITS_TIMEOUT, {victim.uid for victim in state.victims}
+    uids = [
+        uid for uid, seen in orphaned.items() if seen < latest and now - seen < RELEASE_TIMEOUT and uid not in followed
+    ]
+    if not uids:
+        return None
+    detail = f"the volumes of removed pods ({', '.join(sorted(uids))})"
+    return NoAction(why=NoActionReason.WAITING_FOR_RELEASE, threshold=threshold, detail=detail)

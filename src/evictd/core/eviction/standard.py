@@ -18,7 +18,8 @@ first that applies settles the threshold for this cycle, with a decision or with
                          owes an unknown amount of it                   until its deadline
     collect              the device was not collected yet            -> ReclaimNode
     collection at work   its collectors are within their deadline    -> wait for them, unless a disk is full before
-    owed                 bytes of a victim or a collection are due   -> wait for them, within a bound
+    owed                 bytes of a victim, of a collection or of    -> wait for them, within a bound
+                         a removed pod's volumes are due
     drop page cache      pods hold clean file pages (`page_cache`)   -> ReclaimNode, once in a while; wait for it
     page cache           only clean file pages hold a soft memory    -> wait while the kernel has memory (`page_cache`)
                          threshold met
@@ -32,8 +33,8 @@ removes every collection from the ledger, so there are never more rounds than vi
 collection because the layers of a victim's dead containers come back with it, not before. Each wait has a deadline of its own
 that nothing renews, so a threshold that stays due comes to `evict` within RECLAIM_TIMEOUT + COLLECTION_TIMEOUT +
 RELEASE_TIMEOUT + MEASUREMENT_TIMEOUT after the last victim, whatever the other thresholds do (law Progress). Only an absence of
-evictd itself moves deadlines (`absence`). A victim over a limit of its own delays that only within OWN_LIMITS_TIMEOUT of the
-time at which the threshold became due.
+evictd itself moves deadlines (`absence`). A victim over a limit of its own and a removed pod delay that only within
+OWN_LIMITS_TIMEOUT of the time at which the threshold became due.
 
 A victim's amount is a lower bound: it may have grown since it was measured. So while it is leaving, no second pod goes for its
 supply, whatever the amounts say. For other supplies the amount counts: one that does not suffice holds up nothing.
@@ -62,7 +63,7 @@ from evictd.core.eviction.effect import follow_clear, follow_effects, pause_of, 
 from evictd.core.eviction.freshness import waiting_for_measurement
 from evictd.core.eviction.holdings import follow_holdings, summed_on_disk
 from evictd.core.eviction.keep_away import kept_away
-from evictd.core.eviction.leaving import follow_leaving, worth_shortening
+from evictd.core.eviction.leaving import follow_leaving, waiting_for_volumes, worth_shortening
 from evictd.core.eviction.ledger import (
     amounts_owed,
     available_supplies,
@@ -247,6 +248,8 @@ class _Cycle:
 
     def owed(self, threshold: Threshold) -> bool:
         """Wait for owed bytes: all of a victim for this supply or a collection, and of other victims as much as suffices."""
+        if self._noted(waiting_for_volumes(threshold, self.observation, self.state, self.layout, self.draft.now)):
+            return True
         if (collection := self._collection(threshold)) is None and not self.state.victims:
             return False
         supply, now = supply_of(threshold.signal, self.layout), self.draft.now

@@ -122,7 +122,7 @@ class NoActionReason(Enum):
     WAITING_FOR_VICTIM = "WaitingForVictim"
     """A victim is being terminated; no other pod is evicted before it is gone."""
     WAITING_FOR_RELEASE = "WaitingForRelease"
-    """Policy Standard: what the last victim or collection freed has not shown up yet."""
+    """Policy Standard: what the last victim, a collection or a removed pod freed has not shown up yet."""
     NOTHING_HELPS = "NothingHelps"
     """Policy Standard: no pod that may go uses anything of what is short, so no eviction would free any of it."""
     HELD_BACK = "HeldBack"

@@ -142,6 +142,9 @@ class Observation:
     """Whether the pods were read; else `pods` and `pod_stats` are those of the last reading of them (`core.eviction.calm`)."""
     drops_page_cache: bool = False
     """Whether the kernel can be asked to drop page cache of pods (`memory.reclaim`)."""
+    orphaned_volumes: Mapping[str, int] = field(default_factory=dict)
+    """By uid of each pod that is listed no more and still has a volume on nodefs: `now` at which that was first seen. Its kubelet
+    removes the volume a second or two after the pod's end."""
 
     @property
     def memory_capacity(self) -> int | None:

@@ -62,20 +62,20 @@ class VolumeFolders:
 
     def _read(self, uid: str) -> Iterator[Volume]:
         """Yield the volumes of one pod; raises `NodeError` where one of the directories cannot be read."""
-        for plugin in _list(self._pods, (uid, "volumes")):
+        for plugin in list_folders(self._pods, (uid, "volumes")):
             if (kind := _KINDS.get(plugin.name)) is not None:
-                for entry in _list(self._pods, (uid, "volumes", plugin.name)):
+                for entry in list_folders(self._pods, (uid, "volumes", plugin.name)):
                     yield _volume(entry.name, kind, mounted=entry.device != plugin.device)
 
 
-class _Folder(NamedTuple):
+class Folder(NamedTuple):
     """A directory in a directory, and the device that it is on."""
 
     name: str
     device: int
 
 
-def _list(base: Path, steps: tuple[str, ...]) -> tuple[_Folder, ...]:
+def list_folders(base: Path, steps: tuple[str, ...]) -> tuple[Folder, ...]:
     """List the directories in one; none where it does not exist: no kubelet made it."""
     try:
         folder = open_below(base, steps)
@@ -84,7 +84,7 @@ def _list(base: Path, steps: tuple[str, ...]) -> tuple[_Folder, ...]:
     try:
         with os.scandir(folder) as entries:
             found = (e for e in islice(entries, _MAX_ENTRIES) if e.is_dir(follow_symlinks=False))
-            return tuple(_Folder(e.name, e.stat(follow_symlinks=False).st_dev) for e in found)
+            return tuple(Folder(e.name, e.stat(follow_symlinks=False).st_dev) for e in found)
     except OSError as error:
         raise unreadable("/".join((str(base), *steps)), error) from error
     finally:

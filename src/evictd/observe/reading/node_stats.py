@@ -32,6 +32,7 @@ from evictd.observe.filesystems.layout import FilesystemReadings, LayoutReader
 from evictd.observe.filesystems.mounts import MountTable
 from evictd.observe.oomd import OomdReader
 from evictd.observe.pods.kubelet_folder import AllocatedPods, VolumeFolders
+from evictd.observe.pods.orphaned_volumes import OrphanedVolumes
 from evictd.observe.pods.pod_usage import PodUsageReader, UsageSources
 from evictd.observe.reading.problems import Problems
 from evictd.observe.reading.roots import Roots
@@ -96,6 +97,7 @@ class NodeStatsReader:
         self._pods = PodUsageReader(self.cgroups, policy=options.policy)
         self._volumes = VolumeFolders(roots.kubelet_dir)
         self._allocated = AllocatedPods(roots.kubelet_dir)
+        self._orphaned = OrphanedVolumes(roots.kubelet_dir)
         self.kubepods = PodsCgroup(self.cgroups, options.cgroup_root, options.pods_cgroup)
         """The cgroup of all pods."""
         self._oomd = OomdReader(roots)
@@ -172,11 +174,14 @@ class NodeStatsReader:
             node = self._with_fresh_rates(node)
             if last is None:  # else the pods' files would be closed
                 self._files.end_cycle()
+        seen_now = last is None and disks_anew and node.fs is not None  # else the disk may hang
+        orphaned = self._orphaned.read([pod.uid for pod in pods], self._clock(), problems) if seen_now else {}
         return Observation(
             node=node,
             pods=tuple(pods) if last is None else last.pods,
             pod_stats=usage,
             pods_read=last is None,
+            orphaned_volumes=orphaned,
             filesystems=filesystems,
             outcomes=outcomes,
             problems=problems.found(),
