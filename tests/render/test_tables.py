@@ -105,11 +105,22 @@ def test_markup_in_names_is_text() -> None:
     assert out.getvalue().startswith("[bold]s:")
 
 
-def test_everything_shows_calm_copies_too() -> None:
-    assert "calm: containerfs.available" in shown("disk-reclaim-suffices", 80)
-    everything = shown("disk-reclaim-suffices", 80, everything=True)
-    assert "calm:" not in everything
-    assert "containerfs.available" in everything
+def test_derived_thresholds_are_named_once_unless_everything_is_asked_for() -> None:
+    """They repeat their source in every step."""
+    short, everything = (shown("disk-reclaim-suffices", 80, everything=each) for each in (False, True))
+    assert short.count("containerfs.available") == short.count("derived, the same: containerfs.available") == 1
+    assert "derived" not in everything
+    assert everything.count("containerfs.available") > 2
+
+
+def test_a_step_shows_the_thresholds_that_are_met_and_of_the_others_the_nearest() -> None:
+    text = shown("ten-minutes", 80)
+    assert len(text.splitlines()) < 120
+    assert len(shown("ten-minutes", 80, everything=True).splitlines()) > 250
+    step = text.partition("at 7m0s")[2].partition("\n\n")[0]
+    assert "soft 1m0s: met, 40s left" in step
+    assert "  of the others nearest: memory.available, 361Mi above its hard threshold" in step
+    assert "nodefs.available" not in step
 
 
 @pytest.mark.slow

@@ -1,20 +1,15 @@
-"""Says how a simulation went: its calm steps in one line each run of them, and what came of the whole in a few sentences."""
+"""Says in a few sentences what came of a simulation."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
 
-from evictd.core.model.decision import EvictPod, ReclaimNode, Wait
-from evictd.core.model.finding import NoAction, SignalUnobserved, ThresholdFinding
+from evictd.core.model.decision import EvictPod, ReclaimNode
+from evictd.core.model.finding import NoAction, ThresholdFinding
 from evictd.core.model.observation import EvictionAnswerKind, Reclaim
-from evictd.core.model.signal import STALLS
 from evictd.render.sentences import no_action_text
 from evictd.render.text import (
-    conditions_text,
     counted,
-    distance,
     duration_text,
     first_of,
-    gap_text,
     kind_text,
     pod_name,
 )
@@ -26,50 +21,6 @@ _FREED = {
     Reclaim.ROTATED_LOGS: "rotated logs",
     Reclaim.PAGE_CACHE: "clean page cache",
 }
-
-
-def is_calm(cycle: SimulatedCycle) -> bool:
-    """Whether nothing happened in a step: no threshold was met, nothing was decided, and no pod was to be admitted."""
-    return not cycle.admissions and all(
-        all(isinstance(each, Wait) for each in turn.step.decisions)
-        and all(
-            isinstance(each, SignalUnobserved)
-            or (isinstance(each, ThresholdFinding) and not each.met and not each.kept_by_min_reclaim)
-            for each in turn.step.findings
-        )
-        for turn in cycle.turns
-    )
-
-
-def folded(cycles: Iterable[SimulatedCycle]) -> Iterator[tuple[SimulatedCycle, ...]]:
-    """Yield the steps in order, calm ones that follow each other under the same conditions together."""
-    for (calm, _), group in groupby(cycles, key=lambda cycle: (is_calm(cycle), cycle.state.node_conditions)):
-        if calm:
-            yield tuple(group)
-        else:
-            yield from ((each,) for each in group)
-
-
-def calm_text(cycles: Sequence[SimulatedCycle]) -> str:
-    """Write several calm steps as one line: how many readings, their conditions and what came nearest to its threshold."""
-    conditions = conditions_text(cycles[0].state.node_conditions)
-    text = f"{counted(len(cycles), 'reading')}, no threshold met, conditions: {conditions}"
-    nearest = min(_distances(cycles), default=None, key=lambda each: each[0])
-    if nearest is None:
-        return text
-    _, at, finding = nearest
-    signal = finding.threshold.signal
-    kind = "hard" if finding.threshold.hard else "soft"
-    left = gap_text(distance(finding), signal)
-    return f"{text}; nearest: {signal.value}, {left} above its {kind} threshold at {at}"
-
-
-def _distances(cycles: Iterable[SimulatedCycle]) -> Iterator[tuple[float, str, ThresholdFinding]]:
-    """Yield each distance from a threshold in parts of it; stalls rise towards theirs and are left out."""
-    for cycle in cycles:
-        for finding in cycle.turns[-1].step.findings:
-            if isinstance(finding, ThresholdFinding) and finding.threshold.signal not in STALLS:
-                yield distance(finding) / max(finding.limit.value(), 1), duration_text(cycle.at), finding
 
 
 def conclusion(cycles: Sequence[SimulatedCycle]) -> tuple[str, ...]:

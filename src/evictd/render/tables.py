@@ -9,18 +9,26 @@ from typing import TYPE_CHECKING
 from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.decision import EvictPod, ReclaimNode, Wait
-from evictd.core.model.finding import Finding, RankedPod, Ranking, SignalUnobserved, StatsMissing, ThresholdFinding
+from evictd.core.model.finding import (
+    Finding,
+    RankedPod,
+    Ranking,
+    SignalUnobserved,
+    StatsMissing,
+    ThresholdFinding,
+)
 from evictd.core.model.signal import RESOURCES, STALLS, NodeCondition, Resource, Signal
 from evictd.core.model.threshold import Origin
 from evictd.core.units.approximate import bytes_text
 from evictd.core.units.quantity import NANO
 from evictd.observe.reading.observer import RUNTIME
 from evictd.render.attribution import attribution_lines
-from evictd.render.conclusion import calm_text, conclusion, folded
+from evictd.render.conclusion import conclusion
 from evictd.render.console import print_line
 from evictd.render.documents import TOP_ROWS
 from evictd.render.node_view import NodeView, PlacedRow, placed_rows
 from evictd.render.sentences import changes_nothing, decision_text, finding_text, no_action_text
+from evictd.render.steps import folded, folded_text, is_calm, is_short, nearest_text, repeats
 from evictd.render.text import (
     amount_text,
     clean,
@@ -80,21 +88,22 @@ def _table(*columns: str) -> "Table":
 def print_simulation(name: str, cycles: Sequence[SimulatedCycle], view: TableView, to: "Console") -> None:
     """Print every step: the reading, the thresholds met, what was reclaimed, the pods evicted and why in this order.
 
-    Calm steps that follow each other take one line, unless everything is asked for. The conclusion comes last.
+    Steps in which nothing new happens take one line, unless everything is asked for (`steps`). Then the tables have every
+    threshold, as that of the first step has; else those that are met. The conclusion comes last.
     """
     to.print(f"{clean(name) or 'scenario'}: decided by policy {view.config.policy.value}", style="bold")
-    before: tuple[NodeCondition, ...] = ()
+    before: SimulatedCycle | None = None
     for group in folded(cycles):
-        to.print()
-        if len(group) == 1 or view.everything:
-            for number, cycle in enumerate(group):
-                if number:
-                    to.print()
-                print_cycle(cycle, view, to, before)
-                before = cycle.state.node_conditions
-        else:
-            print_line(to, f"{duration_text(group[0].at)} to {duration_text(group[-1].at)}   ", calm_text(group), "dim")
-        before = group[-1].state.node_conditions
+        if before is not None and not view.everything and (is_calm(group[0]) or repeats(group[0], before)):
+            to.print()
+            until = "" if len(group) == 1 else f" to {duration_text(group[-1].at)}"
+            print_line(to, f"{duration_text(group[0].at)}{until}   ", folded_text(group), "dim")
+            before = group[-1]
+            continue
+        for cycle in group:
+            to.print()
+            print_cycle(cycle, view, to, before)
+            before = cycle
     if len(cycles) > 1:
         to.print()
         to.print("conclusion", style="bold")
@@ -102,10 +111,11 @@ def print_simulation(name: str, cycles: Sequence[SimulatedCycle], view: TableVie
             print_line(to, "  ", sentence)
 
 
-def print_cycle(cycle: SimulatedCycle, view: TableView, to: "Console", before: tuple[NodeCondition, ...] = ()) -> None:
-    """Print one step; `before` are the conditions that the step before it left."""
+def print_cycle(cycle: SimulatedCycle, view: TableView, to: "Console", last: SimulatedCycle | None = None) -> None:
+    """Print one step, with every threshold where there is no step before it."""
     from rich.text import Text  # noqa: PLC0415
 
+    before = None if last is None else last.turns[-1]
     conditions = conditions_text(cycle.state.node_conditions)
     heading = Text.assemble((f"at {duration_text(cycle.at)}", "bold cyan"), "   conditions: ")
     heading.append(conditions, style="bold yellow" if cycle.state.node_conditions else "")
@@ -114,33 +124,44 @@ def print_cycle(cycle: SimulatedCycle, view: TableView, to: "Console", before: t
     for number, turn in enumerate(cycle.turns):
         if number:
             to.print("  after node-level reclaim", style="dim")
+        _print_thresholds(turn, view, to, first=last is None)
         _print_turn(turn, before, view, to)
-        before = turn.step.state.node_conditions
+        before = turn
     for pod, answer in cycle.admissions:
         verdict = "admitted" if answer.admitted else f"rejected: {answer.message.strip()}"
         to.print(f"  admission: {pod_name(pod)} {verdict}")
 
 
-def _print_turn(turn: Turn, before: tuple[NodeCondition, ...], view: TableView, to: "Console") -> None:
+def _print_thresholds(turn: Turn, view: TableView, to: "Console", *, first: bool) -> None:
+    from rich.padding import Padding  # noqa: PLC0415
+
+    thresholds = [finding for finding in turn.step.findings if isinstance(finding, ThresholdFinding)]
+    own = [finding for finding in thresholds if view.everything or not _is_copy(finding)]
+    shown = [finding for finding in own if view.everything or first or is_short(finding)]
+    if shown:
+        to.print(Padding(_threshold_table(shown), (0, 0, 0, 2), expand=False))
+    if first and len(own) < len(thresholds):
+        copies = ", ".join(dict.fromkeys(each.threshold.signal.value for each in thresholds if _is_copy(each)))
+        to.print(Padding(f"derived, the same: {copies}", (0, 0, 0, 2), expand=False), style="dim")
+    nearest = nearest_text((None, each) for each in own if each not in shown)
+    if nearest:
+        print_line(to, "  ", f"of the others {nearest}" if shown else f"no threshold met; {nearest}", "dim")
+
+
+def _is_copy(finding: Finding) -> bool:
+    """Whether this is about a derived threshold, which repeats what its source says."""
+    threshold = getattr(finding, "threshold", None)
+    return threshold is not None and threshold.origin is Origin.DERIVED
+
+
+def _print_turn(turn: Turn, before: Turn | None, view: TableView, to: "Console") -> None:
     from rich.padding import Padding  # noqa: PLC0415
 
     findings = turn.step.findings
-    thresholds = [finding for finding in findings if isinstance(finding, ThresholdFinding)]
-    shown = [finding for finding in thresholds if view.everything or not _calm_copy(finding)]
-    if shown:
-        to.print(Padding(_threshold_table(shown), (0, 0, 0, 2), expand=False))
-    if len(shown) < len(thresholds):
-        calm = ", ".join(dict.fromkeys(f.threshold.signal.value for f in thresholds if f not in shown))
-        to.print(Padding(f"calm: {calm}", (0, 0, 0, 2), expand=False), style="dim")
     for ranking in (finding for finding in findings if isinstance(finding, Ranking)):
         to.print(Padding(_short_ranking(ranking, view, to.width - 2), (0, 0, 0, 2), expand=False))
     for line, style in _lines(turn, before, view):
         print_line(to, f"  {line[:2]}", line[2:], style)
-
-
-def _calm_copy(finding: ThresholdFinding) -> bool:
-    """Whether this is a derived threshold that is not met; it only repeats its source."""
-    return finding.threshold.origin is Origin.DERIVED and not finding.met and not finding.kept_by_min_reclaim
 
 
 def _threshold_table(findings: Sequence[ThresholdFinding]) -> "Table":
@@ -165,22 +186,27 @@ def _threshold_cells(finding: ThresholdFinding) -> tuple[str, str, str, str, str
     )
 
 
-def _lines(turn: Turn, before: tuple[NodeCondition, ...], view: TableView) -> Iterator[tuple[str, str]]:
+def _lines(turn: Turn, before: Turn | None, view: TableView) -> Iterator[tuple[str, str]]:
     """Return the sentences of a reading with their styles: the evidence first, the decisions last."""
-    findings = turn.step.findings
-    blind = tuple(finding.signal for finding in findings if isinstance(finding, SignalUnobserved))
-    if blind:
+    findings, blind = turn.step.findings, _blind(turn)
+    conditions: tuple[NodeCondition, ...] = () if before is None else before.step.state.node_conditions
+    if blind and (view.everything or before is None or blind != _blind(before)):
         yield _unobserved(blind), "dim"
     for finding in findings:
-        if not isinstance(finding, ThresholdFinding | Ranking | SignalUnobserved):
+        said = isinstance(finding, ThresholdFinding | Ranking | SignalUnobserved)
+        if not said and (view.everything or not _is_copy(finding)):
             yield f"- {_say(finding, view)}", ""
     for decision in turn.step.decisions:
         if isinstance(decision, EvictPod):
             yield f"> {decision_text(decision)}", "bold red"
         elif isinstance(decision, ReclaimNode):
             yield f"> {decision_text(decision)}", "bold green"
-        elif not (isinstance(decision, Wait) or changes_nothing(decision, before)):
-            yield f"> {decision_text(decision, before)}", "bold"
+        elif not (isinstance(decision, Wait) or changes_nothing(decision, conditions)):
+            yield f"> {decision_text(decision, conditions)}", "bold"
+
+
+def _blind(turn: Turn) -> tuple[Signal, ...]:
+    return tuple(finding.signal for finding in turn.step.findings if isinstance(finding, SignalUnobserved))
 
 
 def _unobserved(signals: Iterable[Signal]) -> str:

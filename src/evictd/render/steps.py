@@ -1,0 +1,113 @@
+"""Folds the steps of a simulation in which nothing new happens: calm ones, and those that repeat the step before them."""
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from itertools import groupby
+
+from evictd.core.model.decision import Wait
+from evictd.core.model.finding import Ranking, SignalUnobserved, ThresholdFinding
+from evictd.core.model.signal import STALLS
+from evictd.core.model.threshold import Origin
+from evictd.render.text import (
+    conditions_text,
+    counted,
+    distance,
+    duration_text,
+    gap_text,
+    kind_text,
+    signal_quantity,
+    standing,
+)
+from evictd.simulation import SimulatedCycle
+
+_PLACES = ("threshold", "signal", "why", "reason", "detail", "action", "condition", "owner")
+"""The fields of findings that tell one situation from another; the others are amounts and times."""
+
+
+def is_calm(cycle: SimulatedCycle) -> bool:
+    """Whether nothing happened in a step: no threshold was met, nothing was decided, and no pod was to be admitted."""
+    return not cycle.admissions and all(
+        all(isinstance(each, Wait) for each in turn.step.decisions)
+        and all(
+            isinstance(each, SignalUnobserved)
+            or (isinstance(each, ThresholdFinding) and not each.met and not each.kept_by_min_reclaim)
+            for each in turn.step.findings
+        )
+        for turn in cycle.turns
+    )
+
+
+def is_short(finding: ThresholdFinding) -> bool:
+    """Whether a threshold is met, or counts as met until its minimum reclaim is reached."""
+    return finding.met or finding.kept_by_min_reclaim
+
+
+def repeats(cycle: SimulatedCycle, before: SimulatedCycle | None) -> bool:
+    """Whether a step decides nothing for the same reasons as the step `before` it, under the same conditions."""
+    if (
+        before is None
+        or is_calm(cycle)
+        or cycle.admissions
+        or cycle.state.node_conditions != before.state.node_conditions
+    ):
+        return False
+    return all(isinstance(each, Wait) for each in cycle.decisions) and _situation(cycle) == _situation(before)
+
+
+def _situation(cycle: SimulatedCycle) -> set[Hashable]:
+    """Return what the findings of a step say, without amounts and times."""
+    said: set[Hashable] = set()
+    for finding in cycle.turns[-1].step.findings:
+        if isinstance(finding, Ranking):
+            said.add((finding.signal, tuple(row.uid for row in finding.rows)))
+        elif not isinstance(finding, ThresholdFinding) or is_short(finding):
+            pod = getattr(finding, "pod", None)
+            said.add((type(finding), pod and pod.uid, *(getattr(finding, name, None) for name in _PLACES)))
+    return said
+
+
+def folded(cycles: Sequence[SimulatedCycle]) -> Iterator[tuple[SimulatedCycle, ...]]:
+    """Yield the steps in order; those that one line tells together: calm ones, and those that repeat the step before them."""
+
+    def line(step: tuple[SimulatedCycle, SimulatedCycle | None]) -> Hashable:
+        cycle, before = step
+        return (is_calm(cycle), cycle.state.node_conditions) if is_calm(cycle) or repeats(cycle, before) else id(cycle)
+
+    for _, group in groupby(zip(cycles, (None, *cycles), strict=False), key=line):
+        yield tuple(cycle for cycle, _ in group)
+
+
+def folded_text(cycles: Sequence[SimulatedCycle]) -> str:
+    """Write calm steps, or steps that repeat the one before them, on one line: how many, and what is short or came nearest."""
+    readings = counted(len(cycles), "reading")
+    latest = [each for each in cycles[-1].turns[-1].step.findings if isinstance(each, ThresholdFinding)]
+    short = [each for each in latest if is_short(each) and each.threshold.origin is not Origin.DERIVED]
+    if not short:
+        text = f"{readings}, no threshold met, conditions: {conditions_text(cycles[0].state.node_conditions)}"
+        one = len(cycles) == 1
+        found = [(None if one else cycle.at, each) for cycle in cycles for each in cycle.turns[-1].step.findings]
+        return "; ".join(filter(None, (text, nearest_text(found))))
+    met = (
+        f"{each.threshold.signal.value} {signal_quantity(each.available, each.threshold.signal)}, "
+        f"{kind_text(each.threshold)}: {standing(each)}"
+        for each in short
+    )
+    return f"{readings} as before, nothing is decided: {'; '.join(met)}"
+
+
+def nearest_text(findings: Iterable[tuple[int | None, object]]) -> str:
+    """Write which threshold came nearest, and when, of these findings with their times; empty where there is none.
+
+    Stalls rise towards their thresholds and are left out.
+    """
+    distances = (
+        (distance(each) / max(each.limit.value(), 1), at, each)
+        for at, each in findings
+        if isinstance(each, ThresholdFinding) and each.threshold.signal not in STALLS and not is_short(each)
+    )
+    nearest = min(distances, default=None, key=lambda found: found[0])
+    if nearest is None:
+        return ""
+    _, at, finding = nearest
+    kind, signal = "hard" if finding.threshold.hard else "soft", finding.threshold.signal
+    when = "" if at is None else f" at {duration_text(at)}"
+    return f"nearest: {signal.value}, {gap_text(distance(finding), signal)} above its {kind} threshold{when}"
