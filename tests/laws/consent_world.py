@@ -156,7 +156,9 @@ class ConsentWorld:
         server: Any = self.server
         self.stopper = _Stopper(self.server)
         self.synced = False
-        quiet: Any = SimpleNamespace(record=lambda *_, **__: None, node_name="n1", notify=lambda: None)
+        quiet: Any = SimpleNamespace(
+            record=lambda *_, **__: None, record_again=lambda *_: None, node_name="n1", notify=lambda: None
+        )
         node_seen = ClusterNode(pods=lambda: self.snapshot, kubelet=lambda: True, conditions_pending=lambda: False)
         self.evictor = ClusterEvictor(
             server,
@@ -168,7 +170,8 @@ class ConsentWorld:
             method=self._method,
             timeout=self._config.eviction_timeout,
         )
-        cluster: Any = SimpleNamespace(evictor=self.evictor, watch=self, reporter=SimpleNamespace(kubelet=True))
+        reporter = SimpleNamespace(kubelet=True)
+        cluster: Any = SimpleNamespace(evictor=self.evictor, watch=self, reporter=reporter, events=quiet)
         self.actuator = ClusterActuator(_node_part(self.stopper), cluster)
 
     # --- the node as the evictor and the actuator see it -----------------------------------------------------------------

@@ -41,7 +41,11 @@ class RecordingCluster:
         )
         self.leftovers = SimpleNamespace(delete_due=lambda now: self.calls.append(("leftovers", now)))
         self.watch = SimpleNamespace(snapshot=PodSnapshot())
-        self.events = SimpleNamespace(record=lambda event, now: self.calls.append(("event", event.reason, now)))
+        self.again: list[str] = []
+        self.events = SimpleNamespace(
+            record=lambda event, now: self.calls.append(("event", event.reason, now)),
+            record_again=lambda victim, _now: self.again.append(victim.uid),
+        )
         self.evictor = SimpleNamespace(
             answers=lambda: self.given,
             unanswered=lambda: frozenset(self.leaving),
@@ -248,6 +252,18 @@ def test_an_object_that_needs_nothing_is_left_as_it_is(
     cluster.watch.snapshot = PodSnapshot(synced=True, pods=pods)
     actuator.advance(State(in_flight=(Victim(uid=HOG.uid, grace_period_seconds=1),)), READING)
     assert cluster.resumed == []
+
+
+def test_evictions_of_the_previous_run_that_are_certain_have_their_event(
+    actuator: ClusterActuator, cluster: RecordingCluster
+) -> None:
+    """That run may have been killed before it was sent. Of a soft one nothing shows that evictd's request removed the pod."""
+    hard, soft = Victim(uid="hard", grace_period_seconds=1), Victim(uid="soft", grace_period_seconds=30)
+    counted = replace(soft, uid="counted", counted=True)
+    state = State(in_flight=(hard, soft, counted))
+    for _ in range(2):
+        actuator.advance(state, READING)
+    assert cluster.again == ["hard", "counted"]
 
 
 def test_a_victim_that_this_run_evicts_itself_stays_in_the_state(

@@ -4,12 +4,13 @@ from typing import ClassVar
 
 import pytest
 
-from evictd.act.cluster.events import QUEUE, EventRate, EventRecorder, pod_reference
+from evictd.act.cluster.events import FORGET, QUEUE, EventRate, EventRecorder, pod_reference
 from evictd.act.cluster.request_queue import RequestQueue
 from evictd.clients.kube.events import CONTROLLER, EventClient, KubeEvent
 from evictd.clients.kube.transport import Transport
 from evictd.core.model.decision import RecordEvent
 from evictd.core.model.pod import Pod
+from evictd.core.model.state import Victim
 from evictd.core.units.duration import SECOND
 from tests.kube import models
 from tests.kube.api import Api
@@ -60,6 +61,31 @@ def test_the_victims_event_is_the_kubelets_to_the_letter(rig: Rig) -> None:
     assert (found["reason"], found["note"], found["type"]) == ("Evicted", recorded["message"], "Warning")
     assert found["metadata"]["annotations"] == recorded["metadata"]["annotations"]
     assert found["regarding"]["uid"] == VICTIM.uid
+
+
+@pytest.mark.parametrize("sent", [True, False], ids=["sent", "killed before"])
+def test_an_eviction_has_one_event_whichever_run_writes_it(rig: Rig, transport: Transport, *, sent: bool) -> None:
+    """The first run may be killed between the request that deletes the pod and that of its event."""
+    event, driver = RecordEvent(type="Warning", reason="Evicted", message="low on memory"), rig.driver
+    rig.recorder.record(event, driver.now, about=pod_reference(VICTIM), identity=VICTIM.uid)
+    if sent:
+        driver.settle(rig.queue)
+    later = EventRecorder(EventClient(transport, "n1"), "n1", driver.clocks, SILENT_BELL)
+    queue = RequestQueue([later], driver.clocks)
+    victim = Victim(uid=VICTIM.uid, full_name=VICTIM.full_name, message="low on memory", chosen_at=driver.now)
+    later.record_again(victim, driver.now + SECOND)
+    driver.settle(queue)
+    (found,) = rig.events()
+    assert (found["reason"], found["note"], found["regarding"]["uid"]) == ("Evicted", "low on memory", VICTIM.uid)
+    assert models.faults({"apiVersion": "events.k8s.io/v1", "kind": "Event", **found}) == []
+
+
+def test_an_eviction_of_long_ago_has_no_second_event(rig: Rig) -> None:
+    """The API server deletes events after an hour, so it would be made anew, with the time of now."""
+    victim = Victim(uid=VICTIM.uid, full_name=VICTIM.full_name, chosen_at=rig.driver.now)
+    rig.recorder.record_again(victim, rig.driver.now + FORGET + 1)
+    rig.driver.settle(rig.queue)
+    assert rig.events() == []
 
 
 def test_the_same_again_is_a_count_once_a_minute(rig: Rig) -> None:

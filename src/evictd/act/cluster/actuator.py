@@ -164,6 +164,9 @@ class ClusterActuator:
         own = self._cluster.evictor.in_flight()  # begun in this run
         if self._previous is None:
             self._previous = {victim.uid: victim for victim in state.in_flight}
+            for victim in self._previous.values():
+                if victim.uid not in own and (_is_hard(victim) or victim.counted):
+                    self._cluster.events.record_again(victim, reading.now)
         tracked = victims_of(state)
         left = [each for uid, each in self._previous.items() if uid not in own]
         self._previous = {each.uid: each for each in left if not self._resume_one(each, reading, tracked)}

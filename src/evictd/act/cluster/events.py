@@ -5,6 +5,7 @@ A new event is sent at once; its repetitions only raise a count that is sent at 
 too much happens the oldest unsent events are dropped and counted. Kubelet: the event recorder of client-go.
 """
 
+import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -14,8 +15,11 @@ from itertools import count
 from evictd.act.cluster.request_queue import Bell, Call, Clocks
 from evictd.clients.kube.events import NOTE_BYTES, EventClient, KubeEvent, Regarding, cut
 from evictd.codec.times import rfc3339
+from evictd.core.eviction.draft import WARNING
+from evictd.core.eviction.evict import EVICTED
 from evictd.core.model.decision import RecordEvent
 from evictd.core.model.pod import Pod
+from evictd.core.model.state import Victim
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.errors import ApiRefusedError
 
@@ -79,6 +83,11 @@ def owner_reference(pod: Pod) -> Regarding | None:
     return Regarding(kind=kind, name=name, namespace=pod.namespace, uid=pod.owner_uid, api_version=version)
 
 
+def _digest(text: str) -> str:
+    """Return 16 hexadecimal digits that stand for a text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
 def note_with(message: str, why: str) -> str:
     """Return the note of an eviction: the kubelet's message, then why it was this pod; cut at the end of the message."""
     return cut(message, max(NOTE_BYTES - len(why.encode()), 0)) + why
@@ -110,8 +119,12 @@ class EventRecorder:
         *,
         about: Regarding | None = None,
         annotations: Mapping[str, str] | None = None,
+        identity: str = "",
     ) -> None:
-        """Note an event on an object, by default the node; returns at once."""
+        """Note an event on an object, by default the node; returns at once.
+
+        What has an `identity` has one event with it, whichever run of evictd writes it first.
+        """
         about = about or self._node
         key = (about, event.type, event.reason, event.message)
         wall = self._clocks.wall()
@@ -126,7 +139,8 @@ class EventRecorder:
                     annotations=dict(annotations or {}),
                 )
                 # As client-go's: the object's name and a time; the number keeps two of the same moment apart.
-                name = f"{cut(about.name, _NAME_BYTES)}.{wall:x}{next(self._numbers):x}"
+                ending = _digest(f"{event.reason} {identity}") if identity else f"{wall:x}{next(self._numbers):x}"
+                name = f"{cut(about.name, _NAME_BYTES)}.{ending}"
                 self._series[key] = _Series(event=made, name=name, seen=1, last_at=now, last_wall=wall)
             else:
                 series.seen += 1
@@ -134,6 +148,18 @@ class EventRecorder:
             self._series.move_to_end(key)
             self._forget_some(now)
         self._bell.notify()
+
+    def record_again(self, victim: Victim, now: int) -> None:
+        """Note the event of a victim of the previous run, which may have been killed before it was sent.
+
+        One that was sent stays as it is. The message is the kubelet's alone, and what was chosen long ago has none: its event may
+        have expired.
+        """
+        if now - victim.chosen_at <= FORGET:
+            namespace, _, name = victim.full_name.rpartition("/")
+            event = RecordEvent(type=WARNING, reason=EVICTED, message=victim.message)
+            about = Regarding(kind="Pod", name=name, namespace=namespace, uid=victim.uid)
+            self.record(event, now, about=about, identity=victim.uid)
 
     def call(self, now: int) -> Call | None:
         """Return the oldest event that has news and may be sent."""

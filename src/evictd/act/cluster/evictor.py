@@ -289,7 +289,8 @@ class ClusterEvictor:
     def _announce(self, decision: EvictPod, now: int, why: str) -> None:
         self._evicted.append(decision)
         event = RecordEvent(type=WARNING, reason=EVICTED, message=note_with(decision.message, why))
-        self._events.record(event, now, about=pod_reference(decision.pod), annotations=decision.annotations)
+        about = pod_reference(decision.pod)
+        self._events.record(event, now, about=about, annotations=decision.annotations, identity=decision.pod.uid)
         number, owner = self._repeated.note(decision.pod, now), owner_reference(decision.pod)
         if number and owner is not None:
             self._events.record(repeated_eviction(decision, number, self._events.node_name), now, about=owner)
