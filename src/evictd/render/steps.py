@@ -70,6 +70,8 @@ def folded(cycles: Sequence[SimulatedCycle]) -> Iterator[tuple[SimulatedCycle, .
 
     def line(step: tuple[SimulatedCycle, SimulatedCycle | None]) -> Hashable:
         cycle, before = step
+        if before is None:
+            return id(cycle)
         return (is_calm(cycle), cycle.state.node_conditions) if is_calm(cycle) or repeats(cycle, before) else id(cycle)
 
     for _, group in groupby(zip(cycles, (None, *cycles), strict=False), key=line):

@@ -1,10 +1,11 @@
 """Events are counted and bounded, and delay nothing else."""
 
+from dataclasses import replace
 from typing import ClassVar
 
 import pytest
 
-from evictd.act.cluster.events import FORGET, QUEUE, EventRate, EventRecorder, pod_reference
+from evictd.act.cluster.events import FORGET, QUEUE, EventRate, EventRecorder, eviction_identity, pod_reference
 from evictd.act.cluster.request_queue import RequestQueue
 from evictd.clients.kube.events import CONTROLLER, EventClient, KubeEvent
 from evictd.clients.kube.transport import Transport
@@ -67,12 +68,15 @@ def test_the_victims_event_is_the_kubelets_to_the_letter(rig: Rig) -> None:
 def test_an_eviction_has_one_event_whichever_run_writes_it(rig: Rig, transport: Transport, *, sent: bool) -> None:
     """The first run may be killed between the request that deletes the pod and that of its event."""
     event, driver = RecordEvent(type="Warning", reason="Evicted", message="low on memory"), rig.driver
-    rig.recorder.record(event, driver.now, about=pod_reference(VICTIM), identity=VICTIM.uid)
+    chosen_at = driver.now
+    rig.recorder.record(
+        event, driver.now, about=pod_reference(VICTIM), identity=eviction_identity(VICTIM.uid, chosen_at)
+    )
     if sent:
         driver.settle(rig.queue)
     later = EventRecorder(EventClient(transport, "n1"), "n1", driver.clocks, SILENT_BELL)
     queue = RequestQueue([later], driver.clocks)
-    victim = Victim(uid=VICTIM.uid, full_name=VICTIM.full_name, message="low on memory", chosen_at=driver.now)
+    victim = Victim(uid=VICTIM.uid, full_name=VICTIM.full_name, message="low on memory", chosen_at=chosen_at)
     later.record_again(victim, driver.now + SECOND)
     driver.settle(queue)
     (found,) = rig.events()
@@ -80,10 +84,11 @@ def test_an_eviction_has_one_event_whichever_run_writes_it(rig: Rig, transport: 
     assert models.faults({"apiVersion": "events.k8s.io/v1", "kind": "Event", **found}) == []
 
 
-def test_an_eviction_of_long_ago_has_no_second_event(rig: Rig) -> None:
-    """The API server deletes events after an hour, so it would be made anew, with the time of now."""
-    victim = Victim(uid=VICTIM.uid, full_name=VICTIM.full_name, chosen_at=rig.driver.now)
+def test_neither_an_eviction_of_long_ago_nor_a_shortened_grace_has_an_event_of_the_next_run(rig: Rig) -> None:
+    """The API server deletes events after an hour, so one would be made anew. Of the other pod a user asked for the end."""
+    victim = Victim(uid=VICTIM.uid, full_name=VICTIM.full_name, chosen_at=rig.driver.now, message="low on memory")
     rig.recorder.record_again(victim, rig.driver.now + FORGET + 1)
+    rig.recorder.record_again(replace(victim, message=""), rig.driver.now)
     rig.driver.settle(rig.queue)
     assert rig.events() == []
 

@@ -83,6 +83,11 @@ def owner_reference(pod: Pod) -> Regarding | None:
     return Regarding(kind=kind, name=name, namespace=pod.namespace, uid=pod.owner_uid, api_version=version)
 
 
+def eviction_identity(uid: str, chosen_at: int) -> str:
+    """Return what tells one eviction from every other, in each run: the pod's uid and `now` of the decision."""
+    return f"{uid} {chosen_at}"
+
+
 def _digest(text: str) -> str:
     """Return 16 hexadecimal digits that stand for a text."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -152,14 +157,14 @@ class EventRecorder:
     def record_again(self, victim: Victim, now: int) -> None:
         """Note the event of a victim of the previous run, which may have been killed before it was sent.
 
-        One that was sent stays as it is. The message is the kubelet's alone, and what was chosen long ago has none: its event may
-        have expired.
+        One that was sent stays as it is. The message is the kubelet's alone. A victim of long ago has none: its event may have
+        expired. Nor has one without a message: another component deleted that pod, and evictd shortened its grace.
         """
-        if now - victim.chosen_at <= FORGET:
+        if victim.message and now - victim.chosen_at <= FORGET:
             namespace, _, name = victim.full_name.rpartition("/")
             event = RecordEvent(type=WARNING, reason=EVICTED, message=victim.message)
             about = Regarding(kind="Pod", name=name, namespace=namespace, uid=victim.uid)
-            self.record(event, now, about=about, identity=victim.uid)
+            self.record(event, now, about=about, identity=eviction_identity(victim.uid, victim.chosen_at))
 
     def call(self, now: int) -> Call | None:
         """Return the oldest event that has news and may be sent."""

@@ -11,7 +11,7 @@ into events.
 import threading
 from collections import deque
 
-from evictd.act.cluster.events import EventRecorder, note_with, owner_reference, pod_reference
+from evictd.act.cluster.events import EventRecorder, eviction_identity, note_with, owner_reference, pod_reference
 from evictd.act.cluster.eviction_events import (
     EVENT_OF,
     ClusterNode,
@@ -279,18 +279,23 @@ class ClusterEvictor:
         for request in requests:
             match request:
                 case Request.ANNOUNCE:
-                    self._announce(decision, now, eviction.why)
+                    self._announce(eviction, now)
                 case Request.STOP | Request.STOP_AGAIN:
                     self._stopper.stop(decision.pod, decision.grace_period_seconds, freeze=decision.freeze)
                 case _:  # sent by the queue
                     pass
         self._bell.notify()
 
-    def _announce(self, decision: EvictPod, now: int, why: str) -> None:
+    def _announce(self, eviction: PodEviction, now: int) -> None:
+        decision = eviction.decision
         self._evicted.append(decision)
-        event = RecordEvent(type=WARNING, reason=EVICTED, message=note_with(decision.message, why))
-        about = pod_reference(decision.pod)
-        self._events.record(event, now, about=about, annotations=decision.annotations, identity=decision.pod.uid)
+        self._events.record(
+            RecordEvent(type=WARNING, reason=EVICTED, message=note_with(decision.message, eviction.why)),
+            now,
+            about=pod_reference(decision.pod),
+            annotations=decision.annotations,
+            identity=eviction_identity(eviction.uid, eviction.begun_at),
+        )
         number, owner = self._repeated.note(decision.pod, now), owner_reference(decision.pod)
         if number and owner is not None:
             self._events.record(repeated_eviction(decision, number, self._events.node_name), now, about=owner)
