@@ -9,6 +9,10 @@ import pytest
 from evictd.codec.scenario import decode_scenario
 from evictd.commands.source import own_config
 from evictd.core.model.config import Policy
+from evictd.core.model.finding import NoAction, NoActionReason, ThresholdFinding
+from evictd.core.model.signal import Signal
+from evictd.core.model.threshold import Origin
+from evictd.core.units.quantity import of_bytes
 from evictd.render.console import make_console
 from evictd.render.node_view import node_view
 from evictd.render.tables import DEDUCED, TableView, print_explanation, print_simulation
@@ -111,6 +115,25 @@ def test_derived_thresholds_are_named_once_unless_everything_is_asked_for() -> N
     assert short.count("containerfs.available") == short.count("derived, the same: containerfs.available") == 1
     assert "derived" not in everything
     assert everything.count("containerfs.available") > 2
+
+
+def test_a_derived_threshold_with_amounts_of_its_own_is_shown_where_it_is_met() -> None:
+    """`allocatableMemory.available` is derived from `memory.available`, and may be met alone."""
+    scenario, cycles = played("ten-minutes", None)
+    first, second = cycles[:2]
+    (turn,) = second.turns
+    source = next(each for each in turn.step.findings if isinstance(each, ThresholdFinding) and each.threshold.hard)
+    threshold = replace(source.threshold, signal=Signal.ALLOCATABLE_MEMORY_AVAILABLE, origin=Origin.DERIVED)
+    met = replace(source, threshold=threshold, available=of_bytes(5 << 20), met=True)
+    waits = NoAction(why=NoActionReason.NOTHING_EVICTABLE, threshold=threshold)
+    step = replace(turn.step, findings=(*turn.step.findings, met, waits))
+    out = io.StringIO()
+    view = TableView(config=own_config(scenario))
+    print_simulation("s", (first, replace(second, turns=(replace(turn, step=step),))), view, make_console(out, 80))
+    step_text = out.getvalue().partition("at 20s")[2].partition("conclusion")[0]
+    assert re.search(r"allocatableMemory\.available +5Mi .* hard: met", step_text)
+    assert "allocatableMemory.available: every active pod is protected" in step_text
+    assert "the same" not in step_text
 
 
 def test_a_step_shows_the_thresholds_that_are_met_and_of_the_others_the_nearest() -> None:

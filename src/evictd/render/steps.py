@@ -4,9 +4,9 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import groupby
 
 from evictd.core.model.decision import Wait
-from evictd.core.model.finding import Ranking, SignalUnobserved, ThresholdFinding
-from evictd.core.model.signal import STALLS
-from evictd.core.model.threshold import Origin
+from evictd.core.model.finding import Finding, Ranking, SignalUnobserved, ThresholdFinding
+from evictd.core.model.signal import SIGNALS, STALLS
+from evictd.core.model.threshold import Origin, Threshold
 from evictd.render.text import (
     conditions_text,
     counted,
@@ -53,6 +53,22 @@ def repeats(cycle: SimulatedCycle, before: SimulatedCycle | None) -> bool:
     return all(isinstance(each, Wait) for each in cycle.decisions) and _situation(cycle) == _situation(before)
 
 
+def copies(findings: Iterable[Finding]) -> frozenset[Threshold]:
+    """Return the derived thresholds that repeat a configured one: same resource, limit, grace period and available amount.
+
+    Another one says something of its own: `allocatableMemory.available` is derived from `memory.available`.
+    """
+    tested = [each for each in findings if isinstance(each, ThresholdFinding)]
+    said = {_compared(each) for each in tested if each.threshold.origin is not Origin.DERIVED}
+    derived = (each for each in tested if each.threshold.origin is Origin.DERIVED)
+    return frozenset(each.threshold for each in derived if _compared(each) in said)
+
+
+def _compared(finding: ThresholdFinding) -> tuple[Hashable, ...]:
+    threshold = finding.threshold
+    return SIGNALS[threshold.signal].resource, finding.limit, threshold.grace_period, finding.available
+
+
 def _situation(cycle: SimulatedCycle) -> set[Hashable]:
     """Return what the findings of a step say, without amounts and times."""
     said: set[Hashable] = set()
@@ -81,8 +97,10 @@ def folded(cycles: Sequence[SimulatedCycle]) -> Iterator[tuple[SimulatedCycle, .
 def folded_text(cycles: Sequence[SimulatedCycle]) -> str:
     """Write calm steps, or steps that repeat the one before them, on one line: how many, and what is short or came nearest."""
     readings = counted(len(cycles), "reading")
-    latest = [each for each in cycles[-1].turns[-1].step.findings if isinstance(each, ThresholdFinding)]
-    short = [each for each in latest if is_short(each) and each.threshold.origin is not Origin.DERIVED]
+    latest = cycles[-1].turns[-1].step.findings
+    repeated = copies(latest)
+    tested = [each for each in latest if isinstance(each, ThresholdFinding) and each.threshold not in repeated]
+    short = [each for each in tested if is_short(each)]
     if not short:
         text = f"{readings}, no threshold met, conditions: {conditions_text(cycles[0].state.node_conditions)}"
         one = len(cycles) == 1

@@ -18,7 +18,7 @@ from evictd.core.model.finding import (
     ThresholdFinding,
 )
 from evictd.core.model.signal import RESOURCES, STALLS, NodeCondition, Resource, Signal
-from evictd.core.model.threshold import Origin
+from evictd.core.model.threshold import Threshold
 from evictd.core.units.approximate import bytes_text
 from evictd.core.units.quantity import NANO
 from evictd.observe.reading.observer import RUNTIME
@@ -28,7 +28,7 @@ from evictd.render.console import print_line
 from evictd.render.documents import TOP_ROWS
 from evictd.render.node_view import NodeView, PlacedRow, placed_rows
 from evictd.render.sentences import changes_nothing, decision_text, finding_text, no_action_text
-from evictd.render.steps import folded, folded_text, is_calm, is_short, nearest_text, repeats
+from evictd.render.steps import copies, folded, folded_text, is_calm, is_short, nearest_text, repeats
 from evictd.render.text import (
     amount_text,
     clean,
@@ -136,22 +136,22 @@ def _print_thresholds(turn: Turn, view: TableView, to: "Console", *, first: bool
     from rich.padding import Padding  # noqa: PLC0415
 
     thresholds = [finding for finding in turn.step.findings if isinstance(finding, ThresholdFinding)]
-    own = [finding for finding in thresholds if view.everything or not _is_copy(finding)]
+    repeated = _left_out(turn, view)
+    own = [finding for finding in thresholds if finding.threshold not in repeated]
     shown = [finding for finding in own if view.everything or first or is_short(finding)]
     if shown:
         to.print(Padding(_threshold_table(shown), (0, 0, 0, 2), expand=False))
-    if first and len(own) < len(thresholds):
-        copies = ", ".join(dict.fromkeys(each.threshold.signal.value for each in thresholds if _is_copy(each)))
-        to.print(Padding(f"derived, the same: {copies}", (0, 0, 0, 2), expand=False), style="dim")
+    if first and repeated:
+        names = ", ".join(each.threshold.signal.value for each in thresholds if each.threshold in repeated)
+        to.print(Padding(f"derived, the same: {names}", (0, 0, 0, 2), expand=False), style="dim")
     nearest = nearest_text((None, each) for each in own if each not in shown)
     if nearest:
         print_line(to, "  ", f"of the others {nearest}" if shown else f"no threshold met; {nearest}", "dim")
 
 
-def _is_copy(finding: Finding) -> bool:
-    """Whether this is about a derived threshold, which repeats what its source says."""
-    threshold = getattr(finding, "threshold", None)
-    return threshold is not None and threshold.origin is Origin.DERIVED
+def _left_out(turn: Turn, view: TableView) -> frozenset[Threshold]:
+    """Return the thresholds that are named once, because they repeat another one."""
+    return frozenset() if view.everything else copies(turn.step.findings)
 
 
 def _print_turn(turn: Turn, before: Turn | None, view: TableView, to: "Console") -> None:
@@ -189,12 +189,13 @@ def _threshold_cells(finding: ThresholdFinding) -> tuple[str, str, str, str, str
 def _lines(turn: Turn, before: Turn | None, view: TableView) -> Iterator[tuple[str, str]]:
     """Return the sentences of a reading with their styles: the evidence first, the decisions last."""
     findings, blind = turn.step.findings, _blind(turn)
+    repeated = _left_out(turn, view)
     conditions: tuple[NodeCondition, ...] = () if before is None else before.step.state.node_conditions
     if blind and (view.everything or before is None or blind != _blind(before)):
         yield _unobserved(blind), "dim"
     for finding in findings:
         said = isinstance(finding, ThresholdFinding | Ranking | SignalUnobserved)
-        if not said and (view.everything or not _is_copy(finding)):
+        if not said and getattr(finding, "threshold", None) not in repeated:
             yield f"- {_say(finding, view)}", ""
     for decision in turn.step.decisions:
         if isinstance(decision, EvictPod):
