@@ -134,7 +134,7 @@ def _panels(cycles: Sequence[SimulatedCycle]) -> tuple[Panel, ...]:
         levels.setdefault(signal, {}).update({level.kind: level for level in _levels(finding)})
         if finding.threshold.origin is not Origin.DERIVED:
             shown.add(signal)
-        elif finding.met or finding.kept_by_min_reclaim:
+        elif finding.is_short:
             derived.add(signal)
     points = {signal: _points(cycles, signal) for signal in shown | derived}
     shown |= {signal for signal in derived - shown if all(points[signal] != points[other] for other in shown)}
@@ -194,9 +194,7 @@ def _bands(cycles: Sequence[SimulatedCycle]) -> tuple[Band, ...]:
     running: dict[NodeCondition, tuple[bool, int]] = {}
     for cycle in cycles:
         pressed = {
-            SIGNALS[finding.threshold.signal].condition
-            for finding in _threshold_findings([cycle])
-            if finding.met or finding.kept_by_min_reclaim
+            SIGNALS[finding.threshold.signal].condition for finding in _threshold_findings([cycle]) if finding.is_short
         }
         present = {condition: condition not in pressed for condition in cycle.state.node_conditions}
         for condition, (held, start) in tuple(running.items()):

@@ -28,27 +28,16 @@ def is_calm(cycle: SimulatedCycle) -> bool:
     return not cycle.admissions and all(
         all(isinstance(each, Wait) for each in turn.step.decisions)
         and all(
-            isinstance(each, SignalUnobserved)
-            or (isinstance(each, ThresholdFinding) and not each.met and not each.kept_by_min_reclaim)
+            isinstance(each, SignalUnobserved) or (isinstance(each, ThresholdFinding) and not each.is_short)
             for each in turn.step.findings
         )
         for turn in cycle.turns
     )
 
 
-def is_short(finding: ThresholdFinding) -> bool:
-    """Whether a threshold is met, or counts as met until its minimum reclaim is reached."""
-    return finding.met or finding.kept_by_min_reclaim
-
-
-def repeats(cycle: SimulatedCycle, before: SimulatedCycle | None) -> bool:
+def repeats(cycle: SimulatedCycle, before: SimulatedCycle) -> bool:
     """Whether a step decides nothing for the same reasons as the step `before` it, under the same conditions."""
-    if (
-        before is None
-        or is_calm(cycle)
-        or cycle.admissions
-        or cycle.state.node_conditions != before.state.node_conditions
-    ):
+    if is_calm(cycle) or cycle.admissions or cycle.state.node_conditions != before.state.node_conditions:
         return False
     return all(isinstance(each, Wait) for each in cycle.decisions) and _situation(cycle) == _situation(before)
 
@@ -75,23 +64,26 @@ def _situation(cycle: SimulatedCycle) -> set[Hashable]:
     for finding in cycle.turns[-1].step.findings:
         if isinstance(finding, Ranking):
             said.add((finding.signal, tuple(row.uid for row in finding.rows)))
-        elif not isinstance(finding, ThresholdFinding) or is_short(finding):
+        elif not isinstance(finding, ThresholdFinding) or finding.is_short:
             pod = getattr(finding, "pod", None)
             said.add((type(finding), pod and pod.uid, *(getattr(finding, name, None) for name in _PLACES)))
     return said
 
 
-def folded(cycles: Sequence[SimulatedCycle]) -> Iterator[tuple[SimulatedCycle, ...]]:
-    """Yield the steps in order; those that one line tells together: calm ones, and those that repeat the step before them."""
+def folded(cycles: Sequence[SimulatedCycle]) -> Iterator[tuple[bool, tuple[SimulatedCycle, ...]]]:
+    """Yield the steps in order, and whether one line tells them: calm ones, and those that repeat the step before them.
 
-    def line(step: tuple[SimulatedCycle, SimulatedCycle | None]) -> Hashable:
+    Such steps under the same conditions come together; every other one comes alone, as the first one does.
+    """
+
+    def line(step: tuple[SimulatedCycle, SimulatedCycle | None]) -> tuple[bool, Hashable]:
         cycle, before = step
-        if before is None:
-            return id(cycle)
-        return (is_calm(cycle), cycle.state.node_conditions) if is_calm(cycle) or repeats(cycle, before) else id(cycle)
+        if before is None or not (is_calm(cycle) or repeats(cycle, before)):
+            return False, id(cycle)
+        return True, (is_calm(cycle), cycle.state.node_conditions)
 
-    for _, group in groupby(zip(cycles, (None, *cycles), strict=False), key=line):
-        yield tuple(cycle for cycle, _ in group)
+    for (in_one_line, _), group in groupby(zip(cycles, (None, *cycles), strict=False), key=line):
+        yield in_one_line, tuple(cycle for cycle, _ in group)
 
 
 def folded_text(cycles: Sequence[SimulatedCycle]) -> str:
@@ -100,7 +92,7 @@ def folded_text(cycles: Sequence[SimulatedCycle]) -> str:
     latest = cycles[-1].turns[-1].step.findings
     repeated = copies(latest)
     tested = [each for each in latest if isinstance(each, ThresholdFinding) and each.threshold not in repeated]
-    short = [each for each in tested if is_short(each)]
+    short = [each for each in tested if each.is_short]
     if not short:
         text = f"{readings}, no threshold met, conditions: {conditions_text(cycles[0].state.node_conditions)}"
         one = len(cycles) == 1
@@ -122,7 +114,7 @@ def nearest_text(findings: Iterable[tuple[int | None, object]]) -> str:
     distances = (
         (distance(each) / max(each.limit.value(), 1), at, each)
         for at, each in findings
-        if isinstance(each, ThresholdFinding) and each.threshold.signal not in STALLS and not is_short(each)
+        if isinstance(each, ThresholdFinding) and each.threshold.signal not in STALLS and not each.is_short
     )
     nearest = min(distances, default=None, key=lambda found: found[0])
     if nearest is None:

@@ -28,7 +28,7 @@ from evictd.render.console import print_line
 from evictd.render.documents import TOP_ROWS
 from evictd.render.node_view import NodeView, PlacedRow, placed_rows
 from evictd.render.sentences import changes_nothing, decision_text, finding_text, no_action_text
-from evictd.render.steps import copies, folded, folded_text, is_calm, is_short, nearest_text, repeats
+from evictd.render.steps import copies, folded, folded_text, nearest_text
 from evictd.render.text import (
     amount_text,
     clean,
@@ -93,8 +93,8 @@ def print_simulation(name: str, cycles: Sequence[SimulatedCycle], view: TableVie
     """
     to.print(f"{clean(name) or 'scenario'}: decided by policy {view.config.policy.value}", style="bold")
     before: SimulatedCycle | None = None
-    for group in folded(cycles):
-        if before is not None and not view.everything and (is_calm(group[0]) or repeats(group[0], before)):
+    for in_one_line, group in folded(cycles):
+        if in_one_line and not view.everything:
             to.print()
             until = "" if len(group) == 1 else f" to {duration_text(group[-1].at)}"
             print_line(to, f"{duration_text(group[0].at)}{until}   ", folded_text(group), "dim")
@@ -138,7 +138,7 @@ def _print_thresholds(turn: Turn, view: TableView, to: "Console", *, first: bool
     thresholds = [finding for finding in turn.step.findings if isinstance(finding, ThresholdFinding)]
     repeated = _left_out(turn, view)
     own = [finding for finding in thresholds if finding.threshold not in repeated]
-    shown = [finding for finding in own if view.everything or first or is_short(finding)]
+    shown = [finding for finding in own if view.everything or first or finding.is_short]
     if shown:
         to.print(Padding(_threshold_table(shown), (0, 0, 0, 2), expand=False))
     if first and repeated:
@@ -167,7 +167,7 @@ def _print_turn(turn: Turn, before: Turn | None, view: TableView, to: "Console")
 def _threshold_table(findings: Sequence[ThresholdFinding]) -> "Table":
     table = _table("SIGNAL", "AVAILABLE>", "THRESHOLD>", "DISTANCE>", "STANDING")
     for finding in findings:
-        table.add_row(*_threshold_cells(finding), style="yellow" if finding.met or finding.kept_by_min_reclaim else "")
+        table.add_row(*_threshold_cells(finding), style="yellow" if finding.is_short else "")
     return table
 
 
@@ -326,7 +326,7 @@ def _signal_table(explained: NodeView, *, sources: bool) -> "Table":
     table = _table("SIGNAL", "AVAILABLE>", "THRESHOLD>", "DISTANCE>", "STANDING", *(["SOURCE"] if sources else []))
     for finding in explained.thresholds:
         source = [clean(explained.sources.get(finding.threshold.signal, ""))] if sources else []
-        style = "yellow" if finding.met or finding.kept_by_min_reclaim else ""
+        style = "yellow" if finding.is_short else ""
         table.add_row(*_threshold_cells(finding), *source, style=style)
     return table
 

@@ -33,6 +33,11 @@ class ThresholdFinding:
     stale: bool = False
     """Due, but its numbers are no newer than the last ones, so it waits for fresh ones."""
 
+    @property
+    def is_short(self) -> bool:
+        """Whether it is met, or counts as met until its minimum reclaim is reached."""
+        return self.met or self.kept_by_min_reclaim
+
 
 @frozen
 class SignalUnobserved:
