@@ -54,18 +54,19 @@ class VolumeFolders:
     def _completed(self, pod: Pod, problems: Problems) -> Pod:
         if pod.uid not in self._known:
             try:
-                self._known[pod.uid] = tuple(sorted(self._read(pod.uid), key=lambda volume: volume.name))
+                self._known[pod.uid] = tuple(sorted(volumes_in(self._pods, pod.uid), key=lambda each: each.name))
             except NodeError as error:
                 problems.add(f"volumes of {pod.full_name}", error)
                 return pod
         return replace(pod, volumes=self._known[pod.uid], volumes_known=True)
 
-    def _read(self, uid: str) -> Iterator[Volume]:
-        """Yield the volumes of one pod; raises `NodeError` where one of the directories cannot be read."""
-        for plugin in list_folders(self._pods, (uid, "volumes")):
-            if (kind := _KINDS.get(plugin.name)) is not None:
-                for entry in list_folders(self._pods, (uid, "volumes", plugin.name)):
-                    yield _volume(entry.name, kind, mounted=entry.device != plugin.device)
+
+def volumes_in(pods: Path, uid: str) -> Iterator[Volume]:
+    """Yield the volumes of one pod that have a directory below `pods`; raises `NodeError` where one cannot be read."""
+    for plugin in list_folders(pods, (uid, "volumes")):
+        if (kind := _KINDS.get(plugin.name)) is not None:
+            for entry in list_folders(pods, (uid, "volumes", plugin.name)):
+                yield _volume(entry.name, kind, mounted=entry.device != plugin.device)
 
 
 class Folder(NamedTuple):

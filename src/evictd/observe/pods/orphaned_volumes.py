@@ -10,13 +10,11 @@ No symlink is followed, and no volume is opened.
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from evictd.core.model.resources import VolumeKind
+from evictd.core.model.resources import IN_MEMORY, Volume, VolumeKind
 from evictd.errors import NodeError
-from evictd.observe.disk_usage.pod_disk import PLUGINS
-from evictd.observe.pods.kubelet_folder import list_folders
+from evictd.observe.pods.kubelet_folder import list_folders, volumes_in
 from evictd.observe.reading.problems import Problems
 
-_EMPTY_DIRS = ("volumes", PLUGINS[VolumeKind.EMPTY_DIR])
 _PROBLEM = "volumes of removed pods"
 
 
@@ -48,15 +46,15 @@ class OrphanedVolumes:
         return self._first_seen
 
     def _has_volumes(self, uid: str, problems: Problems) -> bool:
-        steps = (uid, *_EMPTY_DIRS)
         try:
-            plugins = [each for each in list_folders(self._pods, steps[:-1]) if each.name == steps[-1]]
-            volumes = [
-                each for plugin in plugins for each in list_folders(self._pods, steps) if each.device == plugin.device
-            ]
+            found = any(_fills_nodefs(volume) for volume in volumes_in(self._pods, uid))
         except NodeError as error:
             problems.add(_PROBLEM, error)
             return False
-        if not volumes:
+        if not found:
             self._empty.add(uid)
-        return bool(volumes)
+        return found
+
+
+def _fills_nodefs(volume: Volume) -> bool:
+    return volume.kind is VolumeKind.EMPTY_DIR and volume.medium != IN_MEMORY
