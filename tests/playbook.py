@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 from evictd.core.eviction.synchronize import synchronize
-from evictd.core.model.config import EvictionConfig, Policy
+from evictd.core.model.config import EvictionConfig, ImageReclaim, Policy
 from evictd.core.model.decision import EvictPod, ReclaimNode, RecordEvent, ReportConditions, Wait
 from evictd.core.model.finding import Finding, NoAction, NoActionReason
 from evictd.core.model.observation import EvictionAnswer, Filesystems, Observation, Outcomes, Reclaim, ReclaimOutcome
@@ -42,6 +42,8 @@ from evictd.core.units.quantity import parse_quantity
 SINGLE = Filesystems()
 DEDICATED = Filesystems(dedicated_image_fs=True)
 SPLIT = Filesystems(dedicated_image_fs=True, split_container_fs=True)
+NO_COLLECTING: dict[str, Any] = {"reclaim_containers": False, "reclaim_images": ImageReclaim.OFF}
+"""Settings with which nothing is collected before a pod is evicted."""
 
 
 def number(text: str) -> int:

@@ -13,7 +13,6 @@ from evictd.core.eviction.freshness import (
 )
 from evictd.core.eviction.ledger import supply_of
 from evictd.core.eviction.reclaim import Layout
-from evictd.core.model.config import ImageReclaim
 from evictd.core.model.decision import Wait
 from evictd.core.model.finding import WaitingForMeasurement
 from evictd.core.model.observation import Observation, SignalObservation
@@ -23,7 +22,7 @@ from evictd.core.model.state import Collection, State
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import of_bytes
-from tests.playbook import Playbook, as_kubelet, config, node, pod, threshold, usage
+from tests.playbook import NO_COLLECTING, Playbook, as_kubelet, config, node, pod, threshold, usage
 from tests.shortages import holders, level
 
 DISK = threshold("nodefs.available", "10Gi")
@@ -32,7 +31,6 @@ A, B = pod("a"), pod("b")
 CROSSED = 100 * SECOND
 STATE = State(thresholds_first_observed_at={DISK: CROSSED, IMAGES: CROSSED})
 SHORT: dict[str, Any] = {"nodefs": "5Gi of 100Gi"}
-NO_COLLECTING: dict[str, Any] = {"reclaim_containers": False, "reclaim_images": ImageReclaim.OFF}
 
 
 def seen(*, walk: int | None, layers: int | None) -> Observation:

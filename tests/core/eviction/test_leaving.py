@@ -6,14 +6,13 @@ from typing import Any
 import pytest
 
 from evictd.core.eviction.leaving import worth_shortening
-from evictd.core.model.config import ImageReclaim
 from evictd.core.model.decision import EvictPod, Wait
 from evictd.core.model.finding import NoAction, NoActionReason
 from evictd.core.model.observation import Filesystems
 from evictd.core.model.signal import Signal
 from evictd.core.model.state import Victim
 from evictd.core.units.duration import SECOND
-from tests.playbook import DEDICATED, SINGLE, Playbook, config, pod, usage
+from tests.playbook import DEDICATED, NO_COLLECTING, SINGLE, Playbook, config, pod, usage
 
 OLD = pod("old", memory="8Gi", grace=60)
 SIDECAR = pod("sidecar", memory="64Mi")
@@ -67,7 +66,6 @@ def test_only_as_many_are_shortened_as_give_back_what_is_missing() -> None:
 
 # --- the volumes of pods that are listed no more ----------------------------------------------------------------------------
 
-NO_COLLECTING: dict[str, Any] = {"reclaim_containers": False, "reclaim_images": ImageReclaim.OFF}
 FULL: dict[str, Any] = {"nodefs": "5Gi of 100Gi"}
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from evictd.core.eviction.synchronize import synchronize
-from evictd.core.model.config import EvictionConfig, ImageReclaim, Policy
+from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.decision import ReclaimNode, Wait
 from evictd.core.model.finding import (
     NoAction,
@@ -29,7 +29,7 @@ from evictd.core.model.pod import PodSource
 from evictd.core.model.signal import Filesystem
 from evictd.core.model.state import PhaseName, State
 from evictd.core.units.duration import MILLISECOND, SECOND
-from tests.playbook import DEDICATED, SPLIT, Playbook, as_kubelet, config, empty_dir, node, pod, usage
+from tests.playbook import DEDICATED, NO_COLLECTING, SPLIT, Playbook, as_kubelet, config, empty_dir, node, pod, usage
 
 A = pod("a", memory="100Mi", grace=30)
 B = pod("b", memory="1Gi", grace=30)
@@ -69,7 +69,7 @@ def test_standard_collects_dead_containers_on_nodefs_pressure_although_images_li
 
 def test_standard_waits_for_bytes_that_are_due_before_another_pod_goes() -> None:
     """kubernetes/kubernetes#127864: the victim is gone, its bytes show two seconds later, nobody else had to go."""
-    settings = config(hard={"nodefs.available": "1Gi"}, reclaim_containers=False, reclaim_images=ImageReclaim.OFF)
+    settings = config(hard={"nodefs.available": "1Gi"}, **NO_COLLECTING)
     book = Playbook(settings, pods=[A, B], usage=[usage(A, rootfs="3Gi"), usage(B, rootfs="1Gi")])
     book.at("0s", nodefs="500Mi of 9Gi").conditions("DiskPressure").evicts("a")
     book.at("1s", nodefs="500Mi of 9Gi").does_nothing().stays_silent(NoActionReason.WAITING_FOR_RELEASE)
@@ -80,7 +80,7 @@ def test_standard_waits_for_bytes_that_are_due_before_another_pod_goes() -> None
 
 def test_standard_stops_waiting_for_bytes_after_a_bound() -> None:
     """Bytes that never come keep nobody alive for ever."""
-    settings = config(hard={"nodefs.available": "1Gi"}, reclaim_containers=False, reclaim_images=ImageReclaim.OFF)
+    settings = config(hard={"nodefs.available": "1Gi"}, **NO_COLLECTING)
     book = Playbook(settings, pods=[A, B], usage=[usage(A, rootfs="3Gi"), usage(B, rootfs="1Gi")])
     book.at("0s", nodefs="500Mi of 9Gi").conditions("DiskPressure").evicts("a")
     book.at("1s", nodefs="500Mi of 9Gi").does_nothing()
@@ -236,7 +236,6 @@ def test_silence_names_the_pod_that_is_waited_for() -> None:
 
 HOUR: dict[str, Any] = {"max_pod_grace_period_seconds": 3600}
 PATIENT, C = pod("patient", grace=3600), pod("c")
-NO_COLLECTING: dict[str, Any] = {"reclaim_containers": False, "reclaim_images": ImageReclaim.OFF}
 STATIC = pod("static", source=PodSource.STATIC)
 
 
