@@ -91,7 +91,7 @@ class Chart:
     end: int = 0
     panels: tuple[Panel, ...] = ()
     calm: tuple[Signal, ...] = ()
-    """Signals with a threshold that have no panel, as they neither changed nor came to a threshold."""
+    """Signals with a threshold and without a panel: they changed by a twentieth at most and met no threshold."""
     bands: tuple[Band, ...] = ()
     marks: tuple[Mark, ...] = ()
 

@@ -152,7 +152,7 @@ def _stated(thresholds: list[dict[str, Any]], snapshot: Snapshot, signal: Signal
     """Return the thresholds of a signal, and the units a second by which it fell in the last minute, as far as that is known.
 
     A rate of few or of old readings (`null`), or within their scatter (0), is left out, and so are the times that it would give.
-    Where a threshold is met or near, few readings do: a steep fall is told from its second one on.
+    Where a threshold is met or near, few readings suffice: a steep fall has a rate from its second reading on.
     """
     trend = snapshot.trends.signals.get(signal, Trend())
     is_present = bool(trend.recent) and now - trend.recent[-1].at <= RATE_WINDOW

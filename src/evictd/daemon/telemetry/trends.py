@@ -21,7 +21,7 @@ _RECENT_SPACING = 2 * SECOND
 _LEAST_TIME = 4 * SECOND
 """Least time between the two readings of a rate."""
 _ENOUGH_READINGS, _ENOUGH_TIME = 3, 10 * SECOND
-"""Readings, and time between the first and the last, from which a rate is told from scatter: two have none."""
+"""The least number of readings, and the least time between the first and the last, that distinguish a rate from scatter."""
 
 
 class Point(NamedTuple):
@@ -55,7 +55,7 @@ class Trend:
 
     @property
     def enough(self) -> bool:
-        """Whether the last minute has the readings that tell a rate from scatter."""
+        """Whether the last minute has the readings that distinguish a rate from scatter."""
         return len(self.recent) >= _ENOUGH_READINGS and self.recent[-1].at - self.recent[0].at >= _ENOUGH_TIME
 
     @property
