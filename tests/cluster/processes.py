@@ -119,6 +119,19 @@ class Process:
         """Whether it was started and has not ended."""
         return self._popen is not None and self._popen.poll() is None
 
+    @contextlib.contextmanager
+    def suspended(self) -> Iterator[None]:
+        """Suspend it by SIGSTOP; at the end it goes on."""
+        targets = self._targets()
+        for pid in targets:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for pid in targets:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
+
     def last_words(self) -> str:
         """The end of its log."""
         return self.log.read_text(errors="replace")[-2000:] if self.log.exists() else ""
