@@ -15,6 +15,7 @@ from evictd.errors import (
     RuntimeRefusedError,
     RuntimeUnavailableError,
     StateTakenError,
+    did_you_mean,
 )
 
 ALL = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
@@ -63,3 +64,8 @@ def test_refusals_carry_retry_after_and_reason() -> None:
 def test_not_found_is_a_refusal() -> None:
     """A caller may treat both alike."""
     assert issubclass(RuntimeNotFoundError, RuntimeRefusedError)
+
+
+def test_the_most_similar_name_is_asked_for() -> None:
+    assert did_you_mean("statsu", ("status", "why")) == "did you mean status?"
+    assert did_you_mean("q" * 100_000, ("status", "why")) == ""

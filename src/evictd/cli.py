@@ -6,7 +6,6 @@ does not load the daemon's dependencies. Errors of `evictd.errors` are written t
 
 import argparse
 import contextlib
-import difflib
 import gc
 import importlib
 import io
@@ -18,7 +17,7 @@ from types import ModuleType
 from evictd import __version__
 from evictd.core.model.problem import printable, shown
 from evictd.daemon.host.limits import require_limits
-from evictd.errors import EvictdError, ExitCode, InputError, NodeError
+from evictd.errors import EvictdError, ExitCode, InputError, NodeError, did_you_mean
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("evictd.daemon.run", "watch this node and evict pods under resource pressure"),
@@ -96,8 +95,8 @@ def _run(arguments: list[str]) -> int:
         from evictd.config.flags import explicit_booleans  # noqa: PLC0415
 
         arguments = explicit_booleans(arguments)
-    if name and module is None and (close := difflib.get_close_matches(name, COMMANDS, n=1)):
-        raise InputError(f"{name}: is no command; did you mean {close[0]}?")
+    if name and module is None and (meant := did_you_mean(name, COMMANDS)):
+        raise InputError(f"{name}: is no command; {meant}")
     parser = _parser(name, module)
     args, unknown = parser.parse_known_args(arguments)
     if unknown:

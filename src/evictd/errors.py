@@ -4,7 +4,12 @@ Exceptions of libraries and of the system are mapped to these classes where they
 `observe`); other packages handle only these. A message is one line for the user: what failed, where, and what is expected.
 """
 
+import difflib
+from collections.abc import Iterable
 from enum import IntEnum, StrEnum
+
+_LONGEST_NAME = 320
+"""More than the longest `namespace/name`; the time of a comparison grows with the square of the length."""
 
 
 class ExitCode(IntEnum):
@@ -103,6 +108,17 @@ class ApiRefusedError(EvictdError):
         super().__init__(message)
         self.status = status
         self.reason = reason
+
+
+def most_similar(name: str, known: Iterable[str], *, similarity: float = 0.6) -> str:
+    """Return the most similar known name, and "" where none is similar enough (0 to 1, `difflib`)."""
+    return next(iter(difflib.get_close_matches(name[:_LONGEST_NAME], list(known), n=1, cutoff=similarity)), "")
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return the question that names the most similar known name, and "" where none is similar enough."""
+    near = most_similar(name, known)
+    return f"did you mean {near}?" if near else ""
 
 
 CREDENTIALS_SOURCE = "apiserver/credentials"

@@ -35,9 +35,21 @@ def test_every_alert_has_its_run_book_and_names_the_command(capsys: pytest.Captu
 
 def test_without_a_name_all_are_listed_and_a_name_may_be_short(capsys: pytest.CaptureFixture[str]) -> None:
     assert explain_alert.run(command()) is ExitCode.DONE
-    assert "EvictdDryRunForLong\n" in capsys.readouterr().out
+    listed = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
+    assert ["EvictdDryRunForLong", "A dry run has lasted a week."] in listed
     assert explain_alert.run(command("dryrunforlong")) is ExitCode.DONE
     assert capsys.readouterr().out.startswith("EvictdDryRunForLong")
+
+
+def test_a_run_book_is_as_wide_as_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    assert explain_alert.run(command("EvictdEvictionCannotHelp")) is ExitCode.DONE
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 60
+    assert "- `HeldBack`: look at the disruption budgets and at the" in lines
+    assert "  owners that recreate their pods." in lines
 
 
 def test_an_unknown_alert_is_bad_usage() -> None:

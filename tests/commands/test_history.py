@@ -74,6 +74,22 @@ def test_one_pod_and_the_last_part_can_be_asked_for(directory: Path, capsys: pyt
     assert "2026-01-01T00:01:00Z" in shown
 
 
+@pytest.mark.parametrize(
+    ("pod", "said"),
+    [
+        ("default/hgo", "the journal has no event of default/hgo; did you mean default/hog?"),
+        ("hog", "the journal has no event of hog; did you mean default/hog?"),
+        ("default/web", "the journal has no event of default/web"),
+        ("other/thing", "the journal has no event of other/thing"),
+    ],
+)
+def test_a_pod_without_an_event_is_named(
+    directory: Path, pod: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert history.run(command("--directory", str(directory), "--pod", pod)) is ExitCode.DONE
+    assert f"evictd: {said}\n" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("arguments", [["--directory", "/nonexistent"], ["--since", "soon"]])
 def test_a_missing_journal_and_a_bad_duration_are_clear_errors(directory: Path, arguments: list[str]) -> None:
     with pytest.raises(InputError):

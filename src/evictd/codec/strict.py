@@ -4,7 +4,6 @@ The types are msgspec structs, read through `msgspec.inspect`, because `msgspec.
 An unknown field is a fault, a `null` is an absent field, as in the kubelet's strict decoding.
 """
 
-import difflib
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -17,13 +16,12 @@ from msgspec import inspect
 from evictd.core.model.problem import ConfigProblem, quoted, shown
 from evictd.core.units.duration import SECOND, duration_remedy, parse_duration
 from evictd.core.units.quantity import parse_quantity
-from evictd.errors import InvalidValueError
+from evictd.errors import InvalidValueError, did_you_mean
 
 S = TypeVar("S", bound=msgspec.Struct)
 
 UNKNOWN_FIELD = "unknown field"
 _MISSING = object()
-_SUGGESTIONS_FROM = 0.6
 _INDEX = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*", re.ASCII)
 
 
@@ -67,8 +65,7 @@ def decode(
 
 def unknown(name: str, known: Collection[str], path: str) -> ConfigProblem:
     """Make the problem of an unknown field, with the most similar known name as the remedy."""
-    near = difflib.get_close_matches(name[:64], known, n=1, cutoff=_SUGGESTIONS_FROM)
-    remedy = f"did you mean {near[0]}?" if near else "remove it"
+    remedy = did_you_mean(name, known) or "remove it"
     return ConfigProblem(path=path, wrong=UNKNOWN_FIELD, remedy=remedy)
 
 

@@ -4,15 +4,17 @@ The text is that of docs/alerts.md, which is a part of the package; `make refere
 """
 
 import argparse
-import difflib
 import re
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from evictd.errors import ExitCode, InputError
+from evictd.errors import ExitCode, InputError, most_similar
+from evictd.render.console import make_console, print_line
 
 _TEXT = Path(__file__).with_name("alerts.md")
 _HEADING = re.compile(r"^## (\w+)$", re.MULTILINE)
+_ITEM = re.compile(r"\n(?=- )")
 _LINK = re.compile(r"\[([^\]]+)\]\(([\w./-]+)(?:#[\w-]+)?\)")
 _IN_PARENTHESES = re.compile(r"\(\[[^\]]+\]\(([\w./-]+)(?:#[\w-]+)?\)\)")
 _OF_PAGE = re.compile(r"\[([^\]]+)\]\(#[\w-]+\)")
@@ -27,23 +29,49 @@ def run(args: argparse.Namespace) -> ExitCode:
     """Print the section of the alert, or the names of all."""
     books = runbooks(_TEXT.read_text(encoding="utf-8"))
     if not args.name:
-        sys.stdout.write("\n".join(books) + "\n")
+        console, width = make_console(sys.stdout), max(map(len, books)) + 2
+        for name, book in books.items():
+            print_line(console, name.ljust(width), _first_sentence(book))
         sys.stderr.write("evictd: `evictd explain-alert NAME` shows what to do\n")
         return ExitCode.DONE
-    names = {name.lower(): name for name in books}
-    known = names.get(args.name.lower()) or names.get(f"evictd{args.name}".lower())
-    if known is None:
-        close = difflib.get_close_matches(args.name.lower(), names, n=1)
-        naming = (name for name, book in books.items() if f"`{args.name}`".lower() in book.lower())
-        if close:
-            meant = f"did you mean {names[close[0]]}?"
-        elif (name := next(naming, None)) is not None:
-            meant = f"the run book of {name} names it"
-        else:
-            meant = f"there are {', '.join(books)}"
-        raise InputError(f"{args.name}: is no alert of evictd; {meant}")
-    sys.stdout.write(f"{known}\n\n{books[known]}\n")
+    name = _alert(args.name, books)
+    console = make_console(sys.stdout)
+    console.print(name, style="bold")
+    for lead, text in _lines(books[name]):
+        print_line(console, lead, text)
     return ExitCode.DONE
+
+
+def _alert(given: str, books: Mapping[str, str]) -> str:
+    """Return the alert of this name, in any case and with or without `Evictd`; raises `InputError`, with what may be meant."""
+    names = {name.lower(): name for name in books}
+    for known in (given.lower(), f"evictd{given}".lower()):
+        if known in names:
+            return names[known]
+    naming = next((name for name, book in books.items() if f"`{given}`".lower() in book.lower()), None)
+    if close := most_similar(given.lower(), names):
+        meant = f"did you mean {names[close]}?"
+    elif naming is not None:
+        meant = f"the run book of {naming} names it"
+    else:
+        meant = f"there are {', '.join(books)}"
+    raise InputError(f"{given}: is no alert of evictd; {meant}")
+
+
+def _first_sentence(book: str) -> str:
+    """Return what an alert means, in one sentence."""
+    meaning = " ".join(book.partition("\n\n")[0].removeprefix("Meaning.").split())
+    return meaning.partition(". ")[0].removesuffix(".") + "."
+
+
+def _lines(book: str) -> Iterator[tuple[str, str]]:
+    """Yield the paragraphs and list items of a section, each on one line, with what it begins with."""
+    for paragraph in book.split("\n\n"):
+        yield "", ""
+        for item in _ITEM.split(paragraph):
+            text = " ".join(item.split())
+            lead = "- " if text.startswith("- ") else ""
+            yield lead, text.removeprefix(lead)
 
 
 def runbooks(text: str) -> dict[str, str]:

@@ -26,6 +26,7 @@ from evictd.render.kubelet_comparison import (
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.parquet import write_parquet
 from evictd.render.text import clean
+from evictd.render.why import pods_meant, pods_of
 
 HTML, PARQUET = "html", "parquet"
 
@@ -46,12 +47,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Read the journal and show its events."""
-    events = list(history(read_records(journals_of(args))))
+    records = read_records(journals_of(args))
+    events = list(history(records))
     if args.compare_kubelet:
         return _compare(args, events)
     spans = condition_spans(events)
     if args.pod:
-        events = [event for event in events if event.pod == clean(args.pod)]
+        pod = clean(args.pod)
+        events = [event for event in events if event.pod == pod]
+        if not events:
+            meant = pods_meant(pod, pods_of(records) - {pod})
+            sys.stderr.write(f"evictd: the journal has no event of {pod}{f'; {meant}' if meant else ''}\n")
     if args.since is not None:
         begin = _begin(events, args.since)
         events = [event for event in events if parse_time(event.at) >= begin]

@@ -5,7 +5,6 @@ gives another one; `--policy` overrides either's.
 """
 
 import argparse
-import difflib
 import importlib.util
 import sys
 from collections.abc import Mapping
@@ -20,7 +19,7 @@ from evictd.codec.world_fields import KIND as WORLD
 from evictd.config.build import with_options
 from evictd.config.file import documents_of, load, read_text, shown_path
 from evictd.core.model.config import EvictionConfig, Policy
-from evictd.errors import InputError
+from evictd.errors import InputError, did_you_mean
 from evictd.world.file import WorldFile, decode_world
 
 Story = Scenario | WorldFile
@@ -123,8 +122,8 @@ def compared_config(scenario: Story, path: Path, args: argparse.Namespace) -> tu
     name, policies = str(args.compare), [policy.value for policy in Policy]
     if name not in policies and not args.compare.exists():
         name = _policy_name(name)
-        if name not in policies and (close := difflib.get_close_matches(name.capitalize(), policies, n=1)):
-            raise InputError(f"--compare: {name}: is no file and no policy; did you mean {close[0]}?")
+        if name not in policies and (meant := did_you_mean(name.capitalize(), policies)):
+            raise InputError(f"--compare: {name}: is no file and no policy; {meant}")
     if name in policies:
         same = argparse.Namespace(config=args.config, policy=name)
         return f"policy {name}", scenario_config(scenario, path, same)

@@ -5,7 +5,6 @@ what a node really showed, so an eviction would free nothing: every later step i
 working set and its local storage available again. What a pod that its owner creates instead would use is not known.
 """
 
-import difflib
 from dataclasses import replace
 
 from evictd.codec.scenario import Scenario, ScenarioStep
@@ -15,7 +14,7 @@ from evictd.core.model.decision import EvictPod
 from evictd.core.model.stats import FsStats, MemoryStats, NodeStats, PodStats
 from evictd.core.units.duration import SECOND, parse_duration
 from evictd.core.units.quantity import parse_quantity
-from evictd.errors import InputError, InvalidValueError
+from evictd.errors import InputError, InvalidValueError, did_you_mean
 from evictd.render.text import clean
 from evictd.simulation import SimulatedCycle, simulate
 from evictd.world.behaviours import Grow, Usage
@@ -79,8 +78,8 @@ def grown(scenario: Scenario, config: EvictionConfig, growth: Growth) -> tuple[t
 
 def _meant(scenario: Scenario, name: str) -> str:
     """Return the pod with the most similar name, if there is one."""
-    close = difflib.get_close_matches(name, [pod.full_name for pod in scenario.pods], n=1, cutoff=0.6)
-    return f"; did you mean {clean(close[0])}?" if close else ""
+    meant = did_you_mean(name, (clean(pod.full_name) for pod in scenario.pods))
+    return f"; {meant}" if meant else ""
 
 
 # --- victims that are gone --------------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ status is 1 if nothing is known of the pod.
 
 import argparse
 import sys
-from collections.abc import Iterable
 from dataclasses import replace
 
 from evictd.codec.journal_record import JournalRecord
@@ -18,7 +17,7 @@ from evictd.render.console import make_console, print_line
 from evictd.render.history import EventKind, history, history_document
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.text import clean
-from evictd.render.why import PodWhy, places_then, why_document, why_lines
+from evictd.render.why import PodWhy, places_then, pods_meant, pods_of, why_document, why_lines
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,18 +42,13 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 
 def _meant(args: argparse.Namespace) -> str:
-    """Return which pods of the journal have the name that was given without a namespace."""
+    """Return the question that names the pods of the journal that were meant by a name without a namespace."""
     try:
         records, _ = _records(args)
     except (OSError, InputError):
         return ""
-    names = sorted(name for name in _pods_of(records or ()) if name.partition("/")[2] == args.pod)
-    return f"; did you mean {' or '.join(names)}?" if names else ""
-
-
-def _pods_of(records: Iterable[JournalRecord]) -> frozenset[str]:
-    """Return the active pods of a journal, by `namespace/name`."""
-    return frozenset(clean(pod.full_name) for record in records for pod in record.observation.pods)
+    meant = pods_meant(args.pod, pods_of(records or ()))
+    return f"; {meant}" if meant else ""
 
 
 def _show(why: PodWhy, form: str) -> None:
@@ -79,7 +73,7 @@ def _ask(args: argparse.Namespace) -> PodWhy:
         events=tuple(event for event in events if event.pod == pod),
         evicted=tuple(event for event in events if event.kind is EventKind.EVICTED),
         passed=places_then(records or (), pod),
-        pods=_pods_of(records or ()),
+        pods=pods_of(records or ()),
         asked=bool(args.address or not args.journal),
     )
     if not known.asked:

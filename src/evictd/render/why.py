@@ -4,7 +4,6 @@ Takes the pod's events of the journal and two documents of the running daemon: `
 eviction, and `/statusz` with signals and victims.
 """
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from evictd.core.frozen import frozen
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.finding import NoActionReason
 from evictd.core.model.signal import DISKS, Resource, Signal
+from evictd.errors import most_similar
 from evictd.render.deciding import PlaceThen, place_then
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.history import HistoryEvent, event_line
@@ -20,6 +20,11 @@ from evictd.render.text import MEASURED_LATER, amount_text, clean, first_of, gap
 from evictd.render.timing import conditions, time_lines
 
 Plain = Mapping[str, Any]
+
+_SIMILAR = 0.8
+"""From which similarity on a pod is named that may have been meant, from 0 to 1: the names of one namespace are alike."""
+_NAMED = 3
+"""How many pods are named at most."""
 
 
 @frozen
@@ -149,9 +154,27 @@ def _unnamed(why: PodWhy) -> str:
 
 
 def _meant(why: PodWhy) -> str:
-    """Return the pod of the journal with the most similar name, if there is one."""
-    close = difflib.get_close_matches(why.pod, sorted(why.pods - {why.pod}), n=1, cutoff=0.8)
-    return f" (did you mean {close[0]}?)" if close else ""
+    meant = pods_meant(why.pod, why.pods - {why.pod})
+    return f" ({meant})" if meant else ""
+
+
+def pods_of(records: Iterable[JournalRecord]) -> frozenset[str]:
+    """Return the active pods of a journal, by `namespace/name`."""
+    return frozenset(clean(pod.full_name) for record in records for pod in record.observation.pods)
+
+
+def pods_meant(name: str, pods: Iterable[str]) -> str:
+    """Return the question that names the pods that `name` may stand for, and "" where there are none.
+
+    `name` may lack the namespace, may be that of an owner, such as a Deployment, or be misspelt. `pods` are `namespace/name`.
+    """
+    names = {pod: pod if "/" in name else pod.partition("/")[2] for pod in sorted(pods)}
+    found = [pod for pod, known in names.items() if known == name]
+    found = found or [pod for pod, known in names.items() if known.startswith(f"{name}-")]
+    if not found:
+        near = most_similar(name, names.values(), similarity=_SIMILAR)
+        found = [pod for pod, known in names.items() if known == near]
+    return f"did you mean {' or '.join(found[:_NAMED])}?" if found else ""
 
 
 def _now(why: PodWhy) -> Iterator[str]:

@@ -1,7 +1,6 @@
 """Builds a world from a world file, and reports every fault with its path, value and remedy."""
 
 import dataclasses
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -26,7 +25,7 @@ from evictd.core.model.problem import ConfigProblem
 from evictd.core.model.resources import CPU, Container, Volume, VolumeKind
 from evictd.core.units.duration import format_duration
 from evictd.core.units.quantity import Quantity, of_bytes, of_count
-from evictd.errors import InputError
+from evictd.errors import InputError, did_you_mean
 from evictd.world.behaviours import (
     Behaviour,
     Burst,
@@ -259,8 +258,7 @@ def _made(kind: type[T], fields: WorldPart, /, **parts: Any) -> T:
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(name[:64], known, n=1)
-    return f"did you mean {near[0]}?" if near else f"give one of {', '.join(known)}"
+    return did_you_mean(name, known) or f"give one of {', '.join(known)}"
 
 
 def _node(fields: NodeFields) -> NodeSpec:

@@ -5,7 +5,6 @@ faults are reported, while the kubelet stops at the first. Thresholds are in con
 allocatable copies.
 """
 
-import difflib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
@@ -17,7 +16,7 @@ from evictd.core.model.threshold import Origin, Threshold, ThresholdValue
 from evictd.core.units.duration import duration_remedy, parse_duration
 from evictd.core.units.percentage import parse_percentage
 from evictd.core.units.quantity import parse_quantity
-from evictd.errors import InvalidValueError
+from evictd.errors import InvalidValueError, did_you_mean
 
 T = TypeVar("T")
 
@@ -45,8 +44,6 @@ _SIGNALS = tuple(
     for name, s in _BY_NAME.items()
     if SIGNALS[s].filesystem is not Filesystem.CONTAINERFS and s is not Signal.ALLOCATABLE_MEMORY_AVAILABLE
 )
-_SIMILAR = 0.6
-"""The least similarity of a name and a signal, from 0 to 1, for which the signal is suggested."""
 
 
 @frozen
@@ -163,8 +160,7 @@ class _Reader:
 
 
 def _signal_remedy(name: str) -> str:
-    near = difflib.get_close_matches(name[:64], _SIGNALS, n=1, cutoff=_SIMILAR)
-    return f"did you mean {near[0]}?" if near else f"the signals are {', '.join(_SIGNALS)}"
+    return did_you_mean(name, _SIGNALS) or f"the signals are {', '.join(_SIGNALS)}"
 
 
 def parse_threshold_value(signal: Signal, text: str) -> ThresholdValue | None:
