@@ -27,7 +27,7 @@ from tests.daemon.world import CONFIG, GI, HOG, STATIC, WALL, WEB, observe, pod,
 
 HOSTILE = '<script>alert("1")</script>\u202e\x1b[31m'
 START = 10_000 * SECOND
-REASON = "exceeds its request by 5Gi, default/web by only 3.92Gi"
+REASON = "requests none and uses 5Gi, default/web exceeds its request by only 3.92Gi"
 
 
 def play(
@@ -37,6 +37,7 @@ def play(
     gone_at: int | None = None,
     dry_run: bool = False,
     processes: int | None = 1_200,
+    memory: int = 24 * GI,
 ) -> Snapshot:
     """A node whose available memory takes these values, half a minute apart; the snapshot of the last one.
 
@@ -51,9 +52,19 @@ def play(
         gone = frozenset() if gone_at is None or number < gone_at else frozenset({HOG.uid})
         seen = observe(available, at, pods=pods)
         seen = replace(seen, outcomes=Outcomes(cleaned_up=gone, dry_run=dry_run))
-        stats = {each.uid: uses(each, (200 - 3 * index) * GI // 40, at) for index, each in enumerate(pods)}
+        stats = {
+            each.uid: replace(
+                uses(each, max(200 - 3 * index, 1) * GI // 40, at), process_count=max(80 - index, 1), time=at
+            )
+            for index, each in enumerate(pods)
+        }
         assert seen.node is not None
-        node = replace(seen.node, rlimit=RlimitStats(time=at, max_pid=32_768, current=processes))
+        assert seen.node.memory is not None
+        node = replace(
+            seen.node,
+            memory=replace(seen.node.memory, working_set_bytes=memory - available),
+            rlimit=RlimitStats(time=at, max_pid=32_768, current=processes),
+        )
         seen = replace(seen, pod_stats=stats, node=node)
         step = synchronize(state, seen, CONFIG, at)
         state = step.state
@@ -92,7 +103,7 @@ def rehearsed() -> Snapshot:
 
 def recovered() -> Snapshot:
     """A pod was evicted, and memory is back."""
-    return play([*(5 * GI - number * GI // 14 for number in range(37)), GI // 2, *[3 * GI] * 20], gone_at=38)
+    return play([*(5 * GI - number * GI // 14 for number in range(37)), GI // 2, *[11 * GI // 2] * 20], gone_at=38)
 
 
 def blind() -> Snapshot:
@@ -114,7 +125,7 @@ def crowded() -> Snapshot:
         )
         for number in range(110)
     )
-    return play([4 * GI - number * GI // 64 for number in range(127)], pods)
+    return play([4 * GI - number * GI // 64 for number in range(127)], pods, memory=192 * GI)
 
 
 def pages(snapshot: Snapshot, later: int = 2 * SECOND) -> dict[str, Callable[[], object]]:
@@ -145,12 +156,12 @@ def test_a_calm_node_says_so_once_and_which_threshold_is_met_first() -> None:
 def test_where_nothing_falls_the_nearest_threshold_is_that_of_the_least_distance() -> None:
     from tests.daemon.status import status_of
 
-    still = play([6 * GI] * 5)
+    still = play([6 * GI] * 5, memory=8 * GI)
     assert nearest(status_of(still, still.at)) == (
         "Nearest by distance: nodefs.available, 40Gi above its hard threshold 50Gi; "
         "no threshold would be met within an hour at the present rates."
     )
-    begun = play([6 * GI])
+    begun = play([6 * GI], memory=8 * GI)
     assert nearest(status_of(begun, begun.at)).endswith("50Gi; no rate is known yet.")
 
 
@@ -325,7 +336,8 @@ def test_who_would_go_first_and_when_stands_at_the_top() -> None:
     assert f"<li>default/hog is first: {REASON}.</li>" in head
     assert head.count("would be evicted first") == 2, "the title and the headline"
     head = page(calm()).partition("</header>")[0]
-    assert f"memory.available: default/hog (5Gi) would be evicted first: {REASON}." in head
+    assert f"memory.available: default/hog would be evicted first: {REASON}." in head
+    assert "pid.available: default/hog would be evicted first: uses 80 processes, default/web 79 processes." in head
 
 
 def test_what_is_not_measured_takes_one_line_and_what_cannot_be_here_no_box() -> None:

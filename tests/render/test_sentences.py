@@ -53,6 +53,7 @@ def _row(
     place: RankPlace = RankPlace.MEASURED,
     excess: int = 0,
     usage: int | None = 0,
+    request: int = 0,
 ) -> RankedPod:
     return RankedPod(
         standing=standing,
@@ -64,7 +65,7 @@ def _row(
         name=name,
         uid=name,
         usage=usage,
-        request=0,
+        request=request * NANO,
         pod=Pod(name=name, namespace="default", uid=name, priority=priority),
     )
 
@@ -72,13 +73,32 @@ def _row(
 @pytest.mark.parametrize(
     ("row", "following", "text"),
     [
-        (_row("a"), _row("b", standing=Standing.WITHIN), "exceeds its request by 0, default/b does not exceed its own"),
+        (
+            _row("a"),
+            _row("b", standing=Standing.WITHIN),
+            "requests none and uses 0, default/b does not exceed its request",
+        ),
         (_row("a", standing=Standing.UNMEASURED_FIRST, usage=None), _row("b"), "is not measured, default/b is"),
         (_row("a"), _row("b", priority=7), "priority 0 is below 7 of default/b"),
         (
             _row("a", excess=2048, usage=2048),
             _row("b", excess=1024, usage=1024),
+            "uses 2Ki, default/b only 1Ki; both request none",
+        ),
+        (
+            _row("a", excess=2048, usage=3072, request=1024),
+            _row("b", excess=1024, usage=3072, request=2048),
             "exceeds its request by 2Ki, default/b by only 1Ki",
+        ),
+        (
+            _row("a", excess=2048, usage=2048),
+            _row("b", excess=1024, usage=3072, request=2048),
+            "requests none and uses 2Ki, default/b exceeds its request by only 1Ki",
+        ),
+        (
+            _row("a", excess=2048, usage=3072, request=1024),
+            _row("b", excess=1024, usage=1024),
+            "exceeds its request by 2Ki, default/b requests none and uses only 1Ki",
         ),
         (_row("a"), _row("b", place=RankPlace.LAST, usage=None), "default/b is not measured"),
         (_row("a"), _row("b"), "is equal to default/b, so the name decides"),

@@ -53,7 +53,7 @@ def test_a_rate_of_a_count_says_what_is_counted() -> None:
 def test_a_rate_that_leads_to_a_threshold_is_shown_however_slow() -> None:
     """The headline named a time at a rate that the card did not have."""
     card = page(crowded()).partition("<h3>memory.available</h3>")[2].partition("</article>")[0]
-    assert "met in 1m0s at the present rate" in card
+    assert "met in 1m0s at this rate" in card
     assert "falls by 546Ki a second" in card
 
 

@@ -14,12 +14,9 @@ from evictd.core.model.decision import Decision, EvictionReason, EvictPod
 from evictd.core.model.finding import Finding, PodSkipped, RankedPod, Ranking, RankPlace, SkipReason, Standing
 from evictd.core.model.signal import Resource
 from evictd.core.units.quantity import NANO
-from evictd.render.text import amount_text, clean, counted, share_text
+from evictd.render.text import amount_text, clean, counted, share_text, usage_text
 
 Plain = Mapping[str, Any]
-
-COUNTED = {Resource.PIDS: " processes", Resource.INODES: " inodes", Resource.SWAP: " in swap", Resource.IO: " stalled"}
-"""Text after an amount of a resource that pods do not request."""
 
 _REQUESTED = {Resource.MEMORY, Resource.EPHEMERAL_STORAGE}
 """Resources that pods request; usage is compared with the request."""
@@ -56,7 +53,7 @@ class Contender:
         """Write what it uses: `249Mi`, `20 processes`."""
         if self.usage is None:
             return "not measured"
-        return amount_text(self.usage, resource) + COUNTED.get(resource, "")
+        return usage_text(self.usage, resource)
 
     def named(self, resource: Resource) -> str:
         """Write its name with what it uses."""
@@ -127,7 +124,7 @@ def _standing(pod: Contender, rival: Contender, resource: Resource) -> str:
         return f"{rival.name} is not measured"
     if resource not in _REQUESTED:
         return f"it uses {pod.amount(resource)}, {rival.name} none"
-    return f"it exceeds its request by {_distance(pod, resource)}, {rival.name} does not exceed its own"
+    return f"it {_excess(pod, resource)}, {rival.name} does not exceed its {'own' if pod.request else 'request'}"
 
 
 def _usage(pod: Contender, rival: Contender, resource: Resource) -> str:
@@ -138,10 +135,22 @@ def _usage(pod: Contender, rival: Contender, resource: Resource) -> str:
     if resource not in _REQUESTED:
         return f"it uses {pod.amount(resource)}, {rival.name} {rival.amount(resource)}"
     if pod.exceeds:
-        return (
-            f"it exceeds its request by {_distance(pod, resource)}, {rival.name} by only {_distance(rival, resource)}"
-        )
+        return _greater_excess(pod, rival, resource)
     return f"it is {_distance(pod, resource)} within its request, {rival.name} {_distance(rival, resource)}"
+
+
+def _greater_excess(pod: Contender, rival: Contender, resource: Resource) -> str:
+    if not pod.request and not rival.request:
+        return f"it uses {pod.amount(resource)}, {rival.name} only {rival.amount(resource)}; both request none"
+    if pod.request and rival.request:
+        return f"it {_excess(pod, resource)}, {rival.name} by only {_distance(rival, resource)}"
+    return f"it {_excess(pod, resource)}, {rival.name} {_excess(rival, resource, only='only ')}"
+
+
+def _excess(pod: Contender, resource: Resource, only: str = "") -> str:
+    if not pod.request:
+        return f"requests none and uses {only}{pod.amount(resource)}"
+    return f"exceeds its request by {only}{_distance(pod, resource)}"
 
 
 def _distance(pod: Contender, resource: Resource) -> str:

@@ -8,6 +8,7 @@ inline code. jinja2 is imported when the page is first asked for: a daemon whose
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,6 +28,7 @@ from evictd.render.text import (
     pods_text,
     seconds_text,
     signal_amount,
+    usage_text,
 )
 from evictd.render.timing import FORESEEN_SECONDS, approaches, graces, is_due
 
@@ -80,7 +82,7 @@ def node_page(
         "old": status["ageSeconds"] >= _OLD_SECONDS,
         "leaving": (leaving := [_leaving(row, status) for row in status["leaving"]]),
         "nothing": (nothing := tuple(why_nothing(status, explained, head))),
-        "queues": [_queue(queue) for queue in explained["queues"]],
+        "queues": sorted(map(_queue, explained["queues"]), key=itemgetter("unmeasured")),
         "decisions": _decisions(status, {row["why"] for row in leaving}),
         "notes": [note for note in explained["notes"] if note not in nothing],
         "faults": [fault.detail for fault in faults],
@@ -216,20 +218,22 @@ def _beside(status: Document, faults: Sequence[OwnFault]) -> str:
 
 
 def _next(status: Document, explained: Document, said: str) -> Iterator[str]:
-    """Return the pod that would be evicted first for each kind of shortage, and why; only why where `said` names it."""
+    """Return the pod that would be evicted first for each kind of shortage, and why; only why where `said` names it.
+
+    Where `said` names signals, the others are not short: their pods stand in the order of eviction only.
+    """
     leaves = any(not row["gone"] for row in status["leaving"])
     would = "would be evicted next, if that is not enough" if leaves else "would be evicted first"
-    for queue in explained["queues"]:
-        if not queue["next"]:
-            continue
+    queues = [queue for queue in explained["queues"] if queue["next"]]
+    for queue in [each for each in queues if any(signal in said for signal in each["signals"])] or queues:
         row = next((row for row in queue["rows"] if _full_name(row) == queue["next"]), None)
         measured = row is not None and row["usage"] is not None
         why = f": {row['why']}" if row is not None and measured and row["why"] else ""
         if queue["next"] not in said:
-            resource = Resource(queue["resource"])
-            used = f" ({amount_text(row['usage'], resource)})" if row is not None and measured else ""
-            yield f"{', '.join(queue['signals'])}: {queue['next']}{used} {would}{why}."
-        elif why and any(signal in said for signal in queue["signals"]):
+            used = usage_text(row["usage"], Resource(queue["resource"])) if row is not None and measured else ""
+            pod = f"{queue['next']} ({used})" if used and f"uses {used}" not in why else queue["next"]
+            yield f"{', '.join(queue['signals'])}: {pod} {would}{why}."
+        elif why:
             yield f"{queue['next']} is first{why}."
 
 

@@ -43,8 +43,9 @@ from evictd.core.model.threshold import Threshold
 from evictd.core.units.approximate import bytes_text
 from evictd.core.units.duration import MILLISECOND
 from evictd.core.units.quantity import NANO, Quantity
-from evictd.render.deciding import COUNTED, PASSED_OVER, contender, deciding_key
+from evictd.render.deciding import PASSED_OVER, contender, deciding_key
 from evictd.render.text import (
+    COUNTED,
     amount_text,
     clean,
     conditions_text,
@@ -58,6 +59,7 @@ from evictd.render.text import (
     share_text,
     standing,
     threshold_text,
+    usage_text,
 )
 
 # --- ranking ----------------------------------------------------------------------------------------------------------
@@ -76,7 +78,7 @@ def place_text(row: RankedPod, resource: Resource) -> str:
     if resource is Resource.IO:
         return f"stalls {used} of the time"
     if resource in COUNTED:
-        return f"uses {used}{COUNTED[resource]}"
+        return f"uses {usage_text(row.usage, resource)}"
     if row.stall is not None:
         return f"{_over_text(row, used, resource)}, stalls {share_text(row.stall)} of the time"
     return _over_text(row, used, resource)

@@ -69,7 +69,7 @@ def _threshold(threshold: Document, signal: Signal, capacity: int, *, due: bool)
     elif threshold["keptByMinReclaim"]:
         state = "minimum reclaim not reached"
     elif _is_foreseen(threshold["secondsToThreshold"]):
-        state = f"met in {seconds_text(threshold['secondsToThreshold'])} at the present rate"
+        state = f"met in {seconds_text(threshold['secondsToThreshold'])} at this rate"
     return {
         "kind": threshold["kind"],
         "limit": signal_amount(threshold["limit"], signal),

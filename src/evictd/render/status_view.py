@@ -14,7 +14,7 @@ from rich.text import Text
 
 from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.render.signal_entry import is_pressed, shown_entries
-from evictd.render.text import amount_text, clean, not_of_pods_text, pods_text, seconds_text, signal_amount
+from evictd.render.text import amount_text, clean, not_of_pods_text, pods_text, seconds_text, signal_amount, usage_text
 from evictd.render.timing import time_lines
 
 Document = Mapping[str, Any]
@@ -222,7 +222,7 @@ def _usage(signal: Signal, row: Document) -> str:
     resource = SIGNALS[signal].resource
     request = f", requests {amount_text(row['request'], resource)}" if row["request"] else ""
     priority = f", priority {row['priority']}" if row["priority"] else ""
-    return f"uses {amount_text(row['usage'], resource)}{request}{priority}"
+    return f"uses {usage_text(row['usage'], resource)}{request}{priority}"
 
 
 def _conditions(document: Document, width: int) -> list[Text]:

@@ -41,6 +41,15 @@ def amount_text(count: int | None, resource: Resource) -> str:
     return _in_unit(count, RESOURCES[resource].unit)
 
 
+COUNTED = {Resource.PIDS: " processes", Resource.INODES: " inodes", Resource.SWAP: " in swap", Resource.IO: " stalled"}
+"""Text after an amount of a resource that pods do not request."""
+
+
+def usage_text(usage: int, resource: Resource) -> str:
+    """Write what a pod uses, with what the amount counts where that is not bytes of memory or disk."""
+    return amount_text(usage, resource) + COUNTED.get(resource, "")
+
+
 def signal_amount(count: int | None, signal: Signal) -> str:
     """Write an amount of this signal; for a stall signal the share of time in which tasks stall."""
     unit = SIGNALS[signal].unit
