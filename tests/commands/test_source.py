@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evictd.cli import main
-from evictd.commands.source import add_config_arguments, own_config, read_scenario, scenario_config
+from evictd.commands.source import add_config_arguments, own_config, read_scenario, read_story, scenario_config
 from evictd.core.model.config import ImageReclaim, Policy
 from evictd.core.units.duration import SECOND
 from evictd.errors import InputError
@@ -47,6 +47,19 @@ def test_a_journal_is_told_from_a_scenario_and_its_commands_are_named(tmp_path: 
     journal = journal_of("min-reclaim", tmp_path / "journal.jsonl")
     with pytest.raises(InputError, match=r"is a journal, no scenario; `evictd replay` decides it again"):
         read_scenario(journal)
+
+
+@pytest.mark.parametrize(
+    ("kind", "remedy"),
+    [("Wrold", "did you mean World?"), ("Scenario", "did you mean scenario?"), ("Job", "give scenario or World")],
+)
+def test_an_unknown_kind_is_named_with_what_may_be_meant(tmp_path: Path, kind: str, remedy: str) -> None:
+    """A misspelt world was a scenario without steps."""
+    path = tmp_path / "story.yaml"
+    path.write_text(f"kind: {kind}\nname: x\n")
+    with pytest.raises(InputError) as caught:
+        read_story(path)
+    assert str(caught.value) == f"{path}: kind: {kind}: is neither a scenario nor a world; {remedy}"
 
 
 @pytest.mark.parametrize(("kind", "remedy"), [("List", "--pods"), ("KubeletConfiguration", "evictd check")])

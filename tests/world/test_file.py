@@ -37,7 +37,7 @@ pods:
   behaviours:
   - hold: {of: memory, amount: 50Mi}
   - grow: {of: volume, rate: 600Mi/10m, start: 30s, bound: 2Gi}
-  - leakAndRelease: {of: pageCache, rate: 1Mi, peak: 1Gi}
+  - leakAndRelease: {of: pageCache, rate: 1Mi/s, peak: 1Gi}
   - burst: {of: processes, amount: 500, start: 1m, duration: 20s, every: 5m, rate: 100}
   - takeRest: {rate: 100Mi, leave: 64Mi}
   - stops: {after: 5s}

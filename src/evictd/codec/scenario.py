@@ -20,6 +20,7 @@ from evictd.core.model.stats import NodeStats, PodStats
 from evictd.core.units.duration import format_duration, parse_duration
 from evictd.errors import InputError, InvalidValueError
 
+KIND = "scenario"
 Summary = tuple[NodeStats, Mapping[str, PodStats]]
 
 
@@ -114,7 +115,7 @@ class _WireStep(_Wire, frozen=True):
 
 class _WireScenario(_Wire, frozen=True):
     steps: tuple[_WireStep, ...]
-    kind: str = "scenario"
+    kind: str = KIND
     name: str = ""
     config: dict[str, Any] = {}
     evictd: dict[str, Any] = {}
@@ -131,8 +132,8 @@ def decode_scenario(document: Mapping[str, Any]) -> Scenario:
         wire = msgspec.convert(document, _WireScenario)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise InputError(f"scenario: {error}") from error
-    if wire.kind != "scenario":
-        raise InputError(f"kind: {wire.kind}: not a scenario; a scenario has `kind: scenario`")
+    if wire.kind != KIND:
+        raise InputError(f"kind: {wire.kind}: not a scenario; a scenario has `kind: {KIND}`")
     if not wire.steps:
         raise InputError("steps: there is none; a scenario needs at least one")
     pods = _pods("pods", wire.pods)
@@ -233,7 +234,7 @@ def _summary(document: dict[str, Any] | None) -> Summary | None:
 def encode_scenario(scenario: Scenario) -> dict[str, Any]:
     """Encode a scenario as plain values; `decode_scenario` gives an equal one."""
     return {
-        "kind": "scenario",
+        "kind": KIND,
         "name": scenario.name,
         "config": dict(scenario.config),
         "evictd": dict(scenario.evictd),

@@ -42,7 +42,7 @@ class Amount(int):
 
 
 class Rate(int):
-    """A count per second, written as an amount per second, or for a time as in `1Gi/10m`; none is negative."""
+    """A count per second, written as an amount per second (`10Mi`, `10Mi/s`), or for a time (`1Gi/10m`); none is negative."""
 
 
 class Word(str):
@@ -210,7 +210,7 @@ def _read_amount(value: object) -> Amount:
 def _read_rate(value: object) -> Rate:
     text, _, over = str(value).partition("/")
     each = _read_amount(value if isinstance(value, int) else text)
-    span = parse_duration(over) if over else SECOND
+    span = parse_duration(over if over[:1].isdigit() else f"1{over}") if over else SECOND
     if span <= 0:
         raise InvalidValueError("is an amount for no time")
     rate = each * SECOND // span

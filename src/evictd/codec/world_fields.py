@@ -90,7 +90,7 @@ _OF = (
     "What it takes: memory, memoryVolume, pageCache, processes, layer, logs, volume, hostPath, unlinked, imageDisk, layerInodes, "
     "volumeInodes or hostPathInodes."
 )
-_RATE = "How much a second, or in a time as in `1Gi/10m`."
+_RATE = "How much a second, or in a time: `10Mi`, `10Mi/s`, `1Gi/10m`."
 _START = "The age at which it begins."
 
 

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from evictd.codec.config.evictd_config import decode_evictd, validate_evictd
 from evictd.codec.config.kubelet_config import eviction_config
-from evictd.codec.journal import KIND
+from evictd.codec.journal import KIND as JOURNAL
+from evictd.codec.scenario import KIND as SCENARIO
 from evictd.codec.scenario import Scenario, decode_scenario
 from evictd.codec.world_fields import KIND as WORLD
 from evictd.config.build import with_options
@@ -29,6 +30,7 @@ MAX_VALUES = 2_000_000
 _HEAD = 200
 """Characters at the begin of a file in which a journal says that it is one."""
 
+_KINDS = (SCENARIO, WORLD)
 _PODS, _CHECK = "give it to `evictd simulate --pods`", "`evictd check` reads it, and --config decides by it"
 _REMEDIES: Mapping[object, str] = {
     "List": _PODS, "PodList": _PODS, "Pod": _PODS, "KubeletConfiguration": _CHECK, "EvictdConfiguration": _CHECK,
@@ -88,7 +90,7 @@ def read_scenario(path: Path) -> Scenario:
 def read_story(path: Path) -> Story:
     """Read one scenario or world by its `kind`; raises `InputError` with every fault."""
     text = read_text(path, max_bytes=MAX_BYTES)
-    if KIND in text[:_HEAD]:
+    if JOURNAL in text[:_HEAD]:
         raise InputError(
             f"{shown_path(path)}: is a journal, no scenario; `evictd replay` decides it again, and `evictd capture "
             "--from-journal` makes a scenario of it"
@@ -97,6 +99,9 @@ def read_story(path: Path) -> Story:
     kind = documents[0].get("kind") if documents and isinstance(documents[0], Mapping) else None
     if isinstance(kind, str) and kind in _REMEDIES:
         raise InputError(f"{shown_path(path)}: kind: {kind}: not a scenario; {_REMEDIES[kind]}")
+    if isinstance(kind, str) and kind not in _KINDS:
+        meant = did_you_mean(kind, _KINDS) or f"give {' or '.join(_KINDS)}"
+        raise InputError(f"{shown_path(path)}: kind: {kind}: is neither a scenario nor a world; {meant}")
     if len(documents) != 1 or not isinstance(documents[0], Mapping):
         raise InputError(f"{shown_path(path)}: is no scenario; a file holds one, a map with `steps`")
     try:
