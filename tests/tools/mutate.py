@@ -7,10 +7,10 @@ value is another. Decorators are left alone: that a dataclass is frozen changes 
 running for too long. The mutation score is the share of the killed ones; those that survived are printed with their lines. The
 exit status is 1 if the score is less than `--at-least`.
 
-The tests of the core, its laws and its parity run once, to note which of them run which line. Then each mutant of the sample gets
-a process of its own, forked from one that has imported pytest already, which imports the faulty module in place of the file; no
-file is changed. It runs the tests that reach the faulty statement, those of the mutated module first, the quick ones next, until
-one fails. A statement that runs when its module is imported is reached by all tests.
+The tests of the core, its laws, its parity and the worlds run once, to note which of them run which line. Then each mutant
+of the sample gets a process of its own, forked from one that has imported pytest already, which imports the faulty module
+in place of the file; no file is changed. It runs the tests that reach the faulty statement, those of the mutated module
+first, the quick ones next, until one fails. A statement that runs when its module is imported is reached by all tests.
 """
 
 import argparse
@@ -40,7 +40,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
-TESTS = ("tests/core", "tests/laws", "tests/parity", "tests/test_simulation.py")
+TESTS = ("tests/core", "tests/laws", "tests/parity", "tests/world", "tests/test_simulation.py")
 MANY = "tests/parity/"
 """Its files have thousands of tests."""
 ENOUGH_SECONDS = 15

@@ -16,8 +16,15 @@ HELD = {"a": 100, "static": 5000}
 
 @pytest.mark.parametrize(
     ("held", "grown", "missing", "stays"),
-    [(5000, 0, 150, True), (5000, 0, 50, False), (50, 0, 150, False), (50, 600, 50, True), (50, 10, 50, False)],
-    ids=["holds more", "the candidates cover it", "holds less", "grows more", "its growth is noise"],
+    [
+        (5000, 0, 150, True),
+        (5000, 0, 50, False),
+        (100, 0, 150, False),
+        (50, 0, 150, False),
+        (50, 600, 50, True),
+        (50, 10, 50, False),
+    ],
+    ids=["holds more", "the candidates cover it", "holds as much", "holds less", "grows more", "its growth is noise"],
 )
 def test_a_pod_within_its_request_stays(held: int, grown: int, missing: int, stays: bool) -> None:
     suspect = Suspect(pod=STATIC, held=held, grown=grown, rate=grown // 60)

@@ -9,6 +9,7 @@ from evictd.core.eviction.freshness import (
     HELD_INTERVAL,
     MEASUREMENT_TIMEOUT,
     filesystems_to_measure,
+    is_held,
     waiting_for_measurement,
 )
 from evictd.core.eviction.ledger import supply_of
@@ -18,7 +19,7 @@ from evictd.core.model.finding import WaitingForMeasurement
 from evictd.core.model.observation import Observation, SignalObservation
 from evictd.core.model.resources import Volume, VolumeKind
 from evictd.core.model.signal import Filesystem, Signal
-from evictd.core.model.state import Collection, State
+from evictd.core.model.state import Collection, State, Victim
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import of_bytes
@@ -111,6 +112,16 @@ def test_a_held_decision_is_looked_at_again_soon_and_made_once_the_pods_are_meas
     assert book.step.decisions[-1] == Wait(nanoseconds=HELD_INTERVAL)
     book.usage = {"a": usage(A, logs="80Gi")}
     book.at("101s", **SHORT).evicts("a")
+
+
+def test_only_a_hard_threshold_of_a_disk_is_held_and_only_while_no_pod_leaves() -> None:
+    soft, memory = replace(DISK, grace_period=SECOND), threshold("memory.available", "1Gi")
+    assert is_held(State(thresholds_met=(DISK,)), config())
+    assert is_held(State(thresholds_met=(memory, DISK)), config())
+    for met in ((), (memory,), (soft,)):
+        assert not is_held(State(thresholds_met=met), config())
+    assert not is_held(State(thresholds_met=(DISK,)), as_kubelet(config()))
+    assert not is_held(State(thresholds_met=(DISK,), in_flight=(Victim(uid="a"),)), config())
 
 
 def test_the_kubelet_does_not_wait() -> None:

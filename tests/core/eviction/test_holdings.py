@@ -175,6 +175,12 @@ def test_a_pod_that_has_just_ended_does_not_make_the_rest_seem_to_grow() -> None
     assert growth_elsewhere(holdings(state)) == 0
 
 
+def test_a_pod_that_is_ending_counts_with_what_its_cgroup_still_holds() -> None:
+    state = read(State(), 0, usage(A, memory="100"), usage(B, memory="300"), left=500, cgroup=400)
+    state = read(state, 1, usage(A, memory="100"), left=700, cgroup=200)
+    assert growth_elsewhere(holdings(state)) == 0
+
+
 def test_a_victim_whose_volumes_are_emptied_does_not_make_the_rest_seem_to_grow() -> None:
     """Its last walk still shows the bytes, and the disk has them back already."""
     state, disk = replace(State(), in_flight=(Victim(uid="a"),)), threshold("nodefs.available", "100")

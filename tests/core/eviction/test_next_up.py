@@ -57,6 +57,12 @@ def test_a_pod_without_statistics_that_the_kubelet_would_evict_is_not_measured()
     assert (memory.victim is not None, memory.measured) == (True, False)
 
 
+def test_a_pod_of_which_another_resource_was_read_is_not_measured() -> None:
+    seen = Observation(node=node(memory="500Mi of 4Gi"), pods=(A,), pod_stats={A.uid: usage(A, processes=1)})
+    [memory] = who_is_next(State(), seen, config(hard={"memory.available": "1Gi"}), 0)
+    assert (memory.victim, memory.measured) == (None, False)
+
+
 def test_the_pod_that_is_shown_is_the_one_that_goes() -> None:
     """And a pod that is being evicted is not next."""
     book = Playbook(SETTINGS, pods=[A, B], usage=observation().pod_stats.values())

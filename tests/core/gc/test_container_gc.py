@@ -26,6 +26,11 @@ EXITED, RUNNING, CREATED = ContainerState.EXITED, ContainerState.RUNNING, Contai
 NOW = 1000
 
 
+@pytest.mark.parametrize("state", ContainerState)
+def test_a_container_that_runs_or_of_which_nothing_is_known_may_run(state: ContainerState) -> None:
+    assert state.may_run is (state in {RUNNING, ContainerState.UNKNOWN})
+
+
 def dead(name: str, at: int, *, pod: str = "pod", unit: str = "main", state: ContainerState = EXITED) -> GCContainer:
     return GCContainer(id=name, pod_uid=pod, name=unit, sandbox_id=f"sandbox-{pod}", created_at=at, state=state)
 

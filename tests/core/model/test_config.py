@@ -14,6 +14,7 @@ from evictd.core.model.config import (
 )
 from evictd.core.model.signal import Signal
 from evictd.core.model.threshold import stall_threshold
+from evictd.core.units.duration import MINUTE
 from tests.playbook import pod, threshold
 
 
@@ -72,6 +73,13 @@ def test_only_auto_keeps_the_difference(
 )
 def test_policy_kubelet_reads_as_the_kubelet_does(policy: Policy, formula: MemoryFormula, used: MemoryFormula) -> None:
     assert memory_formula(EvictionConfig(policy=policy, memory_formula=formula)) is used
+
+
+def test_the_defaults_are_those_of_the_kubelet() -> None:
+    """`SetDefaults_KubeletConfiguration` and `evictionMaxPodGracePeriod: 0`."""
+    config = EvictionConfig()
+    assert (config.max_pod_grace_period_seconds, config.pressure_transition_period) == (0, 5 * MINUTE)
+    assert config.local_storage_capacity_isolation
 
 
 def test_evictds_own_pod_is_protected() -> None:

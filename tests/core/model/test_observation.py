@@ -1,5 +1,7 @@
 """TestMakeSignalObservations: numbers become signals, missing ones do not."""
 
+import pytest
+
 from evictd.core.model.observation import signal_observations
 from evictd.core.model.signal import Signal
 from evictd.core.model.stats import FsStats, MemoryStats, NodeStats, RlimitStats
@@ -36,6 +38,22 @@ def test_a_missing_number_leaves_its_signal_out() -> None:
     assert signal_observations(NodeStats()) == {}
     partial = NodeStats(memory=MemoryStats(available_bytes=1), fs=FsStats(inodes=4, inodes_free=1))
     assert list(signal_observations(partial)) == [Signal.NODEFS_INODES_FREE]
+
+
+@pytest.mark.parametrize(
+    "half",
+    [
+        NodeStats(rlimit=RlimitStats(max_pid=100)),
+        NodeStats(rlimit=RlimitStats(current=40)),
+        NodeStats(memory=MemoryStats(available_bytes=1)),
+        NodeStats(memory=MemoryStats(working_set_bytes=1)),
+        NodeStats(pods_memory=MemoryStats(available_bytes=1)),
+        NodeStats(fs=FsStats(available_bytes=1, inodes_free=1)),
+        NodeStats(image_fs=FsStats(capacity_bytes=1, inodes=1)),
+    ],
+)
+def test_one_number_of_two_is_no_observation(half: NodeStats) -> None:
+    assert signal_observations(half) == {}
 
 
 def test_counters_carry_their_format() -> None:
