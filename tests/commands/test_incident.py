@@ -11,8 +11,9 @@ from evictd.codec.journal import decode_entry
 from evictd.commands import incident
 from evictd.core.model.signal import Signal
 from evictd.errors import ExitCode, InputError
-from tests.daemon.world import GI, NOW, STATIC, WEB, uses
-from tests.render.test_incident import OLD, journal_lines
+from evictd.render.incident import evictions_of, find_eviction, incident_of
+from tests.daemon.world import GI, NOW, STATIC, WEB, pod, uses
+from tests.render.test_incident import OLD, journal_lines, recorded
 from tests.shortages import holders
 
 
@@ -36,6 +37,9 @@ def test_the_last_one_is_shown_with_the_account(directory: Path, capsys: pytest.
     shown = capsys.readouterr().out
     assert shown.startswith("incident uid-hog-: default/hog-old at 2026-01-01T00:00:30Z")
     assert "played on for 5m0s at the growth of the last minute" in shown
+    assert "a request of 6Gi of memory (it had none): default/web (5Gi) would have gone in its place" in " ".join(
+        shown.split()
+    )
     assert incident.run(command("uid-hog-", "--directory", str(directory), "--output", "json")) is ExitCode.DONE
     document = json.loads(capsys.readouterr().out)
     assert document["successors"] == [{"pod": "default/hog-new", "afterSeconds": 12.0}]
@@ -60,11 +64,31 @@ def test_all_are_listed(directory: Path, capsys: pytest.CaptureFixture[str]) -> 
 def test_an_unknown_one_and_an_empty_journal_are_bad_usage(directory: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"0000: is no incident of this journal; there are uid-hog-"):
         incident.run(command("0000", "--directory", str(directory)))
+    for name in ("default/hog-odl", "hog-old", "hog"):
+        with pytest.raises(InputError, match=r"is no incident of this journal; did you mean default/hog-old\?"):
+            incident.run(command(name, "--directory", str(directory)))
     (tmp_path / "empty.jsonl").write_bytes(b"")
     with pytest.raises(InputError, match="the journal has no eviction"):
         incident.run(command("--journal", str(tmp_path / "empty.jsonl")))
     with pytest.raises(InputError, match="there is no journal"):
         incident.run(command("--directory", str(tmp_path / "none")))
+
+
+def test_the_decision_is_made_again_with_a_request() -> None:
+    """A small neighbour over its request was said to go in the place of a pod that alone holds what is missing."""
+    entry = decode_entry(journal_lines()[1])
+    found = incident_of(recorded(), find_eviction(evictions_of(recorded()), "last"))
+    assert incident.with_request(entry, found) == "default/web"
+    small = pod("web")
+    stats = {**entry.observation.pod_stats, small.uid: uses(small, GI // 16, entry.now)}
+    held = holders({OLD.uid: 6 * GI, small.uid: GI // 16}, {OLD.uid: GI}, at=entry.now)
+    beside_a_small_one = replace(
+        entry,
+        state=replace(entry.state, holdings={Signal.MEMORY_AVAILABLE: held}),
+        observation=replace(entry.observation, pod_stats=stats, pods=(OLD, small, STATIC)),
+    )
+    assert incident.with_request(beside_a_small_one, found) == "default/hog-old"
+    assert incident.with_request(entry, replace(found, signal=Signal.PID_AVAILABLE)) is None, "PIDs are not requested"
 
 
 def test_a_pod_that_grows_alone_was_needed_and_one_beside_it_not() -> None:

@@ -120,7 +120,7 @@ def test_an_answer_of_another_program_or_version_is_one_clear_error(
 def test_an_endless_answer_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(status, "_MOST_BYTES", 1000)
     server = HttpServer("127.0.0.1:0", {"/statusz": lambda: Page(body=b"[" + b" " * 1001 + b"]")}, NoErrors())
-    with pytest.raises(NodeError, match="no evictd answers"):
+    with pytest.raises(NodeError, match="answers, but is no evictd"):
         status.fetch(f"127.0.0.1:{server.port}")
     server.close()
 

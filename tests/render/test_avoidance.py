@@ -2,16 +2,23 @@
 
 from dataclasses import replace
 
+import pytest
+
 from evictd.render.avoidance import avoidance
-from evictd.render.incident import IncidentRow
+from evictd.render.incident import Incident, IncidentRow
 from evictd.render.incident_view import row_text
 from tests.render.test_incident import incident
 from tests.stories import GI
 
 
+def with_request(pod: str | None) -> Incident:
+    """The incident whose decision, made again with a request of what the pod used, takes this pod."""
+    return replace(incident(), with_request=pod)
+
+
 def test_a_limit_and_a_request_avoid_it_and_a_lead_does_not() -> None:
-    limit, request = avoidance(incident()).by
-    assert limit == "a limit of at most 4.5Gi of memory: it would have ended at its limit, before the node was short"
+    limit, request = avoidance(with_request("default/web")).by
+    assert limit == "a limit of at most 4.48Gi of memory: it would have ended at its limit, before the node was short"
     assert request == "a request of 6Gi of memory (it had none): default/web (5Gi) would have gone in its place"
     threshold, lead = avoidance(incident()).not_by
     assert threshold == (
@@ -20,16 +27,45 @@ def test_a_limit_and_a_request_avoid_it_and_a_lead_does_not() -> None:
     assert lead == "memory.lead: Auto, which begins an eviction earlier and avoids none"
 
 
-def test_a_soft_threshold_is_proposed_for_a_slow_fall() -> None:
+@pytest.mark.parametrize(
+    ("pod", "said"),
+    [
+        ("default/hog-old", "it would have gone all the same, because of what it holds"),
+        ("", "no pod would have gone at that moment"),
+    ],
+)
+def test_a_request_is_judged_by_the_decision_made_again(pod: str, said: str) -> None:
+    """`default/database` of 9 MiB was said to go in the place of a pod that alone held what was missing."""
+    found = avoidance(with_request(pod))
+    assert f"a request of 6Gi of memory (it had none): {said}" in (found.by if not pod else found.not_by)
+    assert not any("request" in each for each in (*avoidance(incident()).by, *avoidance(incident()).not_by))
+
+
+def test_a_soft_threshold_for_a_slow_fall_evicts_earlier() -> None:
     slow = replace(incident(), points=((-30.0, GI), (0.0, GI // 2)))
-    assert avoidance(slow).by[-1] == (
-        "a soft threshold of 3Gi: at 17.1Mi a second it would have been met 60 s earlier, with a grace period"
+    assert avoidance(slow).not_by[0] == (
+        "a soft threshold of 3Gi: at 17.1Mi a second it would have been met 60 s earlier, and the pod would have gone then, "
+        "with a grace period"
     )
+
+
+def test_the_rate_is_that_since_a_reclaim() -> None:
+    """68.7Mi were proposed, 148Ki a second, for a disk that filled at 2 MiB/s after a reclaim."""
+    points = (
+        (-80.0, 2 * GI),
+        (-50.0, GI),
+        (-40.0, 4 * GI),
+        (-25.0, 3 * GI),
+        (-15.0, 2 * GI),
+        (-5.0, GI),
+        (0.0, GI // 2),
+    )
+    assert replace(incident(), points=points).rate == round(7 * GI / 2 / 40)
 
 
 def test_a_request_that_only_sends_a_small_pod_first_is_said_to_be_too_little() -> None:
     """`default/web` was said to go first, and nothing of this pod that goes after it."""
-    found = incident()
+    found = with_request("default/web")
     rows = [replace(row, usage=GI, request=0) if row.pod == "default/web" else row for row in found.ranking]
     limit, *_ = avoidance(replace(found, ranking=tuple(rows))).by
     assert limit.startswith("a limit of at most")

@@ -7,17 +7,21 @@ uid; `--list` shows all.
 
 import argparse
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from evictd.codec.journal import JournalEntry, decode_entry
 from evictd.codec.journal_record import JournalRecord, decode_record
 from evictd.commands.journals import add_journal_options, journals_of, read_lines, report_skipped
 from evictd.config.file import STANDARD_INPUT
+from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.holdings import MeasuredLevel
+from evictd.core.model.pod import Pod
+from evictd.core.model.resources import EPHEMERAL_STORAGE, MEMORY
 from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.core.units.duration import MINUTE, format_duration
+from evictd.core.units.quantity import ZERO, Quantity, of_bytes
 from evictd.errors import EvictdError, ExitCode, InputError
 from evictd.render.console import make_console, print_line
 from evictd.render.history import HistoryEvent, event_line
@@ -40,6 +44,8 @@ _GROWS = {
     Resource.PIDS: (Usage.PROCESSES, Usage.PROCESSES),
 }
 """By resource the usage that the world grows for a pod, and for the host."""
+_REQUESTS: Mapping[Resource | None, str] = {Resource.MEMORY: MEMORY, Resource.EPHEMERAL_STORAGE: EPHEMERAL_STORAGE}
+"""By resource the name under which a container requests it."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -78,7 +84,10 @@ def run(args: argparse.Namespace) -> ExitCode:
         return _list(last_of_each(evictions), args.output)
     event = find_eviction(evictions, args.incident)
     found = incident_of(records, event)
-    account = "" if STANDARD_INPUT in paths else _account(evicting, found)
+    entry = None if STANDARD_INPUT in paths else _entry(evicting, found)
+    account = "" if entry is None else _account(entry, found)
+    if entry is not None:
+        found = replace(found, with_request=with_request(entry, found))
     if args.output == TABLE:
         print_incident(found, account, make_console(sys.stdout))
     elif args.output == HTML:
@@ -103,20 +112,55 @@ def _list(evictions: Sequence[HistoryEvent], form: str) -> ExitCode:
 # --- the account of the world -----------------------------------------------------------------------------------------
 
 
-def _account(lines: Iterable[tuple[str, bytes]], found: Incident) -> str:
-    """Return a sentence: was the eviction needed, to an observer who knows the measurements? Empty if unknown."""
-    if found.signal is None:
-        return ""
+_DAMAGED = (EvictdError, ArithmeticError, LookupError, ValueError)
+"""What a damaged record raises: of it nothing is known."""
+
+
+def _entry(lines: Iterable[tuple[str, bytes]], found: Incident) -> JournalEntry | None:
+    """Return the whole cycle of the eviction; `None` where it cannot be read."""
     try:
         entries = (decode_entry(line) for wall, line in lines if wall == found.event.at)
-        entry = next((each for each in entries if _evicts(each, found.event.uid)), None)
-        return "" if entry is None else world_account(entry, found.signal, found.event.pod)
-    except (EvictdError, ArithmeticError, LookupError, ValueError):  # of a damaged record it is not known
+        return next((each for each in entries if _evicts(each, found.event.uid)), None)
+    except _DAMAGED:
+        return None
+
+
+def _account(entry: JournalEntry, found: Incident) -> str:
+    """Return a sentence: was the eviction needed, to an observer who knows the measurements? Empty if unknown."""
+    try:
+        return "" if found.signal is None else world_account(entry, found.signal, found.event.pod)
+    except _DAMAGED:
         return ""
 
 
 def _evicts(entry: JournalEntry, uid: str) -> bool:
     return any(each.get("kind") == EvictPod.__name__ and uid in str(each.get("pod")) for each in entry.decisions)
+
+
+def with_request(entry: JournalEntry, found: Incident) -> str | None:
+    """Decide the cycle again with a request of what the pod used; return the pod that goes, "" for none, `None` if unknown.
+
+    A smaller pod that exceeds its request does not go in the place of one that alone holds what is missing.
+    """
+    victim, name = found.victim, _REQUESTS.get(found.resource)
+    if victim is None or victim.usage is None or name is None or victim.usage <= victim.request:
+        return None
+    more = of_bytes(victim.usage - victim.request)
+    pods = tuple(_requesting(pod, name, more) if pod.uid == found.event.uid else pod for pod in entry.observation.pods)
+    try:
+        step = synchronize(entry.state, replace(entry.observation, pods=pods), entry.config, entry.now)
+    except _DAMAGED:
+        return None
+    return next((clean(each.pod.full_name) for each in step.decisions if isinstance(each, EvictPod)), "")
+
+
+def _requesting(pod: Pod, name: str, more: Quantity) -> Pod:
+    """Return the pod with so much more requested by its first container."""
+    if not pod.containers:
+        return pod
+    first, *others = pod.containers
+    requests = {**first.requests, name: first.requests.get(name, ZERO) + more}
+    return replace(pod, containers=(replace(first, requests=requests), *others))
 
 
 def world_account(entry: JournalEntry, signal: Signal, pod: str) -> str:

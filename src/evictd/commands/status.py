@@ -68,12 +68,16 @@ def fetch(address: str, path: str = "/statusz") -> Mapping[str, Any]:
     try:
         connection.request("GET", path)
         with connection.getresponse() as answer:
-            document = json.loads(answer.read(_MOST_BYTES))  # what is cut off there is no JSON
-    except (OSError, HTTPException, ValueError, RecursionError) as error:
+            text = answer.read(_MOST_BYTES)  # what is cut off there is no JSON
+    except (OSError, HTTPException, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise NodeError(f"no evictd answers at {address}: {reason}; is `evictd run` running?") from error
     finally:
         connection.close()
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise NodeError(f"{address}: answers, but is no evictd: {path} is no JSON (status {answer.status})") from error
     if answer.status != 200 or not isinstance(document, dict):
         raise NodeError(f"{address}{path}: answered {answer.status}: {document}")
     return document

@@ -9,6 +9,8 @@ from evictd.render.text import amount_text, signal_amount
 
 _LEAD_SECONDS = 60
 """How much earlier a proposed threshold is met."""
+_ROUNDING = 200
+"""A limit is proposed by this part lower, so that its rounded amount is not above what would have been enough."""
 _REQUESTED = {Resource.MEMORY, Resource.EPHEMERAL_STORAGE}
 _LEADS = {Resource.MEMORY: "memory.lead", Resource.EPHEMERAL_STORAGE: "disk.lead"}
 
@@ -46,7 +48,8 @@ def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidan
         return Avoidance(by=(f"a limit of {resource.value}: no other pod exceeded its request, and it held {used}",))
     by: tuple[str, ...] = ()
     if found.missing is not None and 0 < found.missing < victim.usage:
-        most = amount_text(victim.usage - found.missing, resource)
+        enough = victim.usage - found.missing
+        most = amount_text(enough - enough // _ROUNDING, resource)
         by = (
             f"a limit of at most {most} of {resource.value}: it would have ended at its limit, before the node was short",
         )
@@ -54,13 +57,20 @@ def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidan
 
 
 def _of_request(found: Incident, victim: IncidentRow, others: Sequence[IncidentRow], resource: Resource) -> Avoidance:
-    """Say what a request of its usage would have done: the first of the others goes, and perhaps this pod after it."""
+    """Say what a request of its usage would have done, where the decision was made again with it."""
+    if found.with_request is None:
+        return Avoidance()
     had = amount_text(victim.request, resource) if victim.request else "none"
     request = f"a request of {amount_text(victim.usage, resource)} of {resource.value} (it had {had})"
-    next_one = f"{others[0].pod} ({amount_text(others[0].usage, resource)})"
+    if found.with_request == victim.pod:
+        return Avoidance(not_by=(f"{request}: it would have gone all the same, because of what it holds",))
+    if not found.with_request:
+        return Avoidance(by=(f"{request}: no pod would have gone at that moment",))
+    used = next((row.usage for row in others if row.pod == found.with_request), None)
+    other = found.with_request + ("" if used is None else f" ({amount_text(used, resource)})")
     if found.missing is not None and sum(row.usage or 0 for row in others) < found.missing:
-        return Avoidance(not_by=(f"{request}: {next_one} would have gone first, and that is too little",))
-    return Avoidance(by=(f"{request}: {next_one} would have gone in its place",))
+        return Avoidance(not_by=(f"{request}: {other} would have gone first, and that is too little",))
+    return Avoidance(by=(f"{request}: {other} would have gone in its place",))
 
 
 def _of_threshold(found: Incident, resource: Resource) -> Avoidance:
@@ -75,5 +85,5 @@ def _of_threshold(found: Incident, resource: Resource) -> Avoidance:
     if found.capacity is not None and limit * 2 > found.capacity:
         early = f"to be met {_LEAD_SECONDS} s earlier {fell} it would have to be {amount}, more than half of the node"
         return Avoidance(not_by=(f"a soft threshold: {early}", *lead))
-    soft = f"a soft threshold of {amount}: {fell} it would have been met {_LEAD_SECONDS} s earlier, with a grace period"
-    return Avoidance(by=(soft,), not_by=lead)
+    early = f"{fell} it would have been met {_LEAD_SECONDS} s earlier, and the pod would have gone then, with a grace period"
+    return Avoidance(not_by=(f"a soft threshold of {amount}: {early}", *lead))

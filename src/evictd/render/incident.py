@@ -17,7 +17,9 @@ from evictd.core.units.duration import MINUTE, SECOND, format_duration
 from evictd.core.units.quantity import parse_quantity
 from evictd.errors import InputError, InvalidValueError
 from evictd.render.history import EventKind, HistoryEvent, event_line, history
+from evictd.render.jump import since_jump
 from evictd.render.text import amount_text, clean, incident_id, signal_amount
+from evictd.render.why import pods_meant
 
 Plain = Mapping[str, Any]
 
@@ -70,6 +72,9 @@ class Incident:
     """New pods of its owner on this node, and after how many seconds they were first seen."""
     events: tuple[tuple[str, str], ...] = ()
     """Reason and message of the events that evictd wrote with it."""
+    with_request: str | None = None
+    """The pod that would have gone at that moment had this one requested what it used, as `namespace/name`; empty for no pod,
+    `None` where that is not known."""
 
     @property
     def id(self) -> str:
@@ -107,8 +112,9 @@ class Incident:
 
     @property
     def rate(self) -> int | None:
-        """By how much a second the signal fell in the last minute before; `None` where it is not known."""
-        known = [(seconds, amount) for seconds, amount in self.points if -_LEAD_SECONDS * 1.5 <= seconds <= 0]
+        """By how much a second the signal fell in the last minute before, since the last jump; `None` where it is not known."""
+        lately = [(seconds, amount) for seconds, amount in self.points if -_LEAD_SECONDS * 1.5 <= seconds <= 0]
+        known = since_jump(lately)
         if len(known) < 2 or known[-1][0] - known[0][0] < 1:
             return None
         return round((known[0][1] - known[-1][1]) / (known[-1][0] - known[0][0]))
@@ -136,7 +142,8 @@ def find_eviction(evictions: Sequence[HistoryEvent], wanted: str) -> HistoryEven
         return evictions[-1]
     found = [each for each in evictions if each.pod == clean(wanted) or (each.uid.startswith(wanted) and wanted)]
     if not found:
-        raise InputError(f"{wanted}: is no incident of this journal; there are {_named(evictions)}")
+        meant = pods_meant(clean(wanted), {each.pod for each in evictions})
+        raise InputError(f"{wanted}: is no incident of this journal; {meant or f'there are {_named(evictions)}'}")
     if len({each.uid for each in found}) > 1 and not any(each.pod == clean(wanted) for each in found):
         raise InputError(f"{wanted}: is the beginning of several: {_named(found)}")
     return found[-1]

@@ -31,6 +31,18 @@ def test_a_signal_that_falls_reaches_its_threshold_at_the_present_rate() -> None
     assert trend.seconds_to(950) is None, "it is below it"
 
 
+def test_after_a_reclaim_the_rate_is_that_since_then() -> None:
+    """A disk that filled at 2 MiB/s rose by 176 MiB in a reclaim: for a minute no threshold was foreseen."""
+    filled = [(number * 5 * SECOND, amount) for number, amount in enumerate((800, 750, 700, 1650, 1600, 1550))]
+    trend = play(*filled)
+    assert (trend.fill_rate, trend.seconds_to(500)) == (10, 105)
+    assert trend.enough
+    assert trend.stands_out
+    still = play((0, 400), (5 * SECOND, 350), (10 * SECOND, 900), (15 * SECOND, 900), (20 * SECOND, 900))
+    assert still.fill_rate == 0, "it seemed to rise for a minute"
+    assert play((0, 400), (5 * SECOND, 350), (10 * SECOND, 900)).fill_rate is None
+
+
 def test_a_signal_that_rises_or_is_new_reaches_none() -> None:
     assert play((0, 100), (10 * SECOND, 900)).seconds_to(50) is None
     assert play((0, 100)).fill_rate is None

@@ -4,7 +4,7 @@ A value that each cycle replaces: `advanced` returns the next one, and readers o
 each signal an hour in slots of 30 s, each with the least that was available in it, and the last minute for the present rate.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ from evictd.core.frozen import frozen
 from evictd.core.model.observation import SignalObservation
 from evictd.core.model.signal import NodeCondition, Signal
 from evictd.core.units.duration import HOUR, MINUTE, SECOND
+from evictd.render.jump import since_jump
 
 SLOT = 30 * SECOND
 LENGTH = HOUR
@@ -45,23 +46,28 @@ class Trend:
         return (*(each for each in self.hour if not self.recent or each.at < begin), *self.recent)
 
     @property
+    def _steady(self) -> Sequence[Point]:
+        return since_jump(self.recent)
+
+    @property
     def fill_rate(self) -> float | None:
-        """Units a second by which `available` falls; negative where it rises, `None` before it is known."""
-        if len(self.recent) < 2:
+        """Units a second by which `available` falls since the last jump; negative where it rises, `None` before it is known."""
+        if len(self._steady) < 2:
             return None
-        first, last = self.recent[0], self.recent[-1]
+        first, last = self._steady[0], self._steady[-1]
         time = last.at - first.at
         return (first.available - last.available) * SECOND / time if time >= _LEAST_TIME else None
 
     @property
     def enough(self) -> bool:
         """Whether the last minute has the readings that distinguish a rate from scatter."""
-        return len(self.recent) >= _ENOUGH_READINGS and self.recent[-1].at - self.recent[0].at >= _ENOUGH_TIME
+        steady = self._steady
+        return len(steady) >= _ENOUGH_READINGS and steady[-1].at - steady[0].at >= _ENOUGH_TIME
 
     @property
     def stands_out(self) -> bool:
         """Whether the change in the last minute is larger than the largest move against it."""
-        amounts = [point.available for point in self.recent]
+        amounts = [point.available for point in self._steady]
         change = amounts[-1] - amounts[0] if amounts else 0
         against = extreme = 0
         for amount in amounts:

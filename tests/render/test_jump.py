@@ -1,0 +1,36 @@
+"""A rate is taken since the last jump."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from evictd.render.jump import since_jump
+
+
+def timed(amounts: Sequence[int]) -> list[tuple[float, int]]:
+    return [(10.0 * number, amount) for number, amount in enumerate(amounts)]
+
+
+@pytest.mark.parametrize(
+    ("amounts", "kept"),
+    [
+        ([100, 79, 58, 234, 213, 192], 3),
+        ([100, 79, 120, 234, 213, 192], 3),
+        ([100, 79, 58, 383, 383, 383], 3),
+        ([100, 79, 58, 234], 1),
+        ([100, 79, 58, 37], 4),
+        ([100, 60, 100, 60, 100], 5),
+        ([100_000, 100_000, 100_001, 100_001], 4),
+        ([100, 150, 300], 3),
+        ([500, 500], 2),
+        ([500], 1),
+        ([], 0),
+    ],
+    ids=[
+        "a reclaim", "in two steps", "and then calm", "just now", "a fall", "a saw", "a little",
+        "a rise that goes on", "still", "one", "none"
+    ],
+)  # fmt: skip
+def test_only_a_rise_that_stands_out_is_a_jump(amounts: list[int], kept: int) -> None:
+    points = timed(amounts)
+    assert since_jump(points) == points[len(points) - kept :]
