@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from evictd.commands.explain_alert import runbooks
 from evictd.core.eviction.draft import notice_of
 from evictd.core.model.finding import NoAction, NoActionReason
 from tests.playbook import threshold
@@ -32,6 +33,17 @@ def test_every_alert_is_in_the_test_of_promtool() -> None:
     cases = "".join(path.read_text(encoding="utf-8") for path in CASES)
     for name in re.findall(r"alert: (\w+)", rules):
         assert cases.count(name) >= 2, name  # once in what raises nothing, once where it is raised
+
+
+def test_a_run_book_has_the_severity_of_its_alert_and_after_how_long_it_is_raised() -> None:
+    """Who is paged by what could be read in the rules only."""
+    rules = (DEPLOY / "chart" / "evictd" / "files" / "alerts.yaml").read_text(encoding="utf-8")
+    books = runbooks((DEPLOY.parent / "docs" / "alerts.md").read_text(encoding="utf-8"))
+    for rule in rules.split("- alert: ")[1:]:
+        severity, after = re.search(r"severity: (\w+)", rule), re.search(r" for: (\w+)", rule)
+        assert severity is not None
+        raised = "at once" if after is None else f"after {after[1]}"
+        assert f"\nSeverity. {severity[1]}, raised {raised}.\n" in books[rule.split()[0]]
 
 
 def test_every_reason_not_to_evict_that_is_an_event_has_an_alert_whose_run_book_names_it() -> None:
