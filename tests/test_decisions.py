@@ -46,10 +46,11 @@ def test_the_shell_decides_nothing() -> None:
 
 
 def test_one_call_decides() -> None:
-    """The loop, simulations, explain and replay share it; nothing else calls it."""
+    """The loop, simulations, explain, incident and replay share it; nothing else calls it."""
     callers = {str(path.relative_to(SOURCE)) for path in SHELL if "synchronize" in imported(path)}
     assert callers == {
         "commands/explain.py",
+        "commands/incident.py",
         "daemon/housekeeping.py",
         "commands/replay.py",
         "simulation.py",
