@@ -1,11 +1,12 @@
 """Keeps an hour of each signal, and since when the node's conditions are reported, for the status page and the metrics.
 
 A value that each cycle replaces: `advanced` returns the next one, and readers on other threads keep theirs. It is bounded: for
-each signal an hour in slots of 30 s, each with the least that was available in it, and the last minute for the present rate.
+each signal an hour in slots of 30 s, each with its reading of the least amount, and the last minute for the present rate.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import NamedTuple
 
 from evictd.core.frozen import frozen
@@ -124,7 +125,7 @@ def advanced(
 def _added(trend: Trend, point: Point) -> Trend:
     hour, recent = trend.hour, trend.recent
     if hour and hour[-1].at // SLOT == point.at // SLOT:
-        hour = (*hour[:-1], Point(hour[-1].at, min(hour[-1].available, point.available)))
+        hour = (*hour[:-1], min(hour[-1], point, key=attrgetter("available")))
     else:
         hour = (*(each for each in hour if each.at > point.at - LENGTH), point)
     if len(recent) > 1 and point.at - recent[-2].at < _RECENT_SPACING:
