@@ -1,4 +1,4 @@
-"""Defines all errors of evictd, the exit codes, and the kinds of error sources.
+"""Defines all errors of evictd, the exit codes, the kinds of error sources, and the question that answers a misspelt name.
 
 Exceptions of libraries and of the system are mapped to these classes where they are raised (`clients`, `config.file`, `codec`,
 `observe`); other packages handle only these. A message is one line for the user: what failed, where, and what is expected.
@@ -112,7 +112,7 @@ class ApiRefusedError(EvictdError):
 
 def most_similar(name: str, known: Iterable[str], *, similarity: float = 0.6) -> str:
     """Return the most similar known name, and "" where none is similar enough (0 to 1, `difflib`)."""
-    return next(iter(difflib.get_close_matches(name[:_LONGEST_NAME], list(known), n=1, cutoff=similarity)), "")
+    return next(iter(difflib.get_close_matches(name[:_LONGEST_NAME], known, n=1, cutoff=similarity)), "")
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

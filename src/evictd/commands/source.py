@@ -31,6 +31,7 @@ _HEAD = 200
 """Characters at the begin of a file in which a journal says that it is one."""
 
 _KINDS = (SCENARIO, WORLD)
+"""What a story may be."""
 _PODS, _CHECK = "give it to `evictd simulate --pods`", "`evictd check` reads it, and --config decides by it"
 _REMEDIES: Mapping[object, str] = {
     "List": _PODS, "PodList": _PODS, "Pod": _PODS, "KubeletConfiguration": _CHECK, "EvictdConfiguration": _CHECK,

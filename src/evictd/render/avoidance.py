@@ -1,4 +1,4 @@
-"""Says which setting would have avoided an eviction: a limit, a request, a priority, a threshold; and which would not have."""
+"""Says which setting would have avoided an eviction: a limit, a request, a priority; and which would not have."""
 
 from collections.abc import Sequence
 
@@ -82,8 +82,9 @@ def _of_threshold(found: Incident, resource: Resource) -> Avoidance:
     lead = () if option is None else (f"{option}: Auto, which begins an eviction earlier and avoids none",)
     limit = max((each for _, each in found.levels), default=0) + rate * _LEAD_SECONDS
     fell, amount = f"at {signal_amount(rate, signal)} a second", signal_amount(limit, signal)
+    early = f"{_LEAD_SECONDS} s earlier"
+    went = "and the pod would have gone then, with a grace period"
+    soft = f"a soft threshold of {amount}: {fell} it would have been met {early}, {went}"
     if found.capacity is not None and limit * 2 > found.capacity:
-        early = f"to be met {_LEAD_SECONDS} s earlier {fell} it would have to be {amount}, more than half of the node"
-        return Avoidance(not_by=(f"a soft threshold: {early}", *lead))
-    early = f"{fell} it would have been met {_LEAD_SECONDS} s earlier, and the pod would have gone then, with a grace period"
-    return Avoidance(not_by=(f"a soft threshold of {amount}: {early}", *lead))
+        soft = f"a soft threshold: to be met {early} {fell} it would have to be {amount}, more than half of the node"
+    return Avoidance(not_by=(soft, *lead))

@@ -59,7 +59,6 @@ from evictd.render.text import (
     share_text,
     standing,
     threshold_text,
-    usage_text,
 )
 
 # --- ranking ----------------------------------------------------------------------------------------------------------
@@ -78,7 +77,7 @@ def place_text(row: RankedPod, resource: Resource) -> str:
     if resource is Resource.IO:
         return f"stalls {used} of the time"
     if resource in COUNTED:
-        return f"uses {usage_text(row.usage, resource)}"
+        return f"uses {used}{COUNTED[resource]}"
     if row.stall is not None:
         return f"{_over_text(row, used, resource)}, stalls {share_text(row.stall)} of the time"
     return _over_text(row, used, resource)

@@ -53,21 +53,22 @@ class Trend:
     @property
     def fill_rate(self) -> float | None:
         """Units a second by which `available` falls since the last jump; negative where it rises, `None` before it is known."""
-        if len(self._steady) < 2:
+        steady = self._steady
+        if len(steady) < 2:
             return None
-        first, last = self._steady[0], self._steady[-1]
+        first, last = steady[0], steady[-1]
         time = last.at - first.at
         return (first.available - last.available) * SECOND / time if time >= _LEAST_TIME else None
 
     @property
     def enough(self) -> bool:
-        """Whether the last minute has the readings that distinguish a rate from scatter."""
+        """Whether there are the readings since the last jump that distinguish a rate from scatter."""
         steady = self._steady
         return len(steady) >= _ENOUGH_READINGS and steady[-1].at - steady[0].at >= _ENOUGH_TIME
 
     @property
     def stands_out(self) -> bool:
-        """Whether the change in the last minute is larger than the largest move against it."""
+        """Whether the change since the last jump is larger than the largest move against it."""
         amounts = [point.available for point in self._steady]
         change = amounts[-1] - amounts[0] if amounts else 0
         against = extreme = 0
