@@ -9,10 +9,13 @@ import pytest
 
 from evictd.codec.journal import decode_entry
 from evictd.commands import incident
+from evictd.core.model.resources import EPHEMERAL_STORAGE, Container
 from evictd.core.model.signal import Signal
+from evictd.core.units.quantity import of_bytes
 from evictd.errors import ExitCode, InputError
 from evictd.render.incident import evictions_of, find_eviction, incident_of
 from tests.daemon.world import GI, NOW, STATIC, WEB, pod, uses
+from tests.playbook import usage
 from tests.render.test_incident import OLD, journal_lines, recorded
 from tests.shortages import holders
 
@@ -79,6 +82,10 @@ def test_the_decision_is_made_again_with_a_request() -> None:
     entry = decode_entry(journal_lines()[1])
     found = incident_of(recorded(), find_eviction(evictions_of(recorded()), "last"))
     assert incident.with_request(entry, found) == "default/web"
+    full = replace(pod("full"), containers=(Container(name="main", limits={EPHEMERAL_STORAGE: of_bytes(1 << 20)}),))
+    stats = {**entry.observation.pod_stats, full.uid: usage(full, memory="1Mi", rootfs="2Mi")}
+    seen = replace(entry.observation, pods=(full, OLD, WEB, STATIC), pod_stats=stats)
+    assert incident.with_request(replace(entry, observation=seen), found) == "default/web", "not the one over its limit"
     small = pod("web")
     stats = {**entry.observation.pod_stats, small.uid: uses(small, GI // 16, entry.now)}
     held = holders({OLD.uid: 6 * GI, small.uid: GI // 16}, {OLD.uid: GI}, at=entry.now)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from evictd.core.model.signal import Signal
 from evictd.render.avoidance import avoidance
 from evictd.render.console import make_console
 from evictd.render.incident import Incident, relief_lines
@@ -61,10 +62,16 @@ def test_each_kind_is_as_in_the_golden_file() -> None:
     check_golden("incident-kinds.txt", text)
 
 
+def test_an_amount_says_what_is_counted() -> None:
+    found = replace(incident(), signal=Signal.PID_AVAILABLE)
+    assert found.victim is not None
+    assert row_text(replace(found.victim, usage=80), found).startswith("1. default/hog-old: uses 80 processes, ")
+
+
 @pytest.mark.parametrize("width", [30, 80, 200, 4096])
 def test_the_chart_fits_and_marks_the_eviction(width: int) -> None:
     lines = chart_lines(incident(), width)
-    assert max(map(len, lines)) <= max(width + 6, 40)
+    assert max(map(len, lines)) <= max(width, 40)
     assert lines[0].strip() == "▼"
     assert any("hard" in line for line in lines)
     assert "30s before" in lines[-1]

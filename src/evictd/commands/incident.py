@@ -142,8 +142,8 @@ def with_request(entry: JournalEntry, found: Incident) -> str | None:
 
     A smaller pod that exceeds its request does not go in the place of one that alone holds what is missing.
     """
-    victim, name = found.victim, _REQUESTS.get(found.resource)
-    if victim is None or victim.usage is None or name is None or victim.usage <= victim.request:
+    victim, signal, name = found.victim, found.signal, _REQUESTS.get(found.resource)
+    if victim is None or victim.usage is None or signal is None or name is None or victim.usage <= victim.request:
         return None
     more = of_bytes(victim.usage - victim.request)
     pods = tuple(_requesting(pod, name, more) if pod.uid == found.event.uid else pod for pod in entry.observation.pods)
@@ -151,7 +151,9 @@ def with_request(entry: JournalEntry, found: Incident) -> str | None:
         step = synchronize(entry.state, replace(entry.observation, pods=pods), entry.config, entry.now)
     except _DAMAGED:
         return None
-    return next((clean(each.pod.full_name) for each in step.decisions if isinstance(each, EvictPod)), "")
+    evictions = (each for each in step.decisions if isinstance(each, EvictPod))
+    # A pod that exceeds a limit of its own goes in the same cycle, whatever is requested.
+    return next((clean(each.pod.full_name) for each in evictions if each.because.signal_label == signal.value), "")
 
 
 def _requesting(pod: Pod, name: str, more: Quantity) -> Pod:

@@ -14,7 +14,7 @@ from evictd.render.history import HistoryEvent, event_line
 from evictd.render.incident import Incident, IncidentRow, dated_lines, relief_lines
 from evictd.render.node_page import asset, page_template
 from evictd.render.page_chart import EvictionMark, page_chart
-from evictd.render.text import amount_text, clean, incident_id, seconds_text, signal_amount
+from evictd.render.text import amount_text, clean, incident_id, seconds_text, signal_amount, usage_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -85,7 +85,7 @@ def ranking_lines(found: Incident) -> Iterator[str]:
 def row_text(row: IncidentRow, found: Incident) -> str:
     """Write a pod of the ranking on one line."""
     resource = found.resource
-    used = "not measured" if row.usage is None or resource is None else f"uses {amount_text(row.usage, resource)}"
+    used = "not measured" if row.usage is None or resource is None else f"uses {usage_text(row.usage, resource)}"
     request = (
         "requests none" if not row.request or resource is None else f"requests {amount_text(row.request, resource)}"
     )
@@ -114,7 +114,8 @@ def chart_lines(found: Incident, width: int) -> list[str]:
         len(signal_amount(limit, found.signal))
         for limit in [_top(found, found.signal), *(each for _, each in found.levels)]
     )
-    columns = max(min(width - labels - 4, _MOST_COLUMNS), _LEAST_COLUMNS)
+    kinds = max((len(kind) + 1 for kind, _ in found.levels), default=0)
+    columns = max(min(width - labels - kinds - 3, _MOST_COLUMNS), _LEAST_COLUMNS)
     if end - begin < 1:
         return []
     values = _columns(found.drawn, columns)
