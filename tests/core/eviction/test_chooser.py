@@ -10,7 +10,7 @@ from evictd.core.model.finding import NoAction, NoActionReason, PodSkipped, Prot
 from evictd.core.model.pod import PodSource
 from evictd.core.model.state import Backoff, BudgetRefusal, OwnerBackoff, State
 from evictd.core.units.duration import SECOND
-from tests.playbook import Playbook, config, empty_dir, pod, usage
+from tests.playbook import NO_COLLECTING, Playbook, config, empty_dir, pod, usage
 from tests.shortages import row, shortage
 
 HARD = config(hard={"memory.available": "1Gi"})
@@ -44,6 +44,17 @@ def test_a_static_pod_that_grows_costs_no_pod_within_its_request() -> None:
     book.at("0s", memory="1500Mi of 8Gi").conditions().does_nothing()
     book.usage["static"] = usage(static, memory="5720Mi")
     book.at("10s", memory="900Mi of 8Gi").conditions("MemoryPressure").does_nothing()
+    book.stays_silent(NoActionReason.PROTECTED_CULPRIT)
+
+
+def test_a_static_pod_that_was_measured_first_at_the_crossing_costs_no_neighbour_that_grew_before() -> None:
+    """Volumes are walked from a crossing on. The neighbour wrote all that it holds before it, and that explains little."""
+    static, web = pod("static", source=PodSource.STATIC), pod("web", storage="100Mi")
+    uses = [usage(static, logs="1Mi"), usage(web, logs="1Mi")]
+    book = Playbook(config(hard={"nodefs.available": "3Gi"}, **NO_COLLECTING), pods=[static, web], usage=[uses[1]])
+    book.at("0s", nodefs="3400Mi of 4Gi").conditions().does_nothing()
+    book.usage = {"static": usage(static, logs="400Mi"), "web": usage(web, logs="60Mi")}
+    book.at("3s", nodefs="3060Mi of 4Gi", nodefs_rate=150 << 20).conditions("DiskPressure").does_nothing()
     book.stays_silent(NoActionReason.PROTECTED_CULPRIT)
 
 

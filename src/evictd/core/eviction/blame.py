@@ -3,6 +3,9 @@
 A pod that may not go now is protected or static, guarded by a disruption budget, not measured, or a victim that does not end. If
 it holds or grows more of what is short than all candidates together, it is the culprit, and evicting others only delays it. Its
 growth is that of the last minute, or all since the supply became short: a slow leak that goes on for minutes is as much a cause.
+Of a pod that was first measured after the crossing the growth is not known; the part of the present rate that no other growth
+explains counts as its own. (At a crossing volumes are walked for the first time. A neighbour went for a static pod that wrote
+200 MiB/s, because the neighbours had just grown by some MiB.)
 
 The others go all the same where they hold what is missing together with the culprit's growth until they are gone: then the node
 is relieved. One that exceeds its request goes in the place of a culprit once, if it holds half of what the culprit does, makes
@@ -58,6 +61,8 @@ class Suspect:
     """By how much it grew since about a minute before the supply became short."""
     goes_soon: bool = False
     """A disruption budget guards it, and is asked again or passed over within a bound."""
+    is_new: bool = False
+    """It was first measured too lately to know its growth (`Shortage.is_new`)."""
 
 
 def blamed(
@@ -97,8 +102,10 @@ def _is_culprit(suspect: Suspect, shortage: Shortage, *, held: int, grown: int, 
 def _with_growth_of(suspect: Suspect, candidates: Sequence[RankedPod], shortage: Shortage) -> int:
     """Return what is missing, and by how much the suspect grows at its present rate until all candidates are gone."""
     rate = suspect.rate
-    if suspect.grown * 2 > shortage.growth or shortage.unexplained:
-        rate = max(rate, shortage.rate)  # it is what makes the supply fall, or may be
+    if suspect.grown * 2 > shortage.growth:
+        rate = max(rate, shortage.rate)  # it is what makes the supply fall
+    elif suspect.is_new:
+        rate += shortage.unexplained_rate  # it may be
     return shortage.missing + rate * shortage.eviction_time * len(candidates) // SECOND
 
 

@@ -280,7 +280,7 @@ class StandardChooser:
             [row for row in rows if row.uid != victim.uid]
         ):
             held = None if unmeasured is None else unmeasured.used
-            suspects.append(Suspect(pod=None, held=held, grown=rest.grown, rate=rest.rate))
+            suspects.append(Suspect(pod=None, held=held, grown=rest.grown, rate=rest.rate, is_new=True))
         found = blamed(victim, candidates, suspects, self._shortage)
         return None if found is None else found[1]
 
@@ -295,6 +295,7 @@ class StandardChooser:
             rate=rate,
             taken=self._shortage.taken_by(row.uid),
             goes_soon=self._goes_soon(row.uid),
+            is_new=self._shortage.is_new(row.uid),
         )
 
     def _goes_soon(self, uid: str) -> bool:

@@ -262,5 +262,10 @@ def growth_elsewhere(holdings: SupplyHoldings) -> int:
 
 def growth_rate(holdings: SupplyHoldings, seen: SignalObservation) -> int:
     """Return units per second: as measured a moment ago, or the mean of the last minute."""
+    return max(seen.fill_rate or 0, known_rate(holdings))
+
+
+def known_rate(holdings: SupplyHoldings) -> int:
+    """Return units per second by which measured pods and what belongs to no pod grew, as the mean of about the last minute."""
     elsewhere = 0 if holdings.elsewhere is None else holdings.elsewhere.rate
-    return max(seen.fill_rate or 0, sum(each.rate for each in _grown(holdings)) + elsewhere)
+    return sum(each.rate for each in _grown(holdings)) + elsewhere

@@ -8,7 +8,7 @@ from dataclasses import field
 
 from evictd.core.eviction.attribution import grown_lately, grown_since
 from evictd.core.eviction.backoff import RECREATED_WITHIN, owner_of
-from evictd.core.eviction.holdings import growth_elsewhere, growth_of_pods, growth_rate
+from evictd.core.eviction.holdings import growth_elsewhere, growth_of_pods, growth_rate, known_rate
 from evictd.core.eviction.ledger import amounts_owed, supply_of
 from evictd.core.eviction.rank import Meter, usage_meter
 from evictd.core.eviction.reclaim import Layout
@@ -85,14 +85,20 @@ class Shortage:
         return self.threshold.signal not in STALLS
 
     @property
-    def unexplained(self) -> bool:
-        """Whether the supply falls, and no pod was seen to grow, nor anything else by half as much.
+    def unexplained_rate(self) -> int:
+        """The part of the rate that the growth of measured pods and growth elsewhere do not explain."""
+        return max(self.rate - known_rate(self.holdings), 0)
 
-        On a disk the growth of a pod shows when it is measured a second time; pods are measured only near a threshold.
+    def is_new(self, uid: str) -> bool:
+        """Whether a pod was first measured too lately to know its growth.
+
+        Memory is measured in each cycle, so the second cycle knows. On a disk several cycles take their numbers from one walk, so
+        a pod is new for about a minute.
         """
-        elsewhere = self.holdings.elsewhere
-        known = 0 if elsewhere is None else elsewhere.rate
-        return growth_of_pods(self.holdings) == 0 and self.rate > 2 * known
+        known = self.holdings.level(uid)
+        if known is None:
+            return True
+        return known.at == known.since or (self.on_disk and uid in self.holdings.arrived)
 
     def with_growth(self, evictions: int) -> int:
         """Return what is missing now, plus the growth at the present rate during this number of evictions."""
