@@ -14,6 +14,7 @@ from evictd.core.model.signal import Signal
 from evictd.core.units.quantity import of_bytes
 from evictd.errors import ExitCode, InputError
 from evictd.render.incident import evictions_of, find_eviction, incident_of
+from evictd.render.verdict import Need
 from tests.daemon.world import GI, NOW, STATIC, WEB, pod, uses
 from tests.playbook import usage
 from tests.render.test_incident import OLD, journal_lines, recorded
@@ -39,7 +40,7 @@ def test_the_last_one_is_shown_with_the_account(directory: Path, capsys: pytest.
     assert incident.run(command("--directory", str(directory))) is ExitCode.DONE
     shown = capsys.readouterr().out
     assert shown.startswith("incident uid-hog-: default/hog-old at 2026-01-01T00:00:30Z")
-    assert "played on for 5m0s at the growth of the last minute" in shown
+    assert "had everything gone on growing for 5m0s as in the minute before" in " ".join(shown.split())
     assert "a request of 6Gi of memory (it had none): default/web (5Gi) would have gone in its place" in " ".join(
         shown.split()
     )
@@ -108,9 +109,19 @@ def test_a_pod_that_grows_alone_was_needed_and_one_beside_it_not() -> None:
         state=replace(entry.state, holdings={Signal.MEMORY_AVAILABLE: grows}),
         observation=replace(entry.observation, pod_stats=stats),
     )
-    said = incident.world_account(entry, Signal.MEMORY_AVAILABLE, "default/hog-old")
-    assert said.startswith("its end was needed, played on for 5m0s")
-    assert incident.world_account(entry, Signal.MEMORY_AVAILABLE, "default/web").startswith(
-        "its end was not needed, played on for 5m0s"
-    )
-    assert incident.world_account(entry, Signal.NODEFS_AVAILABLE, "default/web") == ""
+    said = incident.verdict_of(entry, Signal.MEMORY_AVAILABLE, "default/hog-old")
+    assert said is not None
+    assert (said.need, said.fewest) == (Need.NEEDED, ("default/hog-old",))
+    other = incident.verdict_of(entry, Signal.MEMORY_AVAILABLE, "default/web")
+    assert other is not None
+    assert other.need is Need.ANOTHER_POD
+    assert incident.verdict_of(entry, Signal.NODEFS_AVAILABLE, "default/web") is None
+
+
+def test_a_pod_behind_the_journals_is_the_incident(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--journal FILE default/hog-old` took the pod for a second file."""
+    journal = directory / "journal.1.jsonl"
+    assert incident.run(command("--journal", str(journal), "default/hog-old")) is ExitCode.DONE
+    assert capsys.readouterr().out.startswith("incident uid-hog-")
+    with pytest.raises(InputError, match="nope: is no incident of this journal"):
+        incident.run(command("--journal", str(journal), "nope"))

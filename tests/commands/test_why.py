@@ -156,3 +156,17 @@ def test_what_is_no_address_is_bad_usage(tmp_path: Path) -> None:
     for address in ("foo", "foo:", ":1", "foo:70000"):
         with pytest.raises(InputError, match="is no host:port"):
             why.run(command("a/b", "--address", address, "--directory", str(tmp_path)))
+
+
+def test_a_pod_behind_the_journals_is_meant_and_an_incident_is_pointed_to(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`--journal FILE default/hog` took the pod for a second file; the ID that `incident` prints was no pod."""
+    journal = tmp_path / "journal.jsonl"
+    journal.write_bytes(line(NOW, "2026-01-01T00:00:00Z"))
+    assert why.run(command("--journal", str(journal), "default/hog")) is ExitCode.DONE
+    assert "`evictd incident default/hog` shows whether its end was needed" in capsys.readouterr().out
+    with pytest.raises(InputError, match=r"uid-hog: is no pod; .* `evictd incident uid-hog` shows that eviction"):
+        why.run(command("uid-hog", "--journal", str(journal)))
+    with pytest.raises(InputError, match="which pod"):
+        why.run(command("--journal", str(journal)))

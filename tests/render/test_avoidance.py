@@ -4,9 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from evictd.render.avoidance import avoidance
+from evictd.core.model.signal import Signal
+from evictd.core.units.duration import MINUTE
+from evictd.render.avoidance import Avoidance, avoidance
 from evictd.render.incident import Incident, IncidentRow
 from evictd.render.incident_view import row_text
+from evictd.render.verdict import EvictionVerdict, Need
 from tests.render.test_incident import incident
 from tests.stories import GI
 
@@ -18,11 +21,14 @@ def with_request(pod: str | None) -> Incident:
 
 def test_a_limit_and_a_request_avoid_it_and_a_lead_does_not() -> None:
     limit, request = avoidance(with_request("default/web")).by
-    assert limit == "a limit of at most 4.48Gi of memory: it would have ended at its limit, before the node was short"
+    assert limit == (
+        "a limit of at most 4.48Gi of memory: the kernel would have ended it there, before the node was short"
+    )
     assert request == "a request of 6Gi of memory (it had none): default/web (5Gi) would have gone in its place"
     threshold, lead = avoidance(incident()).not_by
     assert threshold == (
-        "a soft threshold: to be met 60 s earlier at 85.3Mi a second it would have to be 7Gi, more than half of the node"
+        "a soft threshold: to be met 60 s earlier at 85.3Mi a second it would have to be 7Gi, "
+        "more than half of the 8Gi that there are"
     )
     assert lead == "memory.lead: Auto, which begins an eviction earlier and avoids none"
 
@@ -31,13 +37,13 @@ def test_a_limit_and_a_request_avoid_it_and_a_lead_does_not() -> None:
     ("pod", "said"),
     [
         ("default/hog-old", "it would have gone all the same, because of what it holds"),
-        ("", "no pod would have gone at that moment"),
+        ("", "no pod would have gone at that moment, and the node would have stayed short"),
     ],
 )
 def test_a_request_is_judged_by_the_decision_made_again(pod: str, said: str) -> None:
     """`default/database` of 9 MiB was said to go in the place of a pod that alone held what was missing."""
     found = avoidance(with_request(pod))
-    assert f"a request of 6Gi of memory (it had none): {said}" in (found.by if not pod else found.not_by)
+    assert f"a request of 6Gi of memory (it had none): {said}" in found.not_by
     assert not any("request" in each for each in (*avoidance(incident()).by, *avoidance(incident()).not_by))
 
 
@@ -82,6 +88,35 @@ def test_a_request_is_no_advice_where_the_pods_before_it_hold_too_little() -> No
         skipped="Unnecessary",
     )  # fmt: skip
     found = replace(found, ranking=(side, *(replace(row, number=row.number + 1) for row in found.ranking)))
-    assert avoidance(found).by == ("a limit of its own",)
+    assert [each.partition(":")[0] for each in avoidance(found).by] == ["a limit of at most 4.48Gi of memory"]
+    inodes = replace(found, signal=Signal.NODEFS_INODES_FREE)
+    assert avoidance(inodes).by == (), "there is no limit of inodes"
     assert avoidance(found).not_by[0] == "a higher request: the pods that rank before it were passed over"
     assert "(passed over: another pod that holds more makes its eviction unnecessary)" in row_text(side, found)
+
+
+def test_a_request_that_costs_a_pod_of_higher_priority_is_no_advice() -> None:
+    """A request for a job was proposed, with which a database of priority 1000 would have gone in its place."""
+    found = with_request("default/web")
+    rows = tuple(replace(row, priority=1000) if row.pod == "default/web" else row for row in found.ranking)
+    request = "a request of 6Gi of memory (it had none): default/web (5Gi) would have gone in its place"
+    assert f"{request}, whose priority 1000 is higher" in avoidance(replace(found, ranking=rows)).not_by
+
+
+def test_nothing_of_the_pod_is_proposed_where_no_pod_is_the_cause() -> None:
+    """`a priority above 0` was proposed beside a kernel that took all: another pod would have gone in vain."""
+    verdict = EvictionVerdict(need=Need.NO_POD_HELPS, pod="default/hog-old", played=5 * MINUTE)
+    found = avoidance(replace(with_request("default/web"), verdict=verdict))
+    assert found.by == ("less use by the host or by protected pods, or a lower threshold if this use is normal",)
+    assert found.not_by[0].startswith("a request, a limit or a priority of this pod")
+
+
+def test_an_owner_whose_pods_go_again_and_again_is_named() -> None:
+    assert avoidance(replace(incident(), of_owner=117)).by[0] == (
+        "a change of ReplicaSet/hog: 117 of its pods were evicted here"
+    )
+
+
+def test_a_minimum_reclaim_that_kept_the_threshold_met_is_named() -> None:
+    kept = avoidance(replace(incident(), available=9 * GI // 4, min_reclaim=GI))
+    assert kept == Avoidance(by=("a smaller minimum reclaim: the threshold itself was clear already",))

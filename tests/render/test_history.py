@@ -119,10 +119,10 @@ def test_an_eviction_by_the_kubelet_is_an_event_once_and_no_would_in_a_dry_run()
     assert totals_text([event]).endswith("1 eviction by the kubelet")
 
 
-def of_a_disk() -> list[JournalRecord]:
-    """The journal of a scenario in which a disk fills: collections, then an eviction."""
+def of_scenario(name: str) -> list[JournalRecord]:
+    """The journal of a scenario."""
     records, state = [], State()
-    scenario, cycles = played("disk-reclaim-then-evict")
+    scenario, cycles = played(name)
     for cycle in cycles:
         for turn in cycle.turns:
             now, seconds = NOW + cycle.at, cycle.at // SECOND
@@ -150,7 +150,8 @@ def of_changed_minds() -> list[JournalRecord]:
 STORIES = {
     "a shortage of memory": journal,
     "the same as a dry run": lambda: journal(dry_run=True),
-    "a disk fills": of_a_disk,
+    "a disk fills: collections, then an eviction": lambda: of_scenario("disk-reclaim-then-evict"),
+    "a static pod is the cause": lambda: of_scenario("protected-culprit"),
     "a grace period is shortened, an eviction withdrawn, the kubelet evicts": of_changed_minds,
 }
 

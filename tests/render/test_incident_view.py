@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from evictd.core.model.signal import Signal
+from evictd.core.units.duration import MINUTE
 from evictd.render.avoidance import avoidance
 from evictd.render.console import make_console
-from evictd.render.incident import Incident, relief_lines
+from evictd.render.incident import Incident
 from evictd.render.incident_view import (
     chart_lines,
     incident_document,
@@ -18,15 +19,17 @@ from evictd.render.incident_view import (
     print_incident,
     row_text,
 )
+from evictd.render.relief import relief_lines
+from evictd.render.verdict import EvictionVerdict, Need
 from tests.render.test_incident import incident
 from tests.stories import check_golden
 
-ACCOUNT = "its end was needed, played on for 5m0s at the growth of the last minute: the fewest pods are default/hog-old"
+NEEDED = EvictionVerdict(need=Need.NEEDED, pod="default/hog-old", fewest=("default/hog-old",), played=5 * MINUTE)
 
 
 def test_as_text_it_is_as_in_the_golden_file() -> None:
     out = io.StringIO()
-    print_incident(incident(), ACCOUNT, make_console(out, width=100))
+    print_incident(replace(incident(), verdict=NEEDED), make_console(out, width=100))
     check_golden("incident.txt", out.getvalue())
 
 
@@ -44,6 +47,9 @@ def variants() -> Iterator[tuple[str, Incident]]:
     yield "within its request", replace(found, ranking=(replace(victim, request=8 << 30), replace(side, skipped="")))
     yield "a slow fall", replace(found, points=((-30.0, 1 << 30), (0.0, 1 << 29)))
     yield "a damaged record", replace(found, available=None, points=(), levels=(), ranking=(), successors=())
+    yield "the host is the cause", replace(found, verdict=replace(NEEDED, need=Need.NO_POD_HELPS, fewest=()))
+    yield "its minimum reclaim kept it short", replace(found, available=9 << 28, min_reclaim=1 << 30)
+    yield "one of many of its owner", replace(found, of_owner=117)
     yield "too little came back", replace(found, points=((0.0, 1 << 29), (9.0, 5 << 27)), successors=())
 
 
@@ -77,26 +83,38 @@ def test_the_chart_fits_and_marks_the_eviction(width: int) -> None:
     assert "30s before" in lines[-1]
 
 
+def test_many_events_around_it_are_left_out_with_their_number() -> None:
+    """376 lines were printed where a DaemonSet's pod was evicted 117 times."""
+    found, out = incident(), io.StringIO()
+    print_incident(
+        replace(found, before=found.before[:1] * 40, after=found.after[:1] * 30), make_console(out, width=80)
+    )
+    assert "before (28 earlier left out)" in out.getvalue()
+    assert "after (18 later left out)" in out.getvalue()
+    assert out.getvalue().count("MemoryPressure begins") + out.getvalue().count("is gone") == 24
+
+
 def test_without_readings_there_is_no_chart() -> None:
     assert chart_lines(replace(incident(), points=()), 80) == []
     assert chart_lines(replace(incident(), points=((0.0, 1), (0.5, 2))), 80) == []
 
 
 def test_a_program_gets_everything() -> None:
-    document = incident_document(incident(), ACCOUNT)
+    document = incident_document(replace(incident(), verdict=NEEDED))
     assert (document["kind"], document["id"], document["signal"]) == ("Incident", "uid-hog-", "memory.available")
     assert document["cameBack"] > document["missing"]
     assert document["ranking"][0]["chosen"]
+    assert (document["node"], document["need"]) == ("node-1", "Needed")
     assert incident_list_document([incident().event])["incidents"][0]["pod"] == "default/hog-old"
 
 
 def test_the_file_has_everything_in_it_and_names_are_text() -> None:
     found = incident()
-    text = incident_page(found, ACCOUNT)
+    text = incident_page(replace(found, verdict=NEEDED))
     assert "What would have avoided it" in text
     assert "What would not have" in text
     assert "default/hog-new" in text
     assert "<polyline" in text
     assert "http" not in text.partition("</title>")[2].replace("http-equiv", "")
     hostile = replace(found, event=replace(found.event, why='<script>alert("1")</script>'))
-    assert "<script>" not in incident_page(hostile, "")
+    assert "<script>" not in incident_page(hostile)

@@ -43,7 +43,7 @@ def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, st
     events = list(history(journal()))
     file.write_text(history_page(events, condition_spans(events)))
     told = file.with_name("incident.html")
-    told.write_text(incident_page(incident(), "needed: as an observer who knows every byte would have it"))
+    told.write_text(incident_page(incident()))
     servers = {name: HttpServer("127.0.0.1:0", pages(make()), NoErrors()) for name, make in STATES.items()}  # type: ignore[arg-type]
     served = {name: f"http://127.0.0.1:{server.port}/" for name, server in servers.items()}
     yield {"history": file.as_uri(), "incident": told.as_uri(), **served}

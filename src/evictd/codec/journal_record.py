@@ -91,12 +91,30 @@ class RecordedPod(_Part, frozen=True):
         return next(owners, "")
 
 
-class RecordedObservation(_Part, frozen=True):
-    """The active pods, and the outcomes of earlier decisions."""
+class RecordedNode(_Part, frozen=True):
+    """The node's own part of the statistics."""
 
+    node_name: str = ""
+
+
+class RecordedSummary(_Part, frozen=True):
+    """The statistics of the node."""
+
+    node: RecordedNode = RecordedNode()
+
+
+class RecordedObservation(_Part, frozen=True):
+    """The node, the active pods, and the outcomes of earlier decisions."""
+
+    summary: RecordedSummary | None = None
     pods: tuple[RecordedPod, ...] = ()
     reclaimed: tuple[RecordedOutcome, ...] = ()
     cleaned_up: tuple[str, ...] = ()
+
+    @property
+    def node_name(self) -> str:
+        """The node's name; empty where nothing was read."""
+        return "" if self.summary is None else self.summary.node.node_name
 
 
 class RecordedRefusal(_Part, frozen=True):

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from evictd.codec.journal import JournalEntry, decode_entry
 from evictd.codec.journal_record import JournalRecord, decode_record
-from evictd.commands.journals import add_journal_options, journals_of, read_lines, report_skipped
+from evictd.commands.journals import add_journal_options, journals_of, named_behind_journals, read_lines, report_skipped
 from evictd.config.file import STANDARD_INPUT
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.decision import EvictPod
@@ -20,7 +20,7 @@ from evictd.core.model.holdings import MeasuredLevel
 from evictd.core.model.pod import Pod
 from evictd.core.model.resources import EPHEMERAL_STORAGE, MEMORY
 from evictd.core.model.signal import SIGNALS, Resource, Signal
-from evictd.core.units.duration import MINUTE, format_duration
+from evictd.core.units.duration import MINUTE
 from evictd.core.units.quantity import ZERO, Quantity, of_bytes
 from evictd.errors import EvictdError, ExitCode, InputError
 from evictd.render.console import make_console, print_line
@@ -29,6 +29,7 @@ from evictd.render.incident import Incident, evictions_of, find_eviction, incide
 from evictd.render.incident_view import incident_document, incident_list_document, incident_page, print_incident
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.text import clean, incident_id
+from evictd.render.verdict import EvictionVerdict, Need
 from evictd.world.behaviours import Behaviour, Grow, Usage
 from evictd.world.continuation import world_of
 from evictd.world.model import HostUse
@@ -68,6 +69,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Read the journal and show the incident."""
+    if args.incident == LAST:
+        args.incident = named_behind_journals(args) or LAST
     paths = journals_of(args)
     evicting: list[tuple[str, bytes]] = []  # times and lines, of which one is decoded whole
 
@@ -85,15 +88,14 @@ def run(args: argparse.Namespace) -> ExitCode:
     event = find_eviction(evictions, args.incident)
     found = incident_of(records, event)
     entry = None if STANDARD_INPUT in paths else _entry(evicting, found)
-    account = "" if entry is None else _account(entry, found)
     if entry is not None:
-        found = replace(found, with_request=with_request(entry, found))
+        found = replace(found, verdict=_verdict(entry, found), with_request=with_request(entry, found))
     if args.output == TABLE:
-        print_incident(found, account, make_console(sys.stdout))
+        print_incident(found, make_console(sys.stdout))
     elif args.output == HTML:
-        sys.stdout.write(incident_page(found, account))
+        sys.stdout.write(incident_page(found))
     else:
-        write_document(incident_document(found, account), args.output, sys.stdout)
+        write_document(incident_document(found), args.output, sys.stdout)
     return ExitCode.DONE
 
 
@@ -125,12 +127,12 @@ def _entry(lines: Iterable[tuple[str, bytes]], found: Incident) -> JournalEntry 
         return None
 
 
-def _account(entry: JournalEntry, found: Incident) -> str:
-    """Return a sentence: was the eviction needed, to an observer who knows the measurements? Empty if unknown."""
+def _verdict(entry: JournalEntry, found: Incident) -> EvictionVerdict | None:
+    """Return whether the eviction was needed, to an observer who knows the measurements; `None` if unknown."""
     try:
-        return "" if found.signal is None else world_account(entry, found.signal, found.event.pod)
+        return None if found.signal is None else verdict_of(entry, found.signal, found.event.pod)
     except _DAMAGED:
-        return ""
+        return None
 
 
 def _evicts(entry: JournalEntry, uid: str) -> bool:
@@ -165,8 +167,8 @@ def _requesting(pod: Pod, name: str, more: Quantity) -> Pod:
     return replace(pod, containers=(replace(first, requests=requests), *others))
 
 
-def world_account(entry: JournalEntry, signal: Signal, pod: str) -> str:
-    """Return a sentence: is the pod in the smallest set whose end relieves the node, if each pod goes on growing as it did?
+def verdict_of(entry: JournalEntry, signal: Signal, pod: str) -> EvictionVerdict | None:
+    """Return whether the pod is in the smallest set whose end relieves the node, if each pod goes on growing as it did.
 
     The node of the reading is played on for five minutes; what grew in the last minute grows on (`evictd.world.oracle`).
     """
@@ -174,7 +176,7 @@ def world_account(entry: JournalEntry, signal: Signal, pod: str) -> str:
     holders = (each for key, each in entry.state.holdings.items() if SIGNALS[key].resource is resource)
     held, grows = next(holders, None), _GROWS.get(resource)
     if node is None or grows is None or held is None:
-        return ""
+        return None
     world = world_of(
         node,
         entry.observation.pods,
@@ -188,16 +190,12 @@ def world_account(entry: JournalEntry, signal: Signal, pod: str) -> str:
         host = HostUse(name="growth", behaviours=_growth(grows[1], held.elsewhere))
         world = replace(world, host=(*world.host, host))
     ideal = ideal_ends(world, entry.config)
-    played = f"played on for {format_duration(_PLAYED)} at the growth of the last minute"
     if ideal.crossed_at is None:
-        return f"its end was not needed, {played}: no threshold would have been met"
+        return EvictionVerdict(need=Need.NOTHING_SHORT, pod=pod, played=_PLAYED)
     if not ideal.relieves:
-        return f"no end of any pod would have relieved the node, {played}: the host or a protected pod is the cause"
-    if pod in ideal.slots:
-        others = sorted(ideal.slots - {pod})
-        fewest = f"the fewest pods that relieve the node are {', '.join([pod, *others])}"
-        return f"its end was needed, {played}: {fewest if others else 'it alone relieves the node'}"
-    return f"its end was not needed, {played}: the end of {', '.join(sorted(ideal.slots))} would have relieved the node"
+        return EvictionVerdict(need=Need.NO_POD_HELPS, pod=pod, played=_PLAYED)
+    need = Need.NEEDED if pod in ideal.slots else Need.ANOTHER_POD
+    return EvictionVerdict(need=need, pod=pod, fewest=tuple(sorted(ideal.slots)), played=_PLAYED)
 
 
 def _growth(usage: Usage, level: MeasuredLevel) -> tuple[Behaviour, ...]:

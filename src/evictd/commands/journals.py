@@ -43,6 +43,20 @@ def add_journal_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def named_behind_journals(args: argparse.Namespace) -> str | None:
+    """Take the last value of `--journal` out of it where it is no file: `--journal FILE NAMESPACE/POD` names a pod too.
+
+    `None` where all are files, or it is the only value.
+    """
+    if len(args.journal) < 2:
+        return None
+    *files, last = args.journal
+    if last == STANDARD_INPUT or last.exists():
+        return None
+    args.journal = files
+    return str(last)
+
+
 def journals_of(args: argparse.Namespace) -> list[Path]:
     """Return the files that a command line names, or all of `--directory`; raises `InputError` if there are none."""
     named = [*getattr(args, "files", ()), *args.journal]

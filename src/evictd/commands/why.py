@@ -10,11 +10,12 @@ from dataclasses import replace
 
 from evictd.codec.journal_record import JournalRecord
 from evictd.commands.history import read_records
-from evictd.commands.journals import add_journal_options, journals_of
+from evictd.commands.journals import add_journal_options, journals_of, named_behind_journals
 from evictd.commands.status import DEFAULT_ADDRESS, fetch, understood
 from evictd.errors import ExitCode, InputError, NodeError
 from evictd.render.console import make_console, print_line
 from evictd.render.history import EventKind, history, history_document
+from evictd.render.incident import evictions_of
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.text import clean
 from evictd.render.why import PodWhy, places_then, pods_meant, pods_of, why_document, why_lines
@@ -22,7 +23,7 @@ from evictd.render.why import PodWhy, places_then, pods_meant, pods_of, why_docu
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("pod", metavar="NAMESPACE/POD", help="the pod")
+    parser.add_argument("pod", nargs="?", metavar="NAMESPACE/POD", help="the pod")
     add_journal_options(parser)
     parser.add_argument(
         "--address",
@@ -33,6 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Read the journal, ask the daemon and show both answers."""
+    args.pod = args.pod or named_behind_journals(args)
+    if args.pod is None:
+        raise InputError("which pod? give NAMESPACE/POD")
     if len(parts := args.pod.split("/")) != 2 or not all(parts):
         raise InputError(f"{args.pod}: is no pod; give NAMESPACE/POD{_meant(args)}")
     why = _ask(args)
@@ -47,6 +51,8 @@ def _meant(args: argparse.Namespace) -> str:
         records, _ = _records(args)
     except (OSError, InputError):
         return ""
+    if any(event.uid.startswith(args.pod) for event in evictions_of(records or ())):
+        return f"; `evictd incident {args.pod}` shows that eviction"
     meant = pods_meant(args.pod, pods_of(records or ()))
     return f"; {meant}" if meant else ""
 

@@ -1,16 +1,21 @@
 """Says which setting would have avoided an eviction: a limit, a request, a priority; and which would not have."""
 
-from collections.abc import Sequence
-
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, Resource
 from evictd.render.incident import Incident, IncidentRow
 from evictd.render.text import amount_text, signal_amount
+from evictd.render.verdict import Need
 
 _LEAD_SECONDS = 60
 """How much earlier a proposed threshold is met."""
 _ROUNDING = 200
 """A limit is proposed by this part lower, so that its rounded amount is not above what would have been enough."""
+_AGAIN = 3
+"""From how many evictions on an owner is named as what has to be changed."""
+_AT_LIMIT = {
+    Resource.MEMORY: "the kernel would have ended it there",
+    Resource.EPHEMERAL_STORAGE: "it would have been evicted there",
+}
 _REQUESTED = {Resource.MEMORY, Resource.EPHEMERAL_STORAGE}
 _LEADS = {Resource.MEMORY: "memory.lead", Resource.EPHEMERAL_STORAGE: "disk.lead"}
 
@@ -31,45 +36,74 @@ def avoidance(found: Incident) -> Avoidance:
     if found.signal is None:
         return Avoidance(by=("a higher limit of its own, or less usage: no other pod had a part in it",))
     resource = SIGNALS[found.signal].resource
+    if found.verdict is not None and found.verdict.need is Need.NO_POD_HELPS:
+        return _OF_NO_POD + _of_threshold(found, resource)
+    if found.kept_by_min_reclaim:
+        return Avoidance(by=("a smaller minimum reclaim: the threshold itself was clear already",))
     of_pod = Avoidance() if found.victim is None else _of_pod(found, found.victim, resource)
-    return of_pod + _of_threshold(found, resource)
+    return _of_owner(found) + of_pod + _of_threshold(found, resource)
+
+
+_OF_NO_POD = Avoidance(
+    by=("less use by the host or by protected pods, or a lower threshold if this use is normal",),
+    not_by=("a request, a limit or a priority of this pod: another pod would have gone in its place, in vain as well",),
+)
+
+
+def _of_owner(found: Incident) -> Avoidance:
+    """Say that the owner has to be changed where its pods go again and again."""
+    if found.of_owner < _AGAIN:
+        return Avoidance()
+    return Avoidance(by=(f"a change of {found.event.owner}: {found.of_owner} of its pods were evicted here",))
 
 
 def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:
+    exceeds = victim.usage is not None and resource in _REQUESTED and victim.usage > victim.request
+    limit = _of_limit(found, victim, resource) if exceeds else Avoidance()
     if any(row.skipped and row.number < victim.number for row in found.ranking):
-        return Avoidance(
-            by=("a limit of its own",), not_by=("a higher request: the pods that rank before it were passed over",)
-        )
-    if victim.usage is None or resource not in _REQUESTED or victim.usage <= victim.request:
-        return Avoidance(by=(f"a priority above {victim.priority}",) if len(found.ranking) > 1 else ())
-    used = amount_text(victim.usage, resource)
-    others = [row for row in found.ranking if not row.protected and not row.chosen and (row.usage or 0) > row.request]
+        return limit + Avoidance(not_by=("a higher request: the pods that rank before it were passed over",))
+    if exceeds:
+        return limit + _of_request(found, victim, resource)
+    others = [row for row in found.ranking if not row.protected and not row.chosen]
     if not others:
-        return Avoidance(by=(f"a limit of {resource.value}: no other pod exceeded its request, and it held {used}",))
-    by: tuple[str, ...] = ()
-    if found.missing is not None and 0 < found.missing < victim.usage:
-        enough = victim.usage - found.missing
-        most = amount_text(enough - enough // _ROUNDING, resource)
-        by = (
-            f"a limit of at most {most} of {resource.value}: it would have ended at its limit, before the node was short",
-        )
-    return Avoidance(by=by) + _of_request(found, victim, others, resource)
+        return Avoidance()
+    first = next((f"{row.pod} ({amount_text(row.usage, resource)})" for row in others if row.usage), others[0].pod)
+    return Avoidance(by=(f"a priority above {victim.priority}: {first} would have ranked before it",))
 
 
-def _of_request(found: Incident, victim: IncidentRow, others: Sequence[IncidentRow], resource: Resource) -> Avoidance:
+def _of_limit(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:
+    """Say which limit would have ended the pod before the node was short."""
+    if found.missing is None or victim.usage is None or not 0 < found.missing < victim.usage:
+        return Avoidance()
+    enough = victim.usage - found.missing
+    most = amount_text(enough - enough // _ROUNDING, resource)
+    return Avoidance(
+        by=(f"a limit of at most {most} of {resource.value}: {_AT_LIMIT[resource]}, before the node was short",)
+    )
+
+
+def _of_request(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:
     """Say what a request of its usage would have done, where the decision was made again with it."""
-    if found.with_request is None:
+    if found.with_request is None or victim.usage is None:
         return Avoidance()
     had = amount_text(victim.request, resource) if victim.request else "none"
     request = f"a request of {amount_text(victim.usage, resource)} of {resource.value} (it had {had})"
     if found.with_request == victim.pod:
         return Avoidance(not_by=(f"{request}: it would have gone all the same, because of what it holds",))
     if not found.with_request:
-        return Avoidance(by=(f"{request}: no pod would have gone at that moment",))
-    used = next((row.usage for row in others if row.pod == found.with_request), None)
-    other = found.with_request + ("" if used is None else f" ({amount_text(used, resource)})")
-    if found.missing is not None and sum(row.usage or 0 for row in others) < found.missing:
+        return Avoidance(
+            not_by=(f"{request}: no pod would have gone at that moment, and the node would have stayed short",)
+        )
+    row = next((row for row in found.ranking if row.pod == found.with_request), None)
+    other = found.with_request if row is None else f"{row.pod} ({amount_text(row.usage, resource)})"
+    others = [
+        each for each in found.ranking if not each.protected and not each.chosen and (each.usage or 0) > each.request
+    ]
+    if found.missing is not None and others and sum(each.usage or 0 for each in others) < found.missing:
         return Avoidance(not_by=(f"{request}: {other} would have gone first, and that is too little",))
+    if row is not None and row.priority > victim.priority:
+        instead = f"{other} would have gone in its place, whose priority {row.priority} is higher"
+        return Avoidance(not_by=(f"{request}: {instead}",))
     return Avoidance(by=(f"{request}: {other} would have gone in its place",))
 
 
@@ -86,5 +120,6 @@ def _of_threshold(found: Incident, resource: Resource) -> Avoidance:
     went = "and the pod would have gone then, with a grace period"
     soft = f"a soft threshold of {amount}: {fell} it would have been met {early}, {went}"
     if found.capacity is not None and limit * 2 > found.capacity:
-        soft = f"a soft threshold: to be met {early} {fell} it would have to be {amount}, more than half of the node"
+        most = f"more than half of the {signal_amount(found.capacity, signal)} that there are"
+        soft = f"a soft threshold: to be met {early} {fell} it would have to be {amount}, {most}"
     return Avoidance(not_by=(soft, *lead))

@@ -15,6 +15,7 @@ from evictd.codec.plain import Form
 from evictd.codec.times import parse_time, rfc3339
 from evictd.core.frozen import frozen
 from evictd.core.model.attribution import Attribution, growth_text
+from evictd.core.model.finding import NoActionReason
 from evictd.core.units.approximate import bytes_text
 from evictd.errors import InputError, InvalidValueError
 from evictd.render.attribution import clock_text
@@ -48,6 +49,8 @@ class EventKind(Enum):
     """A collection ended."""
     CONDITIONS = "Conditions"
     """The node's pressure conditions changed."""
+    NO_ACTION = "NoAction"
+    """No pod is evicted, and something else has to be done (`docs/findings.md`)."""
     KUBELET = "KubeletEvicted"
     """The kubelet evicted a pod."""
     BOOT = "Boot"
@@ -136,6 +139,8 @@ class _Reader:
                 return _event(record, EventKind.RECLAIM, recorded_text(decision), evidence=decision)
             case "ReportConditions":
                 return self._conditions(record, decision)
+            case "RecordEvent" if decision["reason"] in _NO_ACTIONS:
+                return _event(record, EventKind.NO_ACTION, clean(str(decision["message"])), evidence=decision)
             case _:
                 return None
 
@@ -261,12 +266,14 @@ def event_line(event: HistoryEvent) -> str:
     return f"would {event.text}" if event.dry_run and event.kind not in _FACTS else event.text
 
 
-_FACTS = frozenset({EventKind.CONDITIONS, EventKind.KUBELET, EventKind.BOOT})
+_NO_ACTIONS = frozenset(reason.value for reason in NoActionReason)
+_FACTS = frozenset({EventKind.NO_ACTION, EventKind.CONDITIONS, EventKind.KUBELET, EventKind.BOOT})
 """Events that are real in a dry run too."""
 _STYLES = {
     EventKind.EVICTED: "bold red",
     EventKind.KUBELET: "bold red",
     EventKind.REFUSED: "yellow",
+    EventKind.NO_ACTION: "yellow",
     EventKind.CONDITIONS: "bold yellow",
 }
 

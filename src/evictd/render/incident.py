@@ -9,16 +9,19 @@ is left out, without an error.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from evictd.codec.decision import DECISION_FORM
 from evictd.codec.journal_record import JournalRecord
 from evictd.codec.times import parse_time
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, Resource, Signal
-from evictd.core.units.duration import MINUTE, SECOND, format_duration
-from evictd.core.units.quantity import parse_quantity
+from evictd.core.model.threshold import Threshold
+from evictd.core.units.duration import MINUTE, SECOND
+from evictd.core.units.quantity import of_count, parse_quantity
 from evictd.errors import InputError, InvalidValueError
 from evictd.render.history import EventKind, HistoryEvent, event_line, history
 from evictd.render.jump import since_jump
-from evictd.render.text import amount_text, clean, incident_id, signal_amount
+from evictd.render.text import clean, incident_id
+from evictd.render.verdict import EvictionVerdict
 from evictd.render.why import pods_meant
 
 Plain = Mapping[str, Any]
@@ -72,6 +75,17 @@ class Incident:
     """New pods of its owner on this node, and after how many seconds they were first seen."""
     events: tuple[tuple[str, str], ...] = ()
     """Reason and message of the events that evictd wrote with it."""
+    node: str = ""
+    met_again: float | None = None
+    """Seconds until a threshold of the signal was met after its end, or still was; `None`: never in the journal."""
+    known_for: float = 0
+    """Seconds from the eviction to the journal's last record."""
+    of_owner: int = 0
+    """How many pods of its owner were evicted in the whole journal; 0 without an owner."""
+    min_reclaim: int = 0
+    """The minimum reclaim of the threshold: once met it stays met until so much more than its limit is available."""
+    verdict: EvictionVerdict | None = None
+    """Whether its end was needed; `None` where that is not known."""
     with_request: str | None = None
     """The pod that would have gone at that moment had this one requested what it used, as `namespace/name`; empty for no pod,
     `None` where that is not known."""
@@ -103,12 +117,31 @@ class Incident:
         return None if self.available is None or not later else max(max(later) - self.available, 0)
 
     @property
-    def missing(self) -> int | None:
-        """The amount missing to the highest threshold that was met."""
+    def short_of(self) -> tuple[str, int, int] | None:
+        """Kind and amount of the highest limit that was not reached, and the amount missing to it.
+
+        Where all are reached, the minimum reclaim kept a threshold met: then its limit with that.
+        """
         if self.available is None:
             return None
-        met = [limit for _, limit in self.levels if limit > self.available]
-        return max(met) - self.available if met else None
+        short = [(kind, limit) for kind, limit in self.levels if limit > self.available]
+        if not short and self.min_reclaim:
+            kept = ((kind, limit + self.min_reclaim) for kind, limit in self.levels)
+            short = [(f"minimum reclaim of the {kind}", limit) for kind, limit in kept if limit > self.available]
+        if not short:
+            return None
+        kind, limit = max(short, key=lambda each: each[1])
+        return kind, limit, limit - self.available
+
+    @property
+    def kept_by_min_reclaim(self) -> bool:
+        """Whether the threshold was clear already, and its minimum reclaim alone kept it met."""
+        return self.missing is not None and not any(limit > (self.available or 0) for _, limit in self.levels)
+
+    @property
+    def missing(self) -> int | None:
+        """The amount missing to that limit."""
+        return None if self.short_of is None else self.short_of[2]
 
     @property
     def rate(self) -> int | None:
@@ -171,6 +204,8 @@ def incident_of(records: Sequence[JournalRecord], event: HistoryEvent) -> Incide
     found = list(history(around))
     seen = _levels(record, signal)
     gone = next((each for each in found if each.kind is EventKind.GONE and each.uid == event.uid), None)
+    gone_after = None if gone is None else (_time(gone.at) - at) / SECOND
+    later = records[number + 1 :]
     return Incident(
         event=event,
         signal=signal,
@@ -182,9 +217,14 @@ def incident_of(records: Sequence[JournalRecord], event: HistoryEvent) -> Incide
         pods=_ranked(record, signal),
         before=tuple(each for each in found if _time(each.at) <= at and each.uid != event.uid),
         after=tuple(each for each in found if _time(each.at) > at and each.kind is not EventKind.BOOT),
-        gone_after=None if gone is None else (_time(gone.at) - at) / SECOND,
-        successors=_successors(record, records[number + 1 :], event, at),
+        gone_after=gone_after,
+        successors=_successors(record, later, event, at),
         events=tuple(_events(record, event)),
+        node=clean(record.observation.node_name),
+        met_again=None if gone_after is None else _met_again(later, signal, at, gone_after),
+        known_for=max(((_time(each.wall) - at) / SECOND for each in later), default=0),
+        of_owner=_of_owner(records, event),
+        min_reclaim=_min_reclaim(event, seen[1]),
     )
 
 
@@ -260,6 +300,36 @@ def _points(
     return tuple(sorted(points.items()))
 
 
+def _min_reclaim(event: HistoryEvent, capacity: int | None) -> int:
+    """Return the minimum reclaim of the threshold for which the pod was evicted; 0 without one."""
+    threshold = event.evidence.get("because", {}).get("threshold") or {}
+    try:
+        found = DECISION_FORM.decode(Threshold, threshold, "threshold").min_reclaim
+    except (InputError, InvalidValueError):
+        return 0
+    return 0 if found is None else found.resolve(of_count(capacity or 0)).value()
+
+
+def _met_again(records: Iterable[JournalRecord], signal: Signal | None, at: int, gone_after: float) -> float | None:
+    """Return after how many seconds a threshold of the signal is met in a record after the pod's end; `None`: in none."""
+    for record in records:
+        since = (_time(record.wall) - at) / SECOND
+        if since > gone_after and any(
+            each.get("met") or each.get("keptByMinReclaim") for each in _found(record, signal)
+        ):
+            return since
+    return None
+
+
+def _of_owner(records: Iterable[JournalRecord], event: HistoryEvent) -> int:
+    """Return how many pods of the evicted pod's owner were evicted in the records."""
+    namespace = event.pod.partition("/")[0]
+    if not event.owner:
+        return 0
+    kin = (each for each in evictions_of(list(records)) if each.owner == event.owner)
+    return len({each.uid for each in kin if each.pod.partition("/")[0] == namespace})
+
+
 # --- the ranking ------------------------------------------------------------------------------------------------------
 
 
@@ -321,35 +391,6 @@ def _events(record: JournalRecord, event: HistoryEvent) -> Iterator[tuple[str, s
             yield clean(str(decision.get("reason"))), clean(str(decision.get("message")))
     if not event.dry_run:
         yield "Evicted", clean(str(event.evidence.get("message", ""))).strip()
-
-
-# --- sentences --------------------------------------------------------------------------------------------------------
-
-
-def relief_lines(found: Incident) -> Iterator[str]:
-    """Write the missing amount, the pod's holdings, the amount that came back, and the pods that returned."""
-    if found.signal is None:
-        return
-    resource = SIGNALS[found.signal].resource
-    if found.missing is not None:
-        used = "" if found.victim is None else f"; {found.event.pod} held {amount_text(found.victim.usage, resource)}"
-        yield f"{signal_amount(found.missing, found.signal)} was missing{used}"
-    if found.gone_after is not None:
-        yield f"it had ended {_later(found.gone_after)}"
-    if found.came_back is not None and found.gone_after is not None:
-        enough = "" if found.missing is None else (": enough" if found.came_back >= found.missing else ": too little")
-        yield f"up to {signal_amount(found.came_back, found.signal)} came back{enough}"
-    elif not found.event.dry_run:
-        yield "the journal has no reading after its end, so what came back is not known"
-    for name, seconds in found.successors:
-        yield f"{found.event.owner} created {name} on this node, seen {_later(seconds)}"
-    if found.event.owner and not found.successors and not found.event.dry_run:
-        yield f"no new pod of {found.event.owner} was seen on this node"
-
-
-def _later(seconds: float) -> str:
-    """Write how long after the eviction something was seen; the journal's times are whole seconds."""
-    return "within a second" if seconds < 1 else f"{format_duration(round(seconds) * SECOND)} later"
 
 
 def dated_lines(events: Iterable[HistoryEvent]) -> Iterator[tuple[str, str]]:

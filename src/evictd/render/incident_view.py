@@ -11,10 +11,11 @@ from evictd.render.console import print_line
 from evictd.render.deciding import PASSED_OVER
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.history import HistoryEvent, event_line
-from evictd.render.incident import Incident, IncidentRow, dated_lines, relief_lines
+from evictd.render.incident import Incident, IncidentRow, dated_lines
 from evictd.render.node_page import asset, page_template
 from evictd.render.page_chart import EvictionMark, page_chart
-from evictd.render.text import amount_text, clean, incident_id, seconds_text, signal_amount, usage_text
+from evictd.render.relief import relief_lines
+from evictd.render.text import amount_text, clean, counted, incident_id, seconds_text, signal_amount, usage_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,14 +23,18 @@ if TYPE_CHECKING:
 _ROWS = 8
 _LEAST_COLUMNS, _MOST_COLUMNS = 20, 72
 _SHOWN_PODS = 10
+_SHOWN_EVENTS = 12
+"""How many events before and after an eviction a terminal shows."""
+_NEXT = "evictd status says what comes next; --output html writes a file for a ticket"
 _PASSED_OVER = {reason.value: text for reason, text in PASSED_OVER.items()}
 _LEVEL_CHARACTER = {"hard": "━", "soft": "╌"}
 
 
-def print_incident(found: Incident, account: str, to: "Console") -> None:
+def print_incident(found: Incident, to: "Console") -> None:
     """Print an incident, section by section."""
     event = found.event
-    to.print(f"incident {found.id}: {event.pod} at {clean(event.at)}", style="bold")
+    node = f" on node {found.node}" if found.node else ""
+    to.print(f"incident {found.id}: {event.pod} at {clean(event.at)}{node}", style="bold")
     for line in filter(None, (event_line(event), event.why, event.filled)):
         print_line(to, "  ", line)
     if chart := chart_lines(found, to.width):
@@ -37,20 +42,34 @@ def print_incident(found: Incident, account: str, to: "Console") -> None:
         for line in chart:
             to.print(line, no_wrap=True, crop=True, highlight=False, markup=False)
     if found.ranking:
-        _heading(to, f"ranking at that moment, {found.pods} pods")
+        _heading(to, f"ranking at that moment, {counted(found.pods, 'pod')}")
         for line in ranking_lines(found):
             print_line(to, "  ", line)
-    _events(to, "before", found.before)
+    left_out = max(len(found.before) - _SHOWN_EVENTS, 0)
+    _events(to, "before", found.before[left_out:], f"{left_out} earlier" if left_out else "")
     _heading(to, "what came back")
-    for line in (*relief_lines(found), account):
-        if line:
-            print_line(to, "  ", line)
-    _events(to, "after", found.after)
+    for line in after_lines(found):
+        print_line(to, "  ", line)
+    left_out = max(len(found.after) - _SHOWN_EVENTS, 0)
+    _events(to, "after", found.after[:_SHOWN_EVENTS], f"{left_out} later" if left_out else "")
     if found.events:
-        _heading(to, "events written")
+        _heading(to, events_heading(found))
     for reason, message in found.events:
         print_line(to, "  ", f"{reason}: {message}")
     _avoided(to, avoidance(found))
+    to.print()
+    to.print(_NEXT, style="dim")
+
+
+def after_lines(found: Incident) -> tuple[str, ...]:
+    """Write what came back and whether the end of the pod was needed."""
+    verdict = () if found.verdict is None else (found.verdict.text,)
+    return (*relief_lines(found), *verdict)
+
+
+def events_heading(found: Incident) -> str:
+    """Return the heading of the events, which a dry run would have written."""
+    return "events that would have been written" if found.event.dry_run else "events written"
 
 
 def _avoided(to: "Console", found: Avoidance) -> None:
@@ -66,9 +85,9 @@ def _heading(to: "Console", text: str) -> None:
     to.print(text, style="bold cyan")
 
 
-def _events(to: "Console", heading: str, events: Sequence[HistoryEvent]) -> None:
+def _events(to: "Console", heading: str, events: Sequence[HistoryEvent], left_out: str = "") -> None:
     if events:
-        _heading(to, heading)
+        _heading(to, f"{heading} ({left_out} left out)" if left_out else heading)
         for at, text in dated_lines(events):
             print_line(to, f"  {at[11:19]}  ", text)
 
@@ -98,7 +117,8 @@ def row_text(row: IncidentRow, found: Incident) -> str:
         if row.skipped
         else ""
     )
-    text = f"{row.number}. {row.pod}: {used}, {request}, priority {row.priority}"
+    place = "-" if row.protected else f"{row.number}."
+    text = f"{place} {row.pod}: {used}, {request}, priority {row.priority}"
     return f"{text} ({note})" if note else text
 
 
@@ -158,7 +178,7 @@ def _columns(points: Sequence[tuple[float, int]], columns: int) -> list[int]:
 # --- as a document and a file -----------------------------------------------------------------------------------------
 
 
-def incident_document(found: Incident, account: str) -> Document:
+def incident_document(found: Incident) -> Document:
     """Make the document of an incident."""
     event, avoided = found.event, avoidance(found)
     return {
@@ -166,6 +186,7 @@ def incident_document(found: Incident, account: str) -> Document:
         "kind": "Incident",
         "id": found.id,
         "at": event.at,
+        "node": found.node,
         "pod": event.pod,
         "uid": event.uid,
         "owner": event.owner,
@@ -186,7 +207,9 @@ def incident_document(found: Incident, account: str) -> Document:
         "cameBack": found.came_back,
         "goneAfterSeconds": found.gone_after,
         "successors": [{"pod": name, "afterSeconds": seconds} for name, seconds in found.successors],
-        "account": account,
+        "metAgainSeconds": found.met_again,
+        "need": None if found.verdict is None else found.verdict.need.value,
+        "account": "" if found.verdict is None else found.verdict.text,
         "relief": list(relief_lines(found)),
         "events": [{"reason": reason, "message": message} for reason, message in found.events],
         "avoidedBy": list(avoided.by),
@@ -204,7 +227,7 @@ def incident_list_document(evictions: Sequence[HistoryEvent]) -> Document:
     return {"apiVersion": API_VERSION, "kind": "IncidentList", "incidents": rows}
 
 
-def incident_page(found: Incident, account: str) -> str:
+def incident_page(found: Incident) -> str:
     """Make one HTML file with its style in it."""
     end = max((seconds for seconds, _ in found.drawn), default=0.0)
     chart = None
@@ -224,7 +247,8 @@ def incident_page(found: Incident, account: str) -> str:
         ranking=[(row, row_text(row, found)) for row in found.ranking],
         before=list(dated_lines(found.before)),
         after=list(dated_lines(found.after)),
-        relief=[line for line in (*relief_lines(found), account) if line],
+        relief=after_lines(found),
+        events_heading=events_heading(found),
         avoided=avoidance(found),
     )
 

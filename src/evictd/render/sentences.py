@@ -190,6 +190,8 @@ def _eviction_text(decision: EvictPod) -> str:
 def _limit_of(because: EvictionCause, threshold: Threshold) -> str:
     """Write the threshold; a soft one of memory may be lower than it is configured (`docs/adr/0017-formula-auto.md`)."""
     limit, text = because.limit, limit_text(because.limit, threshold)
+    if limit is not None and because.available is not None and because.available >= limit and threshold.min_reclaim:
+        return f"{text} and its minimum reclaim {threshold.min_reclaim}"
     configured = threshold.value.quantity
     if limit is None or configured is None or threshold.signal not in MEMORY_SIGNALS or limit >= configured:
         return text

@@ -15,7 +15,7 @@ from evictd.core.model.signal import DISKS, Resource, Signal
 from evictd.errors import most_similar
 from evictd.render.deciding import PlaceThen, place_then
 from evictd.render.documents import API_VERSION, Document
-from evictd.render.history import HistoryEvent, event_line
+from evictd.render.history import EventKind, HistoryEvent, event_line
 from evictd.render.text import MEASURED_LATER, amount_text, clean, first_of, gap_text, signal_amount
 from evictd.render.timing import conditions, time_lines
 
@@ -131,6 +131,8 @@ def why_lines(why: PodWhy) -> Iterator[str]:
         yield f"{clean(event.at)}: {event_line(event)}"
         for line in filter(None, (event.why, event.filled)):
             yield f"  {line}"
+    if any(event.kind is EventKind.EVICTED for event in why.events):
+        yield f"`evictd incident {why.pod}` shows whether its end was needed, and what would have avoided it"
     for row in why.remembered:
         yield f"{row['at']}: {clean(row['text'])}"
         if row["why"]:

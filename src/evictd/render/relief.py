@@ -1,0 +1,58 @@
+"""Says what came back after an eviction: the missing amount, the freed amount, whether it lasted, and the pods that returned."""
+
+from collections.abc import Iterator
+
+from evictd.core.model.signal import SIGNALS
+from evictd.core.units.duration import SECOND, format_duration
+from evictd.render.incident import Incident
+from evictd.render.text import amount_text, signal_amount
+
+_NAMED = 3
+"""How many new pods of an owner are named."""
+
+
+def relief_lines(found: Incident) -> Iterator[str]:
+    """Write one sentence a line; nothing for a pod that exceeded a limit of its own."""
+    if found.signal is None:
+        return
+    resource = SIGNALS[found.signal].resource
+    if (short := found.short_of) is not None:
+        kind, limit, missing = short
+        used = "" if found.victim is None else f"; {found.event.pod} held {amount_text(found.victim.usage, resource)}"
+        missed = f"{signal_amount(missing, found.signal)} was missing to {signal_amount(limit, found.signal)}"
+        yield f"{missed}, the {kind} threshold{used}"
+    if found.gone_after is not None:
+        yield f"it had ended {_later(found.gone_after)}"
+    if found.came_back is not None and found.gone_after is not None:
+        enough = "" if found.missing is None else (": enough" if found.came_back >= found.missing else ": too little")
+        yield f"up to {signal_amount(found.came_back, found.signal)} came back{enough}"
+    elif not found.event.dry_run:
+        yield "the journal has no reading after its end, so what came back is not known"
+    yield from _lasted(found)
+    yield from _successors(found)
+
+
+def _lasted(found: Incident) -> Iterator[str]:
+    """Write whether a threshold of the signal was met again; nothing where the journal does not say."""
+    if found.signal is None or found.gone_after is None or found.came_back is None:
+        return
+    if found.met_again is not None:
+        yield f"{_later(found.met_again)} a threshold of {found.signal.value} was met again, or still"
+    elif found.known_for > found.gone_after:
+        known = format_duration(round(found.known_for) * SECOND)
+        yield f"no threshold of {found.signal.value} was met again up to the journal's last record, {known} later"
+
+
+def _successors(found: Incident) -> Iterator[str]:
+    event = found.event
+    for name, seconds in found.successors[:_NAMED]:
+        yield f"{event.owner} created {name} on this node, seen {_later(seconds)}"
+    if (more := len(found.successors) - _NAMED) > 0:
+        yield f"and {more} more after it"
+    if event.owner and not found.successors and not event.dry_run:
+        yield f"no new pod of {event.owner} was seen on this node"
+
+
+def _later(seconds: float) -> str:
+    """Write how long after the eviction something was seen; the journal's times are whole seconds."""
+    return "within a second" if seconds < 1 else f"{format_duration(round(seconds) * SECOND)} later"

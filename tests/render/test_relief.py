@@ -1,0 +1,29 @@
+"""What came back after an eviction, as sentences."""
+
+from dataclasses import replace
+
+from evictd.render.relief import relief_lines
+from tests.render.test_incident import incident
+
+
+def test_it_says_what_was_missing_what_came_back_and_whether_that_lasted() -> None:
+    assert list(relief_lines(incident())) == [
+        "1.5Gi was missing to 2Gi, the soft threshold; default/hog-old held 6Gi",
+        "it had ended 2s later",
+        "up to 5.5Gi came back: enough",
+        "no threshold of memory.available was met again up to the journal's last record, 6m40s later",
+        "ReplicaSet/hog created default/hog-new on this node, seen 12s later",
+    ]
+
+
+def test_what_the_journal_shows_in_the_same_second_is_within_a_second() -> None:
+    """The journal's times are whole seconds: "0.0s later" was said."""
+    assert "it had ended within a second" in list(relief_lines(replace(incident(), gone_after=0.0)))
+
+
+def test_a_threshold_that_was_met_again_and_many_new_pods_are_told() -> None:
+    pods = tuple((f"default/hog-{number}", float(number)) for number in range(1, 118))
+    lines = list(relief_lines(replace(incident(), met_again=13.0, successors=pods)))
+    assert "13s later a threshold of memory.available was met again, or still" in lines
+    assert not any("up to the journal's last record" in line for line in lines)
+    assert lines[-2:] == ["ReplicaSet/hog created default/hog-3 on this node, seen 3s later", "and 114 more after it"]
