@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from evictd.render.relief import relief_lines
 from tests.render.test_incident import incident
+from tests.stories import GI
 
 
 def test_it_says_what_was_missing_what_came_back_and_whether_that_lasted() -> None:
@@ -27,3 +28,9 @@ def test_a_threshold_that_was_met_again_and_many_new_pods_are_told() -> None:
     assert "13s later a threshold of memory.available was met again, or still" in lines
     assert not any("up to the journal's last record" in line for line in lines)
     assert lines[-2:] == ["ReplicaSet/hog created default/hog-3 on this node, seen 3s later", "and 114 more after it"]
+
+
+def test_a_missing_amount_of_a_few_bytes_has_a_unit() -> None:
+    """`1 was missing` was said of memory."""
+    found = replace(incident(), available=2 * GI - 1)
+    assert next(relief_lines(found)).startswith("less than 1Ki was missing to 2Gi, the soft threshold")

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 
-from evictd.core.model.signal import SIGNALS
+from evictd.core.model.signal import SIGNALS, Unit
 from evictd.core.units.duration import SECOND, format_duration
 from evictd.render.incident import Incident
 from evictd.render.text import amount_text, signal_amount
 
+_SMALLEST = 1 << 10
+"""Bytes below which no number is written: "1 was missing" does not say of what."""
 _NAMED = 3
 """How many new pods of an owner are named."""
 
@@ -19,7 +21,9 @@ def relief_lines(found: Incident) -> Iterator[str]:
     if (short := found.short_of) is not None:
         kind, limit, missing = short
         used = "" if found.victim is None else f"; {found.event.pod} held {amount_text(found.victim.usage, resource)}"
-        missed = f"{signal_amount(missing, found.signal)} was missing to {signal_amount(limit, found.signal)}"
+        is_bytes = SIGNALS[found.signal].unit is Unit.BYTES
+        amount = "less than 1Ki" if is_bytes and missing < _SMALLEST else signal_amount(missing, found.signal)
+        missed = f"{amount} was missing to {signal_amount(limit, found.signal)}"
         yield f"{missed}, the {kind} threshold{used}"
     if found.gone_after is not None:
         yield f"it had ended {_later(found.gone_after)}"
