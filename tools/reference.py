@@ -133,8 +133,8 @@ def configuration() -> str:
         "## KubeletConfiguration (kubelet.config.k8s.io/v1beta1)",
         _table(head, _fields(read, _reloads(KubeletConfiguration))),
         "### Accepted and ignored",
-        "These fields of Kubernetes 1.36 do not concern eviction. evictd accepts them and does not read them. "
-        "Any other field is an error.",
+        "These fields of Kubernetes 1.36 do not concern eviction. evictd accepts them and does not read them. Any other field of "
+        "this document is a warning, as a newer kubelet may know it; of EvictdConfiguration it is an error.",
         ", ".join(f"`{name}`" for name in sorted(IGNORED_FIELDS)) + ".",
     )
 
