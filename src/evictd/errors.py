@@ -110,6 +110,13 @@ class ApiRefusedError(EvictdError):
         self.reason = reason
 
 
+def file_fault(error: OSError) -> str:
+    """Return in words why a file cannot be used."""
+    if isinstance(error, FileNotFoundError):
+        return "there is no such file"
+    return (error.strerror or str(error)).lower()
+
+
 def most_similar(name: str, known: Iterable[str], *, similarity: float = 0.6) -> str:
     """Return the most similar known name, and "" where none is similar enough (0 to 1, `difflib`)."""
     return next(iter(difflib.get_close_matches(name[:_LONGEST_NAME], known, n=1, cutoff=similarity)), "")

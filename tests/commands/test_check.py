@@ -126,6 +126,20 @@ def test_soft_thresholds_without_a_grace_period_are_warned_of(tmp_path: Path, no
     assert "evictionSoftGracePeriod.pid.available has no effect" in warnings
 
 
+def test_a_named_file_that_is_not_there_is_a_warning(
+    tmp_path: Path, node: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The daemon did not start with a configuration that had passed; another machine than the node may lack the file."""
+    cluster = "cluster: {kubeconfig: /etc/kubernetes/kubelet.conf}\n"
+    path = str(write(tmp_path, COMPLETE + "---\napiVersion: evictd.io/v1alpha1\nkind: EvictdConfiguration\n" + cluster))
+    assert outcome(path, "--root", str(node), "--output=json") is ExitCode.DONE
+    (finding,) = json.loads(capsys.readouterr().out)["findings"]
+    assert (finding["lint"], finding["severity"], finding["signal"]) == ("FileUnreadable", "warning", None)
+    assert outcome(path, "--root", str(node)) is ExitCode.DONE
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "warning: cluster.kubeconfig: /etc/kubernetes/kubelet.conf: there is no such file" in shown
+
+
 def test_a_wrong_configuration_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="maxPods"):
         outcome(str(write(tmp_path, HEAD + "maxPods: x\n")))

@@ -33,7 +33,8 @@ def thresholds(hard: dict[str, str], soft: dict[str, str] | None = None) -> tupl
 def found(
     hard: dict[str, str], soft: dict[str, str] | None = None, around: Surroundings | None = None
 ) -> list[tuple[Lint, str]]:
-    return [(one.lint, one.signal.value) for one in lint(thresholds(hard, soft), around or Surroundings())]
+    findings = lint(thresholds(hard, soft), around or Surroundings())
+    return [(one.lint, "" if one.signal is None else one.signal.value) for one in findings]
 
 
 def test_a_complete_configuration_has_no_findings() -> None:
@@ -209,7 +210,7 @@ def test_a_threshold_that_is_met_on_a_healthy_node(signal: str, value: str, kind
         if soft
         else ThresholdMaps(hard={signal: value})
     )
-    found = [one for one in errors(maps) if one.signal.value == signal]
+    found = [one for one in errors(maps) if one.signal is Signal(signal)]
     assert [one.lint for one in found] == [kind]
     assert "of 24Gi" in found[0].message or "of 100Gi" in found[0].message or "Gi left" in found[0].message
 

@@ -10,6 +10,7 @@ import yaml
 from evictd.commands.check import check
 from evictd.config.file import load
 from evictd.config.lint_model import Severity
+from evictd.core.model.signal import MEMORY_SIGNALS
 from tests.trees import MOUNTINFO, Tree, plant, v2
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -28,7 +29,7 @@ def memory_faults(configuration: Path, folder: Path, mebibytes: int) -> list[str
     proc: Tree = {"meminfo": f"MemTotal: {mebibytes << 10} kB\n", "self": {"mountinfo": MOUNTINFO}}
     root = plant(folder, {"proc": proc, "sys": {"fs": {"cgroup": v2(anon=300 << 20)}}})
     found = check(load(configuration), root).findings
-    return [each.message for each in found if each.severity is Severity.ERROR and "emory" in each.signal.value]
+    return [each.message for each in found if each.severity is Severity.ERROR and each.signal in MEMORY_SIGNALS]
 
 
 def documents(path: Path) -> list[Json]:

@@ -20,6 +20,7 @@ from evictd.core.model.signal import Filesystem, Signal
 from evictd.core.model.threshold import Operator, Threshold
 from evictd.core.units.quantity import Quantity, parse_quantity
 from evictd.errors import ExitCode, InputError, InvalidValueError, NodeError
+from evictd.observe.named_files import unreadable_files
 from evictd.observe.node_capacity import (
     NodeAmounts,
     below,
@@ -121,7 +122,7 @@ def check(
             *_unread(amounts, overrides or {}),
             *_untested(overrides or {}),
         ),
-        findings=lint(thresholds, surroundings),
+        findings=(*unreadable_files(settings, root), *lint(thresholds, surroundings)),
         dry_run=settings.evictd.dry_run,
     )
 

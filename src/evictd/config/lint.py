@@ -41,7 +41,7 @@ def lint(thresholds: Sequence[Threshold], surroundings: Surroundings) -> tuple[L
         *_lethal(active, surroundings),
     ]
     order = list(Signal)
-    return tuple(sorted(findings, key=lambda finding: order.index(finding.signal)))
+    return tuple(sorted(findings, key=lambda finding: -1 if finding.signal is None else order.index(finding.signal)))
 
 
 def without_effect(fields: Sequence[str]) -> tuple[str, ...]:

@@ -17,6 +17,8 @@ from evictd.core.units.quantity import Quantity
 class Lint(Enum):
     """Kind of a finding; the value is its name in the output."""
 
+    FILE_UNREADABLE = "FileUnreadable"
+    """A file that the configuration names (`cluster.kubeconfig`, `hooks`) is not on this machine, or cannot be read there."""
     FILESYSTEM_WITHOUT_THRESHOLD = "FilesystemWithoutThreshold"
     """A filesystem of this node has no threshold on its space or its inodes."""
     SOFT_NEVER_FIRST = "SoftNeverFirst"
@@ -67,7 +69,8 @@ class LintFinding:
     """One finding, with its remedy."""
 
     lint: Lint
-    signal: Signal
+    signal: Signal | None = None
+    """The signal of the threshold; `None` for what is no threshold."""
     message: str
     remedy: str
 

@@ -49,7 +49,7 @@ def as_data(report: CheckReport) -> dict[str, object]:
             {
                 "lint": one.lint.value,
                 "severity": one.severity.value,
-                "signal": one.signal.value,
+                "signal": None if one.signal is None else one.signal.value,
                 "message": one.message,
                 "remedy": one.remedy,
             }
@@ -95,7 +95,8 @@ def _print_table(report: CheckReport) -> None:
     for warning in report.warnings:
         print_line(console, "warning: ", warning, "yellow")
     for finding in report.findings:
-        text = f"{finding.signal.value}: {finding.message}; {finding.remedy} ({finding.lint.value})"
+        about = "" if finding.signal is None else f"{finding.signal.value}: "
+        text = f"{about}{finding.message}; {finding.remedy} ({finding.lint.value})"
         style = "red" if finding.severity is Severity.ERROR else "yellow"
         print_line(console, f"{finding.severity.value}: ", text, style)
     if not report.findings and not report.warnings:

@@ -118,7 +118,10 @@ def test_an_invalid_kubeconfig_is_one_clear_error(tmp_path: Path, content: str) 
 
 def test_a_missing_file_is_one_clear_error(tmp_path: Path) -> None:
     """Also a service account that is not mounted."""
-    with pytest.raises(InputError, match="no-such"):
+    with pytest.raises(InputError) as caught:
         Credentials(str(tmp_path / "no-such"))
+    assert str(caught.value) == f"cluster.kubeconfig: {tmp_path}/no-such: there is no such file"
+    with pytest.raises(InputError, match="is a directory"):
+        Credentials(str(tmp_path))
     with pytest.raises(InputError, match="in-cluster"):
         Credentials(IN_CLUSTER, environ={}, service_account=tmp_path)

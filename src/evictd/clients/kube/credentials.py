@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from evictd.clients.kube.access import IN_CLUSTER, Access, load_access
-from evictd.errors import InputError
+from evictd.errors import InputError, file_fault
 
 __all__ = ["IN_CLUSTER", "SERVICE_ACCOUNT", "Credentials"]
 
@@ -51,7 +51,13 @@ class Credentials:
 
     def _load(self) -> Access:
         try:
+            if self._source != IN_CLUSTER:
+                os.close(os.open(self._source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
             return load_access(self._source, self._environ, self._service_account)
+        except OSError as error:  # the `kubernetes` package says of a missing file: Invalid kube-config file
+            where = self._source if error.filename is None else error.filename
+            of = "" if where == self._source else f"{self._source}: "
+            raise InputError(f"cluster.kubeconfig: {of}{where}: {file_fault(error)}") from error
         except Exception as error:
             # The `kubernetes` package does not map the exceptions of its YAML parser and of credential plugins.
             raise InputError(f"cluster.kubeconfig: {self._source}: {error}") from error
