@@ -211,3 +211,9 @@ def test_a_culprit_that_is_waited_for_although_others_would_do() -> None:
     )
     text = sentences.finding_text(finding, CONFIG)
     assert text.endswith("; 1Ki is needed, growth included, and no pod within its request is evicted in its place yet")
+
+
+def test_an_unknown_layout_is_said_to_hold_up_only_the_disks() -> None:
+    """Memory and PIDs are acted on in the same cycle; "the cycle waits for it" was not true."""
+    text = sentences.no_action_text(NoAction(why=NoActionReason.LAYOUT_UNKNOWN))
+    assert text == "the filesystem layout is unknown; thresholds on disks wait for it (policy Kubelet: all)"

@@ -310,7 +310,7 @@ _NO_ACTION = {
         "ThresholdNeverClear: the threshold has been met since it was configured, and three pods were evicted for it within "
         "ten minutes; check its value"
     ),
-    NoActionReason.LAYOUT_UNKNOWN: "the filesystem layout is unknown; the cycle waits for it",
+    NoActionReason.LAYOUT_UNKNOWN: "the filesystem layout is unknown; thresholds on disks wait for it (policy Kubelet: all)",
 }
 
 

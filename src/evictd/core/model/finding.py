@@ -143,7 +143,7 @@ class NoActionReason(Enum):
     EVICTION_LIMIT_REACHED = "EvictionLimitReached"
     """Policy Standard: as many pods were evicted as `evictionLimit` allows within its time."""
     LAYOUT_UNKNOWN = "LayoutUnknown"
-    """The layout of the filesystems could not be detected; the whole cycle waits for it."""
+    """The layout of the filesystems could not be detected: thresholds on disks wait for it, under policy Kubelet all do."""
 
 
 @frozen
