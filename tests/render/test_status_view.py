@@ -120,6 +120,21 @@ def test_a_signal_that_cannot_be_read_says_so() -> None:
     assert "no reading" in page(4 * GI)
 
 
+def test_pods_that_no_runtime_lists_are_unknown() -> None:
+    """The node was called empty while its runtime did not answer."""
+    seen = blind()
+    without = replace(seen, observation=replace(seen.observation, pods=()))
+    text = shown(status_of(without, without.at), width=120)
+    assert "pods unknown" in text
+    assert "the pods are unknown: the container runtime does not answer" in text
+    assert "no active pods" not in text
+    assert "0 pods" not in text
+    empty = replace(without, observation=replace(without.observation, problems=()))
+    text = shown(status_of(empty, empty.at), width=120)
+    assert "0 pods" in text
+    assert "there are no active pods to evict" in text
+
+
 def nowhere() -> Snapshot:
     """A signal with a threshold that this node does not have."""
     seen = calm()

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evictd.core.model.signal import SIGNALS, STALLS, Signal
+from evictd.errors import SourceKind
 from evictd.render.signal_entry import is_pressed, shown_entries
 from evictd.render.text import amount_text, clean, not_of_pods_text, pods_text, seconds_text, signal_amount, usage_text
 from evictd.render.timing import time_lines
@@ -21,6 +22,9 @@ Document = Mapping[str, Any]
 
 NO_POD_MEASURED = "NoPodMeasured"
 """The value of `NoActionReason`; a literal, because importing the decisions takes a third of the time of `status`."""
+
+NO_ACTIVE_PODS = "NoActivePods"
+RUNTIME = SourceKind.CONTAINER_RUNTIME.value
 
 _BAR, _LEAST_BAR = 24, 4
 _AMOUNT, _GAP = 6, 2
@@ -100,9 +104,8 @@ def _head(document: Document) -> Iterator[Text]:
     if "endsInSeconds" in phase:
         line.append(f", {seconds_text(phase['endsInSeconds'])} at most")
     yield line
-    line = Text(
-        f"policy {document['policy']}   {pods_text(document)}   read {seconds_text(document['ageSeconds'])} ago"
-    )
+    pods = "pods unknown" if _pods_unknown(document) else pods_text(document)
+    line = Text(f"policy {document['policy']}   {pods}   read {seconds_text(document['ageSeconds'])} ago")
     if document["dryRun"]:
         line.append("   DRY RUN", style="bold magenta")
     yield line
@@ -194,8 +197,7 @@ def _next_to_go(document: Document) -> Iterator[Text]:
         if row is None and not entry["stop"]:
             continue
         if row is None or row["usage"] is None:
-            measured = row is None and entry["stopReason"] != NO_POD_MEASURED
-            without.setdefault(entry["stop"] if measured else "pods not measured", []).append(entry["signal"])
+            without.setdefault(_why_none(entry, document), []).append(entry["signal"])
             continue
         yield Text.assemble(
             (f"next for {entry['signal']}: ", "dim"),
@@ -208,6 +210,19 @@ def _next_to_go(document: Document) -> Iterator[Text]:
     yield from _filled(document)
     for reason, signals in without.items():
         yield Text(f"next for {', '.join(signals)}: {clean(reason)}", style="dim")
+
+
+def _why_none(entry: Document, document: Document) -> str:
+    """Return why no pod is named for a signal."""
+    if entry["next"] is not None or entry["stopReason"] == NO_POD_MEASURED:
+        return "pods not measured"
+    unknown = entry["stopReason"] == NO_ACTIVE_PODS and _pods_unknown(document)
+    return "the pods are unknown: the container runtime does not answer" if unknown else str(entry["stop"])
+
+
+def _pods_unknown(document: Document) -> bool:
+    """Whether there are no pods because the container runtime never answered, not because the node has none."""
+    return not document["pods"] and any(row["source"] == RUNTIME for row in document["problems"])
 
 
 def _filled(document: Document) -> Iterator[Text]:
