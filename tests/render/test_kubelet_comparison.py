@@ -69,6 +69,22 @@ def test_the_table_ends_with_the_totals() -> None:
     assert out.getvalue() == "neither the kubelet nor evictd chose a pod\n"
 
 
+def test_a_pod_is_whole_on_a_terminal_of_80_columns() -> None:
+    """The table cut its name, in its column and in the detail."""
+    pod = "batch/nightly-report-aggregation-28459440-x7k2p"
+    events = (replace(event(EventKind.EVICTED, "a", "01:00"), pod=pod, text=f"evict {pod} for memory.available"),)
+    out = io.StringIO()
+    print_kubelet_comparison(compare_with_kubelet(events), Console(file=out, width=80))
+    lines = out.getvalue().splitlines()
+    assert lines[:2] == [f"only evictd: {pod}", "    kubelet -, evictd 2026-01-01T00:01:00Z"]
+    assert lines[2].startswith(f"    would evict {pod} for")
+    assert max(map(len, lines)) <= 80
+    for width in range(60, 200, 7):
+        out = io.StringIO()
+        print_kubelet_comparison(compare_with_kubelet(events), Console(file=out, width=width))
+        assert out.getvalue().count(pod) == 2
+
+
 def test_a_program_gets_the_counts_and_the_times() -> None:
     later = (kubelet("late", "05:00", "05:00"), event(EventKind.EVICTED, "late", "05:04"))
     document = kubelet_comparison_document(compare_with_kubelet((*EVENTS, *later)))

@@ -10,6 +10,7 @@ from evictd.codec.times import parse_time
 from evictd.core.frozen import frozen
 from evictd.core.units.duration import SECOND
 from evictd.errors import InvalidValueError
+from evictd.render.console import print_line
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.history import EventKind, HistoryEvent, event_line
 from evictd.render.text import clean, counted, duration_text
@@ -117,23 +118,56 @@ def kubelet_comparison_document(rows: Sequence[ComparedEviction]) -> Document:
 
 
 _WORDS = {ChosenBy.BOTH: "both", ChosenBy.ONLY_KUBELET: "only the kubelet", ChosenBy.ONLY_EVICTD: "only evictd"}
+_GAP, _LEAST_DETAIL = 2, 30
+"""Columns between two columns of the table, and the least that its last one has."""
 _STYLES = {ChosenBy.ONLY_KUBELET: "yellow", ChosenBy.ONLY_EVICTD: "bold yellow"}
 
 
 def print_kubelet_comparison(rows: Sequence[ComparedEviction], to: "Console") -> None:
-    """Print the rows as a table, then the totals."""
+    """Print the rows, then the totals: a table where each pod is whole in it, else a paragraph for each pod."""
+    if to.width < _least_width(rows):
+        for row in rows:
+            _print_paragraph(row, to)
+    elif rows:
+        _print_table(rows, to)
+    to.print(comparison_totals(rows), style="dim")
+
+
+def _least_width(rows: Sequence[ComparedEviction]) -> int:
+    """Return the width of a terminal on which no word of the table is broken."""
+    words = (len(word) for row in rows for word in (*row.message.split(), *row.decision.split()))
+    columns = (
+        max(map(len, _WORDS.values())),
+        max((len(clean(row.pod)) for row in rows), default=0),
+        *(max((len(clean(at)) for at in times), default=0) for times in _times(rows)),
+        max(_LEAST_DETAIL, *words) if rows else 0,
+    )
+    return sum(columns) + _GAP * (len(columns) - 1)
+
+
+def _times(rows: Sequence[ComparedEviction]) -> tuple[Sequence[str], Sequence[str]]:
+    return [row.kubelet_at for row in rows], [row.evictd_at for row in rows]
+
+
+def _print_paragraph(row: ComparedEviction, to: "Console") -> None:
+    style = _STYLES.get(row.chosen_by, "")
+    print_line(to, f"{_WORDS[row.chosen_by]}: ", clean(row.pod), style)
+    print_line(to, "    ", f"kubelet {clean(row.kubelet_at) or '-'}, evictd {clean(row.evictd_at) or '-'}", style)
+    for text in filter(None, (row.message, row.decision)):
+        print_line(to, "    ", text, style)
+
+
+def _print_table(rows: Sequence[ComparedEviction], to: "Console") -> None:
     from rich.table import Table  # noqa: PLC0415 - only a table needs it
 
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="dim")
     for heading in ("CHOSEN BY", "POD", "KUBELET", "EVICTD", "DETAIL"):
-        table.add_column(heading, no_wrap=heading not in ("POD", "DETAIL"))
+        table.add_column(heading, no_wrap=heading != "DETAIL")
     for row in rows:
         detail = "\n".join(filter(None, (row.message, row.decision)))
         cells = (_WORDS[row.chosen_by], row.pod, row.kubelet_at or "-", row.evictd_at or "-", detail)
         table.add_row(*map(clean, cells[:-1]), detail, style=_STYLES.get(row.chosen_by, ""))
-    if rows:
-        to.print(table)
-    to.print(comparison_totals(rows), style="dim")
+    to.print(table)
 
 
 def comparison_totals(rows: Sequence[ComparedEviction]) -> str:
