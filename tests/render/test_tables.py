@@ -32,6 +32,20 @@ def shown(name: str, width: int, policy: Policy | None = None, *, everything: bo
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
+def test_what_is_not_observed_goes_on_below_its_text() -> None:
+    """At 80 columns the list went on at the margin."""
+    scenario, cycles = played("memory-with-priorities")
+    turn = cycles[-1].turns[-1]
+    view = node_view("n", own_config(scenario), turn.observation, cycles[-1].state, turn.step.findings, now=0)
+    out = io.StringIO()
+    explained = replace(view, unobserved=dict.fromkeys(Signal, False))
+    print_explanation(explained, TableView(config=own_config(scenario)), make_console(out, 80))
+    lines = out.getvalue().splitlines()
+    at = next(number for number, line in enumerate(lines) if line.startswith("- no observation of "))
+    assert lines[at + 1].startswith("  ")
+    assert "available" in lines[at + 1]
+
+
 @pytest.mark.parametrize("width", [80, 120])
 @pytest.mark.parametrize("name", NAMES)
 def test_no_line_is_wider_than_the_terminal(name: str, width: int) -> None:

@@ -293,19 +293,15 @@ def print_explanation(explained: NodeView, view: TableView, to: "Console") -> No
         for signal in dict.fromkeys(finding.threshold.signal for finding in explained.thresholds):
             to.print(f"  {signal.value}: {clean(explained.sources.get(signal, ''))}", style="dim")
     if explained.unobserved:
-        to.print(_unobserved(explained.unobserved), style="yellow")
+        print_line(to, "- ", _unobserved(explained.unobserved).removeprefix("- "), "yellow")
     leaving = [clean(each.full_name) for each in explained.state.in_flight if each.gone_at is None]
     if leaving:
         print_line(to, "", f"being evicted, and in no order below: {first_of(leaving, 5)}", "bold")
     to.print()
     if not explained.observation.pods:
         blind = any(problem.source == RUNTIME for problem in explained.observation.problems)
-        to.print(
-            "the pods are unknown: no container runtime answers (`evictd simulate FILE` needs none)"
-            if blind
-            else "there are no pods",
-            style="bold",
-        )
+        unknown = "the pods are unknown: no container runtime answers (`evictd simulate FILE` needs none)"
+        print_line(to, "", unknown if blind else "there are no pods", "bold")
     else:
         _print_queues(explained, view, to)
     notes = [_say(note, view) for note in explained.notes]
