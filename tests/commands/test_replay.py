@@ -113,7 +113,9 @@ def test_a_field_that_no_sentence_names_is_a_difference(tmp_path: Path, capsys: 
     journal.write_bytes(b"".join(json.dumps(entry).encode() + b"\n" for entry in entries))
     assert main(["replay", str(journal)]) == 1
     out = capsys.readouterr().out
-    assert "  differs: pod of EvictPod: {" in out
+    assert "  differs: evict default/report (grace period 1s) for memory.available" in out
+    assert ": what is recorded of the pod: {" in " ".join(out.split())
+    assert "No victim differs: the same pods at the same times: default/report.\n" in out
     assert "then:" not in out
 
 
@@ -155,6 +157,7 @@ def test_under_another_configuration(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "what another decision leads to is not in a journal" in " ".join(out.split())
     assert "  + now:  evict " in out
     assert "  - then: evict batch/crawler" in out
+    assert "\nOther victims: then batch/crawler" in out
 
 
 def test_rotated_files_are_read_in_order(tmp_path: Path) -> None:

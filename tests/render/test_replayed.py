@@ -1,11 +1,17 @@
 """A recorded decision on one line."""
 
+import io
+from dataclasses import replace
+
 from evictd.codec.decision import encode_decision
+from evictd.codec.journal import JournalEntry, decode_entry, encode_entry
 from evictd.core.model.decision import ReclaimNode
 from evictd.core.model.observation import Reclaim
-from evictd.render.replayed import recorded_text
+from evictd.core.model.state import State, Step
+from evictd.render.console import make_console
+from evictd.render.replayed import Replayed, print_replayed, recorded_text, victims_text
 from evictd.render.sentences import decision_text
-from tests.daemon.world import DISK, GI, step
+from tests.daemon.world import CONFIG, DISK, GI, NOW, observe, step
 
 
 def test_recorded_decisions_in_words() -> None:
@@ -21,3 +27,34 @@ def test_recorded_decisions_in_words() -> None:
 def test_a_recorded_decision_reads_as_it_did_when_it_was_made() -> None:
     decisions = step(GI // 2).decisions
     assert [recorded_text(encode_decision(each)) for each in decisions] == [decision_text(each) for each in decisions]
+
+
+def entry(recorded: Step) -> JournalEntry:
+    line = encode_entry(
+        now=NOW, wall="2026-01-01T00:00:00Z", state=State(), observation=observe(GI), config=CONFIG, step=recorded
+    )
+    return decode_entry(line)
+
+
+def test_a_field_that_differs_is_named_in_words() -> None:
+    """A reader could not interpret `measured of ReclaimNode: ["rotatedLogs"] -> []`."""
+    reclaim = ReclaimNode(actions=(Reclaim.CONTAINERS,), threshold=DISK, measured=(Reclaim.ROTATED_LOGS,))
+    then = replace(step(4 * GI), decisions=(reclaim,))
+    now = replace(then, decisions=(replace(reclaim, measured=()),))
+    out = io.StringIO()
+    print_replayed([Replayed(entry=entry(then), step=now, same=False)], make_console(out, 160), other=True)
+    assert out.getvalue().splitlines()[1:4] == [
+        "  differs: delete unused containers for nodefs.available: what is only measured, not removed: rotatedLogs -> nothing",
+        "1 entry, 1 would have been decided differently",
+        "No victim differs: no pod is evicted, then or now.",
+    ]
+
+
+def test_whether_a_victim_differs_is_said() -> None:
+    evicts, calm = step(GI // 2), step(4 * GI)
+    same = Replayed(entry=entry(evicts), step=evicts, same=True)
+    never = Replayed(entry=entry(evicts), step=calm, same=False)
+    late = Replayed(entry=entry(calm), step=evicts, same=False)
+    assert victims_text([same]) == "No victim differs: the same pods at the same times: default/hog."
+    assert victims_text([never]) == "Other victims: then default/hog; now none."
+    assert victims_text([never, late]) == "The same victims, at other times: default/hog."

@@ -14,7 +14,7 @@ from evictd.errors import InputError
 from evictd.render.console import print_line
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.sentences import decision_text
-from evictd.render.text import clean
+from evictd.render.text import clean, first_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,6 +23,7 @@ Plain = Mapping[str, Any]
 _ALIKE = 0.5
 """Least share of common words of two sentences whose difference is shown word by word."""
 _MARKS = "(),;:"
+_SHOWN_VICTIMS = 8
 
 
 @frozen
@@ -90,12 +91,57 @@ def _changed_words(then: str, now: str) -> str:
     return ", ".join(changed)
 
 
+_FIELDS = {
+    "actions": "what is removed",
+    "because": "the numbers behind the eviction",
+    "condition": "the condition that the pod gets",
+    "device": "the disk",
+    "freeze": "whether its containers are frozen",
+    "gracePeriodSeconds": "its grace period in seconds",
+    "measured": "what is only measured, not removed",
+    "pod": "what is recorded of the pod",
+    "refusedSince": "since when a budget refuses it",
+    "threshold": "the threshold",
+    "wantedBytes": "how many bytes are enough",
+}
+"""What the fields of decisions hold that no sentence names; others are named as in the journal."""
+
+
 def _changed_fields(one: Replayed) -> Iterator[str]:
-    """Return the fields that differ where the sentences are equal, because a sentence rounds or leaves them out."""
+    """Return what differs where the sentences are equal, because a sentence rounds it or leaves it out."""
     for now, then in zip(without_wait(plain_decisions(one.step)), without_wait(one.entry.decisions), strict=True):
         for name in sorted(now.keys() & then.keys()):
             if not _agree(now[name], then[name]):
-                yield f"{name} of {now['kind']}: {json.dumps(then[name])} -> {json.dumps(now[name])}"
+                values = f"{_value_text(then[name])} -> {_value_text(now[name])}"
+                yield f"{recorded_text(then)}: {_FIELDS.get(name, name)}: {values}"
+
+
+def _value_text(value: object) -> str:
+    if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
+        return ", ".join(map(clean, value)) or "nothing"
+    return json.dumps(value)
+
+
+def _victims(decisions: Iterable[Plain]) -> list[str]:
+    """Return the pods whose eviction begins with these decisions."""
+    evictions = (each for each in decisions if each.get("kind") == "EvictPod" and not each.get("shortens"))
+    pods = (each.get("pod") for each in evictions)
+    named = (pod if isinstance(pod, Mapping) else {} for pod in pods)
+    return [clean("/".join(str(pod[part]) for part in ("namespace", "name") if pod.get(part))) for pod in named]
+
+
+def victims_text(replayed: Sequence[Replayed]) -> str:
+    """Return whether the same pods are chosen as were recorded."""
+    pairs = [(_victims(one.entry.decisions), _victims(plain_decisions(one.step))) for one in replayed]
+    then, now = (list(dict.fromkeys(pod for pair in pairs for pod in pair[side])) for side in (0, 1))
+    if not then and not now:
+        return "No victim differs: no pod is evicted, then or now."
+    if all(old == new for old, new in pairs):
+        return f"No victim differs: the same pods at the same times: {first_of(then, _SHOWN_VICTIMS)}."
+    if then == now:
+        return f"The same victims, at other times: {first_of(then, _SHOWN_VICTIMS)}."
+    recorded, decided = (first_of(pods, _SHOWN_VICTIMS) or "none" for pods in (then, now))
+    return f"Other victims: then {recorded}; now {decided}."
 
 
 def _print_difference(one: Replayed, to: "Console") -> None:
@@ -126,14 +172,16 @@ def print_replayed(replayed: Sequence[Replayed], to: "Console", *, other: bool) 
     entries = "1 entry" if len(replayed) == 1 else f"{len(replayed)} entries"
     verdict = f"{entries}, {len(different)} {would}"
     to.print(verdict, style="bold yellow" if different else "bold green")
-    if different and other:
-        to.print(
-            "The readings after the first of them are as recorded: what another decision leads to is not in a journal."
-        )
-    if different and not other:
-        to.print(
-            "Another version or policy wrote this journal, or it was changed: with the same rules each entry is equal."
-        )
+    if not different:
+        return
+    print_line(to, "", victims_text(replayed), "bold")
+    as_recorded = (
+        "The readings after the first of them are as recorded: what another decision leads to is not in a journal."
+    )
+    changed = (
+        "Another version or policy wrote this journal, or it was changed: with the same rules each entry is equal."
+    )
+    print_line(to, "", as_recorded if other else changed)
 
 
 def replay_document(replayed: Sequence[Replayed]) -> Document:
