@@ -12,7 +12,7 @@ from pathlib import Path
 
 from evictd.errors import EvictdError, ExitCode
 from evictd_testnode.binaries import default_cache, find_binaries
-from evictd_testnode.screen import Screen, TimelineEvent, frame, paragraph, plot, timeline_lines
+from evictd_testnode.screen import Screen, TimelineEvent, conclusion_lines, frame, paragraph, plot, timeline_lines
 from evictd_testnode.story import (
     BEGIN,
     DISK_MIB,
@@ -52,15 +52,15 @@ def kept_journal(plot_file: Path) -> Path:
     return plot_file.with_suffix(".jsonl")
 
 
-def run(plot_file: Path) -> ExitCode:
-    """Run the demonstration on a real node."""
+def run(plot_file: Path) -> tuple[ExitCode, list[str]]:
+    """Run the demonstration on a real node; returns the lines that say which pod was evicted, to end the output with."""
     sweep()
     start_cleanup_process()
     with demo_node(find_binaries(default_cache())) as node:
         return _run(node, plot_file)
 
 
-def _run(node: DemoNode, plot_file: Path) -> ExitCode:
+def _run(node: DemoNode, plot_file: Path) -> tuple[ExitCode, list[str]]:
     screen = Screen(sys.stdout)
     events = [BEGIN]
     samples: list[tuple[float, int]] = []
@@ -70,7 +70,7 @@ def _run(node: DemoNode, plot_file: Path) -> ExitCode:
         screen.close()
     summary = _summary(events, samples, _draw(node, plot_file), screen)
     screen.write(["", *summary])
-    return ExitCode.DONE if relieved else ExitCode.NO
+    return ExitCode.DONE if relieved else ExitCode.NO, conclusion_lines(events, screen.size.columns)
 
 
 def _run_story(node: DemoNode, screen: Screen, events: list[TimelineEvent], samples: list[tuple[float, int]]) -> bool:

@@ -57,6 +57,8 @@ class TimelineEvent:
     highlighted: bool = False
     step: str = ""
     """What happens from here on, in one sentence; empty where that is the same as before."""
+    conclusion: str = ""
+    """What to repeat of it at the end of the demonstration, without its time."""
 
 
 @frozen
@@ -102,6 +104,15 @@ def timeline_lines(event: TimelineEvent, columns: int | None) -> list[str]:
     rows = [colored(row, _BOLD, _RED) if event.highlighted else row for row in found]
     first = f"  {colored(f'{event.at:6.1f} s', _DIM)}  {rows[0]}"
     return [first, *(f"{'':{_AT}}{row}" for row in rows[1:])]
+
+
+def conclusion_lines(events: Iterable[TimelineEvent], columns: int) -> list[str]:
+    """Repeat which pod was evicted, when and why, after a blank line; nothing if no pod was."""
+    told = [event for event in events if event.conclusion]
+    if not told:
+        return []
+    text = " ".join(event.conclusion for event in told)
+    return ["", *paragraph(f"Result: at {told[0].at:.1f} s {text}", columns)]
 
 
 def paragraph(text: str, columns: int) -> list[str]:

@@ -197,11 +197,17 @@ def _timeline_event(line: dict[str, Any], seconds: float) -> tuple[int, Timeline
         return 2, TimelineEvent(at=seconds, text="removes dead containers and unused images", step=_RECLAIMS)
     if line.get("decision") == "EvictPod":
         left = event.partition(": ")[2].partition(",")[0]
-        text = f"evicts {line['pod']}: {left}, nothing unused to remove"
-        return 3, TimelineEvent(at=seconds, text=text, highlighted=True, step=_EVICTS)
+        why = f"{line['pod']}: {left}, nothing unused to remove"
+        return 3, TimelineEvent(
+            at=seconds, text=f"evicts {why}", highlighted=True, step=_EVICTS, conclusion=f"evictd evicted {why}."
+        )
     if event.startswith("Evicted ") and "uid" in line:
+        why = event.partition(": ")[2]
         return 4, TimelineEvent(
-            at=seconds, text=f"why this pod: {event.partition(': ')[2]}", step=f"Why this pod? {event}"
+            at=seconds,
+            text=f"why this pod: {why}",
+            step=f"Why this pod? {event}",
+            conclusion=f"Why this pod: {why}",
         )
     if event == "collected" and line["removed"]:
         freed = f": {bytes_text(line['freed_bytes'])} came back" if line["freed_bytes"] else ""

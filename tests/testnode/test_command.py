@@ -31,6 +31,7 @@ def test_garbage_is_collected_before_exactly_the_right_pod_is_evicted(
         < output.index("DiskPressure ends")
     )
     assert "why this pod: " in output
+    assert " evictd evicted default/log-shipper: " in output.split("What to try next:")[1]
     assert (tmp_path / "demo.svg").exists()
     assert f"incident --journal {tmp_path / 'demo.jsonl'}\n" in output
     assert incident.run(parsed("--journal", str(tmp_path / "demo.jsonl"))) is ExitCode.DONE

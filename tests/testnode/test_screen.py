@@ -12,7 +12,17 @@ from pathlib import Path
 import pytest
 
 from evictd.commands.demo import next_steps
-from evictd_testnode.screen import PodRow, Screen, ScreenView, TerminalSize, TimelineEvent, frame, plot, timeline_lines
+from evictd_testnode.screen import (
+    PodRow,
+    Screen,
+    ScreenView,
+    TerminalSize,
+    TimelineEvent,
+    conclusion_lines,
+    frame,
+    plot,
+    timeline_lines,
+)
 from evictd_testnode.story import BEGIN, HOG_BEGINS, DemoNode
 
 pyte = pytest.importorskip("pyte")  # of the extra `dev`
@@ -122,7 +132,7 @@ def test_the_screens_of_the_story(size: TerminalSize) -> None:
     ):
         rows = shown(size, *(view(each) for each in range(steps + 1)))
         parts += [f"== {title} ==", *rows]
-    parts += ["== after it ==", *next_steps(size.columns, margin=" ")]
+    parts += ["== after it ==", *next_steps(size.columns, margin=" "), *conclusion_lines(view(15).events, size.columns)]
     path = GOLDEN / f"demo.{size.columns}x{size.lines}.txt"
     text = "\n".join(parts).rstrip() + "\n"
     if os.environ.get("UPDATE_GOLDEN"):
@@ -163,6 +173,17 @@ def test_the_curve_falls_with_what_is_left(columns: int) -> None:
     assert not rows[0].endswith("█")  # at the end nothing is left
     assert max(map(len, rows)) <= columns
     assert plot([], capacity=1, threshold=0) == []
+
+
+def test_the_end_repeats_which_pod_was_evicted_when_and_why() -> None:
+    """The eviction had scrolled off a terminal of 24 lines."""
+    assert conclusion_lines(view(8).events, 80) == []
+    (blank, *lines) = conclusion_lines(view(15).events, 80)
+    assert (blank, max(map(len, lines)) <= 80) == ("", True)
+    assert " ".join(" ".join(lines).split()) == (
+        "Result: at 16.0 s evictd evicted default/log-shipper: 59.7Mi left, nothing unused to remove. Why this pod: it requests "
+        "none and uses 83Mi; default/database, the next, requests none and uses 9Mi; both have priority 0."
+    )
 
 
 def test_the_size_is_that_of_the_terminal_whenever_it_is_asked() -> None:

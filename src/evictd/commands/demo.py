@@ -54,25 +54,26 @@ def run(args: argparse.Namespace) -> ExitCode:
         reason = command.reason_against()
         if not reason:
             plot = args.plot or _PLOT
-            code = command.run(plot)
+            code, conclusion = command.run(plot)
             journal = command.kept_journal(plot)
-            _print_next_steps(_of_journal(journal) if journal.exists() else (), margin=" ")
+            _print_next_steps((*(_of_journal(journal) if journal.exists() else ()), *NEXT), margin=" ")
+            print(*conclusion, sep="\n", flush=True)  # noqa: T201 - a command's output
             return code
     print(f"This is the simulated node ({reason}).\n", flush=True)  # noqa: T201 - a command's output
     code = _simulate(args.plot or _SIMULATED_PLOT)
-    _print_next_steps()
+    _print_next_steps(NEXT[1:])  # the first one's output has just been shown
     return code
 
 
 def next_steps(
-    columns: int, margin: str = "", program: str = PROGRAM, first: Sequence[tuple[str, str]] = ()
+    columns: int, margin: str = "", program: str = PROGRAM, steps: Sequence[tuple[str, str]] = NEXT
 ) -> list[str]:
     """Return the lines of the commands to try next, each with its purpose, wrapped to the terminal's columns.
 
-    `program` is what to type for evictd, `first` are steps before those that can always be tried.
+    `program` is what to type for evictd.
     """
     lines = [f"{margin}What to try next:"]
-    for name, shows in (*first, *NEXT):
+    for name, shows in steps:
         indent = f"{margin}      "
         lines += [
             f"{margin}  {program}{name.removeprefix(PROGRAM)}" if name.startswith(PROGRAM) else f"{margin}  {name}",
@@ -95,9 +96,9 @@ def _of_journal(journal: Path) -> tuple[tuple[str, str], ...]:
     return ((f"evictd incident --journal {journal}", shows),)
 
 
-def _print_next_steps(first: Sequence[tuple[str, str]] = (), margin: str = "") -> None:
+def _print_next_steps(steps: Sequence[tuple[str, str]], margin: str = "") -> None:
     columns = max(shutil.get_terminal_size().columns, 60)
-    lines = next_steps(columns, margin, program(), first)
+    lines = next_steps(columns, margin, program(), steps)
     print("", *lines, sep="\n", flush=True)  # noqa: T201 - a command's output
 
 
