@@ -117,6 +117,14 @@ def file_fault(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
 
 
+def missing_package(package: str, extra: str) -> str:
+    """Return that a package of an extra is not installed, and how to install it in each kind of installation."""
+    return (
+        f"{package} is not installed; it comes with the extra `{extra}`: in a clone run make setup; beside the Debian package "
+        f"run sudo python3 -m pip --python /usr/lib/evictd/bin/python3 install {package}"
+    )
+
+
 def most_similar(name: str, known: Iterable[str], *, similarity: float = 0.6) -> str:
     """Return the most similar known name, and "" where none is similar enough (0 to 1, `difflib`)."""
     return next(iter(difflib.get_close_matches(name[:_LONGEST_NAME], known, n=1, cutoff=similarity)), "")

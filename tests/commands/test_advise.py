@@ -115,4 +115,6 @@ def test_without_dask_the_extra_is_named(
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     assert main(["advise", str(fleet), "--dask", "tcp://127.0.0.1:1"]) == 2
-    assert "evictd[fleet]" in capsys.readouterr().err
+    shown = capsys.readouterr().err
+    assert "the extra `fleet`: in a clone run make setup" in shown
+    assert "pip --python /usr/lib/evictd/bin/python3 install" in shown

@@ -41,4 +41,6 @@ def test_without_pyarrow_the_extra_is_named(
     journal = journal_of("memory-with-priorities", tmp_path / "journal.jsonl")
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     assert main(["history", str(journal), "--output", "parquet"]) == 2
-    assert "evictd[fleet]" in capsys.readouterr().err
+    shown = capsys.readouterr().err
+    assert "the extra `fleet`: in a clone run make setup" in shown
+    assert "pip --python /usr/lib/evictd/bin/python3 install" in shown

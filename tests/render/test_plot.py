@@ -135,7 +135,8 @@ def test_without_matplotlib_one_line_says_what_to_do(
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err == (
-        "evictd: --plot: matplotlib is not installed; it comes with the extra `plot`: pip install 'evictd[plot]'\n"
+        "evictd: --plot: matplotlib is not installed; it comes with the extra `plot`: in a clone run make setup; beside the "
+        "Debian package run sudo python3 -m pip --python /usr/lib/evictd/bin/python3 install matplotlib\n"
     )
 
 

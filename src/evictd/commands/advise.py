@@ -22,7 +22,7 @@ from evictd.commands.source import add_plot_argument, check_plot, own_config, re
 from evictd.config.file import shown_path
 from evictd.core.model.state import State
 from evictd.core.units.duration import format_duration
-from evictd.errors import EvictdError, ExitCode, InputError
+from evictd.errors import EvictdError, ExitCode, InputError, missing_package
 from evictd.render.advice import advice_document, draw_advice, print_advice
 from evictd.render.console import make_console, progress
 from evictd.render.output import TABLE, add_output_argument, write_document
@@ -117,7 +117,7 @@ def _by_processes(asked: int | None, sources: Sequence[Source]) -> Iterator[Node
 
 def _by_dask(address: str, sources: Sequence[Source]) -> Iterator[NodeEvidence]:
     if importlib.util.find_spec("distributed") is None:
-        raise InputError("--dask: it is not installed; it comes with the extra `fleet`: pip install 'evictd[fleet]'")
+        raise InputError(f"--dask: {missing_package('distributed', 'fleet')}")
     distributed: Any = importlib.import_module("distributed")  # the optional extra
     try:
         client = distributed.Client(address, timeout=30)

@@ -20,7 +20,7 @@ from evictd.codec.world_fields import KIND as WORLD
 from evictd.config.build import with_options
 from evictd.config.file import documents_of, load, read_text, shown_path
 from evictd.core.model.config import EvictionConfig, Policy
-from evictd.errors import InputError, did_you_mean
+from evictd.errors import InputError, did_you_mean, missing_package
 from evictd.world.file import WorldFile, decode_world
 
 Story = Scenario | WorldFile
@@ -70,9 +70,7 @@ def check_plot(path: Path | None) -> None:
     if path.suffix not in {".svg", ".png"}:
         raise InputError(f"--plot: {path}: is no picture that can be drawn; give FILE.svg or FILE.png")
     if importlib.util.find_spec("matplotlib") is None:
-        raise InputError(
-            "--plot: matplotlib is not installed; it comes with the extra `plot`: pip install 'evictd[plot]'"
-        )
+        raise InputError(f"--plot: {missing_package('matplotlib', 'plot')}")
 
 
 def report_plot(path: Path) -> None:

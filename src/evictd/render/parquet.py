@@ -7,16 +7,14 @@ from collections.abc import Sequence
 from typing import Any, BinaryIO
 
 from evictd.codec.times import parse_time
-from evictd.errors import InputError
+from evictd.errors import InputError, missing_package
 from evictd.render.history import HistoryEvent
 
 
 def write_parquet(events: Sequence[HistoryEvent], out: BinaryIO) -> None:
     """Write one row an event; `evidence` is JSON, because its fields differ by kind. Raises `InputError` without pyarrow."""
     if importlib.util.find_spec("pyarrow") is None:
-        raise InputError(
-            "--output parquet: pyarrow is not installed; it comes with the extra `fleet`: pip install 'evictd[fleet]'"
-        )
+        raise InputError(f"--output parquet: {missing_package('pyarrow', 'fleet')}")
     arrow: Any = importlib.import_module("pyarrow")
     text = arrow.string()
     columns: dict[str, tuple[Any, list[Any]]] = {
