@@ -44,8 +44,20 @@ def test_the_newest_file_alone_is_read_and_the_others_are_named(
 
 
 def test_a_directory_without_a_journal_is_a_clear_error(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="there is no journal"):
+    (tmp_path / "other.jsonl").write_text("{}\n")
+    with pytest.raises(InputError, match="there is no journal; name"):
         expanded([tmp_path])
+
+
+def test_journals_with_other_names_are_named(tmp_path: Path) -> None:
+    """`make demo` keeps its journal as build/demo.jsonl; `--journal build` found none."""
+    (tmp_path / "demo.jsonl").write_text('{"kind":"evictd.io/journal/v1","wall":""}\n')
+    (tmp_path / "other.jsonl").write_text("{}\n")
+    with pytest.raises(InputError) as caught:
+        expanded([tmp_path])
+    assert str(caught.value).startswith(
+        f"{tmp_path}: there is no journal.jsonl; {tmp_path}/demo.jsonl is a journal; name the files with --journal"
+    )
 
 
 def test_the_running_daemon_is_asked_where_the_default_directory_has_no_journal(

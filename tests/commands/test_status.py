@@ -66,7 +66,14 @@ def test_nobody_there_is_one_clear_error() -> None:
         status.fetch(f"127.0.0.1:{port}")
 
 
-@pytest.mark.parametrize("address", ["nonsense", "127.0.0.1:x", "127.0.0.1"])
+def test_the_address_may_be_the_url_of_the_page(address: str) -> None:
+    assert status.fetch(f"http://{address}/") == status.fetch(address)
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["nonsense", "127.0.0.1:x", "127.0.0.1", "https://127.0.0.1:10277", "http://127.0.0.1:10277/statusz", "http://"],
+)
 def test_a_malformed_address_is_one_clear_error(address: str) -> None:
     with pytest.raises(InputError, match="is no host:port"):
         status.fetch(address)

@@ -3,7 +3,7 @@
 import argparse
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,7 +12,7 @@ from evictd.codec.journal import JournalEntry, decode_entry
 from evictd.commands.status import DEFAULT_ADDRESS, fetch
 from evictd.config.file import STANDARD_INPUT, shown_path
 from evictd.errors import InputError, NodeError
-from evictd.render.text import clean
+from evictd.render.text import clean, first_of
 
 DEFAULT_STATE_DIRECTORY = Path("/var/lib/evictd")
 """The default of `stateDirectory`."""
@@ -21,8 +21,9 @@ _MAX_LINE = 64 << 20
 _STORIES = {".yaml", ".yml", ".json"}
 _NOT_A_JOURNAL = "`evictd simulate` plays a scenario, a world or a capture, `evictd check` reads a configuration"
 
-Line = TypeVar("Line")
+_JOURNAL_BEGINS = b'{"kind":"evictd.io/journal/'
 
+Line = TypeVar("Line")
 
 _FILES = "journal files, oldest first, or a directory with all of them; - is standard input; default: this node's"
 
@@ -95,9 +96,20 @@ def journal_files(directory: Path) -> list[Path]:
     """Find the journal of a state directory, oldest file first; raises `InputError` if there is none."""
     found = [path for path in (*_older(directory), directory / NEWEST) if _exists(path)]
     if not found:
-        raise InputError(
-            f"{directory}: there is no journal; name the files with --journal, or the stateDirectory with --directory"
-        )
+        remedy = "name the files with --journal, or the stateDirectory with --directory"
+        if others := _with_other_names(directory):
+            remedy = f"{first_of(others)} {'is a journal' if len(others) == 1 else 'are journals'}; {remedy}"
+        raise InputError(f"{directory}: there is no {NEWEST if others else 'journal'}; {remedy}")
+    return found
+
+
+def _with_other_names(directory: Path) -> list[str]:
+    """Return the files of a directory that are journals by their content, such as the one that the demonstration keeps."""
+    found = []
+    for path in sorted(directory.glob("*.jsonl")) if directory.is_dir() else ():
+        with suppress(OSError), path.open("rb") as file:
+            if file.read(len(_JOURNAL_BEGINS)) == _JOURNAL_BEGINS:
+                found.append(clean(str(path)))
     return found
 
 

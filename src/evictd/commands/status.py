@@ -22,6 +22,8 @@ DEFAULT_ADDRESS = "127.0.0.1:10277"
 
 _TIMEOUT_SECONDS = 10
 _PORTS = 1 << 16
+_SCHEME = "http://"
+"""Accepted before an address, as a browser's is copied with it."""
 _MOST_BYTES = 32 << 20
 """Most bytes of an answer (with 500 pods one MiB): without evictd any program of the node may listen at the address."""
 
@@ -60,7 +62,7 @@ def fetch(address: str, path: str = "/statusz") -> Mapping[str, Any]:
 
     An address that is no host and port is an `InputError`.
     """
-    host, _, port = address.rpartition(":")
+    host, _, port = address.removeprefix(_SCHEME).removesuffix("/").rpartition(":")
     try:
         connection = HTTPConnection(host.strip("[]"), _port(host, port), timeout=_TIMEOUT_SECONDS)
     except (ValueError, HTTPException) as error:
@@ -85,7 +87,7 @@ def fetch(address: str, path: str = "/statusz") -> Mapping[str, Any]:
 
 def _port(host: str, port: str) -> int:
     number = int(port)
-    if not host or not 0 < number < _PORTS:
+    if not host or "/" in host or not 0 < number < _PORTS:
         raise ValueError(port)
     return number
 
