@@ -48,6 +48,9 @@ def test_by_formula_auto_only_a_soft_threshold_is_hidden() -> None:
     soft = replace(memory(100 * MI), grace_period=SECOND)
     (found,) = memory_never_met([memory(100 * MI), soft], replace(MACHINE, formula=MemoryFormula.AUTO))
     assert found.remedy == "set it to 210Mi, or memory.formula: Lowest"
+    assert found.message.endswith("so only the hard threshold acts, which goes by the kernel's own estimate")
+    (alone,) = memory_never_met([soft], replace(MACHINE, formula=MemoryFormula.AUTO))
+    assert alone.message.endswith("so the kernel's OOM killer acts first")
 
 
 def test_other_signals_and_unknown_amounts_are_left_alone() -> None:

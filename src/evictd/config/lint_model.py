@@ -32,7 +32,7 @@ class Lint(Enum):
     PID_THRESHOLD_NEVER_MET = "PIDThresholdNeverMet"
     """A PID threshold is not above the PIDs below 300, which the kernel gives to no new task."""
     MEMORY_THRESHOLD_NEVER_MET = "MemoryThresholdNeverMet"
-    """A memory threshold is not above the memory that processes cannot allocate: the OOM killer acts first."""
+    """A memory threshold is never met: it is not above the memory that processes cannot allocate."""
     STALL_NOT_OBSERVED = "StallNotObserved"
     """A threshold of `pressure` cannot be met here: the kernel reports no such stalls (cgroup v1, or PSI is off)."""
     SWAP_NOT_OBSERVED = "SwapNotObserved"

@@ -16,6 +16,8 @@ _MI = 1 << 20
 _USABLE = 100 * _MI
 """Usable memory that a threshold should leave: the kubelet's default threshold."""
 _ROUND = 10 * _MI
+_OOM = "the kernel's OOM killer acts first"
+_HARD_ACTS = "only the hard threshold acts, which goes by the kernel's own estimate"
 MARGIN = 28 * _MI
 """Least distance above the computed amount at which the OOM killer struck, in 18 trials on machines of 1, 2, 4 and 8 GiB
 (docs/benchmarks.md): the last file pages and slab that could be reclaimed. With much slab it was twice as far."""
@@ -33,7 +35,8 @@ def memory_never_met(thresholds: Sequence[Threshold], around: Surroundings) -> I
         if unallocatable is not None:
             other = MemoryFormula.LOWEST if around.formula is MemoryFormula.AUTO else MemoryFormula.AUTO
             remedy = f"set it to {_useful(unallocatable)}, or memory.formula: {other.value}"
-            yield _finding(f"{threshold.value} cannot be met", unallocatable, remedy)
+            hard = around.formula is MemoryFormula.AUTO and any(_is_hard_on_memory(one) for one in thresholds)
+            yield _finding(f"{threshold.value} cannot be met", unallocatable, remedy, _HARD_ACTS if hard else _OOM)
 
 
 def kubelet_never_acts(thresholds: Sequence[Threshold], around: Surroundings) -> Iterator[LintFinding]:
@@ -53,13 +56,17 @@ def _hides(threshold: Threshold, around: Surroundings) -> int | None:
     return unallocatable if limit <= of_bytes(unallocatable + MARGIN) else None
 
 
-def _finding(what: str, unallocatable: int, remedy: str) -> LintFinding:
+def _is_hard_on_memory(threshold: Threshold) -> bool:
+    return threshold.hard and threshold.signal is Signal.MEMORY_AVAILABLE
+
+
+def _finding(what: str, unallocatable: int, remedy: str, result: str = _OOM) -> LintFinding:
     return LintFinding(
         lint=Lint.MEMORY_THRESHOLD_NEVER_MET,
         signal=Signal.MEMORY_AVAILABLE,
         message=(
             f"{what}: {-(-unallocatable // _MI)}Mi count as available although processes cannot allocate them "
-            "(kernel memory, reserves, watermarks), so the kernel's OOM killer acts first"
+            f"(kernel memory, reserves, watermarks), so {result}"
         ),
         remedy=remedy,
     )
