@@ -16,6 +16,8 @@ from evictd.errors import (
     RuntimeUnavailableError,
     StateTakenError,
     did_you_mean,
+    file_fault,
+    missing_package,
 )
 
 ALL = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
@@ -69,3 +71,16 @@ def test_not_found_is_a_refusal() -> None:
 def test_the_most_similar_name_is_asked_for() -> None:
     assert did_you_mean("statsu", ("status", "why")) == "did you mean status?"
     assert did_you_mean("q" * 100_000, ("status", "why")) == ""
+
+
+def test_why_a_file_cannot_be_used_is_said_in_words() -> None:
+    assert file_fault(FileNotFoundError(2, "No such file or directory")) == "there is no such file"
+    assert file_fault(PermissionError(13, "Permission denied")) == "permission denied"
+    assert file_fault(OSError("odd")) == "odd"
+
+
+def test_a_missing_package_is_said_with_the_way_to_install_it() -> None:
+    """The name of the extra alone was given to pip, and no index has evictd."""
+    text = missing_package("pyarrow", "fleet")
+    assert text.startswith("pyarrow is not installed; it comes with the extra `fleet`: in a clone run make setup; ")
+    assert text.endswith("/usr/lib/evictd/bin/python3 install pyarrow")
