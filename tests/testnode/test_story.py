@@ -24,7 +24,8 @@ def test_an_eviction_is_highlighted_and_a_collection_is_in_the_timeline() -> Non
     eviction = timeline_event(event=event, decision="EvictPod", pod="default/hog")
     assert eviction is not None
     text = "evicts default/hog: 1Mi left, nothing unused to remove"
-    assert replace(eviction, step="") == TimelineEvent(at=2.5, text=text, highlighted=True)
+    assert replace(eviction, step="", conclusion="") == TimelineEvent(at=2.5, text=text, highlighted=True)
+    assert eviction.conclusion == "evictd evicted default/hog: 1Mi left, nothing unused to remove."
     collection = timeline_event(event="collected", what="images", removed=2, freed_bytes=30 << 20)
     assert collection is not None
     assert collection.text == "2 unused images removed: 30Mi came back"
