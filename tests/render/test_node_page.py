@@ -300,7 +300,7 @@ def test_a_daemon_that_stands_still_names_no_next_pod() -> None:
     head = page(calm(), later=10 * MINUTE).partition("</header>")[0]
     assert "its loop stands still" in head
     assert "would be evicted" not in head
-    assert "<small>(as read 10m0s ago)</small>" in page(calm(), later=10 * MINUTE)
+    assert '<small>(as read <span data-age="600.0">10m0s</span> ago)</small>' in page(calm(), later=10 * MINUTE)
     assert "as read" not in page(calm())
 
 

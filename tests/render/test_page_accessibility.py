@@ -116,7 +116,7 @@ def _contrast(one: str, other: str) -> float:
 @pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
 @pytest.mark.parametrize("back", ["back", "card"])
 @pytest.mark.parametrize(
-    ("front", "least"), [*((each, 4.5) for each in ("text", "dim", "calm", "hard", "soft")), ("softmark", 3.0)]
+    ("front", "least"), [*((each, 4.5) for each in ("text", "dim", "calm", "hard", "soft", "lost")), ("softmark", 3.0)]
 )
 def test_colours_stand_out(theme: int, back: str, front: str, least: float) -> None:
     """Text needs 4.5, the mark of a soft threshold 3."""

@@ -78,3 +78,45 @@ def test_it_keeps_the_rules_of_axe_in_every_look_and_has_no_error(
         assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert errors == []
     page.close()
+
+
+def test_a_daemon_that_does_not_answer_changes_the_headline_and_ages_go_on(
+    browser: Any, addresses: dict[str, str]
+) -> None:
+    """The green headline stayed, and "read 2.0s ago" stood still."""
+    page = browser.new_page()
+    page.set_default_timeout(TIMEOUT_MS)
+    page.clock.install()
+    page.goto(addresses["calm"])
+    page.route(addresses["calm"], lambda route: route.abort())
+    page.clock.run_for(5_000)
+    page.wait_for_selector("h1.lost")
+    text = page.inner_text("h1")
+    assert text == "evictd has not answered since 22:57:52 UTC; what follows is what it said last."
+    assert page.inner_text("#last").startswith("It said last: This node is calm")
+    assert page.title() == "evictd has not answered since 22:57:52 UTC - evictd on node-1"
+    page.clock.run_for(60_000)
+    assert page.inner_text("#read") == "1m7s"
+    assert page.inner_text("h1") == text, "the time is that of the last answer"
+    answer = axe.Axe().run(page, options=OPTIONS)
+    assert answer.violations_count == 0, answer.generate_report()
+    page.unroute(addresses["calm"])
+    page.clock.run_for(5_000)
+    page.wait_for_selector("h1.calm")
+    assert page.inner_text("#read") == "2.0s"
+    assert page.inner_text("#last") == ""
+    page.close()
+
+
+def test_a_daemon_without_a_state_is_told_apart_from_one_that_does_not_answer(
+    browser: Any, addresses: dict[str, str]
+) -> None:
+    page = browser.new_page()
+    page.set_default_timeout(TIMEOUT_MS)
+    page.clock.install()
+    page.goto(addresses["pressed"])
+    page.route(addresses["pressed"], lambda route: route.fulfill(status=503, body="no cycle has ended yet"))
+    page.clock.run_for(5_000)
+    page.wait_for_selector("h1.lost")
+    assert page.inner_text("h1").startswith("evictd has answered with error 503 since 22:58:22 UTC;")
+    page.close()

@@ -1,24 +1,63 @@
 "use strict";
 // Replaces the page's content every five seconds while it is visible; details that are open stay open.
-const EVERY = 5000;
-async function refresh() {
-  if (document.hidden) return;
-  const note = document.getElementById("refresh");
-  try {
-    const answer = await fetch("./", { cache: "no-store" });
-    if (!answer.ok) throw new Error(String(answer.status));
-    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-    const open = [...document.querySelectorAll("details[open]")].map((each) => each.id);
-    if (document.activeElement && document.querySelector("main").contains(document.activeElement)
-        && document.activeElement.tagName !== "SUMMARY") return;
-    const focused = document.activeElement?.closest("details")?.id;
-    for (const id of open) fresh.getElementById(id)?.setAttribute("open", "");
-    document.querySelector("main").replaceWith(document.adoptNode(fresh.querySelector("main")));
-    document.querySelector("header").replaceWith(document.adoptNode(fresh.querySelector("header")));
-    document.title = fresh.title;
+// Ages go on counting between two answers. Without an answer the headline says so: what stands below it is old then.
+const EVERY = 5000, PATIENCE = 15000;
+let answered = Date.now(), asking = false;
+
+function duration(seconds) { // as `seconds_text` of evictd.render.text
+  if (seconds >= 172800) return `${Math.round(seconds / 86400)} days`;
+  const whole = Math.round(seconds), minutes = Math.floor(whole / 60);
+  if (seconds >= 7200) return `${Math.floor(Math.round(seconds / 60) / 60)}h${Math.round(seconds / 60) % 60}m`;
+  if (seconds < 10) return `${seconds.toFixed(1)}s`;
+  if (minutes >= 60) return `${Math.floor(minutes / 60)}h${minutes % 60}m${whole % 60}s`;
+  return minutes ? `${minutes}m${whole % 60}s` : `${whole}s`;
+}
+
+function count() {
+  const passed = (Date.now() - answered) / 1000;
+  for (const each of document.querySelectorAll("[data-age]")) each.textContent = duration(Number(each.dataset.age) + passed);
+}
+
+function lose(why) { // times are the node's: this computer's clock may differ from it
+  const headline = document.querySelector("h1"), read = document.getElementById("read");
+  if (headline.className === "lost") return;
+  const since = new Date(Date.parse(read.dateTime) + Number(read.dataset.age) * 1000).toISOString().slice(11, 19);
+  document.getElementById("last").textContent = `It said last: ${headline.textContent}`;
+  headline.className = document.body.className = "lost";
+  headline.textContent = `evictd ${why} since ${since} UTC; what follows is what it said last.`;
+  document.title = `${headline.textContent.split(";")[0]} - ${document.title.replace(/^.* - /s, "")}`;
+}
+
+function show(fresh) {
+  const main = document.querySelector("main"), active = document.activeElement;
+  if (!main.contains(active) || active.tagName === "SUMMARY") {
+    const focused = active?.closest("details")?.id;
+    for (const each of document.querySelectorAll("details[open]")) fresh.getElementById(each.id)?.setAttribute("open", "");
+    main.replaceWith(document.adoptNode(fresh.querySelector("main")));
     if (focused) document.getElementById(focused)?.querySelector("summary").focus({ preventScroll: true });
+  }
+  document.querySelector("header").replaceWith(document.adoptNode(fresh.querySelector("header")));
+  document.body.className = "";
+  document.title = fresh.title;
+}
+
+async function refresh() {
+  if (document.hidden || asking) return;
+  asking = true;
+  try {
+    const answer = await fetch("./", { cache: "no-store", signal: AbortSignal.timeout(PATIENCE) });
+    if (answer.ok) {
+      const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+      answered = Date.now();
+      show(fresh);
+    } else lose(`has answered with error ${answer.status}`);
   } catch {
-    if (note) note.textContent = "evictd does not answer; this is what it said last";
+    lose("has not answered");
+  } finally {
+    asking = false;
   }
 }
+
 setInterval(refresh, EVERY);
+setInterval(count, 1000);
+document.addEventListener("visibilitychange", refresh);
