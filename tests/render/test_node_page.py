@@ -3,7 +3,6 @@
 import html.parser
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from evictd.config.settings import Settings
 from evictd.core.eviction.synchronize import synchronize
@@ -21,7 +20,7 @@ from evictd.daemon.telemetry.snapshot import LatestSnapshot, Snapshot
 from evictd.daemon.telemetry.trends import Trends, advanced
 from evictd.errors import CREDENTIALS_SOURCE
 from evictd.render.deciding import reasons_of
-from evictd.render.node_page import asset, headline, nearest, why_nothing
+from evictd.render.node_page import asset
 from evictd.render.sentences import decision_text, kind_of
 from tests.daemon.world import CONFIG, GI, HOG, STATIC, WALL, WEB, observe, pod, uses
 
@@ -109,7 +108,13 @@ def recovered() -> Snapshot:
 def blind() -> Snapshot:
     snapshot = calm()
     problem = Problem(source="container runtime", detail="ListPodSandbox: UNAVAILABLE: connection refused")
-    return replace(snapshot, observation=replace(snapshot.observation, problems=(problem,)))
+    seen = replace(snapshot.observation, problems=(problem,))
+    return replace(snapshot, observation=seen, blind_since=snapshot.wall - 5 * MINUTE)
+
+
+def blocked() -> Snapshot:
+    """Only a static pod holds what is short."""
+    return play([6 * GI, 5 * GI, GI // 2], (STATIC,))
 
 
 def pressed() -> Snapshot:
@@ -147,22 +152,13 @@ def test_a_calm_node_says_so_once_and_which_threshold_is_met_first() -> None:
     assert "This node is calm: no threshold is met and no pod is being evicted." in text
     assert text.count("no threshold is met") == 2, "the title and the headline"
     assert "Why no pod is being evicted" not in text
-    assert "Nearest by time: memory.available reaches its soft threshold 2Gi in 13m30s at the present rate." in text
+    assert (
+        "Nearest by time: memory.available reaches its soft threshold 2Gi in 13m30s at the present rate, and acts "
+        in text
+    )
     assert text.count("reaches its soft threshold") == 1
     assert "First: <strong>default/hog</strong>" in text
     assert "never evicted: static pod" in text
-
-
-def test_where_nothing_falls_the_nearest_threshold_is_that_of_the_least_distance() -> None:
-    from tests.daemon.status import status_of
-
-    still = play([6 * GI] * 5, memory=8 * GI)
-    assert nearest(status_of(still, still.at)) == (
-        "Nearest by distance: nodefs.available, 40Gi above its hard threshold 50Gi; "
-        "no threshold would be met within an hour at the present rates."
-    )
-    begun = play([6 * GI], memory=8 * GI)
-    assert nearest(status_of(begun, begun.at)).endswith("50Gi; no rate is known yet.")
 
 
 def test_a_node_under_pressure_shows_its_victim_and_the_decisions_with_their_numbers() -> None:
@@ -180,6 +176,9 @@ def test_a_node_under_pressure_shows_its_victim_and_the_decisions_with_their_num
     assert text.count("Evicted default/hog") == 1
     assert "default/web (4.92Gi) would be evicted next, if that is not enough: exceeds its request by 3.92Gi." in head
     assert "waits for an evicted pod to end" in head
+    share = "Of 1.79Gi that filled memory since 22:57:50, pods took 0; 1.79Gi belong to no pod."
+    assert share in text.partition("</header>")[0]
+    assert text.count(share) == 1
 
 
 def test_a_soft_threshold_says_nothing_of_its_time_while_a_hard_one_is_met() -> None:
@@ -187,16 +186,6 @@ def test_a_soft_threshold_says_nothing_of_its_time_while_a_hard_one_is_met() -> 
     assert "soft 2Gi: met</li>" in text
     assert "hard 1Gi: met</li>" in text
     assert "acts in" not in text
-
-
-def test_a_hard_threshold_that_is_met_before_a_grace_period_ends_is_the_headline() -> None:
-    from tests.daemon.status import status_of
-
-    sinking = play([3 * GI, 2 * GI, 3 * GI // 2])
-    assert headline(status_of(sinking, sinking.at)).text == (
-        "memory.available reaches its hard threshold 1Gi in 20s at the present rate, before its soft threshold acts (in 1m30s). "
-        "default/hog would be evicted first."
-    )
 
 
 def test_every_pod_of_a_full_node_is_there() -> None:
@@ -239,7 +228,11 @@ def test_a_node_that_is_not_seen_is_no_calm_one() -> None:
 
 def test_without_the_runtime_it_says_what_goes_on_and_the_error_stands_once() -> None:
     text = page(blind())
-    assert "evictd sees no new pods: the container runtime does not answer. Thresholds are tested" in text
+    head = text.partition("</header>")[0]
+    wrong = "evictd sees no new pods: the container runtime does not answer (since 22:52:50 UTC)."
+    assert f'<h1 class="blind">{wrong}</h1>' in head
+    still = "<li>Thresholds are tested, and a pod that must go is one of those that the runtime listed last.</li>"
+    assert f"{still}<li>Nearest by time: memory.available reaches its soft threshold 2Gi in 13m30s" in head
     assert text.count("UNAVAILABLE") == 1
     rejected = replace(
         calm(), observation=replace(calm().observation, problems=(Problem(source=CREDENTIALS_SOURCE, detail="401"),))
@@ -263,7 +256,8 @@ def test_an_eviction_is_marked_on_the_line_of_its_signal_and_said_below() -> Non
 
 def test_a_dry_run_says_which_pod_would_be_evicted_and_that_it_does_nothing() -> None:
     text = page(rehearsed())
-    assert "Dry run: memory.available is below its hard threshold; default/hog would be evicted.</h1>" in text
+    short = "memory.available is below its hard threshold (512Mi left, limit 1Gi)"
+    assert f"Dry run: {short}; default/hog would be evicted.</h1>" in text
     assert "evictd is in a dry run: it logs what it would do, and does none of it" in text
     assert "Conditions <small>(a dry run reports none)</small>" in text
     still = page(play([6 * GI] * 5, dry_run=True))
@@ -293,7 +287,8 @@ def test_a_fault_does_not_hide_a_threshold_that_is_met() -> None:
     short = pressed()
     problem = Problem(source="container runtime", detail="UNAVAILABLE")
     head = page(replace(short, observation=replace(short.observation, problems=(problem,)))).partition("</header>")[0]
-    assert "<li>memory.available is below its threshold; default/hog is being evicted.</li>" in head
+    acting = "memory.available is below its hard threshold (512Mi left, limit 1Gi); default/hog is being evicted."
+    assert f'<h1 class="blind">{acting} evictd sees no new pods: the container runtime does not answer.</h1>' in head
 
 
 def test_a_daemon_that_stands_still_names_no_next_pod() -> None:
@@ -304,37 +299,12 @@ def test_a_daemon_that_stands_still_names_no_next_pod() -> None:
     assert "as read" not in page(calm())
 
 
-def test_below_a_hard_threshold_the_headline_says_what_evictd_does() -> None:
-    from tests.daemon.status import status_of
-
-    snapshot = pressed()
-    status: dict[str, Any] = {**status_of(snapshot, snapshot.at), "leaving": [], "phase": {"name": "Reclaiming"}}
-    (memory,) = [entry for entry in status["signals"] if entry["signal"] == "memory.available"]
-    first = "memory.available is below its hard threshold. evictd"
-    memory["next"] = {"pod": "default/hog"}
-    then = "if that is not enough."
-    assert headline(status).text == f"{first} removes what no pod needs; default/hog is evicted {then}"
-    dry = headline({**status, "dryRun": True})
-    assert dry.text == f"Dry run: {first} would remove what no pod needs; default/hog would be evicted {then}"
-    assert tuple(why_nothing(status, {"notes": ()}, dry)) == ()
-    blocked = {**status, "phase": {"name": "Watching"}, "signals": [{**memory, "next": None, "stop": "no pod may go"}]}
-    once = ("memory.available: no pod may go",)
-    assert tuple(why_nothing(blocked, {"notes": once}, headline(blocked))) == once, "it stood among the notes too"
-    dry_run = {**blocked, "dryRun": True}
-    assert next(why_nothing(dry_run, {"notes": once}, headline(dry_run))).startswith("evictd is in a dry run")
-    copy = {**memory, "thresholds": [{**each, "origin": "derived"} for each in memory["thresholds"]]}
-    other = {**memory, "signal": "pid.available"}
-    copies = [memory, {**copy, "signal": "containerfs.available"}, other]
-    assert headline({**status, "signals": copies, "phase": {"name": "Watching"}}).text == (
-        "memory.available, pid.available are below their hard thresholds."
-    )
-
-
 def test_who_would_go_first_and_when_stands_at_the_top() -> None:
     head = page(approaching()).partition("</header>")[0]
-    assert "in 2m30s at the present rate. default/hog would be evicted first." in head
-    assert f"<li>default/hog is first: {REASON}.</li>" in head
-    assert head.count("would be evicted first") == 2, "the title and the headline"
+    acts = "default/hog would be evicted after a grace period of 1m30s, in about 4m0s."
+    assert f"in 2m30s at the present rate. {acts}</h1>" in head
+    assert f"<li>Why it is first: {REASON}.</li>" in head
+    assert "would be evicted first" not in head
     head = page(calm()).partition("</header>")[0]
     assert f"memory.available: default/hog would be evicted first: {REASON}." in head
     assert "pid.available: default/hog would be evicted first: uses 80 processes, default/web 79 processes." in head
@@ -357,29 +327,19 @@ def test_what_is_not_measured_takes_one_line_and_what_cannot_be_here_no_box() ->
     assert "No reading" not in text
 
 
-def test_a_grace_period_and_a_transition_period_are_told_apart() -> None:
-    from tests.daemon.status import status_of
-
-    soft = play([int(1.5 * GI)])
-    status = status_of(soft, soft.at)
-    head = headline(status)
-    assert head.text == (
-        "memory.available: the soft threshold acts in 1m30s at the latest, unless 512Mi come back. "
-        "default/hog would be evicted first."
-    )
-    assert tuple(why_nothing(status, {"notes": ()}, head)) == ()
-    over = play([6 * GI, int(1.5 * GI), 6 * GI])
-    assert "No threshold is met; MemoryPressure is reported for 4m" in headline(status_of(over, over.at)).text
+def test_where_no_pod_may_go_the_headline_says_so_and_the_name_of_the_finding_is_last() -> None:
+    """It ended with "is below its hard threshold", and the reason began with an internal name."""
+    text = page(blocked())
+    culprit = "default/etcd may not be evicted now and holds or grows more than all pods that may"
+    short = "memory.available is below its hard threshold (512Mi left, limit 1Gi)"
+    assert f"{short}. evictd evicts no pod: {culprit}.</h1>" in text
+    assert "<li>Of 4.5Gi that filled memory since 22:13:50, pods took 0; 4.5Gi belong to no pod.</li>" in text
+    assert f"<li>memory.available: {culprit}; all others together use 0" in text
+    assert "so evicting them would not help (ProtectedCulprit)</li>" in text
+    assert "ProtectedCulprit:" not in text
 
 
-def test_a_threshold_that_is_near_is_no_calm() -> None:
-    from tests.daemon.status import status_of
-
-    falling = play([5 * GI, 9 * GI // 2, 4 * GI])
-    near = headline(status_of(falling, falling.at))
-    assert near.level == "soft"
-    assert near.text == (
-        "memory.available reaches its soft threshold 2Gi in 2m0s at the present rate. default/hog would be evicted first."
-    )
-    slow = play([6 * GI, 6 * GI - GI // 64, 6 * GI - GI // 32])
-    assert headline(status_of(slow, slow.at)).level == "calm"
+def test_a_node_that_cannot_be_read_keeps_its_name() -> None:
+    seen = calm().following(None)
+    unread = replace(seen, observation=replace(seen.observation, node=None)).following(seen)
+    assert "evictd 1.2.3 on <strong>node-1</strong>" in page(unread)

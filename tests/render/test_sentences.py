@@ -196,7 +196,8 @@ def test_every_silence_has_its_sentence(why: NoActionReason) -> None:
     assert "\n" not in text
     if why is NoActionReason.PROTECTED_CULPRIT:
         assert text.startswith(
-            "memory.available: ProtectedCulprit: n/c holds or grows most and may not be evicted now; all others together use 1Ki"
+            "memory.available: ProtectedCulprit: n/c may not be evicted now and holds or grows more than all pods that may; "
+            "all others together use 1Ki"
         )
 
 

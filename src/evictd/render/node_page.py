@@ -6,31 +6,36 @@ inline code. jinja2 is imported when the page is first asked for: a daemon whose
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from enum import Enum
 from functools import cache
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from evictd.core.frozen import frozen
-from evictd.core.model.signal import DISKS, STALLS, Resource, Signal
+from evictd.core.model.signal import DISKS, Resource
 from evictd.core.model.state import PhaseName
+from evictd.render.headline import (
+    Headline,
+    OwnFault,
+    beside_faults,
+    headline,
+    name_last,
+    nearest,
+    tests_thresholds,
+    unread,
+)
 from evictd.render.page_chart import eviction_marks
 from evictd.render.signal_card import Trend, signal_card
-from evictd.render.signal_entry import shown_entries
+from evictd.render.signal_entry import is_pressed, shown_entries
 from evictd.render.text import (
     MEASURED_LATER,
     amount_text,
     clean,
-    first_of,
-    gap_text,
     not_of_pods_text,
     pods_text,
     seconds_text,
-    signal_amount,
     usage_text,
 )
-from evictd.render.timing import FORESEEN_SECONDS, approaches, graces, is_due
+from evictd.render.timing import approaches, graces, is_due
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -54,7 +59,7 @@ def asset(name: str) -> bytes:
 
 
 def node_page(
-    status: Document, explained: Document, trends: Mapping[str, Trend], *, faults: Sequence["OwnFault"] = ()
+    status: Document, explained: Document, trends: Mapping[str, Trend], *, faults: Sequence[OwnFault] = ()
 ) -> bytes:
     """Make the page; `faults` are what `/healthz` and `/readyz` name."""
     marks = eviction_marks(status)
@@ -64,9 +69,10 @@ def node_page(
     context = {
         "status": status,
         "headline": (head := headline(status, faults)),
-        "nearest": nearest(status) if head.level == "calm" else "",
-        "beside": (beside := _beside(status, faults)),
-        "next": tuple(_next(status, explained, head.text + beside))[:_SHOWN_NEXT] if _tests(faults) else (),
+        "beside": (beside := tuple(_beside(status, faults, head))),
+        "next": tuple(_next(status, explained, " ".join((head.text, *beside_faults(status, faults)))))[:_SHOWN_NEXT]
+        if tests_thresholds(faults)
+        else (),
         "signals": [
             signal_card(
                 entry, trends.get(entry["signal"], ()), marks.get(entry["signal"], ()), near=entry["signal"] in near
@@ -82,7 +88,7 @@ def node_page(
         "old": status["ageSeconds"] >= _OLD_SECONDS,
         "leaving": (leaving := [_leaving(row, status) for row in status["leaving"]]),
         "nothing": (nothing := tuple(why_nothing(status, explained, head))),
-        "queues": sorted(map(_queue, explained["queues"]), key=itemgetter("unmeasured")),
+        "queues": sorted((_queue(each, beside) for each in explained["queues"]), key=itemgetter("unmeasured")),
         "decisions": _decisions(status, {row["why"] for row in leaving}),
         "notes": [note for note in explained["notes"] if note not in nothing],
         "faults": [fault.detail for fault in faults],
@@ -107,114 +113,28 @@ def page_template(name: str) -> "Template":
     environment.filters["clean"] = clean
     environment.filters["seconds"] = seconds_text
     environment.filters["pods"] = pods_text
+    environment.filters["name_last"] = name_last
     return environment.get_template(name)
 
 
-# --- the state in one sentence ----------------------------------------------------------------------------------------
+# --- beside the headline ----------------------------------------------------------------------------------------------
 
 
-@frozen
-class Headline:
-    """One sentence and how grave it is: `calm`, `soft`, `hard` or `blind`."""
-
-    text: str
-    level: str
-
-
-class OwnFaultKind(Enum):
-    """Faults of evictd itself, with what it still does."""
-
-    STUCK = "evictd does not watch this node: its loop stands still, so no threshold is tested and no pod is evicted"
-    NODE = "evictd does not see this node: its numbers cannot be read, so no threshold is tested and no pod is evicted"
-    PODS = "evictd sees no pods: the container runtime does not answer. Thresholds are tested, and no pod can be chosen"
-    LISTED_PODS = (
-        "evictd sees no new pods: the container runtime does not answer. Thresholds are tested, and a pod that must go is one "
-        "of those listed before"
-    )
-    CREDENTIALS = (
-        "The API server rejects evictd's credentials: conditions, taints and events are not written. Hard thresholds still "
-        "stop pods"
-    )
+def _beside(status: Document, faults: Sequence[OwnFault], head: Headline) -> Iterator[str]:
+    """Return what evictd still does with a fault, the nearest threshold of a calm node, and who filled what is short."""
+    yield from beside_faults(status, faults)
+    if tests_thresholds(faults):
+        if (headline(status) if faults else head).level == "calm":
+            yield from filter(None, (nearest(status),))
+        yield from filled(status)
 
 
-class OwnFault(NamedTuple):
-    """A fault of evictd's own; `detail` is the error as it was reported."""
-
-    kind: OwnFaultKind
-    detail: str
-
-
-def headline(status: Document, faults: Sequence[OwnFault] = ()) -> Headline:
-    """Return the state of the node in one sentence: not seen, calm, approaching, or acting."""
-    if faults:
-        return Headline(text=f"{faults[0].kind.value}.", level="blind")
-    met = [(entry, threshold) for entry in status["signals"] for threshold in entry["thresholds"] if threshold["met"]]
-    hard = [pair for pair in met if pair[1]["kind"] == "hard"]
-    leaving = [row["pod"] for row in status["leaving"] if not row["gone"]]
-    prefix, no = ("Dry run: ", "no") if status["dryRun"] else ("", "No")
-    if leaving:
-        short = f"{_below(met)}; " if met else ""
-        verb = "is" if len(leaving) == 1 else "are"
-        return Headline(text=f"{prefix}{short}{first_of(leaving, 3)} {verb} being evicted.", level="hard")
-    if hard:
-        return Headline(text=f"{prefix}{_below(hard, 'hard ')}{_now(status, hard[0][0])}", level="hard")
-    if met:
-        first = next(iter(graces(status)), None)
-        text = _below(met, "soft ") if first is None else first.text
-        return Headline(text=f"{prefix}{text}.{_would_go(met[0][0] if first is None else first.entry)}", level="soft")
-    if near := approaches(status):
-        return Headline(text=f"{prefix}{near[0].text}.{_would_go(near[0].entry)}", level="soft")
-    pressed = [entry for entry in status["conditions"] if entry["status"] == "True"]
-    if pressed:
-        more = f" for {seconds_text(pressed[0]['staysSeconds'])} more" if pressed[0]["staysSeconds"] else ""
-        verb = "would be" if status["dryRun"] else "is"
-        return Headline(
-            text=f"{prefix}{no} threshold is met; {pressed[0]['type']} {verb} reported{more}.", level="soft"
-        )
-    if signals := unread(status):
-        text = f"{prefix}{no} threshold that can be tested is met; {first_of(signals, 3)} cannot be read."
-        return Headline(text=text, level="soft")
-    calm = "This node is calm: no threshold is met and no pod is being evicted."
-    return Headline(text="Dry run: no threshold is met, and no pod would be evicted." if prefix else calm, level="calm")
-
-
-def unread(status: Document) -> list[str]:
-    """Return the signals with a threshold that exist on this node and cannot be read."""
-    return [entry["signal"] for entry in shown_entries(status) if not entry["observed"] and not entry.get("absent")]
-
-
-def _would_go(entry: Document) -> str:
-    return "" if entry["next"] is None else f" {entry['next']['pod']} would be evicted first."
-
-
-def _now(status: Document, entry: Document) -> str:
-    """Write what evictd does first below a hard threshold, after its name; nothing where a pod is chosen, or none may go."""
-    if status["phase"]["name"] != PhaseName.RECLAIMING.value:
-        goes = status["dryRun"] and entry["next"] is not None
-        return f"; {entry['next']['pod']} would be evicted." if goes else "."
-    now, then = ("would remove", "would be") if status["dryRun"] else ("removes", "is")
-    goes = "" if entry["next"] is None else f"; {entry['next']['pod']} {then} evicted if that is not enough"
-    return f". evictd {now} what no pod needs{goes}."
-
-
-def _below(met: Sequence[tuple[Document, Document]], kind: str = "") -> str:
-    """Write which signals are short; one whose threshold is derived only repeats its source."""
-    own = [entry for entry, threshold in met if threshold["origin"] != "derived"] or [entry for entry, _ in met]
-    names = tuple(dict.fromkeys(str(entry["signal"]) for entry in own))
-    verb = "is below its" if len(names) == 1 else "are below their"
-    return f"{', '.join(names)} {verb} {kind}threshold{'' if len(names) == 1 else 's'}"
-
-
-def _tests(faults: Sequence[OwnFault]) -> bool:
-    """Whether evictd still tests the thresholds."""
-    return not any(fault.kind in {OwnFaultKind.STUCK, OwnFaultKind.NODE} for fault in faults)
-
-
-def _beside(status: Document, faults: Sequence[OwnFault]) -> str:
-    """Return what the headline would say of the node but for a fault; empty without a fault, and where the node is calm."""
-    if not faults or not _tests(faults) or (head := headline(status)).level == "calm":
-        return ""
-    return head.text
+def filled(status: Document) -> list[str]:
+    """Return who took what is short; the signals of one supply share a sentence."""
+    short = [entry for entry in status["signals"] if entry["observed"] and any(map(is_pressed, entry["thresholds"]))]
+    texts = [each["text"] for entry in short if (each := entry.get("attribution"))]
+    first = dict.fromkeys(text[0] for text in texts if len(text) > 1)  # the last sentence is who holds it
+    return [f"{text[0].upper()}{text[1:]}." for text in first]
 
 
 def _next(status: Document, explained: Document, said: str) -> Iterator[str]:
@@ -234,7 +154,7 @@ def _next(status: Document, explained: Document, said: str) -> Iterator[str]:
             pod = f"{queue['next']} ({used})" if used and f"uses {used}" not in why else queue["next"]
             yield f"{', '.join(queue['signals'])}: {pod} {would}{why}."
         elif why:
-            yield f"{queue['next']} is first{why}."
+            yield f"Why it is {'next' if leaves else 'first'}{why}."
 
 
 def _full_name(row: Document) -> str:
@@ -258,29 +178,6 @@ def why_nothing(status: Document, explained: Document, head: Headline) -> Iterat
     yield from (each.text for each in graces(status) if each.text not in head.text)
     if met:
         yield from (note for note in explained["notes"] if note not in stopped)
-
-
-def nearest(status: Document) -> str:
-    """Return the threshold that is met first at the present rates; if none is foreseen, the one at the least distance."""
-    if near := approaches(status, FORESEEN_SECONDS):
-        return f"Nearest by time: {near[0].text}."
-    distances = [
-        ((entry["available"] - threshold["limit"]) / max(entry["capacity"], 1), entry, threshold)
-        for entry in status["signals"]
-        if entry["observed"]
-        for threshold in entry["thresholds"]
-        if threshold["origin"] != "derived"
-    ]
-    if not distances:
-        return ""
-    _, entry, threshold = min(distances, key=lambda each: each[0])
-    signal = Signal(entry["signal"])
-    side = "below" if signal in STALLS else "above"
-    left = f"{gap_text(entry['available'] - threshold['limit'], signal)} {side} its {threshold['kind']} threshold"
-    limit = signal_amount(threshold["limit"], signal)
-    known = any(each["fillRate"] is not None for each in status["signals"] if each["observed"])
-    why = "no threshold would be met within an hour at the present rates" if known else "no rate is known yet"
-    return f"Nearest by distance: {entry['signal']}, {left} {limit}; {why}."
 
 
 _PHASES = {"Reclaiming": "removes what no pod needs", "CleaningUp": "waits for an evicted pod to end"}
@@ -341,7 +238,9 @@ def _time(text: str) -> str:
     return text.replace("T", " ").replace("Z", " UTC")
 
 
-def _queue(queue: Document) -> dict[str, Any]:
+def _queue(queue: Document, said: Collection[str]) -> dict[str, Any]:
+    """Return the order of eviction for some signals, without the sentences about its supply that stand at the top."""
+    held = [f"{text[0].upper()}{text[1:]}." for text in (queue.get("attribution") or {"text": ()})["text"]]
     resource = Resource(queue["resource"])
     unmeasured = bool(queue["rows"]) and all(row["usage"] is None for row in queue["rows"])
     return {
@@ -350,7 +249,7 @@ def _queue(queue: Document) -> dict[str, Any]:
         "next": queue["next"],
         "stop": _without_signal(queue["stop"] or "", queue["signals"]),
         "not_of_pods": "" if queue["notOfPods"] is None else not_of_pods_text(queue["notOfPods"]),
-        "held": () if unmeasured else (queue.get("attribution") or {"text": ()})["text"],
+        "held": () if unmeasured else [text for text in held if text not in said],
         "unmeasured": unmeasured,
         "measured_later": MEASURED_LATER if resource in DISKS else "",
         "rows": [_row(number, row, resource) for number, row in enumerate(queue["rows"], start=1)],

@@ -331,7 +331,8 @@ def no_action_text(finding: NoAction) -> str:
             return f"ProtectedCulprit: {pod_name(finding.pod)} stalls and may not be evicted now; no other pod goes in its place"
         resource = SIGNALS[finding.threshold.signal].resource
         needed, reachable = quantity_text(finding.needed, resource), quantity_text(finding.reachable, resource)
-        culprit = f"ProtectedCulprit: {pod_name(finding.pod)} holds or grows most and may not be evicted now"
+        pod = pod_name(finding.pod)
+        culprit = f"ProtectedCulprit: {pod} may not be evicted now and holds or grows more than all pods that may"
         if finding.reachable is not None and finding.reachable >= finding.needed:
             return f"{culprit}; {needed} is needed, growth included, and no pod within its request is evicted in its place yet"
         missing = f"all others together use {reachable}, but {needed} is needed, growth included"

@@ -34,6 +34,18 @@ class Approach(NamedTuple):
             "at the present rate"
         )
 
+    @property
+    def acts(self) -> str:
+        """When the threshold acts after it is met: `then`, after its grace period, or earlier if a hard one is met before."""
+        grace = self.threshold.get("gracePeriodSeconds") or 0  # an older daemon does not say it
+        if not grace:
+            return "then"
+        sooner = [each for each in _foreseen(self.entry, self.seconds + grace) if each.threshold["kind"] == "hard"]
+        if sooner:
+            limit = signal_amount(sooner[0].threshold["limit"], Signal(self.entry["signal"]))
+            return f"when the hard threshold {limit} is met, in about {seconds_text(sooner[0].seconds)}"
+        return f"after a grace period of {seconds_text(grace)}, in about {seconds_text(self.seconds + grace)}"
+
 
 def approaches(status: Document, within: float = SOON_SECONDS) -> list[Approach]:
     """Return the next threshold of each signal that is met within this many seconds at the present rate, the soonest first."""

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from evictd.core.model.observation import Problem
 from evictd.daemon.telemetry.snapshot import LatestSnapshot
+from evictd.errors import CREDENTIALS_SOURCE
 from evictd.observe.reading.observer import RUNTIME
 from tests.daemon.world import GI, snapshot
 
@@ -23,3 +24,15 @@ def test_a_snapshot_names_what_could_not_be_observed() -> None:
     assert (
         replace(seen, observation=replace(seen.observation, node=None)).blind == "the node's numbers could not be read"
     )
+
+
+def test_a_snapshot_knows_since_when_a_fault_lasts_and_the_name_of_a_node_that_is_not_read() -> None:
+    first = snapshot(GI).following(None)
+    assert (first.node_name, first.blind_since) == ("node-1", None)
+    lost = replace(first, wall=first.wall + 1, observation=replace(first.observation, node=None)).following(first)
+    later = replace(lost, wall=lost.wall + 1).following(lost)
+    assert (later.node_name, later.blind_since) == ("node-1", first.wall + 1)
+    assert replace(first, wall=first.wall + 3).following(later).blind_since is None
+    rejected = (Problem(source=CREDENTIALS_SOURCE, detail="401"),)
+    refused = replace(first, observation=replace(first.observation, problems=rejected)).following(first)
+    assert replace(refused, wall=first.wall + 9).following(refused).rejected_since == first.wall

@@ -150,7 +150,7 @@ def test_the_snapshot_says_when_the_pods_were_read(ours: LoopOnScript) -> None:
         latest = ours.board.latest
         assert latest is not None
         before = 0 if read else at - NOW
-        assert latest.pods_before == before
+        assert (latest.pods_before, latest.node_name) == (before, "node-1")
         assert value(samples(ours.metrics), "evictd_last_pods_reading_timestamp_seconds") == (WALL - before) / SECOND
         document = status_of(latest, at + SECOND)
         assert (document["ageSeconds"], document["podsAgeSeconds"]) == (1, 1 + before / SECOND)

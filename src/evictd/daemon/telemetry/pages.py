@@ -8,6 +8,7 @@ from collections.abc import Callable
 from http import HTTPStatus
 
 from evictd.codec.config.eviction_config import encode_eviction_config
+from evictd.codec.times import rfc3339
 from evictd.core.units.duration import SECOND, format_duration
 from evictd.daemon.configuration import Configuration
 from evictd.daemon.telemetry import http, metrics
@@ -16,7 +17,8 @@ from evictd.daemon.telemetry.metrics import Metrics
 from evictd.daemon.telemetry.snapshot import LatestSnapshot, Snapshot
 from evictd.daemon.telemetry.status_page import snapshot_view, status_document
 from evictd.daemon.telemetry.trends import recent_readings
-from evictd.render.node_page import CONTENT_SECURITY_POLICY, OwnFault, OwnFaultKind, asset, node_page
+from evictd.render.headline import OwnFault, OwnFaultKind
+from evictd.render.node_page import CONTENT_SECURITY_POLICY, asset, node_page
 from evictd.render.node_view import NodeView, explanation_document
 
 NOTHING_YET = "no cycle has ended yet"
@@ -122,12 +124,15 @@ class Pages:
         unseen = (
             OwnFaultKind.NODE if seen.node is None else OwnFaultKind.LISTED_PODS if seen.pods else OwnFaultKind.PODS
         )
+        alive = snapshot.wall + max(self._board.alive_at - snapshot.at, 0)
         found = (
-            (OwnFaultKind.STUCK, self.stuck()),
-            (unseen, snapshot.blind),
-            (OwnFaultKind.CREDENTIALS, snapshot.rejected),
+            (OwnFaultKind.STUCK, self.stuck(), alive),
+            (unseen, snapshot.blind, snapshot.blind_since),
+            (OwnFaultKind.CREDENTIALS, snapshot.rejected, snapshot.rejected_since),
         )
-        return [OwnFault(kind, detail) for kind, detail in found if detail]
+        return [
+            OwnFault(kind, detail, "" if since is None else rfc3339(since)) for kind, detail, since in found if detail
+        ]
 
 
 def _verdict(fault: str) -> Page:

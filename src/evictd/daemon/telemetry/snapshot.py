@@ -3,6 +3,8 @@
 The loop replaces the snapshot once a cycle; pages and metrics read the latest one without a lock, since it is frozen.
 """
 
+from dataclasses import replace
+
 from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.finding import Finding, ThresholdFinding
@@ -47,6 +49,25 @@ class Snapshot:
     version: str = ""
     pods_before: int = 0
     """Age of the pods' reading at `at`: a calm cycle reads the node's own signals only."""
+    node_name: str = ""
+    """The node's name as it was read last."""
+    blind_since: int | None = None
+    """`wall` of the first snapshot in a row in which the node or its pods could not be observed; `None` while they are."""
+    rejected_since: int | None = None
+    """`wall` of the first snapshot in a row in which the API server rejected the credentials."""
+
+    def following(self, before: "Snapshot | None") -> "Snapshot":
+        """Return this snapshot with what it has in common with the one before: the node's name, and since when faults last."""
+        node = self.observation.node
+        return replace(
+            self,
+            node_name=node.name if node is not None else "" if before is None else before.node_name,
+            blind_since=self._since(self.blind, None if before is None else before.blind_since),
+            rejected_since=self._since(self.rejected, None if before is None else before.rejected_since),
+        )
+
+    def _since(self, fault: str, before: int | None) -> int | None:
+        return None if not fault else self.wall if before is None else before
 
     @property
     def blind(self) -> str:

@@ -263,7 +263,7 @@ class Telemetry:
             pods_before=0
             if latest is None or cycle.observation.pods_read
             else cycle.now - latest.at + latest.pods_before,
-        )
+        ).following(latest)
 
     def cycle(self, cause: str, nanoseconds: int) -> None:
         """Count a cycle."""

@@ -1,0 +1,209 @@
+"""Says the state of a node in one sentence for the page, and which threshold is the nearest, from the document of `/statusz`."""
+
+import re
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import Any, NamedTuple
+
+from evictd.core.frozen import frozen
+from evictd.core.model.finding import NoActionReason
+from evictd.core.model.signal import STALLS, Signal
+from evictd.core.model.state import PhaseName
+from evictd.render.signal_entry import shown_entries
+from evictd.render.text import first_of, gap_text, seconds_text, signal_amount
+from evictd.render.timing import FORESEEN_SECONDS, Approach, approaches, graces
+
+Document = Mapping[str, Any]
+_Met = Sequence[tuple[Document, Document]]
+"""Signals with one of their thresholds that is met."""
+
+
+# --- faults of evictd -------------------------------------------------------------------------------------------------
+
+
+class OwnFaultKind(Enum):
+    """Faults of evictd itself; a second sentence says what it still does."""
+
+    STUCK = "evictd does not watch this node: its loop stands still, so no threshold is tested and no pod is evicted"
+    NODE = "evictd does not see this node: its numbers cannot be read, so no threshold is tested and no pod is evicted"
+    PODS = "evictd sees no pods: the container runtime does not answer. Thresholds are tested, and no pod can be chosen"
+    LISTED_PODS = (
+        "evictd sees no new pods: the container runtime does not answer. Thresholds are tested, and a pod that must go is one "
+        "of those that the runtime listed last"
+    )
+    CREDENTIALS = (
+        "The API server rejects evictd's credentials: conditions, taints and events are not written. Hard thresholds still "
+        "stop pods"
+    )
+
+
+class OwnFault(NamedTuple):
+    """A fault of evictd's own; `detail` is the error as it was reported, `since` an RFC 3339 time, empty if it is not known."""
+
+    kind: OwnFaultKind
+    detail: str
+    since: str = ""
+
+    @property
+    def text(self) -> str:
+        """What is wrong, and since when, as a sentence."""
+        wrong, _, _ = self.kind.value.partition(". ")
+        return f"{wrong} (since {self.since[11:19]} UTC)." if self.since else f"{wrong}."
+
+    @property
+    def still(self) -> str:
+        """What evictd still does, as a sentence; empty where it does nothing."""
+        _, _, still = self.kind.value.partition(". ")
+        return f"{still}." if still else ""
+
+
+def tests_thresholds(faults: Sequence[OwnFault]) -> bool:
+    """Whether evictd still tests the thresholds."""
+    return not any(fault.kind in {OwnFaultKind.STUCK, OwnFaultKind.NODE} for fault in faults)
+
+
+# --- the sentence -----------------------------------------------------------------------------------------------------
+
+
+@frozen
+class Headline:
+    """One sentence and how grave it is: `calm`, `soft`, `hard` or `blind`."""
+
+    text: str
+    level: str
+
+
+def headline(status: Document, faults: Sequence[OwnFault] = ()) -> Headline:
+    """Return the state of the node in one sentence: not seen, calm, approaching, or acting. A fault does not hide an eviction."""
+    if not faults:
+        return _of_node(status)
+    acting = f"{of_node.text} " if tests_thresholds(faults) and (of_node := _of_node(status)).level == "hard" else ""
+    return Headline(text=f"{acting}{faults[0].text}", level="blind")
+
+
+def beside_faults(status: Document, faults: Sequence[OwnFault]) -> list[str]:
+    """Return what evictd still does with a fault, and what the headline would say of the node but for it, unless it does."""
+    if not faults:
+        return []
+    lines = [faults[0].still]
+    if tests_thresholds(faults):
+        lines.append(_of_node(status).text if _of_node(status).level == "soft" else "")
+    return list(filter(None, lines))
+
+
+def _of_node(status: Document) -> Headline:
+    met = [(entry, threshold) for entry in status["signals"] for threshold in entry["thresholds"] if threshold["met"]]
+    hard = [pair for pair in met if pair[1]["kind"] == "hard"]
+    leaving = [row["pod"] for row in status["leaving"] if not row["gone"]]
+    prefix, no = ("Dry run: ", "no") if status["dryRun"] else ("", "No")
+    if leaving:
+        short = f"{_below(hard or met)}; " if met else ""
+        verb = "is" if len(leaving) == 1 else "are"
+        return Headline(text=f"{prefix}{short}{first_of(leaving, 3)} {verb} being evicted.", level="hard")
+    if hard:
+        return Headline(text=f"{prefix}{_below(hard)}{_now(status, hard[0][0])}", level="hard")
+    if met:
+        first = next(iter(graces(status)), None)
+        text = _below(met) if first is None else first.text
+        return Headline(text=f"{prefix}{text}.{_would_go(met[0][0] if first is None else first.entry)}", level="soft")
+    if near := approaches(status):
+        return Headline(text=f"{prefix}{near[0].text}.{_would_go(near[0].entry, near[0].acts)}", level="soft")
+    return _without_shortage(status, prefix, no)
+
+
+def _without_shortage(status: Document, prefix: str, no: str) -> Headline:
+    pressed = [entry for entry in status["conditions"] if entry["status"] == "True"]
+    if pressed:
+        more = f" for {seconds_text(pressed[0]['staysSeconds'])} more" if pressed[0]["staysSeconds"] else ""
+        verb = "would be" if status["dryRun"] else "is"
+        return Headline(
+            text=f"{prefix}{no} threshold is met; {pressed[0]['type']} {verb} reported{more}.", level="soft"
+        )
+    if signals := unread(status):
+        text = f"{prefix}{no} threshold that can be tested is met; {first_of(signals, 3)} cannot be read."
+        return Headline(text=text, level="soft")
+    calm = "This node is calm: no threshold is met and no pod is being evicted."
+    return Headline(text="Dry run: no threshold is met, and no pod would be evicted." if prefix else calm, level="calm")
+
+
+def unread(status: Document) -> list[str]:
+    """Return the signals with a threshold that exist on this node and cannot be read."""
+    return [entry["signal"] for entry in shown_entries(status) if not entry["observed"] and not entry.get("absent")]
+
+
+def _would_go(entry: Document, when: str = "first") -> str:
+    if entry["next"] is not None:
+        return f" {entry['next']['pod']} would be evicted {when}."
+    return f" No pod would be evicted: {why}." if (why := brief_stop(entry)) else ""
+
+
+def _now(status: Document, entry: Document) -> str:
+    """Write what evictd does first below a hard threshold, after its name, or why it evicts no pod."""
+    if status["phase"]["name"] != PhaseName.RECLAIMING.value:
+        if entry["next"] is not None:
+            return f"; {entry['next']['pod']} would be evicted." if status["dryRun"] else "."
+        verb = "would evict" if status["dryRun"] else "evicts"
+        return f". evictd {verb} no pod: {why}." if (why := brief_stop(entry)) else "."
+    now, then = ("would remove", "would be") if status["dryRun"] else ("removes", "is")
+    goes = "" if entry["next"] is None else f"; {entry['next']['pod']} {then} evicted if that is not enough"
+    return f". evictd {now} what no pod needs{goes}."
+
+
+_FINDING = re.compile(r"(^|: )([A-Z][a-z]+(?:[A-Z][a-z]+)+): ")
+"""The name of a finding before its sentence."""
+
+
+def brief_stop(entry: Document) -> str:
+    """Return the first part of why no pod goes for a signal; empty where one goes, or none is measured."""
+    if entry.get("stopReason") == NoActionReason.NO_POD_MEASURED.value:
+        return ""
+    return _FINDING.sub(r"\1", entry.get("stop") or "").partition(";")[0]
+
+
+def name_last(text: str) -> str:
+    """Move the name of a finding to the end of its sentence: who reads it needs the name only to look it up."""
+    found = _FINDING.search(text)
+    return text if found is None else f"{text[: found.end(1)]}{text[found.end() :]} ({found[2]})"
+
+
+def _below(met: _Met) -> str:
+    """Write which signals are short, of one with the amounts; one whose threshold is derived only repeats its source."""
+    own = [pair for pair in met if pair[1]["origin"] != "derived"] or list(met)
+    names = tuple(dict.fromkeys(str(entry["signal"]) for entry, _ in own))
+    kind = own[0][1]["kind"]
+    if len(names) > 1:
+        return f"{', '.join(names)} are below their {kind} thresholds"
+    entry, threshold = own[0]
+    signal = Signal(entry["signal"])
+    left = f"{signal_amount(entry['available'], signal)} {'stalled' if signal in STALLS else 'left'}"
+    return f"{names[0]} is below its {kind} threshold ({left}, limit {signal_amount(threshold['limit'], signal)})"
+
+
+# --- the nearest threshold --------------------------------------------------------------------------------------------
+
+
+def nearest(status: Document) -> str:
+    """Return the threshold that is met first at the present rates; if none is foreseen, the one at the least distance."""
+    if near := approaches(status, FORESEEN_SECONDS):
+        return f"Nearest by time: {near[0].text}{_acts(near[0])}."
+    distances = [
+        ((entry["available"] - threshold["limit"]) / max(entry["capacity"], 1), entry, threshold)
+        for entry in status["signals"]
+        if entry["observed"]
+        for threshold in entry["thresholds"]
+        if threshold["origin"] != "derived"
+    ]
+    if not distances:
+        return ""
+    _, entry, threshold = min(distances, key=lambda each: each[0])
+    signal = Signal(entry["signal"])
+    side = "below" if signal in STALLS else "above"
+    left = f"{gap_text(entry['available'] - threshold['limit'], signal)} {side} its {threshold['kind']} threshold"
+    limit = signal_amount(threshold["limit"], signal)
+    known = any(each["fillRate"] is not None for each in status["signals"] if each["observed"])
+    why = "no threshold would be met within an hour at the present rates" if known else "no rate is known yet"
+    return f"Nearest by distance: {entry['signal']}, {left} {limit}; {why}."
+
+
+def _acts(approach: Approach) -> str:
+    return f", and acts {acts}" if (acts := approach.acts) != "then" else ""

@@ -1,0 +1,119 @@
+"""The state of a node in one sentence, and its nearest threshold."""
+
+from typing import Any
+
+from evictd.render.headline import OwnFault, OwnFaultKind, beside_faults, headline, name_last, nearest
+from evictd.render.node_page import why_nothing
+from tests.daemon.status import status_of
+from tests.daemon.world import GI
+from tests.render.test_node_page import approaching, play, pressed, rehearsed
+
+
+def test_where_nothing_falls_the_nearest_threshold_is_that_of_the_least_distance() -> None:
+    still = play([6 * GI] * 5, memory=8 * GI)
+    assert nearest(status_of(still, still.at)) == (
+        "Nearest by distance: nodefs.available, 40Gi above its hard threshold 50Gi; "
+        "no threshold would be met within an hour at the present rates."
+    )
+    begun = play([6 * GI], memory=8 * GI)
+    assert nearest(status_of(begun, begun.at)).endswith("50Gi; no rate is known yet.")
+
+
+def test_a_hard_threshold_that_is_met_before_a_grace_period_ends_is_the_headline() -> None:
+    sinking = play([3 * GI, 2 * GI, 3 * GI // 2])
+    assert headline(status_of(sinking, sinking.at)).text == (
+        "memory.available reaches its hard threshold 1Gi in 20s at the present rate, before its soft threshold acts (in 1m30s). "
+        "default/hog would be evicted first."
+    )
+
+
+def test_below_a_hard_threshold_the_headline_says_what_evictd_does() -> None:
+    snapshot = pressed()
+    status: dict[str, Any] = {**status_of(snapshot, snapshot.at), "leaving": [], "phase": {"name": "Reclaiming"}}
+    (memory,) = [entry for entry in status["signals"] if entry["signal"] == "memory.available"]
+    first = "memory.available is below its hard threshold (512Mi left, limit 1Gi). evictd"
+    memory["next"] = {"pod": "default/hog"}
+    then = "if that is not enough."
+    assert headline(status).text == f"{first} removes what no pod needs; default/hog is evicted {then}"
+    dry = headline({**status, "dryRun": True})
+    assert dry.text == f"Dry run: {first} would remove what no pod needs; default/hog would be evicted {then}"
+    assert tuple(why_nothing(status, {"notes": ()}, dry)) == ()
+    blocked = {**status, "phase": {"name": "Watching"}, "signals": [{**memory, "next": None, "stop": "no pod may go"}]}
+    once = ("memory.available: no pod may go",)
+    assert tuple(why_nothing(blocked, {"notes": once}, headline(blocked))) == once, "it stood among the notes too"
+    dry_run = {**blocked, "dryRun": True}
+    assert next(why_nothing(dry_run, {"notes": once}, headline(dry_run))).startswith("evictd is in a dry run")
+    copy = {**memory, "thresholds": [{**each, "origin": "derived"} for each in memory["thresholds"]]}
+    other = {**memory, "signal": "pid.available"}
+    copies = [memory, {**copy, "signal": "containerfs.available"}, other]
+    assert headline({**status, "signals": copies, "phase": {"name": "Watching"}}).text == (
+        "memory.available, pid.available are below their hard thresholds."
+    )
+
+
+def test_a_grace_period_and_a_transition_period_are_told_apart() -> None:
+    soft = play([int(1.5 * GI)])
+    status = status_of(soft, soft.at)
+    head = headline(status)
+    assert head.text == (
+        "memory.available: the soft threshold acts in 1m30s at the latest, unless 512Mi come back. "
+        "default/hog would be evicted first."
+    )
+    assert tuple(why_nothing(status, {"notes": ()}, head)) == ()
+    over = play([6 * GI, int(1.5 * GI), 6 * GI])
+    assert "No threshold is met; MemoryPressure is reported for 4m" in headline(status_of(over, over.at)).text
+
+
+def test_a_threshold_that_is_near_is_no_calm() -> None:
+    falling = play([5 * GI, 9 * GI // 2, 4 * GI])
+    near = headline(status_of(falling, falling.at))
+    assert near.level == "soft"
+    assert near.text == (
+        "memory.available reaches its soft threshold 2Gi in 2m0s at the present rate. "
+        "default/hog would be evicted when the hard threshold 1Gi is met, in about 3m0s."
+    )
+    slow = play([6 * GI, 6 * GI - GI // 64, 6 * GI - GI // 32])
+    assert headline(status_of(slow, slow.at)).level == "calm"
+
+
+def test_a_threshold_with_a_grace_period_acts_after_it() -> None:
+    """The sentence read as if a pod were evicted when the threshold is met."""
+    falling = approaching()
+    status = status_of(falling, falling.at)
+    text = headline(status).text
+    assert text.endswith("default/hog would be evicted after a grace period of 1m30s, in about 4m0s.")
+    (memory,) = [entry for entry in status["signals"] if entry["signal"] == "memory.available"]
+    hard = [each for each in memory["thresholds"] if each["kind"] == "hard"]
+    at_once = headline({**status, "signals": [{**memory, "thresholds": [{**hard[0], "secondsToThreshold": 20.0}]}]})
+    assert at_once.text.endswith("1Gi in 20s at the present rate. default/hog would be evicted then.")
+    none = headline({**status, "signals": [{**memory, "next": None, "stop": "no pod may go; not one"}]})
+    assert none.text.endswith("at the present rate. No pod would be evicted: no pod may go.")
+
+
+def test_a_fault_says_since_when_and_hides_no_eviction() -> None:
+    acting, near = (status_of(each, each.at) for each in (pressed(), approaching()))
+    fault = OwnFault(OwnFaultKind.LISTED_PODS, "UNAVAILABLE", "2026-01-01T10:02:03Z")
+    wrong = "evictd sees no new pods: the container runtime does not answer (since 10:02:03 UTC)."
+    assert headline(near, [fault]).text == wrong
+    assert beside_faults(near, [fault])[0].startswith("Thresholds are tested, and a pod that must go is one")
+    assert beside_faults(near, [fault])[1] == headline(near).text
+    assert headline(acting, [fault]).text == f"{headline(acting).text} {wrong}"
+    assert len(beside_faults(acting, [fault])) == 1
+    stuck = OwnFault(OwnFaultKind.STUCK, "for 10m")
+    assert headline(acting, [stuck]).text == f"{OwnFaultKind.STUCK.value}."
+    assert beside_faults(acting, [stuck]) == []
+    assert beside_faults(acting, []) == []
+
+
+def test_a_dry_run_that_could_evict_no_pod_says_so() -> None:
+    dry = rehearsed()
+    status = status_of(dry, dry.at)
+    (memory,) = [entry for entry in status["signals"] if entry["signal"] == "memory.available"]
+    blocked = {**memory, "next": None, "stop": "EvictionsDoNotHelp: 1Gi is missing; evictions pause", "stopReason": ""}
+    assert headline({**status, "signals": [blocked]}).text.endswith("evictd would evict no pod: 1Gi is missing.")
+
+
+def test_the_name_of_a_finding_goes_last() -> None:
+    assert name_last("memory.available: HeldBack: no pod; wait") == "memory.available: no pod; wait (HeldBack)"
+    assert name_last("HeldBack: no pod") == "no pod (HeldBack)"
+    assert name_last("memory.available: no pod") == "memory.available: no pod"
