@@ -38,7 +38,7 @@ def test_who_would_go_next_and_why(capsys: pytest.CaptureFixture[str]) -> None:
     assert queue["signals"] == ["nodefs.available", "containerfs.available"], "one filesystem, one order"
     assert [(row["name"], row["why"]) for row in queue["rows"]] == [
         ("etl", "exceeds its request by 31.4Gi, default/logger by only 307Mi"),
-        ("logger", "exceeds its request by 307Mi, default/web does not exceed its own"),
+        ("logger", "exceeds its request by 307Mi, while default/web does not exceed its own"),
         ("web", "512Mi within its request"),
     ]
 

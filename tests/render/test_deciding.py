@@ -58,7 +58,7 @@ def test_the_rival_is_never_a_protected_pod_nor_one_that_cannot_go_now() -> None
 
 def test_a_pod_that_stays_within_its_request_is_the_rival() -> None:
     assert said("a/hog", row("a/hog", 90 * MI, 30 * MI), row("a/db", 50 * MI, 60 * MI)) == (
-        "Evicted a/hog (90Mi): it exceeds its request by 60Mi, a/db does not exceed its own."
+        "Evicted a/hog (90Mi): it exceeds its request by 60Mi, while a/db does not exceed its own."
     )
 
 

@@ -1,6 +1,7 @@
 """The page at `/`: its words and its escaping."""
 
 import html.parser
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -21,12 +22,12 @@ from evictd.daemon.telemetry.trends import Trends, advanced
 from evictd.errors import CREDENTIALS_SOURCE
 from evictd.render.deciding import reasons_of
 from evictd.render.node_page import asset
-from evictd.render.sentences import decision_text, kind_of
+from evictd.render.sentences import changes_nothing, decision_text, kind_of
 from tests.daemon.world import CONFIG, GI, HOG, STATIC, WALL, WEB, observe, pod, uses
 
 HOSTILE = '<script>alert("1")</script>\u202e\x1b[31m'
 START = 10_000 * SECOND
-REASON = "requests none and uses 5Gi, default/web exceeds its request by only 3.92Gi"
+REASON = "requests none and uses 5Gi, while default/web exceeds its request by only 3.92Gi"
 
 
 def play(
@@ -65,11 +66,12 @@ def play(
             rlimit=RlimitStats(time=at, max_pid=32_768, current=processes),
         )
         seen = replace(seen, pod_stats=stats, node=node)
+        before = state.node_conditions
         step = synchronize(state, seen, CONFIG, at)
         state = step.state
         trends = advanced(trends, signal_observations(node), state.node_conditions, now=at, wall=WALL + at - START)
         for each in step.decisions:
-            if kind_of(each) not in {"Wait", "RecordEvent"}:
+            if kind_of(each) not in {"Wait", "RecordEvent"} and not changes_nothing(each, before):
                 text = ("would " if dry_run else "") + decision_text(each)
                 if not dry_run or text not in {known.text for known in recent.all()}:
                     recent.add(each, text, WALL + at - START, dry_run=dry_run)
@@ -170,10 +172,11 @@ def test_a_node_under_pressure_shows_its_victim_and_the_decisions_with_their_num
     assert "Why no pod is being evicted" not in text
     head = text.partition("Signals")[0]
     assert (
-        "Evicted default/hog (5Gi): it requests none and uses 5Gi; default/web, the next, exceeds its request of 1Gi by 3.92Gi"
+        "Chosen: default/hog (5Gi): it requests none and uses 5Gi; default/web, the next, exceeds its request of 1Gi by 3.92Gi"
         in head
     )
-    assert text.count("Evicted default/hog") == 1
+    assert "Evicted default/hog" not in text, "it is being evicted"
+    assert "eviction of default/hog began 2.0s ago" in text
     assert "default/web (4.92Gi) would be evicted next, if that is not enough: exceeds its request by 3.92Gi." in head
     assert "waits for an evicted pod to end" in head
     share = "Of 1.79Gi that filled memory since 22:57:50, pods took 0; 1.79Gi belong to no pod."
@@ -260,6 +263,9 @@ def test_a_dry_run_says_which_pod_would_be_evicted_and_that_it_does_nothing() ->
     assert f"Dry run: {short}; default/hog would be evicted.</h1>" in text
     assert "evictd is in a dry run: it logs what it would do, and does none of it" in text
     assert "Conditions <small>(a dry run reports none)</small>" in text
+    would = "would be reported since 2023-11-14 22:31:50 UTC; would stay at least 4m58s more"
+    assert f'<li class="would"><strong>MemoryPressure</strong> {would}</li>' in text
+    assert "True" not in text
     still = page(play([6 * GI] * 5, dry_run=True))
     assert "Dry run: no threshold is met, and no pod would be evicted.</h1>" in still
     over = page(play([6 * GI, int(1.5 * GI), 6 * GI], dry_run=True))
@@ -277,7 +283,7 @@ def test_a_card_does_not_repeat_its_heading() -> None:
 
 def test_it_says_how_long_the_end_of_a_pod_is_awaited() -> None:
     text = page(pressed())
-    assert "waits for an evicted pod to end, 38s at most" in text
+    assert "waits for an evicted pod to end, 38s at most: its grace period and the time of a stop</span>" in text
     assert "grace period 1s<br>" in text
     assert "Next: <strong>default/web</strong>." in text
 
@@ -343,3 +349,22 @@ def test_a_node_that_cannot_be_read_keeps_its_name() -> None:
     seen = calm().following(None)
     unread = replace(seen, observation=replace(seen.observation, node=None)).following(seen)
     assert "evictd 1.2.3 on <strong>node-1</strong>" in page(unread)
+    assert "<strong>MemoryPressure</strong> False as tested last</li>" in page(unread)
+    assert "No signal can be read." in page(replace(unread, findings=()))
+    assert "as tested last" not in page(seen)
+
+
+def test_a_pod_that_is_never_evicted_has_no_number() -> None:
+    """A static pod was 1, above the pod that would go first."""
+    order = page(pressed()).partition('<h2 id="order">')[2].partition("</article>")[0]
+    assert re.findall(r'class="number">(.*?)</td>\s*<th scope="row">(.*?)<', order) == [
+        ("\u2013", "default/etcd"),
+        ("1", "default/web"),
+    ]
+
+
+def test_a_row_says_once_what_a_pod_uses() -> None:
+    order = page(calm()).partition("<h3>pid.available</h3>")[2].partition("<h3>pid.available</h3>")[2]
+    (web,) = re.findall(r"<tr>(?:(?!<tr).)*?default/web.*?</tr>", order, re.DOTALL)[:1]
+    assert web.count("79 processes") == 1
+    assert '<td data-label="requests">none</td>' in web

@@ -76,7 +76,7 @@ def _row(
         (
             _row("a"),
             _row("b", standing=Standing.WITHIN),
-            "requests none and uses 0, default/b does not exceed its request",
+            "requests none and uses 0, while default/b does not exceed its request",
         ),
         (_row("a", standing=Standing.UNMEASURED_FIRST, usage=None), _row("b"), "is not measured, default/b is"),
         (_row("a"), _row("b", priority=7), "priority 0 is below 7 of default/b"),
@@ -93,12 +93,12 @@ def _row(
         (
             _row("a", excess=2048, usage=2048),
             _row("b", excess=1024, usage=3072, request=2048),
-            "requests none and uses 2Ki, default/b exceeds its request by only 1Ki",
+            "requests none and uses 2Ki, while default/b exceeds its request by only 1Ki",
         ),
         (
             _row("a", excess=2048, usage=3072, request=1024),
             _row("b", excess=1024, usage=1024),
-            "exceeds its request by 2Ki, default/b requests none and uses only 1Ki",
+            "exceeds its request by 2Ki, while default/b requests none and uses only 1Ki",
         ),
         (_row("a"), _row("b", place=RankPlace.LAST, usage=None), "default/b is not measured"),
         (_row("a"), _row("b"), "is equal to default/b, so the name decides"),

@@ -124,7 +124,7 @@ def _standing(pod: Contender, rival: Contender, resource: Resource) -> str:
         return f"{rival.name} is not measured"
     if resource not in _REQUESTED:
         return f"it uses {pod.amount(resource)}, {rival.name} none"
-    return f"it {_excess(pod, resource)}, {rival.name} does not exceed its {'own' if pod.request else 'request'}"
+    return f"it {_excess(pod, resource)}, while {rival.name} does not exceed its {'own' if pod.request else 'request'}"
 
 
 def _usage(pod: Contender, rival: Contender, resource: Resource) -> str:
@@ -144,7 +144,7 @@ def _greater_excess(pod: Contender, rival: Contender, resource: Resource) -> str
         return f"it uses {pod.amount(resource)}, {rival.name} only {rival.amount(resource)}; both request none"
     if pod.request and rival.request:
         return f"it {_excess(pod, resource)}, {rival.name} by only {_distance(rival, resource)}"
-    return f"it {_excess(pod, resource)}, {rival.name} {_excess(rival, resource, only='only ')}"
+    return f"it {_excess(pod, resource)}, while {rival.name} {_excess(rival, resource, only='only ')}"
 
 
 def _excess(pod: Contender, resource: Resource, only: str = "") -> str:

@@ -5,8 +5,10 @@ on the page comes from another host, and scripts and styles are files of this se
 inline code. jinja2 is imported when the page is first asked for: a daemon whose page is not read does not pay for it.
 """
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import accumulate
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,6 +51,7 @@ CONTENT_SECURITY_POLICY = (
 _FOLDER = Path(__file__).parent / "node_page_files"
 _SHOWN_PODS = 5
 _SHOWN_NEXT = 3
+_NO_NUMBER = "\u2013"
 _OLD_SECONDS = 60
 """Age of a reading, in seconds, from which it is said beside the numbers: a calm node is read every ten seconds."""
 
@@ -82,7 +85,10 @@ def node_page(
         ],
         "unread": unread(status),
         "absent": [entry["signal"] for entry in shown if entry.get("absent")],
-        "conditions": [_condition(entry) for entry in status["conditions"]],
+        "conditions": [
+            _condition(entry, dry_run=status["dryRun"], tested=tests_thresholds(faults))
+            for entry in status["conditions"]
+        ],
         "phase": _phase(status["phase"]),
         "read": _time(status["at"]),
         "old": status["ageSeconds"] >= _OLD_SECONDS,
@@ -180,24 +186,24 @@ def why_nothing(status: Document, explained: Document, head: Headline) -> Iterat
         yield from (note for note in explained["notes"] if note not in stopped)
 
 
-_PHASES = {"Reclaiming": "removes what no pod needs", "CleaningUp": "waits for an evicted pod to end"}
-"""What evictd does in each phase but `Watching`."""
+_PHASES = {
+    "Reclaiming": ("removes what no pod needs", ""),
+    "CleaningUp": ("waits for an evicted pod to end", ": its grace period and the time of a stop"),
+}
+"""What evictd does in each phase but `Watching`, and of what the time for that consists."""
 
 
 def _phase(phase: Document) -> str:
     """Write what evictd does, and for how long at most where that is known."""
-    text = _PHASES.get(phase["name"], "")
-    return (
-        f"{text}, {seconds_text(phase['endsInSeconds'])} at most"
-        if text and phase.get("endsInSeconds", 0) > 0
-        else text
-    )
+    text, of = _PHASES.get(phase["name"], ("", ""))
+    left = phase.get("endsInSeconds", 0)
+    return f"{text}, {seconds_text(left)} at most{of}" if text and left > 0 else text
 
 
 def _leaving(row: Document, status: Document) -> Document:
     """Return a pod that is being evicted, with the reason for its choice where it is known."""
-    why = [each["why"] for each in status["decisions"] if each["why"] and each["pod"] == row["pod"]]
-    return {**row, "why": why[-1] if why else ""}
+    why = next((each["why"] for each in reversed(status["decisions"]) if each["why"] and each["pod"] == row["pod"]), "")
+    return {**row, "why": why, "chosen": re.sub("^Evicted ", "Chosen: ", why)}
 
 
 # --- decisions, conditions and pods ------------------------------------------------------------------------------------------
@@ -219,19 +225,28 @@ def _decisions(status: Document, said: Collection[str]) -> list[dict[str, Any]]:
     return found
 
 
-def _condition(entry: Document) -> dict[str, Any]:
-    reported = entry["status"] == "True"
+def _condition(entry: Document, *, dry_run: bool, tested: bool) -> dict[str, Any]:
+    """Return a condition as it is reported, or would be without a dry run; `tested`: thresholds are tested at present."""
+    true = entry["status"] == "True"
     parts = []
-    if reported:
-        parts.append(f"since {_time(entry['since'])}" if entry["since"] else "since before evictd started")
+    if true:
+        begun = f"since {_time(entry['since'])}" if entry["since"] else "since before evictd started"
+        parts.append(f"would be reported {begun}" if dry_run else begun)
         if entry["staysSeconds"] is not None:
-            parts.append(f"stays at least {seconds_text(entry['staysSeconds'])} more")
+            stays = "would stay" if dry_run else "stays"
+            parts.append(f"{stays} at least {seconds_text(entry['staysSeconds'])} more")
         if entry["why"]:
             parts.append(entry["why"])
     elif entry["until"]:
         begun = f"{_time(entry['since'])} to " if entry["since"] else "until "
-        parts.append(f"last reported {begun}{_time(entry['until'])}")
-    return {"type": entry["type"], "reported": reported, "text": "; ".join(parts)}
+        parts.append(f"{'last met' if dry_run else 'last reported'} {begun}{_time(entry['until'])}")
+    value = "" if true and dry_run else entry["status"] if tested else f"{entry['status']} as tested last"
+    return {
+        "type": entry["type"],
+        "value": value,
+        "style": "would" if true and dry_run else "reported" if true else "",
+        "text": "; ".join(parts),
+    }
 
 
 def _time(text: str) -> str:
@@ -252,7 +267,7 @@ def _queue(queue: Document, said: Collection[str]) -> dict[str, Any]:
         "held": () if unmeasured else [text for text in held if text not in said],
         "unmeasured": unmeasured,
         "measured_later": MEASURED_LATER if resource in DISKS else "",
-        "rows": [_row(number, row, resource) for number, row in enumerate(queue["rows"], start=1)],
+        "rows": _rows(queue["rows"], resource),
     }
 
 
@@ -263,14 +278,25 @@ def _without_signal(text: str, signals: Sequence[str]) -> str:
     return text
 
 
-def _row(number: int, row: Document, resource: Resource) -> dict[str, Any]:
-    counted = resource in {Resource.MEMORY, Resource.EPHEMERAL_STORAGE}
-    reasons = filter(None, (row["why"], row["passedOver"]))
+def _rows(rows: Sequence[Document], resource: Resource) -> list[dict[str, Any]]:
+    """Return the rows of a table; pods that are never evicted have no number."""
+    numbers = accumulate(int(not row["protected"]) for row in rows)
+    return [
+        _row(_NO_NUMBER if row["protected"] else str(number), row, resource)
+        for number, row in zip(numbers, rows, strict=True)
+    ]
+
+
+def _row(number: str, row: Document, resource: Resource) -> dict[str, Any]:
+    requests = resource in {Resource.MEMORY, Resource.EPHEMERAL_STORAGE} and row["request"]
+    usage = "not measured" if row["usage"] is None else usage_text(row["usage"], resource)
+    place = "" if row["why"] == f"uses {usage}" else row["why"]  # the last one's place is its usage, which has a column
+    reasons = filter(None, (place, row["passedOver"]))
     return {
         "number": number,
         "pod": f"{row['namespace']}/{row['name']}",
-        "usage": "not measured" if row["usage"] is None else amount_text(row["usage"], resource),
-        "request": (amount_text(row["request"], resource) if row["request"] else "none") if counted else "-",
+        "usage": usage,
+        "request": amount_text(row["request"], resource) if requests else "none",
         "priority": row["priority"],
         "why": f"never evicted: {row['protected']}" if row["protected"] else "; passed over: ".join(reasons),
         "protected": bool(row["protected"]),

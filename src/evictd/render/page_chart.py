@@ -35,11 +35,15 @@ class EvictionMark:
     pod: str = ""
     incident: str = ""
     dry_run: bool = False
+    ends: bool = False
+    """The pod has not ended yet."""
 
     @property
     def text(self) -> str:
         """The text of the mark."""
-        if self.pod:
+        if self.ends:
+            done = f"eviction of {self.pod} began"
+        elif self.pod:
             done = f"{self.pod} {'would have been evicted' if self.dry_run else 'evicted'}"
         else:
             done = f"{'would have removed' if self.dry_run else 'began to remove'} what no pod needs"
@@ -108,6 +112,7 @@ def page_chart(
 def eviction_marks(status: Mapping[str, Any]) -> dict[str, list[EvictionMark]]:
     """Return the evictions and reclaims among the last decisions of `/statusz`, by the signal that they were for."""
     found: dict[str, list[EvictionMark]] = {}
+    leaving = {row["pod"] for row in status.get("leaving", ()) if not row["gone"]}
     for decision in status["decisions"]:
         if not decision.get("signal") or not (decision.get("pod") or decision["kind"] == _RECLAIM):
             continue
@@ -119,7 +124,8 @@ def eviction_marks(status: Mapping[str, Any]) -> dict[str, list[EvictionMark]]:
             ago=max(status["ageSeconds"] + between, 0),
             pod=clean(decision["pod"]),
             incident=decision.get("incident", ""),
-            dry_run=decision.get("dryRun", False),
+            dry_run=(dry := decision.get("dryRun", False)),
+            ends=not dry and decision["pod"] in leaving,
         )
         found.setdefault(decision["signal"], []).append(mark)
     return found
