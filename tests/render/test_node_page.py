@@ -186,7 +186,7 @@ def test_a_node_under_pressure_shows_its_victim_and_the_decisions_with_their_num
 
 def test_a_soft_threshold_says_nothing_of_its_time_while_a_hard_one_is_met() -> None:
     text = page(pressed())
-    assert "soft 2Gi: met</li>" in text
+    assert "soft 2Gi (grace period 1m30s): met</li>" in text
     assert "hard 1Gi: met</li>" in text
     assert "acts in" not in text
 

@@ -44,9 +44,26 @@ def test_it_says_since_when_nothing_was_read() -> None:
     late = page_chart([(400.0, 4), (300.0, 2)], [], Signal.PID_AVAILABLE)
     assert late is not None
     assert late.unread == "5m0s"
-    soon = page_chart([(400.0, 4), (30.0, 2)], [], Signal.PID_AVAILABLE)
+    soon = page_chart([(400.0, 4), (7.0, 2)], [], Signal.PID_AVAILABLE)
     assert soon is not None
     assert soon.unread == ""
+
+
+def test_labels_do_not_cover_each_other() -> None:
+    def labels(*limits: int, capacity: int = 0) -> tuple[tuple[str, float], ...]:
+        made = page_chart(
+            [(9.0, 90), (0.0, 90)], [("hard", each) for each in limits], Signal.PID_AVAILABLE, (), capacity
+        )
+        assert made is not None
+        return made.labels
+
+    assert labels() == (("100", 0), ("0", 100))
+    assert labels(50) == (("100", 0), ("50", 50), ("0", 100))
+    assert labels(5) == (("100", 0), ("5", 95)), "0 has no place below it"
+    assert labels(40, 41, 41) == (("100", 0), ("41", 46), ("40", 60), ("0", 100))
+    assert labels(91, 99) == (("99", 10.2), ("91", 24.2), ("0", 100)), "120 has no place above it"
+    assert labels(50, capacity=95) == (("95", 0), ("50", 47.4), ("0", 100))
+    assert labels(50, capacity=80) == labels(50), "a capacity below what was seen is none"
 
 
 def test_a_mark_outside_of_the_time_is_left_out() -> None:

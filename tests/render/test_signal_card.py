@@ -1,5 +1,7 @@
 """The card of a signal on the page: its rate, its thresholds, and its line."""
 
+import re
+
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import MINUTE
 from evictd.render.signal_card import _rate
@@ -28,9 +30,19 @@ def test_one_reading_is_said_and_not_drawn() -> None:
 
 def test_a_line_says_where_nothing_was_read() -> None:
     text = page(calm(), later=10 * MINUTE)
-    assert "Dotted: nothing read for 10m0s." in text
+    assert "Dotted: nothing read for the last 10m0s." in text
     assert 'class="held"' in text
     assert "Dotted:" not in page(calm())
+    assert "Dotted: nothing read for the last 2.0s." in page(fresh()), "dots that are seen have a legend"
+
+
+def test_the_line_has_the_amounts_of_its_thresholds_and_ends_at_the_capacity() -> None:
+    """35000 stood above a capacity of 32768, and 0 beside the line of the hard threshold."""
+    text = page(calm())
+    assert re.findall(r'<text x="100%" y="[0-9.]+%">(.*?)</text>', text) == [
+        *("7Gi", "2Gi", "1Gi", "0"), *("100Gi", "50Gi", "0"), *("32768", "16384", "0"),
+    ]  # fmt: skip
+    assert "soft 2Gi (grace period 1m30s): " in text
 
 
 def test_the_eviction_of_a_dry_run_has_another_mark() -> None:

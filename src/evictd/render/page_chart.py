@@ -22,7 +22,11 @@ _HEADROOM = 1.02
 _RECLAIM = "ReclaimNode"
 _LEAST_SECONDS = 1.0
 _UNREAD_SECONDS = 60
-"""Least time without a reading, in seconds, that is said in words: a calm node is read every ten seconds."""
+"""Time without a reading, in seconds, that is said in words: a calm node is read every ten seconds."""
+_VISIBLE = 50
+"""A shorter time is said as well where it is this part of the line: its dots are seen then."""
+_LABEL = 14.0
+"""Height of a label in percent of the drawing's."""
 _MINUTES = 600
 """Least span, in seconds, whose time axis is in minutes."""
 
@@ -75,6 +79,8 @@ class PageChart:
     """The amount at the lower edge: nothing is left."""
     begin: str
     """Time ago of the left edge."""
+    labels: tuple[tuple[str, float], ...] = ()
+    """Amounts beside the line, and their places in percent of its height: the edges, and the thresholds."""
 
 
 def page_chart(
@@ -82,14 +88,19 @@ def page_chart(
     thresholds: Sequence[tuple[str, int]],
     signal: Signal,
     marks: Sequence[EvictionMark] = (),
+    capacity: int = 0,
 ) -> PageChart | None:
-    """Scale readings (seconds ago, amount) and thresholds (kind, limit); `None` before two readings, a second apart."""
+    """Scale readings (seconds ago, amount) and thresholds (kind, limit); `None` before two readings, a second apart.
+
+    The upper edge is at most the capacity, if that is known.
+    """
     span = max((ago for ago, _ in trend), default=0)
     if len(trend) < 2 or span < _LEAST_SECONDS:
         return None
     last, amount_now = trend[-1]
     highest = max(*(amount for _, amount in trend), *(limit for _, limit in thresholds), 1)
     top = axis_top(ceil(highest * _HEADROOM), signal)
+    top = capacity if highest <= capacity < top else top
 
     def x(ago: float) -> float:
         return round(WIDTH * (1 - min(max(ago, 0), span) / span), 1)
@@ -100,13 +111,27 @@ def page_chart(
     return PageChart(
         points=" ".join(f"{x(ago)},{y(amount)}" for ago, amount in trend),
         held=f"{x(last)},{y(amount_now)} {WIDTH:.1f},{y(amount_now)}" if last > 0 else "",
-        unread=seconds_text(last) if last >= _UNREAD_SECONDS else "",
+        unread=seconds_text(last) if last >= min(_UNREAD_SECONDS, max(span / _VISIBLE, _LEAST_SECONDS)) else "",
         lines=tuple((kind, y(limit)) for kind, limit in thresholds),
         marks=tuple((x(mark.ago), mark) for mark in marks if mark.ago <= span),
         top=signal_amount(top, signal),
         bottom=signal_amount(0, signal),
+        labels=_labels([limit for _, limit in thresholds], top, signal),
         begin=f"{seconds_text(span) if span < _MINUTES else f'{round(span / 60)} min'} ago",
     )
+
+
+def _labels(limits: Sequence[int], top: int, signal: Signal) -> tuple[tuple[str, float], ...]:
+    """Place the amounts so that none covers another: those of the thresholds first, from below, then the edges'."""
+    placed: list[tuple[str, float]] = []
+    below = 100 + _LABEL
+    for limit in sorted({limit for limit in limits if 0 < limit < top}):
+        below = min(100 * (1 - limit / top), below - _LABEL)
+        if below >= 0:
+            placed.append((signal_amount(limit, signal), round(below, 1)))
+    edges = ((signal_amount(top, signal), 0.0), (signal_amount(0, signal), 100.0))
+    free = [edge for edge in edges if all(abs(edge[1] - place) >= _LABEL for _, place in placed)]
+    return tuple(sorted((*placed, *free), key=lambda each: each[1]))
 
 
 def eviction_marks(status: Mapping[str, Any]) -> dict[str, list[EvictionMark]]:

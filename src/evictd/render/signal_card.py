@@ -19,6 +19,7 @@ def signal_card(entry: Document, trend: Trend, marks: Sequence[EvictionMark], *,
     signal = Signal(entry["signal"])
     met = {threshold["kind"] for threshold in entry["thresholds"] if is_pressed(threshold)}
     capacity = max(entry["capacity"], 1)
+    limits = [(each["kind"], each["limit"]) for each in entry["thresholds"]]
     return {
         "name": entry["signal"],
         "level": "hard" if "hard" in met else "soft" if met or near else "calm",
@@ -28,7 +29,7 @@ def signal_card(entry: Document, trend: Trend, marks: Sequence[EvictionMark], *,
         "rate": _rate(entry),
         "thresholds": [_threshold(threshold, signal, capacity, due=is_due(entry)) for threshold in entry["thresholds"]],
         "few": _few(trend),
-        "chart": page_chart(trend, [(each["kind"], each["limit"]) for each in entry["thresholds"]], signal, marks),
+        "chart": page_chart(trend, limits, signal, marks, entry["capacity"]),
     }
 
 
@@ -74,6 +75,7 @@ def _threshold(threshold: Document, signal: Signal, capacity: int, *, due: bool)
         "kind": threshold["kind"],
         "limit": signal_amount(threshold["limit"], signal),
         "percent": _percent(threshold["limit"], capacity),
+        "grace": seconds_text(grace) if (grace := threshold.get("gracePeriodSeconds")) else "",
         "state": state,
         "met": is_pressed(threshold),
     }
