@@ -70,7 +70,7 @@ def test_a_threshold_that_is_near_is_no_calm() -> None:
     assert near.level == "soft"
     assert near.text == (
         "memory.available reaches its soft threshold 2Gi in 2m0s at the present rate. "
-        "default/hog would be evicted when the hard threshold 1Gi is met, in about 3m0s."
+        "default/hog would be evicted in about 3m0s, at the hard threshold 1Gi."
     )
     slow = play([6 * GI, 6 * GI - GI // 64, 6 * GI - GI // 32])
     assert headline(status_of(slow, slow.at)).level == "calm"
@@ -81,7 +81,7 @@ def test_a_threshold_with_a_grace_period_acts_after_it() -> None:
     falling = approaching()
     status = status_of(falling, falling.at)
     text = headline(status).text
-    assert text.endswith("default/hog would be evicted after a grace period of 1m30s, in about 4m0s.")
+    assert text.endswith("default/hog would be evicted in about 4m0s (grace period 1m30s).")
     (memory,) = [entry for entry in status["signals"] if entry["signal"] == "memory.available"]
     hard = [each for each in memory["thresholds"] if each["kind"] == "hard"]
     at_once = headline({**status, "signals": [{**memory, "thresholds": [{**hard[0], "secondsToThreshold": 20.0}]}]})

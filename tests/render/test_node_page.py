@@ -307,7 +307,7 @@ def test_a_daemon_that_stands_still_names_no_next_pod() -> None:
 
 def test_who_would_go_first_and_when_stands_at_the_top() -> None:
     head = page(approaching()).partition("</header>")[0]
-    acts = "default/hog would be evicted after a grace period of 1m30s, in about 4m0s."
+    acts = "default/hog would be evicted in about 4m0s (grace period 1m30s)."
     assert f"in 2m30s at the present rate. {acts}</h1>" in head
     assert f"<li>Why it is first: {REASON}.</li>" in head
     assert "would be evicted first" not in head
@@ -342,6 +342,8 @@ def test_where_no_pod_may_go_the_headline_says_so_and_the_name_of_the_finding_is
     assert "<li>Of 4.5Gi that filled memory since 22:13:50, pods took 0; 4.5Gi belong to no pod.</li>" in text
     assert f"<li>memory.available: {culprit}; all others together use 0" in text
     assert "so evicting them would not help (ProtectedCulprit)</li>" in text
+    assert f'<p class="held">{culprit}' in text, "the name of a pod has no capital"
+    assert '<p class="held">Every active pod is protected' in text
     assert "ProtectedCulprit:" not in text
 
 
@@ -349,7 +351,7 @@ def test_a_node_that_cannot_be_read_keeps_its_name() -> None:
     seen = calm().following(None)
     unread = replace(seen, observation=replace(seen.observation, node=None)).following(seen)
     assert "evictd 1.2.3 on <strong>node-1</strong>" in page(unread)
-    assert "<strong>MemoryPressure</strong> False as tested last</li>" in page(unread)
+    assert "<strong>MemoryPressure</strong> False, as tested last</li>" in page(unread)
     assert "No signal can be read." in page(replace(unread, findings=()))
     assert "as tested last" not in page(seen)
 

@@ -140,7 +140,12 @@ def filled(status: Document) -> list[str]:
     short = [entry for entry in status["signals"] if entry["observed"] and any(map(is_pressed, entry["thresholds"]))]
     texts = [each["text"] for entry in short if (each := entry.get("attribution"))]
     first = dict.fromkeys(text[0] for text in texts if len(text) > 1)  # the last sentence is who holds it
-    return [f"{text[0].upper()}{text[1:]}." for text in first]
+    return [f"{_capital(text)}." for text in first]
+
+
+def _capital(text: str) -> str:
+    """Begin a sentence with a capital, unless it begins with the name of a pod."""
+    return text if "/" in text.partition(" ")[0] else text[:1].upper() + text[1:]
 
 
 def _next(status: Document, explained: Document, said: str) -> Iterator[str]:
@@ -240,7 +245,7 @@ def _condition(entry: Document, *, dry_run: bool, tested: bool) -> dict[str, Any
     elif entry["until"]:
         begun = f"{_time(entry['since'])} to " if entry["since"] else "until "
         parts.append(f"{'last met' if dry_run else 'last reported'} {begun}{_time(entry['until'])}")
-    value = "" if true and dry_run else entry["status"] if tested else f"{entry['status']} as tested last"
+    value = "" if true and dry_run else entry["status"] if tested else f"{entry['status']}, as tested last"
     return {
         "type": entry["type"],
         "value": value,
@@ -255,14 +260,14 @@ def _time(text: str) -> str:
 
 def _queue(queue: Document, said: Collection[str]) -> dict[str, Any]:
     """Return the order of eviction for some signals, without the sentences about its supply that stand at the top."""
-    held = [f"{text[0].upper()}{text[1:]}." for text in (queue.get("attribution") or {"text": ()})["text"]]
+    held = [f"{_capital(text)}." for text in (queue.get("attribution") or {"text": ()})["text"]]
     resource = Resource(queue["resource"])
     unmeasured = bool(queue["rows"]) and all(row["usage"] is None for row in queue["rows"])
     return {
         "signals": ", ".join(queue["signals"]),
         "resource": resource.value,
         "next": queue["next"],
-        "stop": _without_signal(queue["stop"] or "", queue["signals"]),
+        "stop": _capital(name_last(_without_signal(queue["stop"] or "", queue["signals"]))),
         "not_of_pods": "" if queue["notOfPods"] is None else not_of_pods_text(queue["notOfPods"]),
         "held": () if unmeasured else [text for text in held if text not in said],
         "unmeasured": unmeasured,

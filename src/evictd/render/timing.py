@@ -43,8 +43,8 @@ class Approach(NamedTuple):
         sooner = [each for each in _foreseen(self.entry, self.seconds + grace) if each.threshold["kind"] == "hard"]
         if sooner:
             limit = signal_amount(sooner[0].threshold["limit"], Signal(self.entry["signal"]))
-            return f"when the hard threshold {limit} is met, in about {seconds_text(sooner[0].seconds)}"
-        return f"after a grace period of {seconds_text(grace)}, in about {seconds_text(self.seconds + grace)}"
+            return f"in about {seconds_text(sooner[0].seconds)}, at the hard threshold {limit}"
+        return f"in about {seconds_text(self.seconds + grace)} (grace period {seconds_text(grace)})"
 
 
 def approaches(status: Document, within: float = SOON_SECONDS) -> list[Approach]:
