@@ -154,13 +154,18 @@ def test_a_calm_node_says_so_once_and_which_threshold_is_met_first() -> None:
     assert "This node is calm: no threshold is met and no pod is being evicted." in text
     assert text.count("no threshold is met") == 2, "the title and the headline"
     assert "Why no pod is being evicted" not in text
-    assert (
-        "Nearest by time: memory.available reaches its soft threshold 2Gi in 13m30s at the present rate, and acts "
-        in text
-    )
-    assert text.count("reaches its soft threshold") == 1
+    nearest = "Nearest by distance: memory.available, 3.38Gi above its soft threshold 2Gi; "
+    assert f"{nearest}memory.available falls and was as low within the last hour without a threshold met." in text
+    assert "met in" not in text, "it goes up and down"
     assert "First: <strong>default/hog</strong>" in text
     assert "never evicted: static pod" in text
+
+
+def test_the_threshold_that_is_met_first_stands_at_the_top_with_the_time_at_which_it_acts() -> None:
+    text = page(play([6 * GI - number * GI // 32 for number in range(80)]))
+    first = "Nearest by time: memory.available reaches its soft threshold 2Gi in 24m30s at the present rate"
+    assert f"<li>{first}, and acts in about 26m0s (grace period 1m30s).</li>" in text
+    assert text.count("reaches its soft threshold") == 1
 
 
 def test_a_node_under_pressure_shows_its_victim_and_the_decisions_with_their_numbers() -> None:
@@ -235,7 +240,7 @@ def test_without_the_runtime_it_says_what_goes_on_and_the_error_stands_once() ->
     wrong = "evictd sees no new pods: the container runtime does not answer (since 22:52:50 UTC)."
     assert f'<h1 class="blind">{wrong}</h1>' in head
     still = "<li>Thresholds are tested, and a pod that must go is one of those that the runtime listed last.</li>"
-    assert f"{still}<li>Nearest by time: memory.available reaches its soft threshold 2Gi in 13m30s" in head
+    assert f"{still}<li>Nearest by distance: memory.available" in head
     assert text.count("UNAVAILABLE") == 1
     rejected = replace(
         calm(), observation=replace(calm().observation, problems=(Problem(source=CREDENTIALS_SOURCE, detail="401"),))

@@ -202,7 +202,21 @@ def nearest(status: Document) -> str:
     limit = signal_amount(threshold["limit"], signal)
     known = any(each["fillRate"] is not None for each in status["signals"] if each["observed"])
     why = "no threshold would be met within an hour at the present rates" if known else "no rate is known yet"
+    if falling := [each["signal"] for each in status["signals"] if _falls_as_before(each)]:
+        verb = "falls and was" if len(falling) == 1 else "fall and were"
+        why = f"{', '.join(falling)} {verb} as low within the last hour without a threshold met"
     return f"Nearest by distance: {entry['signal']}, {left} {limit}; {why}."
+
+
+def _falls_as_before(entry: Document) -> bool:
+    """Whether a threshold would be met within an hour at the present rate, and is not foreseen: see `Trend.recovered_before`."""
+    rate = entry.get("fillRate") or 0
+    return rate > 0 and any(
+        not each["met"]
+        and each["secondsToThreshold"] is None
+        and entry["available"] - each["limit"] <= rate * FORESEEN_SECONDS
+        for each in entry["thresholds"]
+    )
 
 
 def _acts(approach: Approach) -> str:

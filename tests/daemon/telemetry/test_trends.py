@@ -58,6 +58,17 @@ def test_a_rate_stands_out_from_scatter_where_no_move_against_it_is_as_large() -
     assert not play((0, 100), (5 * SECOND, 100), (10 * SECOND, 100)).stands_out
 
 
+def test_a_level_that_was_as_low_before_and_rose_again_tells_no_time() -> None:
+    """The page said of a level that goes up and down every few minutes when its threshold is met."""
+    waves = [(number * MINUTE, 1000 - number % 4 * 100) for number in range(20)]
+    assert play(*waves).recovered_before(400)
+    assert not play(*waves).recovered_before(700), "it fell to the limit before"
+    assert not play(*waves, (20 * MINUTE, 650)).recovered_before(400), "it was never as low"
+    assert not play(*((number * MINUTE, 1000 - number * 10) for number in range(20))).recovered_before(400), "a leak"
+    assert not play((0, 900), (MINUTE, 950), (2 * MINUTE, 920)).recovered_before(400), "too short a time"
+    assert not Trend().recovered_before(400)
+
+
 def test_few_readings_or_a_short_time_do_not_tell_what_is_scatter() -> None:
     assert not play((0, 1000), (30 * SECOND, 900)).enough
     assert not play((0, 1000), (3 * SECOND, 950), (6 * SECOND, 900)).enough

@@ -161,9 +161,17 @@ def _stated(thresholds: list[dict[str, Any]], snapshot: Snapshot, signal: Signal
     times = [each["secondsToThreshold"] for each in thresholds]
     near = any(each["met"] for each in thresholds) or any(each is not None and each <= SOON_SECONDS for each in times)
     if rate is not None and (near or (trend.enough and trend.stands_out)):
-        return {"fillRate": round(rate), "thresholds": thresholds}
+        return {"fillRate": round(rate), "thresholds": [_foreseen(each, trend) for each in thresholds]}
     untold = [{**each, "secondsToThreshold": None} for each in thresholds]
     return {"fillRate": 0 if rate is not None and trend.enough else None, "thresholds": untold}
+
+
+def _foreseen(threshold: dict[str, Any], trend: Trend) -> dict[str, Any]:
+    """Leave out a time to a threshold that is not near, where what is available was as low before and rose again."""
+    seconds = threshold["secondsToThreshold"]
+    if seconds is None or seconds <= SOON_SECONDS or not trend.recovered_before(threshold["limit"]):
+        return threshold
+    return {**threshold, "secondsToThreshold": None}
 
 
 def _next_pod(answer: NextUp | None) -> dict[str, Any]:

@@ -22,6 +22,8 @@ _RECENT_SPACING = 2 * SECOND
 """Least time between two points of the last minute: a busy loop makes a cycle several times a second."""
 _LEAST_TIME = 4 * SECOND
 """Least time between the two readings of a rate."""
+_BEFORE = 5 * MINUTE
+"""Least age of a level to which the present one is compared."""
 _ENOUGH_READINGS, _ENOUGH_TIME = 3, 10 * SECOND
 """The least number of readings, and the least time between the first and the last, that distinguish a rate from scatter."""
 
@@ -84,6 +86,18 @@ class Trend:
         if rate is None or rate <= 0 or self.recent[-1].available <= limit:
             return None
         return (self.recent[-1].available - limit) / rate
+
+    def recovered_before(self, limit: int) -> bool:
+        """Whether the level was as low before within the hour, and rose again without falling to a limit.
+
+        The rate of a minute says little there of what comes: what is available goes up and down. The last minutes do not count:
+        scatter of a slow fall is as low there.
+        """
+        if not self.recent:
+            return False
+        last = self.recent[-1]
+        before = [point.available for point in self.hour if point.at <= last.at - _BEFORE]
+        return bool(before) and limit < min(before) <= last.available
 
 
 @frozen
