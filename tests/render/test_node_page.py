@@ -155,7 +155,7 @@ def test_a_calm_node_says_so_once_and_which_threshold_is_met_first() -> None:
     assert text.count("no threshold is met") == 2, "the title and the headline"
     assert "Why no pod is being evicted" not in text
     nearest = "Nearest by distance: memory.available, 3.38Gi above its soft threshold 2Gi; "
-    assert f"{nearest}memory.available falls and was as low within the last hour without a threshold met." in text
+    assert f"{nearest}it falls and was as low within the last hour without a threshold met." in text
     assert "met in" not in text, "it goes up and down"
     assert "First: <strong>default/hog</strong>" in text
     assert "never evicted: static pod" in text

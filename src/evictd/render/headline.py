@@ -204,7 +204,8 @@ def nearest(status: Document) -> str:
     why = "no threshold would be met within an hour at the present rates" if known else "no rate is known yet"
     if falling := [each["signal"] for each in status["signals"] if _falls_as_before(each)]:
         verb = "falls and was" if len(falling) == 1 else "fall and were"
-        why = f"{', '.join(falling)} {verb} as low within the last hour without a threshold met"
+        names = "it" if falling == [entry["signal"]] else ", ".join(falling)
+        why = f"{names} {verb} as low within the last hour without a threshold met"
     return f"Nearest by distance: {entry['signal']}, {left} {limit}; {why}."
 
 
