@@ -25,7 +25,7 @@ def test_the_simulated_demonstration_says_so_and_plots(tmp_path: Path) -> None:
     done = demo("--simulated", "--plot", str(tmp_path / "demo.svg"))
     assert done.returncode == 0, done.stderr
     assert "This is the simulated node" in done.stdout
-    assert "Without evictd the OOM killer would have come at 1m13s" in done.stdout
+    assert "Without evictd the OOM killer would have come at 1m13.3s" in done.stdout
     after = done.stdout.partition("What to try next:\n")[2]
     assert after.startswith(f"  {command.program()} simulate config/scenarios/ten-minutes.yaml\n")
     assert "job-beside-a-database.yaml" not in after, "it has just been shown"

@@ -7,16 +7,17 @@ from evictd.codec.config.kubelet_config import eviction_config
 from evictd.commands.source import own_config, read_story
 from evictd.core.model.config import Policy
 from evictd.core.model.pod import PodSource
-from evictd.core.units.duration import SECOND
-from evictd.render.world_outcome import outcome_text
+from evictd.core.units.duration import MILLISECOND, SECOND
+from evictd.render.world_outcome import PlayedWorld, clock, outcome_text
 from evictd.world.account import account_of
-from evictd.world.behaviours import Stops
+from evictd.world.behaviours import Hold, Stops, Usage
 from evictd.world.file import WorldFile
 from evictd.world.loop import play
-from evictd.world.model import NodeSpec
+from evictd.world.model import HostUse, NodeSpec
+from tests.playbook import config
 from tests.render.played_worlds import played
 from tests.stories import ROOT
-from tests.world.worlds import HARD, hog, quiet, world
+from tests.world.worlds import HARD, hog, holder, quiet, world
 
 
 def outcome(name: str, policy: Policy = Policy.STANDARD) -> list[str]:
@@ -42,22 +43,25 @@ def test_a_threshold_that_is_met_at_the_end_is_named_with_the_reason_why_no_pod_
 def test_a_pod_that_comes_back_each_time_has_the_number_of_shortages() -> None:
     text = " ".join(outcome("01-recreated-hog"))
     assert "default/leak was evicted 117 times, with its successors, from " in text
-    assert "A threshold was met 117 times, for 23s in all; none is at the end, 14m58s." in text
+    assert "A threshold was met 117 times, for 23s in all; none is at the end, 14m58.4s." in text
     assert "sufficed" not in text, "one pod went, and one pod had to"
 
 
 def test_a_full_disk_has_the_time_at_which_nothing_is_left_and_no_word_on_the_oom_killer() -> None:
     text = outcome("02-host-path-writer")
     assert (
-        "default/web-1 was evicted at 6m1s for nodefs.available: needed to clear the threshold, in place of default/writer."
-        in text
+        "default/web-1 was evicted at 6m0.7s for nodefs.available: needed to clear the threshold for the rest of "
+        "the 20m0s played, in place of default/writer." in text
     )
-    assert text[-1] == "Nothing was left of nodefs.available at 6m41s, without evictd at 6m40s."
+    assert text[-1] == "Nothing was left of nodefs.available at 6m41.4s, without evictd at 6m40s."
     assert not any("OOM killer" in each for each in text)
     assert outcome("27-control-volume-writer")[-1] == (
         "Without evictd nothing would have been left of nodefs.available at 6m40s, 50s after the first eviction."
     )
-    assert outcome("05-orphaned-snapshots")[-1] == "Without evictd nodefs.available would not have come below 4.95Gi."
+    assert (
+        outcome("05-orphaned-snapshots")[-1]
+        == "Without evictd nodefs.available would not have come below 4.95Gi within the 20m0s played."
+    )
 
 
 def test_the_conclusion_says_who_went_whether_that_was_needed_and_what_the_kernel_would_have_done() -> None:
@@ -72,10 +76,72 @@ def test_the_conclusion_says_who_went_whether_that_was_needed_and_what_the_kerne
 
 
 def test_an_oom_killer_that_would_have_come_before_the_first_eviction_is_said_to() -> None:
-    """With its grace period the pod would have reached the end of memory; an amount of minus 200 ms was printed."""
-    side = played(world(hog(Stops(after=None), rate=600 * (1 << 20)), *quiet(3)), Policy.KUBELET)
+    """Without the watch the kernel kills between two cycles; an amount of minus 200 ms was printed."""
+    story = world(hog(rate=150 * (1 << 20)), *quiet(3), watch=False)
+    side = played(story)
     text = " ".join(outcome_text(side.run, side.account, side.unattended))
     assert re.search(r"the OOM killer would have come at [0-9.a-z]+, [0-9.a-z]+ before the first eviction", text)
+
+
+def test_an_eviction_has_the_time_of_its_decision_and_a_slow_end_its_own() -> None:
+    """The timeline said 2m22.4s and the conclusion 2m23s; the OOM killer was as far from the end of the pod."""
+    side = played(world(hog(rate=20 << 20), *quiet(3), duration=600 * SECOND))
+    (loss,) = side.account.losses
+    assert loss.at - loss.decided_at == 200 * MILLISECOND
+    (text, *_) = outcome_text(side.run, side.account)
+    assert text.startswith(f"default/hog was evicted at {clock(loss.decided_at)} for memory.available: ")
+    slow = hog(Stops(after=5 * SECOND), rate=20 << 20)
+    soft = config(soft={"memory.available": ("500Mi", "1s")}, max_pod_grace_period_seconds=60)
+    run = play(world(slow, *quiet(3), duration=600 * SECOND), soft)
+    account = account_of(run)
+    gone = clock(account.losses[0].at)
+    assert f" for memory.available and gone at {gone}: the cause." in outcome_text(run, account)[0]
+
+
+def agent_beside_a_database(minutes: int) -> PlayedWorld:
+    """A static pod that leaks, beside a database that its requests cover."""
+    agent = hog(source=PodSource.STATIC, name="agent", rate=(200 << 20) // 60)
+    web = [holder(f"web-{number}", 150 << 20, memory="200Mi") for number in range(3)]
+    pods = (holder("postgres", 1536 << 20, memory="2Gi", priority=1000), agent, *web)
+    host = (HostUse(name="system", behaviours=(Hold(of=Usage.MEMORY, amount=400 << 20),)),)
+    return played(world(*pods, host=host, node=NodeSpec(memory=4 << 30), duration=minutes * 60 * SECOND))
+
+
+def test_what_is_needed_names_the_time_for_which_it_is() -> None:
+    """The same evictions are not needed in eight minutes, needed in fifteen, and vain in thirty."""
+    short, long, longest = (
+        outcome_text(side.run, side.account, side.unattended) for side in map(agent_beside_a_database, (8, 15, 30))
+    )
+    assert short[0].endswith("default/web-0, default/web-1 were evicted from 6m3s to 6m48s for memory.available: "
+        "not needed within the 8m0s played.")  # fmt: skip
+    assert short[1].endswith(": needed to clear the threshold for the rest of the 8m0s played."), "in order of time"
+    assert (
+        "The least that would have sufficed for the rest of the 8m0s played is the end of 1 pod: default/postgres."
+        in short
+    )
+    assert "Without evictd the OOM killer would not have come within the 8m0s played." in short
+    assert "No smaller set of pods would have sufficed for the rest of the 15m0s played." in long
+    assert "No set of pods would have relieved the node for the rest of the 30m0s played." in longest
+
+
+def test_evictions_that_cost_more_than_the_kernel_would_have_are_said_to() -> None:
+    side = agent_beside_a_database(15)
+    assert outcome_text(side.run, side.account, side.unattended)[-1] == (
+        "evictd cost 3 pods, and none of them was the cause; without it the kernel would have killed only default/agent, the "
+        "cause, within the 15m0s played."
+    )
+    short = agent_beside_a_database(8)
+    assert outcome_text(short.run, short.account, short.unattended)[-1].endswith(
+        "the kernel would have killed no pod within the 8m0s played."
+    )
+    assert not any("evictd cost" in each for each in outcome("01-recreated-hog")), "the cause went"
+
+
+def test_pods_of_the_smallest_set_that_did_not_suffice_are_said_to_be_too_few() -> None:
+    assert (
+        "That did not suffice: the least that would have sufficed for the rest of the 30m0s played is the end of 4 pods: "
+        "default/web-0, default/web-1, default/web-10, default/web-11."
+    ) in outcome("44-limit-of-evictions")
 
 
 def test_a_calm_world_needs_no_eviction() -> None:

@@ -68,11 +68,14 @@ def test_each_innocent_has_the_reason_why_its_end_was_not_needed() -> None:
     over = holder("over", 200 << 20, memory="100Mi")
     document = world_document("w", played(world(hog(priority=10), over), Policy.KUBELET))
     found = {each["of"]: (each["verdict"], each["why"]) for each in document["losses"]}
-    assert found["default/over"] == ("innocent", "the end of default/hog would have relieved the node for good")
+    assert found["default/over"] == (
+        "innocent",
+        "the end of default/hog would have relieved the node for the rest of the 5m0s played",
+    )
     static = hog(source=PodSource.STATIC, name="static", rate=10 * (1 << 20))
     vain = played(world(static, *quiet(6), duration=420 * SECOND), Policy.KUBELET)
     assert {each.why for each in vain.account.losses if each.slot != "default/static"} == {
-        "no set of pods would have relieved the node for good"
+        "no set of pods would have relieved the node for the rest of the 7m0s played"
     }
 
 

@@ -8,8 +8,8 @@ from evictd.render.console import print_line
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.sentences import brief_text
 from evictd.render.text import clean, counted, duration_text
-from evictd.render.world_outcome import PlayedWorld, kills, outcome_text
-from evictd.render.world_view import MOST_LINES, clock, new_decisions, refused_again, without_rounds, world_document
+from evictd.render.world_outcome import PlayedWorld, clock, kills, outcome_text
+from evictd.render.world_view import MOST_LINES, new_decisions, refused_again, without_rounds, world_document
 from evictd.world.lifecycle import EvictionRefused
 from evictd.world.loop import Run
 
@@ -47,8 +47,9 @@ def print_worlds(title: str, sides: Sequence[PlayedWorld], to: "Console", *, eve
 
 
 def _headline(side: PlayedWorld) -> str:
-    """Write the outcome in one line: innocents lost, how long the node was short, kills for want of memory."""
-    lost = f"{clean(side.name)}: {counted(side.account.regret, 'innocent pod')} lost"
+    """Write the outcome in one line: pods lost, innocents among them, how long the node was short, kills for want of memory."""
+    account = side.account
+    lost = f"{clean(side.name)}: {counted(len(account.losses), 'pod')} lost, {account.regret} of them innocent"
     short = max(side.account.short_for.values(), default=0)
     return f"{lost}, short for {duration_text(short)}, {counted(len(kills(side.run)), 'OOM kill')}"
 

@@ -7,16 +7,20 @@ from evictd.core.model.finding import NoAction, NoActionReason, ThresholdFinding
 from evictd.core.model.observation import signal_observations
 from evictd.core.model.signal import MEMORY_SIGNALS, STALLS, Signal
 from evictd.core.model.threshold import Origin
+from evictd.core.units.duration import MILLISECOND, SECOND, format_duration
 from evictd.render.sentences import no_action_text
 from evictd.render.text import clean, counted, duration_text, first_of, signal_amount
 from evictd.world.account import OOM_KILLED, Account, Loss, Verdict
 from evictd.world.kernel import OomKill
 from evictd.world.lifecycle import EvictionRefused
 from evictd.world.loop import Run
+from evictd.world.model import World
 
 MOST_NAMES = 4
 """Pods that one sentence names."""
-_WORDS = {Verdict.CULPRIT: "the cause", Verdict.NEEDED: "needed to clear the threshold", Verdict.INNOCENT: "not needed"}
+_TENTH = 100 * MILLISECOND
+_SLOW = 1 * SECOND
+"""From the decision until a pod is gone: from so long on the conclusion has both times."""
 
 
 @frozen
@@ -34,14 +38,36 @@ class PlayedWorld:
 def outcome_text(run: Run, account: Account, unattended: Run | None = None) -> list[str]:
     """Write what came of a run, one sentence each."""
     evicted = [loss for loss in account.losses if loss.cause != OOM_KILLED]
-    sentences = [*_loss_texts(evicted)] or ["No pod was evicted."]
+    sentences = [*_loss_texts(run.world, evicted)] or ["No pod was evicted."]
     sentences += [*_refusal_texts(run), *_kill_texts(run, account), *_relief_texts(run, account)]
     stayed = sorted(account.culprits - account.culprit_gone_at.keys())
     if stayed and account.ideal.crossed_at is not None:
         sentences.append(f"{_names(stayed)}, the cause, {'was' if len(stayed) == 1 else 'were'} not ended.")
     if unattended is not None:
-        sentences += _unattended_texts(run, unattended, evicted)
+        sentences += [*_unattended_texts(run, unattended, evicted), *_cost_texts(account, unattended, evicted)]
     return sentences
+
+
+def _to_the_end(world: World) -> str:
+    """Write the time for which a relief is known to last."""
+    return f"for the rest of the {duration_text(world.played)} played"
+
+
+def _within(world: World) -> str:
+    """Write the time in which something is known not to happen."""
+    return f"within the {duration_text(world.played)} played"
+
+
+def _verdict_text(verdict: Verdict, world: World) -> str:
+    if verdict is Verdict.CULPRIT:
+        return "the cause"
+    needed = verdict is Verdict.NEEDED
+    return f"needed to clear the threshold {_to_the_end(world)}" if needed else f"not needed {_within(world)}"
+
+
+def clock(at: int) -> str:
+    """Write a time to a tenth of a second."""
+    return format_duration(round(at / _TENTH) * _TENTH)
 
 
 def kills(run: Run) -> list[tuple[int, OomKill]]:
@@ -53,15 +79,17 @@ def kills(run: Run) -> list[tuple[int, OomKill]]:
 # --- what was lost ----------------------------------------------------------------------------------------------------
 
 
-def _loss_texts(evicted: Sequence[Loss]) -> Iterator[str]:
-    """Write a sentence for the causes, the needed and the innocent; a pod that stands for another one has its own."""
-    verdicts = list(Verdict)
-    groups = {(verdicts.index(loss.verdict), loss.instead_of) for loss in evicted}
-    for number, instead_of in sorted(groups):
-        verdict = verdicts[number]
-        losses = [loss for loss in evicted if loss.verdict is verdict and loss.instead_of == instead_of]
+def _loss_texts(world: World, evicted: Sequence[Loss]) -> Iterator[str]:
+    """Write a sentence for the causes, the needed and the innocent, the first one evicted first.
+
+    A pod that stands for another one has its own.
+    """
+    groups: dict[tuple[Verdict, str], list[Loss]] = {}
+    for loss in sorted(evicted, key=lambda each: each.decided_at):
+        groups.setdefault((loss.verdict, loss.instead_of), []).append(loss)
+    for (verdict, instead_of), losses in groups.items():
         instead = f", in place of {clean(instead_of)}" if instead_of else ""
-        yield f"{_evicted_text(losses)}: {_WORDS[verdict]}{instead}."
+        yield f"{_evicted_text(losses)}: {_verdict_text(verdict, world)}{instead}."
 
 
 def _evicted_text(losses: Sequence[Loss]) -> str:
@@ -70,10 +98,12 @@ def _evicted_text(losses: Sequence[Loss]) -> str:
     verb, again = "was" if len(slots) == 1 else "were", ""
     if len(losses) > len(slots):
         again = f" {len(losses)} times, with {'its' if len(slots) == 1 else 'their'} successors,"
-    when = f"at {duration_text(losses[0].at)}"
-    if len(losses) > 1:
-        when = f"from {duration_text(losses[0].at)} to {duration_text(losses[-1].at)}"
-    return f"{_names(slots)} {verb} evicted{again} {when} for {', '.join(dict.fromkeys(loss.cause for loss in losses))}"
+    first, last = clock(losses[0].decided_at), clock(losses[-1].decided_at)
+    when = f"at {first}" if first == last else f"from {first} to {last}"
+    causes = ", ".join(dict.fromkeys(loss.cause for loss in losses))
+    slow = len(losses) == 1 and losses[0].at - losses[0].decided_at >= _SLOW
+    gone = f" and gone at {clock(losses[0].at)}" if slow else ""
+    return f"{_names(slots)} {verb} evicted{again} {when} for {causes}{gone}"
 
 
 def _refusal_texts(run: Run) -> Iterator[str]:
@@ -88,7 +118,7 @@ def _kill_texts(run: Run, account: Account) -> Iterator[str]:
     names = list(dict.fromkeys(clean(kill.name) for _, kill in killed))
     innocent = f", {counted(account.innocents_killed, 'innocent')} among them" if account.innocents_killed else ""
     yield (
-        f"The kernel killed for want of memory {counted(len(killed), 'time')}, first at {duration_text(killed[0][0])}: "
+        f"The kernel killed for want of memory {counted(len(killed), 'time')}, first at {clock(killed[0][0])}: "
         f"{_names(names)}{innocent}."
     )
     if not any(each.signal in MEMORY_SIGNALS for each in run.config.thresholds):
@@ -113,22 +143,28 @@ def _relief_texts(run: Run, account: Account) -> Iterator[str]:
         yield f"At the end {' and '.join(map(clean, met))} {'is' if len(met) == 1 else 'are'} still met{why}."
         if reason is not None and reason.why is NoActionReason.NOT_SHORT_OF_MEMORY:
             return
-    lost, slots = {loss.slot for loss in account.losses}, sorted(account.ideal.slots)
+    yield from _least_pods_texts(run.world, account)
+
+
+def _least_pods_texts(world: World, account: Account) -> Iterator[str]:
+    lost, slots, last = {loss.slot for loss in account.losses}, sorted(account.ideal.slots), _to_the_end(world)
     if not account.ideal.relieves:
-        yield "No set of pods would have relieved the node for good."
+        yield f"No set of pods would have relieved the node {last}."
     elif lost == set(slots):
-        yield from ["No smaller set of pods would have sufficed."] if len(slots) > 1 else []
+        yield from [f"No smaller set of pods would have sufficed {last}."] if len(slots) > 1 else []
     elif slots:
-        yield f"The least that would have sufficed is the end of {counted(len(slots), 'pod')}: {_names(slots)}."
+        least = f"least that would have sufficed {last} is the end of {counted(len(slots), 'pod')}: {_names(slots)}."
+        # Each of these was needed, and all of them together were not enough.
+        yield f"That did not suffice: the {least}" if lost and lost < set(slots) else f"The {least}"
     else:
         yield "No pod had to go."
 
 
 def _relieved_text(run: Run, account: Account, at: int) -> str:
     if account.shortages <= 1:
-        return f"No threshold is met from {duration_text(at)} to the end."
+        return f"No threshold is met from {clock(at)} to the end."
     short = max(account.short_for.values(), default=0)
-    end = duration_text(run.cycles[-1].at)
+    end = clock(run.cycles[-1].at)
     return (
         f"A threshold was met {account.shortages} times, for {duration_text(short)} in all; none is at the end, {end}."
     )
@@ -151,22 +187,22 @@ def _unattended_texts(run: Run, unattended: Run, evicted: Sequence[Loss]) -> Ite
         came = f"Without evictd the OOM killer would have come at {_beside(at, evicted)}"
         yield f"{came}, and killed {clean(kill.name)} first."
     elif signals & MEMORY_SIGNALS:
-        yield "Without evictd the OOM killer would not have come."
+        yield f"Without evictd the OOM killer would not have come {_within(run.world)}."
     for signal in sorted(signals - MEMORY_SIGNALS, key=lambda each: each.value):
-        yield from _least_texts(signal, _least(run, signal), _least(unattended, signal), evicted)
+        yield from _least_texts(signal, run, unattended, evicted)
 
 
-def _least_texts(
-    signal: Signal, seen: tuple[int, int] | None, without: tuple[int, int] | None, evicted: Sequence[Loss]
-) -> Iterator[str]:
+def _least_texts(signal: Signal, run: Run, unattended: Run, evicted: Sequence[Loss]) -> Iterator[str]:
     """Write when nothing would have been left of a signal without evictd, or the least that would have been."""
+    seen, without = _least(run, signal), _least(unattended, signal)
     if without is None:
         return
     least, at = without
     if least > 0:
-        yield f"Without evictd {signal.value} would not have come below {signal_amount(least, signal)}."
+        below = f"would not have come below {signal_amount(least, signal)}"
+        yield f"Without evictd {signal.value} {below} {_within(run.world)}."
     elif seen is not None and seen[0] <= 0:
-        yield f"Nothing was left of {signal.value} at {duration_text(seen[1])}, without evictd at {duration_text(at)}."
+        yield f"Nothing was left of {signal.value} at {clock(seen[1])}, without evictd at {clock(at)}."
     else:
         yield f"Without evictd nothing would have been left of {signal.value} at {_beside(at, evicted)}."
 
@@ -178,12 +214,29 @@ def _least(run: Run, signal: Signal) -> tuple[int, int] | None:
     return min(((each.available.value(), at) for at, each in seen if each is not None), default=None)
 
 
+def _cost_texts(account: Account, unattended: Run, evicted: Sequence[Loss]) -> Iterator[str]:
+    """Write what the evictions cost where none ended the cause of a want of memory, beside what the kernel would have killed."""
+    if not evicted or not account.culprits or any(each.verdict is Verdict.CULPRIT for each in evicted):
+        return
+    if not {each.cause for each in evicted} <= {signal.value for signal in MEMORY_SIGNALS}:
+        return
+    killed = dict.fromkeys(kill.slot or kill.name for _, kill in kills(unattended))
+    if not killed:
+        would = "no pod"
+    elif killed.keys() <= account.culprits:
+        would = f"only {_names([*killed])}, the cause,"
+    else:
+        would = f"{counted(len(killed), 'pod')}: {_names([*killed])},"
+    cost = f"evictd cost {counted(len(evicted), 'pod')}, and none of them was the cause"
+    yield f"{cost}; without it the kernel would have killed {would} {_within(unattended.world)}."
+
+
 def _beside(at: int, evicted: Sequence[Loss]) -> str:
-    """Write a time, and how far it is from the first eviction."""
+    """Write a time, and how far it is from the first eviction's decision."""
     if not evicted:
-        return duration_text(at)
-    side = "before" if at < evicted[0].at else "after"
-    return f"{duration_text(at)}, {duration_text(abs(at - evicted[0].at))} {side} the first eviction"
+        return clock(at)
+    first = min(each.decided_at for each in evicted)
+    return f"{clock(at)}, {duration_text(abs(at - first))} {'before' if at < first else 'after'} the first eviction"
 
 
 def _names(slots: Sequence[str]) -> str:

@@ -14,13 +14,13 @@ from evictd.core.model.finding import NoAction, ThresholdFinding
 from evictd.core.model.signal import STALLS, NodeCondition
 from evictd.core.model.threshold import Origin
 from evictd.core.units.approximate import bytes_text
-from evictd.core.units.duration import MILLISECOND, format_duration
+from evictd.core.units.duration import format_duration
 from evictd.render.console import print_line
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.folding import rounds
 from evictd.render.sentences import changes_nothing, decision_text, no_action_text
 from evictd.render.text import clean, counted, signal_quantity
-from evictd.render.world_outcome import PlayedWorld, outcome_text
+from evictd.render.world_outcome import PlayedWorld, clock, outcome_text
 from evictd.simulation import SimulatedCycle, Turn
 from evictd.world.behaviours import OF_MEMORY, Usage
 from evictd.world.kernel import OomKill
@@ -35,7 +35,6 @@ _REPLICA = re.compile(r"(?<=[a-z0-9])-\d+(?![\w.])")
 """The number of a replica: without it the same that happens to the next one, `leak-3` after `leak-2`, is equal."""
 MOST_LINES = 60
 """Lines of a timeline that are shown unless all are asked for."""
-_TENTH = 100 * MILLISECOND
 
 
 @frozen
@@ -109,11 +108,6 @@ def new_decisions(cycle: WorldCycle, refused_again: Collection[tuple[int, str]])
 def _level_text(finding: ThresholdFinding) -> str:
     signal = finding.threshold.signal
     return f"{signal_quantity(finding.available, signal)} {'stalled' if signal in STALLS else 'left'}"
-
-
-def clock(at: int) -> str:
-    """Write a time to a tenth of a second."""
-    return format_duration(round(at / _TENTH) * _TENTH)
 
 
 def _line(cycle: WorldCycle, text: str) -> TimelineEntry:
@@ -205,6 +199,7 @@ def world_document(title: str, played: PlayedWorld) -> Document:
         "losses": [
             {
                 "at": format_duration(loss.at),
+                "decidedAt": format_duration(loss.decided_at),
                 "pod": loss.name,
                 "of": loss.slot,
                 "cause": loss.cause,

@@ -25,11 +25,12 @@ from evictd.core.frozen import frozen
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.signal import SIGNALS, Resource
+from evictd.core.units.duration import format_duration
 from evictd.world.behaviours import Grow, TakeRest, Usage
 from evictd.world.kernel import OomKill
-from evictd.world.lifecycle import EndCause, PodEnd
+from evictd.world.lifecycle import EndCause, EvictionRefused, PodEnd
 from evictd.world.loop import Run
-from evictd.world.model import WorldPod
+from evictd.world.model import World, WorldPod
 from evictd.world.oracle import OF_RESOURCE, IdealEnds, ideal_ends
 from evictd.world.process import Process
 
@@ -49,6 +50,9 @@ class Loss:
     """A pod that was evicted, or whose container the kernel has killed."""
 
     at: int
+    """When the pod was gone, or its container killed."""
+    decided_at: int
+    """When the eviction was decided that the API server did not refuse; of a kill `at`."""
     uid: str
     name: str
     slot: str
@@ -142,27 +146,40 @@ def is_culprit(spec: WorldPod) -> bool:
 
 def _losses(run: Run) -> list[Loss]:
     """Return the losses, each without a judgement."""
-    labels: dict[str, str] = {}
+    labels, decided = dict[str, str](), dict[str, int]()
+    refused = {(each.at, each.event.uid) for each in run.happened if isinstance(each.event, EvictionRefused)}
     for cycle in run.cycles:
         for decision in cycle.step.decisions:
             if isinstance(decision, EvictPod):
                 labels.setdefault(decision.pod.uid, decision.because.signal_label)
+                if not decision.shortens and (cycle.at, decision.pod.uid) not in refused:
+                    decided[decision.pod.uid] = cycle.at
     found, killed = list[Loss](), set[str]()
     for each in run.happened:
         match each.event:
             case PodEnd(cause=EndCause.EVICTED) as end:
                 cause = labels.get(end.uid, "")
-                found.append(_loss(each.at, end, cause, _of(cause, end.held)))
+                then = decided.get(end.uid, each.at)
+                found.append(_loss(each.at, then, end, cause, _of(cause, end.held)))
             case OomKill(own_limit=False) as kill if kill.uid and kill.uid not in killed:
                 killed.add(kill.uid)
-                found.append(_loss(each.at, kill, OOM_KILLED, kill.held))
+                found.append(_loss(each.at, each.at, kill, OOM_KILLED, kill.held))
             case _:
                 pass
     return found
 
 
-def _loss(at: int, of: PodEnd | OomKill, cause: str, held: int) -> Loss:
-    return Loss(at=at, uid=of.uid, name=of.name, slot=of.slot, cause=cause, held=held, verdict=Verdict.INNOCENT)
+def _loss(at: int, decided_at: int, of: PodEnd | OomKill, cause: str, held: int) -> Loss:
+    return Loss(
+        at=at,
+        decided_at=decided_at,
+        uid=of.uid,
+        name=of.name,
+        slot=of.slot,
+        cause=cause,
+        held=held,
+        verdict=Verdict.INNOCENT,
+    )
 
 
 def _judged(run: Run, losses: list[Loss], culprits: frozenset[str], ideal: IdealEnds) -> tuple[Loss, ...]:
@@ -182,17 +199,18 @@ def _judged(run: Run, losses: list[Loss], culprits: frozenset[str], ideal: Ideal
                 return replace(loss, verdict=Verdict.NEEDED, instead_of=slot)
         return replace(loss, why=why_not_needed)
 
-    why_not_needed = _why_not_needed(ideal)
+    why_not_needed = _why_not_needed(run.world, ideal)
     return tuple(judged(loss) for loss in losses)
 
 
-def _why_not_needed(ideal: IdealEnds) -> str:
+def _why_not_needed(world: World, ideal: IdealEnds) -> str:
     """Return why the end of an innocent pod was not needed: what the observer who knows every byte does instead."""
     if ideal.crossed_at is None:
         return "no threshold is met once unused images and dead containers are deleted"
     if not ideal.relieves:
-        return "no set of pods would have relieved the node for good"
-    return f"the end of {', '.join(sorted(ideal.slots))} would have relieved the node for good"
+        return f"no set of pods would have relieved the node for the rest of the {format_duration(world.played)} played"
+    ends = ", ".join(sorted(ideal.slots))
+    return f"the end of {ends} would have relieved the node for the rest of the {format_duration(world.played)} played"
 
 
 def _of(cause: str, held: Mapping[Usage, int]) -> int:

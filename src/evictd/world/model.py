@@ -194,3 +194,8 @@ class World:
     description: str = ""
     source: str = ""
     """The public reports, `owner/repository#number`, separated by commas."""
+
+    @property
+    def played(self) -> int:
+        """The nanoseconds that are played: nothing is known of what comes after them."""
+        return self.duration - self.begin

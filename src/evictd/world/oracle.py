@@ -1,10 +1,11 @@
-"""Finds the pods that an observer who knows every byte would end: the smallest set that relieves the node for good.
+"""Finds the pods that an observer who knows every byte would end: the smallest set that relieves the node to the world's end.
 
 The observer knows what every pod and the host will hold until the end of the world. It first collects what no pod uses. Where a
-threshold is due all the same, it ends pods once, at that time, and keeps their successors away. A set relieves the node for
-good if no threshold is met from then on. Of the smallest such sets it takes the first in documented order: the order in which
-`evictd.core.eviction.rank` puts the pods at that time. Where no set suffices, because the host or a protected pod is the cause,
-the observer ends nothing: the end of a pod would not help.
+threshold is due all the same, it ends pods once, at that time, and keeps their successors away. A set relieves the node if no
+threshold is met from then until the world ends; what comes after that is not known, so a longer world can need a larger set. Of
+the smallest such sets it takes the first in documented order: the order in which `evictd.core.eviction.rank` puts the pods at
+that time. Where no set suffices, because the host or a protected pod is the cause, the observer ends nothing: the end of a pod
+would not help.
 
 Sets of one pod are all tried, sets of two of the pods that hold most. Larger ones are made by adding the largest holders until
 the node is relieved, and dropping again each one that was not needed: the smallest set up to pods that are almost as large as
@@ -58,11 +59,11 @@ class IdealEnds:
     crossed_at: int | None = None
     """Time at which a threshold is met although everything unused was collected; `None`: never."""
     relieves: bool = True
-    """Whether that relieves the node for good; where not, no set of pods would."""
+    """Whether that relieves the node until the world ends; where not, no set of pods would."""
 
 
 def ideal_ends(world: World, config: EvictionConfig) -> IdealEnds:
-    """Return the smallest set of pods whose end relieves the node for good."""
+    """Return the smallest set of pods whose end relieves the node until the world ends."""
     times = _times(world)
     crossing = _crossing(world, config, times)
     if crossing is None:
