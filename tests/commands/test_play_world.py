@@ -66,10 +66,24 @@ def test_a_calm_world_has_its_ranking_and_the_time_to_each_threshold(
     assert main(["simulate", str(world)]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "No pod was evicted." in out
-    assert "at the present rate of 1Mi/s; next is default/leak" in out
+    assert "at the present rate of 1Mi/s; by what the pods use now, next is default/leak" in out
     assert main(["simulate", str(world), "--output", "json"]) == 0
     (memory,) = (each for each in json.loads(capsys.readouterr().out)["outlook"] if "memory" in each["threshold"])
     assert (memory["next"], memory["ranking"][0]) == ("default/leak", "default/leak")
+
+
+def test_a_world_that_ends_before_a_threshold_is_met_is_played_on(
+    world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The pod that exceeds its request most at the end is not the one that does when the threshold is met."""
+    over = "- {name: over, behaviours: [{hold: {of: memory, amount: 1Gi}}]}"
+    world.write_text(WORLD.replace("100Mi}}]}", "5Mi}}]}").strip() + f"\n{over}\n")
+    assert main(["simulate", str(world)]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "by what the pods use now, next is default/over" in out
+    assert "played on, default/leak is evicted first, at 7m" in out
+    assert main(["simulate", str(world), "--output", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["playedOn"]["evicted"] == "default/leak"
 
 
 def test_both_sides_are_drawn(world: Path, tmp_path: Path) -> None:

@@ -101,8 +101,8 @@ def test_a_calm_node_is_told_what_comes_next(files: list[str], capsys: pytest.Ca
     assert main(["simulate", *files]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert (
-        "memory.available<100Mi: 3Gi left, crossed in 2m54s at the present rate of 17.1Mi/s; next is default/web"
-        in shown
+        "memory.available<100Mi: 3Gi left, crossed in 2m54s at the present rate of 17.1Mi/s; by what the pods use now, next "
+        "is default/web" in shown
     )
     assert main(["simulate", *files, "--output", "json"]) == 0
     outlook = json.loads(capsys.readouterr().out)["outlook"][0]

@@ -9,8 +9,16 @@ from evictd.core.model.pod import Pod, PodSource
 from evictd.core.model.state import State
 from evictd.core.units.duration import MINUTE
 from evictd.render.console import make_console
-from evictd.render.outlook import outlook_documents, outlook_text, outlooks, print_outlooks
+from evictd.render.outlook import (
+    outlook_documents,
+    outlook_text,
+    outlooks,
+    played_on_document,
+    played_on_text,
+    print_outlooks,
+)  # fmt: skip
 from evictd.simulation import SimulatedCycle, Turn
+from evictd.world.next_eviction import PlayedOn
 from tests.playbook import config, node, pod, usage
 
 CONFIG = config(hard={"memory.available": "1Gi"})
@@ -32,8 +40,8 @@ def cycles(*available: str, of: Pod = HOG) -> list[SimulatedCycle]:
 def test_the_time_to_the_threshold_is_that_of_the_rate_over_all_readings() -> None:
     (outlook,) = outlooks(cycles("5Gi", "4Gi", "3Gi"), CONFIG)
     assert outlook_text(outlook) == (
-        "memory.available<1Gi: 3Gi left, crossed in 2m0s at the present rate of 17.1Mi/s; next is default/hog, exceeds its "
-        "request by 2Gi"
+        "memory.available<1Gi: 3Gi left, crossed in 2m0s at the present rate of 17.1Mi/s; by what the pods use now, next is "
+        "default/hog, exceeds its request by 2Gi"
     )
     assert outlook_documents([outlook])[0]["next"] == "default/hog"
 
@@ -47,6 +55,18 @@ def test_a_signal_that_has_stopped_falling_does_not_come_nearer() -> None:
     """`--grow` ends after its amount; the average from the first reading on still crossed the threshold."""
     (outlook,) = outlooks(cycles("5Gi", "3Gi", "2Gi", "2Gi", "2Gi", "2Gi"), CONFIG)
     assert outlook.time_left is None
+    assert "2Gi left, and it does not come nearer: it came within 1Gi of its threshold at 2m0s; next" in outlook_text(
+        outlook
+    )
+    out = io.StringIO()
+    print_outlooks([outlook], make_console(out, 200))
+    assert "2Gi left (it came within 1Gi of its threshold at 2m0s); next is default/hog" in out.getvalue()
+
+
+def test_a_threshold_that_was_met_earlier_has_no_distance() -> None:
+    static = replace(HOG, source=PodSource.STATIC)
+    (outlook,) = outlooks(cycles("5Gi", "500Mi", "3Gi", "3Gi", "3Gi", "3Gi", of=static), CONFIG)
+    assert outlook.nearest is None
 
 
 def test_thresholds_that_do_not_come_nearer_share_a_line() -> None:
@@ -54,9 +74,17 @@ def test_thresholds_that_do_not_come_nearer_share_a_line() -> None:
     out = io.StringIO()
     print_outlooks([*full, *full], make_console(out, 200))
     assert out.getvalue().splitlines()[1:] == [
-        "no pod is evicted; no threshold comes nearer; which pod would go for each",
+        "no pod is evicted; at the end no threshold comes nearer; next pod for each",
         "  memory.available<1Gi: 5Gi left, memory.available<1Gi: 5Gi left; next is default/hog, exceeds its request by 2Gi",
     ]
+
+
+def test_a_world_that_is_played_on_has_its_first_eviction() -> None:
+    assert played_on_text(PlayedOn(until=9 * MINUTE)) == "played on until 9m0s, no pod is evicted"
+    found = PlayedOn(until=9 * MINUTE, at=7 * MINUTE, pod="default/hog")
+    assert played_on_text(found) == "played on, default/hog is evicted first, at 7m0s"
+    assert played_on_document(found) == {"until": "9m0s", "evicted": "default/hog", "at": "7m0s"}
+    assert played_on_document(None) is None
 
 
 def test_where_no_pod_may_go_that_is_said() -> None:

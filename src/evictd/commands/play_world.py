@@ -13,11 +13,12 @@ from evictd.codec.scenario import Scenario
 from evictd.commands.source import compared_config, report_plot, scenario_config
 from evictd.commands.what_if import grown, parse_growth
 from evictd.core.model.config import Policy
+from evictd.core.units.duration import MINUTE
 from evictd.errors import ExitCode
 from evictd.render.comparison import Side, comparison_document
 from evictd.render.console import make_console
 from evictd.render.documents import TOP_ROWS, Document
-from evictd.render.outlook import Outlook, outlook_documents, outlooks, print_outlooks
+from evictd.render.outlook import Outlook, outlook_documents, outlooks, played_on_document, print_outlooks
 from evictd.render.output import TABLE, write_document
 from evictd.render.plot import draw
 from evictd.render.simulation_document import simulation_document
@@ -28,6 +29,7 @@ from evictd.simulation import SimulatedCycle
 from evictd.world.account import account_of
 from evictd.world.file import WorldFile
 from evictd.world.loop import Run, play
+from evictd.world.next_eviction import PlayedOn, play_on
 
 
 def play_world(file: WorldFile, path: Path, args: argparse.Namespace) -> ExitCode:
@@ -73,6 +75,8 @@ def play_growth(scenario: Scenario, path: Path, args: argparse.Namespace) -> Exi
     return ExitCode.DONE
 
 
+_FARTHEST, _AFTER = 2 * 60 * MINUTE, 10 * MINUTE
+"""How far the crossing of a threshold may be, and how long a world is played on after it: for grace periods and reclaims."""
 _OF_GROWTH = ("timeline", "losses", "innocents", "regret", "oomKills", "relievedAt", "conclusion", "outlook")
 """The keys of the document for `--grow` beside the steps."""
 
@@ -97,19 +101,31 @@ def _print(title: str, sides: Sequence[PlayedWorld], args: argparse.Namespace) -
     if len(sides) == 1:
         console = make_console(sys.stdout)
         print_world(title, sides[0], console, everything=args.all)
-        print_outlooks(_outlooks(sides[0]), console)
+        calm = _outlooks(sides[0])
+        print_outlooks(calm, console, _played_on(sides[0], calm))
     else:
         print_worlds(title, sides, make_console(sys.stdout), everything=args.all)
 
 
 def _document(title: str, side: PlayedWorld) -> Document:
     """Return the document of one configuration, with the outlook of a world in which no pod went."""
-    return {**world_document(title, side), "outlook": outlook_documents(_outlooks(side))}
+    calm = _outlooks(side)
+    after = played_on_document(_played_on(side, calm))
+    return {**world_document(title, side), "outlook": outlook_documents(calm), "playedOn": after}
 
 
 def _outlooks(side: PlayedWorld) -> tuple[Outlook, ...]:
     """Return the report of a world in which no pod went: the ranking, and the time at which a threshold is reached."""
     return outlooks(cycles_to_draw(side.run), side.run.config)
+
+
+def _played_on(side: PlayedWorld, calm: Sequence[Outlook]) -> PlayedOn | None:
+    """Play a calm world on until a threshold that comes nearer has acted; `None` if none does soon, or it began with a state."""
+    soonest = min((each.time_left for each in calm if each.time_left is not None), default=None)
+    world = side.run.world
+    if soonest is None or soonest > _FARTHEST or world.begin:
+        return None
+    return play_on(world, side.run.config, world.duration + soonest * 5 // 4 + _AFTER)
 
 
 def _played(name: str, run: Run) -> PlayedWorld:

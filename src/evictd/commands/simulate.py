@@ -59,7 +59,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --pods, instead of --summary: answers of Prometheus' /api/v1/query_range",
     )
     parser.add_argument(
-        "--grow", metavar="GROWTH", help="let a pod's memory grow after the last reading: NAMESPACE/POD+2Gi/5m"
+        "--grow",
+        metavar="GROWTH",
+        help="let a pod's memory grow after the last reading: NAMESPACE/POD+2Gi/5m by 2Gi within 5m, and no more after that",
     )
     parser.add_argument(
         "--compare", type=Path, metavar="FILE", help="decide by this configuration or policy too, side by side"

@@ -15,8 +15,18 @@ from evictd.core.units.duration import SECOND, format_duration
 from evictd.render.console import print_line
 from evictd.render.documents import Document
 from evictd.render.sentences import no_action_text, place_text
-from evictd.render.text import pod_name, seconds_text, signal_amount, signal_quantity
+from evictd.render.text import (
+    clean,
+    duration_text,
+    gap_text,
+    pod_name,
+    seconds_text,
+    signal_amount,
+    signal_quantity,
+)
+from evictd.render.world_outcome import clock
 from evictd.simulation import SimulatedCycle
+from evictd.world.next_eviction import PlayedOn
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,6 +40,8 @@ class Outlook:
     next_up: NextUp
     rate: int | None = None
     """Units per second by which what is available falls, over the last quarter of the time; `None`: there is one reading only."""
+    nearest: tuple[int, int] | None = None
+    """How near it came to its threshold, in its own unit, and when first; `None` if never nearer than at first, or met."""
 
     @property
     def time_left(self) -> int | None:
@@ -53,21 +65,25 @@ def outlooks(cycles: Sequence[SimulatedCycle], config: EvictionConfig) -> tuple[
     if any(each.met for each in nearest.values()):
         return ()
     ranked = who_is_next(turn.step.state, turn.observation, config, cycles[-1].at)
-    return tuple(
-        Outlook(finding=nearest[each.signal], next_up=each, rate=_rate(cycles, each.signal))
-        for each in ranked
-        if each.signal in nearest
-    )
+    return tuple(_outlook(cycles, nearest[each.signal], each) for each in ranked if each.signal in nearest)
 
 
-def _rate(cycles: Sequence[SimulatedCycle], signal: Signal) -> int | None:
-    """Return by how much a second the signal fell in the last quarter of the time, from at least two readings."""
+def _outlook(cycles: Sequence[SimulatedCycle], finding: ThresholdFinding, next_up: NextUp) -> Outlook:
     found = []
     for cycle in cycles:
         node = cycle.turns[-1].observation.node
-        seen = None if node is None else signal_observations(node).get(signal)
+        seen = None if node is None else signal_observations(node).get(next_up.signal)
         if seen is not None:
             found.append((cycle.at, seen.available.value()))
+    nearest = None
+    if found:
+        at, least = min(found, key=lambda each: each[1])
+        nearest = (least - finding.limit.value(), at) if finding.limit.value() < least < found[0][1] else None
+    return Outlook(finding=finding, next_up=next_up, rate=_rate(found), nearest=nearest)
+
+
+def _rate(found: Sequence[tuple[int, int]]) -> int | None:
+    """Return by how much a second a signal fell in the last quarter of the time, from at least two readings."""
     if len(found) < 2 or found[-1][0] <= found[0][0]:
         return None
     begin = found[-1][0] - (found[-1][0] - found[0][0]) // 4
@@ -90,7 +106,7 @@ def _when(outlook: Outlook) -> str:
     if outlook.rate is None:
         return "the rate is not known from one reading"
     if outlook.time_left is None:
-        return "and it does not come nearer"
+        return f"and it does not come nearer{_nearest(outlook, ': ')}"
     rate = signal_amount(outlook.rate, outlook.finding.threshold.signal)
     return f"crossed in {seconds_text(outlook.time_left / SECOND)} at the present rate of {rate}/s"
 
@@ -99,10 +115,21 @@ def _next(outlook: Outlook) -> str:
     victim, stop = outlook.next_up.victim, outlook.next_up.stop
     if victim is None:
         return "no pod would go" + ("" if stop is None else f": {no_action_text(stop)}")
-    return f"next is {pod_name(victim.pod)}, {place_text(victim, outlook.next_up.resource)}"
+    next_is = f"next is {pod_name(victim.pod)}, {place_text(victim, outlook.next_up.resource)}"
+    # Until a threshold is crossed the pods' usage changes, and with it their order.
+    return next_is if outlook.time_left is None else f"by what the pods use now, {next_is}"
 
 
-def print_outlooks(found: Sequence[Outlook], to: "Console") -> None:
+def _nearest(outlook: Outlook, before: str) -> str:
+    """Write how near a signal came to its threshold; empty where it was never nearer than at the beginning."""
+    if outlook.nearest is None:
+        return ""
+    distance, at = outlook.nearest
+    near = gap_text(distance, outlook.finding.threshold.signal)
+    return f"{before}it came within {near} of its threshold at {duration_text(at)}"
+
+
+def print_outlooks(found: Sequence[Outlook], to: "Console", played_on: PlayedOn | None = None) -> None:
     """Print the thresholds that come nearer, soonest first, then those that do not and have the same next pod together.
 
     A derived threshold is left out unless it comes nearer: it repeats the one that it is derived from.
@@ -112,7 +139,7 @@ def print_outlooks(found: Sequence[Outlook], to: "Console") -> None:
     calm: dict[str, list[str]] = {}
     for each in found:
         if each.time_left is None and each.finding.threshold.origin is not Origin.DERIVED:
-            calm.setdefault(_next(each), []).append(_left(each))
+            calm.setdefault(_next(each), []).append(f"{_left(each)}{_nearest(each, ' (')}{')' if each.nearest else ''}")
     lines += [f"{', '.join(left)}; {then}" for then, left in calm.items()]
     if not lines:
         return
@@ -120,11 +147,29 @@ def print_outlooks(found: Sequence[Outlook], to: "Console") -> None:
     if any(each.rate is None for each in found):
         headline += "which pod would go for each threshold (one reading has no rate, so no time is known)"
     else:
-        headline += "if it goes on like this" if nearing else "no threshold comes nearer; which pod would go for each"
+        calm_end = "at the end no threshold comes nearer; next pod for each"
+        headline += "if it goes on like this" if nearing else calm_end
     to.print()
     to.print(headline, style="bold")
+    if played_on is not None:
+        lines.append(played_on_text(played_on))
     for line in lines:
         print_line(to, "  ", line)
+
+
+def played_on_text(played: PlayedOn) -> str:
+    """Write which pod goes first in a world that was played on."""
+    if not played.pod:
+        return f"played on until {clock(played.until)}, no pod is evicted"
+    return f"played on, {clean(played.pod)} is evicted first, at {clock(played.at)}"
+
+
+def played_on_document(played: PlayedOn | None) -> Document | None:
+    """Make the document of a world that was played on."""
+    if played is None:
+        return None
+    at = format_duration(played.at) if played.pod else None
+    return {"until": format_duration(played.until), "evicted": played.pod or None, "at": at}
 
 
 def outlook_documents(found: Sequence[Outlook]) -> list[Document]:
@@ -138,6 +183,7 @@ def outlook_documents(found: Sequence[Outlook]) -> list[Document]:
             "timeLeft": None if each.time_left is None else format_duration(each.time_left),
             "next": None if each.next_up.victim is None else each.next_up.victim.pod.full_name,
             "ranking": [row.pod.full_name for row in each.next_up.rows],
+            "cameWithin": None if each.nearest is None else each.nearest[0],
             "text": outlook_text(each),
         }
         for each in found
