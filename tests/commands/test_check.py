@@ -76,6 +76,17 @@ def test_what_is_not_tested_for_another_node_is_said(
     assert "not tested for another node's memory" in capsys.readouterr().out
 
 
+def test_a_threshold_below_the_kernels_share_of_another_node_is_named(
+    tmp_path: Path, node: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    soft = "evictionSoft: {memory.available: 120Mi}\nevictionSoftGracePeriod: {memory.available: 5s}\n"
+    path = write(tmp_path, f"{HEAD}evictionHard: {{memory.available: 1Mi}}\n{soft}")
+    assert outcome(str(path), "--root", str(node), "--memory-capacity", "4Gi") is ExitCode.DONE
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "memory.available<120Mi may never be met on a node of 4Gi, where 137Mi to 207Mi that" in shown
+    assert "not tested for another node's memory" not in shown
+
+
 def test_a_field_without_effect_is_a_warning(tmp_path: Path, node: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The file may be the kubelet's own, which obeys the field, so the exit status stays 0."""
     path = write(tmp_path, COMPLETE + "cgroupDriver: systemd\nvolumeStatsAggPeriod: 0s\n")

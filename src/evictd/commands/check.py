@@ -11,13 +11,16 @@ from pathlib import Path
 from evictd.config.file import load
 from evictd.config.flags import add_arguments as add_config_flags
 from evictd.config.flags import from_args
+from evictd.config.kernel_share import below_kernel_share, kernel_share
 from evictd.config.lint import lint, without_effect
 from evictd.config.lint_model import Severity, Surroundings
 from evictd.config.settings import Settings
 from evictd.core.eviction.reclaim import add_container_fs_thresholds
+from evictd.core.model.config import MemoryFormula
 from evictd.core.model.observation import Filesystems
 from evictd.core.model.signal import Filesystem, Signal
 from evictd.core.model.threshold import Operator, Threshold
+from evictd.core.units.approximate import bytes_text
 from evictd.core.units.quantity import Quantity, parse_quantity
 from evictd.errors import ExitCode, InputError, InvalidValueError, NodeError
 from evictd.observe.named_files import unreadable_files
@@ -120,7 +123,7 @@ def check(
             *settings.warnings,
             *without_effect(settings.without_effect),
             *_unread(amounts, overrides or {}),
-            *_untested(overrides or {}),
+            *_untested(thresholds, amounts.formula, overrides or {}),
         ),
         findings=(*unreadable_files(settings, root), *lint(thresholds, surroundings)),
         dry_run=settings.evictd.dry_run,
@@ -134,10 +137,22 @@ def _unread(amounts: NodeAmounts, overrides: Mapping[Signal, Quantity]) -> Itera
         yield amounts.without_root_dir
 
 
-def _untested(overrides: Mapping[Signal, Quantity]) -> tuple[str, ...]:
+def _untested(
+    thresholds: Sequence[Threshold], formula: MemoryFormula, overrides: Mapping[Signal, Quantity]
+) -> Iterator[str]:
+    """Yield what is not known of another node's memory: its kernel's share, which is estimated where that was measured."""
     if Signal.MEMORY_AVAILABLE not in overrides:
-        return ()
-    return ("not tested for another node's memory, as its kernel's share is unknown: MemoryThresholdNeverMet",)
+        return
+    memory = overrides[Signal.MEMORY_AVAILABLE]
+    if kernel_share(memory.value()) is None:
+        yield "not tested for another node's memory, as its kernel's share is unknown: MemoryThresholdNeverMet"
+    for threshold in thresholds:
+        share = below_kernel_share(threshold, formula, memory.value())
+        if share is not None:
+            yield (
+                f"{threshold} may never be met on a node of {bytes_text(memory.value())}, where {share.text} that no process can "
+                "allocate count as available (measured machines, docs/tuning.md): MemoryThresholdNeverMet"
+            )
 
 
 def _effective(thresholds: tuple[Threshold, ...], filesystems: Filesystems) -> tuple[Threshold, ...]:

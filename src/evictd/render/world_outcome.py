@@ -10,6 +10,7 @@ from evictd.core.model.threshold import Origin
 from evictd.core.units.duration import MILLISECOND, SECOND, format_duration
 from evictd.render.sentences import no_action_text
 from evictd.render.text import clean, counted, duration_text, first_of, signal_amount
+from evictd.render.world_warnings import warnings_text
 from evictd.world.account import OOM_KILLED, Account, Loss, Verdict
 from evictd.world.kernel import OomKill
 from evictd.world.lifecycle import EvictionRefused
@@ -45,7 +46,7 @@ def outcome_text(run: Run, account: Account, unattended: Run | None = None) -> l
         sentences.append(f"{_names(stayed)}, the cause, {'was' if len(stayed) == 1 else 'were'} not ended.")
     if unattended is not None:
         sentences += [*_unattended_texts(run, unattended, evicted), *_cost_texts(account, unattended, evicted)]
-    return sentences
+    return [*sentences, *warnings_text(run)]
 
 
 def _to_the_end(world: World) -> str:
