@@ -13,10 +13,10 @@ from pathlib import Path
 from evictd.commands.source import own_config, read_story
 from evictd.core.model.config import Policy
 from evictd.world.account import Account, account_of
+from evictd.world.expectation import unmet
 from evictd.world.file import WorldFile
 from evictd.world.loop import Run, play
 from evictd.world.oracle import ideal_ends
-from tools.expectation import unmet
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "config" / "incidents"

@@ -17,7 +17,7 @@ class ExitCode(IntEnum):
 
     DONE = 0
     NO = 1
-    """A negative result: lint findings, a mismatch."""
+    """A negative result: lint findings, a mismatch, an expectation of a world that is not met."""
     USAGE = 2
     """Invalid usage, or an unusable configuration or input file."""
     UNREACHABLE = 3

@@ -57,6 +57,45 @@ def test_both_policies_stand_side_by_side(world: Path, capsys: pytest.CaptureFix
     assert "policy Standard: 1 pod lost, 0 of them innocent, " in out
     assert "policy Kubelet: 1 pod lost, 0 of them innocent, " in out
     assert "First action: both at the same time." in out
+    assert "a kubelet looks every 10 s only" in out
+    assert "`watch: false` in the world shows that" in " ".join(out.split())
+    world.write_text(WORLD + "watch: false\n")
+    assert main(["simulate", str(world), "--compare", "Kubelet"]) == 0
+    assert "a kubelet looks" not in capsys.readouterr().out
+
+
+def test_a_policy_beside_a_configuration_is_named(
+    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "other.yaml"
+    other.write_text("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n")
+    given = ["simulate", str(world), "--config", str(other)]
+    assert main([*given, "--policy", "Kubelet"]) == 0
+    assert f"decidedby{other},policyKubelet" in "".join(capsys.readouterr().out.split())
+    assert main([*given, "--compare", "Kubelet", "--output", "json"]) == 0
+    names = [each["configuration"] for each in json.loads(capsys.readouterr().out)["configurations"]]
+    assert names == [str(other), f"{other}, policy Kubelet"]
+
+
+def test_what_a_world_expects_is_checked(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    world.write_text(f"{WORLD}expect: {{innocents: 0, evicted: [default/leak]}}\n")
+    assert main(["simulate", str(world)]) == 0
+    assert "expect.innocents: met\nexpect.evicted: met\n" in capsys.readouterr().out
+    world.write_text(f"{WORLD}expect: {{innocents: 0, evicted: [default/web-0]}}\n")
+    assert main(["simulate", str(world), "--output", "json"]) == 1
+    assert json.loads(capsys.readouterr().out)["expectations"] == [
+        {"field": "innocents", "met": True, "unmet": []},
+        {
+            "field": "evicted",
+            "met": False,
+            "unmet": ["default/leak was evicted, which is not expected", "default/web-0 was not evicted"],
+        },
+    ]
+    assert main(["simulate", str(world), "--compare", "Kubelet"]) == 1
+    out = " ".join(capsys.readouterr().out.split())
+    assert "expect.evicted: not met: default/leak was evicted, which is not expected; default/web-0 was not" in out
+    world.write_text(f"{WORLD}expect: {{evicted: [default/web-0], fails: true}}\n")
+    assert main(["simulate", str(world)]) == 0
 
 
 def test_a_calm_world_has_its_ranking_and_the_time_to_each_threshold(

@@ -23,6 +23,7 @@ from evictd.core.units.duration import MINUTE, SECOND
 from evictd.world import file as world_file
 from evictd.world.account import account_of
 from evictd.world.behaviours import Burst, Grow, Hold, Stalls, Stops, Usage
+from evictd.world.expectation import unmet
 from evictd.world.loop import play
 from evictd.world.model import Disk, HostUse, NodeSpec, WorldPod
 from tests.core.eviction import test_chooser as of_chooser
@@ -33,7 +34,6 @@ from tests.core.eviction.test_stalls import thrashing
 from tests.playbook import config, pod
 from tests.world import test_leak_of_priority as of_priority
 from tests.world.worlds import GI, MI, ends, evicted, holder, quiet, world
-from tools.expectation import unmet
 from tools.incidents import FOLDER, read_incident
 
 Place = tuple[Any, str]

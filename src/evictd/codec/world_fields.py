@@ -284,15 +284,15 @@ class FaultFields(WorldPart, frozen=True):
 
 
 class ExpectFields(WorldPart, frozen=True):
-    """What an operator would want of policy Standard; times count from the first time that a threshold is met."""
+    """What an operator would want of the configuration that is played; times count from when a threshold is first met."""
 
     innocents: Annotated[int | None, _about("The most innocent pods that may be evicted.")] = None
     oom_kills: Annotated[int | None, _about("The most kills for want of memory of the node.")] = None
     culprit_gone_within: Annotated[Span | None, _about("By when every culprit is gone.")] = None
-    relieved_within: Annotated[Span | None, _about("By when no threshold is met any more, for good.")] = None
+    relieved_within: Annotated[Span | None, _about("By when no threshold is met any more, until the end.")] = None
     evicted: Annotated[tuple[str, ...] | None, _about("`namespace/name` of exactly the pods that go.")] = None
     findings: Annotated[tuple[str, ...], _about("Reasons of findings that are named at some time.")] = ()
-    fails: Annotated[bool, _about("An assertion fails today.")] = False
+    fails: Annotated[bool, _about("An assertion fails today; the exit status is 0 all the same.")] = False
 
 
 class WorldFields(WorldPart, frozen=True):

@@ -10,7 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from evictd.codec.scenario import Scenario
-from evictd.commands.source import compared_config, report_plot, scenario_config
+from evictd.codec.world_fields import ExpectFields
+from evictd.commands.source import compared_config, configuration_name, report_plot, scenario_config
 from evictd.commands.what_if import grown, parse_growth
 from evictd.core.model.config import Policy
 from evictd.core.units.duration import MINUTE
@@ -27,32 +28,33 @@ from evictd.render.world_outcome import PlayedWorld
 from evictd.render.world_view import cycles_to_draw, print_world, world_document
 from evictd.simulation import SimulatedCycle
 from evictd.world.account import account_of
+from evictd.world.expectation import expectations
 from evictd.world.file import WorldFile
 from evictd.world.loop import Run, play
 from evictd.world.next_eviction import PlayedOn, play_on
 
 
 def play_world(file: WorldFile, path: Path, args: argparse.Namespace) -> ExitCode:
-    """Play a world under its configuration, and under that of `--compare`; raises `InputError`."""
+    """Play a world under its configuration, and under that of `--compare`; status 1 if it is not as the world expects."""
     title, config = file.world.name or path.stem, scenario_config(file, path, args)
-    own = f"policy {config.policy.value}" if args.config is None else str(args.config)
-    sides = [_played(own, play(file.world, config))]
+    sides = [_played(configuration_name(config, args), play(file.world, config), file.expect)]
     if args.compare is not None:
         name, other = compared_config(file, path, args)
-        sides.append(_played(name, play(file.world, other)))
+        sides.append(_played(name, play(file.world, other), file.expect))
     _draw([(side.name, title, cycles_to_draw(side.run)) for side in sides], args.plot)
     if args.output == TABLE:
         _print(title, sides, args)
     else:
         document = _document(title, sides[0]) if len(sides) == 1 else worlds_document(title, sides)
         write_document(document, args.output, sys.stdout)
-    return ExitCode.DONE
+    unmet = any(each.unmet for each in sides[0].expectations)
+    return ExitCode.NO if unmet and not (file.expect is not None and file.expect.fails) else ExitCode.DONE
 
 
 def play_growth(scenario: Scenario, path: Path, args: argparse.Namespace) -> ExitCode:
     """Play on from a scenario's last reading while a pod grows; raises `InputError`."""
     title, growth, config = scenario.name or path.stem, parse_growth(args.grow), scenario_config(scenario, path, args)
-    configs = {f"policy {config.policy.value}" if args.config is None else str(args.config): config}
+    configs = {configuration_name(config, args): config}
     if args.compare is not None:
         name, other = compared_config(scenario, path, args)
         configs[name] = other
@@ -128,6 +130,13 @@ def _played_on(side: PlayedWorld, calm: Sequence[Outlook]) -> PlayedOn | None:
     return play_on(world, side.run.config, world.duration + soonest * 5 // 4 + _AFTER)
 
 
-def _played(name: str, run: Run) -> PlayedWorld:
+def _played(name: str, run: Run, expect: ExpectFields | None = None) -> PlayedWorld:
     unattended = play(run.world, replace(run.config, thresholds=(), policy=Policy.KUBELET))
-    return PlayedWorld(name=name, run=run, account=account_of(run), unattended=unattended)
+    account = account_of(run)
+    return PlayedWorld(
+        name=name,
+        run=run,
+        account=account,
+        unattended=unattended,
+        expectations=() if expect is None else expectations(expect, run, account),
+    )

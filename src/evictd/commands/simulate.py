@@ -18,6 +18,7 @@ from evictd.commands.source import (
     add_plot_argument,
     check_plot,
     compared_config,
+    configuration_name,
     read_story,
     report_plot,
     scenario_config,
@@ -91,8 +92,9 @@ def _run_scenario(scenario: Scenario, path: Path, args: argparse.Namespace) -> E
     if args.compare is not None:
         compared, by = compared_config(scenario, path, args)
         other = tuple(play(scenario, by))
-        own = f"policy {config.policy.value}" if args.pods is None else "the kubelet's defaults"
-        sides = (Side(name=str(args.config or own), cycles=cycles), Side(name=compared, cycles=other))
+        by_default = args.pods is not None and args.config is None and args.policy is None
+        own = "the kubelet's defaults" if by_default else configuration_name(config, args)
+        sides = (Side(name=own, cycles=cycles), Side(name=compared, cycles=other))
         draw_sides(name, sides, args.plot, begin=scenario.begin)
         if args.output == TABLE:
             print_comparison(name, sides, make_console(sys.stdout))

@@ -121,6 +121,14 @@ def scenario_config(scenario: Story, path: Path, args: argparse.Namespace) -> Ev
         raise _in_file(path, error) from error
 
 
+def configuration_name(config: EvictionConfig, args: argparse.Namespace) -> str:
+    """Return what decides: the file of `--config`, and the policy where that is given or there is no such file."""
+    policy = f"policy {config.policy.value}"
+    if args.config is None:
+        return policy
+    return str(args.config) if args.policy is None else f"{args.config}, {policy}"
+
+
 def compared_config(scenario: Story, path: Path, args: argparse.Namespace) -> tuple[str, EvictionConfig]:
     """Return name and configuration of `--compare`: a file's, or the same one decided by the policy that is named."""
     name, policies = str(args.compare), [policy.value for policy in Policy]
@@ -130,7 +138,8 @@ def compared_config(scenario: Story, path: Path, args: argparse.Namespace) -> tu
             raise InputError(f"--compare: {name}: is no file and no policy; {meant}")
     if name in policies:
         same = argparse.Namespace(config=args.config, policy=name)
-        return f"policy {name}", scenario_config(scenario, path, same)
+        config = scenario_config(scenario, path, same)
+        return configuration_name(config, same), config
     return name, load(args.compare).eviction
 
 

@@ -3,18 +3,25 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from evictd.core.model.config import Policy
 from evictd.core.model.decision import EvictPod, ReclaimNode
 from evictd.render.console import print_line
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.sentences import brief_text
 from evictd.render.text import clean, counted, duration_text
-from evictd.render.world_outcome import PlayedWorld, clock, kills, outcome_text
+from evictd.render.world_outcome import PlayedWorld, clock, expectation_texts, kills, outcome_text
 from evictd.render.world_view import MOST_LINES, new_decisions, refused_again, without_rounds, world_document
 from evictd.world.lifecycle import EvictionRefused
 from evictd.world.loop import Run
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+_WATCH = (
+    "Policy Kubelet decides as a kubelet does, but as soon as a threshold is crossed; a kubelet looks every 10 s only, so on "
+    "fast growth it acts later. `watch: false` in the world shows that, of both."
+)
 
 
 def print_worlds(title: str, sides: Sequence[PlayedWorld], to: "Console", *, everything: bool = False) -> None:
@@ -42,8 +49,12 @@ def print_worlds(title: str, sides: Sequence[PlayedWorld], to: "Console", *, eve
         to.print(_headline(side), style="bold")
         for sentence in outcome_text(side.run, side.account, side.unattended):
             print_line(to, "", sentence)
+        for sentence in expectation_texts(side.expectations):
+            print_line(to, "", sentence)
     to.print()
     print_line(to, "", _earlier_text(sides, columns))
+    if any(side.run.config.policy is Policy.KUBELET and side.run.world.watch for side in sides):
+        print_line(to, "", _WATCH)
 
 
 def _headline(side: PlayedWorld) -> str:

@@ -12,6 +12,7 @@ from evictd.render.sentences import no_action_text
 from evictd.render.text import clean, counted, duration_text, first_of, signal_amount
 from evictd.render.world_warnings import warnings_text
 from evictd.world.account import OOM_KILLED, Account, Loss, Verdict
+from evictd.world.expectation import Expectation
 from evictd.world.kernel import OomKill
 from evictd.world.lifecycle import EvictionRefused
 from evictd.world.loop import Run
@@ -34,6 +35,8 @@ class PlayedWorld:
     account: Account
     unattended: Run | None = None
     """The same world without evictd, to say what would have happened on the node."""
+    expectations: tuple[Expectation, ...] = ()
+    """What the world file expects, and whether it came so."""
 
 
 def outcome_text(run: Run, account: Account, unattended: Run | None = None) -> list[str]:
@@ -64,6 +67,13 @@ def _verdict_text(verdict: Verdict, world: World) -> str:
         return "the cause"
     needed = verdict is Verdict.NEEDED
     return f"needed to clear the threshold {_to_the_end(world)}" if needed else f"not needed {_within(world)}"
+
+
+def expectation_texts(expectations: Sequence[Expectation]) -> list[str]:
+    """Write for each expectation of a world file whether it is met, and else why not."""
+    whys = [clean("; ".join(each.unmet)) for each in expectations]
+    texts = [f"not met: {why}" if why else "met" for why in whys]
+    return [f"expect.{each.field}: {text}" for each, text in zip(expectations, texts, strict=True)]
 
 
 def clock(at: int) -> str:

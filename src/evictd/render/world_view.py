@@ -20,7 +20,7 @@ from evictd.render.documents import API_VERSION, Document
 from evictd.render.folding import rounds
 from evictd.render.sentences import changes_nothing, decision_text, no_action_text
 from evictd.render.text import clean, counted, signal_quantity
-from evictd.render.world_outcome import PlayedWorld, clock, outcome_text
+from evictd.render.world_outcome import PlayedWorld, clock, expectation_texts, outcome_text
 from evictd.simulation import SimulatedCycle, Turn
 from evictd.world.behaviours import OF_MEMORY, Usage
 from evictd.world.kernel import OomKill
@@ -183,6 +183,8 @@ def print_world(title: str, played: PlayedWorld, to: "Console", *, everything: b
     to.print()
     for sentence in outcome_text(played.run, played.account, played.unattended):
         print_line(to, "", sentence)
+    for sentence in expectation_texts(played.expectations):
+        print_line(to, "", sentence)
 
 
 def world_document(title: str, played: PlayedWorld) -> Document:
@@ -223,6 +225,9 @@ def world_document(title: str, played: PlayedWorld) -> Document:
         "leastPods": sorted(account.ideal.slots),
         "relievable": account.ideal.relieves,
         "conclusion": outcome_text(played.run, account, played.unattended),
+        "expectations": [
+            {"field": each.field, "met": not each.unmet, "unmet": list(each.unmet)} for each in played.expectations
+        ],
     }
 
 

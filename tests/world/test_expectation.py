@@ -9,10 +9,10 @@ from evictd.codec.world_fields import ExpectFields
 from evictd.core.model.pod import PodSource
 from evictd.core.units.duration import SECOND
 from evictd.world.account import account_of
+from evictd.world.expectation import Expectation, expectations, first_met_at, named_findings, unmet
 from evictd.world.loop import play
 from tests.playbook import config
 from tests.world.worlds import HARD, hog, quiet, world
-from tools.expectation import first_met_at, named_findings, unmet
 
 
 def judged(expect: dict[str, Any], *pods: Any) -> tuple[str, ...]:
@@ -31,6 +31,18 @@ def judged(expect: dict[str, Any], *pods: Any) -> tuple[str, ...]:
 )
 def test_what_holds(expect: dict[str, Any]) -> None:
     assert judged(expect) == ()
+
+
+def test_each_assertion_that_is_made_is_there_met_or_not() -> None:
+    run = play(world(hog(), *quiet(3)), config(hard=HARD))
+    made = ExpectFields(innocents=0, oom_kills=0, evicted=("default/quiet-0",))
+    assert expectations(made, run, account_of(run)) == (
+        Expectation(field="innocents"),
+        Expectation(field="oomKills"),
+        Expectation(
+            field="evicted", unmet=("default/hog was evicted, which is not expected", "default/quiet-0 was not evicted")
+        ),
+    )
 
 
 def test_a_late_end_and_a_wrong_victim() -> None:

@@ -1,0 +1,102 @@
+"""Compares the account of a run with what a world file expects of it."""
+
+from collections.abc import Collection, Iterable, Iterator
+
+from evictd.codec.world_fields import ExpectFields
+from evictd.core.frozen import frozen
+from evictd.core.model.finding import NoAction, PodSkipped, ThresholdFinding
+from evictd.core.units.duration import format_duration
+from evictd.world.account import OOM_KILLED, Account
+from evictd.world.kernel import OomKill
+from evictd.world.loop import Run
+
+
+@frozen
+class Expectation:
+    """One assertion of a world, by its field, and why it does not hold; met where there is no reason."""
+
+    field: str
+    unmet: tuple[str, ...] = ()
+
+
+def unmet(expect: ExpectFields, run: Run, account: Account) -> tuple[str, ...]:
+    """Return the assertions that do not hold, one sentence each."""
+    return tuple(why for each in expectations(expect, run, account) for why in each.unmet)
+
+
+def expectations(expect: ExpectFields, run: Run, account: Account) -> tuple[Expectation, ...]:
+    """Return the assertions that a world makes, each with the reasons why it does not hold."""
+    crossed = first_met_at(run) or 0
+    found: dict[str, Iterable[str]] = {}
+    if expect.innocents is not None:
+        found["innocents"] = _innocents(expect.innocents, account)
+    if expect.oom_kills is not None:
+        found["oomKills"] = _oom_kills(expect.oom_kills, run)
+    if expect.culprit_gone_within is not None:
+        found["culpritGoneWithin"] = _late(account, crossed + expect.culprit_gone_within)
+    if expect.relieved_within is not None:
+        found["relievedWithin"] = _relieved(crossed + expect.relieved_within, account)
+    if expect.evicted is not None:
+        found["evicted"] = _evicted(expect.evicted, account)
+    if expect.findings:
+        missing = sorted(set(expect.findings) - named_findings(run))
+        found["findings"] = (f"no finding named {name}" for name in missing)
+    return tuple(Expectation(field=name, unmet=tuple(why)) for name, why in found.items())
+
+
+def first_met_at(run: Run) -> int | None:
+    """Return the time of the first cycle in which a threshold was met; `None` if none ever was."""
+    return next(
+        (
+            cycle.at
+            for cycle in run.cycles
+            if any(isinstance(each, ThresholdFinding) and each.met for each in cycle.step.findings)
+        ),
+        None,
+    )
+
+
+def named_findings(run: Run) -> frozenset[str]:
+    """Return the reasons that findings of the run named."""
+    found = (each for cycle in run.cycles for each in cycle.step.findings)
+    return frozenset(
+        each.why.value if isinstance(each, NoAction) else each.reason.value
+        for each in found
+        if isinstance(each, NoAction | PodSkipped)
+    )
+
+
+def _innocents(most: int, account: Account) -> Iterator[str]:
+    if account.innocents > most:
+        yield f"{account.innocents} innocent pods were evicted, at most {most} are expected"
+
+
+def _oom_kills(most: int, run: Run) -> Iterator[str]:
+    kills = sum(isinstance(each.event, OomKill) and not each.event.own_limit for each in run.happened)
+    if kills > most:
+        yield f"the kernel killed {kills} times for want of memory, at most {most} are expected"
+
+
+def _relieved(limit: int, account: Account) -> Iterator[str]:
+    if account.relieved_at is None:
+        yield "a threshold is met at the end"
+    elif account.relieved_at > limit:
+        yield (
+            f"a threshold was met until {format_duration(account.relieved_at)}, "
+            f"it should be relieved at {format_duration(limit)}"
+        )
+
+
+def _evicted(expected: Collection[str], account: Account) -> Iterator[str]:
+    gone = {loss.slot for loss in account.losses if loss.cause != OOM_KILLED}
+    yield from (f"{slot} was evicted, which is not expected" for slot in sorted(gone - set(expected)))
+    yield from (f"{slot} was not evicted" for slot in sorted(set(expected) - gone))
+
+
+def _late(account: Account, limit: int) -> Iterator[str]:
+    for slot in sorted(account.culprits):
+        at = account.culprit_gone_at.get(slot)
+        if at is None:
+            yield f"the culprit {slot} was not ended"
+        elif at > limit:
+            yield f"the culprit {slot} was gone at {format_duration(at)}, it should be at {format_duration(limit)}"
