@@ -9,8 +9,9 @@ import pytest
 
 from evictd.advice import LEAST_READINGS, NodeEvidence, advise, node_evidence
 from evictd.codec.config.kubelet_config import eviction_config
+from evictd.codec.reading_record import SignalLevel
 from evictd.core.model.config import Policy
-from evictd.core.model.signal import Resource
+from evictd.core.model.signal import Resource, Signal
 from evictd.render.advice import advice_document, configuration, draw_advice, print_advice
 from evictd.render.console import make_console
 from tests.stories import check_golden
@@ -40,6 +41,18 @@ def shown(*nodes: NodeEvidence, cover: int = 99) -> str:
 
 def test_the_table_has_the_setting_its_evidence_and_what_is_not_covered() -> None:
     check_golden("advise.txt", shown(*NODES, cover=80))
+
+
+def test_headings_are_whole_on_a_narrow_terminal_and_nothing_used_has_no_amount() -> None:
+    """They were cut to `MIN RECLA...`, and `0 were used up in 0s` had no unit."""
+    ranges = []
+    for number, hard in ((1, 500), (2, 100)):
+        levels = {Signal.MEMORY_AVAILABLE: SignalLevel(available=480 * MI, capacity=8192 * MI, hard=hard * MI)}
+        both = [replace(each, levels=levels) for each in (reading(0, 480, evict="a"), reading(0, 480, gone="a"))]
+        ranges.append(node_evidence(f"n{number}", both))
+    text = shown(*ranges)
+    assert "…" not in text
+    assert "no use was measured until default/a was gone" in " ".join(text.split())
 
 
 def test_one_eviction_is_not_enough_to_propose_anything() -> None:

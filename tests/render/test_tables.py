@@ -202,3 +202,11 @@ def test_a_priority_and_a_request_that_were_deduced_are_shown_as_such() -> None:
     (row,) = (line for line in lines if line.strip().startswith("1  default/shop"))
     assert re.search(r" 1000\?  .* 1Gi\?  ", row), row
     assert DEDUCED in lines
+
+
+def test_a_reason_goes_on_below_its_begin_on_a_narrow_terminal() -> None:
+    """It went on left of its first line."""
+    lines = shown("ten-minutes", 80).splitlines()
+    first = next(number for number, line in enumerate(lines) if line.strip() == "1  batch/crawler")
+    assert lines[first + 1].startswith("          priority 0, usage 37.3Gi")
+    assert lines[first + 2].startswith("          batch/training requests none")

@@ -122,20 +122,24 @@ def _reservation(each: Reservation) -> Document:
     }
 
 
+_HEADINGS = ("SIGNAL", "HARD NOW", "PROPOSED", "SOFT", "MIN RECLAIM", "EVICTIONS", "TOO LATE")
+
+
 def print_advice(advice: Advice, to: "Console") -> None:
     """Print the settings, the evidence and what is not covered."""
     from rich.table import Table  # noqa: PLC0415 - only a table needs it
 
     to.print(_basis(advice), style="bold")
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for heading in ("SIGNAL", "HARD NOW", "PROPOSED", "SOFT", "MIN RECLAIM", "EVICTIONS", "TOO LATE"):
-        table.add_column(heading, no_wrap=True, justify="left" if heading == "SIGNAL" else "right")
-    for each in advice.signals:
-        amounts = (
-            signal_amount(amount, each.signal) if amount and each.proposed else "-"
-            for amount in (each.hard, each.soft, each.min_reclaim)
-        )
-        table.add_row(each.signal.value, _now(each), *amounts, str(each.episodes), str(each.too_late))
+    rows = [_cells(each) for each in advice.signals]
+    widths = [max(map(len, column)) for column in zip(_HEADINGS, *rows, strict=True)]
+    # A heading of two words takes two lines where one is too long for the terminal.
+    narrow = sum(widths) + 2 * len(widths) > to.width
+    for heading in _HEADINGS:
+        text = heading.replace(" ", "\n") if narrow else heading
+        table.add_column(text, no_wrap=True, justify="left" if heading == "SIGNAL" else "right")
+    for row in rows:
+        table.add_row(*row)
     if advice.signals:
         to.print(table)
         if any(each.too_late for each in advice.signals):
@@ -219,6 +223,15 @@ def _print_problems(problems: tuple[str, ...], to: "Console") -> None:
         to.print(f"! {len(problems) - _SHOWN} more problems; --output json has all", style="yellow")
 
 
+def _cells(each: SignalAdvice) -> tuple[str, ...]:
+    """Return the cells of a row, one for each of `_HEADINGS`."""
+    amounts = (
+        signal_amount(amount, each.signal) if amount and each.proposed else "-"
+        for amount in (each.hard, each.soft, each.min_reclaim)
+    )
+    return each.signal.value, _now(each), *amounts, str(each.episodes), str(each.too_late)
+
+
 def _now(each: SignalAdvice) -> str:
     if each.now is None:
         return "-"
@@ -227,10 +240,12 @@ def _now(each: SignalAdvice) -> str:
 
 
 def _evidence(worst: Episode) -> str:
-    used = signal_amount(worst.used, worst.signal)
+    used = f"{signal_amount(worst.used, worst.signal)} were used up in {duration_text(worst.took)}"
+    if not worst.used:
+        used = "no use was measured"
     rate = f", at {signal_amount(worst.rate, worst.signal)} a second" if worst.rate else ""
     return (
-        f"the most was needed on {clean(worst.node)} at {clean(worst.wall)}: {used} were used up in {duration_text(worst.took)} "
+        f"the most was needed on {clean(worst.node)} at {clean(worst.wall)}: {used} "
         f"until {clean(worst.pod)} was gone{rate}; {signal_amount(worst.available, worst.signal)} were left at the decision"
     )
 

@@ -245,6 +245,9 @@ def ranking_table(
     `passed_over` has the reasons, by uid, of pods that would not be evicted although they rank before the victim.
     Where rows do not fit on `width` columns, their numbers and reasons stand below the names, which are never folded.
     """
+    from rich.console import Group  # noqa: PLC0415 - only tables need it
+    from rich.padding import Padding  # noqa: PLC0415
+
     shown = placed_rows(rows, resource, view.config, None if view.everything else limit)
     skipped = passed_over or {}
     cells = [
@@ -258,7 +261,8 @@ def ranking_table(
         if beside:
             table.add_row(rank, name, priority, usage, request, why)
         else:
-            table.add_row(rank, f"{name}\n  priority {priority}, usage {usage}, request {request}: {why}")
+            numbers = f"priority {priority}, usage {usage}, request {request}: {why}"
+            table.add_row(rank, Group(name, Padding(numbers, (0, 0, 0, 2))))
     if len(shown) < len(rows):
         table.add_row("", f"and {len(rows) - len(shown)} more (--all)", style="dim")
     return table
