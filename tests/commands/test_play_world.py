@@ -140,6 +140,23 @@ def test_a_fault_of_the_file_is_exit_status_2(world: Path, capsys: pytest.Captur
     assert "pods[0].behaviours[0].grwo: unknown field; did you mean grow?" in capsys.readouterr().err
 
 
+def test_a_world_without_its_kind_is_recognised(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It was read as a scenario with an unknown field."""
+    world.write_text(WORLD.replace("kind: World\n", ""))
+    assert main(["simulate", str(world)]) == 2
+    assert "kind: is missing; a world has `kind: World`" in capsys.readouterr().err
+
+
+def test_a_world_is_no_second_configuration(world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = tmp_path / "other.yaml"
+    other.write_text(WORLD)
+    assert main(["simulate", str(world), "--compare", str(other)]) == 2
+    shown = capsys.readouterr().err
+    assert "other.yaml: is a world; give a configuration, as for --config, or a policy: Standard or Kubelet" in shown
+    other.write_text("{")
+    assert main(["simulate", str(world), "--compare", str(other)]) == 2
+
+
 def test_other_commands_say_what_plays_a_world(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", str(world)]) == 2
     assert "`evictd simulate` plays it" in capsys.readouterr().err

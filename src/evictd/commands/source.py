@@ -32,6 +32,8 @@ _HEAD = 200
 
 _KINDS = (SCENARIO, WORLD)
 """What a story may be."""
+_OF_A_WORLD = frozenset({"duration", "node", "owners", "host", "apiServer", "faults", "watch", "seed"})
+"""Fields that a world has and a scenario has not."""
 _PODS, _CHECK = "give it to `evictd simulate --pods`", "`evictd check` reads it, and --config decides by it"
 _REMEDIES: Mapping[object, str] = {
     "List": _PODS, "PodList": _PODS, "Pod": _PODS, "KubeletConfiguration": _CHECK, "EvictdConfiguration": _CHECK,
@@ -101,6 +103,8 @@ def read_story(path: Path) -> Story:
     if isinstance(kind, str) and kind not in _KINDS:
         meant = did_you_mean(kind, _KINDS) or f"give {' or '.join(_KINDS)}"
         raise InputError(f"{shown_path(path)}: kind: {kind}: is neither a scenario nor a world; {meant}")
+    if kind is None and documents and isinstance(documents[0], Mapping) and _OF_A_WORLD & documents[0].keys():
+        raise InputError(f"{shown_path(path)}: kind: is missing; a world has `kind: {WORLD}`")
     if len(documents) != 1 or not isinstance(documents[0], Mapping):
         raise InputError(f"{shown_path(path)}: is no scenario; a file holds one, a map with `steps`")
     try:
@@ -140,7 +144,19 @@ def compared_config(scenario: Story, path: Path, args: argparse.Namespace) -> tu
         same = argparse.Namespace(config=args.config, policy=name)
         config = scenario_config(scenario, path, same)
         return configuration_name(config, same), config
+    if args.compare.is_file() and (kind := _kind(read_text(args.compare, max_bytes=MAX_BYTES), args.compare)) in _KINDS:
+        remedy = f"give a configuration, as for --config, or a policy: {' or '.join(policies)}"
+        raise InputError(f"--compare: {shown_path(args.compare)}: is a {str(kind).lower()}; {remedy}")
     return name, load(args.compare).eviction
+
+
+def _kind(text: str, path: Path) -> object:
+    """Return the `kind` of the first document of a file; `None` where it has none or is not understood."""
+    try:
+        documents = documents_of(text, path, max_values=MAX_VALUES)
+    except InputError:
+        return None
+    return documents[0].get("kind") if documents and isinstance(documents[0], Mapping) else None
 
 
 def own_config(scenario: Story, policy: Policy | None = None) -> EvictionConfig:

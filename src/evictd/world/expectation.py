@@ -68,13 +68,13 @@ def named_findings(run: Run) -> frozenset[str]:
 
 def _innocents(most: int, account: Account) -> Iterator[str]:
     if account.innocents > most:
-        yield f"{account.innocents} innocent pods were evicted, at most {most} are expected"
+        yield f"innocent pods evicted: {account.innocents}, at most {most} are expected"
 
 
 def _oom_kills(most: int, run: Run) -> Iterator[str]:
     kills = sum(isinstance(each.event, OomKill) and not each.event.own_limit for each in run.happened)
     if kills > most:
-        yield f"the kernel killed {kills} times for want of memory, at most {most} are expected"
+        yield f"the kernel killed for want of memory: {kills}, at most {most} kills are expected"
 
 
 def _relieved(limit: int, account: Account) -> Iterator[str]:
