@@ -109,6 +109,16 @@ def test_a_calm_node_is_told_what_comes_next(files: list[str], capsys: pytest.Ca
     assert (outlook["next"], outlook["ranking"]) == ("default/web", ["default/web", "default/db"])
 
 
+def test_a_growth_that_has_stopped_before_a_threshold_says_how_near_it_came(
+    files: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """After a long growth the outlook took its end for a rate that goes on."""
+    assert main(["simulate", *files, "--grow", "default/web+2Gi/30m"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "at the end no threshold comes nearer" in shown
+    assert "memory.available<100Mi: 1Gi left (it came within 924Mi of its threshold at 31m" in shown
+
+
 @pytest.mark.parametrize(
     "text", ["web+2Gi/5m", "default/web", "default/web+2Gi", "default/web+lots/5m", "default/web+1Gi/99h"]
 )

@@ -67,7 +67,8 @@ def grown(scenario: Scenario, config: EvictionConfig, growth: Growth) -> tuple[t
         behaviours={stats.uid: (Grow(of=Usage.MEMORY, rate=rate, start=last.at, bound=growth.amount),)},
         gone=last.absent | {pod for cycle in before for pod in _evicted(cycle)},
         begin=last.at,
-        duration=last.at + growth.over + config.pressure_transition_period,
+        # The rate at the end is that of the last quarter, in which the pod does not grow any more.
+        duration=last.at + growth.over + max(config.pressure_transition_period, growth.over // 2),
     )
     if not before:
         return (), play(world, config)

@@ -60,7 +60,9 @@ def print_worlds(title: str, sides: Sequence[PlayedWorld], to: "Console", *, eve
 def _headline(side: PlayedWorld) -> str:
     """Write the outcome in one line: pods lost, innocents among them, how long the node was short, kills for want of memory."""
     account = side.account
-    lost = f"{clean(side.name)}: {counted(len(account.losses), 'pod')} lost, {account.regret} of them innocent"
+    lost = f"{clean(side.name)}: {counted(len(account.losses), 'pod')} lost"
+    if account.losses:
+        lost += f", {account.regret} of them innocent"
     short = max(side.account.short_for.values(), default=0)
     return f"{lost}, short for {duration_text(short)}, {counted(len(kills(side.run)), 'OOM kill')}"
 
