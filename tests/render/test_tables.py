@@ -209,4 +209,4 @@ def test_a_reason_goes_on_below_its_begin_on_a_narrow_terminal() -> None:
     lines = shown("ten-minutes", 80).splitlines()
     first = next(number for number, line in enumerate(lines) if line.strip() == "1  batch/crawler")
     assert lines[first + 1].startswith("          priority 0, usage 37.3Gi")
-    assert lines[first + 2].startswith("          batch/training requests none")
+    assert lines[first + 2].startswith("          while batch/training requests none")
