@@ -9,7 +9,7 @@ from evictd.core.units.duration import MINUTE
 from evictd.render.avoidance import Avoidance, avoidance
 from evictd.render.incident import Incident, IncidentRow
 from evictd.render.incident_view import row_text
-from evictd.render.verdict import EvictionVerdict, Need
+from evictd.render.verdict import EvictionVerdict, Grower, Need
 from tests.render.test_incident import incident
 from tests.stories import GI
 
@@ -103,12 +103,39 @@ def test_a_request_that_costs_a_pod_of_higher_priority_is_no_advice() -> None:
     assert f"{request}, whose priority 1000 is higher" in avoidance(replace(found, ranking=rows)).not_by
 
 
+def judged(need: Need, *growers: Grower) -> Incident:
+    """The incident with a verdict, whose threshold was met again."""
+    verdict = EvictionVerdict(need=need, pod="default/hog-old", growers=growers, played=5 * MINUTE)
+    return replace(with_request("default/web"), verdict=verdict, met_again=9.0)
+
+
 def test_nothing_of_the_pod_is_proposed_where_no_pod_is_the_cause() -> None:
     """`a priority above 0` was proposed beside a kernel that took all: another pod would have gone in vain."""
-    verdict = EvictionVerdict(need=Need.NO_POD_HELPS, pod="default/hog-old", played=5 * MINUTE)
-    found = avoidance(replace(with_request("default/web"), verdict=verdict))
-    assert found.by == ("less use by the host or by protected pods, or a lower threshold if this use is normal",)
+    found = avoidance(judged(Need.NO_POD_HELPS, Grower(pod="", rate=9)))
+    assert found.by == ("less use by the host, of which hostPath volumes are a part, or by protected pods",)
     assert found.not_by[0].startswith("a request, a limit or a priority of this pod")
+    found = avoidance(judged(Need.NO_POD_HELPS))
+    assert found.by == ("a lower threshold: nothing grew, and no pod holds what is missing",)
+
+
+def test_the_pod_that_grew_is_named_and_no_limit_is_proposed_for_one_that_did_not() -> None:
+    """A limit was proposed that would have killed a pod which had held the same for hours."""
+    found = avoidance(judged(Need.ANOTHER_POD, Grower(pod="default/web", rate=20 << 20)))
+    assert found.by[0] == "less growth of default/web: it took 20Mi a second in the minute before"
+    assert not any("limit" in each for each in found.by)
+    found = avoidance(judged(Need.NEEDED, Grower(pod="default/hog-old", rate=20 << 20)))
+    assert found.by[0].startswith("a limit of at most 4.48Gi")
+
+
+def test_a_pod_of_page_cache_is_answered_with_the_formula() -> None:
+    """A limit was proposed, at which the kernel would have dropped the pages."""
+    found = judged(Need.NEEDED, Grower(pod="default/hog-old", rate=20 << 20))
+    because = {**found.event.evidence["because"], "filePages": 5 * GI}
+    found = replace(found, event=replace(found.event, evidence={**found.event.evidence, "because": because}))
+    assert avoidance(found).by[0] == (
+        "memory.formula: MemAvailable: 5Gi of what it held are clean file pages, which the kernel can drop"
+    )
+    assert not any("limit" in each for each in avoidance(found).by)
 
 
 def test_an_owner_whose_pods_go_again_and_again_is_named() -> None:

@@ -20,11 +20,14 @@ from evictd.render.incident_view import (
     row_text,
 )
 from evictd.render.relief import relief_lines
-from evictd.render.verdict import EvictionVerdict, Need
+from evictd.render.verdict import EvictionVerdict, Grower, Need
 from tests.render.test_incident import incident
 from tests.stories import check_golden
 
-NEEDED = EvictionVerdict(need=Need.NEEDED, pod="default/hog-old", fewest=("default/hog-old",), played=5 * MINUTE)
+GREW = (Grower(pod="default/hog-old", rate=85 << 20),)
+NEEDED = EvictionVerdict(
+    need=Need.NEEDED, pod="default/hog-old", fewest=("default/hog-old",), growers=GREW, played=5 * MINUTE
+)
 
 
 def test_as_text_it_is_as_in_the_golden_file() -> None:

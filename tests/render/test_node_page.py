@@ -341,12 +341,15 @@ def test_what_is_not_measured_takes_one_line_and_what_cannot_be_here_no_box() ->
 def test_where_no_pod_may_go_the_headline_says_so_and_the_name_of_the_finding_is_last() -> None:
     """It ended with "is below its hard threshold", and the reason began with an internal name."""
     text = page(blocked())
-    culprit = "default/etcd may not be evicted now and holds or grows more than all pods that may"
+    held = "the pods that may be evicted hold 0 together"
+    culprit = f"512Mi is needed, growth included, and {held}, so evicting them would not help"
     short = "memory.available is below its hard threshold (512Mi left, limit 1Gi)"
     assert f"{short}. evictd evicts no pod: {culprit}.</h1>" in text
     assert "<li>Of 4.5Gi that filled memory since 22:13:50, pods took 0; 4.5Gi belong to no pod.</li>" in text
-    assert f"<li>memory.available: {culprit}; all others together use 0" in text
-    assert "so evicting them would not help (ProtectedCulprit)</li>" in text
+    assert (
+        f"<li>memory.available: {culprit}; default/etcd holds or grows more and may not go (ProtectedCulprit)</li>"
+        in text
+    )
     assert f'<p class="held">{culprit}' in text, "the name of a pod has no capital"
     assert '<p class="held">Every active pod is protected' in text
     assert "ProtectedCulprit:" not in text

@@ -196,8 +196,8 @@ def test_every_silence_has_its_sentence(why: NoActionReason) -> None:
     assert "\n" not in text
     if why is NoActionReason.PROTECTED_CULPRIT:
         assert text.startswith(
-            "memory.available: ProtectedCulprit: n/c may not be evicted now and holds or grows more than all pods that may; "
-            "all others together use 1Ki"
+            "memory.available: ProtectedCulprit: 2Ki is needed, growth included, and the pods that may be evicted hold 1Ki "
+            "together, so evicting them would not help; n/c holds or grows more and may not go"
         )
 
 
@@ -211,7 +211,9 @@ def test_a_culprit_that_is_waited_for_although_others_would_do() -> None:
         reachable=of_bytes(2048),
     )
     text = sentences.finding_text(finding, CONFIG)
-    assert text.endswith("; 1Ki is needed, growth included, and no pod within its request is evicted in its place yet")
+    assert text.endswith(
+        "; n/c holds or grows more and may not go, and no pod within its request goes in its place yet"
+    )
 
 
 def test_an_unknown_layout_is_said_to_hold_up_only_the_disks() -> None:

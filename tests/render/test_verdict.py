@@ -3,29 +3,55 @@
 import pytest
 
 from evictd.core.units.duration import MINUTE
-from evictd.render.verdict import EvictionVerdict, Need
+from evictd.render.verdict import EvictionVerdict, Grower, Need
 
 GROWN = "had everything gone on growing for 5m0s as in the minute before"
 
 
+LEAK, HOST = Grower(pod="a/y", rate=20), Grower(pod="", rate=5)
+
+
 @pytest.mark.parametrize(
-    ("need", "fewest", "text"),
+    ("need", "fewest", "growers", "relieved", "text"),
     [
-        (Need.NEEDED, ("a/x",), f"its end was needed: {GROWN}, its end alone would have relieved the node"),
+        (Need.NEEDED, ("a/x",), (LEAK,), True, f"its end was needed: {GROWN}, its end alone would have relieved the node"),
         (
-            Need.NEEDED,
-            ("a/x", "a/y"),
+            Need.NEEDED, ("a/x", "a/y"), (LEAK,), False,
             f"its end was needed: {GROWN}, the fewest pods that relieve the node are a/x, a/y",
         ),
-        (Need.ANOTHER_POD, ("a/y",), f"{GROWN}, the end of a/y in its place would have relieved the node"),
-        (Need.NOTHING_SHORT, (), f"its end was not needed: {GROWN}, no threshold would have been met"),
         (
-            Need.NO_POD_HELPS,
-            (),
+            Need.ANOTHER_POD, ("a/y",), (LEAK,), True,
+            f"its end relieved the node; {GROWN}, that of a/y would have had to follow, and alone have been enough",
+        ),
+        (
+            Need.ANOTHER_POD, ("a/y",), (LEAK,), False,
+            f"its end was not needed: {GROWN}, the end of a/y in its place would have relieved the node",
+        ),
+        (Need.NOTHING_SHORT, (), (), True, f"its end was not needed: {GROWN}, no threshold would have been met"),
+        (
+            Need.NO_POD_HELPS, (), (), True,
+            "its end relieved the node, although by the growth that was measured no end of any pod would have",
+        ),
+        (
+            Need.NO_POD_HELPS, (), (), False,
+            "no end of any pod would have relieved the node, and nothing grew: the threshold is above its normal level",
+        ),
+        (
+            Need.NO_POD_HELPS, (), (HOST,), False,
             f"{GROWN}, no end of any pod would have relieved the node: the host or a protected pod is the cause",
         ),
     ],
-    ids=lambda each: each.value if isinstance(each, Need) else "",
-)
-def test_each_verdict_is_a_sentence(need: Need, fewest: tuple[str, ...], text: str) -> None:
-    assert EvictionVerdict(need=need, pod="a/x", fewest=fewest, played=5 * MINUTE).text == text
+)  # fmt: skip
+def test_each_verdict_is_a_sentence(
+    need: Need, fewest: tuple[str, ...], growers: tuple[Grower, ...], relieved: bool, text: str
+) -> None:
+    verdict = EvictionVerdict(need=need, pod="a/x", fewest=fewest, growers=growers, played=5 * MINUTE)
+    assert verdict.text(relieved=relieved) == text
+
+
+def test_what_made_half_of_all_growth_is_named() -> None:
+    verdict = EvictionVerdict(need=Need.ANOTHER_POD, pod="a/x", growers=(LEAK, HOST), played=MINUTE)
+    assert (verdict.grower, verdict.grew) == (LEAK, False)
+    three = tuple(Grower(pod=f"a/{name}", rate=10) for name in "xyz")
+    verdict = EvictionVerdict(need=Need.NEEDED, pod="a/x", growers=three, played=MINUTE)
+    assert (verdict.grower, verdict.grew) == (None, True)

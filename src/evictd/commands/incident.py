@@ -16,7 +16,7 @@ from evictd.commands.journals import add_journal_options, journals_of, named_beh
 from evictd.config.file import STANDARD_INPUT
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.decision import EvictPod
-from evictd.core.model.holdings import MeasuredLevel
+from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
 from evictd.core.model.pod import Pod
 from evictd.core.model.resources import EPHEMERAL_STORAGE, MEMORY
 from evictd.core.model.signal import SIGNALS, Resource, Signal
@@ -29,7 +29,7 @@ from evictd.render.incident import Incident, evictions_of, find_eviction, incide
 from evictd.render.incident_view import incident_document, incident_list_document, incident_page, print_incident
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.text import clean, incident_id
-from evictd.render.verdict import EvictionVerdict, Need
+from evictd.render.verdict import EvictionVerdict, Grower, Need
 from evictd.world.behaviours import Behaviour, Grow, Usage
 from evictd.world.continuation import world_of
 from evictd.world.model import HostUse
@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     records, problems = read_lines(paths, decode)
     report_skipped(problems)
     evictions = evictions_of(records)
-    if args.list:
+    if args.list and evictions:
         return _list(last_of_each(evictions), args.output)
     event = find_eviction(evictions, args.incident)
     found = incident_of(records, event)
@@ -173,7 +173,8 @@ def verdict_of(entry: JournalEntry, signal: Signal, pod: str) -> EvictionVerdict
     The node of the reading is played on for five minutes; what grew in the last minute grows on (`evictd.world.oracle`).
     """
     node, resource = entry.observation.node, SIGNALS[signal].resource
-    holders = (each for key, each in entry.state.holdings.items() if SIGNALS[key].resource is resource)
+    state = synchronize(entry.state, entry.observation, entry.config, entry.now).state
+    holders = (each for key, each in state.holdings.items() if SIGNALS[key].resource is resource)
     held, grows = next(holders, None), _GROWS.get(resource)
     if node is None or grows is None or held is None:
         return None
@@ -189,13 +190,22 @@ def verdict_of(entry: JournalEntry, signal: Signal, pod: str) -> EvictionVerdict
     if held.elsewhere is not None:
         host = HostUse(name="growth", behaviours=_growth(grows[1], held.elsewhere))
         world = replace(world, host=(*world.host, host))
-    ideal = ideal_ends(world, entry.config)
-    if ideal.crossed_at is None:
-        return EvictionVerdict(need=Need.NOTHING_SHORT, pod=pod, played=_PLAYED)
-    if not ideal.relieves:
-        return EvictionVerdict(need=Need.NO_POD_HELPS, pod=pod, played=_PLAYED)
+    ideal, growers = ideal_ends(world, entry.config), tuple(_growers(entry, held))
     need = Need.NEEDED if pod in ideal.slots else Need.ANOTHER_POD
-    return EvictionVerdict(need=need, pod=pod, fewest=tuple(sorted(ideal.slots)), played=_PLAYED)
+    if ideal.crossed_at is None:
+        need = Need.NOTHING_SHORT
+    elif not ideal.relieves:
+        need = Need.NO_POD_HELPS
+    return EvictionVerdict(need=need, pod=pod, fewest=tuple(sorted(ideal.slots)), growers=growers, played=_PLAYED)
+
+
+def _growers(entry: JournalEntry, held: SupplyHoldings) -> list[Grower]:
+    """Return what grew, the fastest first."""
+    names = {each.uid: clean(each.full_name) for each in entry.observation.pods}
+    found = [Grower(pod=names.get(uid, uid), rate=each.rate) for uid, each in held.growing.items()]
+    if held.elsewhere is not None:
+        found.append(Grower(pod="", rate=held.elsewhere.rate))
+    return sorted((each for each in found if each.rate > 0), key=lambda each: -each.rate)
 
 
 def _growth(usage: Usage, level: MeasuredLevel) -> tuple[Behaviour, ...]:

@@ -4,7 +4,7 @@ from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, Resource
 from evictd.render.incident import Incident, IncidentRow
 from evictd.render.text import amount_text, signal_amount
-from evictd.render.verdict import Need
+from evictd.render.verdict import EvictionVerdict, Need
 
 _LEAD_SECONDS = 60
 """How much earlier a proposed threshold is met."""
@@ -36,18 +36,39 @@ def avoidance(found: Incident) -> Avoidance:
     if found.signal is None:
         return Avoidance(by=("a higher limit of its own, or less usage: no other pod had a part in it",))
     resource = SIGNALS[found.signal].resource
-    if found.verdict is not None and found.verdict.need is Need.NO_POD_HELPS:
-        return _OF_NO_POD + _of_threshold(found, resource)
+    if found.verdict is not None and found.verdict.need is Need.NO_POD_HELPS and not found.relieved:
+        return _of_no_pod(found.verdict) + _of_threshold(found, resource)
     if found.kept_by_min_reclaim:
         return Avoidance(by=("a smaller minimum reclaim: the threshold itself was clear already",))
     of_pod = Avoidance() if found.victim is None else _of_pod(found, found.victim, resource)
-    return _of_owner(found) + of_pod + _of_threshold(found, resource)
+    return _of_owner(found) + _of_grower(found, resource) + of_pod + _of_threshold(found, resource)
 
 
-_OF_NO_POD = Avoidance(
-    by=("less use by the host or by protected pods, or a lower threshold if this use is normal",),
-    not_by=("a request, a limit or a priority of this pod: another pod would have gone in its place, in vain as well",),
-)
+def _of_no_pod(verdict: EvictionVerdict) -> Avoidance:
+    """Say what helps where no end of any pod does."""
+    in_vain = "a request, a limit or a priority of this pod: another pod would have gone in its place, in vain as well"
+    by = "a lower threshold: nothing grew, and no pod holds what is missing"
+    if verdict.growers:
+        by = "less use by the host, of which hostPath volumes are a part, or by protected pods"
+    return Avoidance(by=(by,), not_by=(in_vain,))
+
+
+def _of_grower(found: Incident, resource: Resource) -> Avoidance:
+    """Return the pod whose growth made the node short, where that is another one."""
+    grower = None if found.verdict is None else found.verdict.grower
+    if grower is None or not grower.pod or grower.pod == found.event.pod:
+        return Avoidance()
+    rate = amount_text(grower.rate, resource)
+    return Avoidance(by=(f"less growth of {grower.pod}: it took {rate} a second in the minute before",))
+
+
+def _of_page_cache(found: Incident, victim: IncidentRow) -> Avoidance:
+    """Return the formula that does not count page cache, where the pod held little else; its limit would not have ended it."""
+    pages = found.event.evidence.get("because", {}).get("filePages")
+    if found.resource is not Resource.MEMORY or not isinstance(pages, int) or pages * 2 < (victim.usage or 0):
+        return Avoidance()
+    dropped = f"{amount_text(pages, Resource.MEMORY)} of what it held are clean file pages, which the kernel can drop"
+    return Avoidance(by=(f"memory.formula: MemAvailable: {dropped}",))
 
 
 def _of_owner(found: Incident) -> Avoidance:
@@ -59,7 +80,10 @@ def _of_owner(found: Incident) -> Avoidance:
 
 def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:
     exceeds = victim.usage is not None and resource in _REQUESTED and victim.usage > victim.request
-    limit = _of_limit(found, victim, resource) if exceeds else Avoidance()
+    limit = _of_page_cache(found, victim)
+    known = found.verdict is not None and found.verdict.need is not Need.NO_POD_HELPS
+    if exceeds and not limit.by and (found.verdict is None or not known or found.verdict.grew):
+        limit = _of_limit(found, victim, resource)  # one that does not grow would have met its limit long before
     if any(row.skipped and row.number < victim.number for row in found.ranking):
         return limit + Avoidance(not_by=("a higher request: the pods that rank before it were passed over",))
     if exceeds:

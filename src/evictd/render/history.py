@@ -140,7 +140,7 @@ class _Reader:
             case "ReportConditions":
                 return self._conditions(record, decision)
             case "RecordEvent" if decision["reason"] in _NO_ACTIONS:
-                return _event(record, EventKind.NO_ACTION, clean(str(decision["message"])), evidence=decision)
+                return _no_action(record, decision)
             case _:
                 return None
 
@@ -164,6 +164,20 @@ class _Reader:
         begun = [f"{each} begins" for each in after if each not in before]
         ended = [f"{each} ends" for each in before if each not in after]
         return _event(record, EventKind.CONDITIONS, clean(", ".join([*begun, *ended])), evidence=decision)
+
+
+def _no_action(record: JournalRecord, decision: Plain) -> HistoryEvent:
+    """Return the event of a reason for which no pod is evicted, with the pod that is the cause and until when, if known."""
+    same = (
+        each for each in record.findings if each.get("kind") == "NoAction" and each.get("why") == decision["reason"]
+    )
+    finding = next(same, {})
+    pod, until = finding.get("pod") or {}, finding.get("until")
+    text = clean(str(decision["message"]))
+    if isinstance(until, int):
+        text += f"; until {clock_text(rfc3339(parse_time(record.wall) + until - record.now))}"
+    name = clean(f"{pod['namespace']}/{pod['name']}") if pod else ""
+    return _event(record, EventKind.NO_ACTION, text, pod=name, uid=pod.get("uid", ""), evidence=decision)
 
 
 def _filled(record: JournalRecord) -> str:

@@ -11,13 +11,13 @@ from typing import Any
 
 from evictd.codec.decision import DECISION_FORM
 from evictd.codec.journal_record import JournalRecord
-from evictd.codec.times import parse_time
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.core.units.quantity import of_count, parse_quantity
 from evictd.errors import InputError, InvalidValueError
+from evictd.render.aftermath import AFTER, next_eviction, successors_of, time_of
 from evictd.render.history import EventKind, HistoryEvent, event_line, history
 from evictd.render.jump import since_jump
 from evictd.render.text import clean, incident_id
@@ -26,8 +26,8 @@ from evictd.render.why import pods_meant
 
 Plain = Mapping[str, Any]
 
-BEFORE, AFTER = 10 * MINUTE, 15 * MINUTE
-"""Time before and after an eviction that belongs to its incident."""
+BEFORE = 10 * MINUTE
+"""Time before an eviction that belongs to its incident."""
 DRAWN_BEFORE, DRAWN_AFTER = 300, 120
 """Seconds around an eviction that are drawn."""
 _ROUNDED = 2.0
@@ -78,6 +78,8 @@ class Incident:
     node: str = ""
     met_again: float | None = None
     """Seconds until a threshold of the signal was met after its end, or still was; `None`: never in the journal."""
+    next_eviction: float = AFTER / SECOND
+    """Seconds to the next eviction, at most `AFTER`."""
     known_for: float = 0
     """Seconds from the eviction to the journal's last record."""
     of_owner: int = 0
@@ -112,8 +114,8 @@ class Incident:
 
     @property
     def came_back(self) -> int | None:
-        """By how much the signal rose at most afterwards; `None` where the journal has no later reading."""
-        later = [amount for seconds, amount in self.points if seconds > 0]
+        """By how much the signal rose at most up to the next eviction; `None` where the journal has no later reading."""
+        later = [amount for seconds, amount in self.points if 0 < seconds <= self.next_eviction]
         return None if self.available is None or not later else max(max(later) - self.available, 0)
 
     @property
@@ -132,6 +134,13 @@ class Incident:
             return None
         kind, limit = max(short, key=lambda each: each[1])
         return kind, limit, limit - self.available
+
+    @property
+    def relieved(self) -> bool:
+        """Whether enough came back, and no threshold of the signal was met again for a minute or more."""
+        if self.missing is None or self.came_back is None or self.gone_after is None or self.met_again is not None:
+            return False
+        return self.came_back >= self.missing and self.known_for >= self.gone_after + MINUTE // SECOND
 
     @property
     def kept_by_min_reclaim(self) -> bool:
@@ -170,7 +179,7 @@ def last_of_each(evictions: Sequence[HistoryEvent]) -> list[HistoryEvent]:
 def find_eviction(evictions: Sequence[HistoryEvent], wanted: str) -> HistoryEvent:
     """Return the eviction that is meant: `last`, the beginning of a uid, or NAMESPACE/POD; else raises `InputError` with all."""
     if not evictions:
-        raise InputError("the journal has no eviction; `evictd why NAMESPACE/POD` says why a pod stays")
+        raise InputError("the journal has no eviction; `evictd history` says what was decided, and why no pod went")
     if wanted == "last":
         return evictions[-1]
     found = [each for each in evictions if each.pod == clean(wanted) or (each.uid.startswith(wanted) and wanted)]
@@ -197,14 +206,14 @@ def incident_of(records: Sequence[JournalRecord], event: HistoryEvent) -> Incide
     number = next(
         (n for n, each in enumerate(records) if each.wall == event.at and _evicts(each, event.uid)), len(records) - 1
     )
-    record, at = records[number], _time(event.at)
+    record, at = records[number], time_of(event.at)
     label = event.evidence.get("because", {}).get("signal", "")
     signal = Signal(label) if label in Signal._value2member_map_ else None
-    around = [each for each in records if -BEFORE <= _time(each.wall) - at <= AFTER]
+    around = [each for each in records if -BEFORE <= time_of(each.wall) - at <= AFTER]
     found = list(history(around))
     seen = _levels(record, signal)
     gone = next((each for each in found if each.kind is EventKind.GONE and each.uid == event.uid), None)
-    gone_after = None if gone is None else (_time(gone.at) - at) / SECOND
+    gone_after = None if gone is None else (time_of(gone.at) - at) / SECOND
     later = records[number + 1 :]
     return Incident(
         event=event,
@@ -215,24 +224,18 @@ def incident_of(records: Sequence[JournalRecord], event: HistoryEvent) -> Incide
         points=_points(around, signal, record),
         ranking=tuple(_ranking(record, signal, event.uid)),
         pods=_ranked(record, signal),
-        before=tuple(each for each in found if _time(each.at) <= at and each.uid != event.uid),
-        after=tuple(each for each in found if _time(each.at) > at and each.kind is not EventKind.BOOT),
+        before=tuple(each for each in found if time_of(each.at) <= at and each.uid != event.uid),
+        after=tuple(each for each in found if time_of(each.at) > at and each.kind is not EventKind.BOOT),
         gone_after=gone_after,
-        successors=_successors(record, later, event, at),
+        successors=successors_of(record, later, event, at),
         events=tuple(_events(record, event)),
         node=clean(record.observation.node_name),
         met_again=None if gone_after is None else _met_again(later, signal, at, gone_after),
-        known_for=max(((_time(each.wall) - at) / SECOND for each in later), default=0),
+        next_eviction=next_eviction(record, later),
+        known_for=max(((time_of(each.wall) - at) / SECOND for each in later), default=0),
         of_owner=_of_owner(records, event),
         min_reclaim=_min_reclaim(event, seen[1]),
     )
-
-
-def _time(text: str) -> int:
-    try:
-        return parse_time(text)
-    except InvalidValueError:
-        return 0
 
 
 def _evicts(record: JournalRecord, uid: str) -> bool:
@@ -286,9 +289,9 @@ def _points(
     if signal is None:
         return ()
     points: dict[float, int] = {}
-    at = _time(evicting.wall)
+    at = time_of(evicting.wall)
     for record in records:
-        since = (_time(record.wall) - at) / SECOND
+        since = (time_of(record.wall) - at) / SECOND
         exact = (record.now - evicting.now) / SECOND
         since = exact if abs(exact - since) <= _ROUNDED else since
         for ago, amount in record.extra.trend.get(signal.value, ()):
@@ -313,7 +316,7 @@ def _min_reclaim(event: HistoryEvent, capacity: int | None) -> int:
 def _met_again(records: Iterable[JournalRecord], signal: Signal | None, at: int, gone_after: float) -> float | None:
     """Return after how many seconds a threshold of the signal is met in a record after the pod's end; `None`: in none."""
     for record in records:
-        since = (_time(record.wall) - at) / SECOND
+        since = (time_of(record.wall) - at) / SECOND
         if since > gone_after and any(
             each.get("met") or each.get("keptByMinReclaim") for each in _found(record, signal)
         ):
@@ -361,28 +364,6 @@ def _ranking(record: JournalRecord, signal: Signal | None, uid: str) -> Iterator
             )
         except (KeyError, TypeError):
             continue
-
-
-# --- afterwards -------------------------------------------------------------------------------------------------------
-
-
-def _successors(
-    record: JournalRecord, later: Iterable[JournalRecord], event: HistoryEvent, at: int
-) -> tuple[tuple[str, float], ...]:
-    """Return the pods of the same owner and namespace that were not here at the eviction, as they first appear."""
-    if not event.owner:
-        return ()
-    known = {each.metadata.uid for each in record.observation.pods} | {event.uid}
-    found: list[tuple[str, float]] = []
-    for each in later:
-        if _time(each.wall) - at > AFTER:
-            break
-        for pod in each.observation.pods:
-            kin = clean(pod.owner) == event.owner and pod.metadata.namespace == event.pod.partition("/")[0]
-            if kin and pod.metadata.uid not in known:
-                known.add(pod.metadata.uid)
-                found.append((clean(pod.full_name), (_time(each.wall) - at) / SECOND))
-    return tuple(found)
 
 
 def _events(record: JournalRecord, event: HistoryEvent) -> Iterator[tuple[str, str]]:

@@ -63,8 +63,12 @@ def print_incident(found: Incident, to: "Console") -> None:
 
 def after_lines(found: Incident) -> tuple[str, ...]:
     """Write what came back and whether the end of the pod was needed."""
-    verdict = () if found.verdict is None else (found.verdict.text,)
-    return (*relief_lines(found), *verdict)
+    return (*relief_lines(found), *filter(None, (verdict_text(found),)))
+
+
+def verdict_text(found: Incident) -> str:
+    """Write whether the end of the pod was needed; empty where that is not known."""
+    return "" if found.verdict is None else found.verdict.text(relieved=found.relieved)
 
 
 def events_heading(found: Incident) -> str:
@@ -117,7 +121,8 @@ def row_text(row: IncidentRow, found: Incident) -> str:
         if row.skipped
         else ""
     )
-    place = "-" if row.protected else f"{row.number}."
+    protected = sum(each.protected for each in found.ranking if each.number < row.number)
+    place = "-" if row.protected else f"{row.number - protected}."
     text = f"{place} {row.pod}: {used}, {request}, priority {row.priority}"
     return f"{text} ({note})" if note else text
 
@@ -209,7 +214,7 @@ def incident_document(found: Incident) -> Document:
         "successors": [{"pod": name, "afterSeconds": seconds} for name, seconds in found.successors],
         "metAgainSeconds": found.met_again,
         "need": None if found.verdict is None else found.verdict.need.value,
-        "account": "" if found.verdict is None else found.verdict.text,
+        "account": verdict_text(found),
         "relief": list(relief_lines(found)),
         "events": [{"reason": reason, "message": message} for reason, message in found.events],
         "avoidedBy": list(avoided.by),

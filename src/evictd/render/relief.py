@@ -31,7 +31,7 @@ def relief_lines(found: Incident) -> Iterator[str]:
         enough = "" if found.missing is None else (": enough" if found.came_back >= found.missing else ": too little")
         yield f"up to {signal_amount(found.came_back, found.signal)} came back{enough}"
     elif not found.event.dry_run:
-        yield "the journal has no reading after its end, so what came back is not known"
+        yield "the journal has no reading between its end and the next eviction, so what came back is not known"
     yield from _lasted(found)
     yield from _successors(found)
 

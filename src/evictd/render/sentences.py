@@ -332,11 +332,13 @@ def no_action_text(finding: NoAction) -> str:
         resource = SIGNALS[finding.threshold.signal].resource
         needed, reachable = quantity_text(finding.needed, resource), quantity_text(finding.reachable, resource)
         pod = pod_name(finding.pod)
-        culprit = f"ProtectedCulprit: {pod} may not be evicted now and holds or grows more than all pods that may"
+        held = f"the pods that may be evicted hold {reachable} together"
+        hold = f"ProtectedCulprit: {needed} is needed, growth included, and {held}"
         if finding.reachable is not None and finding.reachable >= finding.needed:
-            return f"{culprit}; {needed} is needed, growth included, and no pod within its request is evicted in its place yet"
-        missing = f"all others together use {reachable}, but {needed} is needed, growth included"
-        return f"{culprit}; {missing}, so evicting them would not help"
+            return (
+                f"{hold}; {pod} holds or grows more and may not go, and no pod within its request goes in its place yet"
+            )
+        return f"{hold}, so evicting them would not help; {pod} holds or grows more and may not go"
     if finding.why is NoActionReason.EVICTION_LIMIT_REACHED and finding.threshold is not None:
         missing = quantity_text(finding.needed, SIGNALS[finding.threshold.signal].resource)
         return f"EvictionLimitReached: evictionLimit allows no more than {detail}; {missing} is missing"

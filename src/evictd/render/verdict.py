@@ -23,6 +23,16 @@ class Need(Enum):
 
 
 @frozen
+class Grower:
+    """A pod, or what belongs to no pod, that grew in the minute before an eviction."""
+
+    pod: str
+    """`namespace/name`; empty for what belongs to no pod."""
+    rate: int
+    """Units of the signal per second."""
+
+
+@frozen
 class EvictionVerdict:
     """Whether the end of a pod was needed, and the fewest pods whose end relieves the node."""
 
@@ -31,24 +41,43 @@ class EvictionVerdict:
     """`namespace/name` of the evicted pod."""
     fewest: tuple[str, ...] = ()
     """`namespace/name` of each; empty where no pod helps or none is needed."""
+    growers: tuple[Grower, ...] = ()
+    """The fastest first."""
     played: int
     """For how many nanoseconds the node was played on."""
 
     @property
-    def text(self) -> str:
-        """The verdict as a sentence without a full stop."""
-        length = format_duration(self.played)
-        grown = f"had everything gone on growing for {length} as in the minute before"
+    def grew(self) -> bool:
+        """Whether the evicted pod grew."""
+        return any(each.pod == self.pod for each in self.growers)
+
+    @property
+    def grower(self) -> Grower | None:
+        """What made at least half of all growth; `None` where nothing did."""
+        first = next(iter(self.growers), None)
+        return first if first is not None and first.rate * 2 >= sum(each.rate for each in self.growers) else None
+
+    def text(self, *, relieved: bool) -> str:
+        """Write the verdict as a sentence without a full stop; `relieved`: its end did relieve the node, as the journal shows."""
+        grown = f"had everything gone on growing for {format_duration(self.played)} as in the minute before"
         names = ", ".join(self.fewest)
         match self.need:
             case Need.NEEDED if self.fewest == (self.pod,):
                 return f"its end was needed: {grown}, its end alone would have relieved the node"
             case Need.NEEDED:
                 return f"its end was needed: {grown}, the fewest pods that relieve the node are {names}"
+            case Need.ANOTHER_POD if relieved:
+                return f"its end relieved the node; {grown}, that of {names} would have had to follow, and alone have been enough"
             case Need.ANOTHER_POD:
-                return f"{grown}, the end of {names} in its place would have relieved the node"
+                return f"its end was not needed: {grown}, the end of {names} in its place would have relieved the node"
             case Need.NOTHING_SHORT:
                 return f"its end was not needed: {grown}, no threshold would have been met"
+            case Need.NO_POD_HELPS if relieved:
+                return (
+                    "its end relieved the node, although by the growth that was measured no end of any pod would have"
+                )
+            case Need.NO_POD_HELPS if not self.growers:
+                return "no end of any pod would have relieved the node, and nothing grew: the threshold is above its normal level"
             case Need.NO_POD_HELPS:
                 return (
                     f"{grown}, no end of any pod would have relieved the node: the host or a protected pod is the cause"

@@ -150,6 +150,8 @@ def why_lines(why: PodWhy) -> Iterator[str]:
 def _unnamed(why: PodWhy) -> str:
     """Write that nothing is known of the pod, and the pods that it may have been mistaken for."""
     pods = tuple(dict.fromkeys(event.pod for event in reversed(why.evicted)))
+    if why.pod in why.pods:
+        return f"{why.pod} was active, and no eviction of the journal concerned it; `evictd history` says what else was decided"
     evicted = f"it has evictions of {first_of(pods, 3)}" if pods else "it has no eviction"
     away = "no daemon answers, and the" if why.asked else "the"
     return f"{away} journal has no event of {why.pod}{_meant(why)}; {evicted}"

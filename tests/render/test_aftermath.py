@@ -1,0 +1,28 @@
+"""What the records after an eviction tell."""
+
+import msgspec
+
+from evictd.core.units.duration import SECOND
+from evictd.render.aftermath import AFTER, next_eviction, successors_of, time_of
+from evictd.render.incident import evictions_of, find_eviction
+from tests.render.test_incident import recorded
+
+
+def test_new_pods_of_the_owner_are_found_with_their_times() -> None:
+    records = recorded()
+    event = find_eviction(evictions_of(records), "last")
+    assert successors_of(records[1], records[2:], event, time_of(event.at)) == (("default/hog-new", 12.0),)
+
+
+def test_the_next_eviction_is_found_by_the_clock_that_goes_on() -> None:
+    """750Mi were said to come back of a pod of 250Mi: two others were evicted within the same second."""
+    records = recorded()
+    assert next_eviction(records[1], records[2:]) == AFTER / SECOND
+    soon = msgspec.structs.replace(records[1], now=records[1].now + SECOND // 5)
+    assert next_eviction(records[1], [soon, *records[2:]]) == 0.2
+    booted = msgspec.structs.replace(records[1], now=7, wall="2026-01-01T00:00:40Z")
+    assert next_eviction(records[1], [booted]) == 10.0
+
+
+def test_a_damaged_time_is_no_error() -> None:
+    assert time_of("yesterday") == 0
