@@ -52,7 +52,7 @@ endef
 setup: $(VENV)/.ready
 
 $(VENV)/.ready: pyproject.toml constraints.txt
-	@echo 'Installing evictd and the tools of its tests into $(VENV): one or two minutes.'
+	@echo 'Installing evictd and the tools of its tests into $(VENV): one to two minutes.'
 	$(call install,--requirement constraints.txt)
 
 # The demo needs a fifth of what the tests need; the whole set-up serves too.
@@ -60,7 +60,7 @@ demo: $(if $(wildcard $(VENV)/.ready),setup,$(VENV)/.demo)
 	$(BIN)/evictd demo $(ARGS)
 
 $(VENV)/.demo: pyproject.toml requirements.txt requirements-plot.txt
-	@echo 'Installing evictd into $(VENV): less than a minute.'
+	@echo 'Installing evictd into $(VENV): one to two minutes.'
 	$(call install,--requirement requirements.txt --requirement requirements-plot.txt)
 
 run: setup

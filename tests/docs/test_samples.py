@@ -1,0 +1,65 @@
+"""The samples in the documentation work when they are copied."""
+
+import re
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+import yaml
+
+from evictd.cli import main
+
+ROOT = Path(__file__).parents[2]
+CHART = ROOT / "deploy/chart/evictd"
+
+
+def sample(page: str, begin: str) -> str:
+    """Return the indented block of a page that begins with this line."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    (block,) = re.findall(rf"^    {re.escape(begin)}\n(?:    .*\n)*", text, re.MULTILINE)
+    return dedent(block)
+
+
+def merged(below: Any, above: Any) -> Any:
+    """Merge values as Helm does: maps by key, anything else replaces."""
+    if not (isinstance(below, dict) and isinstance(above, dict)):
+        return above
+    return below | {name: merged(below.get(name), value) for name, value in above.items()}
+
+
+def test_the_sample_of_a_world_meets_its_expectations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It was too short: the leak was never evicted, and the exit status was 1."""
+    path = tmp_path / "world.yaml"
+    path.write_text(sample("worlds.md", "kind: World"))
+    assert main(["simulate", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "default/leak was evicted" in out
+    assert "expect.culpritGoneWithin: met" in out
+
+
+@pytest.mark.parametrize("files", [["values.yaml"], ["values.yaml", "values-instead-of-kubelet.yaml"]])
+def test_thresholds_of_larger_nodes_are_valid_in_each_step_of_the_rollout(
+    tmp_path: Path, files: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Step 5 takes the soft threshold's grace period away, without which a soft threshold is a fault."""
+    values: Any = {}
+    for text in [*((CHART / file).read_text(encoding="utf-8") for file in files), sample("rollout.md", "kubelet:")]:
+        values = merged(values, yaml.safe_load(text))
+    head = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
+    path = tmp_path / "config.yaml"
+    path.write_text(yaml.safe_dump(head | {name: each for name, each in values["kubelet"].items() if each is not None}))
+    assert main(["check", str(path), "--memory-capacity", "8Gi", "--output", "json"]) in {0, 1}
+    found = capsys.readouterr().out
+    assert '"1Gi"' in found
+    assert "may never be met" not in found
+
+
+def test_the_kubelets_configz_is_compared_as_the_rollout_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kubelet = tmp_path / "kubelet.json"
+    kubelet.write_text('{"kubeletconfig": {"evictionHard": {"memory.available": "300Mi"}}}')
+    file = str(ROOT / "config/beside-a-kubelet.yaml")
+    main(["check", file, "--kubelet-config", str(kubelet), "--memory-capacity", "16Gi"])
+    assert "KubeletActsFirst" in "".join(capsys.readouterr())
