@@ -28,9 +28,11 @@ from evictd.core.model.decision import Decision, EvictionReason
 from evictd.core.model.finding import Finding, NoAction, NoActionReason
 from evictd.core.model.pod import Pod
 from evictd.core.model.signal import SIGNALS, NodeCondition, Signal
+from evictd.core.model.state import PhaseName
 from evictd.core.model.threshold import Threshold, ThresholdValue
 from evictd.core.units.quantity import of_bytes
 from evictd.errors import ExitCode
+from evictd.render.history import EventKind
 from evictd.render.sentences import no_action_text
 from tools import chart_values
 from tools.source import event_reasons, first_paragraph, member_texts, metrics, one_line
@@ -296,11 +298,18 @@ def findings() -> str:
 
     meanings = member_texts(NoActionReason)
     reasons = ((f"`{each.value}`", meanings[each.value], _sentence(each)) for each in NoActionReason)
-    lints = ((f"`{value}`", text) for value, text in member_texts(Lint).items())
+    lints, events, phases = (
+        ((f"`{value}`", text) for value, text in member_texts(kind).items()) for kind in (Lint, EventKind, PhaseName)
+    )
     return _page(
         "Decisions and findings",
         "Each cycle gives decisions, which are performed, and findings, which explain them. Both are in the journal, in "
         "`/statusz` and in the output of `simulate`, `replay` and `explain`.",
+        "## Words of `evictd status` and `evictd history`",
+        "The phase, in `evictd status`, on the page and in the metric `evictd_phase`:",
+        _table(("Phase", "Meaning"), phases),
+        "The column WHAT of `evictd history`:",
+        _table(("WHAT", "Meaning"), events).replace("`docs/findings.md`", "[reasons](#reasons-for-no-action)"),
         "## Decisions",
         _table(("Decision", "Meaning"), kinds(Decision)),
         "## Findings",

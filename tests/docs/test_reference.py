@@ -7,6 +7,8 @@ import pytest
 from evictd.config.lint_model import Lint
 from evictd.core.model.decision import EvictionReason
 from evictd.core.model.finding import NoActionReason
+from evictd.core.model.state import PhaseName
+from evictd.render.history import EventKind
 from tools import reference
 from tools.source import event_reasons, member_texts, metrics
 
@@ -31,7 +33,7 @@ def test_metrics_and_events_are_found_in_the_source() -> None:
     assert {"Evicted", "EvictionThresholdMet", "FreeDiskSpaceFailed"} <= set(event_reasons())
 
 
-@pytest.mark.parametrize("kind", [Lint, NoActionReason, EvictionReason])
+@pytest.mark.parametrize("kind", [Lint, NoActionReason, EvictionReason, EventKind, PhaseName])
 def test_every_member_is_described(kind: type[Enum]) -> None:
     """An empty cell of the reference is a missing docstring below the member."""
     assert [value for value, text in member_texts(kind).items() if not text] == []

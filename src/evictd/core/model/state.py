@@ -25,8 +25,11 @@ class PhaseName(Enum):
     """Activity on a node, for metrics and pages (`State.activity`); the phases of policy Kubelet have the same names."""
 
     WATCHING = "Watching"
+    """Neither a reclaim nor an eviction is under way; a threshold may be met all the same."""
     RECLAIMING = "Reclaiming"
+    """Dead containers, unused images or other things that no pod needs are being removed."""
     CLEANING_UP = "CleaningUp"
+    """An evicted pod is ending; no other pod is evicted for the same resource until it is gone or its time is up."""
 
 
 @frozen
