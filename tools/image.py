@@ -9,6 +9,7 @@ same source give the same bytes: files have one time, and records of the place o
 deploy/image.lock.
 """
 
+import argparse
 import hashlib
 import importlib.metadata
 import platform
@@ -211,12 +212,25 @@ def _instructions(stage: str) -> Iterator[tuple[str, str]]:
 
 def main(arguments: Sequence[str]) -> int:
     """Write the image, or the sums of Debian's packages for it."""
-    if arguments == ["--lock"]:
+    parser = argparse.ArgumentParser(prog="python -m tools.image", description=(__doc__ or "").partition(":")[0] + ".")
+    parser.add_argument(
+        "archive", nargs="?", type=Path, metavar="ARCHIVE", help="the OCI archive to write, such as evictd.tar"
+    )
+    parser.add_argument(
+        "architectures", nargs="*", metavar="ARCHITECTURE", help=f"{' or '.join(ARCHITECTURES)}; default: amd64"
+    )
+    parser.add_argument("--lock", action="store_true", help="write deploy/image.lock instead of an archive")
+    args = parser.parse_args(arguments)
+    if unknown := sorted(set(args.architectures) - set(ARCHITECTURES)):
+        parser.error(f"{unknown[0]}: is none of {', '.join(ARCHITECTURES)}")
+    if args.lock:
         packages = debs.available(default_cache(), ARCHITECTURES)
         debs.LOCK.write_text(debs.lock(deb for each in packages.values() for deb in each))
         return 0
-    archive, *architectures = arguments
-    print(write_image(default_cache(), Path(archive), debs.available(default_cache(), architectures or ["amd64"])))
+    if args.archive is None:
+        parser.error("which file? give ARCHIVE, such as evictd.tar")
+    packages = debs.available(default_cache(), args.architectures or ["amd64"])
+    print(write_image(default_cache(), args.archive, packages))
     return 0
 
 
