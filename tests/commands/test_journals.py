@@ -2,6 +2,8 @@
 
 import argparse
 import json
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -47,6 +49,34 @@ def test_a_directory_without_a_journal_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "other.jsonl").write_text("{}\n")
     with pytest.raises(InputError, match="there is no journal; name"):
         expanded([tmp_path])
+
+
+@pytest.fixture
+def locked(tmp_path: Path) -> Iterator[Path]:
+    """A directory with a journal that this process may not read."""
+    (folder := tmp_path / "state").mkdir()
+    (folder / "journal.jsonl").write_text("{}")
+    folder.chmod(0)
+    user = os.geteuid()
+    if user == 0:
+        tmp_path.chmod(0o755)
+        os.seteuid(65534)
+    yield folder
+    if user == 0:
+        os.seteuid(user)
+    folder.chmod(0o700)
+
+
+def test_a_journal_that_only_root_may_read_is_said_to_be(locked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`Permission denied` alone did not say what to do."""
+    said = r"journal.jsonl: Permission denied; the journal is known to root only: use sudo$"
+    with pytest.raises(InputError, match=said):
+        names("--directory", str(locked))
+    with pytest.raises(InputError, match=said):
+        read_lines([locked / "journal.jsonl"], json.loads)
+    monkeypatch.setattr(journals, "DEFAULT_STATE_DIRECTORY", locked)
+    with pytest.raises(InputError, match=said):
+        names()
 
 
 def test_journals_with_other_names_are_named(tmp_path: Path) -> None:

@@ -65,8 +65,8 @@ def journals_of(args: argparse.Namespace) -> list[Path]:
         return expanded(named) if named else journal_files(args.directory)
     try:
         return journal_files(DEFAULT_STATE_DIRECTORY)
-    except InputError:
-        if (running := _directory_of_daemon()) is None:
+    except InputError as error:
+        if isinstance(error.__cause__, PermissionError) or (running := _directory_of_daemon()) is None:
             raise
     sys.stderr.write(f"evictd: the journal of the evictd at {DEFAULT_ADDRESS}: {running}\n")
     return journal_files(running)
@@ -93,8 +93,11 @@ def expanded(paths: Sequence[Path]) -> list[Path]:
 
 
 def journal_files(directory: Path) -> list[Path]:
-    """Find the journal of a state directory, oldest file first; raises `InputError` if there is none."""
-    found = [path for path in (*_older(directory), directory / NEWEST) if _exists(path)]
+    """Find the journal of a state directory, oldest file first; raises `InputError` if there is none or it may not be read."""
+    try:
+        found = [path for path in (*_older(directory), directory / NEWEST) if _exists(path)]
+    except PermissionError as error:
+        raise InputError(_denied(directory / NEWEST)) from error
     if not found:
         remedy = "name the files with --journal, or the stateDirectory with --directory"
         if others := _with_other_names(directory):
@@ -120,6 +123,11 @@ def _exists(path: Path) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     return True
+
+
+def _denied(path: Path) -> str:
+    """Return what to say where this user may not read a journal: it has the ends of pods' logs."""
+    return f"{shown_path(path)}: Permission denied; the journal is known to root only: use sudo"
 
 
 def _older(directory: Path) -> list[Path]:
@@ -171,5 +179,7 @@ def _numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
                     )
                 if line.strip():
                     yield number, line
+    except PermissionError as error:
+        raise InputError(_denied(path)) from error
     except OSError as error:
         raise InputError(f"{shown_path(path)}: {error.strerror or error}") from error
