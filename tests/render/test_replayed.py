@@ -44,8 +44,8 @@ def test_a_field_that_differs_is_named_in_words() -> None:
     out = io.StringIO()
     print_replayed([Replayed(entry=entry(then), step=now, same=False)], make_console(out, 160), other=True)
     assert out.getvalue().splitlines()[1:4] == [
-        "  differs: delete unused containers for nodefs.available: what is only measured, not removed: rotatedLogs -> nothing",
-        "1 entry, 1 would have been decided differently",
+        "  differs: delete unused containers for nodefs.available: rotated logs would not be measured",
+        "1 entry, 1 would have been decided differently (that only in what is measured)",
         "No victim differs: no pod is evicted, then or now.",
     ]
 

@@ -9,6 +9,7 @@ from evictd.codec.decision import decode_decision, encode_decision
 from evictd.codec.journal import JournalEntry
 from evictd.core.frozen import frozen
 from evictd.core.model.decision import Wait
+from evictd.core.model.observation import Reclaim
 from evictd.core.model.state import Step
 from evictd.errors import InputError
 from evictd.render.console import print_line
@@ -98,22 +99,48 @@ _FIELDS = {
     "device": "the disk",
     "freeze": "whether its containers are frozen",
     "gracePeriodSeconds": "its grace period in seconds",
-    "measured": "what is only measured, not removed",
     "pod": "what is recorded of the pod",
     "refusedSince": "since when a budget refuses it",
     "threshold": "the threshold",
     "wantedBytes": "how many bytes are enough",
 }
 """What the fields of decisions hold that no sentence names; others are named as in the journal."""
+_MEASURED = "measured"
+"""The field with what the configuration does not let evictd remove: it only measures how much that would free."""
+_COLLECTED = {
+    Reclaim.CONTAINERS.value: "unused containers",
+    Reclaim.IMAGES.value: "unused images",
+    Reclaim.ROTATED_LOGS.value: "rotated logs",
+    Reclaim.PAGE_CACHE.value: "page cache",
+}
 
 
 def _changed_fields(one: Replayed) -> Iterator[str]:
     """Return what differs where the sentences are equal, because a sentence rounds it or leaves it out."""
     for now, then in zip(without_wait(plain_decisions(one.step)), without_wait(one.entry.decisions), strict=True):
         for name in sorted(now.keys() & then.keys()):
-            if not _agree(now[name], then[name]):
+            if _agree(now[name], then[name]):
+                continue
+            if name == _MEASURED:
+                yield f"{recorded_text(then)}: {_measured_text(then[name], now[name])}"
+            else:
                 values = f"{_value_text(then[name])} -> {_value_text(now[name])}"
                 yield f"{recorded_text(then)}: {_FIELDS.get(name, name)}: {values}"
+
+
+def _measured_text(then: Iterable[object], now: Iterable[object]) -> str:
+    """Return what another configuration does not measure any more, and what it measures as well."""
+    old, new = ([_COLLECTED.get(str(each), clean(str(each))) for each in side] for side in (then, now))
+    left, added = [each for each in old if each not in new], [each for each in new if each not in old]
+    parts = [f"{' and '.join(left)} would not be measured"] if left else []
+    return "; ".join([*parts, *([f"{' and '.join(added)} would be measured, not removed"] if added else [])])
+
+
+def _only_measures_otherwise(one: Replayed) -> bool:
+    """Whether the decisions are the same but for what is only measured: nothing else would happen on the node."""
+    sides = (without_wait(plain_decisions(one.step)), without_wait(one.entry.decisions))
+    now, then = ([{name: each[name] for name in each if name != _MEASURED} for each in side] for side in sides)
+    return not one.same and _decided_texts(one.step) == _recorded_texts(one.entry) and _agree(now, then)
 
 
 def _value_text(value: object) -> str:
@@ -170,7 +197,9 @@ def print_replayed(replayed: Sequence[Replayed], to: "Console", *, other: bool) 
     verb = "is" if len(different) == 1 else "are"
     would = "would have been decided differently" if other else f"{verb} decided differently"
     entries = "1 entry" if len(replayed) == 1 else f"{len(replayed)} entries"
-    verdict = f"{entries}, {len(different)} {would}"
+    measured = sum(map(_only_measures_otherwise, different))
+    alone = f" ({'that' if measured == 1 == len(different) else measured} only in what is measured)" if measured else ""
+    verdict = f"{entries}, {len(different)} {would}{alone}"
     to.print(verdict, style="bold yellow" if different else "bold green")
     if not different:
         return
