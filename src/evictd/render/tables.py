@@ -326,8 +326,12 @@ def _signal_table(explained: NodeView, *, sources: bool) -> "Table":
     table = _table("SIGNAL", "AVAILABLE>", "THRESHOLD>", "DISTANCE>", "STANDING", *(["SOURCE"] if sources else []))
     for finding in explained.thresholds:
         source = [clean(explained.sources.get(finding.threshold.signal, ""))] if sources else []
-        style = "yellow" if finding.is_short else ""
-        table.add_row(*_threshold_cells(finding), *source, style=style)
+        unread = finding.threshold.signal in explained.not_of_daemon
+        style = "yellow" if finding.is_short or unread else ""
+        *amounts, stands = _threshold_cells(finding)
+        if unread:
+            stands = f"{kind_text(finding.threshold)}: the daemon has no reading of it"
+        table.add_row(*amounts, stands, *source, style=style)
     return table
 
 
