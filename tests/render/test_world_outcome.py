@@ -121,6 +121,9 @@ def test_what_is_needed_names_the_time_for_which_it_is() -> None:
     )
     assert "Without evictd the OOM killer would not have come within the 8m0s played." in short
     assert "No smaller set of pods would have sufficed for the rest of the 15m0s played." in long
+    later = "default/agent, the cause, was not ended"
+    assert f"{later}; it goes on, so a longer `duration` can change what was needed." in long
+    assert f"{later}." in longest, "no pod was called needed"
     assert "No set of pods would have relieved the node for the rest of the 30m0s played." in longest
 
 

@@ -79,3 +79,15 @@ def test_a_short_burst_between_two_looks_is_seen() -> None:
     burst = Burst(of=Usage.MEMORY, amount=4 * GI, start=61 * SECOND, duration=5 * SECOND)
     story = world(WorldPod(pod=pod("burst"), behaviours=(burst,)), duration=7200 * SECOND)
     assert ideal_ends(story, config(hard=HARD)).slots == {"default/burst"}
+
+
+def test_a_threshold_whose_grace_period_runs_at_the_end_is_not_relieved() -> None:
+    """In a file of ten minutes the neighbour was needed, in one of fifteen it was not."""
+    pods = (
+        holder("db", 1536 * MI, memory="1Gi"),
+        hog(Hold(of=Usage.MEMORY, amount=500 * MI), rate=5 * MI, memory="2Gi"),
+    )
+    soft = config(soft={"memory.available": ("1Gi", "90s")})
+    for minutes in (10, 15):
+        assert ideal_ends(world(*pods, duration=minutes * 60 * SECOND), soft).slots == {"default/hog"}
+    assert ideal_ends(world(*pods, duration=400 * SECOND), soft).slots == {"default/db"}, "not met at the end"

@@ -46,7 +46,9 @@ def outcome_text(run: Run, account: Account, unattended: Run | None = None) -> l
     sentences += [*_refusal_texts(run), *_kill_texts(run, account), *_relief_texts(run, account)]
     stayed = sorted(account.culprits - account.culprit_gone_at.keys())
     if stayed and account.ideal.crossed_at is not None:
-        sentences.append(f"{_names(stayed)}, the cause, {'was' if len(stayed) == 1 else 'were'} not ended.")
+        sentences.append(
+            f"{_names(stayed)}, the cause, {'was' if len(stayed) == 1 else 'were'} not ended{_later(evicted)}."
+        )
     if unattended is not None:
         sentences += [*_unattended_texts(run, unattended, evicted), *_cost_texts(account, unattended, evicted)]
     return [*sentences, *warnings_text(run)]
@@ -60,6 +62,12 @@ def _to_the_end(world: World) -> str:
 def _within(world: World) -> str:
     """Write the time in which something is known not to happen."""
     return f"within the {duration_text(world.played)} played"
+
+
+def _later(evicted: Sequence[Loss]) -> str:
+    """Write that a cause that is still there can make other pods the needed ones; empty where no other pod was called needed."""
+    needed = any(each.verdict is Verdict.NEEDED for each in evicted)
+    return "; it goes on, so a longer `duration` can change what was needed" if needed else ""
 
 
 def _verdict_text(verdict: Verdict, world: World) -> str:

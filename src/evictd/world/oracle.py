@@ -2,10 +2,10 @@
 
 The observer knows what every pod and the host will hold until the end of the world. It first collects what no pod uses. Where a
 threshold is due all the same, it ends pods once, at that time, and keeps their successors away. A set relieves the node if no
-threshold is met from then until the world ends; what comes after that is not known, so a longer world can need a larger set. Of
-the smallest such sets it takes the first in documented order: the order in which `evictd.core.eviction.rank` puts the pods at
-that time. Where no set suffices, because the host or a protected pod is the cause, the observer ends nothing: the end of a pod
-would not help.
+threshold is due from then until the world ends, and none that is met at the end becomes due when its grace period is over; what
+comes after that is not known, so a longer world can need a larger set. Of the smallest such sets it takes the first in
+documented order: the order in which `evictd.core.eviction.rank` puts the pods at that time. Where no set suffices, because the
+host or a protected pod is the cause, the observer ends nothing: the end of a pod would not help.
 
 Sets of one pod are all tried, sets of two of the pods that hold most. Larger ones are made by adding the largest holders until
 the node is relieved, and dropping again each one that was not needed: the smallest set up to pods that are almost as large as
@@ -13,6 +13,7 @@ others.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 from evictd.core.eviction.assess import configured_thresholds
@@ -70,11 +71,12 @@ def ideal_ends(world: World, config: EvictionConfig) -> IdealEnds:
         return IdealEnds()
     crossed_at, node, due = crossing
     order = _documented_order(node, due[0], config, crossed_at)
-    rest = [crossed_at, *(at for at in times if at > crossed_at)]
+    rest = [crossed_at, *(at for at in times if at > crossed_at), *_times_of_grace(world, config)]
 
     def relieves(slots: Iterable[str]) -> bool:
         chosen = frozenset(slots)
-        return not any(found for _, _, found in _play(world, config, chosen, crossed_at, rest))
+        played = _play(world, config, chosen, crossed_at, rest)
+        return not any(_met_in_time(each, at, world) for at, _, found in played for each in found)
 
     if not relieves(order):
         return IdealEnds(crossed_at=crossed_at, relieves=False)
@@ -96,6 +98,19 @@ def _times(world: World) -> list[int]:
             times |= {change - 1, change}
             now = change
     return sorted(at for at in times if world.begin <= at <= world.duration)
+
+
+def _times_of_grace(world: World, config: EvictionConfig) -> list[int]:
+    """Return the times after the end until the longest grace period of a threshold that is met at the end is over."""
+    longest = max((each.grace_period for each in config.thresholds), default=0)
+    after = replace(world, begin=world.duration, duration=world.duration + longest)
+    ends = {world.duration + each.grace_period for each in config.thresholds}
+    return sorted(at for at in {*_times(after), *ends} if at > world.duration) if longest else []
+
+
+def _met_in_time(due: Threshold, at: int, world: World) -> bool:
+    """Whether a threshold that is due was met before the end: what is met only after it is not known."""
+    return at - due.grace_period <= world.duration
 
 
 def _crossing(
