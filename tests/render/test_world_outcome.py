@@ -129,12 +129,17 @@ def test_what_is_needed_names_the_time_for_which_it_is() -> None:
 
 def test_evictions_that_cost_more_than_the_kernel_would_have_are_said_to() -> None:
     side = agent_beside_a_database(15)
-    assert outcome_text(side.run, side.account, side.unattended)[-1] == (
+    *_, cost, why = outcome_text(side.run, side.account, side.unattended)
+    assert why == (
+        "A protected pod is the cause; the others went because together they held what was missing, and its growth for 40 s "
+        "for each eviction (docs/laws.md, Blame)."
+    )
+    assert cost == (
         "evictd cost 3 pods, and none of them was the cause; without it the kernel would have killed only default/agent, the "
         "cause, within the 15m0s played."
     )
     short = agent_beside_a_database(8)
-    assert outcome_text(short.run, short.account, short.unattended)[-1].endswith(
+    assert outcome_text(short.run, short.account, short.unattended)[-2].endswith(
         "the kernel would have killed no pod within the 8m0s played."
     )
     assert not any("evictd cost" in each for each in outcome("01-recreated-hog")), "the cause went"

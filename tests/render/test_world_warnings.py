@@ -1,11 +1,11 @@
 """Checks the warnings about thresholds of a world."""
 
-from evictd.core.model.config import EvictionConfig
+from evictd.core.model.config import EvictionConfig, Policy
 from evictd.render.world_warnings import warnings_text
 from evictd.world.loop import play
 from evictd.world.model import NodeSpec
 from tests.playbook import config
-from tests.world.worlds import GI, MI, quiet, world
+from tests.world.worlds import GI, MI, holder, quiet, world
 
 SOFT = config(hard={"memory.available": "1Mi"}, soft={"memory.available": ("120Mi", "5s")})
 
@@ -30,3 +30,23 @@ def test_a_threshold_above_the_capacity_is_named() -> None:
     assert warnings(config(hard={"memory.available": "6Gi"})) == [
         "Warning: memory.available<6Gi is not below the node's 4Gi, so it is always met."
     ]
+
+
+def test_a_threshold_that_the_world_s_own_share_forestalls_is_named() -> None:
+    kubelet = config(hard={"memory.available": "100Mi"}, policy=Policy.KUBELET)
+    (warning,) = warnings(kubelet, unusable=150 * MI)
+    assert warning == (
+        "Warning: memory.available<100Mi can never be met here: 150Mi that no process can allocate (`node.unusableMemory`) count "
+        "as available, so the OOM killer acts first."
+    )
+    assert warnings(kubelet, unusable=50 * MI) == []
+    assert warnings(config(hard={"memory.available": "100Mi"}), unusable=150 * MI) == [], "does not count it"
+
+
+def test_a_pod_that_is_larger_than_the_node_is_named() -> None:
+    run = play(world(holder("db", 3 * GI), node=NodeSpec(memory=2 * GI)), config(hard={"memory.available": "100Mi"}))
+    (warning,) = warnings_text(run)
+    assert warning == (
+        "Warning: default/db holds 3Gi of memory from its start on, more than the 2Gi that processes can have on this node, so "
+        "the kernel kills."
+    )

@@ -3,11 +3,13 @@
 from collections.abc import Iterator, Sequence
 
 from evictd.core.frozen import frozen
+from evictd.core.model.config import Policy
 from evictd.core.model.finding import NoAction, NoActionReason, ThresholdFinding
 from evictd.core.model.observation import signal_observations
 from evictd.core.model.signal import MEMORY_SIGNALS, STALLS, Signal
 from evictd.core.model.threshold import Origin
 from evictd.core.units.duration import MILLISECOND, SECOND, format_duration
+from evictd.core.units.quantity import NANO
 from evictd.render.sentences import no_action_text
 from evictd.render.text import clean, counted, duration_text, first_of, signal_amount
 from evictd.render.world_warnings import warnings_text
@@ -50,7 +52,7 @@ def outcome_text(run: Run, account: Account, unattended: Run | None = None) -> l
             f"{_names(stayed)}, the cause, {'was' if len(stayed) == 1 else 'were'} not ended{_later(evicted)}."
         )
     if unattended is not None:
-        sentences += [*_unattended_texts(run, unattended, evicted), *_cost_texts(account, unattended, evicted)]
+        sentences += [*_unattended_texts(run, unattended, evicted), *_cost_texts(run, account, unattended, evicted)]
     return [*sentences, *warnings_text(run)]
 
 
@@ -233,7 +235,7 @@ def _least(run: Run, signal: Signal) -> tuple[int, int] | None:
     return min(((each.available.value(), at) for at, each in seen if each is not None), default=None)
 
 
-def _cost_texts(account: Account, unattended: Run, evicted: Sequence[Loss]) -> Iterator[str]:
+def _cost_texts(run: Run, account: Account, unattended: Run, evicted: Sequence[Loss]) -> Iterator[str]:
     """Write what the evictions cost where none ended the cause of a want of memory, beside what the kernel would have killed."""
     if not evicted or not account.culprits or any(each.verdict is Verdict.CULPRIT for each in evicted):
         return
@@ -248,6 +250,23 @@ def _cost_texts(account: Account, unattended: Run, evicted: Sequence[Loss]) -> I
         would = f"{counted(len(killed), 'pod')}: {_names([*killed])},"
     cost = f"evictd cost {counted(len(evicted), 'pod')}, and none of them was the cause"
     yield f"{cost}; without it the kernel would have killed {would} {_within(unattended.world)}."
+    if run.config.policy is Policy.STANDARD and account.culprits <= _protected(run) and _within_requests(run, evicted):
+        yield (
+            "A protected pod is the cause; the others went because together they held what was missing, and its growth for 40 s "
+            "for each eviction (docs/laws.md, Blame)."
+        )
+
+
+def _within_requests(run: Run, evicted: Sequence[Loss]) -> bool:
+    """Whether no pod held more memory than it requested: one that does goes in the place of a protected one for other reasons."""
+    requests = {each.pod.full_name: each.pod.resource_totals.memory_request // NANO for each in run.world.pods}
+    return all(loss.slot in requests and loss.held <= requests[loss.slot] for loss in evicted)
+
+
+def _protected(run: Run) -> frozenset[str]:
+    """Return the full names of the pods that are never evicted."""
+    own = run.world.own_pods | run.config.protected_pods
+    return frozenset(each.pod.full_name for each in run.world.pods if each.pod.critical or each.pod.uid in own)
 
 
 def _beside(at: int, evicted: Sequence[Loss]) -> str:

@@ -1,26 +1,31 @@
-"""Warns of thresholds that a world judges otherwise than a real node would."""
+"""Warns of thresholds and pods of a world that cannot be as they are declared, or of a real node would not."""
 
 from collections.abc import Iterator
 
 from evictd.config.kernel_share import below_kernel_share
-from evictd.core.model.config import memory_formula, own_thresholds
+from evictd.core.model.config import MemoryFormula, memory_formula, own_thresholds
 from evictd.core.model.finding import ThresholdFinding
-from evictd.core.model.signal import SIGNALS
+from evictd.core.model.signal import SIGNALS, Signal
 from evictd.core.model.threshold import Origin
 from evictd.core.units.approximate import bytes_text
+from evictd.core.units.quantity import of_bytes
 from evictd.render.text import clean, signal_quantity
+from evictd.world.behaviours import Usage
 from evictd.world.loop import Run
+from evictd.world.process import Process
 
 
 def warnings_text(run: Run) -> Iterator[str]:
-    """Write which thresholds the kernel would forestall on a real node, and which ones are met at any time."""
+    """Write which thresholds the kernel forestalls and which are always met, and which pods are larger than the node."""
     yield from _kernel_texts(run)
     yield from _capacity_texts(run)
+    yield from _too_large_texts(run)
 
 
 def _kernel_texts(run: Run) -> Iterator[str]:
     node = run.world.node
     if node.unusable_memory:
+        yield from _never_met_texts(run)
         return
     for threshold in own_thresholds(run.config):
         share = below_kernel_share(threshold, memory_formula(run.config), node.memory)
@@ -29,6 +34,35 @@ def _kernel_texts(run: Run) -> Iterator[str]:
                 f"Warning: on a real node of {bytes_text(node.memory)} the OOM killer can act before {clean(str(threshold))} is "
                 f"met, as {share.text} that no process can allocate count as available (docs/tuning.md); this world has "
                 "none of it: set `node.unusableMemory`."
+            )
+
+
+def _never_met_texts(run: Run) -> Iterator[str]:
+    """Write which thresholds count what no process can allocate as available, and are not above it."""
+    node = run.world.node
+    if memory_formula(run.config) is not MemoryFormula.WORKING_SET:
+        return
+    for threshold in own_thresholds(run.config):
+        limit = threshold.value.resolve(of_bytes(node.memory))
+        if threshold.signal is Signal.MEMORY_AVAILABLE and limit <= of_bytes(node.unusable_memory):
+            share = bytes_text(node.unusable_memory)
+            yield (
+                f"Warning: {clean(str(threshold))} can never be met here: {share} that no process can allocate "
+                "(`node.unusableMemory`) count as available, so the OOM killer acts first."
+            )
+
+
+def _too_large_texts(run: Run) -> Iterator[str]:
+    """Write which pods hold from their start on what no process of the node can have."""
+    node = run.world.node
+    most = node.memory - node.unusable_memory + node.swap
+    for each in run.world.pods:
+        held = Process(each.behaviours, each.start).held(each.start)
+        amount = held.get(Usage.MEMORY, 0) + held.get(Usage.MEMORY_VOLUME, 0)
+        if amount > most:
+            yield (
+                f"Warning: {clean(each.pod.full_name)} holds {bytes_text(amount)} of memory from its start on, more than the "
+                f"{bytes_text(most)} that processes can have on this node, so the kernel kills."
             )
 
 
