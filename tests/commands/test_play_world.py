@@ -172,3 +172,30 @@ def test_a_journal_becomes_a_world_that_goes_on(tmp_path: Path, capsys: pytest.C
     assert main(["capture", "--from-journal", str(JOURNAL), "-o", str(captured)]) == 0
     assert main(["simulate", str(captured), "--grow", "default/a+4Gi/5m"]) == 0
     assert "default/a was evicted at" in capsys.readouterr().out
+
+
+def test_a_kill_in_a_world_leaves_no_rate_and_both_sides_are_played_on(
+    world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world.write_text(WORLD.replace("100Mi}}]}", "5Mi}}]}"))
+    assert main(["simulate", str(world), "--compare", "Kubelet"]) == 0
+    assert capsys.readouterr().out.count("If it goes on like this: played on,") == 2
+    never = WORLD.replace("memory.available: 500Mi", "memory.available: 1Mi").replace(
+        "node: {", "node: {unusableMemory: 50Mi, "
+    )
+    world.write_text(never.replace("duration: 3m", "duration: 155s"))
+    assert main(["simulate", str(world), "--policy", "Kubelet"]) == 0
+    out = capsys.readouterr().out
+    assert "can never be met here" in out
+    assert "no threshold comes nearer" not in out
+    assert "so no time is known" in out
+
+
+def test_a_behaviour_without_its_field_and_a_world_as_the_picture_say_what_to_write(
+    world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world.write_text(WORLD.replace("behaviours: [", "behaviours: [{stops: 30s}, ", 1))
+    assert main(["simulate", str(world)]) == 2
+    assert 'stops: "30s": is not a map of fields; write `{after: 30s}`' in capsys.readouterr().err
+    assert main(["simulate", "--plot", str(world)]) == 2
+    assert "Put it before --plot" in capsys.readouterr().err

@@ -95,3 +95,16 @@ def test_where_no_pod_may_go_that_is_said() -> None:
 def test_a_node_that_is_short_has_no_outlook() -> None:
     assert outlooks(cycles("500Mi"), CONFIG) == ()
     assert outlooks([], CONFIG) == ()
+
+
+def test_after_a_kill_by_the_kernel_no_time_is_known() -> None:
+    """The kill raised what is available, so a leak that goes on was said not to come nearer."""
+    (outlook,) = outlooks(cycles("5Gi", "2Gi", "5Gi"), CONFIG)
+    killed = replace(outlook, rate=None, killed=True)
+    assert "5Gi left, the kernel killed, so no time is known; it came within 1Gi" in outlook_text(killed)
+    out = io.StringIO()
+    print_outlooks([killed], make_console(out, 200), lead="")
+    assert (
+        out.getvalue().splitlines()[1]
+        == "which pod would go for each threshold (the kernel killed, so no time is known)"
+    )

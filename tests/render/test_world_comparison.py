@@ -3,13 +3,14 @@
 import io
 import re
 
-from evictd.core.units.duration import SECOND
+from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.console import make_console
 from evictd.render.world_comparison import print_worlds, worlds_document
 from evictd.render.world_outcome import PlayedWorld
 from evictd.world.account import account_of
 from evictd.world.loop import play
 from evictd.world.model import ApiServer, DisruptionBudget, Owner
+from evictd.world.next_eviction import PlayedOn
 from tests.playbook import config
 from tests.render.played_worlds import played
 from tests.world.worlds import hog, quiet, world
@@ -56,3 +57,16 @@ def test_one_that_does_nothing_is_named() -> None:
         "w", (played(story), PlayedWorld(name="idle", run=idle, account=account_of(idle))), make_console(out, 200)
     )
     assert "No action: idle." in out.getvalue()
+
+
+def test_a_side_that_is_played_on_says_so_and_a_kill_is_no_eviction() -> None:
+    calm = played(world(*quiet(3)))
+    out = io.StringIO()
+    after = PlayedOn(until=9 * MINUTE, at=7 * MINUTE, pod="default/hog")
+    print_worlds("w", (calm, calm), make_console(out, 200), played_on=(after, None))
+    assert out.getvalue().count("If it goes on like this: played on, default/hog is evicted first, at 7m0s.") == 1
+    assert "at  policy" not in out.getvalue(), "no empty table"
+    run = play(world(hog(), *quiet(3)), config())
+    killed = PlayedWorld(name="none", run=run, account=account_of(run))
+    print_worlds("w", (calm, killed), make_console(out, 200))
+    assert "none: 1 pod lost (1 killed by the kernel), 0 of them innocent" in out.getvalue()

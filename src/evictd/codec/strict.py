@@ -92,7 +92,7 @@ class _Reader:
 
     def struct(self, cls: type[S], document: object, path: str, ignored: Collection[str] = ()) -> S:
         if not isinstance(document, Mapping):
-            self._wrong(path, document, "is not a map of fields", "write one field a line, as in `name: value`")
+            self._wrong(path, document, "is not a map of fields", _fields_remedy(cls, document))
             return cls()
         fields = {one.encode_name: one for one in struct_fields(cls)}
         values = {}
@@ -187,6 +187,14 @@ def _read_enum(kind: Any, value: object) -> Any:
         if member.value == value:
             return member
     raise InvalidValueError("is not one of the values" if isinstance(value, str) else f"is {_noun(value)}, not a text")
+
+
+def _fields_remedy(cls: type[msgspec.Struct], value: object) -> str:
+    """Suggest the field that a scalar was meant as, where there is only one."""
+    names = [one.encode_name for one in struct_fields(cls)]
+    if len(names) == 1 and isinstance(value, str):
+        return f"write `{{{names[0]}: {shown(value)}}}`"
+    return "write one field a line, as in `name: value`"
 
 
 def _read_custom(kind: Any, value: object) -> Any:

@@ -14,6 +14,7 @@ from evictd.codec.world_fields import ExpectFields
 from evictd.commands.source import compared_config, configuration_name, report_plot, scenario_config
 from evictd.commands.what_if import grown, parse_growth
 from evictd.core.model.config import Policy
+from evictd.core.model.signal import MEMORY_SIGNALS
 from evictd.core.units.duration import MINUTE
 from evictd.errors import ExitCode
 from evictd.render.comparison import Side, comparison_document
@@ -24,7 +25,7 @@ from evictd.render.output import TABLE, write_document
 from evictd.render.plot import draw
 from evictd.render.simulation_document import simulation_document
 from evictd.render.world_comparison import print_worlds, worlds_document
-from evictd.render.world_outcome import PlayedWorld
+from evictd.render.world_outcome import PlayedWorld, kills
 from evictd.render.world_view import cycles_to_draw, print_world, world_document
 from evictd.simulation import SimulatedCycle
 from evictd.world.account import account_of
@@ -104,9 +105,10 @@ def _print(title: str, sides: Sequence[PlayedWorld], args: argparse.Namespace) -
         console = make_console(sys.stdout)
         print_world(title, sides[0], console, everything=args.all)
         calm = _outlooks(sides[0])
-        print_outlooks(calm, console, _played_on(sides[0], calm))
+        print_outlooks(calm, console, _played_on(sides[0], calm), lead="")
     else:
-        print_worlds(title, sides, make_console(sys.stdout), everything=args.all)
+        after = [_played_on(side, _outlooks(side)) for side in sides]
+        print_worlds(title, sides, make_console(sys.stdout), everything=args.all, played_on=after)
 
 
 def _document(title: str, side: PlayedWorld) -> Document:
@@ -118,7 +120,14 @@ def _document(title: str, side: PlayedWorld) -> Document:
 
 def _outlooks(side: PlayedWorld) -> tuple[Outlook, ...]:
     """Return the report of a world in which no pod went: the ranking, and the time at which a threshold is reached."""
-    return outlooks(cycles_to_draw(side.run), side.run.config)
+    found = outlooks(cycles_to_draw(side.run), side.run.config)
+    killed = bool(kills(side.run))
+    return tuple(replace(each, rate=None, killed=True) if killed and _freed_by_kill(each) else each for each in found)
+
+
+def _freed_by_kill(outlook: Outlook) -> bool:
+    """Whether a kill for want of memory can be why the threshold does not come nearer."""
+    return outlook.time_left is None and outlook.finding.threshold.signal in MEMORY_SIGNALS
 
 
 def _played_on(side: PlayedWorld, calm: Sequence[Outlook]) -> PlayedOn | None:

@@ -70,7 +70,10 @@ def check_plot(path: Path | None) -> None:
     if path is None:
         return
     if path.suffix not in {".svg", ".png"}:
-        raise InputError(f"--plot: {path}: is no picture that can be drawn; give FILE.svg or FILE.png")
+        swallowed = (
+            f"; {path} is what is played? Put it before --plot" if path.suffix in {".yaml", ".yml", ".json"} else ""
+        )
+        raise InputError(f"--plot: {path}: is no picture that can be drawn; give FILE.svg or FILE.png{swallowed}")
     if importlib.util.find_spec("matplotlib") is None:
         raise InputError(f"--plot: {missing_package('matplotlib', 'plot')}")
 

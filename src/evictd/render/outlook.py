@@ -42,6 +42,8 @@ class Outlook:
     """Units per second by which what is available falls, over the last quarter of the time; `None`: there is one reading only."""
     nearest: tuple[int, int] | None = None
     """How near it came to its threshold, in its own unit, and when first; `None` if never nearer than at first, or met."""
+    killed: bool = False
+    """Whether the kernel killed for want of memory: then the last rate says nothing of what comes."""
 
     @property
     def time_left(self) -> int | None:
@@ -92,6 +94,9 @@ def _rate(found: Sequence[tuple[int, int]]) -> int | None:
     return (before - after) * SECOND // (last - first)
 
 
+_KILLED = "the kernel killed, so no time is known"
+
+
 def outlook_text(outlook: Outlook) -> str:
     """Write one outlook as a sentence without a full stop."""
     return f"{_left(outlook)}, {_when(outlook)}; {_next(outlook)}"
@@ -103,6 +108,8 @@ def _left(outlook: Outlook) -> str:
 
 
 def _when(outlook: Outlook) -> str:
+    if outlook.killed:
+        return f"{_KILLED}{_nearest(outlook, '; ')}"
     if outlook.rate is None:
         return "the rate is not known from one reading"
     if outlook.time_left is None:
@@ -129,8 +136,16 @@ def _nearest(outlook: Outlook, before: str) -> str:
     return f"{before}it came within {near} of its threshold at {duration_text(at)}"
 
 
-def print_outlooks(found: Sequence[Outlook], to: "Console", played_on: PlayedOn | None = None) -> None:
+def print_outlooks(
+    found: Sequence[Outlook],
+    to: "Console",
+    played_on: PlayedOn | None = None,
+    *,
+    lead: str = "no pod is evicted; ",
+) -> None:
     """Print the thresholds that come nearer, soonest first, then those that do not and have the same next pod together.
+
+    `lead` begins the headline; empty where a conclusion has said that no pod was evicted.
 
     A derived threshold is left out unless it comes nearer: it repeats the one that it is derived from.
     """
@@ -143,8 +158,10 @@ def print_outlooks(found: Sequence[Outlook], to: "Console", played_on: PlayedOn 
     lines += [f"{', '.join(left)}; {then}" for then, left in calm.items()]
     if not lines:
         return
-    headline = "no pod is evicted; "
-    if any(each.rate is None for each in found):
+    headline = lead
+    if any(each.killed for each in found):
+        headline += f"which pod would go for each threshold ({_KILLED})"
+    elif any(each.rate is None for each in found):
         headline += "which pod would go for each threshold (one reading has no rate, so no time is known)"
     else:
         calm_end = "at the end no threshold comes nearer; next pod for each"

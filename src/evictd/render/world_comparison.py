@@ -1,18 +1,22 @@
 """Shows a world that was played with several configurations: what each did at which time, and each conclusion."""
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from evictd.core.model.config import Policy
 from evictd.core.model.decision import EvictPod, ReclaimNode
 from evictd.render.console import print_line
 from evictd.render.documents import API_VERSION, Document
+from evictd.render.outlook import played_on_text
 from evictd.render.sentences import brief_text
 from evictd.render.text import clean, counted, duration_text
 from evictd.render.world_outcome import PlayedWorld, clock, expectation_texts, kills, outcome_text
 from evictd.render.world_view import MOST_LINES, new_decisions, refused_again, without_rounds, world_document
+from evictd.world.account import OOM_KILLED
 from evictd.world.lifecycle import EvictionRefused
 from evictd.world.loop import Run
+from evictd.world.next_eviction import PlayedOn
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,8 +28,18 @@ _WATCH = (
 )
 
 
-def print_worlds(title: str, sides: Sequence[PlayedWorld], to: "Console", *, everything: bool = False) -> None:
-    """Print several configurations side by side: what each did at which time, then each conclusion."""
+def print_worlds(
+    title: str,
+    sides: Sequence[PlayedWorld],
+    to: "Console",
+    *,
+    everything: bool = False,
+    played_on: Sequence[PlayedOn | None] = (),
+) -> None:
+    """Print several configurations side by side: what each did at which time, then each conclusion.
+
+    `played_on` is the first eviction of each one that was played on beyond its end; empty where none was.
+    """
     from rich.table import Table  # noqa: PLC0415
 
     table = Table(title=clean(title), box=None, pad_edge=False, padding=(0, 2, 0, 0), title_justify="left")
@@ -41,14 +55,19 @@ def print_worlds(title: str, sides: Sequence[PlayedWorld], to: "Console", *, eve
     for each in shown:
         at, cells = (None, [each, *[""] * (len(sides) - 1)]) if isinstance(each, str) else rows[each]
         table.add_row("" if at is None else clock(at), *cells)
-    to.print(table)
+    if rows:
+        to.print(table)
+    else:
+        print_line(to, "", clean(title), "bold")
     if len(shown) < len(found):
         to.print(f"{len(found) - len(shown)} more lines; --all shows them")
-    for side in sides:
+    for side, after in zip_longest(sides, played_on[: len(sides)]):
         to.print()
         to.print(_headline(side), style="bold")
         for sentence in outcome_text(side.run, side.account, side.unattended):
             print_line(to, "", sentence)
+        if after is not None:
+            print_line(to, "", f"If it goes on like this: {played_on_text(after)}.")
         for sentence in expectation_texts(side.expectations):
             print_line(to, "", sentence)
     to.print()
@@ -62,6 +81,8 @@ def _headline(side: PlayedWorld) -> str:
     account = side.account
     lost = f"{clean(side.name)}: {counted(len(account.losses), 'pod')} lost"
     if account.losses:
+        killed = sum(each.cause == OOM_KILLED for each in account.losses)
+        lost += f" ({killed} killed by the kernel)" if killed else ""
         lost += f", {account.regret} of them innocent"
     short = max(side.account.short_for.values(), default=0)
     return f"{lost}, short for {duration_text(short)}, {counted(len(kills(side.run)), 'OOM kill')}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from evictd.core.frozen import frozen
 from evictd.core.model.decision import Decision, EvictPod, ReclaimNode, ReportConditions
 from evictd.core.model.finding import NoAction, ThresholdFinding
-from evictd.core.model.signal import STALLS, NodeCondition
+from evictd.core.model.signal import MEMORY_SIGNALS, STALLS, NodeCondition
 from evictd.core.model.threshold import Origin
 from evictd.core.units.approximate import bytes_text
 from evictd.core.units.duration import format_duration
@@ -107,7 +107,10 @@ def new_decisions(cycle: WorldCycle, refused_again: Collection[tuple[int, str]])
 
 def _level_text(finding: ThresholdFinding) -> str:
     signal = finding.threshold.signal
-    return f"{signal_quantity(finding.available, signal)} {'stalled' if signal in STALLS else 'left'}"
+    level = f"{signal_quantity(finding.available, signal)} {'stalled' if signal in STALLS else 'left'}"
+    configured = finding.threshold.value.quantity
+    lowered = signal in MEMORY_SIGNALS and configured is not None and finding.limit < configured
+    return f"{level}, limit {signal_quantity(finding.limit, signal)}" if lowered else level
 
 
 def _line(cycle: WorldCycle, text: str) -> TimelineEntry:
