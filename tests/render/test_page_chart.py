@@ -44,9 +44,10 @@ def test_it_says_since_when_nothing_was_read() -> None:
     late = page_chart([(400.0, 4), (300.0, 2)], [], Signal.PID_AVAILABLE)
     assert late is not None
     assert late.unread == "5m0s"
-    soon = page_chart([(400.0, 4), (7.0, 2)], [], Signal.PID_AVAILABLE)
-    assert soon is not None
-    assert soon.unread == ""
+    for usual in ([(400.0, 4), (14.0, 2)], [(30.0, 4), (7.0, 2)]):
+        soon = page_chart(usual, [], Signal.PID_AVAILABLE)
+        assert soon is not None
+        assert soon.unread == "", "a calm node is read every ten seconds"
 
 
 def test_labels_do_not_cover_each_other() -> None:

@@ -21,10 +21,8 @@ WIDTH, HEIGHT = 120, 24
 _HEADROOM = 1.02
 _RECLAIM = "ReclaimNode"
 _LEAST_SECONDS = 1.0
-_UNREAD_SECONDS = 60
+_UNREAD_SECONDS = 15
 """Time without a reading, in seconds, that is said in words: a calm node is read every ten seconds."""
-_VISIBLE = 50
-"""A shorter time is said as well where it is this part of the line: its dots are seen then."""
 _LABEL = 14.0
 """Height of a label in percent of the drawing's."""
 _MINUTES = 600
@@ -111,7 +109,7 @@ def page_chart(
     return PageChart(
         points=" ".join(f"{x(ago)},{y(amount)}" for ago, amount in trend),
         held=f"{x(last)},{y(amount_now)} {WIDTH:.1f},{y(amount_now)}" if last > 0 else "",
-        unread=seconds_text(last) if last >= min(_UNREAD_SECONDS, max(span / _VISIBLE, _LEAST_SECONDS)) else "",
+        unread=seconds_text(last) if last >= _UNREAD_SECONDS else "",
         lines=tuple((kind, y(limit)) for kind, limit in thresholds),
         marks=tuple((x(mark.ago), mark) for mark in marks if mark.ago <= span),
         top=signal_amount(top, signal),

@@ -43,14 +43,14 @@ def _percent(amount: int, capacity: int) -> float:
 
 
 def _rate(entry: Document) -> str:
-    """Write how fast what is left changes; empty where that is not known, or so slow that it changes little in an hour."""
+    """Write how fast what is left changed; empty where that is not known, or so slow that it changes little in an hour."""
     rate, signal = entry["fillRate"], Signal(entry["signal"])
     leads = any(_is_foreseen(each["secondsToThreshold"]) for each in entry["thresholds"])
     if not rate or not (leads or abs(rate) * FORESEEN_SECONDS >= entry["available"]):
         return ""
     one, many = _COUNTED.get(SIGNALS[signal].resource, ("", ""))
     what = one if abs(rate) == 1 else many
-    return f"{'falls' if rate > 0 else 'rises'} by {gap_text(abs(rate), signal)}{what} a second"
+    return f"{'fell' if rate > 0 else 'rose'} by {gap_text(abs(rate), signal)}{what} a second in the last minute"
 
 
 def _is_foreseen(seconds: float | None) -> bool:
@@ -66,7 +66,7 @@ def _threshold(threshold: Document, signal: Signal, capacity: int, *, due: bool)
     state = "not met"
     if threshold["met"]:
         left = threshold["graceLeftSeconds"]
-        state = f"met, acts in {seconds_text(left)}" if left and not due else "met"
+        state = f"met, acts in {seconds_text(left)} at the latest" if left and not due else "met"
     elif threshold["keptByMinReclaim"]:
         state = "minimum reclaim not reached"
     elif _is_foreseen(threshold["secondsToThreshold"]):
