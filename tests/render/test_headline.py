@@ -2,11 +2,19 @@
 
 from typing import Any
 
-from evictd.render.headline import OwnFault, OwnFaultKind, beside_faults, headline, name_last, nearest
+from evictd.render.headline import (
+    OwnFault,
+    OwnFaultKind,
+    beside_faults,
+    headline,
+    last_eviction,
+    name_last,
+    nearest,
+)
 from evictd.render.node_page import why_nothing
 from tests.daemon.status import status_of
 from tests.daemon.world import GI
-from tests.render.test_node_page import approaching, play, pressed, rehearsed
+from tests.render.test_node_page import approaching, calm, play, pressed, recovered, rehearsed
 
 
 def test_where_nothing_falls_the_nearest_threshold_is_that_of_the_least_distance() -> None:
@@ -97,8 +105,11 @@ def test_a_fault_says_since_when_and_hides_no_eviction() -> None:
     assert headline(near, [fault]).text == wrong
     assert beside_faults(near, [fault])[0].startswith("Thresholds are tested, and a pod that must go is one")
     assert beside_faults(near, [fault])[1] == headline(near).text
+    assert "kills the pod's processes itself" in beside_faults(near, [fault])[2]
+    assert "by the runtime only" in beside_faults({**near, "policy": "Kubelet"}, [fault])[2]
+    assert len(beside_faults({**near, "dryRun": True}, [fault])) == 2, "a dry run stops no pod"
     assert headline(acting, [fault]).text == f"{headline(acting).text} {wrong}"
-    assert len(beside_faults(acting, [fault])) == 1
+    assert len(beside_faults(acting, [fault])) == 2
     stuck = OwnFault(OwnFaultKind.STUCK, "for 10m")
     assert headline(acting, [stuck]).text == f"{OwnFaultKind.STUCK.value}."
     assert beside_faults(acting, [stuck]) == []
@@ -111,6 +122,30 @@ def test_a_dry_run_that_could_evict_no_pod_says_so() -> None:
     (memory,) = [entry for entry in status["signals"] if entry["signal"] == "memory.available"]
     blocked = {**memory, "next": None, "stop": "EvictionsDoNotHelp: 1Gi is missing; evictions pause", "stopReason": ""}
     assert headline({**status, "signals": [blocked]}).text.endswith("evictd would evict no pod: 1Gi is missing.")
+
+
+def test_the_last_eviction_is_said_for_an_hour_unless_a_pod_is_being_evicted() -> None:
+    over = recovered()
+    status = status_of(over, over.at)
+    assert last_eviction(status) == "Last eviction: default/hog, 10m0s ago."
+    assert last_eviction({**status, "ageSeconds": 3600}) == ""
+    assert last_eviction(status_of(pressed(), pressed().at)) == ""
+    assert last_eviction(status_of(calm(), calm().at)) == ""
+    dry = rehearsed()
+    said = last_eviction(status_of(dry, dry.at))
+    assert said.startswith("The dry run would last have evicted default/hog, "), "it evicted none"
+
+
+def test_signals_that_fall_as_before_are_named_where_another_is_the_nearest() -> None:
+    falling = calm()
+    status = status_of(falling, falling.at)
+    (memory,) = [each for each in status["signals"] if each["signal"] == "memory.available"]
+    (disk,) = [each for each in status["signals"] if each["signal"] == "nodefs.available"]
+    assert memory["fillRate"] > 0
+    near = {**disk, "available": disk["thresholds"][0]["limit"] + 1}
+    assert nearest({**status, "signals": [memory, near]}).endswith(
+        "; memory.available falls, but was as low within the last hour and rose again."
+    )
 
 
 def test_the_name_of_a_finding_goes_last() -> None:

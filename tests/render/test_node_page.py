@@ -12,7 +12,7 @@ from evictd.core.model.observation import Outcomes, Problem, signal_observations
 from evictd.core.model.pod import Pod
 from evictd.core.model.state import State
 from evictd.core.model.stats import RlimitStats
-from evictd.core.units.duration import MINUTE, SECOND
+from evictd.core.units.duration import HOUR, MINUTE, SECOND
 from evictd.daemon.configuration import Configuration
 from evictd.daemon.telemetry.metrics import Metrics
 from evictd.daemon.telemetry.pages import Pages
@@ -155,7 +155,7 @@ def test_a_calm_node_says_so_once_and_which_threshold_is_met_first() -> None:
     assert text.count("no threshold is met") == 2, "the title and the headline"
     assert "Why no pod is being evicted" not in text
     nearest = "Nearest by distance: memory.available, 3.38Gi above its soft threshold 2Gi; "
-    assert f"{nearest}it falls and was as low within the last hour without a threshold met." in text
+    assert f"{nearest}it falls, but it was as low within the last hour and rose again." in text
     assert "met in" not in text, "it goes up and down"
     assert "First: <strong>default/hog</strong>" in text
     assert "never evicted: static pod" in text
@@ -183,7 +183,6 @@ def test_a_node_under_pressure_shows_its_victim_and_the_decisions_with_their_num
     assert "Evicted default/hog" not in text, "it is being evicted"
     assert "eviction of default/hog began 2.0s ago" in text
     assert "default/web (4.92Gi) would be evicted next, if that is not enough: exceeds its request by 3.92Gi." in head
-    assert "waits for an evicted pod to end" in head
     share = "Of 1.79Gi that filled memory since 22:57:50, pods took 0; 1.79Gi belong to no pod."
     assert share in text.partition("</header>")[0]
     assert text.count(share) == 1
@@ -240,7 +239,12 @@ def test_without_the_runtime_it_says_what_goes_on_and_the_error_stands_once() ->
     wrong = "evictd sees no new pods: the container runtime does not answer (since 22:52:50 UTC)."
     assert f'<h1 class="blind">{wrong}</h1>' in head
     still = "<li>Thresholds are tested, and a pod that must go is one of those that the runtime listed last.</li>"
-    assert f"{still}<li>Nearest by distance: memory.available" in head
+    assert (
+        f"{still}<li>evictd asks the runtime again and again to stop that pod. At the end of the grace period it kills"
+        in head
+    )
+    assert head.index("again and again") < head.index("<li>Nearest by distance: memory.available")
+    assert "Order of eviction <small>(pods as the runtime listed them before 22:52:50 UTC)</small>" in text
     assert text.count("UNAVAILABLE") == 1
     rejected = replace(
         calm(), observation=replace(calm().observation, problems=(Problem(source=CREDENTIALS_SOURCE, detail="401"),))
@@ -253,6 +257,8 @@ def test_an_eviction_is_marked_on_the_line_of_its_signal_and_said_below() -> Non
     assert 'class="mark"' in text
     assert "default/hog evicted 10m" in text
     assert "This node is calm" in text
+    assert "<li>Last eviction: default/hog, 10m2s ago.</li>" in text.partition("</header>")[0]
+    assert "Last eviction" not in page(recovered(), later=HOUR), "more than an hour ago"
     assert '<a href="#incident-uid-hog">' in text
     assert text.count('id="incident-uid-hog"') == 1
     assert "<code>evictd incident uid-hog</code> shows everything around it" in text
@@ -288,8 +294,8 @@ def test_a_card_does_not_repeat_its_heading() -> None:
 
 def test_it_says_how_long_the_end_of_a_pod_is_awaited() -> None:
     text = page(pressed())
-    assert "waits for an evicted pod to end, 38s at most: its grace period and the time of a stop</span>" in text
-    assert "grace period 1s<br>" in text
+    assert "grace period 1s; evictd waits for its end for at most 38s, and then decides anew<br>" in text
+    assert "waits for an evicted pod" not in text, "the headline says that it is being evicted"
     assert "Next: <strong>default/web</strong>." in text
 
 
@@ -297,9 +303,13 @@ def test_a_fault_does_not_hide_a_threshold_that_is_met() -> None:
     """The headline said only that the runtime does not answer, on a node without memory."""
     short = pressed()
     problem = Problem(source="container runtime", detail="UNAVAILABLE")
-    head = page(replace(short, observation=replace(short.observation, problems=(problem,)))).partition("</header>")[0]
+    blinded = replace(short, observation=replace(short.observation, problems=(problem,))).following(blind())
+    head = page(blinded).partition("</header>")[0]
     acting = "memory.available is below its hard threshold (512Mi left, limit 1Gi); default/hog is being evicted."
-    assert f'<h1 class="blind">{acting} evictd sees no new pods: the container runtime does not answer.</h1>' in head
+    assert (
+        f'<h1 class="blind">{acting} evictd sees no new pods: the container runtime does not answer (since 22:52:50 UTC).</h1>'
+        in head
+    )
 
 
 def test_a_daemon_that_stands_still_names_no_next_pod() -> None:
@@ -308,6 +318,7 @@ def test_a_daemon_that_stands_still_names_no_next_pod() -> None:
     assert "would be evicted" not in head
     assert '<small>(as read <span data-age="600.0">10m0s</span> ago)</small>' in page(calm(), later=10 * MINUTE)
     assert "as read" not in page(calm())
+    assert '<main class="stale">' in page(calm(), later=10 * MINUTE), "its bars are grey"
 
 
 def test_who_would_go_first_and_when_stands_at_the_top() -> None:
@@ -327,6 +338,10 @@ def test_what_is_not_measured_takes_one_line_and_what_cannot_be_here_no_box() ->
     head = text.partition("</header>")[0]
     assert "No threshold that can be tested is met; pid.available cannot be read." in head
     assert "calm" not in head
+    pids = Problem(source="pids", detail="/proc/loadavg: Input/output error")
+    other = Problem(source="systemd-oomd", detail="it kills pods")
+    failed = page(replace(snapshot, observation=replace(snapshot.observation, problems=(pids, other))))
+    assert "its thresholds are not tested. Cause: pids: /proc/loadavg: Input/output error.</p>" in failed
     assert text.count("evictd explain</code> measures now") == 1
     assert "not measured" not in text
     absent = tuple(
@@ -350,7 +365,10 @@ def test_where_no_pod_may_go_the_headline_says_so_and_the_name_of_the_finding_is
         f"<li>memory.available: {culprit}; default/etcd holds or grows more and may not go (ProtectedCulprit)</li>"
         in text
     )
-    assert f'<p class="held">{culprit}' in text, "the name of a pod has no capital"
+    assert text.count("ProtectedCulprit") == 1, "it stood in the order of eviction again"
+    assert '<p class="held">No pod would be evicted: <a href="#nothing">why</a>.' in text
+    assert "<code>evictd explain-alert EvictdEvictionCannotHelp</code> says what you can do" in text
+    assert "explain-alert" not in page(pressed())
     assert '<p class="held">Every active pod is protected' in text
     assert "ProtectedCulprit:" not in text
 
@@ -361,6 +379,11 @@ def test_a_node_that_cannot_be_read_keeps_its_name() -> None:
     assert "evictd 1.2.3 on <strong>node-1</strong>" in page(unread)
     assert "<strong>MemoryPressure</strong> False, as tested last</li>" in page(unread)
     assert "No signal can be read." in page(replace(unread, findings=()))
+    assert "tried to read <time" in page(unread)
+    problem = Problem(source="memory of the node", detail="/proc/meminfo: Input/output error")
+    failed = replace(unread, findings=(), observation=replace(unread.observation, problems=(problem,))).following(seen)
+    cause = "No pod is ranked: the numbers of node-1 cannot be read (memory of the node: /proc/meminfo: Input/output error)."
+    assert cause in page(failed)
     assert "as tested last" not in page(seen)
 
 

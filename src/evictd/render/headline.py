@@ -6,9 +6,11 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from evictd.core.frozen import frozen
+from evictd.core.model.config import Policy
 from evictd.core.model.finding import NoActionReason
 from evictd.core.model.signal import STALLS, Signal
 from evictd.core.model.state import PhaseName
+from evictd.render.page_chart import eviction_marks
 from evictd.render.signal_entry import shown_entries
 from evictd.render.text import first_of, gap_text, seconds_text, signal_amount
 from evictd.render.timing import FORESEEN_SECONDS, Approach, approaches, graces
@@ -88,7 +90,30 @@ def beside_faults(status: Document, faults: Sequence[OwnFault]) -> list[str]:
     lines = [faults[0].still]
     if tests_thresholds(faults):
         lines.append(_of_node(status).text if _of_node(status).level == "soft" else "")
+    if faults[0].kind is OwnFaultKind.LISTED_PODS and not status["dryRun"]:
+        lines.append(_ONLY_RUNTIME_STOPS if status["policy"] == Policy.KUBELET.value else _STOP_WITHOUT_RUNTIME)
     return list(filter(None, lines))
+
+
+_ONLY_RUNTIME_STOPS = (
+    "A pod that must go is stopped by the runtime only: evictd asks it again and again until it answers."
+)
+_STOP_WITHOUT_RUNTIME = (
+    "evictd asks the runtime again and again to stop that pod. At the end of the grace period it kills the pod's processes "
+    "itself, where it may (in a DaemonSet with the component cgroup-kill)."
+)
+
+
+def last_eviction(status: Document) -> str:
+    """Return which pod was evicted last, unless that is more than an hour ago or a pod is being evicted; empty if none was."""
+    if any(not row["gone"] for row in status["leaving"]):
+        return ""
+    marks = [mark for found in eviction_marks(status).values() for mark in found if mark.pod]
+    last = min((mark for mark in marks if mark.dry_run == status["dryRun"]), key=lambda each: each.ago, default=None)
+    if last is None or last.ago > FORESEEN_SECONDS:
+        return ""
+    what = "The dry run would last have evicted" if last.dry_run else "Last eviction:"
+    return f"{what} {last.pod}, {seconds_text(last.ago)} ago."
 
 
 def _of_node(status: Document) -> Headline:
@@ -203,9 +228,11 @@ def nearest(status: Document) -> str:
     known = any(each["fillRate"] is not None for each in status["signals"] if each["observed"])
     why = "no threshold would be met within an hour at the present rates" if known else "no rate is known yet"
     if falling := [each["signal"] for each in status["signals"] if _falls_as_before(each)]:
-        verb = "falls and was" if len(falling) == 1 else "fall and were"
-        names = "it" if falling == [entry["signal"]] else ", ".join(falling)
-        why = f"{names} {verb} as low within the last hour without a threshold met"
+        verb = "falls, but was" if len(falling) == 1 else "fall, but were"
+        names = ", ".join(falling)
+        why = f"{names} {verb} as low within the last hour and rose again"
+        if falling == [entry["signal"]]:
+            why = "it falls, but it was as low within the last hour and rose again"
     return f"Nearest by distance: {entry['signal']}, {left} {limit}; {why}."
 
 

@@ -13,13 +13,17 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evictd.core.model.finding import NoActionReason
 from evictd.core.model.signal import DISKS, Resource
 from evictd.core.model.state import PhaseName
+from evictd.errors import SourceKind
 from evictd.render.headline import (
     Headline,
     OwnFault,
+    OwnFaultKind,
     beside_faults,
     headline,
+    last_eviction,
     name_last,
     nearest,
     tests_thresholds,
@@ -83,18 +87,25 @@ def node_page(
             for entry in shown
             if entry["observed"]
         ],
-        "unread": unread(status),
+        "unread": (without := unread(status)),
+        "causes": causes(status, without),
+        "unseen": (unseen := any(fault.kind is OwnFaultKind.NODE for fault in faults)),
+        "reported": _reported(status["problems"]) if unseen else "",
+        "stale": not tests_thresholds(faults),
+        "listed": _listed(faults),
         "absent": [entry["signal"] for entry in shown if entry.get("absent")],
         "conditions": [
             _condition(entry, dry_run=status["dryRun"], tested=tests_thresholds(faults))
             for entry in status["conditions"]
         ],
-        "phase": _phase(status["phase"]),
+        "phase": "" if _awaits_end(status) else _phase(status["phase"]),
+        "awaited": status["phase"].get("endsInSeconds", 0) if _awaits_end(status) else 0,
         "read": _time(status["at"]),
         "old": status["ageSeconds"] >= _OLD_SECONDS,
         "leaving": (leaving := [_leaving(row, status) for row in status["leaving"]]),
         "nothing": (nothing := tuple(why_nothing(status, explained, head))),
-        "queues": sorted((_queue(each, beside) for each in explained["queues"]), key=itemgetter("unmeasured")),
+        "alert": _ALERT if any(map(_raises_alert, status["signals"])) else "",
+        "queues": sorted((_queue(each, beside, nothing) for each in explained["queues"]), key=itemgetter("unmeasured")),
         "decisions": _decisions(status, {row["why"] for row in leaving}),
         "notes": [note for note in explained["notes"] if note not in nothing],
         "faults": [fault.detail for fault in faults],
@@ -132,7 +143,39 @@ def _beside(status: Document, faults: Sequence[OwnFault], head: Headline) -> Ite
     if tests_thresholds(faults):
         if (headline(status) if faults else head).level == "calm":
             yield from filter(None, (nearest(status),))
+        if head.level != "hard":
+            yield from filter(None, (last_eviction(status),))
         yield from filled(status)
+
+
+def _listed(faults: Sequence[OwnFault]) -> str:
+    """Return which list of pods is ranked, where the runtime gives no new one."""
+    fault = next((each for each in faults if each.kind is OwnFaultKind.LISTED_PODS), None)
+    if fault is None:
+        return ""
+    return f"pods as the runtime listed them {f'before {fault.since[11:19]} UTC' if fault.since else 'last'}"
+
+
+_SOURCES = {
+    "memory": SourceKind.MEMORY_OF_THE_NODE,
+    "swap": SourceKind.MEMORY_OF_THE_NODE,
+    "allocatableMemory": SourceKind.MEMORY_OF_THE_PODS_CGROUP,
+    "pid": SourceKind.PIDS,
+    "nodefs": SourceKind.NODEFS,
+    "imagefs": SourceKind.IMAGEFS,
+    "containerfs": SourceKind.CONTAINERFS,
+}
+"""The source of the problem that leaves a signal without a reading, by the begin of its name."""
+
+
+def causes(status: Document, signals: Sequence[str]) -> str:
+    """Return the problems of the sources of these signals, as one text; empty if none is known."""
+    sources = {source.value for each in signals if (source := _SOURCES.get(each.partition(".")[0])) is not None}
+    return _reported([each for each in status["problems"] if each["source"] in sources])
+
+
+def _reported(problems: Sequence[Document]) -> str:
+    return "; ".join(f"{each['source']}: {each['detail']}" for each in problems)
 
 
 def filled(status: Document) -> list[str]:
@@ -191,18 +234,41 @@ def why_nothing(status: Document, explained: Document, head: Headline) -> Iterat
         yield from (note for note in explained["notes"] if note not in stopped)
 
 
-_PHASES = {
-    "Reclaiming": ("removes what no pod needs", ""),
-    "CleaningUp": ("waits for an evicted pod to end", ": its grace period and the time of a stop"),
-}
-"""What evictd does in each phase but `Watching`, and of what the time for that consists."""
+_ALERT = "EvictdEvictionCannotHelp"
+_ALERT_REASONS = frozenset(
+    {
+        NoActionReason.PROTECTED_CULPRIT.value,
+        NoActionReason.NOTHING_HELPS.value,
+        NoActionReason.NOTHING_EVICTABLE.value,
+        NoActionReason.NO_POD_MEASURED.value,
+        NoActionReason.HELD_BACK.value,
+        NoActionReason.FILESYSTEM_READ_ONLY.value,
+        NoActionReason.EVICTION_LIMIT_REACHED.value,
+    }
+)
+"""The reasons of that alert: its run book says what a person can do about each."""
+
+
+def _raises_alert(entry: Document) -> bool:
+    return is_due(entry) and entry["stopReason"] in _ALERT_REASONS
+
+
+_PHASES = {"Reclaiming": "removes what no pod needs", "CleaningUp": "waits for an evicted pod to end"}
+"""What evictd does in each phase but `Watching`."""
 
 
 def _phase(phase: Document) -> str:
     """Write what evictd does, and for how long at most where that is known."""
-    text, of = _PHASES.get(phase["name"], ("", ""))
+    text = _PHASES.get(phase["name"], "")
     left = phase.get("endsInSeconds", 0)
-    return f"{text}, {seconds_text(left)} at most{of}" if text and left > 0 else text
+    return f"{text}, {seconds_text(left)} at most" if text and left > 0 else text
+
+
+def _awaits_end(status: Document) -> bool:
+    """Whether evictd waits for the end of a pod, and not for a collection: the time stands beside that pod."""
+    phase = status["phase"]
+    leaves = any(not row["gone"] for row in status["leaving"])
+    return leaves and phase["name"] == PhaseName.CLEANING_UP.value and "filesystem" not in phase
 
 
 def _leaving(row: Document, status: Document) -> Document:
@@ -258,8 +324,11 @@ def _time(text: str) -> str:
     return text.replace("T", " ").replace("Z", " UTC")
 
 
-def _queue(queue: Document, said: Collection[str]) -> dict[str, Any]:
-    """Return the order of eviction for some signals, without the sentences about its supply that stand at the top."""
+def _queue(queue: Document, said: Collection[str], nothing: Collection[str]) -> dict[str, Any]:
+    """Return the order of eviction for some signals, without the sentences about its supply that stand at the top.
+
+    `nothing` are the reasons for no eviction that stand above the order.
+    """
     held = [f"{_capital(text)}." for text in (queue.get("attribution") or {"text": ()})["text"]]
     resource = Resource(queue["resource"])
     unmeasured = bool(queue["rows"]) and all(row["usage"] is None for row in queue["rows"])
@@ -267,6 +336,7 @@ def _queue(queue: Document, said: Collection[str]) -> dict[str, Any]:
         "signals": ", ".join(queue["signals"]),
         "resource": resource.value,
         "next": queue["next"],
+        "stop_above": bool(queue["stop"]) and any(text.endswith(queue["stop"]) for text in nothing),
         "stop": _capital(name_last(_without_signal(queue["stop"] or "", queue["signals"]))),
         "not_of_pods": "" if queue["notOfPods"] is None else not_of_pods_text(queue["notOfPods"]),
         "held": () if unmeasured else [text for text in held if text not in said],
