@@ -1,7 +1,7 @@
 """The pages in Chromium, on a phone and a desktop, light and dark: no violation of axe-core's rules, no error on the console."""
 
-import shutil
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from typing import Any
 
