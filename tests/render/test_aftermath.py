@@ -1,9 +1,10 @@
 """What the records after an eviction tell."""
 
 import msgspec
+import pytest
 
 from evictd.core.units.duration import SECOND
-from evictd.render.aftermath import AFTER, next_eviction, successors_of, time_of
+from evictd.render.aftermath import AFTER, MetAfter, met_after, next_eviction, successors_of, time_of
 from evictd.render.incident import evictions_of, find_eviction
 from tests.render.test_incident import recorded
 
@@ -26,3 +27,21 @@ def test_the_next_eviction_is_found_by_the_clock_that_goes_on() -> None:
 
 def test_a_damaged_time_is_no_error() -> None:
     assert time_of("yesterday") == 0
+
+
+@pytest.mark.parametrize(
+    ("met", "expected"),
+    [
+        ((False, False, False), MetAfter()),
+        ((True, False, False), MetAfter()),
+        ((False, False, True), MetAfter(again=400.0)),
+        ((True, True, True), MetAfter(still=400.0)),
+        ((True, True, False), MetAfter(still=400.0)),
+    ],
+    ids=["never", "until its bytes came back", "again", "on", "for minutes"],
+)
+def test_a_threshold_is_met_again_only_after_it_was_clear(met: tuple[bool, ...], expected: MetAfter) -> None:
+    """One was said to be met again in the second in which a disk's bytes had not come back yet."""
+    records = recorded()
+    event = find_eviction(evictions_of(records), "last")
+    assert met_after(records[2:], met, event.uid, time_of(event.at)) == expected

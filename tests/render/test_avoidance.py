@@ -6,6 +6,7 @@ import pytest
 
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import MINUTE
+from evictd.render.aftermath import MetAfter
 from evictd.render.avoidance import Avoidance, avoidance
 from evictd.render.incident import Incident, IncidentRow
 from evictd.render.incident_view import row_text
@@ -106,7 +107,7 @@ def test_a_request_that_costs_a_pod_of_higher_priority_is_no_advice() -> None:
 def judged(need: Need, *growers: Grower) -> Incident:
     """The incident with a verdict, whose threshold was met again."""
     verdict = EvictionVerdict(need=need, pod="default/hog-old", growers=growers, played=5 * MINUTE)
-    return replace(with_request("default/web"), verdict=verdict, met_again=9.0)
+    return replace(with_request("default/web"), verdict=verdict, met=MetAfter(again=9.0))
 
 
 def test_nothing_of_the_pod_is_proposed_where_no_pod_is_the_cause() -> None:
@@ -114,7 +115,9 @@ def test_nothing_of_the_pod_is_proposed_where_no_pod_is_the_cause() -> None:
     found = avoidance(judged(Need.NO_POD_HELPS, Grower(pod="", rate=9)))
     assert found.by == ("less use by the host, of which hostPath volumes are a part, or by protected pods",)
     assert found.not_by[0].startswith("a request, a limit or a priority of this pod")
-    found = avoidance(judged(Need.NO_POD_HELPS))
+    still = judged(Need.NO_POD_HELPS)
+    assert avoidance(still).by[0].startswith("less use by the host"), "a full disk no longer grows, but was filled"
+    found = avoidance(replace(still, event=replace(still.event, filled="")))
     assert found.by == ("a lower threshold: nothing grew, and no pod holds what is missing",)
 
 
@@ -133,7 +136,8 @@ def test_a_pod_of_page_cache_is_answered_with_the_formula() -> None:
     because = {**found.event.evidence["because"], "filePages": 5 * GI}
     found = replace(found, event=replace(found.event, evidence={**found.event.evidence, "because": because}))
     assert avoidance(found).by[0] == (
-        "memory.formula: MemAvailable: 5Gi of what it held are clean file pages, which the kernel can drop"
+        "memory.formula: MemAvailable: 5Gi of what it held are clean file pages, which the kernel can drop "
+        "(not where tasks stall for memory: docs/tuning.md)"
     )
     assert not any("limit" in each for each in avoidance(found).by)
 
@@ -147,3 +151,10 @@ def test_an_owner_whose_pods_go_again_and_again_is_named() -> None:
 def test_a_minimum_reclaim_that_kept_the_threshold_met_is_named() -> None:
     kept = avoidance(replace(incident(), available=9 * GI // 4, min_reclaim=GI))
     assert kept == Avoidance(by=("a smaller minimum reclaim: the threshold itself was clear already",))
+
+
+def test_a_pod_of_the_same_owner_in_its_place_is_no_advice() -> None:
+    """A request in the template of both was proposed."""
+    found = replace(with_request("default/web"), siblings=frozenset({"default/web"}))
+    request = "a request of 6Gi of memory (it had none): default/web of the same owner would have gone in its place"
+    assert request in avoidance(found).not_by

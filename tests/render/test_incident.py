@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from evictd.codec.journal import encode_entry
-from evictd.codec.journal_record import JournalRecord, decode_record
+from evictd.codec.journal_record import JournalRecord, RecordedExtra, RecordedRefusal, decode_record
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.observation import Outcomes
 from evictd.core.model.pod import Pod
@@ -15,6 +15,7 @@ from evictd.core.model.signal import Signal
 from evictd.core.model.state import State
 from evictd.core.units.duration import SECOND
 from evictd.errors import InputError
+from evictd.render.aftermath import MetAfter
 from evictd.render.avoidance import Avoidance, avoidance
 from evictd.render.incident import (
     Incident,
@@ -104,12 +105,12 @@ def test_what_is_missing_counts_to_the_highest_limit_or_the_minimum_reclaim() ->
 
 def test_it_knows_its_node_and_whether_a_threshold_was_met_again() -> None:
     found = incident()
-    assert (found.node, found.met_again, found.known_for, found.of_owner) == ("node-1", None, 400.0, 1)
+    assert (found.node, found.met, found.known_for, found.of_owner) == ("node-1", MetAfter(), 400.0, 1)
     records = recorded()
     short = [each for each in records if any(d.get("kind") == "EvictPod" for d in each.decisions)]
     again = msgspec.structs.replace(short[0], wall="2026-01-01T00:05:00Z", now=records[-2].now + 250 * SECOND)
     later = [*records[:-1], again]
-    assert incident_of(later, find_eviction(evictions_of(records), "last")).met_again == 270.0
+    assert incident_of(later, find_eviction(evictions_of(records), "last")).met == MetAfter(again=270.0)
 
 
 def test_what_is_around_it_is_told_and_the_events_are() -> None:
@@ -167,3 +168,11 @@ def test_an_eviction_for_a_limit_of_its_own_has_no_signal() -> None:
     assert avoidance(found) == Avoidance(
         by=("a higher limit of its own, or less usage: no other pod had a part in it",)
     )
+
+
+def test_an_eviction_that_a_budget_refused_is_no_incident() -> None:
+    """A pod that lived was shown as evicted, and its eviction as not needed."""
+    records = recorded()
+    refusal = RecordedRefusal(pod="default/hog-old", uid=OLD.uid, detail="needs 1 healthy pod")
+    later = msgspec.structs.replace(records[2], extra=RecordedExtra(refused=(refusal,)))
+    assert evictions_of([*records[:2], later]) == []

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from evictd.render.aftermath import MetAfter
 from evictd.render.relief import relief_lines
 from tests.render.test_incident import incident
 from tests.stories import GI
@@ -24,8 +25,8 @@ def test_what_the_journal_shows_in_the_same_second_is_within_a_second() -> None:
 
 def test_a_threshold_that_was_met_again_and_many_new_pods_are_told() -> None:
     pods = tuple((f"default/hog-{number}", float(number)) for number in range(1, 118))
-    lines = list(relief_lines(replace(incident(), met_again=13.0, successors=pods)))
-    assert "13s later a threshold of memory.available was met again, or still" in lines
+    lines = list(relief_lines(replace(incident(), met=MetAfter(again=13.0), successors=pods)))
+    assert "13s later a threshold of memory.available was met again" in lines
     assert not any("up to the journal's last record" in line for line in lines)
     assert lines[-2:] == ["ReplicaSet/hog created default/hog-3 on this node, seen 3s later", "and 114 more after it"]
 

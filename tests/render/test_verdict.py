@@ -17,7 +17,7 @@ LEAK, HOST = Grower(pod="a/y", rate=20), Grower(pod="", rate=5)
         (Need.NEEDED, ("a/x",), (LEAK,), True, f"its end was needed: {GROWN}, its end alone would have relieved the node"),
         (
             Need.NEEDED, ("a/x", "a/y"), (LEAK,), False,
-            f"its end was needed: {GROWN}, the fewest pods that relieve the node are a/x, a/y",
+            f"{GROWN}, the fewest pods whose end relieves the node are a/x, a/y",
         ),
         (
             Need.ANOTHER_POD, ("a/y",), (LEAK,), True,
@@ -55,3 +55,15 @@ def test_what_made_half_of_all_growth_is_named() -> None:
     three = tuple(Grower(pod=f"a/{name}", rate=10) for name in "xyz")
     verdict = EvictionVerdict(need=Need.NEEDED, pod="a/x", growers=three, played=MINUTE)
     assert (verdict.grower, verdict.grew) == (None, True)
+
+
+def test_what_came_back_is_beside_the_verdict() -> None:
+    """A pod whose end gave nothing back was called needed, and a full disk one on which nothing grew."""
+    alone = EvictionVerdict(need=Need.NEEDED, pod="a/x", fewest=("a/x",), played=MINUTE)
+    assert alone.text(too_little=True) == (
+        "by what was measured its end alone would have relieved the node, and it did not"
+    )
+    full = EvictionVerdict(need=Need.NO_POD_HELPS, pod="a/x", played=MINUTE)
+    assert full.text(filled=True) == (
+        "no end of any pod would have relieved the node: the host or a protected pod is the cause"
+    )

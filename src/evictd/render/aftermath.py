@@ -1,9 +1,10 @@
-"""Reads from the records after an eviction when its owner created new pods, and when the next pod was evicted."""
+"""Reads from the records after an eviction whether a threshold stayed clear, and when new pods and the next eviction came."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from evictd.codec.journal_record import JournalRecord
 from evictd.codec.times import parse_time
+from evictd.core.frozen import frozen
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.errors import InvalidValueError
 from evictd.render.history import HistoryEvent
@@ -11,6 +12,30 @@ from evictd.render.text import clean
 
 AFTER = 15 * MINUTE
 """Time after an eviction that belongs to its incident."""
+
+
+@frozen
+class MetAfter:
+    """Whether a threshold was met after the end of a pod, in seconds since its eviction; both `None`: never."""
+
+    again: float | None = None
+    """When it was met again after it had been clear."""
+    still: float | None = None
+    """For how long it stayed met, where that is a minute or more, or it was never clear in the journal."""
+
+
+def met_after(records: Sequence[JournalRecord], met: Sequence[bool], uid: str, at: int) -> MetAfter:
+    """Return when a threshold was met after the pod's end; `met` says of each record after the eviction whether it was.
+
+    What a pod held comes back a moment after its end, so a threshold that is clear a little later is not met again.
+    """
+    ended = next((number for number, each in enumerate(records) if uid in each.observation.cleaned_up), len(records))
+    after = [((time_of(each.wall) - at) / SECOND, is_met) for each, is_met in zip(records, met, strict=True)][ended:]
+    clear = next((number for number, (_, is_met) in enumerate(after) if not is_met), None)
+    if clear is None:
+        return MetAfter(still=after[-1][0] if after else None)
+    stayed = after[clear][0] if after[clear][0] - after[0][0] >= MINUTE // SECOND else None
+    return MetAfter(still=stayed, again=next((since for since, is_met in after[clear:] if is_met), None))
 
 
 def time_of(text: str) -> int:

@@ -4,7 +4,7 @@ from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, Resource
 from evictd.render.incident import Incident, IncidentRow
 from evictd.render.text import amount_text, signal_amount
-from evictd.render.verdict import EvictionVerdict, Need
+from evictd.render.verdict import Need
 
 _LEAD_SECONDS = 60
 """How much earlier a proposed threshold is met."""
@@ -37,18 +37,18 @@ def avoidance(found: Incident) -> Avoidance:
         return Avoidance(by=("a higher limit of its own, or less usage: no other pod had a part in it",))
     resource = SIGNALS[found.signal].resource
     if found.verdict is not None and found.verdict.need is Need.NO_POD_HELPS and not found.relieved:
-        return _of_no_pod(found.verdict) + _of_threshold(found, resource)
+        return _of_no_pod(found) + _of_threshold(found, resource)
     if found.kept_by_min_reclaim:
         return Avoidance(by=("a smaller minimum reclaim: the threshold itself was clear already",))
     of_pod = Avoidance() if found.victim is None else _of_pod(found, found.victim, resource)
     return _of_owner(found) + _of_grower(found, resource) + of_pod + _of_threshold(found, resource)
 
 
-def _of_no_pod(verdict: EvictionVerdict) -> Avoidance:
-    """Say what helps where no end of any pod does."""
+def _of_no_pod(found: Incident) -> Avoidance:
+    """Say what helps where no end of any pod does. A full disk no longer grows, so what filled it before counts."""
     in_vain = "a request, a limit or a priority of this pod: another pod would have gone in its place, in vain as well"
     by = "a lower threshold: nothing grew, and no pod holds what is missing"
-    if verdict.growers:
+    if found.event.filled or (found.verdict is not None and found.verdict.growers):
         by = "less use by the host, of which hostPath volumes are a part, or by protected pods"
     return Avoidance(by=(by,), not_by=(in_vain,))
 
@@ -62,13 +62,21 @@ def _of_grower(found: Incident, resource: Resource) -> Avoidance:
     return Avoidance(by=(f"less growth of {grower.pod}: it took {rate} a second in the minute before",))
 
 
-def _of_page_cache(found: Incident, victim: IncidentRow) -> Avoidance:
-    """Return the formula that does not count page cache, where the pod held little else; its limit would not have ended it."""
-    pages = found.event.evidence.get("because", {}).get("filePages")
-    if found.resource is not Resource.MEMORY or not isinstance(pages, int) or pages * 2 < (victim.usage or 0):
+def _of_page_cache(found: Incident) -> Avoidance:
+    """Return the formula that does not count page cache, where the pod held little else or the node's is all that is missing."""
+    because = found.event.evidence.get("because", {})
+    pages, of_node = because.get("filePages") or 0, because.get("nodeFilePages") or 0
+    used = None if found.victim is None else found.victim.usage
+    if found.resource is not Resource.MEMORY or found.missing is None or not pages + of_node:
         return Avoidance()
-    dropped = f"{amount_text(pages, Resource.MEMORY)} of what it held are clean file pages, which the kernel can drop"
-    return Avoidance(by=(f"memory.formula: MemAvailable: {dropped}",))
+    if pages * 2 >= (used or 0):
+        what = f"{amount_text(pages, Resource.MEMORY)} of what it held"
+    elif of_node >= found.missing:
+        what = f"{amount_text(of_node, Resource.MEMORY)} of what the node held"
+    else:
+        return Avoidance()
+    can_drop = "are clean file pages, which the kernel can drop (not where tasks stall for memory: docs/tuning.md)"
+    return Avoidance(by=(f"memory.formula: MemAvailable: {what} {can_drop}",))
 
 
 def _of_owner(found: Incident) -> Avoidance:
@@ -80,7 +88,7 @@ def _of_owner(found: Incident) -> Avoidance:
 
 def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:
     exceeds = victim.usage is not None and resource in _REQUESTED and victim.usage > victim.request
-    limit = _of_page_cache(found, victim)
+    limit = _of_page_cache(found)
     known = found.verdict is not None and found.verdict.need is not Need.NO_POD_HELPS
     if exceeds and not limit.by and (found.verdict is None or not known or found.verdict.grew):
         limit = _of_limit(found, victim, resource)  # one that does not grow would have met its limit long before
@@ -88,11 +96,11 @@ def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidan
         return limit + Avoidance(not_by=("a higher request: the pods that rank before it were passed over",))
     if exceeds:
         return limit + _of_request(found, victim, resource)
-    others = [row for row in found.ranking if not row.protected and not row.chosen]
+    others = [row for row in found.ranking if not (row.protected or row.chosen or row.pod in found.siblings)]
     if not others:
-        return Avoidance()
+        return limit
     first = next((f"{row.pod} ({amount_text(row.usage, resource)})" for row in others if row.usage), others[0].pod)
-    return Avoidance(by=(f"a priority above {victim.priority}: {first} would have ranked before it",))
+    return limit + Avoidance(by=(f"a priority above {victim.priority}: {first} would have ranked before it",))
 
 
 def _of_limit(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:
@@ -118,6 +126,8 @@ def _of_request(found: Incident, victim: IncidentRow, resource: Resource) -> Avo
         return Avoidance(
             not_by=(f"{request}: no pod would have gone at that moment, and the node would have stayed short",)
         )
+    if found.with_request in found.siblings:
+        return Avoidance(not_by=(f"{request}: {found.with_request} of the same owner would have gone in its place",))
     row = next((row for row in found.ranking if row.pod == found.with_request), None)
     other = found.with_request if row is None else f"{row.pod} ({amount_text(row.usage, resource)})"
     others = [

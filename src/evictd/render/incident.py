@@ -17,7 +17,7 @@ from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.core.units.quantity import of_count, parse_quantity
 from evictd.errors import InputError, InvalidValueError
-from evictd.render.aftermath import AFTER, next_eviction, successors_of, time_of
+from evictd.render.aftermath import AFTER, MetAfter, met_after, next_eviction, successors_of, time_of
 from evictd.render.history import EventKind, HistoryEvent, event_line, history
 from evictd.render.jump import since_jump
 from evictd.render.text import clean, incident_id
@@ -76,12 +76,13 @@ class Incident:
     events: tuple[tuple[str, str], ...] = ()
     """Reason and message of the events that evictd wrote with it."""
     node: str = ""
-    met_again: float | None = None
-    """Seconds until a threshold of the signal was met after its end, or still was; `None`: never in the journal."""
+    met: MetAfter = MetAfter()
     next_eviction: float = AFTER / SECOND
     """Seconds to the next eviction, at most `AFTER`."""
     known_for: float = 0
     """Seconds from the eviction to the journal's last record."""
+    siblings: frozenset[str] = frozenset()
+    """`namespace/name` of the pods that its owner had here, without itself."""
     of_owner: int = 0
     """How many pods of its owner were evicted in the whole journal; 0 without an owner."""
     min_reclaim: int = 0
@@ -138,7 +139,7 @@ class Incident:
     @property
     def relieved(self) -> bool:
         """Whether enough came back, and no threshold of the signal was met again for a minute or more."""
-        if self.missing is None or self.came_back is None or self.gone_after is None or self.met_again is not None:
+        if self.missing is None or self.came_back is None or self.gone_after is None or self.met != MetAfter():
             return False
         return self.came_back >= self.missing and self.known_for >= self.gone_after + MINUTE // SECOND
 
@@ -163,8 +164,16 @@ class Incident:
 
 
 def evictions_of(records: Sequence[JournalRecord]) -> list[HistoryEvent]:
-    """Return the evictions of the records, oldest first."""
-    return [event for event in history(records) if event.kind is EventKind.EVICTED]
+    """Return the evictions of the records, oldest first, without those that a budget refused or that were withdrawn."""
+    found: list[HistoryEvent] = []
+    for event in history(records):
+        if event.kind is EventKind.EVICTED:
+            found.append(event)
+        elif event.kind in {EventKind.REFUSED, EventKind.WITHDRAWN}:
+            last = next((number for number in range(len(found) - 1, -1, -1) if found[number].uid == event.uid), None)
+            if last is not None:
+                del found[last]  # the pod stayed
+    return found
 
 
 def last_of_each(evictions: Sequence[HistoryEvent]) -> list[HistoryEvent]:
@@ -211,6 +220,7 @@ def incident_of(records: Sequence[JournalRecord], event: HistoryEvent) -> Incide
     signal = Signal(label) if label in Signal._value2member_map_ else None
     around = [each for each in records if -BEFORE <= time_of(each.wall) - at <= AFTER]
     found = list(history(around))
+    earlier = len(list(history(each for each in around if each is record or each.now <= record.now)))
     seen = _levels(record, signal)
     gone = next((each for each in found if each.kind is EventKind.GONE and each.uid == event.uid), None)
     gone_after = None if gone is None else (time_of(gone.at) - at) / SECOND
@@ -224,15 +234,16 @@ def incident_of(records: Sequence[JournalRecord], event: HistoryEvent) -> Incide
         points=_points(around, signal, record),
         ranking=tuple(_ranking(record, signal, event.uid)),
         pods=_ranked(record, signal),
-        before=tuple(each for each in found if time_of(each.at) <= at and each.uid != event.uid),
-        after=tuple(each for each in found if time_of(each.at) > at and each.kind is not EventKind.BOOT),
+        before=tuple(each for each in found[:earlier] if each.uid != event.uid),
+        after=tuple(each for each in found[earlier:] if each.kind is not EventKind.BOOT),
         gone_after=gone_after,
         successors=successors_of(record, later, event, at),
         events=tuple(_events(record, event)),
         node=clean(record.observation.node_name),
-        met_again=None if gone_after is None else _met_again(later, signal, at, gone_after),
+        met=met_after(later, [any(map(_is_met, _found(each, signal))) for each in later], event.uid, at),
         next_eviction=next_eviction(record, later),
         known_for=max(((time_of(each.wall) - at) / SECOND for each in later), default=0),
+        siblings=_siblings(record, event),
         of_owner=_of_owner(records, event),
         min_reclaim=_min_reclaim(event, seen[1]),
     )
@@ -313,15 +324,17 @@ def _min_reclaim(event: HistoryEvent, capacity: int | None) -> int:
     return 0 if found is None else found.resolve(of_count(capacity or 0)).value()
 
 
-def _met_again(records: Iterable[JournalRecord], signal: Signal | None, at: int, gone_after: float) -> float | None:
-    """Return after how many seconds a threshold of the signal is met in a record after the pod's end; `None`: in none."""
-    for record in records:
-        since = (time_of(record.wall) - at) / SECOND
-        if since > gone_after and any(
-            each.get("met") or each.get("keptByMinReclaim") for each in _found(record, signal)
-        ):
-            return since
-    return None
+def _is_met(finding: Plain) -> bool:
+    return bool(finding.get("met") or finding.get("keptByMinReclaim"))
+
+
+def _siblings(record: JournalRecord, event: HistoryEvent) -> frozenset[str]:
+    """Return the other pods of the evicted pod's owner that were here."""
+    namespace = event.pod.partition("/")[0]
+    kin = (each for each in record.observation.pods if event.owner and clean(each.owner) == event.owner)
+    return frozenset(
+        clean(each.full_name) for each in kin if each.metadata.namespace == namespace and each.metadata.uid != event.uid
+    )
 
 
 def _of_owner(records: Iterable[JournalRecord], event: HistoryEvent) -> int:

@@ -68,7 +68,11 @@ def after_lines(found: Incident) -> tuple[str, ...]:
 
 def verdict_text(found: Incident) -> str:
     """Write whether the end of the pod was needed; empty where that is not known."""
-    return "" if found.verdict is None else found.verdict.text(relieved=found.relieved)
+    if found.verdict is None:
+        return ""
+    too_little = found.came_back is not None and found.came_back < (found.missing or 0)
+    filled = bool(found.event.filled)
+    return found.verdict.text(relieved=found.relieved, too_little=too_little, filled=filled)
 
 
 def events_heading(found: Incident) -> str:
@@ -212,7 +216,8 @@ def incident_document(found: Incident) -> Document:
         "cameBack": found.came_back,
         "goneAfterSeconds": found.gone_after,
         "successors": [{"pod": name, "afterSeconds": seconds} for name, seconds in found.successors],
-        "metAgainSeconds": found.met_again,
+        "metAgainSeconds": found.met.again,
+        "stillMetSeconds": found.met.still,
         "need": None if found.verdict is None else found.verdict.need.value,
         "account": verdict_text(found),
         "relief": list(relief_lines(found)),

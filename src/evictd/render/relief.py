@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from evictd.core.model.signal import SIGNALS, Unit
 from evictd.core.units.duration import SECOND, format_duration
+from evictd.render.aftermath import MetAfter
 from evictd.render.incident import Incident
 from evictd.render.text import amount_text, signal_amount
 
@@ -40,11 +41,18 @@ def _lasted(found: Incident) -> Iterator[str]:
     """Write whether a threshold of the signal was met again; nothing where the journal does not say."""
     if found.signal is None or found.gone_after is None or found.came_back is None:
         return
-    if found.met_again is not None:
-        yield f"{_later(found.met_again)} a threshold of {found.signal.value} was met again, or still"
-    elif found.known_for > found.gone_after:
-        known = format_duration(round(found.known_for) * SECOND)
-        yield f"no threshold of {found.signal.value} was met again up to the journal's last record, {known} later"
+    name = found.signal.value
+    if found.met.again is not None:
+        yield f"{_later(found.met.again)} a threshold of {name} was met again"
+    if found.met.still is not None:
+        stayed = "" if found.met.still < 1 else f" for {format_duration(round(found.met.still) * SECOND)}"
+        yield f"a threshold of {name} stayed met{stayed} after its eviction"
+    if found.met == MetAfter() and found.known_for > found.gone_after:
+        yield f"no threshold of {name} was met again up to the journal's last record{_dated(found.known_for)}"
+
+
+def _dated(seconds: float) -> str:
+    return "" if seconds < 1 else f", {_later(seconds)}"
 
 
 def _successors(found: Incident) -> Iterator[str]:

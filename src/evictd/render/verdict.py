@@ -57,27 +57,34 @@ class EvictionVerdict:
         first = next(iter(self.growers), None)
         return first if first is not None and first.rate * 2 >= sum(each.rate for each in self.growers) else None
 
-    def text(self, *, relieved: bool) -> str:
-        """Write the verdict as a sentence without a full stop; `relieved`: its end did relieve the node, as the journal shows."""
+    def text(self, *, relieved: bool = False, too_little: bool = False, filled: bool = False) -> str:
+        """Write the verdict as a sentence without a full stop, beside what the journal shows of the time after.
+
+        `relieved`: its end relieved the node. `too_little`: less than was missing came back. `filled`: something filled what is
+        short before, also if nothing grew in the last minute, as on a full disk.
+        """
         grown = f"had everything gone on growing for {format_duration(self.played)} as in the minute before"
         names = ", ".join(self.fewest)
+        begin = "its end relieved the node; " if relieved else ""
         match self.need:
+            case Need.NEEDED if self.fewest == (self.pod,) and too_little:
+                return "by what was measured its end alone would have relieved the node, and it did not"
             case Need.NEEDED if self.fewest == (self.pod,):
                 return f"its end was needed: {grown}, its end alone would have relieved the node"
             case Need.NEEDED:
-                return f"its end was needed: {grown}, the fewest pods that relieve the node are {names}"
+                return f"{begin}{grown}, the fewest pods whose end relieves the node are {names}"
             case Need.ANOTHER_POD if relieved:
-                return f"its end relieved the node; {grown}, that of {names} would have had to follow, and alone have been enough"
+                return f"{begin}{grown}, that of {names} would have had to follow, and alone have been enough"
             case Need.ANOTHER_POD:
                 return f"its end was not needed: {grown}, the end of {names} in its place would have relieved the node"
             case Need.NOTHING_SHORT:
                 return f"its end was not needed: {grown}, no threshold would have been met"
             case Need.NO_POD_HELPS if relieved:
-                return (
-                    "its end relieved the node, although by the growth that was measured no end of any pod would have"
-                )
-            case Need.NO_POD_HELPS if not self.growers:
+                return f"{begin[:-2]}, although by the growth that was measured no end of any pod would have"
+            case Need.NO_POD_HELPS if not self.growers and not filled:
                 return "no end of any pod would have relieved the node, and nothing grew: the threshold is above its normal level"
+            case Need.NO_POD_HELPS if not self.growers:
+                return "no end of any pod would have relieved the node: the host or a protected pod is the cause"
             case Need.NO_POD_HELPS:
                 return (
                     f"{grown}, no end of any pod would have relieved the node: the host or a protected pod is the cause"

@@ -132,7 +132,8 @@ def why_lines(why: PodWhy) -> Iterator[str]:
         for line in filter(None, (event.why, event.filled)):
             yield f"  {line}"
     if any(event.kind is EventKind.EVICTED for event in why.events):
-        yield f"`evictd incident {why.pod}` shows whether its end was needed, and what would have avoided it"
+        same = "" if why.asked else " --journal FILE"
+        yield f"`evictd incident {why.pod}{same}` shows whether its end was needed, and what would have avoided it"
     for row in why.remembered:
         yield f"{row['at']}: {clean(row['text'])}"
         if row["why"]:
