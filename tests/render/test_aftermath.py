@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from evictd.core.units.duration import SECOND
-from evictd.render.aftermath import AFTER, MetAfter, met_after, next_eviction, successors_of, time_of
+from evictd.render.aftermath import AFTER, MetAfter, met_after, next_eviction, siblings_of, successors_of, time_of
 from evictd.render.incident import evictions_of, find_eviction
 from tests.render.test_incident import recorded
 
@@ -45,3 +45,10 @@ def test_a_threshold_is_met_again_only_after_it_was_clear(met: tuple[bool, ...],
     records = recorded()
     event = find_eviction(evictions_of(records), "last")
     assert met_after(records[2:], met, event.uid, time_of(event.at)) == expected
+
+
+def test_other_pods_of_its_owner_are_its_siblings() -> None:
+    records = recorded()
+    event = find_eviction(evictions_of(records), "last")
+    assert siblings_of(records[1], event) == frozenset()
+    assert siblings_of(records[3], event) == {"default/hog-new"}

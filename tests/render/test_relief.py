@@ -35,3 +35,8 @@ def test_a_missing_amount_of_a_few_bytes_has_a_unit() -> None:
     """`1 was missing` was said of memory."""
     found = replace(incident(), available=2 * GI - 1)
     assert next(relief_lines(found)).startswith("less than 1Ki was missing to 2Gi, the soft threshold")
+
+
+def test_a_usage_of_an_earlier_cycle_is_said_to_be_one() -> None:
+    first = next(relief_lines(replace(incident(), measured=False)))
+    assert first.endswith("default/hog-old held 6Gi, as measured before: in that cycle it was not measured")

@@ -9,7 +9,7 @@ from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.observation import Observation
 from evictd.core.model.state import State
 from evictd.daemon.telemetry.status_page import snapshot_view
-from evictd.render.history import EventKind, history
+from evictd.render.history import EventKind, HistoryEvent, history
 from evictd.render.node_view import explanation_document
 from evictd.render.why import PodWhy, pods_meant, why_document, why_lines
 from tests.daemon.status import status_of
@@ -160,3 +160,11 @@ ANSWERS: dict[str, Callable[[], PodWhy]] = {
 
 def test_each_kind_of_answer_is_as_in_the_golden_file() -> None:
     check_golden("why.txt", "\n".join(f"== {name} ==\n{text(make())}\n" for name, make in ANSWERS.items()))
+
+
+def test_of_many_events_the_last_are_shown() -> None:
+    """331 lines were printed of a pod that its budget kept."""
+    event = HistoryEvent(at="2026-01-01T00:00:00Z", kind=EventKind.REFUSED, pod="a/x", text="refused")
+    lines = list(why_lines(PodWhy(pod="a/x", events=(event,) * 331)))
+    assert lines[0] == "311 earlier events of it: `evictd history --pod a/x`"
+    assert sum("refused" in line for line in lines) == 20

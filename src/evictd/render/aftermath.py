@@ -1,4 +1,4 @@
-"""Reads from the records after an eviction whether a threshold stayed clear, and when new pods and the next eviction came."""
+"""Reads from the records about an eviction the pods of the same owner, whether a threshold stayed clear, and what came next."""
 
 from collections.abc import Iterable, Sequence
 
@@ -44,6 +44,15 @@ def time_of(text: str) -> int:
         return parse_time(text)
     except InvalidValueError:
         return 0
+
+
+def siblings_of(record: JournalRecord, event: HistoryEvent) -> frozenset[str]:
+    """Return the other pods of the evicted pod's owner that were here."""
+    namespace = event.pod.partition("/")[0]
+    kin = (each for each in record.observation.pods if event.owner and clean(each.owner) == event.owner)
+    return frozenset(
+        clean(each.full_name) for each in kin if each.metadata.namespace == namespace and each.metadata.uid != event.uid
+    )
 
 
 def successors_of(

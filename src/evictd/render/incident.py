@@ -17,7 +17,7 @@ from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.core.units.quantity import of_count, parse_quantity
 from evictd.errors import InputError, InvalidValueError
-from evictd.render.aftermath import AFTER, MetAfter, met_after, next_eviction, successors_of, time_of
+from evictd.render.aftermath import AFTER, MetAfter, met_after, next_eviction, siblings_of, successors_of, time_of
 from evictd.render.history import EventKind, HistoryEvent, event_line, history
 from evictd.render.jump import since_jump
 from evictd.render.text import clean, incident_id
@@ -81,6 +81,8 @@ class Incident:
     """Seconds to the next eviction, at most `AFTER`."""
     known_for: float = 0
     """Seconds from the eviction to the journal's last record."""
+    measured: bool = True
+    """Whether its usage was measured in that cycle; else it is what was known of it before."""
     siblings: frozenset[str] = frozenset()
     """`namespace/name` of the pods that its owner had here, without itself."""
     of_owner: int = 0
@@ -243,7 +245,8 @@ def incident_of(records: Sequence[JournalRecord], event: HistoryEvent) -> Incide
         met=met_after(later, [any(map(_is_met, _found(each, signal))) for each in later], event.uid, at),
         next_eviction=next_eviction(record, later),
         known_for=max(((time_of(each.wall) - at) / SECOND for each in later), default=0),
-        siblings=_siblings(record, event),
+        measured=not _is_missing(record, event.uid),
+        siblings=siblings_of(record, event),
         of_owner=_of_owner(records, event),
         min_reclaim=_min_reclaim(event, seen[1]),
     )
@@ -328,13 +331,9 @@ def _is_met(finding: Plain) -> bool:
     return bool(finding.get("met") or finding.get("keptByMinReclaim"))
 
 
-def _siblings(record: JournalRecord, event: HistoryEvent) -> frozenset[str]:
-    """Return the other pods of the evicted pod's owner that were here."""
-    namespace = event.pod.partition("/")[0]
-    kin = (each for each in record.observation.pods if event.owner and clean(each.owner) == event.owner)
-    return frozenset(
-        clean(each.full_name) for each in kin if each.metadata.namespace == namespace and each.metadata.uid != event.uid
-    )
+def _is_missing(record: JournalRecord, uid: str) -> bool:
+    missing = (each for each in record.findings if each.get("kind") == "StatsMissing")
+    return any(_uid_of({"pod": pod}) == uid for each in missing for pod in each.get("pods", ()))
 
 
 def _of_owner(records: Iterable[JournalRecord], event: HistoryEvent) -> int:

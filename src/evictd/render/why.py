@@ -16,7 +16,7 @@ from evictd.errors import most_similar
 from evictd.render.deciding import PlaceThen, place_then
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.history import EventKind, HistoryEvent, event_line
-from evictd.render.text import MEASURED_LATER, amount_text, clean, first_of, gap_text, signal_amount
+from evictd.render.text import MEASURED_LATER, amount_text, clean, counted, first_of, gap_text, signal_amount
 from evictd.render.timing import conditions, time_lines
 
 Plain = Mapping[str, Any]
@@ -25,6 +25,8 @@ _SIMILAR = 0.8
 """From which similarity on a pod is named that may have been meant, from 0 to 1: the names of one namespace are alike."""
 _NAMED = 3
 """How many pods are named at most."""
+_SHOWN_EVENTS = 20
+"""Of how many events of a pod the last are shown."""
 
 
 @frozen
@@ -127,7 +129,9 @@ _NOT_ASKED = "only the journal was read (--address HOST:PORT asks a daemon too)"
 
 def why_lines(why: PodWhy) -> Iterator[str]:
     """Write what is known of a pod, one sentence a line."""
-    for event in why.events:
+    if (earlier := len(why.events) - _SHOWN_EVENTS) > 0:
+        yield f"{counted(earlier, 'earlier event')} of it: `evictd history --pod {why.pod}`"
+    for event in why.events[-_SHOWN_EVENTS:]:
         yield f"{clean(event.at)}: {event_line(event)}"
         for line in filter(None, (event.why, event.filled)):
             yield f"  {line}"
