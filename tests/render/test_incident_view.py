@@ -118,6 +118,7 @@ def test_the_file_has_everything_in_it_and_names_are_text() -> None:
     assert "What would not have" in text
     assert "default/hog-new" in text
     assert "<polyline" in text
+    assert "<span>30s before (00:00:00)</span><span>12s after (00:00:42)</span>" in text
     assert "http" not in text.partition("</title>")[2].replace("http-equiv", "")
     hostile = replace(found, event=replace(found.event, why='<script>alert("1")</script>'))
     assert "<script>" not in incident_page(hostile)

@@ -4,7 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from evictd.codec.times import rfc3339
 from evictd.core.model.signal import Signal
+from evictd.core.units.duration import SECOND
+from evictd.render.aftermath import time_of
+from evictd.render.attribution import clock_text
 from evictd.render.avoidance import Avoidance, avoidance
 from evictd.render.axis import axis_top
 from evictd.render.console import print_line
@@ -252,8 +256,10 @@ def incident_page(found: Incident) -> str:
         signal="" if found.signal is None else found.signal.value,
         levels=[(kind, _shown(limit, found.signal)) for kind, limit in found.levels],
         chart=chart,
-        begin=seconds_text(max(-found.drawn[0][0], 0)) if found.drawn else "",
-        end=seconds_text(end),
+        begin=f"{seconds_text(max(-found.drawn[0][0], 0))} before{_clock(found, found.drawn[0][0])}"
+        if found.drawn
+        else "",
+        end=f"{seconds_text(end)} after{_clock(found, end)}",
         ranking=[(row, row_text(row, found)) for row in found.ranking],
         before=list(dated_lines(found.before)),
         after=list(dated_lines(found.after)),
@@ -261,6 +267,12 @@ def incident_page(found: Incident) -> str:
         events_heading=events_heading(found),
         avoided=avoidance(found),
     )
+
+
+def _clock(found: Incident, seconds: float) -> str:
+    """Return the time of the day so many seconds after the eviction, in brackets."""
+    at = time_of(found.event.at)
+    return f" ({clock_text(rfc3339(at + round(seconds * SECOND)))})" if at else ""
 
 
 def _shown(limit: int, signal: Signal | None) -> str:

@@ -333,12 +333,15 @@ def no_action_text(finding: NoAction) -> str:
         needed, reachable = quantity_text(finding.needed, resource), quantity_text(finding.reachable, resource)
         pod = pod_name(finding.pod)
         held = f"the pods that may be evicted hold {reachable} together"
+        if finding.reachable is not None and not finding.reachable.nano:
+            held = "no pod that may be evicted holds any"
         hold = f"ProtectedCulprit: {needed} is needed, growth included, and {held}"
         if finding.reachable is not None and finding.reachable >= finding.needed:
             return (
                 f"{hold}; {pod} holds or grows more and may not go, and no pod within its request goes in its place yet"
             )
-        return f"{hold}, so evicting them would not help; {pod} holds or grows more and may not go"
+        in_vain = ", so evicting them would not help" if finding.reachable is None or finding.reachable.nano else ""
+        return f"{hold}{in_vain}; {pod} holds or grows more and may not go"
     if finding.why is NoActionReason.EVICTION_LIMIT_REACHED and finding.threshold is not None:
         missing = quantity_text(finding.needed, SIGNALS[finding.threshold.signal].resource)
         return f"EvictionLimitReached: evictionLimit allows no more than {detail}; {missing} is missing"
