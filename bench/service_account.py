@@ -12,8 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from evictd.clients.kube.access import service_account_files
-from evictd.clients.kube.credentials import SERVICE_ACCOUNT
+from evictd.clients.kube.service_account import SERVICE_ACCOUNT, service_account_files
 
 
 def in_cluster(folder: Path, command: list[str]) -> list[str]:

@@ -23,7 +23,7 @@ from bench.pod_events import NODE_NAME, POD_BYTES, PodEvents, served
 from bench.report import loads, write_section
 from bench.service_account import in_cluster
 from bench.suite_reaction import write_config
-from evictd.clients.kube.access import IN_CLUSTER
+from evictd.clients.kube.service_account import IN_CLUSTER
 from evictd_testnode.binaries import default_cache, find_binaries
 from evictd_testnode.cgroups import group
 from evictd_testnode.disks import DiskKind, DiskRecipe

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from evictd.clients.kube.credentials import IN_CLUSTER, Credentials
+from evictd.clients.kube.credentials import Credentials
+from evictd.clients.kube.service_account import IN_CLUSTER
 from evictd.clients.kube.transport import Transport
 from evictd.errors import ApiRefusedError, ApiUnavailableError
 from tests.clients.kube.test_credentials import project

@@ -17,9 +17,10 @@ from typing import TypeVar
 
 from evictd.act.cluster.removal import Removal, removal
 from evictd.clients.kube.backoff import RetryBackoff
-from evictd.clients.kube.credentials import IN_CLUSTER, Credentials
+from evictd.clients.kube.credentials import Credentials
 from evictd.clients.kube.daemon_sets import DaemonSetClient
 from evictd.clients.kube.nodes import NodeClient, NodeList, NodeObject
+from evictd.clients.kube.service_account import IN_CLUSTER
 from evictd.clients.kube.transport import Transport
 from evictd.core.model.problem import shown
 from evictd.errors import ApiRefusedError, ApiUnavailableError, ExitCode, InputError

@@ -7,8 +7,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from evictd.clients.kube.access import IN_CLUSTER, service_account_files
-from evictd.clients.kube.credentials import SERVICE_ACCOUNT
+from evictd.clients.kube.service_account import IN_CLUSTER, SERVICE_ACCOUNT, service_account_files
 from evictd.config.lint_model import Lint, LintFinding
 from evictd.config.settings import Settings
 from evictd.errors import file_fault

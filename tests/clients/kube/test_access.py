@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from evictd.clients.kube.access import IN_CLUSTER, load_access
+from evictd.clients.kube.access import load_access
+from evictd.clients.kube.service_account import IN_CLUSTER
 
 ENVIRON = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": "6443"}
 

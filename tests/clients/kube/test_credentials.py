@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from evictd.clients.kube.credentials import IN_CLUSTER, Credentials
+from evictd.clients.kube.credentials import Credentials
+from evictd.clients.kube.service_account import IN_CLUSTER
 from evictd.clients.kube.transport import Transport
 from evictd.errors import ApiUnavailableError, InputError
 from tests.kube.api_server import ApiServer

@@ -13,9 +13,8 @@ from typing import Any
 import urllib3
 from urllib3.connection import HTTPConnection
 
+from evictd.clients.kube.service_account import IN_CLUSTER, service_account_files
 from evictd.core.frozen import frozen
-
-IN_CLUSTER = "in-cluster"
 
 _IDLE_CONNECTIONS = 4
 """Kept per pool: the request queue's, the evictor's and the watch's, and one to spare."""
@@ -48,11 +47,6 @@ def load_access(source: str, environ: Mapping[str, str], service_account: Path) 
     if any(environ.get(name) for name in _PROXY_VARIABLES):
         return _from_service_account_behind_proxy(environ, service_account)
     return _from_service_account(environ, service_account)
-
-
-def service_account_files(folder: Path) -> tuple[str, str]:
-    """Return the files of a projected service account that evictd reads."""
-    return str(folder / "token"), str(folder / "ca.crt")
 
 
 def _from_service_account(environ: Mapping[str, str], folder: Path) -> Access:

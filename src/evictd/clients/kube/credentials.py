@@ -11,12 +11,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from evictd.clients.kube.access import IN_CLUSTER, Access, load_access
+from evictd.clients.kube.access import Access, load_access
+from evictd.clients.kube.service_account import IN_CLUSTER, SERVICE_ACCOUNT
 from evictd.errors import InputError, file_fault
-
-__all__ = ["IN_CLUSTER", "SERVICE_ACCOUNT", "Credentials"]
-
-SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 class Credentials:
