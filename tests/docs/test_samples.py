@@ -35,7 +35,8 @@ def test_the_sample_of_a_world_meets_its_expectations(tmp_path: Path, capsys: py
     assert main(["simulate", str(path)]) == 0
     out = capsys.readouterr().out
     assert "default/leak was evicted" in out
-    assert "expect.culpritGoneWithin: met" in out
+    assert "What the world expects is met: " in out
+    assert "expect." not in out
 
 
 @pytest.mark.parametrize("files", [["values.yaml"], ["values.yaml", "values-instead-of-kubelet.yaml"]])

@@ -80,10 +80,11 @@ def _verdict_text(verdict: Verdict, world: World) -> str:
 
 
 def expectation_texts(expectations: Sequence[Expectation]) -> list[str]:
-    """Write for each expectation of a world file whether it is met, and else why not."""
-    whys = [clean("; ".join(each.unmet)) for each in expectations]
-    texts = [f"not met: {why}" if why else "met" for why in whys]
-    return [f"expect.{each.field}: {text}" for each, text in zip(expectations, texts, strict=True)]
+    """Write which expectations of a world file are met, in one sentence, and why each other one is not."""
+    met = [each.field for each in expectations if not each.unmet]
+    unmet = [each for each in expectations if each.unmet]
+    texts = [f"What the world expects is met: {', '.join(met)}."] if met else []
+    return [*texts, *(f"expect.{each.field}: not met: {clean('; '.join(each.unmet))}" for each in unmet)]
 
 
 def clock(at: int) -> str:
