@@ -3,8 +3,18 @@
 import msgspec
 import pytest
 
+from evictd.core.model.signal import Signal
 from evictd.core.units.duration import SECOND
-from evictd.render.aftermath import AFTER, MetAfter, met_after, next_eviction, siblings_of, successors_of, time_of
+from evictd.render.aftermath import (
+    AFTER,
+    MetAfter,
+    clear_after,
+    met_after,
+    next_eviction,
+    siblings_of,
+    successors_of,
+    time_of,
+)
 from evictd.render.incident import evictions_of, find_eviction
 from tests.render.test_incident import recorded
 
@@ -30,21 +40,25 @@ def test_a_damaged_time_is_no_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("met", "expected"),
+    ("met", "clear", "expected"),
     [
-        ((False, False, False), MetAfter()),
-        ((True, False, False), MetAfter()),
-        ((False, False, True), MetAfter(again=400.0)),
-        ((True, True, True), MetAfter(still=400.0)),
-        ((True, True, False), MetAfter(still=400.0)),
+        ((False, False, False), None, MetAfter()),
+        ((True, False, False), 3.0, MetAfter()),
+        ((False, False, True), None, MetAfter(again=400.0)),
+        ((True, True, True), None, MetAfter(still=400.0)),
+        ((True, True, False), 380.0, MetAfter(still=380.0)),
+        ((True, True, False), 3.7, MetAfter()),
+        ((True, True, False), None, MetAfter()),
     ],
-    ids=["never", "until its bytes came back", "again", "on", "for minutes"],
+    ids=["never", "until its bytes came back", "again", "on", "for minutes", "calm cycles have no record", "unknown"],
 )
-def test_a_threshold_is_met_again_only_after_it_was_clear(met: tuple[bool, ...], expected: MetAfter) -> None:
+def test_a_threshold_is_met_again_only_after_it_was_clear(
+    met: tuple[bool, ...], clear: float | None, expected: MetAfter
+) -> None:
     """One was said to be met again in the second in which a disk's bytes had not come back yet."""
     records = recorded()
     event = find_eviction(evictions_of(records), "last")
-    assert met_after(records[2:], met, event.uid, time_of(event.at)) == expected
+    assert met_after(records[2:], met, event.uid, time_of(event.at), clear) == expected
 
 
 def test_other_pods_of_its_owner_are_its_siblings() -> None:
@@ -52,3 +66,13 @@ def test_other_pods_of_its_owner_are_its_siblings() -> None:
     event = find_eviction(evictions_of(records), "last")
     assert siblings_of(records[1], event) == frozenset()
     assert siblings_of(records[3], event) == {"default/hog-new"}
+
+
+def test_a_later_record_says_since_when_a_supply_is_clear() -> None:
+    """A threshold of a disk was said to stay met for five minutes: until its condition ended."""
+    records = recorded()
+    state = msgspec.structs.replace(records[3].state, clear_since={"nodefs.available": records[1].now + 2 * SECOND})
+    later = [records[2], msgspec.structs.replace(records[3], state=state)]
+    assert clear_after(records[1], later, Signal.IMAGEFS_AVAILABLE) == 2.0
+    assert clear_after(records[1], later, Signal.PID_AVAILABLE) is None
+    assert clear_after(records[1], later, None) is None

@@ -69,4 +69,4 @@ def test_a_side_that_is_played_on_says_so_and_a_kill_is_no_eviction() -> None:
     run = play(world(hog(), *quiet(3)), config())
     killed = PlayedWorld(name="none", run=run, account=account_of(run))
     print_worlds("w", (calm, killed), make_console(out, 200))
-    assert "none: 1 pod lost (1 killed by the kernel), 0 of them innocent" in out.getvalue()
+    assert "none: 1 pod lost (1 killed by the kernel): 1 the cause, 0 needed in its place, 0 innocent" in out.getvalue()

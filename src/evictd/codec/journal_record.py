@@ -44,6 +44,8 @@ class RecordedState(_Part, frozen=True):
     in_flight: tuple[RecordedVictim, ...] = ()
     collections: dict[str, RecordedCollection] = {}
     node_conditions: tuple[str, ...] = ()
+    clear_since: dict[str, int] = {}
+    """By supply: `now` since when no threshold of it is met."""
 
 
 class RecordedOutcome(_Part, frozen=True):

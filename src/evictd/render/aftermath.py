@@ -1,10 +1,12 @@
 """Reads from the records about an eviction the pods of the same owner, whether a threshold stayed clear, and what came next."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from evictd.codec.journal_record import JournalRecord
 from evictd.codec.times import parse_time
 from evictd.core.frozen import frozen
+from evictd.core.model.signal import SIGNALS, Signal
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.errors import InvalidValueError
 from evictd.render.history import HistoryEvent
@@ -24,18 +26,40 @@ class MetAfter:
     """For how long it stayed met, where that is a minute or more, or it was never clear in the journal."""
 
 
-def met_after(records: Sequence[JournalRecord], met: Sequence[bool], uid: str, at: int) -> MetAfter:
+def says_met(finding: Mapping[str, Any]) -> bool:
+    """Whether a finding about a threshold says that it is met, or kept by its minimum reclaim."""
+    return bool(finding.get("met") or finding.get("keptByMinReclaim"))
+
+
+def met_after(
+    records: Sequence[JournalRecord], met: Sequence[bool], uid: str, at: int, clear: float | None
+) -> MetAfter:
     """Return when a threshold was met after the pod's end; `met` says of each record after the eviction whether it was.
 
-    What a pod held comes back a moment after its end, so a threshold that is clear a little later is not met again.
+    What a pod held comes back a moment after its end, so a threshold that is clear a little later is not met again. A journal has
+    no record of a calm cycle: `clear` says after how many seconds no threshold was met any more, where a later record knows.
     """
     ended = next((number for number, each in enumerate(records) if uid in each.observation.cleaned_up), len(records))
     after = [((time_of(each.wall) - at) / SECOND, is_met) for each, is_met in zip(records, met, strict=True)][ended:]
-    clear = next((number for number, (_, is_met) in enumerate(after) if not is_met), None)
-    if clear is None:
+    first = next((number for number, (_, is_met) in enumerate(after) if not is_met), None)
+    if first is None:
         return MetAfter(still=after[-1][0] if after else None)
-    stayed = after[clear][0] if after[clear][0] - after[0][0] >= MINUTE // SECOND else None
-    return MetAfter(still=stayed, again=next((since for since, is_met in after[clear:] if is_met), None))
+    stayed = clear if clear is not None and clear - after[0][0] >= MINUTE // SECOND else None
+    return MetAfter(still=stayed, again=next((since for since, is_met in after[first:] if is_met), None))
+
+
+def clear_after(record: JournalRecord, later: Iterable[JournalRecord], signal: Signal | None) -> float | None:
+    """Return after how many seconds the supply of a signal was clear; `None` where no later record of this boot says."""
+    if signal is None:
+        return None
+    names = [signal.value]
+    if SIGNALS[signal].filesystem is not None:
+        names.append(f"nodefs.{signal.value.partition('.')[2]}")  # filesystems on one device share a supply
+    for each in later:
+        since = next((found for name in names if (found := each.state.clear_since.get(name)) is not None), None)
+        if since is not None and since > record.now:
+            return (since - record.now) / SECOND
+    return None
 
 
 def time_of(text: str) -> int:

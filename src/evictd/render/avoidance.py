@@ -96,11 +96,13 @@ def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidan
         return limit + Avoidance(not_by=("a higher request: the pods that rank before it were passed over",))
     if exceeds:
         return limit + _of_request(found, victim, resource)
-    others = [row for row in found.ranking if not (row.protected or row.chosen or row.pod in found.siblings)]
-    if not others:
+    others = (row for row in found.ranking if not (row.protected or row.chosen or row.pod in found.siblings))
+    # A pod that holds less than is missing makes this one's eviction no less needed, whatever their order.
+    first = next((row for row in others if found.missing is not None and (row.usage or 0) >= found.missing), None)
+    if first is None:
         return limit
-    first = next((f"{row.pod} ({amount_text(row.usage, resource)})" for row in others if row.usage), others[0].pod)
-    return limit + Avoidance(by=(f"a priority above {victim.priority}: {first} would have ranked before it",))
+    other = f"{first.pod} ({amount_text(first.usage, resource)})"
+    return limit + Avoidance(by=(f"a priority above {victim.priority}: {other} would have ranked before it",))
 
 
 def _of_limit(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:

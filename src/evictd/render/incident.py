@@ -17,7 +17,17 @@ from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.core.units.quantity import of_count, parse_quantity
 from evictd.errors import InputError, InvalidValueError
-from evictd.render.aftermath import AFTER, MetAfter, met_after, next_eviction, siblings_of, successors_of, time_of
+from evictd.render.aftermath import (
+    AFTER,
+    MetAfter,
+    clear_after,
+    met_after,
+    next_eviction,
+    says_met,
+    siblings_of,
+    successors_of,
+    time_of,
+)
 from evictd.render.history import EventKind, HistoryEvent, event_line, history
 from evictd.render.jump import since_jump
 from evictd.render.text import clean, incident_id
@@ -190,7 +200,7 @@ def last_of_each(evictions: Sequence[HistoryEvent]) -> list[HistoryEvent]:
 def find_eviction(evictions: Sequence[HistoryEvent], wanted: str) -> HistoryEvent:
     """Return the eviction that is meant: `last`, the beginning of a uid, or NAMESPACE/POD; else raises `InputError` with all."""
     if not evictions:
-        raise InputError("the journal has no eviction; `evictd history` says what was decided, and why no pod went")
+        raise InputError("the journal has no eviction; `evictd history` says what was decided")
     if wanted == "last":
         return evictions[-1]
     found = [each for each in evictions if each.pod == clean(wanted) or (each.uid.startswith(wanted) and wanted)]
@@ -227,6 +237,7 @@ def incident_of(records: Sequence[JournalRecord], event: HistoryEvent) -> Incide
     gone = next((each for each in found if each.kind is EventKind.GONE and each.uid == event.uid), None)
     gone_after = None if gone is None else (time_of(gone.at) - at) / SECOND
     later = records[number + 1 :]
+    met = [any(map(says_met, _found(each, signal))) for each in later]
     return Incident(
         event=event,
         signal=signal,
@@ -242,7 +253,7 @@ def incident_of(records: Sequence[JournalRecord], event: HistoryEvent) -> Incide
         successors=successors_of(record, later, event, at),
         events=tuple(_events(record, event)),
         node=clean(record.observation.node_name),
-        met=met_after(later, [any(map(_is_met, _found(each, signal))) for each in later], event.uid, at),
+        met=met_after(later, met, event.uid, at, clear_after(record, later, signal)),
         next_eviction=next_eviction(record, later),
         known_for=max(((time_of(each.wall) - at) / SECOND for each in later), default=0),
         measured=not _is_missing(record, event.uid),
@@ -325,10 +336,6 @@ def _min_reclaim(event: HistoryEvent, capacity: int | None) -> int:
     except (InputError, InvalidValueError):
         return 0
     return 0 if found is None else found.resolve(of_count(capacity or 0)).value()
-
-
-def _is_met(finding: Plain) -> bool:
-    return bool(finding.get("met") or finding.get("keptByMinReclaim"))
 
 
 def _is_missing(record: JournalRecord, uid: str) -> bool:

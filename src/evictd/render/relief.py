@@ -10,6 +10,8 @@ from evictd.render.text import amount_text, signal_amount
 
 _SMALLEST = 1 << 10
 """Bytes below which no number is written: "1 was missing" does not say of what."""
+_LONG = 60
+"""Seconds that a journal must go on before it says that an owner created no new pod."""
 _NAMED = 3
 """How many new pods of an owner are named."""
 
@@ -62,7 +64,7 @@ def _successors(found: Incident) -> Iterator[str]:
         yield f"{event.owner} created {name} on this node, seen {_later(seconds)}"
     if (more := len(found.successors) - _NAMED) > 0:
         yield f"and {more} more after it"
-    if event.owner and not found.successors and not event.dry_run:
+    if event.owner and not found.successors and not event.dry_run and found.known_for >= _LONG:
         yield f"no new pod of {event.owner} was seen on this node"
 
 

@@ -13,7 +13,7 @@ from evictd.render.sentences import brief_text
 from evictd.render.text import clean, counted, duration_text
 from evictd.render.world_outcome import PlayedWorld, clock, expectation_texts, kills, outcome_text
 from evictd.render.world_view import MOST_LINES, new_decisions, refused_again, without_rounds, world_document
-from evictd.world.account import OOM_KILLED
+from evictd.world.account import OOM_KILLED, Verdict
 from evictd.world.lifecycle import EvictionRefused
 from evictd.world.loop import Run
 from evictd.world.next_eviction import PlayedOn
@@ -76,14 +76,18 @@ def print_worlds(
         print_line(to, "", _WATCH)
 
 
+_VERDICTS = {Verdict.CULPRIT: "the cause", Verdict.NEEDED: "needed in its place", Verdict.INNOCENT: "innocent"}
+
+
 def _headline(side: PlayedWorld) -> str:
-    """Write the outcome in one line: pods lost, innocents among them, how long the node was short, kills for want of memory."""
+    """Write the outcome in one line: pods lost and what each was, how long the node was short, kills for want of memory."""
     account = side.account
     lost = f"{clean(side.name)}: {counted(len(account.losses), 'pod')} lost"
     if account.losses:
         killed = sum(each.cause == OOM_KILLED for each in account.losses)
         lost += f" ({killed} killed by the kernel)" if killed else ""
-        lost += f", {account.regret} of them innocent"
+        verdicts = [each.verdict for each in account.losses]
+        lost += f": {', '.join(f'{verdicts.count(verdict)} {word}' for verdict, word in _VERDICTS.items())}"
     short = max(side.account.short_for.values(), default=0)
     return f"{lost}, short for {duration_text(short)}, {counted(len(kills(side.run)), 'OOM kill')}"
 
