@@ -136,10 +136,14 @@ def test_a_pod_of_page_cache_is_answered_with_the_formula() -> None:
     because = {**found.event.evidence["because"], "filePages": 5 * GI}
     found = replace(found, event=replace(found.event, evidence={**found.event.evidence, "because": because}))
     assert avoidance(found).by[0] == (
-        "memory.formula: MemAvailable: 5Gi of what it held are clean file pages, which the kernel can drop "
-        "(not where tasks stall for memory: docs/tuning.md)"
+        "memory.formula: MemAvailable: 5Gi of what it held are clean file pages, which the kernel can drop"
     )
     assert not any("limit" in each for each in avoidance(found).by)
+    thrashing = avoidance(replace(found, stalled=2500))
+    assert not any("MemAvailable" in each or "limit" in each for each in thrashing.by)
+    assert thrashing.not_by[0].endswith(
+        "but tasks stalled for memory 25% of the time, so they are in use (docs/tuning.md)"
+    )
 
 
 def test_an_owner_whose_pods_go_again_and_again_is_named() -> None:

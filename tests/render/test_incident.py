@@ -7,7 +7,15 @@ import msgspec
 import pytest
 
 from evictd.codec.journal import encode_entry
-from evictd.codec.journal_record import JournalRecord, RecordedExtra, RecordedRefusal, decode_record
+from evictd.codec.journal_record import (
+    JournalRecord,
+    RecordedExtra,
+    RecordedMemory,
+    RecordedNode,
+    RecordedRefusal,
+    RecordedSummary,
+    decode_record,
+)
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.observation import Outcomes
 from evictd.core.model.pod import Pod
@@ -168,6 +176,17 @@ def test_an_eviction_for_a_limit_of_its_own_has_no_signal() -> None:
     assert avoidance(found) == Avoidance(
         by=("a higher limit of its own, or less usage: no other pod had a part in it",)
     )
+
+
+def test_how_long_tasks_stalled_for_memory_is_read() -> None:
+    records = recorded()
+    memory = RecordedMemory(stalled=2500)
+    seen = msgspec.structs.replace(
+        records[1].observation, summary=RecordedSummary(node=RecordedNode(node_name="node-1", memory=memory))
+    )
+    records[1] = msgspec.structs.replace(records[1], observation=seen)
+    assert incident_of(records, find_eviction(evictions_of(records), "last")).stalled == 2500
+    assert incident().stalled == 0
 
 
 def test_an_eviction_that_a_budget_refused_is_no_incident() -> None:

@@ -93,10 +93,17 @@ class RecordedPod(_Part, frozen=True):
         return next(owners, "")
 
 
+class RecordedMemory(_Part, frozen=True):
+    """The node's memory; `stalled` in hundredths of a percent of the last 10 s in which a task stalled for it."""
+
+    stalled: int | None = None
+
+
 class RecordedNode(_Part, frozen=True):
     """The node's own part of the statistics."""
 
     node_name: str = ""
+    memory: RecordedMemory | None = None
 
 
 class RecordedSummary(_Part, frozen=True):
@@ -112,6 +119,12 @@ class RecordedObservation(_Part, frozen=True):
     pods: tuple[RecordedPod, ...] = ()
     reclaimed: tuple[RecordedOutcome, ...] = ()
     cleaned_up: tuple[str, ...] = ()
+
+    @property
+    def stalled(self) -> int:
+        """How long tasks stalled for memory, in hundredths of a percent of the last 10 s; 0 where that was not read."""
+        memory = None if self.summary is None else self.summary.node.memory
+        return 0 if memory is None else memory.stalled or 0
 
     @property
     def node_name(self) -> str:

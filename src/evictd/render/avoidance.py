@@ -1,5 +1,6 @@
 """Says which setting would have avoided an eviction: a limit, a request, a priority; and which would not have."""
 
+from evictd.core.eviction.page_cache import NO_STALL
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, Resource
 from evictd.render.incident import Incident, IncidentRow
@@ -75,8 +76,11 @@ def _of_page_cache(found: Incident) -> Avoidance:
         what = f"{amount_text(of_node, Resource.MEMORY)} of what the node held"
     else:
         return Avoidance()
-    can_drop = "are clean file pages, which the kernel can drop (not where tasks stall for memory: docs/tuning.md)"
-    return Avoidance(by=(f"memory.formula: MemAvailable: {what} {can_drop}",))
+    formula = f"memory.formula: MemAvailable: {what} are clean file pages"
+    if found.stalled >= NO_STALL:
+        stalled = f"tasks stalled for memory {found.stalled / 100:g}% of the time, so they are in use (docs/tuning.md)"
+        return Avoidance(not_by=(f"{formula}, but {stalled}",))
+    return Avoidance(by=(f"{formula}, which the kernel can drop",))
 
 
 def _of_owner(found: Incident) -> Avoidance:
@@ -90,7 +94,7 @@ def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidan
     exceeds = victim.usage is not None and resource in _REQUESTED and victim.usage > victim.request
     limit = _of_page_cache(found)
     known = found.verdict is not None and found.verdict.need is not Need.NO_POD_HELPS
-    if exceeds and not limit.by and (found.verdict is None or not known or found.verdict.grew):
+    if exceeds and not (limit.by or limit.not_by) and (found.verdict is None or not known or found.verdict.grew):
         limit = _of_limit(found, victim, resource)  # one that does not grow would have met its limit long before
     if any(row.skipped and row.number < victim.number for row in found.ranking):
         return limit + Avoidance(not_by=("a higher request: the pods that rank before it were passed over",))

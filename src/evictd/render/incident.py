@@ -91,6 +91,8 @@ class Incident:
     """Seconds to the next eviction, at most `AFTER`."""
     known_for: float = 0
     """Seconds from the eviction to the journal's last record."""
+    stalled: int = 0
+    """Hundredths of a percent of the last 10 s in which a task of the node stalled for memory."""
     measured: bool = True
     """Whether its usage was measured in that cycle; else it is what was known of it before."""
     siblings: frozenset[str] = frozenset()
@@ -256,6 +258,7 @@ def incident_of(records: Sequence[JournalRecord], event: HistoryEvent) -> Incide
         met=met_after(later, met, event.uid, at, clear_after(record, later, signal)),
         next_eviction=next_eviction(record, later),
         known_for=max(((time_of(each.wall) - at) / SECOND for each in later), default=0),
+        stalled=record.observation.stalled,
         measured=not _is_missing(record, event.uid),
         siblings=siblings_of(record, event),
         of_owner=_of_owner(records, event),
@@ -270,9 +273,6 @@ def _evicts(record: JournalRecord, uid: str) -> bool:
 def _uid_of(decision: Plain) -> str:
     pod = decision.get("pod")
     return str(pod.get("uid", "")) if isinstance(pod, Mapping) else ""
-
-
-# --- the signal -------------------------------------------------------------------------------------------------------
 
 
 def _found(record: JournalRecord, signal: Signal | None) -> Iterator[Plain]:
@@ -350,9 +350,6 @@ def _of_owner(records: Iterable[JournalRecord], event: HistoryEvent) -> int:
         return 0
     kin = (each for each in evictions_of(list(records)) if each.owner == event.owner)
     return len({each.uid for each in kin if each.pod.partition("/")[0] == namespace})
-
-
-# --- the ranking ------------------------------------------------------------------------------------------------------
 
 
 def _ranking_of(record: JournalRecord, signal: Signal | None) -> Plain:
