@@ -25,7 +25,7 @@ from evictd.render.output import TABLE, write_document
 from evictd.render.plot import draw
 from evictd.render.simulation_document import simulation_document
 from evictd.render.world_comparison import print_worlds, worlds_document
-from evictd.render.world_outcome import PlayedWorld, kills
+from evictd.render.world_outcome import PlayedWorld
 from evictd.render.world_view import cycles_to_draw, print_world, world_document
 from evictd.simulation import SimulatedCycle
 from evictd.world.account import account_of
@@ -121,7 +121,7 @@ def _document(title: str, side: PlayedWorld) -> Document:
 def _outlooks(side: PlayedWorld) -> tuple[Outlook, ...]:
     """Return the report of a world in which no pod went: the ranking, and the time at which a threshold is reached."""
     found = outlooks(cycles_to_draw(side.run), side.run.config)
-    killed = bool(kills(side.run))
+    killed = bool(side.run.kills)
     return tuple(replace(each, rate=None, killed=True) if killed and _freed_by_kill(each) else each for each in found)
 
 

@@ -41,7 +41,7 @@ class Outlook:
     rate: int | None = None
     """Units per second by which what is available falls, over the last quarter of the time; `None`: there is one reading only."""
     nearest: tuple[int, int] | None = None
-    """How near it came to its threshold, in its own unit, and when first; `None` if never nearer than at first, or met."""
+    """The least distance to the threshold, in the signal's unit, and its time; `None` if the first one was it, or it was met."""
     killed: bool = False
     """Whether the kernel killed for want of memory: then the last rate says nothing of what comes."""
 
@@ -128,7 +128,7 @@ def _next(outlook: Outlook) -> str:
 
 
 def _nearest(outlook: Outlook, before: str) -> str:
-    """Write how near a signal came to its threshold; empty where it was never nearer than at the beginning."""
+    """Write the least distance of a signal to its threshold; empty where that is not known (`Outlook.nearest`)."""
     if outlook.nearest is None:
         return ""
     distance, at = outlook.nearest

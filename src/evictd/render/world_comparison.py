@@ -11,7 +11,7 @@ from evictd.render.documents import API_VERSION, Document
 from evictd.render.outlook import played_on_text
 from evictd.render.sentences import brief_text
 from evictd.render.text import clean, counted, duration_text
-from evictd.render.world_outcome import PlayedWorld, clock, expectation_texts, kills, outcome_text
+from evictd.render.world_outcome import PlayedWorld, clock, expectation_texts, outcome_text
 from evictd.render.world_view import MOST_LINES, new_decisions, refused_again, without_rounds, world_document
 from evictd.world.account import OOM_KILLED, Verdict
 from evictd.world.lifecycle import EvictionRefused
@@ -89,7 +89,7 @@ def _headline(side: PlayedWorld) -> str:
         verdicts = [each.verdict for each in account.losses]
         lost += f": {', '.join(f'{verdicts.count(verdict)} {word}' for verdict, word in _VERDICTS.items())}"
     short = max(side.account.short_for.values(), default=0)
-    return f"{lost}, short for {duration_text(short)}, {counted(len(kills(side.run)), 'OOM kill')}"
+    return f"{lost}, short for {duration_text(short)}, {counted(len(side.run.kills), 'OOM kill')}"
 
 
 def _by_time(run: Run) -> dict[int, list[str]]:

@@ -15,7 +15,6 @@ from evictd.render.text import clean, counted, duration_text, first_of, signal_a
 from evictd.render.world_warnings import warnings_text
 from evictd.world.account import OOM_KILLED, Account, Loss, Verdict
 from evictd.world.expectation import Expectation
-from evictd.world.kernel import OomKill
 from evictd.world.lifecycle import EvictionRefused
 from evictd.world.loop import Run
 from evictd.world.model import World
@@ -24,7 +23,7 @@ MOST_NAMES = 4
 """Pods that one sentence names."""
 _TENTH = 100 * MILLISECOND
 _SLOW = 1 * SECOND
-"""From the decision until a pod is gone: from so long on the conclusion has both times."""
+"""If a pod is gone this time or more after the decision, the conclusion has both times."""
 
 
 @frozen
@@ -92,12 +91,6 @@ def clock(at: int) -> str:
     return format_duration(round(at / _TENTH) * _TENTH)
 
 
-def kills(run: Run) -> list[tuple[int, OomKill]]:
-    """Return the kills for want of memory with their times; a pod's own limit is not the node's."""
-    happened = ((each.at, each.event) for each in run.happened)
-    return [(at, event) for at, event in happened if isinstance(event, OomKill) and not event.own_limit]
-
-
 # --- what was lost ----------------------------------------------------------------------------------------------------
 
 
@@ -135,7 +128,7 @@ def _refusal_texts(run: Run) -> Iterator[str]:
 
 
 def _kill_texts(run: Run, account: Account) -> Iterator[str]:
-    if not (killed := kills(run)):
+    if not (killed := run.kills):
         return
     names = list(dict.fromkeys(clean(kill.name) for _, kill in killed))
     innocent = f", {counted(account.innocents_killed, 'innocent')} among them" if account.innocents_killed else ""
@@ -204,7 +197,7 @@ def _met(findings: Sequence[object]) -> list[ThresholdFinding]:
 def _unattended_texts(run: Run, unattended: Run, evicted: Sequence[Loss]) -> Iterator[str]:
     """Write what would have happened without evictd: the OOM killer, and how little of what was short would have been left."""
     signals = {each.threshold.signal for cycle in run.cycles for each in _met(cycle.step.findings)} - STALLS.keys()
-    if killed := kills(unattended):
+    if killed := unattended.kills:
         at, kill = killed[0]
         came = f"Without evictd the OOM killer would have come at {_beside(at, evicted)}"
         yield f"{came}, and killed {clean(kill.name)} first."
@@ -242,7 +235,7 @@ def _cost_texts(run: Run, account: Account, unattended: Run, evicted: Sequence[L
         return
     if not {each.cause for each in evicted} <= {signal.value for signal in MEMORY_SIGNALS}:
         return
-    killed = dict.fromkeys(kill.slot or kill.name for _, kill in kills(unattended))
+    killed = dict.fromkeys(kill.slot or kill.name for _, kill in unattended.kills)
     if not killed:
         would = "no pod"
     elif killed.keys() <= account.culprits:

@@ -25,7 +25,7 @@ from evictd.core.model.state import State, Step
 from evictd.core.units.duration import MILLISECOND, SECOND
 from evictd.world.api_server import SimulatedApiServer
 from evictd.world.behaviours import OF_MEMORY
-from evictd.world.kernel import settle
+from evictd.world.kernel import OomKill, settle
 from evictd.world.lifecycle import Collected, EndCause, EvictionRefused, Happened, Lifecycle, Schedule
 from evictd.world.model import DeadContainers, World
 from evictd.world.node import SimulatedNode
@@ -65,6 +65,12 @@ class Run:
     cycles: tuple[WorldCycle, ...]
     happened: tuple[Happened, ...]
     """The events on the node in order of time."""
+
+    @property
+    def kills(self) -> list[tuple[int, OomKill]]:
+        """The kills for want of memory with their times; a pod's own limit is not the node's."""
+        happened = ((each.at, each.event) for each in self.happened)
+        return [(at, event) for at, event in happened if isinstance(event, OomKill) and not event.own_limit]
 
 
 def play(world: World, config: EvictionConfig, state: State | None = None, *, calm: bool = False) -> Run:
