@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from evictd.commands import journals
 from evictd.commands.journals import add_journal_argument, add_journal_options, expanded, journals_of, read_lines
 from evictd.daemon.telemetry.http import HttpServer, json_page
 from evictd.errors import InputError
+from tests.locked import locked_directory
 from tests.recorded_errors import NoErrors
 
 
@@ -53,18 +53,8 @@ def test_a_directory_without_a_journal_is_a_clear_error(tmp_path: Path) -> None:
 
 @pytest.fixture
 def locked(tmp_path: Path) -> Iterator[Path]:
-    """A directory with a journal that this process may not read."""
-    (folder := tmp_path / "state").mkdir()
-    (folder / "journal.jsonl").write_text("{}")
-    folder.chmod(0)
-    user = os.geteuid()
-    if user == 0:
-        tmp_path.chmod(0o755)
-        os.seteuid(65534)
-    yield folder
-    if user == 0:
-        os.seteuid(user)
-    folder.chmod(0o700)
+    with locked_directory(tmp_path, b"{}") as folder:
+        yield folder
 
 
 def test_a_journal_that_only_root_may_read_is_said_to_be(locked: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from evictd.render.node_view import explanation_document
 from tests.commands.test_history import line
 from tests.daemon.status import status_of
 from tests.daemon.world import GI, NOW, WEB, observe, pod, snapshot
+from tests.locked import locked_directory
 from tests.recorded_errors import NoErrors
 
 
@@ -110,18 +110,8 @@ def test_a_pod_that_was_replaced_is_found_by_its_owner_in_a_rotated_journal(
 
 @pytest.fixture
 def locked(tmp_path: Path) -> Iterator[Path]:
-    """A directory with a journal that this process may not read."""
-    (folder := tmp_path / "state").mkdir(mode=0o700)
-    (folder / "journal.jsonl").write_bytes(line(NOW, "2026-01-01T00:00:00Z"))
-    folder.chmod(0)
-    user = os.geteuid()
-    if user == 0:
-        tmp_path.chmod(0o755)
-        os.seteuid(65534)
-    yield folder
-    if user == 0:
-        os.seteuid(user)
-    folder.chmod(0o700)
+    with locked_directory(tmp_path, line(NOW, "2026-01-01T00:00:00Z")) as folder:
+        yield folder
 
 
 def test_without_the_right_to_read_the_journal_the_daemon_answers(

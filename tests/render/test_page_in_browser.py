@@ -81,17 +81,23 @@ def test_it_keeps_the_rules_of_axe_in_every_look_and_has_no_error(
     page.close()
 
 
+def page_that_lost(browser: Any, address: str, answer: Callable[[Any], None]) -> Any:
+    """Open a page and let every later request be answered so."""
+    page = browser.new_page()
+    page.set_default_timeout(TIMEOUT_MS)
+    page.clock.install()
+    page.goto(address)
+    page.route(address, answer)
+    page.clock.run_for(5_000)
+    page.wait_for_selector("h1.lost")
+    return page
+
+
 def test_a_daemon_that_does_not_answer_changes_the_headline_and_ages_go_on(
     browser: Any, addresses: dict[str, str]
 ) -> None:
     """The green headline stayed, and "read 2.0s ago" stood still."""
-    page = browser.new_page()
-    page.set_default_timeout(TIMEOUT_MS)
-    page.clock.install()
-    page.goto(addresses["calm"])
-    page.route(addresses["calm"], lambda route: route.abort())
-    page.clock.run_for(5_000)
-    page.wait_for_selector("h1.lost")
+    page = page_that_lost(browser, addresses["calm"], lambda route: route.abort())
     text = page.inner_text("h1")
     assert text == "evictd has not answered since 22:57:52 UTC; what follows is what it said last."
     assert page.inner_text("#last").startswith("It said last: This node is calm")
@@ -112,12 +118,8 @@ def test_a_daemon_that_does_not_answer_changes_the_headline_and_ages_go_on(
 def test_a_daemon_without_a_state_is_told_apart_from_one_that_does_not_answer(
     browser: Any, addresses: dict[str, str]
 ) -> None:
-    page = browser.new_page()
-    page.set_default_timeout(TIMEOUT_MS)
-    page.clock.install()
-    page.goto(addresses["pressed"])
-    page.route(addresses["pressed"], lambda route: route.fulfill(status=503, body="no cycle has ended yet"))
-    page.clock.run_for(5_000)
-    page.wait_for_selector("h1.lost")
+    page = page_that_lost(
+        browser, addresses["pressed"], lambda route: route.fulfill(status=503, body="no cycle has ended yet")
+    )
     assert page.inner_text("h1").startswith("evictd has answered with error 503 since 22:58:22 UTC;")
     page.close()
