@@ -13,7 +13,7 @@ from evictd.core.model.resources import EPHEMERAL_STORAGE, Container
 from evictd.core.model.signal import Signal
 from evictd.core.units.quantity import of_bytes
 from evictd.errors import ExitCode, InputError
-from evictd.render.incident import evictions_of, find_eviction, incident_of
+from evictd.render.incident import evictions_of, incident_of
 from evictd.render.verdict import Need
 from tests.daemon.world import GI, NOW, STATIC, WEB, pod, uses
 from tests.playbook import usage
@@ -83,7 +83,7 @@ def test_an_unknown_one_and_an_empty_journal_are_bad_usage(directory: Path, tmp_
 def test_the_decision_is_made_again_with_a_request() -> None:
     """A small neighbour over its request was said to go in the place of a pod that alone holds what is missing."""
     entry = decode_entry(journal_lines()[1])
-    found = incident_of(recorded(), find_eviction(evictions_of(recorded()), "last"))
+    found = incident_of(recorded(), evictions_of(recorded()), "last")
     assert incident.with_request(entry, found) == "default/web"
     full = replace(pod("full"), containers=(Container(name="main", limits={EPHEMERAL_STORAGE: of_bytes(1 << 20)}),))
     stats = {**entry.observation.pod_stats, full.uid: usage(full, memory="1Mi", rootfs="2Mi")}

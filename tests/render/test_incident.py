@@ -72,7 +72,7 @@ def recorded(*, dry_run: bool = False) -> list[JournalRecord]:
 
 def incident(*, dry_run: bool = False) -> Incident:
     records = recorded(dry_run=dry_run)
-    return incident_of(records, find_eviction(evictions_of(records), "last"))
+    return incident_of(records, evictions_of(records), "last")
 
 
 def test_it_has_the_signal_the_ranking_and_what_came_back() -> None:
@@ -95,7 +95,7 @@ def test_readings_of_one_second_are_in_the_order_in_which_they_were_made() -> No
     index = next(n for n, each in enumerate(records) if any(d.get("kind") == "EvictPod" for d in each.decisions))
     evicting, later = records[index : index + 2]
     soon = msgspec.structs.replace(later, wall=evicting.wall, now=evicting.now + SECOND // 5)
-    found = incident_of([*records[:index], evicting, soon], find_eviction(evictions_of(records), "last"))
+    found = incident_of([*records[:index], evicting, soon], evictions_of(records), "last")
     assert dict(found.points)[0.0] == GI // 2
     assert 0.2 in dict(found.points)
 
@@ -118,7 +118,7 @@ def test_it_knows_its_node_and_whether_a_threshold_was_met_again() -> None:
     short = [each for each in records if any(d.get("kind") == "EvictPod" for d in each.decisions)]
     again = msgspec.structs.replace(short[0], wall="2026-01-01T00:05:00Z", now=records[-2].now + 250 * SECOND)
     later = [*records[:-1], again]
-    assert incident_of(later, find_eviction(evictions_of(records), "last")).met == MetAfter(again=270.0)
+    assert incident_of(later, evictions_of(records), "last").met == MetAfter(again=270.0)
 
 
 def test_what_is_around_it_is_told_and_the_events_are() -> None:
@@ -128,6 +128,19 @@ def test_what_is_around_it_is_told_and_the_events_are() -> None:
     reason, message = found.events[-1]
     assert reason == "Evicted"
     assert message == "The node was low on resource: memory. Threshold quantity: 1Gi, available: 512Mi."
+
+
+def test_what_came_before_a_boot_is_before_it() -> None:
+    """The clock of the records begins anew at a boot: by it, what came before was after."""
+    first, *others = recorded()
+    earlier = msgspec.structs.replace(
+        recorded()[1], now=first.now * 9, wall="2025-12-31T23:59:00Z", decisions=({"kind": "ReportConditions",
+        "conditions": ["PIDPressure"]},),
+    )  # fmt: skip
+    records = [earlier, first, *others]
+    found = incident_of(records, evictions_of(records), "last")
+    assert "PIDPressure begins" in [event.text for event in found.before]
+    assert "PIDPressure begins" not in [event.text for event in found.after]
 
 
 def test_a_dry_run_wrote_no_event_and_nothing_came_back() -> None:
@@ -160,7 +173,7 @@ def test_damaged_findings_give_less_and_no_error() -> None:
         )
         for record in recorded()
     ]
-    found = incident_of(records, find_eviction(evictions_of(records), "last"))
+    found = incident_of(records, evictions_of(records), "last")
     assert (found.ranking, found.levels, found.came_back) == ((), (), None)
     assert list(relief_lines(found))
     assert avoidance(found).not_by
@@ -170,7 +183,7 @@ def test_an_eviction_for_a_limit_of_its_own_has_no_signal() -> None:
     records = recorded()
     event = find_eviction(evictions_of(records), "last")
     own = replace(event, evidence={**event.evidence, "because": {"signal": "ephemeral-storage limit"}})
-    found = incident_of(records, own)
+    found = incident_of(records, [own], "last")
     assert found.signal is None
     assert list(relief_lines(found)) == []
     assert avoidance(found) == Avoidance(
@@ -185,7 +198,7 @@ def test_how_long_tasks_stalled_for_memory_is_read() -> None:
         records[1].observation, summary=RecordedSummary(node=RecordedNode(node_name="node-1", memory=memory))
     )
     records[1] = msgspec.structs.replace(records[1], observation=seen)
-    assert incident_of(records, find_eviction(evictions_of(records), "last")).stalled == 2500
+    assert incident_of(records, evictions_of(records), "last").stalled == 2500
     assert incident().stalled == 0
 
 

@@ -51,10 +51,10 @@ def test_each_verdict_is_a_sentence(
 
 def test_what_made_half_of_all_growth_is_named() -> None:
     verdict = EvictionVerdict(need=Need.ANOTHER_POD, pod="a/x", growers=(LEAK, HOST), played=MINUTE)
-    assert (verdict.grower, verdict.grew) == (LEAK, False)
+    assert (verdict.grower, verdict.may_have_grown) == (LEAK, False)
     three = tuple(Grower(pod=f"a/{name}", rate=10) for name in "xyz")
     verdict = EvictionVerdict(need=Need.NEEDED, pod="a/x", growers=three, played=MINUTE)
-    assert (verdict.grower, verdict.grew) == (None, True)
+    assert (verdict.grower, verdict.may_have_grown) == (None, True)
 
 
 def test_what_came_back_is_beside_the_verdict() -> None:

@@ -25,7 +25,7 @@ from evictd.core.units.quantity import ZERO, Quantity, of_bytes
 from evictd.errors import EvictdError, ExitCode, InputError
 from evictd.render.console import make_console, print_line
 from evictd.render.history import HistoryEvent, event_line
-from evictd.render.incident import Incident, evictions_of, find_eviction, incident_of, last_of_each
+from evictd.render.incident import Incident, evictions_of, incident_of, last_of_each
 from evictd.render.incident_view import incident_document, incident_list_document, incident_page, print_incident
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.text import clean, incident_id
@@ -85,8 +85,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     evictions = evictions_of(records)
     if args.list and evictions:
         return _list(last_of_each(evictions), args.output)
-    event = find_eviction(evictions, args.incident)
-    found = incident_of(records, event)
+    found = incident_of(records, evictions, args.incident)
     entry = None if STANDARD_INPUT in paths else _entry(evicting, found)
     if entry is not None:
         found = replace(found, verdict=_verdict(entry, found), with_request=with_request(entry, found))

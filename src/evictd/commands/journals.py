@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from evictd.codec.checksum import unsealed
-from evictd.codec.journal import JournalEntry, decode_entry
+from evictd.codec.journal import KIND, JournalEntry, decode_entry
 from evictd.commands.status import DEFAULT_ADDRESS, fetch
 from evictd.config.file import STANDARD_INPUT, shown_path
 from evictd.errors import InputError, NodeError
@@ -21,7 +21,8 @@ _MAX_LINE = 64 << 20
 _STORIES = {".yaml", ".yml", ".json"}
 _NOT_A_JOURNAL = "`evictd simulate` plays a scenario, a world or a capture, `evictd check` reads a configuration"
 
-_JOURNAL_BEGINS = b'{"kind":"evictd.io/journal/'
+_JOURNAL_BEGINS = f'{{"kind":"{KIND.rpartition("/")[0]}/'.encode()
+"""The first bytes of a journal of any version."""
 
 Line = TypeVar("Line")
 

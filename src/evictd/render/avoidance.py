@@ -93,8 +93,7 @@ def _of_owner(found: Incident) -> Avoidance:
 def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:
     exceeds = victim.usage is not None and resource in _REQUESTED and victim.usage > victim.request
     limit = _of_page_cache(found)
-    known = found.verdict is not None and found.verdict.need is not Need.NO_POD_HELPS
-    if exceeds and not (limit.by or limit.not_by) and (found.verdict is None or not known or found.verdict.grew):
+    if exceeds and not (limit.by or limit.not_by) and (found.verdict is None or found.verdict.may_have_grown):
         limit = _of_limit(found, victim, resource)  # one that does not grow would have met its limit long before
     if any(row.skipped and row.number < victim.number for row in found.ranking):
         return limit + Avoidance(not_by=("a higher request: the pods that rank before it were passed over",))

@@ -89,7 +89,8 @@ def beside_faults(status: Document, faults: Sequence[OwnFault]) -> list[str]:
         return []
     lines = [faults[0].still]
     if tests_thresholds(faults):
-        lines.append(_of_node(status).text if _of_node(status).level == "soft" else "")
+        of_node = _of_node(status)
+        lines.append(of_node.text if of_node.level == "soft" else "")
     if faults[0].kind is OwnFaultKind.LISTED_PODS and not status["dryRun"]:
         lines.append(_ONLY_RUNTIME_STOPS if status["policy"] == Policy.KUBELET.value else _STOP_WITHOUT_RUNTIME)
     return list(filter(None, lines))

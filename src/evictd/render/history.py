@@ -7,6 +7,7 @@ goes on over restarts and boots, so the history does as well. Damaged parts of a
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from evictd.codec.decision import DECISION_FORM
@@ -231,9 +232,13 @@ def _outcome_text(outcome: RecordedOutcome) -> str:
 
 def history(records: Iterable[JournalRecord]) -> Iterator[HistoryEvent]:
     """Return every event of the records, which come oldest first."""
+    return chain.from_iterable(events_by_record(records))
+
+
+def events_by_record(records: Iterable[JournalRecord]) -> Iterator[tuple[HistoryEvent, ...]]:
+    """Return the events of each record, in the order of the records."""
     reader = _Reader()
-    for record in records:
-        yield from reader.events(record)
+    return (tuple(reader.events(record)) for record in records)
 
 
 @frozen

@@ -28,7 +28,7 @@ from evictd.render.aftermath import (
     successors_of,
     time_of,
 )
-from evictd.render.history import EventKind, HistoryEvent, event_line, history
+from evictd.render.history import EventKind, HistoryEvent, event_line, events_by_record, history
 from evictd.render.jump import since_jump
 from evictd.render.text import clean, incident_id
 from evictd.render.verdict import EvictionVerdict
@@ -224,19 +224,21 @@ def _named(evictions: Sequence[HistoryEvent]) -> str:
     return ", ".join(reversed(shown)) + (f" and {more} before them" if more else "")
 
 
-def incident_of(records: Sequence[JournalRecord], event: HistoryEvent) -> Incident:
-    """Collect what the records know of an eviction of theirs."""
+def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEvent], wanted: str) -> Incident:
+    """Collect what the records know of the eviction that is meant (`find_eviction`); `evictions` are `evictions_of` them."""
+    event = find_eviction(evictions, wanted)
     number = next(
         (n for n, each in enumerate(records) if each.wall == event.at and _evicts(each, event.uid)), len(records) - 1
     )
     record, at = records[number], time_of(event.at)
     label = event.evidence.get("because", {}).get("signal", "")
     signal = Signal(label) if label in Signal._value2member_map_ else None
-    around = [each for each in records if -BEFORE <= time_of(each.wall) - at <= AFTER]
-    found = list(history(around))
-    earlier = len(list(history(each for each in around if each is record or each.now <= record.now)))
+    around = [n for n, each in enumerate(records) if -BEFORE <= time_of(each.wall) - at <= AFTER]
+    before, after = list[HistoryEvent](), list[HistoryEvent]()
+    for place, events in zip(around, events_by_record(records[n] for n in around), strict=True):
+        (before if place <= number else after).extend(events)
     seen = _levels(record, signal)
-    gone = next((each for each in found if each.kind is EventKind.GONE and each.uid == event.uid), None)
+    gone = next((each for each in (*before, *after) if each.kind is EventKind.GONE and each.uid == event.uid), None)
     gone_after = None if gone is None else (time_of(gone.at) - at) / SECOND
     later = records[number + 1 :]
     met = [any(map(says_met, _found(each, signal))) for each in later]
@@ -246,11 +248,11 @@ def incident_of(records: Sequence[JournalRecord], event: HistoryEvent) -> Incide
         available=seen[0],
         capacity=seen[1],
         levels=seen[2],
-        points=_points(around, signal, record),
+        points=_points((records[n] for n in around), signal, record),
         ranking=tuple(_ranking(record, signal, event.uid)),
         pods=_ranked(record, signal),
-        before=tuple(each for each in found[:earlier] if each.uid != event.uid),
-        after=tuple(each for each in found[earlier:] if each.kind is not EventKind.BOOT),
+        before=tuple(each for each in before if each.uid != event.uid),
+        after=tuple(each for each in after if each.kind is not EventKind.BOOT),
         gone_after=gone_after,
         successors=successors_of(record, later, event, at),
         events=tuple(_events(record, event)),
@@ -261,7 +263,7 @@ def incident_of(records: Sequence[JournalRecord], event: HistoryEvent) -> Incide
         stalled=record.observation.stalled,
         measured=not _is_missing(record, event.uid),
         siblings=siblings_of(record, event),
-        of_owner=_of_owner(records, event),
+        of_owner=_of_owner(evictions, event),
         min_reclaim=_min_reclaim(event, seen[1]),
     )
 
@@ -343,12 +345,12 @@ def _is_missing(record: JournalRecord, uid: str) -> bool:
     return any(_uid_of({"pod": pod}) == uid for each in missing for pod in each.get("pods", ()))
 
 
-def _of_owner(records: Iterable[JournalRecord], event: HistoryEvent) -> int:
-    """Return how many pods of the evicted pod's owner were evicted in the records."""
+def _of_owner(evictions: Iterable[HistoryEvent], event: HistoryEvent) -> int:
+    """Return how many pods of the evicted pod's owner are among the evictions."""
     namespace = event.pod.partition("/")[0]
     if not event.owner:
         return 0
-    kin = (each for each in evictions_of(list(records)) if each.owner == event.owner)
+    kin = (each for each in evictions if each.owner == event.owner)
     return len({each.uid for each in kin if each.pod.partition("/")[0] == namespace})
 
 

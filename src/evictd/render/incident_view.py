@@ -49,13 +49,11 @@ def print_incident(found: Incident, to: "Console") -> None:
         _heading(to, f"ranking at that moment, {counted(found.pods, 'pod')}")
         for line in ranking_lines(found):
             print_line(to, "  ", line)
-    left_out = max(len(found.before) - _SHOWN_EVENTS, 0)
-    _events(to, "before", found.before[left_out:], f"{left_out} earlier" if left_out else "")
+    _events(to, "before", found.before[-_SHOWN_EVENTS:], "earlier", len(found.before))
     _heading(to, "what came back")
     for line in after_lines(found):
         print_line(to, "  ", line)
-    left_out = max(len(found.after) - _SHOWN_EVENTS, 0)
-    _events(to, "after", found.after[:_SHOWN_EVENTS], f"{left_out} later" if left_out else "")
+    _events(to, "after", found.after[:_SHOWN_EVENTS], "later", len(found.after))
     if found.events:
         _heading(to, events_heading(found))
     for reason, message in found.events:
@@ -97,9 +95,11 @@ def _heading(to: "Console", text: str) -> None:
     to.print(text, style="bold cyan")
 
 
-def _events(to: "Console", heading: str, events: Sequence[HistoryEvent], left_out: str = "") -> None:
+def _events(to: "Console", heading: str, events: Sequence[HistoryEvent], others: str, count: int) -> None:
+    """Print events; of `count` in all, the `others` are left out."""
     if events:
-        _heading(to, f"{heading} ({left_out} left out)" if left_out else heading)
+        left_out = count - len(events)
+        _heading(to, f"{heading} ({left_out} {others} left out)" if left_out else heading)
         for at, text in dated_lines(events):
             print_line(to, f"  {at[11:19]}  ", text)
 
@@ -270,7 +270,7 @@ def incident_page(found: Incident) -> str:
 
 
 def _clock(found: Incident, seconds: float) -> str:
-    """Return the time of the day so many seconds after the eviction, in brackets."""
+    """Return the time of the day, in brackets; `seconds` count from the eviction."""
     at = time_of(found.event.at)
     return f" ({clock_text(rfc3339(at + round(seconds * SECOND)))})" if at else ""
 

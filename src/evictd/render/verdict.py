@@ -8,6 +8,9 @@ from enum import Enum
 from evictd.core.frozen import frozen
 from evictd.core.units.duration import format_duration
 
+_RELIEVED = "its end relieved the node"
+_NO_END = "no end of any pod would have relieved the node"
+
 
 class Need(Enum):
     """What the end of the pod was needed for."""
@@ -47,9 +50,9 @@ class EvictionVerdict:
     """For how many nanoseconds the node was played on."""
 
     @property
-    def grew(self) -> bool:
-        """Whether the evicted pod grew."""
-        return any(each.pod == self.pod for each in self.growers)
+    def may_have_grown(self) -> bool:
+        """Whether the evicted pod grew, or what was measured does not explain the shortage."""
+        return self.need is Need.NO_POD_HELPS or any(each.pod == self.pod for each in self.growers)
 
     @property
     def grower(self) -> Grower | None:
@@ -65,7 +68,7 @@ class EvictionVerdict:
         """
         grown = f"had everything gone on growing for {format_duration(self.played)} as in the minute before"
         names = ", ".join(self.fewest)
-        begin = "its end relieved the node; " if relieved else ""
+        begin = f"{_RELIEVED}; " if relieved else ""
         match self.need:
             case Need.NEEDED if self.fewest == (self.pod,) and too_little:
                 return "by what was measured its end alone would have relieved the node, and it did not"
@@ -80,12 +83,8 @@ class EvictionVerdict:
             case Need.NOTHING_SHORT:
                 return f"its end was not needed: {grown}, no threshold would have been met"
             case Need.NO_POD_HELPS if relieved:
-                return f"{begin[:-2]}, although by the growth that was measured no end of any pod would have"
+                return f"{_RELIEVED}, although by the growth that was measured no end of any pod would have"
             case Need.NO_POD_HELPS if not self.growers and not filled:
-                return "no end of any pod would have relieved the node, and nothing grew: the threshold is above its normal level"
-            case Need.NO_POD_HELPS if not self.growers:
-                return "no end of any pod would have relieved the node: the host or a protected pod is the cause"
+                return f"{_NO_END}, and nothing grew: the threshold is above its normal level"
             case Need.NO_POD_HELPS:
-                return (
-                    f"{grown}, no end of any pod would have relieved the node: the host or a protected pod is the cause"
-                )
+                return f"{f'{grown}, ' if self.growers else ''}{_NO_END}: the host or a protected pod is the cause"
