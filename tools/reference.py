@@ -277,6 +277,7 @@ def _sentence(reason: NoActionReason) -> str:
     limit = of_bytes(500 << 20)
     details = {
         NoActionReason.EVICTION_LIMIT_REACHED: "2 pods within 10m",
+        NoActionReason.EVICTIONS_DO_NOT_HELP: "that is too little",
         NoActionReason.NOT_SHORT_OF_MEMORY: "400Mi of clean file pages, stalled 0.10% of the time",
     }
     example = NoAction(

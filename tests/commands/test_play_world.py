@@ -123,6 +123,9 @@ def test_a_world_that_ends_before_a_threshold_is_met_is_played_on(
     assert "played on, default/leak is evicted first, at 7m" in out
     assert main(["simulate", str(world), "--output", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["playedOn"]["evicted"] == "default/leak"
+    assert main(["simulate", str(world), "--compare", "Kubelet", "--output", "json"]) == 0
+    sides = json.loads(capsys.readouterr().out)["configurations"]
+    assert [each["playedOn"]["evicted"] for each in sides] == ["default/leak"] * 2
 
 
 def test_both_sides_are_drawn(world: Path, tmp_path: Path) -> None:

@@ -56,6 +56,11 @@ def test_a_soft_threshold_for_a_slow_fall_evicts_earlier() -> None:
     )
 
 
+def test_a_soft_threshold_above_the_whole_capacity_is_no_half_of_it() -> None:
+    small = replace(incident(), capacity=2 * GI)
+    assert avoidance(small).not_by[0].endswith("it would have to be 7Gi, more than all of the 2Gi that there are")
+
+
 def test_the_rate_is_that_since_a_reclaim() -> None:
     """68.7Mi were proposed, 148Ki a second, for a disk that filled at 2 MiB/s after a reclaim."""
     points = (

@@ -7,6 +7,7 @@ from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.console import make_console
 from evictd.render.world_comparison import print_worlds, worlds_document
 from evictd.render.world_outcome import PlayedWorld
+from evictd.render.world_view import world_document
 from evictd.world.account import account_of
 from evictd.world.loop import play
 from evictd.world.model import ApiServer, DisruptionBudget, Owner
@@ -23,7 +24,7 @@ def test_two_configurations_side_by_side_say_which_acts_first() -> None:
     out = io.StringIO()
     print_worlds("w", sides, make_console(out, 200))
     assert "First action: policy Standard, 8s earlier." in out.getvalue()
-    document = worlds_document("w", sides)
+    document = worlds_document("w", [world_document("w", side) for side in sides])
     assert [each["configuration"] for each in document["configurations"]] == ["policy Standard", "late"]
 
 

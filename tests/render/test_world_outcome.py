@@ -3,29 +3,38 @@
 import re
 from dataclasses import replace
 
+import pytest
+
 from evictd.codec.config.kubelet_config import eviction_config
 from evictd.commands.source import own_config, read_story
 from evictd.core.model.config import Policy
+from evictd.core.model.finding import NoAction, NoActionReason
 from evictd.core.model.pod import PodSource
 from evictd.core.units.duration import MILLISECOND, SECOND
+from evictd.render.sentences import no_action_text
 from evictd.render.world_outcome import PlayedWorld, clock, outcome_text
 from evictd.world.account import account_of
-from evictd.world.behaviours import Hold, Stops, Usage
+from evictd.world.behaviours import Grow, Hold, Stops, Usage
 from evictd.world.file import WorldFile
-from evictd.world.loop import play
-from evictd.world.model import HostUse, NodeSpec
+from evictd.world.loop import Run, play
+from evictd.world.model import HostUse, NodeSpec, WorldPod
 from tests.playbook import config
 from tests.render.played_worlds import played
 from tests.stories import ROOT
 from tests.world.worlds import HARD, hog, holder, quiet, world
 
 
-def outcome(name: str, policy: Policy = Policy.STANDARD) -> list[str]:
-    """The conclusion of a recorded incident."""
+def incident_run(name: str, policy: Policy = Policy.STANDARD) -> Run:
+    """The run of a recorded incident."""
     file = read_story(ROOT / "config" / "incidents" / f"{name}.yaml")
     assert isinstance(file, WorldFile)
-    run = play(file.world, own_config(file, policy))
-    return outcome_text(run, account_of(run), play(file.world, replace(run.config, thresholds=())))
+    return play(file.world, own_config(file, policy))
+
+
+def outcome(name: str, policy: Policy = Policy.STANDARD) -> list[str]:
+    """The conclusion of a recorded incident."""
+    run = incident_run(name, policy)
+    return outcome_text(run, account_of(run), play(run.world, replace(run.config, thresholds=())))
 
 
 def test_kills_without_a_threshold_for_memory_are_explained() -> None:
@@ -143,6 +152,59 @@ def test_evictions_that_cost_more_than_the_kernel_would_have_are_said_to() -> No
         "the kernel would have killed no pod within the 8m0s played."
     )
     assert not any("evictd cost" in each for each in outcome("01-recreated-hog")), "the cause went"
+
+
+def test_pods_that_went_before_the_cause_are_compared_with_the_kernels_kills() -> None:
+    """The kubelet's order takes the small pods first; the kernel would have killed the leak, and it alone."""
+    small = [holder(f"small-{number}", 150 << 20, memory="1Mi", priority=-10) for number in range(2)]
+    side = played(world(hog(), *small, *quiet(3)), Policy.KUBELET)
+    text = outcome_text(side.run, side.account, side.unattended)
+    assert (
+        "evictd cost 2 pods beside the cause; without it the kernel would have killed only default/hog, the cause, within "
+        "the 5m0s played."
+    ) in text
+    bounded = WorldPod(
+        pod=hog(source=PodSource.STATIC, name="static").pod,
+        behaviours=(Grow(of=Usage.MEMORY, rate=10 << 20, bound=3700 << 20),),
+    )
+    side = played(world(bounded, *small, *quiet(1), duration=420 * SECOND), Policy.KUBELET)
+    text = outcome_text(side.run, side.account, side.unattended)
+    assert any(
+        each.startswith("evictd cost 3 pods; without it the kernel would have killed 1 pod: default/static, ")
+        for each in text
+    ), text
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("07-kernel-memory", "what grows is no pod that may go, so evictions pause"),
+        ("23-threshold-never-clear", "that is too little, so evictions pause"),
+    ],
+)
+def test_a_pause_says_whether_too_little_came_back_or_what_grows_is_no_pod(name: str, why: str) -> None:
+    """Both stood in one sentence with `or`, which left it open what to look for."""
+    findings = [each for cycle in incident_run(name).cycles for each in cycle.step.findings]
+    stops = [each for each in findings if isinstance(each, NoAction)]
+    texts = {no_action_text(each) for each in stops if each.why is NoActionReason.EVICTIONS_DO_NOT_HELP}
+    assert texts
+    assert all(each.endswith(why) for each in texts)
+
+
+def test_a_growth_that_is_over_is_not_said_to_go_on() -> None:
+    """A `grow` with a bound that it has reached: what was needed does not change with a longer world."""
+    side = agent_beside_a_database(15)
+    assert any("; it goes on" in each for each in outcome_text(side.run, side.account))
+    pods = tuple(
+        replace(each, behaviours=(replace(grow, bound=grow.rate * 900),), culprit=True)
+        if each.pod.name == "agent" and isinstance(grow := each.behaviours[-1], Grow)
+        else each
+        for each in side.run.world.pods
+    )
+    over = played(replace(side.run.world, pods=pods, duration=1000 * SECOND))
+    text = outcome_text(over.run, over.account)
+    assert any(each == "default/agent, the cause, was not ended." for each in text)
+    assert any("needed to clear the threshold" in each for each in text)
 
 
 def test_pods_of_the_smallest_set_that_did_not_suffice_are_said_to_be_too_few() -> None:

@@ -46,7 +46,8 @@ def play_world(file: WorldFile, path: Path, args: argparse.Namespace) -> ExitCod
     if args.output == TABLE:
         _print(title, sides, args)
     else:
-        document = _document(title, sides[0]) if len(sides) == 1 else worlds_document(title, sides)
+        documents = [_document(title, side) for side in sides]
+        document = documents[0] if len(sides) == 1 else worlds_document(title, documents)
         write_document(document, args.output, sys.stdout)
     unmet = any(each.unmet for each in sides[0].expectations)
     return ExitCode.NO if unmet and not (file.expect is not None and file.expect.fails) else ExitCode.DONE

@@ -159,6 +159,7 @@ def _of_threshold(found: Incident, resource: Resource) -> Avoidance:
     went = "and the pod would have gone then, with a grace period"
     soft = f"a soft threshold of {amount}: {fell} it would have been met {early}, {went}"
     if found.capacity is not None and limit * 2 > found.capacity:
-        most = f"more than half of the {signal_amount(found.capacity, signal)} that there are"
+        part = "all" if limit > found.capacity else "half"
+        most = f"more than {part} of the {signal_amount(found.capacity, signal)} that there are"
         soft = f"a soft threshold: to be met {early} {fell} it would have to be {amount}, {most}"
     return Avoidance(not_by=(soft, *lead))

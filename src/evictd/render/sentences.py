@@ -348,7 +348,10 @@ def no_action_text(finding: NoAction) -> str:
     if finding.why in _WITH_AMOUNTS and finding.threshold is not None:
         resource = SIGNALS[finding.threshold.signal].resource
         needed, reachable = quantity_text(finding.needed, resource), quantity_text(finding.reachable, resource)
-        return _WITH_AMOUNTS[finding.why].format(needed=needed, reachable=reachable, detail=clean(finding.detail))
+        why = clean(finding.detail)
+        return _WITH_AMOUNTS[finding.why].format(
+            needed=needed, reachable=reachable, detail=why, therefore=f"{why}, so" if why else "so"
+        )
     return _NO_ACTION[finding.why]
 
 
@@ -358,8 +361,8 @@ _WITH_AMOUNTS = {
         "{needed} is needed, growth included, so no pod within its request is evicted in their place"
     ),
     NoActionReason.EVICTIONS_DO_NOT_HELP: (
-        "EvictionsDoNotHelp: {needed} is missing, and the last two evictions gave back {reachable} or what grows is no pod; "
-        "evictions pause"
+        "EvictionsDoNotHelp: {needed} is missing, and the last two evictions gave back {reachable}; {therefore} evictions "
+        "pause"
     ),
     NoActionReason.NOT_SHORT_OF_MEMORY: (
         "NotShortOfMemory: MemAvailable is {reachable}, above the {needed} wanted; only page cache holds the threshold met "

@@ -12,7 +12,7 @@ from evictd.render.outlook import played_on_text
 from evictd.render.sentences import brief_text
 from evictd.render.text import clean, counted, duration_text
 from evictd.render.world_outcome import PlayedWorld, clock, expectation_texts, outcome_text
-from evictd.render.world_view import MOST_LINES, new_decisions, refused_again, without_rounds, world_document
+from evictd.render.world_view import MOST_LINES, new_decisions, refused_again, without_rounds
 from evictd.world.account import OOM_KILLED, Verdict
 from evictd.world.lifecycle import EvictionRefused
 from evictd.world.loop import Run
@@ -118,7 +118,6 @@ def _earlier_text(sides: Sequence[PlayedWorld], columns: Sequence[dict[int, list
     return f"First action: {name}, {duration_text(last - first)} earlier."
 
 
-def worlds_document(title: str, sides: Sequence[PlayedWorld]) -> Document:
-    """Make the document of a comparison."""
-    runs = [world_document(title, side) for side in sides]
-    return {"apiVersion": API_VERSION, "kind": "WorldComparison", "name": title, "configurations": runs}
+def worlds_document(title: str, sides: Sequence[Document]) -> Document:
+    """Make the document of a comparison, of the document of each configuration."""
+    return {"apiVersion": API_VERSION, "kind": "WorldComparison", "name": title, "configurations": [*sides]}

@@ -17,7 +17,8 @@ from evictd.world.account import OOM_KILLED, Account, Loss, Verdict
 from evictd.world.expectation import Expectation
 from evictd.world.lifecycle import EvictionRefused
 from evictd.world.loop import Run
-from evictd.world.model import World
+from evictd.world.model import World, WorldPod
+from evictd.world.process import Process
 
 MOST_NAMES = 4
 """Pods that one sentence names."""
@@ -48,7 +49,7 @@ def outcome_text(run: Run, account: Account, unattended: Run | None = None) -> l
     stayed = sorted(account.culprits - account.culprit_gone_at.keys())
     if stayed and account.ideal.crossed_at is not None:
         sentences.append(
-            f"{_names(stayed)}, the cause, {'was' if len(stayed) == 1 else 'were'} not ended{_later(evicted)}."
+            f"{_names(stayed)}, the cause, {'was' if len(stayed) == 1 else 'were'} not ended{_later(run.world, stayed, evicted)}."
         )
     if unattended is not None:
         sentences += [*_unattended_texts(run, unattended, evicted), *_cost_texts(run, account, unattended, evicted)]
@@ -65,10 +66,21 @@ def _within(world: World) -> str:
     return f"within the {duration_text(world.played)} played"
 
 
-def _later(evicted: Sequence[Loss]) -> str:
-    """Write that a cause that is still there can make other pods the needed ones; empty where no other pod was called needed."""
-    needed = any(each.verdict is Verdict.NEEDED for each in evicted)
-    return "; it goes on, so a longer `duration` can change what was needed" if needed else ""
+def _later(world: World, stayed: Sequence[str], evicted: Sequence[Loss]) -> str:
+    """Write that causes that still grow can make other pods the needed ones; empty where no other pod was called needed."""
+    if not any(each.verdict is Verdict.NEEDED for each in evicted):
+        return ""
+    if not any(_grows_on(each, world) for each in world.pods if each.pod.full_name in stayed):
+        return ""
+    return "; it goes on, so a longer `duration` can change what was needed"
+
+
+def _grows_on(pod: WorldPod, world: World) -> bool:
+    """Whether a pod would hold more after the world's end than at it."""
+    process = Process(pod.behaviours, pod.start)
+    now, later = process.held(world.duration), process.held(world.duration + world.played)
+    takes_rest = process.rest is not None
+    return takes_rest or any(amount > now.get(usage, 0) for usage, amount in later.items())
 
 
 def _verdict_text(verdict: Verdict, world: World) -> str:
@@ -230,25 +242,45 @@ def _least(run: Run, signal: Signal) -> tuple[int, int] | None:
 
 
 def _cost_texts(run: Run, account: Account, unattended: Run, evicted: Sequence[Loss]) -> Iterator[str]:
-    """Write what the evictions cost where none ended the cause of a want of memory, beside what the kernel would have killed."""
-    if not evicted or not account.culprits or any(each.verdict is Verdict.CULPRIT for each in evicted):
+    """Write what the evictions for memory cost beside what the kernel would have killed.
+
+    Silent where they ended nothing but the cause, or where the kernel would have killed other pods as well as the cause of them.
+    """
+    others = [each for each in evicted if each.verdict is not Verdict.CULPRIT]
+    if not others or not {each.cause for each in evicted} <= {signal.value for signal in MEMORY_SIGNALS}:
         return
-    if not {each.cause for each in evicted} <= {signal.value for signal in MEMORY_SIGNALS}:
+    killed = [*dict.fromkeys(kill.slot or kill.name for _, kill in unattended.kills)]
+    only_causes = account.culprits >= set(killed)
+    ended_cause = len(others) < len(evicted)
+    if (ended_cause and not only_causes) or not (account.culprits or killed):
         return
-    killed = dict.fromkeys(kill.slot or kill.name for _, kill in unattended.kills)
-    if not killed:
-        would = "no pod"
-    elif killed.keys() <= account.culprits:
-        would = f"only {_names([*killed])}, the cause,"
-    else:
-        would = f"{counted(len(killed), 'pod')}: {_names([*killed])},"
-    cost = f"evictd cost {counted(len(evicted), 'pod')}, and none of them was the cause"
-    yield f"{cost}; without it the kernel would have killed {would} {_within(unattended.world)}."
-    if run.config.policy is Policy.STANDARD and account.culprits <= _protected(run) and _within_requests(run, evicted):
+    yield (
+        f"{_cost_text(others, account, ended_cause)}; without it the kernel would have killed "
+        f"{_killed_text(killed, account)} {_within(unattended.world)}."
+    )
+    if run.config.policy is not Policy.STANDARD or ended_cause or not account.culprits:
+        return
+    if account.culprits <= _protected(run) and _within_requests(run, evicted):
         yield (
             "A protected pod is the cause; the others went because together they held what was missing, and its growth for 40 s "
             "for each eviction (docs/laws.md, Blame)."
         )
+
+
+def _cost_text(others: Sequence[Loss], account: Account, ended_cause: bool) -> str:
+    cost = f"evictd cost {counted(len(others), 'pod')}"
+    if ended_cause:
+        return f"{cost} beside the cause"
+    return f"{cost}, and none of them was the cause" if account.culprits else cost
+
+
+def _killed_text(killed: Sequence[str], account: Account) -> str:
+    """Write which pods the kernel would have killed."""
+    if not killed:
+        return "no pod"
+    if account.culprits >= set(killed):
+        return f"only {_names(killed)}, the cause,"
+    return f"{counted(len(killed), 'pod')}: {_names(killed)},"
 
 
 def _within_requests(run: Run, evicted: Sequence[Loss]) -> bool:

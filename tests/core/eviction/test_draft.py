@@ -75,11 +75,15 @@ def test_each_reason_has_its_numbers() -> None:
         threshold=MEMORY,
         needed=of_bytes(1 << 30),
         reachable=of_bytes(30 << 20),
+        detail="that is too little",
     )
     event = notice_of(in_vain, None)
     assert event is not None
     assert (event.type, event.reason) == ("Warning", "EvictionsDoNotHelp")
-    assert "1Gi is missing and the last two evictions gave back 30Mi" in event.message
+    assert (
+        "1Gi is missing and the last two evictions gave back 30Mi; that is too little, so evictions pause"
+        in event.message
+    )
     never = notice_of(NoAction(why=NoActionReason.THRESHOLD_NEVER_CLEAR, threshold=MEMORY), None)
     assert never is not None
     assert "the threshold 13Gi was met ever since" in never.message

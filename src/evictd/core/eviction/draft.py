@@ -33,7 +33,7 @@ _NOTICES: Mapping[NoActionReason, str] = {
         "{needed} is needed and the pods that may be evicted hold {reachable}; pods that were not measured hold or grow more"
     ),
     NoActionReason.EVICTIONS_DO_NOT_HELP: (
-        "{needed} is missing and the last two evictions gave back {reachable}, or what grows is no pod; evictions pause"
+        "{needed} is missing and the last two evictions gave back {reachable}; {detail}, so evictions pause"
     ),
     NoActionReason.EVICTION_LIMIT_REACHED: "{needed} is missing and evictionLimit allows no more than {detail}",
     NoActionReason.THRESHOLD_NEVER_CLEAR: (

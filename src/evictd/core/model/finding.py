@@ -158,6 +158,7 @@ class NoAction:
     reachable: Quantity | None = None
     """Held by evictable pods; `EvictionsDoNotHelp`: freed by the last two victims; `NotShortOfMemory`: `MemAvailable`."""
     detail: str = ""
+    """Who is waited for, which limit is reached; `EvictionsDoNotHelp`: whether too little came back, or what grows is no pod."""
     until: int | None = None
     """`now` at which it is tried again; `None` where no time is set."""
 
