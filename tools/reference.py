@@ -278,6 +278,7 @@ def _sentence(reason: NoActionReason) -> str:
     details = {
         NoActionReason.EVICTION_LIMIT_REACHED: "2 pods within 10m",
         NoActionReason.EVICTIONS_DO_NOT_HELP: "that is too little",
+        NoActionReason.PROTECTED_CULPRIT: "holds more than all of them and is a static pod",
         NoActionReason.NOT_SHORT_OF_MEMORY: "400Mi of clean file pages, stalled 0.10% of the time",
     }
     example = NoAction(

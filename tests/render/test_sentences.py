@@ -196,8 +196,8 @@ def test_every_silence_has_its_sentence(why: NoActionReason) -> None:
     assert "\n" not in text
     if why is NoActionReason.PROTECTED_CULPRIT:
         assert text.startswith(
-            "memory.available: ProtectedCulprit: 2Ki is needed, growth included, and the pods that may be evicted hold 1Ki "
-            "together, so evicting them would not help; n/c holds or grows more and may not go"
+            "memory.available: ProtectedCulprit: 2Ki is needed, and the pods that may be evicted hold 1Ki together, so "
+            "evicting them would not help; n/c holds or grows more and may not go"
         )
 
 
@@ -213,6 +213,26 @@ def test_a_culprit_that_is_waited_for_although_others_would_do() -> None:
     text = sentences.finding_text(finding, CONFIG)
     assert text.endswith(
         "; n/c holds or grows more and may not go, and no pod within its request goes in its place yet"
+    )
+
+
+def test_a_culprit_has_what_its_growth_adds_and_why_it_may_not_go() -> None:
+    finding = NoAction(
+        why=NoActionReason.PROTECTED_CULPRIT,
+        threshold=MEMORY,
+        pod=Pod(name="c", namespace="n", uid="c"),
+        needed=of_bytes(4096),
+        reachable=of_bytes(2048),
+        missing=of_bytes(1024),
+        detail="grows more than all of them and is a static pod",
+    )
+    assert sentences.no_action_text(finding) == (
+        "ProtectedCulprit: 4Ki is needed, with what grows until they have ended, and the pods that may be "
+        "evicted hold 2Ki together, so evicting them would not help; n/c grows more than all of them and is a static pod"
+    )
+    stalls = replace(finding, needed=None, reachable=None, detail="stalls and is a static pod")
+    assert sentences.no_action_text(stalls) == (
+        "ProtectedCulprit: n/c stalls and is a static pod; no other pod goes in its place"
     )
 
 

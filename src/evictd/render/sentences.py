@@ -38,6 +38,7 @@ from evictd.core.model.finding import (
     ThresholdFinding,
     WaitingForMeasurement,
 )
+from evictd.core.model.pod import Pod
 from evictd.core.model.signal import MEMORY_SIGNALS, RESOURCES, SIGNALS, NodeCondition, Resource, Signal
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.approximate import bytes_text
@@ -327,21 +328,7 @@ def no_action_text(finding: NoAction) -> str:
     if finding.why is NoActionReason.WAITING_FOR_RELEASE:
         return f"waiting for what {_RECLAIM if detail == _COLLECTORS else detail} should free"
     if finding.why is NoActionReason.PROTECTED_CULPRIT and finding.pod is not None and finding.threshold is not None:
-        if finding.needed is None:
-            return f"ProtectedCulprit: {pod_name(finding.pod)} stalls and may not be evicted now; no other pod goes in its place"
-        resource = SIGNALS[finding.threshold.signal].resource
-        needed, reachable = quantity_text(finding.needed, resource), quantity_text(finding.reachable, resource)
-        pod = pod_name(finding.pod)
-        held = f"the pods that may be evicted hold {reachable} together"
-        if finding.reachable is not None and not finding.reachable.nano:
-            held = "no pod that may be evicted holds any"
-        hold = f"ProtectedCulprit: {needed} is needed, growth included, and {held}"
-        if finding.reachable is not None and finding.reachable >= finding.needed:
-            return (
-                f"{hold}; {pod} holds or grows more and may not go, and no pod within its request goes in its place yet"
-            )
-        in_vain = ", so evicting them would not help" if finding.reachable is None or finding.reachable.nano else ""
-        return f"{hold}{in_vain}; {pod} holds or grows more and may not go"
+        return f"ProtectedCulprit: {_culprit_text(finding, finding.pod, SIGNALS[finding.threshold.signal].resource)}"
     if finding.why is NoActionReason.EVICTION_LIMIT_REACHED and finding.threshold is not None:
         missing = quantity_text(finding.needed, SIGNALS[finding.threshold.signal].resource)
         return f"EvictionLimitReached: evictionLimit allows no more than {detail}; {missing} is missing"
@@ -353,6 +340,24 @@ def no_action_text(finding: NoAction) -> str:
             needed=needed, reachable=reachable, detail=why, therefore=f"{why}, so" if why else "so"
         )
     return _NO_ACTION[finding.why]
+
+
+def _culprit_text(finding: NoAction, culprit: Pod, resource: Resource) -> str:
+    """Write why no pod goes in the place of a culprit that may not go, which it is and why it may not."""
+    name = pod_name(culprit)
+    if finding.needed is None:
+        return f"{name} {clean(finding.detail) or 'stalls and may not be evicted now'}; no other pod goes in its place"
+    pod = f"{name} {clean(finding.detail) or 'holds or grows more and may not go'}"
+    reachable = quantity_text(finding.reachable, resource)
+    needed = f"{quantity_text(finding.needed, resource)} is needed"
+    if finding.missing is not None and finding.missing < finding.needed:
+        needed += ", with what grows until they have ended"
+    held = f"the pods that may be evicted hold {reachable} together"
+    if finding.reachable is not None and not finding.reachable.nano:
+        return f"{needed}, and no pod that may be evicted holds any; {pod}"
+    if finding.reachable is not None and finding.reachable >= finding.needed:
+        return f"{needed}, and {held}; {pod}, and no pod within its request goes in its place yet"
+    return f"{needed}, and {held}, so evicting them would not help; {pod}"
 
 
 _WITH_AMOUNTS = {

@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
-from evictd.core.eviction.blame import Suspect, blamed
+from evictd.core.eviction.blame import Suspect, blamed, why_it_stays
 from evictd.core.model.finding import NoActionReason
-from tests.playbook import pod
+from evictd.core.model.pod import SYSTEM_CRITICAL_PRIORITY, Pod, PodSource
+from evictd.core.model.state import State
+from tests.playbook import config, pod
 from tests.shortages import row, shortage
 
 STATIC = pod("static")
@@ -33,6 +35,32 @@ def test_a_pod_within_its_request_stays(held: int, grown: int, missing: int, sta
     assert (found is not None) is stays
     if found is not None:
         assert (found[0], found[1].why, found[1].pod) == (suspect, NoActionReason.PROTECTED_CULPRIT, STATIC)
+
+
+@pytest.mark.parametrize(
+    ("held", "grown", "detail"),
+    [(5000, 0, "holds more than all of them and is static"), (50, 600, "grows more than all of them and is static")],
+)
+def test_the_finding_says_what_makes_the_pod_the_culprit(held: int, grown: int, detail: str) -> None:
+    """It said `holds or grows more` of both, beside a sentence by which pods took none of what filled the node."""
+    suspect = Suspect(pod=STATIC, held=held, grown=grown, rate=grown // 60, why="is static")
+    found = blamed(WITHIN, [WITHIN], [suspect], shortage(HELD, missing=50 if grown else 150))
+    assert found is not None
+    assert found[1].detail == detail
+    assert str(found[1].missing) == ("50" if grown else "150")
+
+
+@pytest.mark.parametrize(
+    ("culprit", "why"),
+    [
+        (pod("a", source=PodSource.STATIC), "is a static pod"),
+        (pod("a", priority=SYSTEM_CRITICAL_PRIORITY), "has a critical priority"),
+        (pod("own"), "belongs to evictd"),
+        (pod("a"), "is guarded by a disruption budget"),
+    ],
+)
+def test_why_a_pod_may_not_go(culprit: Pod, why: str) -> None:
+    assert why_it_stays(culprit, State(), config(protected_pods=frozenset({pod("own").uid}))) == why
 
 
 def test_a_slow_leak_counts_with_all_that_it_took_since_the_supply_became_short() -> None:

@@ -222,7 +222,7 @@ def test_no_pod_within_its_request_goes_for_the_stall_of_one_that_may_not_go() -
     book = Playbook(thrashing(duration=0), pods=[static, C], usage=stats)
     book.at("0s", memory=CALM, stall=80).stays_silent(NoActionReason.PROTECTED_CULPRIT)
     said = [each.message for each in book.step.decisions if isinstance(each, RecordEvent)]
-    assert any("default/static stalls and may not go now" in text for text in said)
+    assert any("default/static stalls and is a static pod; no pod" in text for text in said)
 
 
 def test_no_pod_that_waits_little_for_io_goes_for_the_wait_of_one_that_may_not_go() -> None:

@@ -32,7 +32,7 @@ from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.finding import NoAction, NoActionReason, RankedPod
 from evictd.core.model.observation import SignalObservation
-from evictd.core.model.pod import Pod
+from evictd.core.model.pod import Pod, PodSource
 from evictd.core.model.signal import SIGNALS, STALLS
 from evictd.core.model.state import State
 from evictd.core.model.threshold import Threshold
@@ -41,6 +41,7 @@ from evictd.core.units.quantity import NANO
 
 NO_NOISE = 2
 """Growth of less than a half of what is missing says nothing of the cause (with 1 or 10 no incident ends differently)."""
+HOLDS_MORE, GROWS_MORE = "holds more than all of them", "grows more than all of them"
 LIKE_THE_CULPRIT = 2
 """A candidate with half of what the culprit holds is a cause as well, if it exceeds its request or where pods request nothing
 (with 1 or 4 no incident ends differently)."""
@@ -61,6 +62,8 @@ class Suspect:
     """By how much it grew since about a minute before the supply became short."""
     goes_soon: bool = False
     """A disruption budget guards it, and is asked again or passed over within a bound."""
+    why: str = ""
+    """Why it may not go (`why_it_stays`)."""
     is_new: bool = False
     """It was first measured too lately to know its growth (`Shortage.is_new`)."""
 
@@ -79,6 +82,7 @@ def blamed(
             continue
         if _may_go(victim, suspect, shortage):
             continue
+        does = HOLDS_MORE if suspect.held is not None and suspect.held > held else GROWS_MORE
         amount = SIGNALS[shortage.threshold.signal].amount
         reason = NoActionReason.UNMEASURED_CULPRIT if suspect.pod is None else NoActionReason.PROTECTED_CULPRIT
         return suspect, NoAction(
@@ -87,8 +91,21 @@ def blamed(
             pod=suspect.pod,
             needed=amount(_with_growth_of(suspect, candidates, shortage)),
             reachable=amount(held),
+            missing=amount(shortage.missing),
+            detail="" if suspect.pod is None else f"{does} and {suspect.why}",
         )
     return None
+
+
+def why_it_stays(pod: Pod, state: State, config: EvictionConfig) -> str:
+    """Return why a pod may not go now, to be read after its name."""
+    if pod.source is not PodSource.API:
+        return "is a static pod"
+    if pod.critical:
+        return "has a critical priority"
+    if config.protects(pod):
+        return "belongs to evictd"
+    return "has not ended" if pod.uid in {each.uid for each in state.victims} else "is guarded by a disruption budget"
 
 
 def _is_culprit(suspect: Suspect, shortage: Shortage, *, held: int, grown: int, taken: int) -> bool:
@@ -166,4 +183,6 @@ def protected_culprit(
         pod=culprit,
         needed=needed,
         reachable=SIGNALS[threshold.signal].amount(reachable),
+        missing=needed,
+        detail=f"holds most and {why_it_stays(culprit, state, config)}",
     )

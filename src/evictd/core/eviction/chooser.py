@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from evictd.core.eviction.backoff import BUDGET_RETRY, HARD_BYPASS, refused_since, skipped_pods
-from evictd.core.eviction.blame import Suspect, blamed
+from evictd.core.eviction.blame import Suspect, blamed, why_it_stays
 from evictd.core.eviction.effect import elsewhere_grows, freed_lately, may_go_paused, pause_of
 from evictd.core.eviction.evict import evict_for_pressure
 from evictd.core.eviction.need import needed
@@ -272,7 +272,10 @@ class StandardChooser:
         if not self._shortage.measurable:
             culprit = stalls_instead(victim, (row for row in rows if row.uid in immovable), self._shortage)
             why, threshold = NoActionReason.PROTECTED_CULPRIT, self._shortage.threshold
-            return None if culprit is None else NoAction(why=why, threshold=threshold, pod=culprit.pod)
+            if culprit is None:
+                return None
+            stays = why_it_stays(culprit.pod, self._state, self._config)
+            return NoAction(why=why, threshold=threshold, pod=culprit.pod, detail=f"stalls and {stays}")
         suspects = [self._suspect(row) for row in rows if row.uid in immovable] if immovable else []
         unmeasured, elsewhere = self._shortage.holdings.unmeasured, self._shortage.holdings.elsewhere
         rest = unmeasured or elsewhere
@@ -296,6 +299,7 @@ class StandardChooser:
             rate=rate,
             taken=self._shortage.taken_by(row.uid),
             goes_soon=self._goes_soon(row.uid),
+            why=why_it_stays(row.pod, self._state, self._config),
             is_new=self._shortage.is_new(row.uid),
         )
 

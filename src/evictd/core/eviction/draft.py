@@ -27,7 +27,7 @@ EVICTION_THRESHOLD_MET = "EvictionThresholdMet"
 
 _NOTICES: Mapping[NoActionReason, str] = {
     NoActionReason.PROTECTED_CULPRIT: (
-        "{needed} is needed and the pods that may be evicted hold {reachable}; {pod} holds or grows most and may not go now"
+        "{needed} is needed and the pods that may be evicted hold {reachable}; {pod} {detail}"
     ),
     NoActionReason.UNMEASURED_CULPRIT: (
         "{needed} is needed and the pods that may be evicted hold {reachable}; pods that were not measured hold or grow more"
@@ -41,7 +41,7 @@ _NOTICES: Mapping[NoActionReason, str] = {
     ),
 }
 """The reasons that mean that something else than an eviction has to be done, with their sentences."""
-_OF_STALL = "{pod} stalls and may not go now; no pod that keeps to its request is evicted in its place"
+_OF_STALL = "{pod} {detail}; no pod that keeps to its request is evicted in its place"
 """The text about a protected culprit of a stall, for which no amount is needed."""
 
 

@@ -157,8 +157,11 @@ class NoAction:
     needed: Quantity | None = None
     reachable: Quantity | None = None
     """Held by evictable pods; `EvictionsDoNotHelp`: freed by the last two victims; `NotShortOfMemory`: `MemAvailable`."""
+    missing: Quantity | None = None
+    """`ProtectedCulprit`, `UnmeasuredCulprit`: what is missing now; `needed` includes the culprit's growth."""
     detail: str = ""
-    """Who is waited for, which limit is reached; `EvictionsDoNotHelp`: whether too little came back, or what grows is no pod."""
+    """Who is waited for, which limit is reached; `EvictionsDoNotHelp`: whether too little came back, or what grows is no pod;
+    `ProtectedCulprit`: what the pod does and why it may not go."""
     until: int | None = None
     """`now` at which it is tried again; `None` where no time is set."""
 
