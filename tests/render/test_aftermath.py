@@ -11,6 +11,7 @@ from evictd.render.aftermath import (
     clear_after,
     met_after,
     next_eviction,
+    seconds_between,
     siblings_of,
     successors_of,
     time_of,
@@ -35,6 +36,16 @@ def test_the_next_eviction_is_found_by_the_clock_that_goes_on() -> None:
     assert next_eviction(records[1], [booted]) == 10.0
 
 
+def test_the_clock_of_one_boot_tells_the_time_between_two_records_of_one_second() -> None:
+    first, second = recorded()[1:3]
+    soon = msgspec.structs.replace(first, now=first.now + SECOND // 5)
+    assert seconds_between(first, soon) == 0.2
+    assert (
+        seconds_between(first, msgspec.structs.replace(second, now=7))
+        == (time_of(second.wall) - time_of(first.wall)) / SECOND
+    )
+
+
 def test_a_damaged_time_is_no_error() -> None:
     assert time_of("yesterday") == 0
 
@@ -46,11 +57,21 @@ def test_a_damaged_time_is_no_error() -> None:
         ((True, False, False), 3.0, MetAfter()),
         ((False, False, True), None, MetAfter(again=400.0)),
         ((True, True, True), None, MetAfter(still=400.0)),
+        ((True, True, True), 3.7, MetAfter(again=12.0)),
         ((True, True, False), 380.0, MetAfter(still=380.0)),
-        ((True, True, False), 3.7, MetAfter()),
+        ((True, False, False), 3.7, MetAfter()),
         ((True, True, False), None, MetAfter()),
     ],
-    ids=["never", "until its bytes came back", "again", "on", "for minutes", "calm cycles have no record", "unknown"],
+    ids=[
+        "never",
+        "until its bytes came back",
+        "again",
+        "on",
+        "again without a record in between",
+        "for minutes",
+        "calm cycles have no record",
+        "unknown",
+    ],
 )
 def test_a_threshold_is_met_again_only_after_it_was_clear(
     met: tuple[bool, ...], clear: float | None, expected: MetAfter
@@ -58,7 +79,7 @@ def test_a_threshold_is_met_again_only_after_it_was_clear(
     """One was said to be met again in the second in which a disk's bytes had not come back yet."""
     records = recorded()
     event = find_eviction(evictions_of(records), "last")
-    assert met_after(records[2:], met, event.uid, time_of(event.at), clear) == expected
+    assert met_after(records[1], records[2:], met, event.uid, clear) == expected
 
 
 def test_other_pods_of_its_owner_are_its_siblings() -> None:

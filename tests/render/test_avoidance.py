@@ -11,8 +11,13 @@ from evictd.render.avoidance import Avoidance, avoidance
 from evictd.render.incident import Incident, IncidentRow
 from evictd.render.incident_view import row_text
 from evictd.render.verdict import EvictionVerdict, Grower, Need
-from tests.render.test_incident import incident
+from tests.render.test_incident import incident as recorded_incident
 from tests.stories import GI
+
+
+def incident() -> Incident:
+    """The recorded incident, with a pod as the cause: the journal has no reading before it by which a pod grew."""
+    return replace(recorded_incident(), host_filled=False)
 
 
 def with_request(pod: str | None) -> Incident:
@@ -38,7 +43,7 @@ def test_a_limit_and_a_request_avoid_it_and_a_lead_does_not() -> None:
     ("pod", "said"),
     [
         ("default/hog-old", "it would have gone all the same, because of what it holds"),
-        ("", "no pod would have gone at that moment, and the node would have stayed short"),
+        ("", "no pod would have gone at that moment, so the node would have been short for longer"),
     ],
 )
 def test_a_request_is_judged_by_the_decision_made_again(pod: str, said: str) -> None:
@@ -95,9 +100,7 @@ def test_a_request_is_no_advice_where_the_pods_before_it_hold_too_little() -> No
     )  # fmt: skip
     found = replace(found, ranking=(side, *(replace(row, number=row.number + 1) for row in found.ranking)))
     assert [each.partition(":")[0] for each in avoidance(found).by] == ["a limit of at most 4.48Gi of memory"]
-    inodes = replace(found, signal=Signal.NODEFS_INODES_FREE)
-    assert avoidance(inodes).by == (), "there is no limit of inodes"
-    assert avoidance(found).not_by[0] == "a higher request: the pods that rank before it were passed over"
+    assert not any("request" in each for each in avoidance(found).not_by), "of one that was not decided again"
     assert "(passed over: another pod that holds more makes its eviction unnecessary)" in row_text(side, found)
 
 
@@ -118,10 +121,12 @@ def judged(need: Need, *growers: Grower) -> Incident:
 def test_nothing_of_the_pod_is_proposed_where_no_pod_is_the_cause() -> None:
     """`a priority above 0` was proposed beside a kernel that took all: another pod would have gone in vain."""
     found = avoidance(judged(Need.NO_POD_HELPS, Grower(pod="", rate=9)))
-    assert found.by == ("less use by the host, of which hostPath volumes are a part, or by protected pods",)
+    host = "less use outside pods: by processes of the host, or by the kernel itself"
+    assert found.by == (f"{host}; or less use by protected pods",)
     assert found.not_by[0].startswith("a request, a limit or a priority of this pod")
     still = judged(Need.NO_POD_HELPS)
-    assert avoidance(still).by[0].startswith("less use by the host"), "a full disk no longer grows, but was filled"
+    assert avoidance(replace(still, host_filled=True)).by == (host,)
+    assert avoidance(still).by[0].startswith("less use outside pods"), "a full disk no longer grows, but was filled"
     found = avoidance(replace(still, event=replace(still.event, filled="")))
     assert found.by == ("a lower threshold: nothing grew, and no pod holds what is missing",)
 
@@ -153,8 +158,74 @@ def test_a_pod_of_page_cache_is_answered_with_the_formula() -> None:
 
 def test_an_owner_whose_pods_go_again_and_again_is_named() -> None:
     assert avoidance(replace(incident(), of_owner=117)).by[0] == (
-        "a change of ReplicaSet/hog: 117 of its pods were evicted here"
+        "a change of ReplicaSet/hog: 117 of its pods were evicted here; a request of what they use makes the scheduler place "
+        "them where there is room"
     )
+
+
+@pytest.mark.parametrize(
+    ("signal", "outside"),
+    [
+        (Signal.MEMORY_AVAILABLE, "by processes of the host, or by the kernel itself"),
+        (
+            Signal.NODEFS_AVAILABLE,
+            "in hostPath volumes, by the host's own files, or by deleted files that are kept open",
+        ),
+        (Signal.NODEFS_INODES_FREE, "by files in hostPath volumes or of the host"),
+        (Signal.PID_AVAILABLE, "by processes of the host"),
+    ],
+)
+def test_what_belongs_to_no_pod_is_answered_outside_pods(signal: Signal, outside: str) -> None:
+    """Three pods went for a writer into a hostPath volume, and nothing was proposed but what would not have helped."""
+    found = replace(incident(), signal=signal, host_filled=True)
+    rows = tuple(replace(row, request=row.usage or 0) if row.chosen else row for row in found.ranking)
+    assert avoidance(replace(found, ranking=rows)).by == (f"less use outside pods: {outside}",)
+
+
+def test_a_pod_that_grew_within_its_request_is_not_to_blame() -> None:
+    """Less growth was asked of a service within its request, and nothing of the batch job with twelve times its own."""
+    found = judged(Need.ANOTHER_POD, Grower(pod="default/web", rate=20 << 20))
+    rows = tuple(replace(row, request=8 * GI) if row.pod == "default/web" else row for row in found.ranking)
+    texts = avoidance(replace(found, ranking=rows)).by
+    assert texts[0] == "less use by default/hog-old: it held 6Gi, and requested none"
+    assert not any("default/web" in each and "growth" in each for each in texts)
+
+
+def test_a_request_of_the_pod_that_grew_is_no_advice() -> None:
+    """An innocent pod would have gone in its place, and this one seconds later."""
+    found = avoidance(judged(Need.NEEDED, Grower(pod="default/hog-old", rate=20 << 20)))
+    assert (
+        "a request of 6Gi of memory (it had none): default/web (5Gi) would have gone in its place, although this pod is "
+        "the one that grew"
+    ) in found.not_by
+
+
+def test_a_pod_of_the_lowest_priority_goes_because_of_it() -> None:
+    found = with_request("default/hog-old")
+    rows = tuple(replace(row, priority=-10) if row.chosen else row for row in found.ranking)
+    texts = avoidance(replace(found, ranking=rows)).not_by
+    assert any(each.endswith("it would have gone all the same, because of its priority") for each in texts)
+
+
+def test_deleted_files_are_answered_with_neither_limit_nor_du() -> None:
+    """A limit was proposed that does not count them."""
+    found = replace(incident(), signal=Signal.NODEFS_AVAILABLE, deleted=6 * GI)
+    assert avoidance(found).by[0] == (
+        "no deleted files that are kept open: 6Gi of what it held, which no limit and no `du` counts"
+    )
+
+
+@pytest.mark.parametrize(
+    ("signal", "by"),
+    [
+        (Signal.PID_AVAILABLE, "a limit of the processes of each pod: podPidsLimit of the kubelet"),
+        (Signal.NODEFS_INODES_FREE, "fewer files of default/hog-old: no limit of a pod counts inodes"),
+    ],
+)
+def test_a_pod_that_grew_without_a_limit_that_counts_it(signal: Signal, by: str) -> None:
+    """A priority was proposed against a fork bomb, with which a pod of 31 processes ranks first."""
+    grown = judged(Need.NEEDED, Grower(pod="default/hog-old", rate=500))
+    assert avoidance(replace(grown, signal=signal)).by == (by,)
 
 
 def test_a_minimum_reclaim_that_kept_the_threshold_met_is_named() -> None:

@@ -121,6 +121,31 @@ def test_it_knows_its_node_and_whether_a_threshold_was_met_again() -> None:
     assert incident_of(later, evictions_of(records), "last").met == MetAfter(again=270.0)
 
 
+def test_a_supply_that_was_clear_without_a_record_got_back_what_was_missing() -> None:
+    """`stayed met for 15m10s` was said of a disk that was clear after a second, and `too little` of 3Gi."""
+    records = recorded()
+    short = next(each for each in records if any(d.get("kind") == "EvictPod" for d in each.decisions))
+    state = msgspec.structs.replace(short.state, clear_since={"memory.available": short.now + 2 * SECOND})
+    again = msgspec.structs.replace(short, wall="2026-01-01T00:05:00Z", now=short.now + 270 * SECOND, state=state)
+    again = msgspec.structs.replace(again, decisions=(), observation=records[2].observation, extra=RecordedExtra())
+    found = incident_of([*records[:2], again], evictions_of(records), "last")
+    assert (found.clear, found.was_clear, found.met) == (2.0, True, MetAfter(again=270.0))
+    assert found.came_back == found.missing == 3 * GI // 2
+    assert "at least 1.5Gi came back: enough" in list(relief_lines(replace(found, gone_after=2.0)))
+
+
+def test_whether_the_host_filled_it_is_read_from_the_attribution() -> None:
+    found = recorded()
+    assert incident_of(found, evictions_of(found), "last").host_filled
+    outdated = [
+        msgspec.structs.replace(
+            each, findings=tuple({**f, "outdated": 1} if f["kind"] == "Attribution" else f for f in each.findings)
+        )
+        for each in found
+    ]
+    assert not incident_of(outdated, evictions_of(outdated), "last").host_filled
+
+
 def test_what_is_around_it_is_told_and_the_events_are() -> None:
     found = incident()
     assert [event.text for event in found.after][:1] == ["default/hog-old is gone"]

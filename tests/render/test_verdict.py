@@ -14,14 +14,15 @@ LEAK, HOST = Grower(pod="a/y", rate=20), Grower(pod="", rate=5)
 @pytest.mark.parametrize(
     ("need", "fewest", "growers", "relieved", "text"),
     [
-        (Need.NEEDED, ("a/x",), (LEAK,), True, f"its end was needed: {GROWN}, its end alone would have relieved the node"),
+        (Need.NEEDED, ("a/x",), (LEAK,), False, f"its end was needed: {GROWN}, its end alone would have relieved the node"),
+        (Need.NEEDED, ("a/x", "a/y"), (LEAK,), True, "its end was needed, and it relieved the node"),
         (
             Need.NEEDED, ("a/x", "a/y"), (LEAK,), False,
             f"{GROWN}, the fewest pods whose end relieves the node are a/x, a/y",
         ),
         (
             Need.ANOTHER_POD, ("a/y",), (LEAK,), True,
-            f"its end relieved the node; {GROWN}, that of a/y would have had to follow, and alone have been enough",
+            "its end relieved the node; that of a/y in its place would have relieved it as well",
         ),
         (
             Need.ANOTHER_POD, ("a/y",), (LEAK,), False,

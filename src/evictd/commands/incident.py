@@ -20,6 +20,7 @@ from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
 from evictd.core.model.pod import Pod
 from evictd.core.model.resources import EPHEMERAL_STORAGE, MEMORY
 from evictd.core.model.signal import SIGNALS, Resource, Signal
+from evictd.core.model.stats import PodStats
 from evictd.core.units.duration import MINUTE
 from evictd.core.units.quantity import ZERO, Quantity, of_bytes
 from evictd.errors import EvictdError, ExitCode, InputError
@@ -88,7 +89,8 @@ def run(args: argparse.Namespace) -> ExitCode:
     found = incident_of(records, evictions, args.incident)
     entry = None if STANDARD_INPUT in paths else _entry(evicting, found)
     if entry is not None:
-        found = replace(found, verdict=_verdict(entry, found), with_request=with_request(entry, found))
+        deleted = deleted_bytes(entry.observation.pod_stats.get(found.event.uid))
+        found = replace(found, verdict=_verdict(entry, found), with_request=with_request(entry, found), deleted=deleted)
     if args.output == TABLE:
         print_incident(found, make_console(sys.stdout))
     elif args.output == HTML:
@@ -136,6 +138,12 @@ def _verdict(entry: JournalEntry, found: Incident) -> EvictionVerdict | None:
 
 def _evicts(entry: JournalEntry, uid: str) -> bool:
     return any(each.get("kind") == EvictPod.__name__ and uid in str(each.get("pod")) for each in entry.decisions)
+
+
+def deleted_bytes(stats: PodStats | None) -> int:
+    """Return what deleted files hold that the pod's processes keep open."""
+    parts = () if stats is None else (stats.deleted_layer, stats.deleted_local)
+    return sum(each.used_bytes or 0 for each in parts if each is not None)
 
 
 def with_request(entry: JournalEntry, found: Incident) -> str | None:

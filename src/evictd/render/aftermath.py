@@ -14,6 +14,8 @@ from evictd.render.text import clean
 
 AFTER = 15 * MINUTE
 """Time after an eviction that belongs to its incident."""
+_ROUNDED = 2.0
+"""Seconds by which the two clocks of records of one boot may differ, because one is rounded and may be set."""
 
 
 @frozen
@@ -32,20 +34,21 @@ def says_met(finding: Mapping[str, Any]) -> bool:
 
 
 def met_after(
-    records: Sequence[JournalRecord], met: Sequence[bool], uid: str, at: int, clear: float | None
+    record: JournalRecord, later: Sequence[JournalRecord], met: Sequence[bool], uid: str, clear: float | None
 ) -> MetAfter:
-    """Return when a threshold was met after the pod's end; `met` says of each record after the eviction whether it was.
+    """Return when a threshold was met after the pod's end; `met` says of each later record whether it was.
 
     What a pod held comes back a moment after its end, so a threshold that is clear a little later is not met again. A journal has
     no record of a calm cycle: `clear` says after how many seconds no threshold was met any more, where a later record knows.
     """
-    ended = next((number for number, each in enumerate(records) if uid in each.observation.cleaned_up), len(records))
-    after = [((time_of(each.wall) - at) / SECOND, is_met) for each, is_met in zip(records, met, strict=True)][ended:]
-    first = next((number for number, (_, is_met) in enumerate(after) if not is_met), None)
-    if first is None:
+    ended = next((number for number, each in enumerate(later) if uid in each.observation.cleaned_up), len(later))
+    after = [(seconds_between(record, each), is_met) for each, is_met in zip(later, met, strict=True)][ended:]
+    seen_clear = (since for since, is_met in after if not is_met)
+    cleared = min((*seen_clear, *(() if clear is None else (clear,))), default=None)
+    if cleared is None:
         return MetAfter(still=after[-1][0] if after else None)
-    stayed = clear if clear is not None and clear - after[0][0] >= MINUTE // SECOND else None
-    return MetAfter(still=stayed, again=next((since for since, is_met in after[first:] if is_met), None))
+    stayed = clear if clear is not None and after and clear - after[0][0] >= MINUTE // SECOND else None
+    return MetAfter(still=stayed, again=next((since for since, is_met in after if is_met and since > cleared), None))
 
 
 def clear_after(record: JournalRecord, later: Iterable[JournalRecord], signal: Signal | None) -> float | None:
@@ -60,6 +63,15 @@ def clear_after(record: JournalRecord, later: Iterable[JournalRecord], signal: S
         if since is not None and since > record.now:
             return (since - record.now) / SECOND
     return None
+
+
+def seconds_between(record: JournalRecord, other: JournalRecord) -> float:
+    """Return how long after a record another one was written.
+
+    Times of the wall clock are whole seconds; of records of one boot the other clock tells which came first within one.
+    """
+    wall, exact = (time_of(other.wall) - time_of(record.wall)) / SECOND, (other.now - record.now) / SECOND
+    return exact if abs(exact - wall) <= _ROUNDED else wall
 
 
 def time_of(text: str) -> int:
@@ -99,12 +111,8 @@ def successors_of(
 
 
 def next_eviction(record: JournalRecord, later: Iterable[JournalRecord]) -> float:
-    """Return after how many seconds the next pod is evicted: what comes back from then on is not this pod's alone.
-
-    Times of the wall clock are whole seconds, so the other clock counts while it goes on.
-    """
+    """Return after how many seconds the next pod is evicted: what comes back from then on is not this pod's alone."""
     for each in later:
         if any(one.get("kind") == "EvictPod" and not one.get("shortens") for one in each.decisions):
-            since = each.now - record.now if each.now > record.now else time_of(each.wall) - time_of(record.wall)
-            return min(since, AFTER) / SECOND
+            return min(seconds_between(record, each), AFTER / SECOND)
     return AFTER / SECOND

@@ -1,9 +1,13 @@
 """Writes who holds what is short, and who took it, as a document and as sentences for `explain`, `status`, `why`, the page."""
 
-from evictd.codec.decision import encode_finding
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from evictd.codec.decision import DECISION_FORM, encode_finding
 from evictd.codec.times import rfc3339
 from evictd.core.model.attribution import Attribution, growth_text, holders_text
 from evictd.core.model.signal import SIGNALS
+from evictd.errors import InputError, InvalidValueError
 from evictd.render.documents import Document
 
 
@@ -23,6 +27,19 @@ def attribution_lines(held: Attribution, wall: int | None = None) -> tuple[str, 
     since = "" if wall is None or held.over is None else clock_text(rfc3339(wall - held.over))
     whole = held.over is not None or SIGNALS[held.signal].filesystem is None
     return tuple(filter(None, (growth_text(held, since=since), holders_text(held) if whole else "")))
+
+
+def recorded_attribution(findings: Sequence[Mapping[str, Any]]) -> Attribution | None:
+    """Return the last attribution among the findings of a record that can be read."""
+    for finding in reversed(findings):
+        if finding.get("kind") != Attribution.__name__:
+            continue
+        try:
+            held: Attribution = DECISION_FORM.decode(Attribution, finding, "finding")
+        except (InputError, InvalidValueError, ArithmeticError, ValueError):  # a damaged record is no error
+            continue
+        return held
+    return None
 
 
 def clock_text(time: str) -> str:

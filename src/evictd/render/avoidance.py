@@ -18,6 +18,12 @@ _AT_LIMIT = {
     Resource.EPHEMERAL_STORAGE: "it would have been evicted there",
 }
 _REQUESTED = {Resource.MEMORY, Resource.EPHEMERAL_STORAGE}
+_OUTSIDE: dict[Resource | None, str] = {
+    Resource.MEMORY: ": by processes of the host, or by the kernel itself",
+    Resource.EPHEMERAL_STORAGE: ": in hostPath volumes, by the host's own files, or by deleted files that are kept open",
+    Resource.INODES: ": by files in hostPath volumes or of the host",
+    Resource.PIDS: ": by processes of the host",
+}
 _LEADS = {Resource.MEMORY: "memory.lead", Resource.EPHEMERAL_STORAGE: "disk.lead"}
 
 
@@ -42,7 +48,7 @@ def avoidance(found: Incident) -> Avoidance:
     if found.kept_by_min_reclaim:
         return Avoidance(by=("a smaller minimum reclaim: the threshold itself was clear already",))
     of_pod = Avoidance() if found.victim is None else _of_pod(found, found.victim, resource)
-    return _of_owner(found) + _of_grower(found, resource) + of_pod + _of_threshold(found, resource)
+    return _of_owner(found) + _of_host(found) + _of_grower(found, resource) + of_pod + _of_threshold(found, resource)
 
 
 def _of_no_pod(found: Incident) -> Avoidance:
@@ -50,20 +56,34 @@ def _of_no_pod(found: Incident) -> Avoidance:
     in_vain = "a request, a limit or a priority of this pod: another pod would have gone in its place, in vain as well"
     by = "a lower threshold: nothing grew, and no pod holds what is missing"
     if found.event.filled or (found.verdict is not None and found.verdict.growers):
-        by = "less use by the host, of which hostPath volumes are a part, or by protected pods"
+        by = _host_text(found.resource) + ("" if found.host_filled else "; or less use by protected pods")
     return Avoidance(by=(by,), not_by=(in_vain,))
 
 
+def _of_host(found: Incident) -> Avoidance:
+    """Say that the host has to use less where what filled the supply belongs to no pod."""
+    if not found.host_filled or page_cache(found).by:
+        return Avoidance()
+    return Avoidance(by=(_host_text(found.resource),))
+
+
+def _host_text(resource: Resource | None) -> str:
+    return f"less use outside pods{_OUTSIDE.get(resource, '')}"
+
+
 def _of_grower(found: Incident, resource: Resource) -> Avoidance:
-    """Return the pod whose growth made the node short, where that is another one."""
+    """Return the pod whose growth made the node short, where that is another one and more than it requested."""
     grower = None if found.verdict is None else found.verdict.grower
     if grower is None or not grower.pod or grower.pod == found.event.pod:
+        return Avoidance()
+    row = next((each for each in found.ranking if each.pod == grower.pod), None)
+    if row is not None and resource in _REQUESTED and (row.usage or 0) <= row.request:
         return Avoidance()
     rate = amount_text(grower.rate, resource)
     return Avoidance(by=(f"less growth of {grower.pod}: it took {rate} a second in the minute before",))
 
 
-def _of_page_cache(found: Incident) -> Avoidance:
+def page_cache(found: Incident) -> Avoidance:
     """Return the formula that does not count page cache, where the pod held little else or the node's is all that is missing."""
     because = found.event.evidence.get("because", {})
     pages, of_node = because.get("filePages") or 0, because.get("nodeFilePages") or 0
@@ -87,18 +107,23 @@ def _of_owner(found: Incident) -> Avoidance:
     """Say that the owner has to be changed where its pods go again and again."""
     if found.of_owner < _AGAIN:
         return Avoidance()
-    return Avoidance(by=(f"a change of {found.event.owner}: {found.of_owner} of its pods were evicted here",))
+    again = f"a change of {found.event.owner}: {found.of_owner} of its pods were evicted here"
+    return Avoidance(by=(f"{again}; a request of what they use makes the scheduler place them where there is room",))
 
 
 def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:
     exceeds = victim.usage is not None and resource in _REQUESTED and victim.usage > victim.request
-    limit = _of_page_cache(found)
+    limit = page_cache(found)
     if exceeds and not (limit.by or limit.not_by) and (found.verdict is None or found.verdict.may_have_grown):
         limit = _of_limit(found, victim, resource)  # one that does not grow would have met its limit long before
-    if any(row.skipped and row.number < victim.number for row in found.ranking):
-        return limit + Avoidance(not_by=("a higher request: the pods that rank before it were passed over",))
     if exceeds:
-        return limit + _of_request(found, victim, resource)
+        return (limit if limit.by else limit + _of_excess(found, victim, resource)) + _of_request(
+            found, victim, resource
+        )
+    if found.host_filled:
+        return limit  # another pod would have gone in its place
+    if _grew_itself(found):
+        return limit + _of_growth(found, resource)
     others = (row for row in found.ranking if not (row.protected or row.chosen or row.pod in found.siblings))
     # A pod that holds less than is missing makes this one's eviction no less needed, whatever their order.
     first = next((row for row in others if found.missing is not None and (row.usage or 0) >= found.missing), None)
@@ -108,10 +133,39 @@ def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidan
     return limit + Avoidance(by=(f"a priority above {victim.priority}: {other} would have ranked before it",))
 
 
+def _grew_itself(found: Incident) -> bool:
+    """Whether the evicted pod made at least half of all growth."""
+    grower = None if found.verdict is None else found.verdict.grower
+    return grower is not None and grower.pod == found.event.pod
+
+
+def _of_growth(found: Incident, resource: Resource) -> Avoidance:
+    """Say what bounds a pod that grew, where no request and no limit of its own counts what is short."""
+    if resource is Resource.PIDS:
+        return Avoidance(by=("a limit of the processes of each pod: podPidsLimit of the kubelet",))
+    if resource is Resource.INODES:
+        return Avoidance(by=(f"fewer files of {found.event.pod}: no limit of a pod counts inodes",))
+    return Avoidance()
+
+
+def _of_excess(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:
+    """Say that the pod alone held what was missing beyond its request."""
+    excess = (victim.usage or 0) - victim.request
+    if found.missing is None or excess < found.missing:
+        return Avoidance()
+    more = "and requested none" if not victim.request else f"{amount_text(excess, resource)} more than it requested"
+    return Avoidance(by=(f"less use by {victim.pod}: it held {amount_text(victim.usage, resource)}, {more}",))
+
+
 def _of_limit(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:
     """Say which limit would have ended the pod before the node was short."""
     if found.missing is None or victim.usage is None or not 0 < found.missing < victim.usage:
         return Avoidance()
+    if resource is Resource.EPHEMERAL_STORAGE and found.deleted * 2 >= victim.usage:
+        deleted = amount_text(found.deleted, resource)
+        return Avoidance(
+            by=(f"no deleted files that are kept open: {deleted} of what it held, which no limit and no `du` counts",)
+        )
     enough = victim.usage - found.missing
     most = amount_text(enough - enough // _ROUNDING, resource)
     return Avoidance(
@@ -126,10 +180,12 @@ def _of_request(found: Incident, victim: IncidentRow, resource: Resource) -> Avo
     had = amount_text(victim.request, resource) if victim.request else "none"
     request = f"a request of {amount_text(victim.usage, resource)} of {resource.value} (it had {had})"
     if found.with_request == victim.pod:
-        return Avoidance(not_by=(f"{request}: it would have gone all the same, because of what it holds",))
+        lowest = all(victim.priority < each.priority for each in found.ranking if not (each.chosen or each.protected))
+        why = "of its priority" if lowest else "of what it holds"
+        return Avoidance(not_by=(f"{request}: it would have gone all the same, because {why}",))
     if not found.with_request:
         return Avoidance(
-            not_by=(f"{request}: no pod would have gone at that moment, and the node would have stayed short",)
+            not_by=(f"{request}: no pod would have gone at that moment, so the node would have been short for longer",)
         )
     if found.with_request in found.siblings:
         return Avoidance(not_by=(f"{request}: {found.with_request} of the same owner would have gone in its place",))
@@ -142,6 +198,9 @@ def _of_request(found: Incident, victim: IncidentRow, resource: Resource) -> Avo
         return Avoidance(not_by=(f"{request}: {other} would have gone first, and that is too little",))
     if row is not None and row.priority > victim.priority:
         instead = f"{other} would have gone in its place, whose priority {row.priority} is higher"
+        return Avoidance(not_by=(f"{request}: {instead}",))
+    if _grew_itself(found):
+        instead = f"{other} would have gone in its place, although this pod is the one that grew"
         return Avoidance(not_by=(f"{request}: {instead}",))
     return Avoidance(by=(f"{request}: {other} would have gone in its place",))
 

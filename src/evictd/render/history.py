@@ -10,16 +10,15 @@ from enum import Enum
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from evictd.codec.decision import DECISION_FORM
 from evictd.codec.journal_record import JournalRecord, RecordedOutcome
 from evictd.codec.plain import Form
 from evictd.codec.times import parse_time, rfc3339
 from evictd.core.frozen import frozen
-from evictd.core.model.attribution import Attribution, growth_text
+from evictd.core.model.attribution import growth_text
 from evictd.core.model.finding import NoActionReason
 from evictd.core.units.approximate import bytes_text
-from evictd.errors import InputError, InvalidValueError
-from evictd.render.attribution import clock_text
+from evictd.errors import InvalidValueError
+from evictd.render.attribution import clock_text, recorded_attribution
 from evictd.render.deciding import evicted_because
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.replayed import recorded_text
@@ -183,17 +182,15 @@ def _no_action(record: JournalRecord, decision: Plain) -> HistoryEvent:
 
 def _filled(record: JournalRecord) -> str:
     """Return the sentence about who took what was short, from the cycle's attribution."""
-    for finding in reversed(record.findings):
-        if finding.get("kind") != Attribution.__name__:
-            continue
-        try:
-            held: Attribution = DECISION_FORM.decode(Attribution, finding, "finding")
-            since = "" if held.over is None else clock_text(rfc3339(parse_time(record.wall) - held.over))
-            text = growth_text(held, since=since)
-        except (InputError, InvalidValueError, ArithmeticError, ValueError):  # a damaged record is no error
-            continue
-        return f"{text[:1].upper()}{text[1:]}." if text else ""
-    return ""
+    held = recorded_attribution(record.findings)
+    if held is None:
+        return ""
+    try:
+        since = "" if held.over is None else clock_text(rfc3339(parse_time(record.wall) - held.over))
+    except (InvalidValueError, ArithmeticError, ValueError):  # a damaged time
+        return ""
+    text = growth_text(held, since=since)
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
 def _event(

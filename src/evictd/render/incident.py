@@ -15,7 +15,7 @@ from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import MINUTE, SECOND
-from evictd.core.units.quantity import of_count, parse_quantity
+from evictd.core.units.quantity import of_count
 from evictd.errors import InputError, InvalidValueError
 from evictd.render.aftermath import (
     AFTER,
@@ -28,20 +28,18 @@ from evictd.render.aftermath import (
     successors_of,
     time_of,
 )
+from evictd.render.attribution import recorded_attribution
 from evictd.render.history import EventKind, HistoryEvent, event_line, events_by_record, history
 from evictd.render.jump import since_jump
+from evictd.render.readings import BEFORE, levels_of, points_of, threshold_findings
 from evictd.render.text import clean, incident_id
 from evictd.render.verdict import EvictionVerdict
 from evictd.render.why import pods_meant
 
 Plain = Mapping[str, Any]
 
-BEFORE = 10 * MINUTE
-"""Time before an eviction that belongs to its incident."""
 DRAWN_BEFORE, DRAWN_AFTER = 300, 120
 """Seconds around an eviction that are drawn."""
-_ROUNDED = 2.0
-"""Seconds by which the two clocks of records of one boot may differ, because one is rounded and may be set."""
 _LEAD_SECONDS = 60
 """For how much earlier a threshold is proposed."""
 
@@ -87,6 +85,8 @@ class Incident:
     """Reason and message of the events that evictd wrote with it."""
     node: str = ""
     met: MetAfter = MetAfter()
+    clear: float | None = None
+    """Seconds until no threshold of the supply was met; `None` where no later record knows."""
     next_eviction: float = AFTER / SECOND
     """Seconds to the next eviction, at most `AFTER`."""
     known_for: float = 0
@@ -106,6 +106,10 @@ class Incident:
     with_request: str | None = None
     """The pod that would have gone at that moment had this one requested what it used, as `namespace/name`; empty for no pod,
     `None` where that is not known."""
+    host_filled: bool = False
+    """Whether at least half of what filled the supply belongs to no pod, and all pods were measured."""
+    deleted: int = 0
+    """Bytes of deleted files that its processes kept open."""
 
     @property
     def id(self) -> str:
@@ -129,9 +133,22 @@ class Incident:
 
     @property
     def came_back(self) -> int | None:
-        """By how much the signal rose at most up to the next eviction; `None` where the journal has no later reading."""
-        later = [amount for seconds, amount in self.points if 0 < seconds <= self.next_eviction]
-        return None if self.available is None or not later else max(max(later) - self.available, 0)
+        """By how much the signal rose at most, until a threshold was met again or the next eviction; `None` without a reading.
+
+        A supply that was clear in a cycle without a record got back at least what was missing.
+        """
+        before = self.available
+        if before is None:
+            return None
+        end = self.next_eviction if self.met.again is None else min(self.next_eviction, self.met.again)
+        found = [amount - before for seconds, amount in self.points if 0 < seconds <= end]
+        found += [self.missing] if self.was_clear and self.missing is not None else []
+        return max(*found, 0) if found else None
+
+    @property
+    def was_clear(self) -> bool:
+        """Whether no threshold of the supply was met before the next eviction, as a later record knows."""
+        return self.clear is not None and self.clear <= self.next_eviction
 
     @property
     def short_of(self) -> tuple[str, int, int] | None:
@@ -237,18 +254,19 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
     before, after = list[HistoryEvent](), list[HistoryEvent]()
     for place, events in zip(around, events_by_record(records[n] for n in around), strict=True):
         (before if place <= number else after).extend(events)
-    seen = _levels(record, signal)
+    seen = levels_of(record, signal)
     gone = next((each for each in (*before, *after) if each.kind is EventKind.GONE and each.uid == event.uid), None)
     gone_after = None if gone is None else (time_of(gone.at) - at) / SECOND
     later = records[number + 1 :]
-    met = [any(map(says_met, _found(each, signal))) for each in later]
+    met = [any(map(says_met, threshold_findings(each, signal))) for each in later]
+    clear = clear_after(record, later, signal)
     return Incident(
         event=event,
         signal=signal,
-        available=seen[0],
-        capacity=seen[1],
-        levels=seen[2],
-        points=_points((records[n] for n in around), signal, record),
+        available=seen.available,
+        capacity=seen.capacity,
+        levels=seen.levels,
+        points=points_of((records[n] for n in around), signal, record),
         ranking=tuple(_ranking(record, signal, event.uid)),
         pods=_ranked(record, signal),
         before=tuple(each for each in before if each.uid != event.uid),
@@ -257,15 +275,22 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         successors=successors_of(record, later, event, at),
         events=tuple(_events(record, event)),
         node=clean(record.observation.node_name),
-        met=met_after(later, met, event.uid, at, clear_after(record, later, signal)),
+        met=met_after(record, later, met, event.uid, clear),
+        clear=clear,
         next_eviction=next_eviction(record, later),
         known_for=max(((time_of(each.wall) - at) / SECOND for each in later), default=0),
         stalled=record.observation.stalled,
         measured=not _is_missing(record, event.uid),
         siblings=siblings_of(record, event),
         of_owner=_of_owner(evictions, event),
-        min_reclaim=_min_reclaim(event, seen[1]),
+        min_reclaim=_min_reclaim(event, seen.capacity),
+        host_filled=_host_filled(record),
     )
+
+
+def _host_filled(record: JournalRecord) -> bool:
+    held = recorded_attribution(record.findings)
+    return held is not None and not held.outdated and held.elsewhere.grown * 2 >= held.filled > 0
 
 
 def _evicts(record: JournalRecord, uid: str) -> bool:
@@ -275,59 +300,6 @@ def _evicts(record: JournalRecord, uid: str) -> bool:
 def _uid_of(decision: Plain) -> str:
     pod = decision.get("pod")
     return str(pod.get("uid", "")) if isinstance(pod, Mapping) else ""
-
-
-def _found(record: JournalRecord, signal: Signal | None) -> Iterator[Plain]:
-    """Return the findings about the thresholds of a signal."""
-    for finding in record.findings if signal is not None else ():
-        threshold = finding.get("threshold")
-        named = threshold.get("signal") if isinstance(threshold, Mapping) else None
-        if finding.get("kind") == "Threshold" and signal is not None and named == signal.value:
-            yield finding
-
-
-def _levels(record: JournalRecord, signal: Signal | None) -> tuple[int | None, int | None, tuple[tuple[str, int], ...]]:
-    """Return what was available, the capacity, and the thresholds."""
-    available = capacity = None
-    levels: dict[tuple[str, int], None] = {}
-    for finding in _found(record, signal):
-        limit = _amount(finding.get("limit"))
-        available, capacity = _amount(finding.get("available")), _amount(finding.get("capacity"))
-        if limit is not None:
-            kind = "soft" if finding["threshold"].get("gracePeriodNanoseconds") else "hard"
-            levels[kind, limit] = None
-    return available, capacity, tuple(sorted(levels, key=lambda each: -each[1]))
-
-
-def _amount(text: object) -> int | None:
-    try:
-        return parse_quantity(str(text)).value()
-    except InvalidValueError:
-        return None
-
-
-def _points(
-    records: Iterable[JournalRecord], signal: Signal | None, evicting: JournalRecord
-) -> tuple[tuple[float, int], ...]:
-    """Return every reading of the signal in the records: of their findings, and of the minutes before some of them.
-
-    Times of the wall clock are whole seconds; of records of one boot the other clock tells which came first within one.
-    """
-    if signal is None:
-        return ()
-    points: dict[float, int] = {}
-    at = time_of(evicting.wall)
-    for record in records:
-        since = (time_of(record.wall) - at) / SECOND
-        exact = (record.now - evicting.now) / SECOND
-        since = exact if abs(exact - since) <= _ROUNDED else since
-        for ago, amount in record.extra.trend.get(signal.value, ()):
-            if -BEFORE <= (since - ago) * SECOND <= AFTER:
-                points[round(since - ago, 1)] = amount
-        available, _, _ = _levels(record, signal)
-        if available is not None:
-            points[round(since, 1)] = available
-    return tuple(sorted(points.items()))
 
 
 def _min_reclaim(event: HistoryEvent, capacity: int | None) -> int:

@@ -33,7 +33,8 @@ def relief_lines(found: Incident) -> Iterator[str]:
         yield f"it had ended {_later(found.gone_after)}"
     if found.came_back is not None and found.gone_after is not None:
         enough = "" if found.missing is None else (": enough" if found.came_back >= found.missing else ": too little")
-        yield f"up to {signal_amount(found.came_back, found.signal)} came back{enough}"
+        bound = "at least" if found.was_clear and found.came_back == found.missing else "up to"
+        yield f"{bound} {signal_amount(found.came_back, found.signal)} came back{enough}"
     elif not found.event.dry_run:
         yield "the journal has no reading between its end and the next eviction, so what came back is not known"
     yield from _lasted(found)

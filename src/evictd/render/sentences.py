@@ -163,7 +163,12 @@ def _eviction_text(decision: EvictPod) -> str:
     because, pod = decision.because, pod_name(decision.pod)
     seconds = max(decision.grace_period_seconds, 0)  # the kubelet stops a pod at once for a negative one
     if decision.shortens:
-        return f"shorten the grace period of {pod} to {seconds}s" + _fill_text(decision)
+        short = (
+            ""
+            if because.threshold is None
+            else f" for {because.signal_label}: {_left_text(because, because.threshold)}"
+        )
+        return f"shorten the grace period of {pod} to {seconds}s{short}{_fill_text(decision)}"
     if because.reason is not EvictionReason.PRESSURE or because.threshold is None:
         return f"evict {pod} (grace period {seconds}s): {clean(decision.message.strip())}"
     resource = SIGNALS[because.threshold.signal].resource
@@ -181,11 +186,16 @@ def _eviction_text(decision: EvictPod) -> str:
     used += _pages_text(because)
     return (
         f"evict {pod} (grace period {seconds}s) for {because.signal_label}: "
-        f"{left_text(because.available, because.threshold.signal)}, threshold {_limit_of(because, because.threshold)}; "
+        f"{_left_text(because, because.threshold)}; "
         + used
         + ("" if resource in COUNTED else f", requests {request}")
         + _fill_text(decision)
     )
+
+
+def _left_text(because: EvictionCause, threshold: Threshold) -> str:
+    """Write what is left beside the threshold."""
+    return f"{left_text(because.available, threshold.signal)}, threshold {_limit_of(because, threshold)}"
 
 
 def _limit_of(because: EvictionCause, threshold: Threshold) -> str:

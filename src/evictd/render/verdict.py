@@ -68,16 +68,17 @@ class EvictionVerdict:
         """
         grown = f"had everything gone on growing for {format_duration(self.played)} as in the minute before"
         names = ", ".join(self.fewest)
-        begin = f"{_RELIEVED}; " if relieved else ""
         match self.need:
+            case Need.NEEDED if relieved:
+                return "its end was needed, and it relieved the node"  # what was foreseen after it did not come
             case Need.NEEDED if self.fewest == (self.pod,) and too_little:
                 return "by what was measured its end alone would have relieved the node, and it did not"
             case Need.NEEDED if self.fewest == (self.pod,):
                 return f"its end was needed: {grown}, its end alone would have relieved the node"
             case Need.NEEDED:
-                return f"{begin}{grown}, the fewest pods whose end relieves the node are {names}"
+                return f"{grown}, the fewest pods whose end relieves the node are {names}"
             case Need.ANOTHER_POD if relieved:
-                return f"{begin}{grown}, that of {names} would have had to follow, and alone have been enough"
+                return f"{_RELIEVED}; that of {names} in its place would have relieved it as well"
             case Need.ANOTHER_POD:
                 return f"its end was not needed: {grown}, the end of {names} in its place would have relieved the node"
             case Need.NOTHING_SHORT:

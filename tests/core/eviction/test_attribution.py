@@ -45,6 +45,16 @@ def test_what_grew_is_counted_from_a_minute_before_the_crossing() -> None:
     assert growth_text(held) == "of 3.9Gi that filled memory in the last 40s, pods took 30Mi; 3.87Gi belong to no pod"
 
 
+def test_what_grew_beside_a_pod_that_was_not_measured_belongs_to_no_measured_pod() -> None:
+    """It was said to belong to no pod where the evicted pod alone had taken it."""
+    story = book()
+    story.usage = {"static": usage(STATIC, memory="1Gi")}
+    story.at("40s", memory="100Mi of 8Gi")
+    held = attribution(story)
+    assert (held.outdated, held.unmeasured.pods) == (1, 0)
+    assert growth_text(held).endswith("; 3.9Gi belong to no measured pod")
+
+
 def test_a_static_pod_that_grew_is_told_apart() -> None:
     held = attribution(at(book(), "40s", "100Mi", static="5020Mi"))
     assert (held.protected.grown, held.evictable.grown, held.elsewhere.grown) == (3996 * MI, 0, 0)

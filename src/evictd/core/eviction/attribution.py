@@ -85,6 +85,7 @@ def attribution_of(
         protected=_share(protected, holdings, crossing),
         leaving=_share(leaving, holdings, crossing),
         unmeasured=_unmeasured(len(observation.pods) - len(measured), holdings, crossing),
+        outdated=len(holdings.last_measured.keys() & set(measured)),
         reclaimable=_reclaimable(supply, observation, layout_of(state.filesystems or Filesystems())),
         elsewhere=_elsewhere(holdings, crossing),
     )

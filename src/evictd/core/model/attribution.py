@@ -76,6 +76,8 @@ class Attribution:
     reclaimable: int | None = None
     """The most that can be freed without ending a pod: of memory the clean file pages of node and pods, of the images' disk the
     unused images. `None`: unknown."""
+    outdated: int = 0
+    """How many pods count with an earlier measurement than this cycle's: what they took since is `elsewhere`."""
     elsewhere: Share
     """The rest: the host, the kernel, images, deleted files, and pods that were not measured if their share is not known."""
 
@@ -113,7 +115,11 @@ def growth_text(found: Attribution, *, since: str = "") -> str:
     parts = [f"{name} ones {_amount(found, share.grown)}" for name, share in others if share.grown > 0]
     took = f"pods took {_amount(found, found.of_pods)}" + (f" ({', '.join(parts)})" if parts else "")
     nothing = found.elsewhere.grown * _NOTABLE < found.filled
-    rest = "nothing else grew" if nothing else f"{_amount(found, found.elsewhere.grown)} belong to no pod"
+    rest = (
+        "nothing else grew"
+        if nothing
+        else f"{_amount(found, found.elsewhere.grown)} belong to no {_measured(found)}pod"
+    )
     return f"of {_amount(found, found.filled)} that filled {_name(found)} {when}, {took}; {rest}"
 
 
@@ -126,14 +132,16 @@ def holders_text(found: Attribution) -> str:
     ]
     held = found.elsewhere.held or 0
     # Node and pods are read one after the other, so their sum may be a little more than what is used.
-    rest = f"; {_amount(found, held)} belong to no {'measured ' if _hides(found) else ''}pod" if held >= 0 else ""
+    rest = f"; {_amount(found, held)} belong to no {_measured(found)}pod" if held >= 0 else ""
     if found.reclaimable:
         rest += f"; {_RECLAIMABLE[SIGNALS[found.signal].resource].format(_amount(found, found.reclaimable))}"
     return f"of {_amount(found, found.used)} used of {_name(found)}, {', '.join(parts) or 'pods hold nothing'}{rest}"
 
 
-def _hides(found: Attribution) -> bool:
-    return bool(found.unmeasured.pods) and found.unmeasured.held is None
+def _measured(found: Attribution) -> str:
+    """Write that what belongs to no pod may belong to one that was not measured; empty where all were."""
+    hides = found.outdated or (found.unmeasured.pods and found.unmeasured.held is None)
+    return "measured " if hides else ""
 
 
 def _name(found: Attribution) -> str:

@@ -1,0 +1,72 @@
+"""Reads the readings and the thresholds of one signal from records of the journal."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from evictd.codec.journal_record import JournalRecord
+from evictd.core.frozen import frozen
+from evictd.core.model.signal import Signal
+from evictd.core.units.duration import MINUTE, SECOND
+from evictd.core.units.quantity import parse_quantity
+from evictd.errors import InvalidValueError
+from evictd.render.aftermath import AFTER, seconds_between
+
+BEFORE = 10 * MINUTE
+"""Time before an eviction that belongs to its incident."""
+
+
+@frozen
+class SignalLevels:
+    """A signal and its thresholds as one record has them; `None` for what the record does not have."""
+
+    available: int | None = None
+    capacity: int | None = None
+    levels: tuple[tuple[str, int], ...] = ()
+    """Kind and limit of each threshold, the highest first."""
+
+
+def threshold_findings(record: JournalRecord, signal: Signal | None) -> Iterator[Mapping[str, Any]]:
+    """Return the findings about the thresholds of a signal."""
+    for finding in record.findings if signal is not None else ():
+        threshold = finding.get("threshold")
+        named = threshold.get("signal") if isinstance(threshold, Mapping) else None
+        if finding.get("kind") == "Threshold" and signal is not None and named == signal.value:
+            yield finding
+
+
+def levels_of(record: JournalRecord, signal: Signal | None) -> SignalLevels:
+    """Return what was available, the capacity, and the thresholds."""
+    available = capacity = None
+    levels: dict[tuple[str, int], None] = {}
+    for finding in threshold_findings(record, signal):
+        limit = _amount(finding.get("limit"))
+        available, capacity = _amount(finding.get("available")), _amount(finding.get("capacity"))
+        if limit is not None:
+            kind = "soft" if finding["threshold"].get("gracePeriodNanoseconds") else "hard"
+            levels[kind, limit] = None
+    return SignalLevels(available=available, capacity=capacity, levels=tuple(sorted(levels, key=lambda each: -each[1])))
+
+
+def _amount(text: object) -> int | None:
+    try:
+        return parse_quantity(str(text)).value()
+    except InvalidValueError:
+        return None
+
+
+def points_of(
+    records: Iterable[JournalRecord], signal: Signal | None, evicting: JournalRecord
+) -> tuple[tuple[float, int], ...]:
+    """Return every reading of the signal in the records: of their findings, and of the minutes before some of them."""
+    if signal is None:
+        return ()
+    points: dict[float, int] = {}
+    for record in records:
+        since = seconds_between(evicting, record)
+        for ago, amount in record.extra.trend.get(signal.value, ()):
+            if -BEFORE <= (since - ago) * SECOND <= AFTER:
+                points[round(since - ago, 1)] = amount
+        available = levels_of(record, signal).available
+        if available is not None:
+            points[round(since, 1)] = available
+    return tuple(sorted(points.items()))

@@ -1,0 +1,80 @@
+"""An incident in one sentence."""
+
+from dataclasses import replace
+
+import pytest
+
+from evictd.core.model.signal import Signal
+from evictd.core.units.duration import MINUTE
+from evictd.render.aftermath import MetAfter
+from evictd.render.incident import Incident
+from evictd.render.incident_summary import summary_text
+from evictd.render.verdict import EvictionVerdict, Grower, Need
+from tests.render.test_incident import incident
+from tests.stories import GI
+
+
+def judged(need: Need, *growers: Grower, pod: str = "default/hog-old") -> Incident:
+    """The recorded incident with a verdict and pods as the cause."""
+    verdict = EvictionVerdict(need=need, pod=pod, growers=growers, played=5 * MINUTE)
+    return replace(incident(), verdict=verdict, host_filled=False)
+
+
+LEAK, OTHER = Grower(pod="default/hog-old", rate=20 << 20), Grower(pod="default/web", rate=20 << 20)
+
+
+@pytest.mark.parametrize(
+    ("found", "cause"),
+    [
+        (replace(incident(), signal=None), "default/hog-old exceeded a limit of its own"),
+        (
+            replace(incident(), available=9 * GI // 4, min_reclaim=GI),
+            "the threshold was clear already, its minimum reclaim was not",
+        ),
+        (replace(incident(), measured=False), "default/hog-old was not measured, so its part is not known"),
+        (replace(incident(), host_filled=True), "what filled memory belongs to no pod"),
+        (judged(Need.NEEDED, LEAK), "default/hog-old grew by 20Mi a second and went"),
+        (judged(Need.ANOTHER_POD, OTHER), "default/web grew by 20Mi a second, and default/hog-old went"),
+        (
+            replace(judged(Need.NEEDED, replace(LEAK, rate=500)), signal=Signal.PID_AVAILABLE),
+            "default/hog-old grew by 500 processes a second and went",
+        ),
+    ],
+)
+def test_the_cause_comes_first(found: Incident, cause: str) -> None:
+    assert summary_text(found).split("; ")[0] == cause
+
+
+def test_page_cache_that_the_kernel_can_drop_is_the_cause() -> None:
+    because = {**incident().event.evidence["because"], "filePages": 5 * GI}
+    event = replace(incident().event, evidence={**incident().event.evidence, "because": because})
+    assert summary_text(replace(incident(), event=event)).startswith(
+        "page cache that the kernel can drop held the threshold met; "
+    )
+
+
+@pytest.mark.parametrize(
+    ("found", "effect"),
+    [
+        (judged(Need.NEEDED, LEAK), "the eviction relieved the node"),
+        (replace(judged(Need.NOTHING_SHORT, LEAK), met=MetAfter(again=9.0)), "the eviction was not needed"),
+        (
+            replace(judged(Need.NEEDED, LEAK), met=MetAfter(again=152.0)),
+            "the eviction relieved the node for 2m32s only",
+        ),
+        (
+            replace(judged(Need.NEEDED, LEAK), clear=None, points=((-30.0, GI), (9.0, GI))),
+            "the eviction gave back too little",
+        ),
+        (replace(judged(Need.NEEDED, LEAK), known_for=9.0), "the eviction gave back enough"),
+    ],
+)
+def test_then_comes_what_the_eviction_achieved(found: Incident, effect: str) -> None:
+    assert summary_text(found).split("; ")[1:] == [effect]
+
+
+def test_a_dry_run_and_an_unknown_relief_have_no_effect() -> None:
+    cause = "default/hog-old grew by 20Mi a second and went"
+    assert summary_text(replace(judged(Need.NEEDED, LEAK), clear=None, points=((0.0, GI // 2),))) == cause
+    dry = replace(judged(Need.NEEDED, LEAK), event=replace(incident().event, dry_run=True))
+    assert summary_text(dry) == cause.replace(" and went", " and would have gone")
