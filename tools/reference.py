@@ -24,6 +24,7 @@ from evictd.config.flags import CLUSTER, CONTAINER_GC, EVICTD, FLAGS, KUBELET
 from evictd.config.lint_model import Lint
 from evictd.config.schema import json_schema, world_schema
 from evictd.config.settings import ConditionTypes
+from evictd.core.eviction.draft import notice_of
 from evictd.core.model.decision import Decision, EvictionReason
 from evictd.core.model.finding import Finding, NoAction, NoActionReason
 from evictd.core.model.pod import Pod
@@ -62,14 +63,14 @@ def _code(text: str) -> str:
 
 def commands() -> str:
     """Return the page of the commands: each with its own arguments, then the configuration flags that they share."""
-    shared = {f"--{flag.name}" for flag in FLAGS} | {"--config"}
+    shared = {"--config", *(f"--{flag.name}" for flag in FLAGS)}
     parts = []
     for name, (module, about) in COMMANDS.items():
         parser = argparse.ArgumentParser(prog=f"evictd {name}")
         importlib.import_module(module).add_arguments(parser)
         actions = [each for each in parser._actions if each.dest != "help"]
-        own = [each for each in actions if not shared & set(each.option_strings)]
-        takes_flags = len(own) < len(actions)
+        takes_flags = shared <= {option for each in actions for option in each.option_strings}
+        own = [each for each in actions if not (takes_flags and shared & set(each.option_strings))]
         parts.append(f"## evictd {name}\n\n{one_line(about[0].upper() + about[1:])}.")
         if own:
             parts.append(_table(("Argument", "Default", "Description"), map(_argument, own)))
@@ -86,7 +87,7 @@ def _argument(action: argparse.Action) -> tuple[str, ...]:
         value = action.dest.upper()
     names = ", ".join(action.option_strings)
     spelled = f"{names} {value}".strip() if names else value
-    default = "" if action.default in {None, False, argparse.SUPPRESS} else str(action.default)
+    default = "" if action.default in {None, False, (), argparse.SUPPRESS} else str(action.default)
     return (_code(spelled), _code(default), one_line((action.help or "") % {"default": default}))
 
 
@@ -263,6 +264,8 @@ def _events() -> Iterator[tuple[str, ...]]:
         reason: (kind, "the pod" if reason == "Evicted" else "the node") for reason, kind in event_reasons().items()
     }
     reasons[REPEATED_EVICTION] = ("Warning", "the pod's owner")
+    notices = (notice_of(_example(why), None) for why in NoActionReason)
+    reasons |= {notice.reason: (notice.type, "the node") for notice in notices if notice is not None}
     for types in (ConditionTypes.BUILT_IN, ConditionTypes.OWN):
         for active in (frozenset(NodeCondition), frozenset[NodeCondition]()):
             report = ConditionReport(types=types, active=active)
@@ -272,8 +275,8 @@ def _events() -> Iterator[tuple[str, ...]]:
         yield f"`{reason}`", kind, where
 
 
-def _sentence(reason: NoActionReason) -> str:
-    """Return what `evictd status` prints for a reason, with amounts and names of an example."""
+def _example(reason: NoActionReason) -> NoAction:
+    """Return a finding with this reason, with amounts and names of an example."""
     limit = of_bytes(500 << 20)
     details = {
         NoActionReason.EVICTION_LIMIT_REACHED: "2 pods within 10m",
@@ -281,7 +284,7 @@ def _sentence(reason: NoActionReason) -> str:
         NoActionReason.PROTECTED_CULPRIT: "holds more than all of them and is a static pod",
         NoActionReason.NOT_SHORT_OF_MEMORY: "400Mi of clean file pages, stalled 0.10% of the time",
     }
-    example = NoAction(
+    return NoAction(
         why=reason,
         threshold=Threshold(signal=Signal.MEMORY_AVAILABLE, value=ThresholdValue(quantity=limit)),
         pod=Pod(name="db", namespace="shop", uid="uid"),
@@ -289,7 +292,6 @@ def _sentence(reason: NoActionReason) -> str:
         reachable=of_bytes((700 if reason is NoActionReason.NOT_SHORT_OF_MEMORY else 100) << 20),
         detail=details.get(reason, ""),
     )
-    return no_action_text(example)
 
 
 def findings() -> str:
@@ -299,7 +301,7 @@ def findings() -> str:
         return ((f"`{each.__name__}`", first_paragraph(each.__doc__)) for each in get_args(union))
 
     meanings = member_texts(NoActionReason)
-    reasons = ((f"`{each.value}`", meanings[each.value], _sentence(each)) for each in NoActionReason)
+    reasons = ((f"`{each.value}`", meanings[each.value], no_action_text(_example(each))) for each in NoActionReason)
     lints, events, phases = (
         ((f"`{value}`", text) for value, text in member_texts(kind).items()) for kind in (Lint, EventKind, PhaseName)
     )

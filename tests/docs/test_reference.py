@@ -4,6 +4,7 @@ from enum import Enum
 
 import pytest
 
+from evictd.cli import COMMANDS
 from evictd.config.lint_model import Lint
 from evictd.core.model.decision import EvictionReason
 from evictd.core.model.finding import NoActionReason
@@ -31,6 +32,40 @@ def test_metrics_and_events_are_found_in_the_source() -> None:
     assert {metric.type for metric in found.values()} >= {"counter", "gauge", "histogram"}
     assert all(metric.help for metric in found.values())
     assert {"Evicted", "EvictionThresholdMet", "FreeDiskSpaceFailed"} <= set(event_reasons())
+
+
+def test_the_event_of_each_reason_that_asks_for_something_else_than_an_eviction_is_listed() -> None:
+    """The alert EvictdEvictionsDoNotHelp names such an event."""
+    notices = {
+        "ProtectedCulprit",
+        "UnmeasuredCulprit",
+        "EvictionsDoNotHelp",
+        "EvictionLimitReached",
+        "ThresholdNeverClear",
+    }
+    events = reference.conditions().partition("\n## Events\n")[2].partition("\n## ")[0]
+    assert {f"| `{name}` | Warning | the node |" for name in notices} <= set(events.splitlines())
+
+
+def test_only_a_command_that_takes_every_configuration_flag_refers_to_them() -> None:
+    """`cleanup --config` and `simulate --eviction-hard` are refused."""
+    sections = reference.commands().split("\n## evictd ")[1:]
+    shared = {text.split("\n", 1)[0] for text in sections if "flags.md" in text}
+    assert shared == {"run", "check", "explain", "capture"}
+    assert len(sections) == len(COMMANDS)
+    (simulate, replay, cleanup) = (
+        text for text in sections if text.split("\n", 1)[0] in {"simulate", "replay", "cleanup"}
+    )
+    assert "| `--config FILE` |" in simulate
+    assert "| `--config FILE` |" in replay
+    assert "| `--kubeconfig PATH` |" in cleanup
+
+
+def test_the_commands_show_no_name_of_the_programs_own() -> None:
+    """`--address FLAG_LISTEN_ADDRESS` and the default `()` stood there."""
+    page = reference.commands()
+    assert "`()`" not in page
+    assert "FLAG_" not in page
 
 
 @pytest.mark.parametrize("kind", [Lint, NoActionReason, EvictionReason, EventKind, PhaseName])

@@ -58,6 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--kubeconfig",
+        metavar="PATH",
         help="path of a kubeconfig, or in-cluster (default: in-cluster inside a pod, else $KUBECONFIG or ~/.kube/config)",
     )
 

@@ -50,7 +50,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_output_argument(parser)
     add_config_flags(parser)
     parser.add_argument(
-        "--address", dest="flag_listen_address", action="append", help="where the daemon listens (its listenAddress)"
+        "--address",
+        dest="flag_listen_address",
+        action="append",
+        metavar="ADDRESS",
+        help="where the daemon listens (its listenAddress)",
     )
 
 
