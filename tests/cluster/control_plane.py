@@ -127,12 +127,17 @@ class ControlPlane:
         path.write_text(json.dumps(document))
         return path
 
-    def service_account_token(self, namespace: str, name: str, pod: Json | None = None) -> str:
-        """Request a token of a service account, bound to a pod object where one is given."""
+    def service_account_token(self, namespace: str, name: str, bound: Json | None = None) -> str:
+        """Request a token of a service account, bound to a pod or node where one is given."""
         spec: Json = {"audiences": [], "expirationSeconds": 3600}
-        if pod is not None:
-            meta = pod["metadata"]
-            spec["boundObjectRef"] = {"kind": "Pod", "apiVersion": "v1", "name": meta["name"], "uid": meta["uid"]}
+        if bound is not None:
+            meta = bound["metadata"]
+            spec["boundObjectRef"] = {
+                "kind": bound["kind"],
+                "apiVersion": "v1",
+                "name": meta["name"],
+                "uid": meta["uid"],
+            }
         path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"
         body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
         return str(self.admin.must("POST", path, body)["status"]["token"])

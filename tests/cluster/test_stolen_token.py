@@ -39,6 +39,17 @@ def test_a_token_that_is_bound_to_no_node_may_write_nothing(stage: Stage, row: R
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row.method == "PATCH"], ids=lambda row: row.what)
+def test_a_token_that_is_bound_to_the_node_itself_may_do_the_same(
+    control_plane: ControlPlane, stage: Stage, row: Row
+) -> None:
+    """That of a systemd unit, as docs/cluster.md requests it."""
+    node = stage.admin.must("GET", stolen_token.NODE)
+    token = control_plane.client_with(control_plane.service_account_token("evictd", "evictd", node))
+    answer = stolen_token.send(token, row)
+    assert answer.status in ({200, 201} if row.allowed else {403}), answer.message
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.method == "PATCH"], ids=lambda row: row.what)
 def test_what_is_refused_is_refused_to_the_token_only(stage: Stage, row: Row) -> None:
     """The administrator's same request is no bad request of another kind."""
     answer = stolen_token.send(stage.admin, row)
