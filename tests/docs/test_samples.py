@@ -64,3 +64,25 @@ def test_the_kubelets_configz_is_compared_as_the_rollout_says(
     file = str(ROOT / "config/beside-a-kubelet.yaml")
     main(["check", file, "--kubelet-config", str(kubelet), "--memory-capacity", "16Gi"])
     assert "KubeletActsFirst" in "".join(capsys.readouterr())
+
+
+def test_every_installation_begins_with_a_dry_run_in_a_namespace_that_admits_the_pod() -> None:
+    """The first command of charts.md evicted on every node at once, and no overlay of `deploy` names the image's registry."""
+    pages = {page.name: page.read_text(encoding="utf-8") for page in (ROOT / "docs").glob("*.md")}
+    found = {name: re.findall(r"^ +helm install .*$", text, re.MULTILINE) for name, text in pages.items()}
+    assert {name for name, lines in found.items() if lines} == {
+        "charts.md",
+        "getting-started.md",
+        "rollout.md",
+        "verify.md",
+    }
+    for name, lines in found.items():
+        for line in lines:
+            before = pages[name].partition(line)[0]
+            assert "--set evictd.dryRun=true" in line, name
+            made = (
+                "kubectl create namespace evictd" in before
+                and "pod-security.kubernetes.io/enforce=privileged" in before
+            )
+            assert made or "[namespace](getting-started.md#in-a-cluster)" in before, name
+    assert [name for name, text in pages.items() if "apply -k deploy/overlays" in text] == []
