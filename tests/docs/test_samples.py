@@ -9,6 +9,8 @@ import pytest
 import yaml
 
 from evictd.cli import main
+from evictd.config.kernel_share import kernel_share
+from evictd.core.units.quantity import parse_quantity
 
 ROOT = Path(__file__).parents[2]
 CHART = ROOT / "deploy/chart/evictd"
@@ -86,3 +88,25 @@ def test_every_installation_begins_with_a_dry_run_in_a_namespace_that_admits_the
             )
             assert made or "[namespace](getting-started.md#in-a-cluster)" in before, name
     assert [name for name, text in pages.items() if "apply -k deploy/overlays" in text] == []
+
+
+def test_the_thresholds_of_tuning_are_above_what_was_measured_and_those_of_the_samples() -> None:
+    """A node of 8 GiB had no column, one of 2 GiB other values, and one of 1 GiB the kubelet's own hard threshold."""
+    page = (ROOT / "docs" / "tuning.md").read_text(encoding="utf-8")
+    head, _, rest, hard, soft = (
+        [cell.strip() for cell in line.strip("|").split("|")][1:]
+        for line in page[page.index("| Node, GiB |") :].splitlines()[:5]
+    )
+    assert head == ["1", "2", "4", "8", "more"]
+    small, large = ("150Mi", "200Mi"), ("500Mi", "1Gi")
+    for size, measured, *thresholds in zip(head[:-1], rest, hard, soft, strict=False):
+        share = kernel_share(int(size) << 30)
+        assert share is not None
+        assert measured == share.text.replace("Mi", "")
+        assert parse_quantity(thresholds[1]).value() > share.busy
+        assert tuple(thresholds) == (small if int(size) < 4 else large)
+    assert (hard[-1], soft[-1]) == large
+    raised = yaml.safe_load(sample("rollout.md", "kubelet:"))["kubelet"]
+    packaged, _ = yaml.safe_load_all((ROOT / "config/beside-a-kubelet.yaml").read_text(encoding="utf-8"))
+    for document, expected in ((raised, large), (packaged, small)):
+        assert tuple(document[kind]["memory.available"] for kind in ("evictionHard", "evictionSoft")) == expected
