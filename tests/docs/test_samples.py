@@ -9,8 +9,13 @@ import pytest
 import yaml
 
 from evictd.cli import main
+from evictd.commands.explain_alert import runbooks
+from evictd.config.file import load
 from evictd.config.kernel_share import kernel_share
 from evictd.core.units.quantity import parse_quantity
+from evictd.daemon.configuration import Configuration
+from evictd.errors import InputError
+from tools.reference import conditions
 
 ROOT = Path(__file__).parents[2]
 CHART = ROOT / "deploy/chart/evictd"
@@ -110,3 +115,31 @@ def test_the_thresholds_of_tuning_are_above_what_was_measured_and_those_of_the_s
     packaged, _ = yaml.safe_load_all((ROOT / "config/beside-a-kubelet.yaml").read_text(encoding="utf-8"))
     for document, expected in ((raised, large), (packaged, small)):
         assert tuple(document[kind]["memory.available"] for kind in ("evictionHard", "evictionSoft")) == expected
+
+
+def test_the_run_books_name_events_and_exit_statuses_that_exist() -> None:
+    """One spoke of an event with the alert's name, which no event has; one left out that systemd does not restart after 4."""
+    books = runbooks((ROOT / "docs" / "alerts.md").read_text(encoding="utf-8"))
+    events = conditions().partition("\n## Events\n")[2]
+    named = re.findall(r"event `(\w+)`", books["EvictdEvictionsDoNotHelp"])
+    assert named == ["EvictionsDoNotHelp"]
+    assert f"| `{named[0]}` |" in events
+    (prevented,) = re.findall(
+        r"^RestartPreventExitStatus=(.*) 203$", (ROOT / "deploy/evictd.service").read_text(), re.MULTILINE
+    )
+    assert f"After {prevented.replace(' ', ' and ')} systemd does not restart" in books["EvictdDown"]
+
+
+def test_a_missing_dry_run_is_no_fault_of_the_file_but_of_the_reload(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The run book sent the reader to `evictd check`, which says nothing; `evictd status` has the problem `reload`."""
+    path = tmp_path / "config.yaml"
+    path.write_text("apiVersion: evictd.io/v1alpha1\nkind: EvictdConfiguration\ndryRun: true\n")
+    configuration = Configuration(load(path), lambda: load(path))
+    path.write_text("apiVersion: evictd.io/v1alpha1\nkind: EvictdConfiguration\nrootDir: /var/lib/kubelet\n")
+    assert main(["check", "--syntax", str(path)]) == 0
+    with pytest.raises(InputError, match="dryRun: is not set any more"):
+        configuration.reload()
+    book = runbooks((ROOT / "docs" / "alerts.md").read_text(encoding="utf-8"))["EvictdReloadFailed"]
+    assert "`evictd status` lists the problem `reload`" in book
