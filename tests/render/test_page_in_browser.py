@@ -101,6 +101,9 @@ def test_a_daemon_that_does_not_answer_changes_the_headline_and_ages_go_on(
     text = page.inner_text("h1")
     assert text == "evictd has not answered since 22:57:52 UTC; what follows is what it said last."
     assert page.inner_text("#last").startswith("It said last: This node is calm")
+    assert "systemctl status evictd" in page.inner_text("#last")
+    assert set(page.locator(".axis span:last-child").all_inner_texts()) == {"22:57:52 UTC"}, "it said now"
+    assert page.inner_text(".rate").endswith("in the minute before 22:57:52 UTC")
     assert page.title() == "evictd has not answered since 22:57:52 UTC - evictd on node-1"
     page.clock.run_for(60_000)
     assert re.fullmatch(r"1m[0-9]+s", page.inner_text("#read")), "the clock of the test goes on beside its jumps"
@@ -122,4 +125,36 @@ def test_a_daemon_without_a_state_is_told_apart_from_one_that_does_not_answer(
         browser, addresses["pressed"], lambda route: route.fulfill(status=503, body="no cycle has ended yet")
     )
     assert page.inner_text("h1").startswith("evictd has answered with error 503 since 22:58:22 UTC;")
+    page.close()
+
+
+def test_selected_text_stays_selected_while_the_rest_goes_on(browser: Any, addresses: dict[str, str]) -> None:
+    """The refresh cleared the selection, so that a command could not be copied by hand."""
+    page = browser.new_page()
+    page.set_default_timeout(TIMEOUT_MS)
+    page.clock.install()
+    page.goto(addresses["recovered"])
+
+    def select(what: str) -> None:
+        page.evaluate("what => document.getSelection().selectAllChildren(document.querySelector(what))", what)
+
+    def renewed(part: str) -> bool:
+        """Whether a refresh replaces a part of the page."""
+        page.evaluate("part => { document.querySelector(part).dataset.old = 1; }", part)
+        with page.expect_response(addresses["recovered"]):
+            page.clock.run_for(5_000)
+        page.wait_for_timeout(200)
+        return bool(page.locator(f"{part}[data-old]").count() == 0)
+
+    select(".decisions code")
+    assert not renewed("main")
+    assert page.evaluate("document.getSelection().toString()") == "evictd incident uid-hog"
+    assert page.inner_text("#last").startswith("Text below is selected")
+    assert renewed("header"), "a threshold that is met must show"
+    select("h1")
+    assert renewed("main")
+    assert not renewed("header")
+    page.evaluate("document.getSelection().removeAllRanges()")
+    assert renewed("header")
+    assert page.inner_text("#last") == ""
     page.close()

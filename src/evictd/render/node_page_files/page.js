@@ -1,8 +1,10 @@
 "use strict";
-// Replaces the page's content every five seconds while it is visible; details that are open stay open.
+// Replaces the page's content every five seconds while it is visible; details that are open stay open. A part of which text is
+// selected stays as it is, so that the text can be copied.
 // Ages go on counting between two answers. Without an answer the headline says so: what stands below it is old then.
 const EVERY = 5000, PATIENCE = 15000;
-let answered = Date.now(), asking = false;
+const begun = new WeakMap(); // when each age was written
+let asking = false;
 
 function duration(seconds) { // as `seconds_text` of evictd.render.text
   if (seconds >= 172800) return `${Math.round(seconds / 86400)} days`;
@@ -14,31 +16,44 @@ function duration(seconds) { // as `seconds_text` of evictd.render.text
 }
 
 function count() {
-  const passed = (Date.now() - answered) / 1000;
-  for (const each of document.querySelectorAll("[data-age]")) each.textContent = duration(Number(each.dataset.age) + passed);
+  for (const each of document.querySelectorAll("[data-age]")) {
+    if (!begun.has(each)) begun.set(each, Date.now());
+    each.textContent = duration(Number(each.dataset.age) + (Date.now() - begun.get(each)) / 1000);
+  }
 }
 
 function lose(why) { // times are the node's: this computer's clock may differ from it
   const headline = document.querySelector("h1"), read = document.getElementById("read");
   if (headline.className === "lost") return;
   const since = new Date(Date.parse(read.dateTime) + Number(read.dataset.age) * 1000).toISOString().slice(11, 19);
-  document.getElementById("last").textContent = `It said last: ${headline.textContent}`;
+  document.getElementById("last").textContent = `It said last: ${headline.textContent} Look on the node at systemctl status evictd
+    and journalctl --unit evictd, in a cluster at kubectl describe and logs of evictd's pod there.`;
+  for (const each of document.querySelectorAll(".axis span:last-child")) each.textContent = `${since} UTC`;
+  for (const each of document.querySelectorAll(".rate")) each.textContent = each.textContent.replace("last minute", `minute before ${since} UTC`);
   headline.className = document.body.className = "lost";
   headline.textContent = `evictd ${why} since ${since} UTC; what follows is what it said last.`;
   document.title = `${headline.textContent.split(";")[0]} - ${document.title.replace(/^.* - /s, "")}`;
 }
 
+function isSelected(part) {
+  const selection = document.getSelection();
+  return !selection.isCollapsed && selection.containsNode(part, true);
+}
+
 function show(fresh) {
-  const main = document.querySelector("main"), active = document.activeElement;
-  if (!main.contains(active) || active.tagName === "SUMMARY") {
+  const main = document.querySelector("main"), active = document.activeElement, header = document.querySelector("header");
+  const kept = isSelected(main);
+  if (!kept && (!main.contains(active) || active.tagName === "SUMMARY")) {
     const focused = active?.closest("details")?.id;
     for (const each of document.querySelectorAll("details[open]")) fresh.getElementById(each.id)?.setAttribute("open", "");
     main.replaceWith(document.adoptNode(fresh.querySelector("main")));
     if (focused) document.getElementById(focused)?.querySelector("summary").focus({ preventScroll: true });
   }
-  document.querySelector("header").replaceWith(document.adoptNode(fresh.querySelector("header")));
+  if (!isSelected(header)) header.replaceWith(document.adoptNode(fresh.querySelector("header")));
+  if (kept) document.getElementById("last").textContent = "Text below is selected; until it is not, only this part is renewed.";
   document.body.className = "";
   document.title = fresh.title;
+  count();
 }
 
 async function refresh() {
@@ -48,7 +63,6 @@ async function refresh() {
     const answer = await fetch("./", { cache: "no-store", signal: AbortSignal.timeout(PATIENCE) });
     if (answer.ok) {
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-      answered = Date.now();
       show(fresh);
     } else lose(`has answered with error ${answer.status}`);
   } catch {
@@ -58,6 +72,7 @@ async function refresh() {
   }
 }
 
+count();
 setInterval(refresh, EVERY);
 setInterval(count, 1000);
 document.addEventListener("visibilitychange", refresh);
