@@ -59,3 +59,12 @@ def test_an_eviction_gets_its_reason_once() -> None:
     recent.add(EVICT, "evict default/hog", WALL)
     assert [recent.explain(HOG.uid, "because"), recent.explain(HOG.uid, "later, with other numbers")] == [True, False]
     assert [each.why for each in recent.all()] == ["because"]
+
+
+def test_an_eviction_keeps_the_first_time_at_which_its_pod_was_seen_to_have_ended() -> None:
+    recent = RecentDecisions()
+    recent.add(EVICT, "evict default/hog", WALL)
+    for wall in (5, 6):
+        recent.ended({HOG.uid}, wall)
+    recent.ended((), 7)
+    assert [each.ended for each in recent.all()] == [5]

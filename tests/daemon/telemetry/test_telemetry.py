@@ -8,7 +8,7 @@ import pytest
 from evictd.act.actuator import Failure, Progress
 from evictd.core.eviction.backoff import Refusal
 from evictd.core.model.decision import EvictPod, RecordEvent, ReportConditions
-from evictd.core.model.observation import EvictionAnswer, EvictionAnswerKind
+from evictd.core.model.observation import EvictionAnswer, EvictionAnswerKind, Outcomes
 from evictd.core.model.oom import OomScoreDifference
 from evictd.core.model.signal import NodeCondition
 from evictd.core.model.state import State, Victim
@@ -156,3 +156,11 @@ def test_the_snapshot_says_when_the_pods_were_read(ours: LoopOnScript) -> None:
         assert (document["ageSeconds"], document["podsAgeSeconds"]) == (1, 1 + before / SECOND)
         earlier = {0: "", 10 * SECOND: " (as of 10s earlier)", 20 * SECOND: " (as of 20s earlier)"}
         assert pods_text(document) == "3 pods" + earlier[before]
+
+
+def test_the_end_of_a_victim_is_added_to_its_eviction(ours: LoopOnScript) -> None:
+    ours.telemetry.decision(eviction())
+    seen = replace(observe(4 * GI), outcomes=Outcomes(stopped=frozenset({HOG.uid})))
+    cycle = Cycle(now=NOW, wall=WALL + SECOND, before=State(), observation=seen, config=CONFIG, step=step(4 * GI))
+    ours.telemetry.performed(cycle, (), since=NOW, acted=NOW)
+    assert [each.ended for each in ours.telemetry._recent.all()] == [WALL + SECOND]

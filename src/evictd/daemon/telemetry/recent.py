@@ -6,6 +6,7 @@ when.
 
 import re
 from collections import deque
+from collections.abc import Collection
 from dataclasses import replace
 
 from evictd.codec.times import rfc3339
@@ -61,6 +62,12 @@ class RecentDecisions:
                 self._entries[number] = replace(entry, shown=replace(entry.shown, why=why))
                 return True
         return False
+
+    def ended(self, uids: Collection[str], wall: int) -> None:
+        """Add to the evictions of these pods when they ended; the first time that is said counts."""
+        for number, entry in enumerate(self._entries if uids else ()):
+            if entry.shown.uid in uids and entry.shown.ended is None:
+                self._entries[number] = replace(entry, shown=replace(entry.shown, ended=wall))
 
     def refused(self, refusal: Refusal, wall: int) -> None:
         """Replace the pod's eviction and its earlier refusals by a refusal."""

@@ -31,6 +31,8 @@ class Decided:
     signal: str = ""
     """The signal that an eviction or a reclaim was for, or the limit that the pod exceeded."""
     dry_run: bool = False
+    ended: int | None = None
+    """An eviction: the time at which the pod was seen to have ended, on the wall clock; `None` before."""
 
 
 @frozen

@@ -71,6 +71,7 @@ def _decided(decided: Decided) -> dict[str, Any]:
         "signal": decided.signal,
         "incident": incident_id(decided.uid),
         "dryRun": decided.dry_run,
+        "ended": _wall(decided.ended),
     }
 
 
