@@ -100,15 +100,21 @@ def test_a_threshold_with_a_grace_period_acts_after_it() -> None:
 
 def test_a_fault_says_since_when_and_hides_no_eviction() -> None:
     acting, near = (status_of(each, each.at) for each in (pressed(), approaching()))
-    fault = OwnFault(OwnFaultKind.LISTED_PODS, "UNAVAILABLE", "2026-01-01T10:02:03Z")
-    wrong = "evictd sees no new pods: the container runtime does not answer (since 10:02:03 UTC)."
+    fault = OwnFault(OwnFaultKind.LISTED_PODS, "UNAVAILABLE", "2023-11-14T22:42:03Z")
+    wrong = "evictd sees no new pods: the container runtime does not answer (for 47s, since 22:42:03 UTC)."
     assert headline(near, [fault]).text == wrong
     assert beside_faults(near, [fault])[0].startswith("Thresholds are tested, and a pod that must go is one")
     assert beside_faults(near, [fault])[1] == headline(near).text
-    assert "kills the pod's processes itself" in beside_faults(near, [fault])[2]
-    assert "by the runtime only" in beside_faults({**near, "policy": "Kubelet"}, [fault])[2]
+    assert beside_faults(near, [fault])[2].endswith("evictd kills the pod's processes itself, if it may.")
+    allowed, denied = (beside_faults(near, [fault._replace(may_kill=each)])[2] for each in (True, False))
+    assert allowed.endswith("evictd kills the pod's processes itself.")
+    assert "evictd may not kill its processes here: the pods' cgroups are read-only" in denied
+    assert beside_faults({**near, "policy": "Kubelet"}, [fault])[2].endswith(
+        "Only the runtime stops it (policy Kubelet)."
+    )
     assert len(beside_faults({**near, "dryRun": True}, [fault])) == 2, "a dry run stops no pod"
-    assert headline(acting, [fault]).text == f"{headline(acting).text} {wrong}"
+    later = wrong.replace("47s", "16m17s")
+    assert headline(acting, [fault]).text == f"{headline(acting).text} {later}"
     assert len(beside_faults(acting, [fault])) == 2
     stuck = OwnFault(OwnFaultKind.STUCK, "for 10m")
     assert headline(acting, [stuck]).text == f"{OwnFaultKind.STUCK.value}."

@@ -10,6 +10,7 @@ import gc
 import os
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from evictd import __version__
@@ -30,6 +31,7 @@ from evictd.daemon.telemetry.snapshot import LatestSnapshot
 from evictd.daemon.telemetry.telemetry import Telemetry
 from evictd.daemon.waiter import SIGNALS, Waiter
 from evictd.errors import ExitCode, NodeError
+from evictd.observe.cgroups.cgroup import may_kill_pods
 from evictd.observe.reading.roots import Roots
 
 
@@ -107,7 +109,8 @@ class Daemon:
         self.telemetry = Telemetry(self._log, self.metrics, board, wall_clock)
         lock_directory(settings.evictd.state_directory, runtime_directory(os.environ), stack, self.telemetry)
         self._stack = stack
-        self._pages = Pages(board, self.metrics, configuration, boot_clock)
+        may_kill = partial(may_kill_pods, roots.cgroup, settings.kubelet.parent_cgroup)
+        self._pages = Pages(board, self.metrics, configuration, boot_clock, may_kill=may_kill)
         server = StatusServer(settings.evictd.listen_address, self._pages.by_path(), self.telemetry)
         stack.callback(server.close)
         server.listen()

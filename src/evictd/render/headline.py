@@ -10,7 +10,7 @@ from evictd.core.model.config import Policy
 from evictd.core.model.finding import NoActionReason
 from evictd.core.model.signal import STALLS, Signal
 from evictd.core.model.state import PhaseName
-from evictd.render.page_chart import eviction_marks
+from evictd.render.page_chart import eviction_marks, seconds_ago
 from evictd.render.signal_entry import shown_entries
 from evictd.render.text import first_of, gap_text, seconds_text, signal_amount
 from evictd.render.timing import FORESEEN_SECONDS, Approach, approaches, graces
@@ -45,12 +45,14 @@ class OwnFault(NamedTuple):
     kind: OwnFaultKind
     detail: str
     since: str = ""
+    may_kill: bool | None = None
+    """Without the runtime: whether evictd may kill the processes of pods itself; `None`: unknown."""
 
-    @property
-    def text(self) -> str:
-        """What is wrong, and since when, as a sentence."""
+    def text(self, status: Document) -> str:
+        """What is wrong, for how long and since when, as a sentence."""
         wrong, _, _ = self.kind.value.partition(". ")
-        return f"{wrong} (since {self.since[11:19]} UTC)." if self.since else f"{wrong}."
+        lasts = "" if (ago := seconds_ago(status, self.since)) is None else f"for {seconds_text(ago)}, "
+        return f"{wrong} ({lasts}since {self.since[11:19]} UTC)." if self.since else f"{wrong}."
 
     @property
     def still(self) -> str:
@@ -79,8 +81,13 @@ def headline(status: Document, faults: Sequence[OwnFault] = ()) -> Headline:
     """Return the state of the node in one sentence: not seen, calm, approaching, or acting. A fault does not hide an eviction."""
     if not faults:
         return _of_node(status)
-    acting = f"{of_node.text} " if tests_thresholds(faults) and (of_node := _of_node(status)).level == "hard" else ""
-    return Headline(text=f"{acting}{faults[0].text}", level="blind")
+    wrong = faults[0].text(status)
+    if not tests_thresholds(faults):
+        return Headline(text=wrong, level="blind")
+    of_node = _of_node(status)
+    acting = f"{of_node.text} " if of_node.level == "hard" else ""
+    calm = " No threshold is met." if of_node.level == "calm" else ""
+    return Headline(text=f"{acting}{wrong}{calm}", level="blind")
 
 
 def beside_faults(status: Document, faults: Sequence[OwnFault]) -> list[str]:
@@ -92,17 +99,32 @@ def beside_faults(status: Document, faults: Sequence[OwnFault]) -> list[str]:
         of_node = _of_node(status)
         lines.append(of_node.text if of_node.level == "soft" else "")
     if faults[0].kind is OwnFaultKind.LISTED_PODS and not status["dryRun"]:
-        lines.append(_ONLY_RUNTIME_STOPS if status["policy"] == Policy.KUBELET.value else _STOP_WITHOUT_RUNTIME)
+        kills = _ONLY_RUNTIME_STOPS if status["policy"] == Policy.KUBELET.value else _KILLS[faults[0].may_kill]
+        lines.append(f"To evict a pod, evictd asks the runtime again and again to stop it. {kills}")
     return list(filter(None, lines))
 
 
-_ONLY_RUNTIME_STOPS = (
-    "A pod that must go is stopped by the runtime only: evictd asks it again and again until it answers."
-)
-_STOP_WITHOUT_RUNTIME = (
-    "evictd asks the runtime again and again to stop that pod. At the end of the grace period it kills the pod's processes "
-    "itself, where it may (in a DaemonSet with the component cgroup-kill)."
-)
+_ONLY_RUNTIME_STOPS = "Only the runtime stops it (policy Kubelet)."
+_KILLS = {
+    True: "At the end of the grace period evictd kills the pod's processes itself.",
+    False: "evictd may not kill its processes here: the pods' cgroups are read-only (the component cgroup-kill mounts them).",
+    None: "At the end of the grace period evictd kills the pod's processes itself, if it may.",
+}
+"""What happens then, by whether evictd may kill the processes of pods."""
+
+FAULT_REMEDIES = {
+    OwnFaultKind.STUCK: "look at evictd's log and restart it; a restart loses no state",
+    OwnFaultKind.NODE: "restore the readings that are named under Health",
+    **dict.fromkeys(
+        (OwnFaultKind.PODS, OwnFaultKind.LISTED_PODS),
+        "look whether the runtime runs (systemctl status containerd, or crio; journalctl --unit containerd) and restart it; "
+        "running pods stay",
+    ),
+    OwnFaultKind.CREDENTIALS: (
+        "delete evictd's pod, whose successor has a token of the new service account; with a systemd unit renew the kubeconfig"
+    ),
+}
+"""What to do about each fault."""
 
 
 def last_eviction(status: Document) -> str:

@@ -13,11 +13,11 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evictd.core.model.finding import NoActionReason
-from evictd.core.model.signal import DISKS, Resource
+from evictd.core.model.signal import DISKS, SIGNALS, Resource, Signal
 from evictd.core.model.state import PhaseName
 from evictd.errors import SourceKind
 from evictd.render.headline import (
+    FAULT_REMEDIES,
     Headline,
     OwnFault,
     OwnFaultKind,
@@ -30,6 +30,8 @@ from evictd.render.headline import (
     unread,
 )
 from evictd.render.page_chart import eviction_marks
+from evictd.render.page_decisions import page_decisions
+from evictd.render.remedies import remedies
 from evictd.render.signal_card import Trend, signal_card
 from evictd.render.signal_entry import is_pressed, shown_entries
 from evictd.render.text import (
@@ -41,7 +43,7 @@ from evictd.render.text import (
     seconds_text,
     usage_text,
 )
-from evictd.render.timing import approaches, graces, is_due
+from evictd.render.timing import approaches, ends, graces, is_due
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -76,10 +78,11 @@ def node_page(
     context = {
         "status": status,
         "headline": (head := headline(status, faults)),
-        "beside": (beside := tuple(_beside(status, faults, head))),
+        "beside": (beside := tuple(_beside(status, explained, faults, head))),
         "next": tuple(_next(status, explained, " ".join((head.text, *beside_faults(status, faults)))))[:_SHOWN_NEXT]
         if tests_thresholds(faults)
         else (),
+        "to_do": _to_do(status, faults),
         "signals": [
             signal_card(
                 entry, trends.get(entry["signal"], ()), marks.get(entry["signal"], ()), near=entry["signal"] in near
@@ -104,9 +107,8 @@ def node_page(
         "old": status["ageSeconds"] >= _OLD_SECONDS,
         "leaving": (leaving := [_leaving(row, status) for row in status["leaving"]]),
         "nothing": (nothing := tuple(why_nothing(status, explained, head))),
-        "alert": _ALERT if any(map(_raises_alert, status["signals"])) else "",
         "queues": sorted((_queue(each, beside, nothing) for each in explained["queues"]), key=itemgetter("unmeasured")),
-        "decisions": _decisions(status, {row["why"] for row in leaving}),
+        "decisions": page_decisions(status, {row["why"] for row in leaving}, trends),
         "notes": [note for note in explained["notes"] if note not in nothing],
         "faults": [fault.detail for fault in faults],
         "problems": [each for each in status["problems"] if each["detail"] not in faulty],
@@ -137,15 +139,23 @@ def page_template(name: str) -> "Template":
 # --- beside the headline ----------------------------------------------------------------------------------------------
 
 
-def _beside(status: Document, faults: Sequence[OwnFault], head: Headline) -> Iterator[str]:
-    """Return what evictd still does with a fault, the nearest threshold of a calm node, and who filled what is short."""
+def _beside(status: Document, explained: Document, faults: Sequence[OwnFault], head: Headline) -> Iterator[str]:
+    """Return what evictd still does with a fault, the nearest threshold of a calm node, and who filled or holds what is short."""
     yield from beside_faults(status, faults)
     if tests_thresholds(faults):
         if (headline(status) if faults else head).level == "calm":
             yield from filter(None, (nearest(status),))
         if head.level != "hard":
             yield from filter(None, (last_eviction(status),))
+        yield from (f"{text}." for text in ends(status))
         yield from filled(status)
+        yield from _holders(status, explained)
+
+
+def _to_do(status: Document, faults: Sequence[OwnFault]) -> str:
+    """Return what a person can do, as one sentence; empty where nothing is to do."""
+    of_fault = [FAULT_REMEDIES[faults[0].kind]] if faults else []
+    return "; ".join((*of_fault, *(remedies(status) if tests_thresholds(faults) else ())))
 
 
 def _listed(faults: Sequence[OwnFault]) -> str:
@@ -186,6 +196,22 @@ def filled(status: Document) -> list[str]:
     return [f"{_capital(text)}." for text in first]
 
 
+def _holders(status: Document, explained: Document) -> Iterator[str]:
+    """Return who holds what will be short soon: until a threshold is met nothing is kept by which growth could be told."""
+    for approach in approaches(status):
+        signal, held = approach.entry["signal"], approach.entry.get("attribution")
+        if not held or held["overNanoseconds"] is not None or not held["text"]:
+            continue
+        yield f"{_capital(held['text'][-1])}."
+        rows = (
+            row for queue in explained["queues"] if signal in queue["signals"] for row in queue["rows"] if row["usage"]
+        )
+        if largest := sorted(rows, key=itemgetter("usage"), reverse=True)[:_SHOWN_NEXT]:
+            resource = SIGNALS[Signal(signal)].resource
+            pods = (f"{_full_name(row)} ({usage_text(row['usage'], resource)})" for row in largest)
+            yield f"Largest pods: {', '.join(pods)}. Who takes more is measured once a threshold is met."
+
+
 def _capital(text: str) -> str:
     """Begin a sentence with a capital, unless it begins with the name of a pod."""
     return text if "/" in text.partition(" ")[0] else text[:1].upper() + text[1:]
@@ -194,12 +220,13 @@ def _capital(text: str) -> str:
 def _next(status: Document, explained: Document, said: str) -> Iterator[str]:
     """Return the pod that would be evicted first for each kind of shortage, and why; only why where `said` names it.
 
-    Where `said` names signals, the others are not short: their pods stand in the order of eviction only.
+    Where `said` or the nearest threshold names signals, the others are far from short: their pods stand in the order of eviction.
     """
+    named = f"{said} {nearest(status)}"
     leaves = any(not row["gone"] for row in status["leaving"])
     would = "would be evicted next, if that is not enough" if leaves else "would be evicted first"
     queues = [queue for queue in explained["queues"] if queue["next"]]
-    for queue in [each for each in queues if any(signal in said for signal in each["signals"])] or queues:
+    for queue in [each for each in queues if any(signal in named for signal in each["signals"])] or queues:
         row = next((row for row in queue["rows"] if _full_name(row) == queue["next"]), None)
         measured = row is not None and row["usage"] is not None
         why = f": {row['why']}" if row is not None and measured and row["why"] else ""
@@ -208,7 +235,7 @@ def _next(status: Document, explained: Document, said: str) -> Iterator[str]:
             pod = f"{queue['next']} ({used})" if used and f"uses {used}" not in why else queue["next"]
             yield f"{', '.join(queue['signals'])}: {pod} {would}{why}."
         elif why:
-            yield f"Why it is {'next' if leaves else 'first'}{why}."
+            yield f"Why {queue['next']} is {'next' if leaves else 'first'}{why}."
 
 
 def _full_name(row: Document) -> str:
@@ -232,25 +259,6 @@ def why_nothing(status: Document, explained: Document, head: Headline) -> Iterat
     yield from (each.text for each in graces(status) if each.text not in head.text)
     if met:
         yield from (note for note in explained["notes"] if note not in stopped)
-
-
-_ALERT = "EvictdEvictionCannotHelp"
-_ALERT_REASONS = frozenset(
-    {
-        NoActionReason.PROTECTED_CULPRIT.value,
-        NoActionReason.NOTHING_HELPS.value,
-        NoActionReason.NOTHING_EVICTABLE.value,
-        NoActionReason.NO_POD_MEASURED.value,
-        NoActionReason.HELD_BACK.value,
-        NoActionReason.FILESYSTEM_READ_ONLY.value,
-        NoActionReason.EVICTION_LIMIT_REACHED.value,
-    }
-)
-"""The reasons of that alert: its run book says what a person can do about each."""
-
-
-def _raises_alert(entry: Document) -> bool:
-    return is_due(entry) and entry["stopReason"] in _ALERT_REASONS
 
 
 _PHASES = {"Reclaiming": "removes what no pod needs", "CleaningUp": "waits for an evicted pod to end"}
@@ -277,23 +285,7 @@ def _leaving(row: Document, status: Document) -> Document:
     return {**row, "why": why, "chosen": re.sub("^Evicted ", "Chosen: ", why)}
 
 
-# --- decisions, conditions and pods ------------------------------------------------------------------------------------------
-
-
-def _decisions(status: Document, said: Collection[str]) -> list[dict[str, Any]]:
-    """Return the decisions, newest first; the newest one of each incident has an anchor, to which the marks of a line lead.
-
-    `said` are the reasons that stand above already, with the leaving pods.
-    """
-    found: list[dict[str, Any]] = []
-    anchors: set[str] = set()
-    for decision in reversed(status["decisions"]):
-        incident = decision.get("incident", "")
-        anchor = f"incident-{incident}" if incident and incident not in anchors else ""
-        anchors.add(incident)
-        why = "" if decision["why"] in said else decision["why"]
-        found.append({**decision, "why": why, "incident": incident, "anchor": anchor})
-    return found
+# --- conditions and pods ------------------------------------------------------------------------------------------
 
 
 def _condition(entry: Document, *, dry_run: bool, tested: bool) -> dict[str, Any]:
@@ -365,7 +357,8 @@ def _rows(rows: Sequence[Document], resource: Resource) -> list[dict[str, Any]]:
 def _row(number: str, row: Document, resource: Resource) -> dict[str, Any]:
     requests = resource in {Resource.MEMORY, Resource.EPHEMERAL_STORAGE} and row["request"]
     usage = "not measured" if row["usage"] is None else usage_text(row["usage"], resource)
-    place = "" if row["why"] == f"uses {usage}" else row["why"]  # the last one's place is its usage, which has a column
+    # Where usage alone decides, the column of the usage says all.
+    place = "" if row["why"].split(", ")[0] == f"uses {usage}" else row["why"]
     reasons = filter(None, (place, row["passedOver"]))
     return {
         "number": number,

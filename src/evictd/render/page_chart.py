@@ -132,6 +132,14 @@ def _labels(limits: Sequence[int], top: int, signal: Signal) -> tuple[tuple[str,
     return tuple(sorted((*placed, *free), key=lambda each: each[1]))
 
 
+def seconds_ago(status: Mapping[str, Any], at: str) -> float | None:
+    """Return how long ago an RFC 3339 time of the node was when `/statusz` was made; `None` if it is not one."""
+    try:
+        return float(max(status["ageSeconds"] + (parse_time(status["at"]) - parse_time(at)) / SECOND, 0))
+    except InvalidValueError:
+        return None
+
+
 def eviction_marks(status: Mapping[str, Any]) -> dict[str, list[EvictionMark]]:
     """Return the evictions and reclaims among the last decisions of `/statusz`, by the signal that they were for."""
     found: dict[str, list[EvictionMark]] = {}
@@ -139,12 +147,10 @@ def eviction_marks(status: Mapping[str, Any]) -> dict[str, list[EvictionMark]]:
     for decision in status["decisions"]:
         if not decision.get("signal") or not (decision.get("pod") or decision["kind"] == _RECLAIM):
             continue
-        try:
-            between = (parse_time(status["at"]) - parse_time(decision["at"])) / SECOND
-        except InvalidValueError:
+        if (ago := seconds_ago(status, decision["at"])) is None:
             continue
         mark = EvictionMark(
-            ago=max(status["ageSeconds"] + between, 0),
+            ago=ago,
             pod=clean(decision["pod"]),
             incident=decision.get("incident", ""),
             dry_run=(dry := decision.get("dryRun", False)),

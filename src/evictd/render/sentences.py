@@ -311,7 +311,7 @@ _NO_ACTION = {
     NoActionReason.RECLAIM_SUFFICED: "node-level reclaim was enough; no pod is evicted",
     NoActionReason.NO_RANK_FUNCTION: "pods cannot be ranked for this signal",
     NoActionReason.NO_ACTIVE_PODS: "there are no active pods to evict",
-    NoActionReason.NOTHING_EVICTABLE: "every active pod is protected or being evicted; unable to evict any",
+    NoActionReason.NOTHING_EVICTABLE: "no active pod is left that may be evicted: protected pods never are",
     NoActionReason.NO_POD_MEASURED: "no evictable pod is measured for this signal, so none is chosen",
     NoActionReason.API_PODS_STANDALONE: "the pods are an API server's and evictd runs standalone; it only reports",
     NoActionReason.FILESYSTEM_READ_ONLY: "the filesystem is read-only; an eviction would free nothing of it",
@@ -347,7 +347,11 @@ def no_action_text(finding: NoAction) -> str:
         needed, reachable = quantity_text(finding.needed, resource), quantity_text(finding.reachable, resource)
         why = clean(finding.detail)
         return _WITH_AMOUNTS[finding.why].format(
-            needed=needed, reachable=reachable, detail=why, therefore=f"{why}, so" if why else "so"
+            needed=needed,
+            reachable=reachable,
+            growth=_growth_text(finding),
+            detail=why,
+            therefore=f"{why}, so" if why else "so",
         )
     return _NO_ACTION[finding.why]
 
@@ -359,9 +363,7 @@ def _culprit_text(finding: NoAction, culprit: Pod, resource: Resource) -> str:
         return f"{name} {clean(finding.detail) or 'stalls and may not be evicted now'}; no other pod goes in its place"
     pod = f"{name} {clean(finding.detail) or 'holds or grows more and may not go'}"
     reachable = quantity_text(finding.reachable, resource)
-    needed = f"{quantity_text(finding.needed, resource)} is needed"
-    if finding.missing is not None and finding.missing < finding.needed:
-        needed += ", with what grows until they have ended"
+    needed = f"{quantity_text(finding.needed, resource)} is needed{_growth_text(finding)}"
     held = f"the pods that may be evicted hold {reachable} together"
     if finding.reachable is not None and not finding.reachable.nano:
         return f"{needed}, and no pod that may be evicted holds any; {pod}"
@@ -370,10 +372,16 @@ def _culprit_text(finding: NoAction, culprit: Pod, resource: Resource) -> str:
     return f"{needed}, and {held}, so evicting them would not help; {pod}"
 
 
+def _growth_text(finding: NoAction) -> str:
+    """Write that what is needed is more than what is missing now, where it is."""
+    grows = None not in (finding.missing, finding.needed) and finding.missing != finding.needed
+    return ", with what grows until they have ended" if grows else ""
+
+
 _WITH_AMOUNTS = {
     NoActionReason.UNMEASURED_CULPRIT: (
         "UnmeasuredCulprit: pods that were not measured hold or grow more than all others, which hold {reachable} together; "
-        "{needed} is needed, growth included, so no pod within its request is evicted in their place"
+        "{needed} is needed{growth}, so no pod within its request is evicted in their place"
     ),
     NoActionReason.EVICTIONS_DO_NOT_HELP: (
         "EvictionsDoNotHelp: {needed} is missing, and the last two evictions gave back {reachable}; {therefore} evictions "

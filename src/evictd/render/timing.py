@@ -7,7 +7,8 @@ rate does; the grace period of a soft threshold ends early if what is missing co
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from evictd.core.model.signal import Signal
+from evictd.core.model.signal import SIGNALS, STALLS, Resource, Signal
+from evictd.render.signal_entry import shown_entries
 from evictd.render.text import clean, gap_text, seconds_text, signal_amount
 
 Document = Mapping[str, Any]
@@ -105,6 +106,30 @@ def graces(status: Document) -> list[Grace]:
             )
             found.append(Grace(left, entry, text))
     return sorted(found, key=lambda each: each.seconds)
+
+
+_AT_ZERO = {
+    Resource.MEMORY: "the kernel's OOM killer kills processes",
+    Resource.EPHEMERAL_STORAGE: "writes to the disk fail",
+    Resource.INODES: "no file can be created on the disk",
+    Resource.PIDS: "no process can be started",
+}
+"""What happens when nothing is left."""
+
+
+def ends(status: Document) -> list[str]:
+    """Return for each signal below a hard threshold when nothing is left at the present rate, and what happens then."""
+    found = []
+    for entry in shown_entries(status):
+        signal, rate = Signal(entry["signal"]), entry.get("fillRate") or 0
+        then = _AT_ZERO.get(SIGNALS[signal].resource) if signal not in STALLS else None
+        short = any(each["met"] and each["kind"] == "hard" for each in entry["thresholds"])
+        if short and then and rate > 0 and (left := entry["available"] / rate) <= FORESEEN_SECONDS:
+            found.append(
+                f"At {gap_text(rate, signal)} a second the {gap_text(entry['available'], signal)} of {entry['signal']} last "
+                f"{seconds_text(left)}; then {then}"
+            )
+    return found
 
 
 def conditions(status: Document) -> Iterator[str]:

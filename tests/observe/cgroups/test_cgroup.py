@@ -14,6 +14,7 @@ from evictd.observe.cgroups.cgroup import (
     find_pods_cgroup,
     is_safe_name,
     is_safe_path,
+    may_kill_pods,
     place_of,
     pod_cgroup,
     pod_cgroups,
@@ -211,3 +212,16 @@ def test_the_place_that_the_runtime_reports_is_used_where_the_root_has_none(tmp_
     pods.note([f"{ELSEWHERE}/node-kubepods-burstable.slice/node-kubepods-burstable-podu.slice"])
     assert pods.find(problems) == ELSEWHERE
     assert [each.source for each in problems.found()] == ["pods cgroup"]
+
+
+def test_pods_may_be_killed_where_the_file_of_the_kernel_can_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Root may write everything but what is mounted read-only, which a test cannot do without privileges."""
+    assert may_kill_pods(tmp_path) is None, "an old kernel, or cgroup v1"
+    (tmp_path / "kubepods.slice").mkdir()
+    file = tmp_path / "kubepods.slice/cgroup.kill"
+    file.touch()
+    assert may_kill_pods(tmp_path) is True
+    monkeypatch.setattr(os, "access", lambda path, mode: (path, mode) != (file, os.W_OK))
+    assert may_kill_pods(tmp_path) is False

@@ -28,15 +28,22 @@ _STUCK_AFTER = 30 * SECOND
 
 
 class Pages:
-    """The pages; `clock` is the boot-time clock in nanoseconds."""
+    """The pages; `clock` is the boot-time clock in nanoseconds, `may_kill` whether evictd may kill pods without the runtime."""
 
     def __init__(
-        self, board: LatestSnapshot, metrics: Metrics, configuration: Configuration, clock: Callable[[], int]
+        self,
+        board: LatestSnapshot,
+        metrics: Metrics,
+        configuration: Configuration,
+        clock: Callable[[], int],
+        *,
+        may_kill: Callable[[], bool | None] = lambda: None,
     ) -> None:
         self._board = board
         self._metrics = metrics
         self._configuration = configuration
         self._clock = clock
+        self._may_kill = may_kill
 
     def by_path(self) -> http.PageTable:
         """Return every page by its path."""
@@ -131,7 +138,9 @@ class Pages:
             (OwnFaultKind.CREDENTIALS, snapshot.rejected, snapshot.rejected_since),
         )
         return [
-            OwnFault(kind, detail, "" if since is None else rfc3339(since)) for kind, detail, since in found if detail
+            OwnFault(kind, detail, "" if since is None else rfc3339(since), self._may_kill())
+            for kind, detail, since in found
+            if detail
         ]
 
 

@@ -5,6 +5,7 @@ where the unified tree may lack the memory controller. The names are those that 
 cgroup driver (kubelet `cm.NewCgroupName`).
 """
 
+import os
 from collections.abc import Iterable
 from enum import Enum
 from functools import lru_cache
@@ -49,6 +50,13 @@ def _has_memory(controllers: Path) -> bool:
         return "memory" in controllers.read_text().split()
     except OSError:
         return False
+
+
+def may_kill_pods(root: Path, cgroup_root: str = "/") -> bool | None:
+    """Whether this process may write `cgroup.kill` of the pods below a mount point; `None` where the kernel has no such file."""
+    files = (root / pods_cgroup(driver, cgroup_root).lstrip("/") / "cgroup.kill" for driver in CgroupDriver)
+    found = [os.access(file, os.W_OK) for file in files if file.exists()]
+    return any(found) if found else None
 
 
 def pods_cgroup(driver: CgroupDriver, cgroup_root: str = "/") -> str:

@@ -1,0 +1,97 @@
+"""Says what a person can do about a shortage, from the document of `/statusz`, for the page and `evictd status`.
+
+What helps depends on the reason for which no pod is evicted and on who took what is short. Reasons are plain texts, the values of
+`NoActionReason`: importing the decisions takes a third of the time of `status`.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from evictd.core.model.signal import SIGNALS, Resource, Signal
+from evictd.render.signal_entry import is_pressed, shown_entries
+from evictd.render.text import clean
+from evictd.render.timing import approaches, is_due
+
+Document = Mapping[str, Any]
+
+_OUTSIDE_PODS = {
+    Resource.MEMORY: "free memory outside pods (systemd-cgtop -m shows host services, slabtop the kernel)",
+    Resource.SWAP: "free swap outside pods (systemd-cgtop -m shows host services)",
+    Resource.EPHEMERAL_STORAGE: (
+        "free disk space outside pods (hostPath directories, deleted files that are open: lsof +L1, snapshots that no "
+        "image uses)"
+    ),
+    Resource.INODES: "remove files outside pods (hostPath directories, snapshots that no image uses)",
+    Resource.PIDS: "end processes outside pods (systemd-cgtop -t shows them by service)",
+    Resource.IO: "end what stalls the node outside pods (systemd-cgtop -i shows it by service)",
+}
+"""What to do where no pod took what is short."""
+_OUTSIDE = "{outside}"
+_MEASURE = "restore the readings that are reported as problems: evictd explain shows which pods have no usage"
+
+REMEDIES: Mapping[str, str] = {
+    "NoStats": "restore the readings that are reported as problems",
+    "ReclaimSufficed": "",
+    "NoRankFunction": "",
+    "NoActivePods": _OUTSIDE,
+    "NothingEvictable": f"move static or critical pods, or {_OUTSIDE}",
+    "NoPodMeasured": _MEASURE,
+    "ApiPodsStandalone": "set cluster.kubeconfig, or allowApiPodsStandalone: true to act without priorities and requests",
+    "FilesystemReadOnly": "repair the filesystem (dmesg shows why it is read-only)",
+    "ProtectedCulprit": "limit the protected pod or move it to another node (a static pod: change its manifest)",
+    "WaitingForVictim": "",
+    "WaitingForRelease": "",
+    "NothingHelps": _OUTSIDE,
+    "HeldBack": "look at the disruption budgets (kubectl get pdb --all-namespaces) and at the owners that recreate their pods",
+    "UnmeasuredCulprit": _MEASURE,
+    "EvictionsDoNotHelp": _OUTSIDE,
+    "ThresholdNeverClear": "lower the threshold (evictd check shows it as an amount on this node), or move pods away",
+    "NotShortOfMemory": "",
+    "EvictionLimitReached": "see which pods went (evictd history), then relieve the node or raise evictionLimit",
+    "LayoutUnknown": "restore the container runtime, which says where its images are",
+}
+"""What to do by the reason for which no pod is evicted; empty where evictd goes on by itself."""
+
+
+def remedies(status: Document) -> list[str]:
+    """Return what to do about the signals that are short or will be soon, as clauses; empty where nothing is to do."""
+    found = dict.fromkeys(text for entry in shown_entries(status) if entry["observed"] for text in _remedies(entry))
+    if status["dryRun"] and any(map(is_due, status["signals"])):
+        found["to let evictd evict, set dryRun: false"] = None
+    near = (approach.entry for approach in approaches(status))
+    found |= dict.fromkeys(_before(entry) for entry in near if not grew_elsewhere(entry))
+    return list(found)
+
+
+def _remedies(entry: Document) -> Iterator[str]:
+    if not any(map(is_pressed, entry["thresholds"])):
+        return
+    outside = outside_pods(entry)
+    reason = entry["stopReason"] if is_due(entry) else ""
+    remedy = REMEDIES.get(reason, "").replace(_OUTSIDE, outside)  # a newer daemon may have other reasons
+    if grew_elsewhere(entry) and outside not in remedy:
+        yield f"{outside}: what grew belongs to no pod"
+        if reason == "ProtectedCulprit":
+            remedy = f"after that, {remedy}: it took less"
+    if remedy:
+        yield remedy
+
+
+def _before(entry: Document) -> str:
+    """Return what to do before a threshold is met."""
+    keeps = f"; evictd why {clean(entry['next']['pod'])} says what would keep that pod" if entry["next"] else ""
+    return f"end, move or limit one of the largest pods, or {outside_pods(entry)}{keeps}"
+
+
+def outside_pods(entry: Document) -> str:
+    """Return what to do where no pod took what a signal measures."""
+    return _OUTSIDE_PODS[SIGNALS[Signal(entry["signal"])].resource]
+
+
+def grew_elsewhere(entry: Document) -> bool:
+    """Whether most of what filled the supply since it became short belongs to no pod."""
+    held = entry.get("attribution")
+    if not held or held["overNanoseconds"] is None:
+        return False
+    of_pods = sum(held[kind]["grown"] for kind in ("evictable", "protected", "leaving", "unmeasured"))
+    return bool(held["elsewhere"]["grown"] > max(of_pods, 0))

@@ -1,0 +1,37 @@
+"""The last decisions of the page: what became of an eviction, and nothing twice."""
+
+from evictd.render.page_decisions import page_decisions
+from tests.daemon.status import status_of
+from tests.render.test_node_page import page, pressed, recovered
+
+
+def test_an_eviction_says_when_it_ended_and_what_was_left_then() -> None:
+    over = recovered()
+    status = status_of(over, over.at)
+    trend = [(660.0, 1 << 30), (600.0, 5 << 30), (560.0, 11 << 29), (500.0, 3 << 30)]
+    (eviction,) = [each for each in page_decisions(status, (), {"memory.available": trend}) if each["pod"]]
+    assert eviction["text"] == (
+        "evict default/hog (grace period 1s) for memory.available: 512Mi left, threshold 1Gi; it ended 30s later, and 5.5Gi were "
+        "left within a minute of that"
+    )
+    (untold,) = [each for each in page_decisions(status, (), {}) if each["pod"]]
+    assert untold["text"].endswith("; it ended 30s later")
+    assert "it ended 30s later, and 5.5Gi were left" in page(over)
+    assert "it ended" not in page(pressed())
+
+
+def test_the_use_of_a_pod_stands_in_the_reason_only() -> None:
+    over = recovered()
+    (decided,) = [each for each in status_of(over, over.at)["decisions"] if each["pod"]]
+    status = status_of(over, over.at)
+    pages = {**decided, "text": "evict a (x): 1Gi left; it uses 5Gi (1Gi of it clean file pages), requests none"}
+    fast = {**decided, "text": "evict a (x): 1Gi left; it uses 80 processes; killed without grace: 9/s are taken"}
+    bare = {**decided, "why": ""}
+    texts = [each["text"] for each in page_decisions({**status, "decisions": [pages, fast, bare]}, (), {})]
+    assert [text.partition("; it ended")[0] for text in texts] == [
+        decided["text"], "evict a (x): 1Gi left; killed without grace: 9/s are taken", pages["text"],
+    ]  # fmt: skip
+
+
+def test_the_end_of_a_condition_is_named() -> None:
+    assert "report node conditions: MemoryPressure ended</span>" in page(recovered())

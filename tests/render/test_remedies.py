@@ -1,0 +1,83 @@
+"""What a person can do: by the reason for no eviction, and by who took what is short."""
+
+from typing import Any
+
+import pytest
+
+from evictd.core.model.finding import NoActionReason
+from evictd.render.headline import FAULT_REMEDIES, OwnFaultKind
+from evictd.render.remedies import REMEDIES, grew_elsewhere, outside_pods, remedies
+from tests.daemon.status import status_of
+from tests.daemon.world import GI
+from tests.render.test_node_page import approaching, blocked, calm, page, play, pressed, rehearsed
+
+OUTSIDE = "free memory outside pods (systemd-cgtop -m shows host services, slabtop the kernel)"
+
+
+def stopped(reason: str, **grown: int) -> list[str]:
+    """What to do about a memory threshold that is due, for this reason; `grown` by kind of holder."""
+    snapshot = blocked()
+    status = status_of(snapshot, snapshot.at)
+    (memory,) = [each for each in status["signals"] if each["signal"] == "memory.available"]
+    held: dict[str, Any] = dict(memory["attribution"])
+    for kind in ("protected", "elsewhere"):
+        held[kind] = {**held[kind], "grown": grown.get(kind, 0)}
+    return remedies({**status, "signals": [{**memory, "stopReason": reason, "attribution": held}]})
+
+
+def test_every_reason_and_every_fault_has_an_entry() -> None:
+    assert set(REMEDIES) == {reason.value for reason in NoActionReason}
+    assert set(FAULT_REMEDIES) == set(OwnFaultKind)
+
+
+def test_a_protected_pod_comes_second_where_what_grew_belongs_to_no_pod() -> None:
+    limit = "limit the protected pod or move it to another node (a static pod: change its manifest)"
+    assert stopped("ProtectedCulprit", protected=GI) == [limit]
+    first, second = stopped("ProtectedCulprit", elsewhere=GI)
+    assert first == f"{OUTSIDE}: what grew belongs to no pod"
+    assert second == f"after that, {limit}: it took less"
+
+
+@pytest.mark.parametrize("reason", ["NothingHelps", "EvictionsDoNotHelp", "NoActivePods"])
+def test_where_no_eviction_helps_it_is_said_once_where_to_look(reason: str) -> None:
+    assert stopped(reason, elsewhere=GI) == [OUTSIDE]
+
+
+def test_what_evictd_waits_for_needs_nobody() -> None:
+    assert stopped("WaitingForVictim") == []
+    assert stopped("ReasonOfANewerDaemon") == []
+
+
+def test_each_state_but_calm_has_a_next_step() -> None:
+    states = {make.__name__: remedies(status_of(made := make(), made.at)) for make in (calm, pressed, rehearsed)}
+    grew = f"{OUTSIDE}: what grew belongs to no pod"
+    assert states == {"calm": [], "pressed": [grew], "rehearsed": [grew, "to let evictd evict, set dryRun: false"]}
+    near = approaching()
+    assert remedies(status_of(near, near.at)) == [
+        f"end, move or limit one of the largest pods, or {OUTSIDE}; evictd why default/hog says what would keep that pod"
+    ]
+
+
+def test_what_grew_outside_pods_is_said_once_while_a_hard_threshold_comes_near() -> None:
+    soft = play([*(6 * GI - number * GI // 16 for number in range(60)), 2 * GI - 1, 2 * GI - GI // 16])
+    assert remedies(status_of(soft, soft.at)) == [f"{OUTSIDE}: what grew belongs to no pod"]
+
+
+def test_before_a_threshold_is_met_the_page_says_who_holds_memory_and_that_growth_is_not_known_yet() -> None:
+    head = page(approaching()).partition("</header>")[0]
+    assert "<li>Of 21.7Gi used of memory, evictable pods hold 9.92Gi, protected pods hold 4.85Gi; " in head
+    assert "<li>Largest pods: default/hog (5Gi), default/web (4.92Gi), default/etcd (4.85Gi). Who takes more is" in head
+    assert page(approaching()).count("Of 21.7Gi used") == 1
+    assert "Largest pods" not in page(calm()) + page(pressed())
+    disk = {"signal": "nodefs.available"}
+    assert outside_pods(disk).startswith("free disk space outside pods")
+
+
+def test_growth_of_pods_that_is_as_large_is_no_growth_elsewhere() -> None:
+    share = {"grown": 5}
+    none = {kind: {"grown": 0} for kind in ("evictable", "leaving", "unmeasured")}
+    entry = {"attribution": {**none, "overNanoseconds": 1, "protected": share, "elsewhere": share}}
+    assert not grew_elsewhere(entry)
+    assert grew_elsewhere({"attribution": {**entry["attribution"], "elsewhere": {"grown": 6}}})
+    assert not grew_elsewhere({"attribution": {**entry["attribution"], "overNanoseconds": None}})
+    assert not grew_elsewhere({})
