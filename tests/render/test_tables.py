@@ -146,7 +146,7 @@ def test_a_derived_threshold_with_amounts_of_its_own_is_shown_where_it_is_met() 
     print_simulation("s", (first, replace(second, turns=(replace(turn, step=step),))), view, make_console(out, 80))
     step_text = out.getvalue().partition("at 20s")[2].partition("conclusion")[0]
     assert re.search(r"allocatableMemory\.available +5Mi .* hard: met", step_text)
-    assert "allocatableMemory.available: every active pod is protected" in step_text
+    assert "allocatableMemory.available: no active pod is left that may be evicted" in step_text
     assert "the same" not in step_text
 
 
