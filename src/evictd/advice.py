@@ -1,11 +1,15 @@
 """Finds the thresholds and reservations that would have been early enough and no earlier, from what nodes recorded.
 
-**Early enough.** From the decision to evict until the victim is gone the shortage goes on. What is used up meanwhile is
-measured: the fall to the lowest reading, or the fill rate times the time, whichever is more. A hard threshold is early enough
-where a reserve is left after that.
+**Early enough.** The shortage goes on from the crossing of a hard threshold to the decision, because evictd reads, reclaims and
+measures first, and from the decision until the victim is gone. What is used up in both times is recorded: the distance from the
+threshold to the amount at the decision, and from there the fall to the lowest reading, or the fill rate times the time,
+whichever is more. A hard threshold is early enough where a reserve is left after that.
 
-**On these nodes.** A reserve is at most a tenth of the capacity, and no hard threshold is above half of the least capacity
-of the nodes that it comes from.
+**On these nodes.** A reserve is at most a tenth of the capacity. No hard threshold, with its minimum reclaim, and no reservation
+is above half of the least capacity of the nodes that it comes from.
+
+**No pod more.** A minimum reclaim is proposed only where every recorded end of a victim would have reached it, or the pod that
+was next in the ranking went within ten minutes.
 
 **No earlier.** Each node has its own greatest need, and the advice is the least amount that is enough for the asked share of the
 nodes that had an eviction. The rest are named, so that a few nodes do not make all others evict too early.
@@ -16,187 +20,27 @@ nodes that had an eviction. The rest are named, so that a few nodes do not make 
 **Reservations.** The scheduler gives pods what is left of the node after systemReserved and kubeReserved. Together these are the
 most that was in use outside pods, again for the asked share of the nodes.
 
-`node_evidence` evaluates one node's readings, and `advise` merges the evidence of all nodes. Nothing here decides: whether a
-pod would go under the new values is for `evictd replay --config` and `evictd simulate --config` to say.
+`evictd.advice_evidence` evaluates one node's readings, and `advise` merges the evidence of all nodes. Nothing here decides:
+whether a pod would go under the new values is for `evictd replay --config` and `evictd simulate --config` to say.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import field
 
-from evictd.codec.reading_record import Chosen, RecordedCycle
+from evictd.advice_evidence import Episode, NodeEvidence, OutsidePods
 from evictd.core.frozen import frozen
-from evictd.core.model.signal import SIGNALS, STALLS, Resource, Signal
-from evictd.core.units.duration import MINUTE, SECOND
+from evictd.core.model.signal import SIGNALS, Resource, Signal
+from evictd.core.units.duration import SECOND
 
-RESERVE = {
-    # The kubelet's default hard threshold; below it the kernel's own reclaim stalls everything.
-    Resource.MEMORY: 100 * 2**20,
-    Resource.EPHEMERAL_STORAGE: 500 * 2**20,  # for logs and state while pods end
-    Resource.INODES: 5_000,
-    Resource.PIDS: 400,  # the kernel never assigns the first 300 again
-}
-"""The reserve of a resource that should be left at the worst moment; at most a `_PART` of the capacity."""
-_PART = 10
 LEAST_EVICTIONS = 5
 """Evictions of all nodes together from which a setting is proposed; the greatest need of fewer is exceeded too easily."""
 LEAST_READINGS = 100
 """Readings of all nodes together from which a reservation is proposed."""
-_AGAIN = 10 * MINUTE
-"""Two evictions for a signal so close together count as one shortage that came back."""
-_NEAR = 2 * MINUTE
-"""Two readings so close together give a rate."""
 SOFT_GRACE = 30 * SECOND
 """The grace period that is advised for a soft threshold: three cycles, so that one high reading does not count."""
 _MOST_SOFT = 0.25
 """Part of the capacity above which a soft threshold would cost more than it gives."""
-_RATE_HOLDS = 30 * SECOND
-"""How long a fill rate counts after its reading; later only the measured fall counts."""
 _QUICK = 5 * SECOND
 """A hard eviction that took no longer was as quick as possible; only an earlier start helps."""
-
-
-@frozen
-class Episode:
-    """One eviction for a signal; amounts in its unit, times in nanoseconds."""
-
-    node: str
-    wall: str
-    pod: str
-    signal: Signal
-    hard: bool
-    available: int
-    used: int
-    """Amount used up from the decision until the pod was gone."""
-    took: int
-    rate: int
-    """Fall of the available amount in units per second; 0: not measured, or it did not fall."""
-    ended: bool
-    """Whether the end of the pod was recorded; never in a dry run."""
-    capacity: int = 0
-    """Capacity of the node; 0 if it was not recorded."""
-
-    @property
-    def needed(self) -> int:
-        """The hard threshold that would have left the reserve."""
-        reserve = RESERVE[SIGNALS[self.signal].resource]
-        return self.used + (min(reserve, self.capacity // _PART) if self.capacity else reserve)
-
-    @property
-    def too_late(self) -> bool:
-        """Whether less than the reserve was left."""
-        return self.available < self.needed
-
-
-@frozen
-class OutsidePods:
-    """The use that belonged to no pod in one reading of a node."""
-
-    node: str
-    wall: str
-    amount: int
-
-
-@frozen
-class NodeEvidence:
-    """The recorded evidence of one node."""
-
-    node: str
-    readings: int = 0
-    episodes: tuple[Episode, ...] = ()
-    came_back: dict[Signal, int] = field(default_factory=dict)
-    """The most that was used up again between two evictions of one shortage."""
-    hard: dict[Signal, int] = field(default_factory=dict)
-    """The hard thresholds of the last reading."""
-    capacity: dict[Signal, int] = field(default_factory=dict)
-    outside_pods: dict[Resource, OutsidePods] = field(default_factory=dict)
-    """The most that the system and the Kubernetes daemons used."""
-    outside_readings: dict[Resource, int] = field(default_factory=dict)
-    """The readings in which that was measured."""
-    stalls: int = 0
-    """Evictions for stalled tasks, which are no amount that is used up: no threshold follows from them."""
-    problems: tuple[str, ...] = ()
-
-
-def node_evidence(node: str, readings: Sequence[RecordedCycle], problems: Iterable[str] = ()) -> NodeEvidence:
-    """Collect the evidence of one node from its readings, oldest first."""
-    episodes: list[Episode] = []
-    came_back: dict[Signal, int] = {}
-    ends: dict[Signal, RecordedCycle] = {}
-    stalls = 0
-    for index, reading in enumerate(readings):
-        for chosen in reading.chosen:
-            stalls += chosen.signal in STALLS
-            if chosen.signal not in reading.levels or SIGNALS[chosen.signal].own:
-                continue
-            before = ends.get(chosen.signal)
-            if (
-                before is not None
-                and not chosen.stays
-                and 0 <= reading.at - before.at <= _AGAIN
-                and chosen.signal in before.levels
-            ):
-                again = before.levels[chosen.signal].available - reading.levels[chosen.signal].available
-                came_back[chosen.signal] = max(again, came_back.get(chosen.signal, 0))
-            end, episode = _episode(node, readings, index, chosen)
-            episodes.append(episode)
-            ends[chosen.signal] = end
-    levels = {signal: level for reading in readings for signal, level in reading.levels.items()}
-    return NodeEvidence(
-        node=node,
-        readings=len(readings),
-        episodes=tuple(episodes),
-        came_back=came_back,
-        hard={signal: level.hard for signal, level in levels.items() if level.hard is not None},
-        capacity={signal: level.capacity for signal, level in levels.items()},
-        outside_pods=_most_outside_pods(node, readings),
-        outside_readings=Counter(resource for reading in readings for resource in reading.outside_pods),
-        stalls=stalls,
-        problems=tuple(problems),
-    )
-
-
-def _most_outside_pods(node: str, readings: Iterable[RecordedCycle]) -> dict[Resource, OutsidePods]:
-    most: dict[Resource, OutsidePods] = {}
-    for reading in readings:
-        for resource, amount in reading.outside_pods.items():
-            if resource not in most or amount > most[resource].amount:
-                most[resource] = OutsidePods(node=node, wall=reading.wall, amount=amount)
-    return most
-
-
-def _episode(node: str, readings: Sequence[RecordedCycle], index: int, chosen: Chosen) -> tuple[RecordedCycle, Episode]:
-    """Follow one victim until it is gone, or the clock begins anew; return the last reading and the episode."""
-    first = end = readings[index]
-    signal, at_first = chosen.signal, readings[index].levels[chosen.signal].available
-    lowest, ended = at_first, False
-    # A dry run stops no pod, so later usage says nothing about eviction time.
-    for later in () if chosen.stays else readings[index + 1 :]:
-        if later.at < end.at or later.at - first.at > _AGAIN:  # another boot, or its end was not recorded
-            break
-        end = later
-        if signal in later.levels:
-            lowest = min(lowest, later.levels[signal].available)
-        if chosen.uid in later.gone:
-            ended = True
-            break
-    rate = max(chosen.fill_rate, _rate(readings[max(0, index - 1)], first, signal))
-    took = end.at - first.at
-    used = max(at_first - lowest, rate * min(took, _RATE_HOLDS) // SECOND)
-    episode = Episode(
-        node=node, wall=first.wall, pod=chosen.pod, signal=signal, hard=chosen.hard,
-        available=at_first, used=used, took=took, rate=rate, ended=ended, capacity=first.levels[signal].capacity,
-    )  # fmt: skip
-    return end, episode
-
-
-def _rate(before: RecordedCycle, after: RecordedCycle, signal: Signal) -> int:
-    if not 0 < after.at - before.at <= _NEAR or signal not in before.levels:
-        return 0
-    return max(0, (before.levels[signal].available - after.levels[signal].available) * SECOND // (after.at - before.at))
-
-
-# --- advice -----------------------------------------------------------------------------------------------------------
 
 
 @frozen
@@ -218,17 +62,31 @@ class SignalAdvice:
     soft: int | None
     """`None` where the signal falls too fast for one, or how fast it falls was not measured."""
     min_reclaim: int
+    """0 where none is proposed."""
+    came_back: int
+    """The minimum reclaim that would have kept shortages from coming back; 0 if none did."""
+    one_more: Episode | None
+    """An eviction after which that would have cost one pod more, so that none is proposed."""
     enough: int
     """Evictions after which this hard threshold would have left the reserve; `episodes` less `too_late` did."""
     earlier: int
     """The most nanoseconds by which an eviction would have begun earlier at its measured rate; 0 if none would have."""
     limited_by: str
-    """The node of the least capacity, if half of that capacity limits the advice; empty if the advice fits every node."""
+    """The node of the least capacity, if half of that capacity limits the threshold; empty if the advice fits every node."""
+    no_room: str
+    """That node, if the minimum reclaim does not fit into the half; else empty."""
+    apart: tuple[int, int] | None
+    """The least capacity and that of the node that needed the most, if what fits this one is above half of the other."""
+
+    @property
+    def enough_evidence(self) -> bool:
+        """Whether enough evictions were recorded to propose a setting."""
+        return self.episodes >= LEAST_EVICTIONS
 
     @property
     def proposed(self) -> bool:
-        """Whether enough evictions were recorded to propose a setting."""
-        return self.episodes >= LEAST_EVICTIONS
+        """Whether there is enough evidence, and one value for all nodes."""
+        return self.enough_evidence and self.apart is None
 
 
 @frozen
@@ -243,11 +101,23 @@ class Reservation:
     not_covered: tuple[str, ...]
     """Nodes that used more."""
     readings: int
+    smallest: OutsidePods
+    """The use on the node of the least capacity."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether it is at most half of the least capacity."""
+        return not self.smallest.capacity or self.amount * 2 <= self.smallest.capacity
+
+    @property
+    def enough_evidence(self) -> bool:
+        """Whether enough readings were recorded to propose a setting."""
+        return self.readings >= LEAST_READINGS
 
     @property
     def proposed(self) -> bool:
-        """Whether enough readings were recorded to propose a setting."""
-        return self.readings >= LEAST_READINGS
+        """Whether there is enough evidence, and the amount fits every node."""
+        return self.enough_evidence and self.fits
 
 
 @frozen
@@ -302,19 +172,27 @@ def advise(nodes: Sequence[NodeEvidence], cover: int) -> Advice:
 
 def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, pod_grace: int) -> SignalAdvice:
     by_node = {node.node: [e for e in node.episodes if e.signal is signal] for node in nodes}
-    worst = {name: max(found, key=lambda e: e.needed) for name, found in by_node.items() if found}
+    # How much an eviction needed is not known where nothing was left at its decision; another one of the node tells more.
+    worst = {name: max(found, key=lambda e: (e.available > 0, e.needed)) for name, found in by_node.items() if found}
     needs = sorted(episode.needed for episode in worst.values())
     wanted = round_up(_quantile(needs, cover))
-    smallest = min((e for e in worst.values() if e.capacity), key=lambda e: e.capacity, default=None)
+    capacities = {node.node: node.capacity[signal] for node in nodes if node.capacity.get(signal)}
+    smallest = min(capacities, key=capacities.__getitem__, default="")
     # `evictd check` refuses more than half of a capacity, and a line is checked on every node that it came from.
-    hard = wanted if smallest is None else min(wanted, smallest.capacity // 2)
+    most = capacities[smallest] // 2 if smallest else None
+    hard = wanted if most is None else min(wanted, most)
+    neediest = max(worst.values(), key=lambda e: (e.available > 0, e.needed))
     found = [episode for each in by_node.values() for episode in each]
     limits = [node.hard[signal] for node in nodes if node.node in worst and signal in node.hard]
     rates = [max(e.rate for e in by_node[name]) for name in worst]
     rate = _quantile([each for each in rates if each], cover)
     soft = round_up(hard + rate * (SOFT_GRACE // SECOND + pod_grace))
-    least = min((node.capacity[signal] for node in nodes if signal in node.capacity), default=0)
+    has_soft = bool(rate) and smallest != "" and soft <= capacities[smallest] * _MOST_SOFT
     back = [node.came_back[signal] for node in nodes if node.came_back.get(signal, 0) > 0]
+    came_back = round_up(_quantile(back, cover)) if back else 0
+    highest = soft if has_soft else hard
+    fits = most is None or highest + came_back <= most
+    one_more = _one_more(found, (hard, highest), came_back)
     return SignalAdvice(
         signal=signal,
         needs=tuple(needs),
@@ -322,14 +200,31 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
         now=(min(limits), max(limits)) if limits else None,
         episodes=len(found),
         too_late=sum(e.too_late for e in found),
-        worst=max(worst.values(), key=lambda e: e.needed),
-        not_covered=tuple(sorted(name for name, episode in worst.items() if episode.needed > hard)),
-        soft=soft if rate and soft <= least * _MOST_SOFT else None,
-        min_reclaim=round_up(_quantile(back, cover)) if back else 0,
-        enough=sum(hard >= e.needed for e in found),
-        earlier=max((max(0, hard - e.available) * SECOND // e.rate for e in found if e.rate), default=0),
-        limited_by=smallest.node if smallest is not None and hard < wanted else "",
+        worst=neediest,
+        not_covered=tuple(
+            sorted(name for name, each in by_node.items() if not all(e.leaves_reserve(hard) for e in each))
+        ),
+        soft=soft if has_soft else None,
+        min_reclaim=came_back if fits and one_more is None else 0,
+        came_back=came_back,
+        one_more=one_more,
+        enough=sum(e.leaves_reserve(hard) for e in found),
+        earlier=max((max(0, hard - e.available - e.fell) * SECOND // e.rate for e in found if e.rate), default=0),
+        limited_by=smallest if hard < wanted else "",
+        no_room="" if fits else smallest,
+        apart=(capacities[smallest], neediest.capacity) if hard < wanted <= neediest.capacity // 2 else None,
     )
+
+
+def _one_more(episodes: Iterable[Episode], thresholds: Iterable[int], min_reclaim: int) -> Episode | None:
+    """Return an eviction after which the thresholds were clear, and this minimum reclaim would have kept one of them met."""
+    kept = (
+        each
+        for each in episodes
+        for limit in thresholds
+        if each.recovered is not None and limit <= each.recovered < limit + min_reclaim
+    )
+    return min(kept, key=lambda each: each.recovered or 0, default=None)
 
 
 def _reservation(resource: Resource, nodes: Sequence[NodeEvidence], cover: int) -> Reservation:
@@ -343,6 +238,7 @@ def _reservation(resource: Resource, nodes: Sequence[NodeEvidence], cover: int) 
         worst=max(found, key=lambda each: each.amount),
         not_covered=tuple(sorted(each.node for each in found if each.amount > amount)),
         readings=sum(node.outside_readings.get(resource, 0) for node in nodes),
+        smallest=min(found, key=lambda each: (not each.capacity, each.capacity)),
     )
 
 

@@ -26,6 +26,8 @@ def test_levels_evictions_and_ends_are_read(tmp_path: Path) -> None:
     [evicting] = [each for each in readings if each.chosen]
     [chosen] = evicting.chosen
     assert (chosen.pod, chosen.signal, chosen.hard) == ("default/report", Signal.MEMORY_AVAILABLE, True)
+    assert chosen.next_uid == "shop"
+    assert evicting.capacity == {Resource.MEMORY: 429496729 + 8160437862}
     level = evicting.levels[Signal.MEMORY_AVAILABLE]
     assert (level.available, level.capacity, level.hard) == (429496729, 429496729 + 8160437862, 500 * MI)
     pods = 2040109465 + 1717986918 + 2362232012 + 41943040
@@ -50,6 +52,7 @@ def test_what_belongs_to_no_pod_is_read_where_everything_was_measured() -> None:
     storage = DiskUsage(used_bytes=10 * GI, inodes_used=1)
     pod = PodStats(uid="a", name="a", namespace="d", ephemeral_storage=storage, process_count=200, disk_time=0)
     assert reading_of(node, pod).outside_pods == {Resource.EPHEMERAL_STORAGE: 30 * GI, Resource.PIDS: 100}
+    assert reading_of(node, pod).capacity == {Resource.EPHEMERAL_STORAGE: 100 * GI, Resource.PIDS: 1000}
     not_walked = replace(pod, uid="b", disk_time=None, process_count=None)
     assert reading_of(node, pod, not_walked).outside_pods == {}
     two_disks = replace(node, image_fs=replace(fs, capacity_bytes=200 * GI))

@@ -13,7 +13,8 @@ from typing import Any
 from cri_api.v1 import api_pb2 as pb
 from google.protobuf.message import DecodeError, Message
 
-from evictd.advice import advise, node_evidence
+from evictd.advice import advise
+from evictd.advice_evidence import node_evidence
 from evictd.clients.cri import decode as cri
 from evictd.clients.kube.eviction import EvictionClient
 from evictd.clients.kube.nodes import NodeClient, kubelet_reports

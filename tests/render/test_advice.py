@@ -7,7 +7,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from evictd.advice import LEAST_READINGS, NodeEvidence, advise, node_evidence
+from evictd.advice import LEAST_READINGS, advise
+from evictd.advice_evidence import NodeEvidence, node_evidence
 from evictd.codec.config.kubelet_config import eviction_config
 from evictd.codec.reading_record import SignalLevel
 from evictd.core.model.config import Policy
@@ -15,8 +16,9 @@ from evictd.core.model.signal import Resource, Signal
 from evictd.render.advice import advice_document, configuration, draw_advice, print_advice
 from evictd.render.console import make_console
 from tests.stories import check_golden
-from tests.test_advice import MI, reading
+from tests.test_advice import AGAIN, MI, reading, with_capacity
 
+GI = 2**30
 USED = {Resource.MEMORY: 700 * MI, Resource.EPHEMERAL_STORAGE: 9000 * MI, Resource.PIDS: 310}
 NODES = [
     node_evidence(
@@ -68,6 +70,58 @@ def test_one_eviction_is_not_enough_to_propose_anything() -> None:
         (False, None, 99)
     }
     assert (document["leastEvictions"], document["leastReadings"]) == (5, 100)
+
+
+def test_what_fits_no_node_is_left_out_with_the_reason() -> None:
+    ended = [reading(0, 480, evict="a"), reading(2, 400, gone="a")]
+    small = node_evidence("small", [with_capacity(each, 1024) for each in ended])
+    lines = shown_on_a_line(*NODES, small)
+    assert "memory.available: none proposed: no one value fits nodes of 1Gi (small) and 8Gi: advise them apart" in lines
+    assert "evictionHard" not in configuration(advise([*NODES, small], 99))["kubelet"]
+    assert "More evidence" not in lines
+    used = {Resource.MEMORY: 700 * MI, Resource.EPHEMERAL_STORAGE: 90 * GI}
+    on = {
+        name: [
+            replace(each, capacity={Resource.MEMORY: memory * GI, Resource.EPHEMERAL_STORAGE: 100 * GI})
+            for each in seen
+        ]
+        for name, memory in (("a", 1), ("b", 8))
+        for seen in [[replace(reading(at, 4000), outside_pods=used) for at in range(LEAST_READINGS)]]
+    }
+    on["a"] = [replace(each, outside_pods={Resource.MEMORY: MI}) for each in on["a"]]
+    nodes = [node_evidence(name, readings) for name, readings in on.items()]
+    lines = shown_on_a_line(*nodes)
+    assert "for memory: none proposed: no one value fits nodes of 1Gi (a) and 8Gi: advise them apart" in lines
+    assert (
+        "for ephemeral-storage: none proposed: 96Gi is more than half of 100Gi, so find what used it instead" in lines
+    )
+    assert configuration(advise(nodes, 99))["kubelet"] == {}
+
+
+def test_the_minimum_reclaim_has_its_reason() -> None:
+    nodes = [node_evidence(f"n{number}", AGAIN) for number in range(3)]
+    assert "minimum reclaim: up to 224Mi were used up again before the next pod in the ranking" in shown_on_a_line(
+        *nodes
+    )
+    quiet = node_evidence("quiet", [reading(0, 90, evict="hog"), reading(2, 300, gone="hog")])
+    assert (
+        "no minimum reclaim: 224Mi would have kept a shortage from coming back, but 300Mi were available on quiet after "
+        "default/hog was gone at at 0, so one more pod would have been evicted"
+    ) in shown_on_a_line(*nodes, quiet)
+    small = node_evidence("small", [with_capacity(each, 600) for each in AGAIN])
+    why = "but that and the threshold are more than half of the capacity of small"
+    assert why in shown_on_a_line(*nodes, small)
+
+
+def test_the_fall_before_the_decision_is_named() -> None:
+    slow = [reading(0, 900), reading(10, 100, evict="a"), reading(11, 900, gone="a")]
+    nodes = [node_evidence(f"n{number}", slow) for number in range(5)]
+    assert "400Mi from the threshold to the decision; then 80Mi were used up in 1s until" in shown_on_a_line(*nodes)
+    assert advice_document(advise(nodes, 99))["signals"][0]["worst"]["usedBeforeDecision"] == 400 * MI
+
+
+def shown_on_a_line(*nodes: NodeEvidence) -> str:
+    return " ".join(shown(*nodes).split())
 
 
 def test_the_fields_can_be_used_as_they_are() -> None:

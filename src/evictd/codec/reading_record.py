@@ -5,6 +5,7 @@ cycle's own findings: what was available of each signal, and its thresholds as a
 """
 
 from dataclasses import field
+from itertools import pairwise
 
 import msgspec
 
@@ -37,6 +38,8 @@ class Chosen:
     fill_rate: int = 0
     stays: bool = False
     """Whether the pod was not stopped: the decision is one of a dry run."""
+    next_uid: str = ""
+    """The pod behind it in the ranking; empty where there is none."""
 
 
 @frozen
@@ -51,6 +54,8 @@ class RecordedCycle:
     """Uids of victims that have ended."""
     outside_pods: dict[Resource, int] = field(default_factory=dict)
     """Used memory, disk space and PIDs that belong to no pod; only if the node and every pod were measured."""
+    capacity: dict[Resource, int] = field(default_factory=dict)
+    """Capacity of the node for each of these."""
 
 
 class _Part(msgspec.Struct, frozen=True, rename="camel"):
@@ -62,8 +67,14 @@ class _Threshold(_Part, frozen=True):
     grace_period_nanoseconds: int = 0
 
 
+class _Row(_Part, frozen=True):
+    uid: str
+
+
 class _Finding(_Part, frozen=True):
     kind: str
+    signal: str | None = None
+    rows: tuple[_Row, ...] = ()
     threshold: _Threshold | None = None
     limit: str = ""
     available: str = ""
@@ -90,6 +101,7 @@ class _Decision(_Part, frozen=True):
 
 class _Memory(_Part, frozen=True):
     working_set_bytes: int | None = None
+    available_bytes: int | None = None
 
 
 class _PodStats(_Part, frozen=True):
@@ -142,9 +154,10 @@ def decode_reading(line: bytes) -> RecordedCycle:
             at=wire.now,
             wall=wire.wall,
             levels=_levels(wire.findings),
-            chosen=tuple(_chosen(wire.decisions, wire.extra)),
+            chosen=tuple(_chosen(wire)),
             gone=frozenset(wire.observation.cleaned_up),
             outside_pods=_outside_pods(wire.observation.summary),
+            capacity=_capacity(wire.observation.summary.node),
         )
     except (msgspec.MsgspecError, InvalidValueError, ValueError, RecursionError) as error:
         raise InputError(f"journal: {error}; the line is cut short, damaged or not of a journal") from error
@@ -166,7 +179,7 @@ def _levels(findings: tuple[_Finding, ...]) -> dict[Signal, SignalLevel]:
     return levels
 
 
-def _chosen(decisions: tuple[_Decision, ...], extra: _Extra) -> list[Chosen]:
+def _chosen(wire: _Line) -> list[Chosen]:
     return [
         Chosen(
             uid=each.pod.uid,
@@ -174,11 +187,17 @@ def _chosen(decisions: tuple[_Decision, ...], extra: _Extra) -> list[Chosen]:
             signal=Signal(each.because.threshold.signal),
             hard=each.because.threshold.grace_period_nanoseconds == 0,
             fill_rate=each.because.fill_rate or 0,
-            stays=extra.dry_run,
+            stays=wire.extra.dry_run,
+            next_uid=_next_uid(wire.findings, each.because.threshold.signal, each.pod.uid),
         )
-        for each in decisions
+        for each in wire.decisions
         if each.kind == "EvictPod" and not each.shortens and each.pod and each.because.threshold
     ]
+
+
+def _next_uid(findings: tuple[_Finding, ...], signal: str, uid: str) -> str:
+    ranked = [row.uid for each in findings if each.kind == "Ranking" and each.signal == signal for row in each.rows]
+    return next((behind for before, behind in pairwise(ranked) if before == uid), "")
 
 
 def _outside_pods(summary: _Summary) -> dict[Resource, int]:
@@ -193,6 +212,17 @@ def _outside_pods(summary: _Summary) -> dict[Resource, int]:
         for resource, (used, by_pods) in measured.items()
         if used is not None and None not in by_pods
     }
+
+
+def _capacity(node: _Node) -> dict[Resource, int]:
+    memory, fs = node.memory, node.fs
+    both = memory.available_bytes is not None and memory.working_set_bytes is not None
+    found = {
+        Resource.MEMORY: (memory.available_bytes or 0) + (memory.working_set_bytes or 0) if both else 0,
+        Resource.EPHEMERAL_STORAGE: 0 if fs is None else fs.capacity_bytes or 0,
+        Resource.PIDS: node.rlimit.max_pid or 0,
+    }
+    return {resource: amount for resource, amount in found.items() if amount}
 
 
 def _disk_used(node: _Node) -> int | None:

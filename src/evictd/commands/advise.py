@@ -14,7 +14,8 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from evictd.advice import NodeEvidence, advise, node_evidence
+from evictd.advice import advise
+from evictd.advice_evidence import NodeEvidence, node_evidence
 from evictd.codec.journal import encode_entry
 from evictd.codec.reading_record import RecordedCycle, decode_reading
 from evictd.commands.journals import journal_files, read_lines

@@ -5,16 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evictd.advice import (
-    LEAST_EVICTIONS,
-    LEAST_READINGS,
-    RESERVE,
-    SOFT_GRACE,
-    Advice,
-    Episode,
-    Reservation,
-    SignalAdvice,
-)
+from evictd.advice import LEAST_EVICTIONS, LEAST_READINGS, SOFT_GRACE, Advice, Reservation, SignalAdvice
+from evictd.advice_evidence import RESERVE, Episode
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import RESOURCES, SIGNALS, Resource, Unit
 from evictd.core.units.duration import format_duration
@@ -35,7 +27,7 @@ _TOO_LATE = (
     f"{RESERVE[Resource.EPHEMERAL_STORAGE] >> 20}Mi of a disk, {RESERVE[Resource.INODES]:,} inodes, {RESERVE[Resource.PIDS]} "
     "PIDs, or a tenth of the capacity where that is less."
 )
-_NOT_ENOUGH = "; not enough to propose"
+_NONE_PROPOSED = "; none proposed"
 _SHOWN = 5
 """Nodes and problems that are shown."""
 
@@ -103,7 +95,8 @@ def _signal(each: SignalAdvice) -> Document:
         "earlierSeconds": round(each.earlier / 1e9, 1),
         "limitedBy": each.limited_by,
         "worst": {
-            "node": each.worst.node, "at": each.worst.wall, "pod": each.worst.pod, "used": each.worst.used,
+            "node": each.worst.node, "at": each.worst.wall, "pod": each.worst.pod,
+            "usedBeforeDecision": each.worst.fell, "used": each.worst.used,
             "tookSeconds": round(each.worst.took / 1e9, 3), "fillRate": each.worst.rate,
         },
         "notCovered": list(each.not_covered),
@@ -153,7 +146,9 @@ def print_advice(advice: Advice, to: "Console") -> None:
             print_line(to, "  ", line)
     for line in _other_lines(advice):
         print_line(to, "- ", line)
-    if not all(_proposed(advice)):
+    if not all(
+        [*(each.enough_evidence for each in advice.signals), *(each.enough_evidence for each in advice.reserved)]
+    ):
         to.print("More evidence: give the journals of more nodes, or of a longer time.")
     _print_problems(advice.problems, to)
 
@@ -175,6 +170,11 @@ def _basis(advice: Advice) -> str:
 
 def _signal_lines(each: SignalAdvice) -> Iterator[str]:
     name, evictions = each.signal.value, counted(each.episodes, "eviction")
+    if each.enough_evidence and each.apart is not None:
+        least, most = (signal_amount(amount, each.signal) for amount in each.apart)
+        yield f"{name}: {_apart(least, each.limited_by, most)}"
+        yield _evidence(each.worst)
+        return
     if not each.proposed:
         yield f"{name}: not enough evidence: {evictions}; a threshold is proposed from {LEAST_EVICTIONS} on"
         yield _evidence(each.worst)
@@ -188,6 +188,23 @@ def _signal_lines(each: SignalAdvice) -> Iterator[str]:
         yield f"not covered: {_some(each.not_covered)}"
     if each.soft is None:
         yield "no soft threshold: it falls too fast, or how fast was not measured"
+    if each.came_back:
+        yield _min_reclaim_line(each)
+
+
+def _min_reclaim_line(each: SignalAdvice) -> str:
+    """Say where the minimum reclaim comes from, or why none is proposed."""
+    amount, one = signal_amount(each.came_back, each.signal), each.one_more
+    if each.min_reclaim:
+        return f"minimum reclaim: up to {amount} were used up again before the next pod in the ranking was evicted"
+    why = f"that and the threshold are more than half of the capacity of {clean(each.no_room)}"
+    if one is not None:
+        left = signal_amount(one.recovered or 0, each.signal)
+        why = (
+            f"{left} were available on {clean(one.node)} after {clean(one.pod)} was gone at {clean(one.wall)}, so one more "
+            "pod would have been evicted"
+        )
+    return f"no minimum reclaim: {amount} would have kept a shortage from coming back, but {why}"
 
 
 def _other_lines(advice: Advice) -> Iterator[str]:
@@ -212,8 +229,23 @@ def _other_lines(advice: Advice) -> Iterator[str]:
         if each.proposed:
             missed = f"; not covered: {_some(each.not_covered)}" if each.not_covered else ""
             yield f"{name}: {amount_text(each.amount, each.resource)}; {most}{missed}"
+        elif each.enough_evidence:
+            yield f"{name}: {_why_not_reserved(each)}; {most}"
         else:
             yield f"{name}: not enough evidence: a reservation is proposed from {LEAST_READINGS} readings on; {most}"
+
+
+def _why_not_reserved(each: Reservation) -> str:
+    """Say why an amount fits not every node: it is above half of the capacity of the worst one, or only of smaller ones."""
+    least, worst = (amount_text(node.capacity, each.resource) for node in (each.smallest, each.worst))
+    if each.amount * 2 > each.worst.capacity:
+        amount = amount_text(each.amount, each.resource)
+        return f"none proposed: {amount} is more than half of {worst}, so find what used it instead"
+    return _apart(least, each.smallest.node, worst)
+
+
+def _apart(least: str, node: str, most: str) -> str:
+    return f"none proposed: no one value fits nodes of {least} ({clean(node)}) and {most}: advise them apart"
 
 
 def _print_problems(problems: tuple[str, ...], to: "Console") -> None:
@@ -244,8 +276,11 @@ def _evidence(worst: Episode) -> str:
     if not worst.used:
         used = "no use was measured"
     rate = f", at {signal_amount(worst.rate, worst.signal)} a second" if worst.rate else ""
+    # A crossing that was noticed at once has nothing to show.
+    fell = signal_amount(worst.fell, worst.signal) if worst.fell * 100 > worst.needed else ""
+    before = f"{fell} from the threshold to the decision; then " if fell else ""
     return (
-        f"the most was needed on {clean(worst.node)} at {clean(worst.wall)}: {used} "
+        f"the most was needed on {clean(worst.node)} at {clean(worst.wall)}: {before}{used} "
         f"until {clean(worst.pod)} was gone{rate}; {signal_amount(worst.available, worst.signal)} were left at the decision"
     )
 
@@ -309,7 +344,7 @@ def _signal_panel(each: SignalAdvice) -> _Panel:
     now = () if each.now is None else (("now", each.now[1], QUIET),)
     soft = () if each.soft is None or not each.proposed else (("soft", each.soft, SOFT),)
     return _Panel(
-        title=f"{each.signal.value}: {found}{_NOT_ENOUGH if not each.proposed else ''}",
+        title=f"{each.signal.value}: {found}{_NONE_PROPOSED if not each.proposed else ''}",
         axis="hard threshold that would have been early enough",
         resource=SIGNALS[each.signal].resource,
         needs=each.needs,
@@ -321,7 +356,7 @@ def _signal_panel(each: SignalAdvice) -> _Panel:
 def _reservation_panel(each: Reservation) -> _Panel:
     return _Panel(
         title=f"{_RESERVED_NAMES[each.resource]} outside pods: {counted(len(each.needs), 'node')}"
-        f"{_NOT_ENOUGH if not each.proposed else ''}",
+        f"{_NONE_PROPOSED if not each.proposed else ''}",
         axis="systemReserved and kubeReserved together that would have been enough",
         resource=each.resource,
         needs=each.needs,

@@ -1,0 +1,252 @@
+"""Collects what the journal of one node knows of how early its thresholds would have had to be, for `evictd.advice`."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import field, replace
+
+from evictd.codec.reading_record import Chosen, RecordedCycle
+from evictd.core.frozen import frozen
+from evictd.core.model.signal import SIGNALS, STALLS, Resource, Signal
+from evictd.core.units.duration import MINUTE, SECOND
+
+RESERVE = {
+    # The kubelet's default hard threshold; below it the kernel's own reclaim stalls everything.
+    Resource.MEMORY: 100 * 2**20,
+    Resource.EPHEMERAL_STORAGE: 500 * 2**20,  # for logs and state while pods end
+    Resource.INODES: 5_000,
+    Resource.PIDS: 400,  # the kernel never assigns the first 300 again
+}
+"""The reserve of a resource that should be left at the worst moment; at most a `_PART` of the capacity."""
+_PART = 10
+_AGAIN = 10 * MINUTE
+"""Two evictions for a signal so close together count as one shortage that came back."""
+_NEAR = 2 * MINUTE
+"""Two readings so close together give a rate."""
+_RATE_HOLDS = 30 * SECOND
+"""How long a fill rate counts after its reading; later only the measured fall counts."""
+
+
+@frozen
+class Episode:
+    """One eviction for a signal; amounts in its unit, times in nanoseconds."""
+
+    node: str
+    wall: str
+    pod: str
+    signal: Signal
+    hard: bool
+    available: int
+    used: int
+    """Amount used up from the decision until the pod was gone."""
+    took: int
+    rate: int
+    """Fall of the available amount in units per second; 0: not measured, or it did not fall."""
+    ended: bool
+    """Whether the end of the pod was recorded; never in a dry run."""
+    capacity: int = 0
+    """Capacity of the node; 0 if it was not recorded."""
+    limit: int = 0
+    """The hard threshold that was met; 0 for a soft one."""
+    fell: int = 0
+    """Amount used up from the crossing of that threshold to the decision."""
+    recovered: int | None = None
+    """The most that was available between the pod's end and the next eviction; `None` where its end was not recorded, or the pod
+    that was next in the ranking was evicted next."""
+
+    @property
+    def needed(self) -> int:
+        """The hard threshold that would have left the reserve; more where nothing was left at the decision."""
+        return self.fell + self._needed_from_decision
+
+    @property
+    def too_late(self) -> bool:
+        """Whether less than the reserve was left."""
+        return self.available < self._needed_from_decision
+
+    @property
+    def _needed_from_decision(self) -> int:
+        reserve = RESERVE[SIGNALS[self.signal].resource]
+        return self.used + (min(reserve, self.capacity // _PART) if self.capacity else reserve)
+
+    def leaves_reserve(self, hard: int) -> bool:
+        """Whether this hard threshold would have left the reserve: no lower one than that which was too late."""
+        if self.too_late and (hard <= self.limit or not self.available):
+            return False  # where nothing was left at the decision, how much is needed is not known
+        return hard >= self.needed
+
+
+@frozen
+class OutsidePods:
+    """The use that belonged to no pod in one reading of a node."""
+
+    node: str
+    wall: str
+    amount: int
+    capacity: int = 0
+    """Capacity of the node; 0 if it was not recorded."""
+
+
+@frozen
+class NodeEvidence:
+    """The recorded evidence of one node."""
+
+    node: str
+    readings: int = 0
+    episodes: tuple[Episode, ...] = ()
+    came_back: dict[Signal, int] = field(default_factory=dict)
+    """The most that was used up again between an eviction and that of the pod that was next in the ranking."""
+    hard: dict[Signal, int] = field(default_factory=dict)
+    """The hard thresholds of the last reading."""
+    capacity: dict[Signal, int] = field(default_factory=dict)
+    outside_pods: dict[Resource, OutsidePods] = field(default_factory=dict)
+    """The most that the system and the Kubernetes daemons used."""
+    outside_readings: dict[Resource, int] = field(default_factory=dict)
+    """The readings in which that was measured."""
+    stalls: int = 0
+    """Evictions for stalled tasks, which are no amount that is used up: no threshold follows from them."""
+    problems: tuple[str, ...] = ()
+
+
+def node_evidence(node: str, readings: Sequence[RecordedCycle], problems: Iterable[str] = ()) -> NodeEvidence:
+    """Collect the evidence of one node from its readings, oldest first."""
+    episodes: list[Episode] = []
+    came_back: dict[Signal, int] = {}
+    last: dict[Signal, _Ended] = {}
+    crossings, stalls = _Crossings(), 0
+    for index, reading in enumerate(readings):
+        crossings.add(reading)
+        for chosen in reading.chosen:
+            stalls += chosen.signal in STALLS
+            if chosen.signal not in reading.levels or SIGNALS[chosen.signal].own:
+                continue
+            before = last.get(chosen.signal)
+            again = before is not None and 0 <= reading.at - before.end.at <= _AGAIN
+            fall = 0 if before is None or not again else before.used_again(chosen, reading)
+            if fall > 0:
+                came_back[chosen.signal] = max(fall, came_back.get(chosen.signal, 0))
+            end, episode = _episode(node, readings, index, chosen)
+            # In a dry run no pod ends, and the fall goes on from decision to decision.
+            fell = 0 if chosen.stays and again else crossings.fell(chosen, reading)
+            episodes.append(replace(episode, fell=fell))
+            last[chosen.signal] = _Ended(chosen=chosen, end=end)
+    levels = {signal: level for reading in readings for signal, level in reading.levels.items()}
+    return NodeEvidence(
+        node=node,
+        readings=len(readings),
+        episodes=tuple(episodes),
+        came_back=came_back,
+        hard={signal: level.hard for signal, level in levels.items() if level.hard is not None},
+        capacity={signal: level.capacity for signal, level in levels.items()},
+        outside_pods=_most_outside_pods(node, readings),
+        outside_readings=Counter(resource for reading in readings for resource in reading.outside_pods),
+        stalls=stalls,
+        problems=tuple(problems),
+    )
+
+
+def _most_outside_pods(node: str, readings: Iterable[RecordedCycle]) -> dict[Resource, OutsidePods]:
+    most: dict[Resource, OutsidePods] = {}
+    for reading in readings:
+        for resource, amount in reading.outside_pods.items():
+            if resource not in most or amount > most[resource].amount:
+                most[resource] = OutsidePods(
+                    node=node, wall=reading.wall, amount=amount, capacity=reading.capacity.get(resource, 0)
+                )
+    return most
+
+
+class _Crossings:
+    """Follows from where each signal has fallen since it crossed its hard threshold."""
+
+    def __init__(self) -> None:
+        self._from: dict[Signal, int] = {}
+        self._clear: set[Signal] = set()
+        self._at = 0
+
+    def add(self, reading: RecordedCycle) -> None:
+        """Note one more reading. A threshold that is met in the first one of a boot was not seen to be crossed."""
+        if reading.at < self._at:
+            self._from.clear()
+            self._clear.clear()
+        self._at = reading.at
+        for signal, level in reading.levels.items():
+            if level.hard is None or level.available >= level.hard:
+                self._clear.add(signal)
+                self._from.pop(signal, None)
+            else:
+                self._from.setdefault(signal, level.hard if signal in self._clear else level.available)
+
+    def fell(self, chosen: Chosen, reading: RecordedCycle) -> int:
+        """Return what was used up of the signal from the crossing to this reading; 0 for a soft threshold."""
+        available = reading.levels[chosen.signal].available
+        return max(0, self._from.get(chosen.signal, available) - available) if chosen.hard else 0
+
+
+@frozen
+class _Ended:
+    """A chosen pod, and the last reading of its episode."""
+
+    chosen: Chosen
+    end: RecordedCycle
+
+    def used_again(self, chosen: Chosen, reading: RecordedCycle) -> int:
+        """Return what was used up from its end to the decision for the pod that was next in the ranking; 0 for another pod.
+
+        Nothing was used up again where the threshold was met still, or in a dry run.
+        """
+        level = self.end.levels.get(chosen.signal)
+        if chosen.stays or chosen.uid != self.chosen.next_uid or level is None or level.available < (level.hard or 0):
+            return 0
+        return level.available - reading.levels[chosen.signal].available
+
+
+def _episode(node: str, readings: Sequence[RecordedCycle], index: int, chosen: Chosen) -> tuple[RecordedCycle, Episode]:
+    """Follow one victim until it is gone, or the clock begins anew; return the last reading and the episode."""
+    first = readings[index]
+    signal, level = chosen.signal, first.levels[chosen.signal]
+    lowest, ended, last = level.available, False, index
+    # A dry run stops no pod, so later usage says nothing about eviction time.
+    for number in range(index + 1, index + 1 if chosen.stays else len(readings)):
+        later = readings[number]
+        if later.at < readings[last].at or later.at - first.at > _AGAIN:  # another boot, or its end was not recorded
+            break
+        last = number
+        if signal in later.levels:
+            lowest = min(lowest, later.levels[signal].available)
+        if chosen.uid in later.gone:
+            ended = True
+            break
+    end = readings[last]
+    rate = max(chosen.fill_rate, _rate(readings[max(0, index - 1)], first, signal))
+    took = end.at - first.at
+    used = max(level.available - lowest, rate * min(took, _RATE_HOLDS) // SECOND)
+    episode = Episode(
+        node=node, wall=first.wall, pod=chosen.pod, signal=signal, hard=chosen.hard,
+        available=level.available, used=used, took=took, rate=rate, ended=ended, capacity=level.capacity,
+        limit=(level.hard or 0) if chosen.hard else 0,
+        recovered=_recovered(readings, last, chosen) if ended else None,
+    )  # fmt: skip
+    return end, episode
+
+
+def _recovered(readings: Sequence[RecordedCycle], last: int, chosen: Chosen) -> int | None:
+    """Return the most that was available from the reading of the pod's end to the next eviction for the signal."""
+    most: int | None = None
+    for number in range(last, len(readings)):
+        reading = readings[number]
+        if not 0 <= reading.at - readings[last].at <= _AGAIN:
+            break
+        others = [each.uid for each in reading.chosen if each.signal is chosen.signal]
+        if chosen.next_uid in others:
+            return None
+        if others and number > last:
+            break
+        if chosen.signal in reading.levels:
+            most = max(most or 0, reading.levels[chosen.signal].available)
+    return most
+
+
+def _rate(before: RecordedCycle, after: RecordedCycle, signal: Signal) -> int:
+    if not 0 < after.at - before.at <= _NEAR or signal not in before.levels:
+        return 0
+    return max(0, (before.levels[signal].available - after.levels[signal].available) * SECOND // (after.at - before.at))

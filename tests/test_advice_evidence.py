@@ -1,0 +1,68 @@
+"""What the journal of one node knows of how early its thresholds would have had to be."""
+
+from dataclasses import replace
+
+from evictd.advice_evidence import OutsidePods, node_evidence
+from evictd.core.model.signal import Resource
+from evictd.core.units.duration import MINUTE, SECOND
+from tests.test_advice import AGAIN, KEPT, MEMORY, MI, reading
+
+
+def test_what_a_stop_uses_up_is_the_fall_or_the_rate_times_the_time() -> None:
+    [fell] = node_evidence("n", [reading(0, 480, evict="a"), reading(2, 80), reading(4, 4000, gone="a")]).episodes
+    assert (fell.used, fell.took, fell.too_late) == (400 * MI, 4 * SECOND, True)
+    [filled] = node_evidence("n", [reading(0, 480, evict="a", rate=50 * MI), reading(4, 4000, gone="a")]).episodes
+    assert (filled.used, filled.rate, filled.too_late) == (200 * MI, 50 * MI, False)
+    assert filled.needed == 200 * MI + KEPT
+
+
+def test_a_rate_of_two_readings_close_together_counts_where_none_was_measured() -> None:
+    [episode] = node_evidence("n", [reading(0, 580), reading(10, 480, evict="a"), reading(12, 4000, gone="a")]).episodes
+    assert episode.rate == 10 * MI
+
+
+def test_a_victim_whose_end_was_not_recorded_and_another_boot_end_an_episode() -> None:
+    [lost] = node_evidence("n", [reading(0, 480, evict="a", rate=MI), reading(40_000, 10)]).episodes
+    assert (lost.used, lost.took) == (0, 0)
+    [boot] = node_evidence("n", [reading(100, 480, evict="a"), reading(3, 10, gone="a")]).episodes
+    assert boot.used == 0
+
+
+def test_the_most_outside_pods_is_found_with_its_reading() -> None:
+    seen = [
+        replace(reading(at, 4000), outside_pods={Resource.PIDS: pids, Resource.MEMORY: MI})
+        for at, pids in enumerate((200, 350, 300))
+    ]
+    found = node_evidence("n", [*seen, reading(9, 4000)]).outside_pods
+    assert found[Resource.PIDS] == OutsidePods(node="n", wall="at 1", amount=350)
+    assert found[Resource.MEMORY].wall == "at 0"
+
+
+def test_what_falls_from_the_crossing_to_the_decision_is_needed_too() -> None:
+    crossed = [reading(0, 900), reading(100, 400), reading(104, 300, evict="a", rate=1)]
+    [episode] = node_evidence("n", crossed).episodes
+    assert (episode.fell, episode.limit, episode.needed) == (200 * MI, 500 * MI, 200 * MI + KEPT)
+    [met_before] = node_evidence("n", crossed[1:]).episodes
+    assert (met_before.fell, met_before.too_late) == (100 * MI, False)
+    [booted] = node_evidence("n", [reading(200, 900), *crossed[1:]]).episodes
+    assert booted.fell == 100 * MI
+    [soft] = node_evidence("n", [crossed[0], reading(104, 300, evict="a", hard=False)]).episodes
+    assert (soft.fell, soft.limit) == (0, 0)
+    dry = [reading(0, 900), *(reading(10 * i, 490 - 10 * i, evict="a") for i in range(1, 4))]
+    dry = [replace(each, chosen=tuple(replace(pod, stays=True) for pod in each.chosen)) for each in dry]
+    assert [each.fell for each in node_evidence("n", dry).episodes] == [20 * MI, 0, 0]
+
+
+def test_a_shortage_came_back_where_the_next_pod_of_the_ranking_went_after_it_was_over() -> None:
+    assert node_evidence("n", AGAIN).came_back == {MEMORY: 210 * MI}
+    assert [each.recovered for each in node_evidence("n", AGAIN).episodes] == [None, 900 * MI]
+    later = [*AGAIN[:2], replace(AGAIN[2], at=20 * MINUTE), replace(AGAIN[3], at=21 * MINUTE)]
+    assert node_evidence("n", later).came_back == {}
+    [first, *_] = node_evidence("n", later).episodes
+    assert first.recovered == 700 * MI
+    never_over = [AGAIN[0], reading(2, 450, gone="a"), reading(60, 300, evict="b")]
+    assert node_evidence("n", never_over).came_back == {}
+    # A pod that was created after the eviction could not have gone with it.
+    created = [*AGAIN[:2], reading(60, 490, evict="new"), reading(62, 900, gone="new")]
+    found = node_evidence("n", created)
+    assert (found.came_back, [each.recovered for each in found.episodes]) == ({}, [700 * MI, 900 * MI])
