@@ -6,11 +6,21 @@ from dataclasses import replace
 from evictd.codec.decision import encode_decision
 from evictd.codec.journal import JournalEntry, decode_entry, encode_entry
 from evictd.core.model.decision import ReclaimNode
+from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.observation import Reclaim
 from evictd.core.model.state import State, Step
+from evictd.core.units.quantity import of_bytes
 from evictd.render.console import make_console
-from evictd.render.replayed import Replayed, print_replayed, recorded_text, victims_text
+from evictd.render.replayed import (
+    Replayed,
+    met_earlier,
+    print_replayed,
+    recorded_text,
+    replay_document,
+    victims_text,
+)
 from evictd.render.sentences import decision_text
+from evictd.render.text import threshold_text
 from tests.daemon.world import CONFIG, DISK, GI, NOW, observe, step
 
 
@@ -58,3 +68,30 @@ def test_whether_a_victim_differs_is_said() -> None:
     assert victims_text([same]) == "No victim differs: the same pods at the same times: default/hog."
     assert victims_text([never]) == "Other victims: then default/hog; now none."
     assert victims_text([never, late]) == "The same victims, at other times: default/hog."
+
+
+def test_a_threshold_that_the_readings_before_an_eviction_met_is_named() -> None:
+    """It claimed the same pods at the same times, where the pod goes 1m42s earlier: those readings are not in the journal."""
+    evicts = step(GI // 2)
+    recorded = next(each for each in evicts.findings if isinstance(each, ThresholdFinding) and each.met)
+    name, signal = threshold_text(recorded.threshold), recorded.threshold.signal.value
+    limit = recorded.limit.value()
+    now = replace(evicts, findings=(replace(recorded, limit=of_bytes(limit + GI)),))
+    trend = [[130.5, limit + 2 * GI], [90.0, limit + 1], [4.0, limit - 1], [0.0, GI // 2], ["damaged", 1], 7]
+    then = replace(entry(evicts), extra={"trend": {signal: trend}})
+    one = Replayed(entry=then, step=now, same=False)
+    assert [each.seconds for each in met_earlier(one)] == [86.0]
+    assert met_earlier(replace(one, step=evicts)) == []
+    assert met_earlier(replace(one, entry=replace(then, extra={"trend": {signal: 1}}))) == []
+    without_limit = {"kind": "Threshold", "threshold": {"signal": signal}, "limit": "x"}
+    damaged = replace(then, findings=(without_limit, {"kind": "Threshold"}))
+    assert [each.seconds for each in met_earlier(replace(one, entry=damaged))] == [90.0]
+    out = io.StringIO()
+    print_replayed([one], make_console(out, 160), other=True)
+    lines = out.getvalue().splitlines()
+    assert "No victim differs in the recorded readings: default/hog." in lines
+    earlier = "would have been met at least 1m26s earlier; the journal has no complete reading of that time."
+    assert f"{name} {earlier}" in lines
+    assert replay_document([one])["entries"][0]["metEarlier"] == [{"threshold": name, "seconds": 86.0}]
+    calm = Replayed(entry=entry(step(4 * GI)), step=step(4 * GI), same=True)
+    assert replay_document([calm])["entries"][0]["metEarlier"] == []

@@ -2,20 +2,26 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from difflib import SequenceMatcher
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from evictd.codec.decision import decode_decision, encode_decision
 from evictd.codec.journal import JournalEntry
 from evictd.core.frozen import frozen
 from evictd.core.model.decision import Wait
+from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.observation import Reclaim
 from evictd.core.model.state import Step
-from evictd.errors import InputError
+from evictd.core.model.threshold import Origin, Threshold
+from evictd.core.units.duration import SECOND
+from evictd.core.units.quantity import parse_quantity
+from evictd.errors import InputError, InvalidValueError
 from evictd.render.console import print_line
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.sentences import decision_text
-from evictd.render.text import clean, first_of
+from evictd.render.text import clean, duration_text, first_of, threshold_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -157,6 +163,67 @@ def _victims(decisions: Iterable[Plain]) -> list[str]:
     return [clean("/".join(str(pod[part]) for part in ("namespace", "name") if pod.get(part))) for pod in named]
 
 
+@frozen
+class MetEarlier:
+    """A threshold that would have been met before a recorded eviction, of which the journal has no complete reading."""
+
+    threshold: str
+    seconds: float
+    """At least: its crossing lies before the first of the readings that met it."""
+
+
+def met_earlier(one: Replayed) -> list[MetEarlier]:
+    """Return the thresholds that the readings of the minutes before an eviction (`extra.trend`) met before the recorded ones."""
+    found = []
+    for finding in one.step.findings:
+        if not isinstance(finding, ThresholdFinding) or finding.threshold.origin is Origin.DERIVED:
+            continue
+        readings = _readings_before(one.entry, finding.threshold)
+        then = _met_for(readings, _recorded_limit(one.entry, finding.threshold))
+        if (now := _met_for(readings, finding.limit.value())) > then:
+            found.append(MetEarlier(threshold=threshold_text(finding.threshold), seconds=now - then))
+    return found
+
+
+def _readings_before(entry: JournalEntry, threshold: Threshold) -> list[tuple[float, int]]:
+    """Return how many seconds before an eviction what was available, the last reading first; what is damaged is left out."""
+    trend = (entry.extra or {}).get("trend")
+    readings = trend.get(threshold.signal.value) if isinstance(trend, Mapping) else None
+    pairs = (
+        (each for each in readings if isinstance(each, list) and len(each) == 2) if isinstance(readings, list) else ()
+    )
+    return sorted((ago, amount) for ago, amount in pairs if isinstance(ago, int | float) and isinstance(amount, int))
+
+
+def _recorded_limit(entry: JournalEntry, threshold: Threshold) -> int:
+    """Return the highest recorded limit of the same signal, hard or soft as the threshold is; 0 without one."""
+    highest = 0
+    for finding in entry.findings:
+        recorded = finding.get("threshold")
+        if finding.get("kind") != "Threshold" or not isinstance(recorded, Mapping):
+            continue
+        soft = bool(recorded.get("gracePeriodNanoseconds"))
+        if recorded.get("signal") == threshold.signal.value and soft is not threshold.hard:
+            with suppress(InvalidValueError):
+                highest = max(highest, parse_quantity(str(finding.get("limit"))).value())
+    return highest
+
+
+def _met_for(readings: Iterable[tuple[float, int]], limit: int) -> float:
+    """Return for how many seconds up to the last reading the limit is met without a break."""
+    return max((ago for ago, _ in takewhile(lambda reading: reading[1] < limit, readings)), default=0.0)
+
+
+def _earlier_text(replayed: Iterable[Replayed]) -> str:
+    """Return which thresholds would have been met before a recorded eviction; empty if none would."""
+    found: dict[str, str] = {}
+    for each in (each for one in replayed for each in met_earlier(one)):
+        seconds = duration_text(round(each.seconds * SECOND))
+        found.setdefault(each.threshold, f"{each.threshold} would have been met at least {seconds} earlier")
+    text = " and ".join(found.values())
+    return f"{text}; the journal has no complete reading of that time." if text else ""
+
+
 def victims_text(replayed: Sequence[Replayed]) -> str:
     """Return whether the same pods are chosen as were recorded."""
     pairs = [(_victims(one.entry.decisions), _victims(plain_decisions(one.step))) for one in replayed]
@@ -164,7 +231,10 @@ def victims_text(replayed: Sequence[Replayed]) -> str:
     if not then and not now:
         return "No victim differs: no pod is evicted, then or now."
     if all(old == new for old, new in pairs):
-        return f"No victim differs: the same pods at the same times: {first_of(then, _SHOWN_VICTIMS)}."
+        pods = first_of(then, _SHOWN_VICTIMS)
+        if _earlier_text(replayed):
+            return f"No victim differs in the recorded readings: {pods}."
+        return f"No victim differs: the same pods at the same times: {pods}."
     if then == now:
         return f"The same victims, at other times: {first_of(then, _SHOWN_VICTIMS)}."
     recorded, decided = (first_of(pods, _SHOWN_VICTIMS) or "none" for pods in (then, now))
@@ -201,9 +271,13 @@ def print_replayed(replayed: Sequence[Replayed], to: "Console", *, other: bool) 
     alone = f" ({'that' if measured == 1 == len(different) else measured} only in what is measured)" if measured else ""
     verdict = f"{entries}, {len(different)} {would}{alone}"
     to.print(verdict, style="bold yellow" if different else "bold green")
+    earlier = _earlier_text(replayed)
+    if different:
+        print_line(to, "", victims_text(replayed), "bold")
+    if earlier:
+        print_line(to, "", earlier, "bold yellow")
     if not different:
         return
-    print_line(to, "", victims_text(replayed), "bold")
     as_recorded = (
         "The readings after the first of them are as recorded: what another decision leads to is not in a journal."
     )
@@ -225,6 +299,9 @@ def replay_document(replayed: Sequence[Replayed]) -> Document:
                 "same": one.same,
                 "recorded": list(one.entry.decisions),
                 "decided": plain_decisions(one.step),
+                "metEarlier": [
+                    {"threshold": each.threshold, "seconds": round(each.seconds, 1)} for each in met_earlier(one)
+                ],
             }
             for one in replayed
         ],
