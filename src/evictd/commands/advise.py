@@ -18,7 +18,7 @@ from evictd.advice import advise
 from evictd.advice_evidence import NodeEvidence, node_evidence
 from evictd.codec.journal import encode_entry
 from evictd.codec.reading_record import RecordedCycle, decode_reading
-from evictd.commands.journals import journal_files, read_lines
+from evictd.commands.journals import journal_files_in, read_lines
 from evictd.commands.source import add_plot_argument, check_plot, own_config, read_scenario, report_plot
 from evictd.config.file import shown_path
 from evictd.core.model.state import State
@@ -95,9 +95,8 @@ def find_nodes(paths: Iterable[Path]) -> list[Source]:
         for folder, folders, files in os.walk(path):
             folders.sort()
             here = Path(folder)
-            journal = tuple(journal_files(here)) if any(name.startswith("journal.") for name in files) else ()
-            if journal:
-                sources.append((str(here.relative_to(path)) if here != path else here.name, journal))
+            if journal := journal_files_in(here):
+                sources.append((str(here.relative_to(path)) if here != path else here.name, tuple(journal)))
             others = (here / name for name in sorted(files))
             others = (each for each in others if each not in journal and each.suffix in {".jsonl", *_CAPTURES})
             others = (each for each in others if each.name not in _OF_THE_DAEMON)

@@ -95,16 +95,20 @@ def expanded(paths: Sequence[Path]) -> list[Path]:
 
 def journal_files(directory: Path) -> list[Path]:
     """Find the journal of a state directory, oldest file first; raises `InputError` if there is none or it may not be read."""
-    try:
-        found = [path for path in (*_older(directory), directory / NEWEST) if _exists(path)]
-    except PermissionError as error:
-        raise InputError(_denied(directory / NEWEST)) from error
-    if not found:
+    if not (found := journal_files_in(directory)):
         remedy = "name the files with --journal, or the stateDirectory with --directory"
         if others := _with_other_names(directory):
             remedy = f"{first_of(others)} {'is a journal' if len(others) == 1 else 'are journals'}; {remedy}"
         raise InputError(f"{directory}: there is no {NEWEST if others else 'journal'}; {remedy}")
     return found
+
+
+def journal_files_in(directory: Path) -> list[Path]:
+    """Find the journal of a directory, oldest file first, if it has one; raises `InputError` if it may not be read."""
+    try:
+        return [path for path in (*_older(directory), directory / NEWEST) if _exists(path)]
+    except PermissionError as error:
+        raise InputError(_denied(directory / NEWEST)) from error
 
 
 def _with_other_names(directory: Path) -> list[str]:
