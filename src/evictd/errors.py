@@ -17,7 +17,7 @@ class ExitCode(IntEnum):
 
     DONE = 0
     NO = 1
-    """A negative result: lint findings, a mismatch, an expectation of a world that is not met."""
+    """A negative result: lint findings, a mismatch, an unmet expectation of a world, a pod or an eviction that is not found."""
     USAGE = 2
     """Invalid usage, or an unusable configuration or input file."""
     UNREACHABLE = 3
@@ -46,6 +46,10 @@ class InputError(EvictdError):
     def __init__(self, problems: "tuple[str, ...] | str") -> None:
         self.problems = (problems,) if isinstance(problems, str) else problems
         super().__init__("\n".join(self.problems))
+
+
+class NotFoundError(EvictdError):
+    """What was asked for is not in the input."""
 
 
 class NodeError(EvictdError):

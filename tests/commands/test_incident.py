@@ -12,7 +12,7 @@ from evictd.commands import incident
 from evictd.core.model.resources import EPHEMERAL_STORAGE, Container
 from evictd.core.model.signal import Signal
 from evictd.core.units.quantity import of_bytes
-from evictd.errors import ExitCode, InputError
+from evictd.errors import ExitCode, InputError, NotFoundError
 from evictd.render.incident import evictions_of, incident_of
 from evictd.render.verdict import Need
 from tests.daemon.world import GI, NOW, STATIC, WEB, pod, uses
@@ -65,16 +65,16 @@ def test_all_are_listed(directory: Path, capsys: pytest.CaptureFixture[str]) -> 
         incident.run(command("--list", "--directory", str(directory), "--output", "html"))
 
 
-def test_an_unknown_one_and_an_empty_journal_are_bad_usage(directory: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"0000: is no incident of this journal; there are uid-hog-"):
+def test_an_unknown_one_and_an_empty_journal_are_answered_with_no(directory: Path, tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError, match=r"0000: is no incident of this journal; there are uid-hog-"):
         incident.run(command("0000", "--directory", str(directory)))
     for name in ("default/hog-odl", "hog-old", "hog"):
-        with pytest.raises(InputError, match=r"is no incident of this journal; did you mean default/hog-old\?"):
+        with pytest.raises(NotFoundError, match=r"is no incident of this journal; did you mean default/hog-old\?"):
             incident.run(command(name, "--directory", str(directory)))
     (tmp_path / "empty.jsonl").write_bytes(b"")
-    with pytest.raises(InputError, match=r"the journal has no eviction; `evictd history` says"):
+    with pytest.raises(NotFoundError, match=r"the journal has no eviction; `evictd history` says"):
         incident.run(command("--list", "--journal", str(tmp_path / "empty.jsonl")))
-    with pytest.raises(InputError, match="the journal has no eviction"):
+    with pytest.raises(NotFoundError, match="the journal has no eviction"):
         incident.run(command("--journal", str(tmp_path / "empty.jsonl")))
     with pytest.raises(InputError, match="there is no journal"):
         incident.run(command("--directory", str(tmp_path / "none")))
@@ -125,5 +125,5 @@ def test_a_pod_behind_the_journals_is_the_incident(directory: Path, capsys: pyte
     journal = directory / "journal.1.jsonl"
     assert incident.run(command("--journal", str(journal), "default/hog-old")) is ExitCode.DONE
     assert capsys.readouterr().out.startswith("incident uid-hog-")
-    with pytest.raises(InputError, match="nope: is no incident of this journal"):
+    with pytest.raises(NotFoundError, match="nope: is no incident of this journal"):
         incident.run(command("--journal", str(journal), "nope"))

@@ -22,7 +22,7 @@ from evictd.core.model.pod import Pod
 from evictd.core.model.signal import Signal
 from evictd.core.model.state import State
 from evictd.core.units.duration import SECOND
-from evictd.errors import InputError
+from evictd.errors import InputError, NotFoundError
 from evictd.render.aftermath import MetAfter
 from evictd.render.avoidance import Avoidance, avoidance
 from evictd.render.incident import (
@@ -181,10 +181,14 @@ def test_it_is_found_by_the_begin_of_the_uid_by_the_pod_and_as_the_last(wanted: 
 
 def test_what_is_not_there_is_said_with_what_is() -> None:
     with pytest.raises(
-        InputError, match=r"zzz: is no incident of this journal; there are uid-hog- \(default/hog-old, 2026"
+        NotFoundError, match=r"zzz: is no incident of this journal; there are uid-hog- \(default/hog-old, 2026"
     ):
         find_eviction(evictions_of(recorded()), "zzz")
-    with pytest.raises(InputError, match="the journal has no eviction"):
+    with pytest.raises(
+        NotFoundError, match=r"default/web: is no .*; `evictd why default/web` with the same journal says"
+    ):
+        find_eviction(evictions_of(recorded()), "default/web")
+    with pytest.raises(NotFoundError, match="the journal has no eviction"):
         find_eviction([], "last")
     one, two = evictions_of(recorded())[0], replace(evictions_of(recorded())[0], uid="uid-hog-2", pod="default/two")
     with pytest.raises(InputError, match="is the beginning of several"):

@@ -16,7 +16,7 @@ from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.core.units.quantity import of_count
-from evictd.errors import InputError, InvalidValueError
+from evictd.errors import InputError, InvalidValueError, NotFoundError
 from evictd.render.aftermath import (
     AFTER,
     MetAfter,
@@ -217,15 +217,16 @@ def last_of_each(evictions: Sequence[HistoryEvent]) -> list[HistoryEvent]:
 
 
 def find_eviction(evictions: Sequence[HistoryEvent], wanted: str) -> HistoryEvent:
-    """Return the eviction that is meant: `last`, the beginning of a uid, or NAMESPACE/POD; else raises `InputError` with all."""
+    """Return the eviction that is meant: `last`, the beginning of a uid, or NAMESPACE/POD; else raises `NotFoundError`."""
     if not evictions:
-        raise InputError("the journal has no eviction; `evictd history` says what was decided")
+        raise NotFoundError("the journal has no eviction; `evictd history` says what was decided")
     if wanted == "last":
         return evictions[-1]
     found = [each for each in evictions if each.pod == clean(wanted) or (each.uid.startswith(wanted) and wanted)]
     if not found:
-        meant = pods_meant(clean(wanted), {each.pod for each in evictions})
-        raise InputError(f"{wanted}: is no incident of this journal; {meant or f'there are {_named(evictions)}'}")
+        meant = pods_meant(clean(wanted), {each.pod for each in evictions}) or f"there are {_named(evictions)}"
+        why = f"; `evictd why {wanted}` with the same journal says what is known of that pod" if "/" in wanted else ""
+        raise NotFoundError(f"{wanted}: is no incident of this journal; {meant}{why}")
     if len({each.uid for each in found}) > 1 and not any(each.pod == clean(wanted) for each in found):
         raise InputError(f"{wanted}: is the beginning of several: {_named(found)}")
     return found[-1]
