@@ -57,7 +57,12 @@ def run(plot_file: Path) -> tuple[ExitCode, list[str]]:
     sweep()
     start_cleanup_process()
     with demo_node(find_binaries(default_cache())) as node:
-        return _run(node, plot_file)
+        try:
+            return _run(node, plot_file)
+        except KeyboardInterrupt as interrupt:
+            interrupted = interrupt
+    Screen(sys.stdout).write(["interrupted; the node was removed"])  # the picture was on a screen that is closed
+    raise interrupted
 
 
 def _run(node: DemoNode, plot_file: Path) -> tuple[ExitCode, list[str]]:

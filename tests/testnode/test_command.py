@@ -1,14 +1,41 @@
 """Runs `evictd demo` on a real node."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from evictd.commands import incident
 from evictd.errors import ExitCode
+from evictd_testnode import command
 from tests.commands.test_demo import demo
 from tests.commands.test_incident import command as parsed
 from tests.conftest import reason_against_nodes
+
+
+def test_an_interrupt_is_reported_after_the_node_is_removed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ctrl-C left a blank terminal, and the user did not know whether anything remained."""
+    removed: list[str] = []
+
+    @contextmanager
+    def node(_: object) -> Iterator[None]:
+        yield None
+        removed.append(capsys.readouterr().out)
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    for name, replacement in (
+        ("sweep", list), ("start_cleanup_process", list), ("find_binaries", str), ("demo_node", node), ("_run", interrupted),
+    ):  # fmt: skip
+        monkeypatch.setattr(command, name, replacement)
+    with pytest.raises(KeyboardInterrupt):
+        command.run(Path("demo.svg"))
+    assert removed == [""]
+    assert capsys.readouterr().out == "interrupted; the node was removed\n"
 
 
 @pytest.mark.root
