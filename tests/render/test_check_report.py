@@ -45,7 +45,7 @@ nodefs.available             soft  12.5%     10Gi          -  1m30s  -        se
 allocatableMemory.available  hard    1Gi      1Gi          -  -      500Mi    derived
 warning: mind [this]
 warning: pid.available: m; r (NoPIDThreshold)
-dryRun: false: evictd evicts pods
+dryRun: false: `evictd run` evicts pods; this check changed nothing
 """
 
 

@@ -101,7 +101,11 @@ def _print_table(report: CheckReport) -> None:
         print_line(console, f"{finding.severity.value}: ", text, style)
     if not report.findings and not report.warnings:
         console.print("no findings", style="green")
-    runs = "true: evictd decides and changes nothing" if report.dry_run else "false: evictd evicts pods"
+    runs = (
+        "true: evictd decides and changes nothing"
+        if report.dry_run
+        else "false: `evictd run` evicts pods; this check changed nothing"
+    )
     print_line(console, "", f"dryRun: {runs}")
 
 
