@@ -83,7 +83,7 @@ def test_a_threshold_that_the_readings_before_an_eviction_met_is_named() -> None
     assert [each.seconds for each in met_earlier(one)] == [86.0]
     assert met_earlier(replace(one, step=evicts)) == []
     assert met_earlier(replace(one, entry=replace(then, extra={"trend": {signal: 1}}))) == []
-    without_limit = {"kind": "Threshold", "threshold": {"signal": signal}, "limit": "x"}
+    without_limit: dict[str, object] = {"kind": "Threshold", "threshold": {"signal": signal}, "limit": "x"}
     damaged = replace(then, findings=(without_limit, {"kind": "Threshold"}))
     assert [each.seconds for each in met_earlier(replace(one, entry=damaged))] == [90.0]
     out = io.StringIO()
