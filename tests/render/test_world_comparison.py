@@ -9,6 +9,7 @@ from evictd.render.world_comparison import print_worlds, worlds_document
 from evictd.render.world_outcome import PlayedWorld
 from evictd.render.world_view import world_document
 from evictd.world.account import account_of
+from evictd.world.behaviours import Usage
 from evictd.world.loop import play
 from evictd.world.model import ApiServer, DisruptionBudget, Owner
 from evictd.world.next_eviction import PlayedOn
@@ -58,6 +59,15 @@ def test_one_that_does_nothing_is_named() -> None:
         "w", (played(story), PlayedWorld(name="idle", run=idle, account=account_of(idle))), make_console(out, 200)
     )
     assert "No action: idle." in out.getvalue()
+
+
+def test_a_side_on_which_a_disk_ran_out_says_so_in_its_headline() -> None:
+    """A configuration without a threshold for the disk lost no pod and was never short, so it looked better."""
+    story = world(hog(of=Usage.LOGS, rate=1 << 30), duration=3 * MINUTE)
+    run = play(story, config(hard={"memory.available": "100Mi"}))
+    out = io.StringIO()
+    print_worlds("w", [PlayedWorld(name="none", run=run, account=account_of(run))] * 2, make_console(out, 200))
+    assert "none: 0 pods lost, short for 0s, 0 OOM kills, nothing left of nodefs.available at 1m40s\n" in out.getvalue()
 
 
 def test_a_side_that_is_played_on_says_so_and_a_kill_is_no_eviction() -> None:

@@ -17,7 +17,7 @@ from evictd.world.account import account_of
 from evictd.world.behaviours import Grow, Hold, Stops, Usage
 from evictd.world.file import WorldFile
 from evictd.world.loop import Run, play
-from evictd.world.model import HostUse, NodeSpec, WorldPod
+from evictd.world.model import Disk, HostUse, NodeSpec, WorldPod
 from tests.playbook import config
 from tests.render.played_worlds import played
 from tests.stories import ROOT
@@ -49,6 +49,36 @@ def test_a_threshold_that_is_met_at_the_end_is_named_with_the_reason_why_no_pod_
     assert "The least that would have sufficed" not in text, "no pod needs to go"
 
 
+def test_a_resource_without_a_threshold_that_ran_out_is_named_with_its_time() -> None:
+    """A disk that was full after two minutes was concluded with `No threshold was met.`"""
+    node = NodeSpec(memory=4 << 30, nodefs=Disk(capacity=10 << 30, inodes=120_000))
+    of_disk, of_inodes = hog(of=Usage.LOGS, rate=100 << 20), hog(of=Usage.LAYER_INODES, rate=1000)
+    side = played(world(of_disk, node=node))
+    missing = "the configuration has no threshold for it, so evictd does not act on it."
+    assert f"Nothing was left of nodefs.available at 1m42.4s; {missing}" in outcome_text(side.run, side.account)
+    run = play(world(of_inodes, node=node), config(hard={"nodefs.available": "5%"}))
+    assert f"Nothing was left of nodefs.inodesFree at 2m0s; {missing}" in outcome_text(run, account_of(run))
+    forks = play(world(hog(of=Usage.PROCESSES, rate=1000)), config(hard=HARD))
+    assert f"Nothing was left of pid.available at 32.8s; {missing}" in outcome_text(forks, account_of(forks))
+    same_disk = play(world(of_disk, node=node), config(hard={"imagefs.available": "5%"}))
+    assert not any(missing in each for each in outcome_text(same_disk, account_of(same_disk)))
+
+
+def test_the_time_at_which_nothing_would_be_left_is_not_that_of_the_next_reading() -> None:
+    """What was left at the eviction lasts 62 ms; the readings without evictd said ten seconds."""
+    writer = hog(of=Usage.LOGS, rate=150 << 20)
+    node = NodeSpec(memory=4 << 30, nodefs=Disk(capacity=60 * (150 << 20) + (1 << 20)))
+    story = world(writer, node=node, watch=False)
+    hard = config(hard={"nodefs.available": "2Gi"})
+    run = play(story, hard)
+    late = outcome_text(run, account_of(run), play(story, config()))
+    assert late[-1].startswith("Without evictd nothing would have been left of nodefs.available at 1m0s, ")
+    full = replace(story, node=replace(node, nodefs=Disk(capacity=55 * (150 << 20))))
+    run = play(full, config(hard={"nodefs.available": "100Mi"}))
+    same = outcome_text(run, account_of(run), play(full, config()))
+    assert same[-1] == "Nothing was left of nodefs.available at 55s, as without evictd."
+
+
 def test_a_pod_that_comes_back_each_time_has_the_number_of_shortages() -> None:
     text = " ".join(outcome("01-recreated-hog"))
     assert "default/leak was evicted 117 times, with its successors, from " in text
@@ -62,10 +92,10 @@ def test_a_full_disk_has_the_time_at_which_nothing_is_left_and_no_word_on_the_oo
         "default/web-1 was evicted at 6m0.7s for nodefs.available: needed to clear the threshold for the rest of "
         "the 20m0s played, in place of default/writer." in text
     )
-    assert text[-1] == "Nothing was left of nodefs.available at 6m41.4s, without evictd at 6m40s."
+    assert text[-1] == "Nothing was left of nodefs.available at 6m40.6s, without evictd at 6m37.6s."
     assert not any("OOM killer" in each for each in text)
     assert outcome("27-control-volume-writer")[-1] == (
-        "Without evictd nothing would have been left of nodefs.available at 6m40s, 50s after the first eviction."
+        "Without evictd nothing would have been left of nodefs.available at 6m37.6s, 48s after the first eviction."
     )
     assert (
         outcome("05-orphaned-snapshots")[-1]

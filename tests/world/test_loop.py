@@ -8,10 +8,11 @@ from evictd.core.model.config import Policy
 from evictd.core.model.decision import EvictPod, ReclaimNode
 from evictd.core.model.observation import Reclaim
 from evictd.core.model.pod import PodSource
+from evictd.core.model.signal import Signal
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.world.account import account_of
 from evictd.world.behaviours import Burst, Exits, Grow, LeakAndRelease, Stops, TakeRest, Unreadable, Usage
-from evictd.world.lifecycle import Collected, EndCause, PodArrival, PodEnd
+from evictd.world.lifecycle import Collected, EndCause, PodArrival, PodEnd, RanOut
 from evictd.world.loop import WakeCause, collect, play
 from evictd.world.model import (
     ApiServer,
@@ -203,6 +204,26 @@ def test_what_grows_stands_still_while_nothing_is_left_of_a_resource() -> None:
     assert stats.ephemeral_storage.used_bytes == pytest.approx(node.fs.used_bytes, rel=0.01)  # of a walk
     held = [each.event.held for each in run.happened if isinstance(each.event, PodEnd)]
     assert [each[Usage.PROCESSES] for each in held] == [pytest.approx(10 * most, rel=0.01)]
+
+
+def test_a_resource_of_which_nothing_is_left_is_noted_with_its_time_once_until_some_is_free_again() -> None:
+    """The PIDs are free again when the first has exited, and run out again."""
+    burst = hog(Burst(of=Usage.LAYER, amount=200 * GI, start=61 * SECOND, duration=MINUTE, rate=50 * GI), rate=1)
+    first = hog(Exits(after=2 * MINUTE), of=Usage.PROCESSES, rate=1000, name="a")
+    run = play(world(burst, first, hog(of=Usage.PROCESSES, rate=500, name="b"), node=with_disk()), config(hard={}))
+    found = [(each.at, each.event.signal) for each in run.happened if isinstance(each.event, RanOut)]
+    assert [signal for _, signal in found] == [Signal.PID_AVAILABLE, Signal.NODEFS_AVAILABLE, Signal.PID_AVAILABLE]
+    pids, disk, again = (at / SECOND for at, _ in found)
+    assert pids == pytest.approx((32768 - 3) / 1500, abs=0.002)
+    assert disk == pytest.approx(61.4, abs=0.002)
+    assert again > 120
+    assert run.ran_out == {Signal.PID_AVAILABLE: found[0][0], Signal.NODEFS_AVAILABLE: found[1][0]}
+
+
+def test_a_disk_that_is_full_from_the_beginning_has_run_out_then() -> None:
+    disk = Disk(capacity=GI, used=2 * GI)
+    run = play(world(*quiet(1), node=NodeSpec(memory=4 * GI, nodefs=disk)), config(hard={}))
+    assert run.ran_out == {Signal.NODEFS_AVAILABLE: 0}
 
 
 def test_layers_lie_with_the_images_on_a_dedicated_disk() -> None:

@@ -89,7 +89,8 @@ def _headline(side: PlayedWorld) -> str:
         verdicts = [each.verdict for each in account.losses]
         lost += f": {', '.join(f'{verdicts.count(verdict)} {word}' for verdict, word in _VERDICTS.items())}"
     short = max(side.account.short_for.values(), default=0)
-    return f"{lost}, short for {duration_text(short)}, {counted(len(side.run.kills), 'OOM kill')}"
+    ran_out = "".join(f", nothing left of {signal.value} at {clock(at)}" for signal, at in side.run.ran_out.items())
+    return f"{lost}, short for {duration_text(short)}, {counted(len(side.run.kills), 'OOM kill')}{ran_out}"
 
 
 def _by_time(run: Run) -> dict[int, list[str]]:

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from evictd.core.frozen import frozen
-from evictd.core.model.config import Policy
+from evictd.core.model.config import Policy, own_thresholds
 from evictd.core.model.finding import NoAction, NoActionReason, ThresholdFinding
 from evictd.core.model.observation import signal_observations
-from evictd.core.model.signal import MEMORY_SIGNALS, STALLS, Signal
+from evictd.core.model.signal import DISK_SIGNALS, MEMORY_SIGNALS, SIGNALS, STALLS, Filesystem, Resource, Signal
 from evictd.core.model.threshold import Origin
 from evictd.core.units.duration import MILLISECOND, SECOND, format_duration
 from evictd.core.units.quantity import NANO
@@ -45,7 +45,7 @@ def outcome_text(run: Run, account: Account, unattended: Run | None = None) -> l
     """Write what came of a run, one sentence each."""
     evicted = [loss for loss in account.losses if loss.cause != OOM_KILLED]
     sentences = [*_loss_texts(run.world, evicted)] or ["No pod was evicted."]
-    sentences += [*_refusal_texts(run), *_kill_texts(run, account), *_relief_texts(run, account)]
+    sentences += [*_refusal_texts(run), *_kill_texts(run, account), *_ran_out_texts(run), *_relief_texts(run, account)]
     stayed = sorted(account.culprits - account.culprit_gone_at.keys())
     if stayed and account.ideal.crossed_at is not None:
         sentences.append(
@@ -152,6 +152,29 @@ def _kill_texts(run: Run, account: Account) -> Iterator[str]:
         yield "The configuration has no threshold for memory, so evictd does not act on it."
 
 
+def _ran_out_texts(run: Run) -> Iterator[str]:
+    """Write which resource without a threshold ran out, and when."""
+    known = {_on_its_disk(each.signal, run.world) for each in own_thresholds(run.config)}
+    for signal, at in run.ran_out.items():
+        if signal not in known:
+            yield (
+                f"Nothing was left of {signal.value} at {clock(at)}; the configuration has no threshold for it, so evictd does "
+                "not act on it."
+            )
+
+
+def _on_its_disk(signal: Signal, world: World) -> Signal:
+    """Return the signal of the same amount on the disk that the filesystem lies on; another signal as it is."""
+    spec, node = SIGNALS[signal], world.node
+    if spec.filesystem is None:
+        return signal
+    images = spec.filesystem is Filesystem.IMAGEFS or (
+        spec.filesystem is Filesystem.CONTAINERFS and not node.split_layout
+    )
+    disk = Filesystem.IMAGEFS if images and node.imagefs is not None else Filesystem.NODEFS
+    return DISK_SIGNALS[disk][spec.resource is Resource.INODES]
+
+
 # --- the relief -------------------------------------------------------------------------------------------------------
 
 
@@ -221,24 +244,25 @@ def _unattended_texts(run: Run, unattended: Run, evicted: Sequence[Loss]) -> Ite
 
 def _least_texts(signal: Signal, run: Run, unattended: Run, evicted: Sequence[Loss]) -> Iterator[str]:
     """Write when nothing would have been left of a signal without evictd, or the least that would have been."""
-    seen, without = _least(run, signal), _least(unattended, signal)
+    on_disk = _on_its_disk(signal, run.world)
+    at, without = run.ran_out.get(on_disk), unattended.ran_out.get(on_disk)
     if without is None:
-        return
-    least, at = without
-    if least > 0:
-        below = f"would not have come below {signal_amount(least, signal)}"
-        yield f"Without evictd {signal.value} {below} {_within(run.world)}."
-    elif seen is not None and seen[0] <= 0:
-        yield f"Nothing was left of {signal.value} at {clock(seen[1])}, without evictd at {clock(at)}."
+        if (least := _least(unattended, signal)) is not None:
+            below = f"would not have come below {signal_amount(least, signal)}"
+            yield f"Without evictd {signal.value} {below} {_within(run.world)}."
+    elif at is None:
+        yield f"Without evictd nothing would have been left of {signal.value} at {_beside(without, evicted)}."
+    elif clock(at) == clock(without):
+        yield f"Nothing was left of {signal.value} at {clock(at)}, as without evictd."
     else:
-        yield f"Without evictd nothing would have been left of {signal.value} at {_beside(at, evicted)}."
+        yield f"Nothing was left of {signal.value} at {clock(at)}, without evictd at {clock(without)}."
 
 
-def _least(run: Run, signal: Signal) -> tuple[int, int] | None:
-    """Return the least amount of a signal that was read, and when it first was."""
-    readings = [(cycle.at, cycle.observation.node) for cycle in run.cycles]
-    seen = [(at, signal_observations(node).get(signal)) for at, node in readings if node is not None]
-    return min(((each.available.value(), at) for at, each in seen if each is not None), default=None)
+def _least(run: Run, signal: Signal) -> int | None:
+    """Return the least amount of a signal that was read."""
+    readings = (cycle.observation.node for cycle in run.cycles)
+    seen = (signal_observations(node).get(signal) for node in readings if node is not None)
+    return min((each.available.value() for each in seen if each is not None), default=None)
 
 
 def _cost_texts(run: Run, account: Account, unattended: Run, evicted: Sequence[Loss]) -> Iterator[str]:

@@ -24,7 +24,7 @@ from evictd.render.world_outcome import PlayedWorld, clock, expectation_texts, o
 from evictd.simulation import SimulatedCycle, Turn
 from evictd.world.behaviours import OF_MEMORY, Usage
 from evictd.world.kernel import OomKill
-from evictd.world.lifecycle import Collected, EndCause, Event, EvictionRefused, PodArrival, PodEnd
+from evictd.world.lifecycle import Collected, EndCause, Event, EvictionRefused, PodArrival, PodEnd, RanOut
 from evictd.world.loop import Run, WorldCycle
 
 if TYPE_CHECKING:
@@ -138,6 +138,8 @@ def _event_text(event: Event) -> str:
             return f"the API server refuses the eviction of {event.name}"
         case Collected():
             return f"the reclaim has ended: {bytes_text(event.freed_bytes)} freed"
+        case RanOut():
+            return f"nothing is left of {event.signal.value}"
 
 
 # --- forms ------------------------------------------------------------------------------------------------------------

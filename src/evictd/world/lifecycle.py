@@ -14,6 +14,7 @@ from random import Random
 
 from evictd.core.frozen import frozen
 from evictd.core.model.pod import Pod
+from evictd.core.model.signal import Signal
 from evictd.core.units.duration import SECOND
 from evictd.world.behaviours import Exits, Stops, Unreadable, Usage
 from evictd.world.kernel import OomKill
@@ -72,7 +73,14 @@ class EvictionRefused:
     name: str
 
 
-Event = PodEnd | PodArrival | OomKill | Collected | EvictionRefused
+@frozen
+class RanOut:
+    """Nothing is left of what a signal measures: a disk's bytes or inodes, or the PIDs."""
+
+    signal: Signal
+
+
+Event = PodEnd | PodArrival | OomKill | Collected | EvictionRefused | RanOut
 
 
 @frozen

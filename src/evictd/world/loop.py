@@ -20,13 +20,13 @@ from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import EvictPod, ReclaimNode, ReportConditions, Wait, WithdrawEviction
 from evictd.core.model.observation import Observation, Outcomes, Reclaim, ReclaimOutcome
-from evictd.core.model.signal import Filesystem
+from evictd.core.model.signal import Filesystem, Signal
 from evictd.core.model.state import State, Step
 from evictd.core.units.duration import MILLISECOND, SECOND
 from evictd.world.api_server import SimulatedApiServer
 from evictd.world.behaviours import OF_MEMORY
 from evictd.world.kernel import OomKill, settle
-from evictd.world.lifecycle import Collected, EndCause, EvictionRefused, Happened, Lifecycle, Schedule
+from evictd.world.lifecycle import Collected, EndCause, EvictionRefused, Happened, Lifecycle, RanOut, Schedule
 from evictd.world.model import DeadContainers, World
 from evictd.world.node import SimulatedNode
 from evictd.world.observe import WorldObserver
@@ -71,6 +71,15 @@ class Run:
         """The kills for want of memory with their times; a pod's own limit is not the node's."""
         happened = ((each.at, each.event) for each in self.happened)
         return [(at, event) for at, event in happened if isinstance(event, OomKill) and not event.own_limit]
+
+    @property
+    def ran_out(self) -> dict[Signal, int]:
+        """When first nothing was left of a disk's bytes or inodes, or of the PIDs; those of containerfs are its disk's."""
+        found: dict[Signal, int] = {}
+        for each in self.happened:
+            if isinstance(each.event, RanOut):
+                found.setdefault(each.event.signal, each.at)
+        return found
 
 
 def play(world: World, config: EvictionConfig, state: State | None = None, *, calm: bool = False) -> Run:
@@ -120,6 +129,7 @@ class _Player:
         self._node.changed()
         now, woken, cycles = self._world.begin, WakeCause.TIME, list[WorldCycle]()
         self._settle(now)
+        self._bound_growth(now, now)
         while now <= self._world.duration:
             cycle = self._cycle(now, woken)
             cycles.append(cycle)
@@ -234,15 +244,20 @@ class _Player:
     def _advance(self, now: int, then: int) -> int:
         self._schedule.run(now)
         self._node.take_rest(now, then)
-        self._node.bound_growth(now, then)
+        self._bound_growth(now, then)
         self._schedule.run(then)
         if self._api.unanswered:
             slots = {uid: each.slot for uid, each in self._node.pods.items()}
             for decision in self._api.ask_again(slots, then):
                 self._stop(decision, then)
         self._settle(then)
-        self._node.bound_growth(then, then)
+        self._bound_growth(then, then)
         return then
+
+    def _bound_growth(self, since: int, now: int) -> None:
+        for at, signal in self._node.bound_growth(since, now):
+            if at <= self._world.duration:
+                self._lifecycle.note(at, RanOut(signal=signal))
 
     def _settle(self, now: int) -> None:
         for kill in settle(self._node, now):

@@ -20,7 +20,7 @@ from evictd.core.frozen import frozen
 from evictd.core.model.observation import Filesystems
 from evictd.core.model.pod import Pod
 from evictd.core.model.resources import MEMORY
-from evictd.core.model.signal import NodeCondition
+from evictd.core.model.signal import DISK_SIGNALS, Filesystem, NodeCondition, Signal
 from evictd.core.units.duration import MILLISECOND
 from evictd.world.behaviours import OF_MEMORY, Unreadable, Usage
 from evictd.world.model import DeadContainers, Disk, HostUse, NodeImage, World, WorldPod
@@ -106,6 +106,8 @@ class SimulatedNode:
     standstills: Standstills = field(default_factory=Standstills)
     filesystems: Filesystems = field(init=False)
     """The layout of the disks."""
+    _ran_out: set[Signal] = field(default_factory=set)
+    """The signals of which nothing is left."""
     _still: Counter[Usage] = field(default_factory=Counter)
     _known: tuple[int, Counter[Usage]] | None = None
     _memory: tuple[int, NodeMemory] | None = None
@@ -215,25 +217,40 @@ class SimulatedNode:
         found = self.held(now).get(Usage.PROCESSES, 0) + self.held_by_host(now).get(Usage.PROCESSES, 0)
         return self.world.node.pids - found - len(self.pods)
 
-    def bound_growth(self, since: int, now: int) -> None:
-        """Let growth stand still from when a resource ran out in this span, and go on where some of it is free again."""
-        for usages, free in self._bounded():
-            stands = self.standstills.lasts(usages[0])
-            if stands and free(now) > 0:
-                self.standstills.end(usages, now)
-            elif not stands and self.growth(usages, now) > 0 and free(now) <= 0:
-                self.standstills.begin(usages, _first_without(free, since, now))
-            else:
-                continue
-            self._known = self._memory = self._growths = None
+    def bound_growth(self, since: int, now: int) -> list[tuple[int, Signal]]:
+        """Let growth stand still from when a resource ran out in this span, and go on where some of it is free again.
 
-    def _bounded(self) -> Iterator[tuple[tuple[Usage, ...], Callable[[int], int]]]:
-        """Yield for each resource that can run out its usages, and a function that returns the free amount at a time."""
-        yield _PROCESSES, self._free_pids
+        Return of what nothing is left since when, for each resource that ran out in this span.
+        """
+        found: list[tuple[int, Signal]] = []
+        for signal, usages, free in self._bounded():
+            stands, is_new = self.standstills.lasts(usages[0]), signal not in self._ran_out
+            if free(now) > 0:
+                self._ran_out.discard(signal)
+                if stands:
+                    self.standstills.end(usages, now)
+                    self._known = self._memory = self._growths = None
+                continue
+            grows = not stands and self.growth(usages, now) > 0
+            if not grows and not is_new:
+                continue
+            at = _first_without(free, since, now)
+            if is_new:
+                self._ran_out.add(signal)
+                found.append((at, signal))
+            if grows:
+                self.standstills.begin(usages, at)
+                self._known = self._memory = self._growths = None
+        return found
+
+    def _bounded(self) -> Iterator[tuple[Signal, tuple[Usage, ...], Callable[[int], int]]]:
+        """Yield for each resource that can run out its signal, its usages, and a function that returns the free amount."""
+        yield Signal.PID_AVAILABLE, _PROCESSES, self._free_pids
         for images in (False, True) if self.filesystems.dedicated_image_fs else (False,):
+            signals = DISK_SIGNALS[Filesystem.IMAGEFS if images else Filesystem.NODEFS]
             for part, kinds in enumerate(kinds_on_disk(self.filesystems, images=images)):
                 if kinds:
-                    yield kinds, partial(self._free_on_disk, images, part)
+                    yield signals[part], kinds, partial(self._free_on_disk, images, part)
 
     def _free_on_disk(self, images: bool, part: int, now: int) -> int:
         """Return the free bytes (part 0) or inodes (part 1)."""
