@@ -105,7 +105,7 @@ def test_a_calm_world_has_its_ranking_and_the_time_to_each_threshold(
     assert main(["simulate", str(world)]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "No pod was evicted." in out
-    assert "at the present rate of 1Mi/s; by what the pods use now, next is default/leak" in out
+    assert "played on; by what the pods use now, next is default/leak" in out
     assert main(["simulate", str(world), "--output", "json"]) == 0
     (memory,) = (each for each in json.loads(capsys.readouterr().out)["outlook"] if "memory" in each["threshold"])
     assert (memory["next"], memory["ranking"][0]) == ("default/leak", "default/leak")
@@ -126,6 +126,25 @@ def test_a_world_that_ends_before_a_threshold_is_met_is_played_on(
     assert main(["simulate", str(world), "--compare", "Kubelet", "--output", "json"]) == 0
     sides = json.loads(capsys.readouterr().out)["configurations"]
     assert [each["playedOn"]["evicted"] for each in sides] == ["default/leak"] * 2
+
+
+@pytest.mark.parametrize(
+    ("beside", "left"),
+    [
+        ("burst: {of: memory, amount: 1Gi, start: 2m, duration: 20s}", "52m56s"),
+        ("leakAndRelease: {of: memory, rate: 5Mi, low: 100Mi, peak: 900Mi}", "39m23s"),
+    ],
+)
+def test_a_leak_beside_a_pod_that_gives_back_is_played_on(
+    world: Path, capsys: pytest.CaptureFixture[str], beside: str, left: str
+) -> None:
+    """The last readings rose, or fell by chance: no threshold was said to come nearer, or one hours too late."""
+    other = f"- {{name: other, behaviours: [{{{beside}}}]}}"
+    world.write_text(WORLD.replace("100Mi}}]}", "1Mi}}]}").strip() + f"\n{other}\n")
+    assert main(["simulate", str(world)]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "no threshold comes nearer" not in out
+    assert f"crossed in {left}, played on; " in out
 
 
 def test_both_sides_are_drawn(world: Path, tmp_path: Path) -> None:

@@ -1,7 +1,10 @@
 """Checks which pod of a world that is played on goes first."""
 
+from evictd.core.model.signal import Signal
 from evictd.core.units.duration import MINUTE, SECOND
-from evictd.world.next_eviction import PlayedOn, play_on
+from evictd.world.behaviours import Grow, Usage
+from evictd.world.model import HostUse
+from evictd.world.next_eviction import goes_on, play_on
 from tests.playbook import config
 from tests.world.worlds import HARD, hog, holder, quiet, world
 
@@ -16,4 +19,20 @@ def test_the_pod_that_exceeds_most_by_then_goes_first() -> None:
 
 def test_a_world_in_which_no_pod_goes_until_then_has_none() -> None:
     calm = world(*quiet(3), duration=MINUTE)
-    assert play_on(calm, config(hard=HARD), 10 * MINUTE) == PlayedOn(until=10 * MINUTE)
+    found = play_on(calm, config(hard=HARD), 10 * MINUTE)
+    assert (found.pod, found.crossed, found.end) == ("", {}, 10 * MINUTE)
+    assert found.left == {Signal.MEMORY_AVAILABLE: (4 << 30) - 3 * (100 << 20)}
+
+
+def test_a_world_that_is_played_on_ends_with_its_first_eviction_and_knows_when_a_threshold_was_met() -> None:
+    found = play_on(SHORT, config(hard=HARD), 10 * MINUTE)
+    assert found.end == found.at == found.crossed[Signal.MEMORY_AVAILABLE]
+    assert found.left[Signal.MEMORY_AVAILABLE] < 500 << 20
+
+
+def test_only_growth_without_a_bound_goes_on() -> None:
+    assert goes_on(SHORT)
+    host = HostUse(name="slab", behaviours=(Grow(of=Usage.MEMORY, rate=1),))
+    assert goes_on(world(host=(host,)))
+    bounded = Grow(of=Usage.MEMORY, rate=1, bound=10)
+    assert not goes_on(world(*quiet(1), host=(HostUse(name="slab", behaviours=(bounded,)),)))

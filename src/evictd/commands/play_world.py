@@ -20,7 +20,14 @@ from evictd.errors import ExitCode
 from evictd.render.comparison import Side, comparison_document
 from evictd.render.console import make_console
 from evictd.render.documents import TOP_ROWS, Document
-from evictd.render.outlook import Outlook, outlook_documents, outlooks, played_on_document, print_outlooks
+from evictd.render.outlook import (
+    Outlook,
+    outlook_documents,
+    outlooks,
+    played_on_document,
+    print_outlooks,
+    with_played_on,
+)
 from evictd.render.output import TABLE, write_document
 from evictd.render.plot import draw
 from evictd.render.simulation_document import simulation_document
@@ -32,7 +39,7 @@ from evictd.world.account import account_of
 from evictd.world.expectation import expectations
 from evictd.world.file import WorldFile
 from evictd.world.loop import Run, play
-from evictd.world.next_eviction import PlayedOn, play_on
+from evictd.world.next_eviction import PlayedOn, goes_on, play_on
 
 
 def play_world(file: WorldFile, path: Path, args: argparse.Namespace) -> ExitCode:
@@ -105,18 +112,28 @@ def _print(title: str, sides: Sequence[PlayedWorld], args: argparse.Namespace) -
     if len(sides) == 1:
         console = make_console(sys.stdout)
         print_world(title, sides[0], console, everything=args.all)
-        calm = _outlooks(sides[0])
-        print_outlooks(calm, console, _played_on(sides[0], calm), lead="")
+        calm, after = _ahead(sides[0])
+        print_outlooks(calm, console, after, lead="")
     else:
-        after = [_played_on(side, _outlooks(side)) for side in sides]
-        print_worlds(title, sides, make_console(sys.stdout), everything=args.all, played_on=after)
+        played_on = [_ahead(side)[1] for side in sides]
+        print_worlds(title, sides, make_console(sys.stdout), everything=args.all, played_on=played_on)
 
 
 def _document(title: str, side: PlayedWorld) -> Document:
     """Return the document of one configuration, with the outlook of a world in which no pod went."""
+    calm, after = _ahead(side)
+    return {
+        **world_document(title, side),
+        "outlook": outlook_documents(calm),
+        "playedOn": played_on_document(after),
+    }
+
+
+def _ahead(side: PlayedWorld) -> tuple[tuple[Outlook, ...], PlayedOn | None]:
+    """Return the outlooks of a world in which no pod went, and what comes when it is played on."""
     calm = _outlooks(side)
-    after = played_on_document(_played_on(side, calm))
-    return {**world_document(title, side), "outlook": outlook_documents(calm), "playedOn": after}
+    after = _played_on(side, calm)
+    return (calm if after is None else with_played_on(calm, after, side.run.cycles[-1].at)), after
 
 
 def _outlooks(side: PlayedWorld) -> tuple[Outlook, ...]:
@@ -132,12 +149,21 @@ def _freed_by_kill(outlook: Outlook) -> bool:
 
 
 def _played_on(side: PlayedWorld, calm: Sequence[Outlook]) -> PlayedOn | None:
-    """Play a calm world on until a threshold that comes nearer has acted; `None` if none does soon, or it began with a state."""
-    soonest = min((each.time_left for each in calm if each.time_left is not None), default=None)
+    """Play a calm world on until a threshold that comes nearer has acted; `None` if none does soon, or it began with a state.
+
+    Where something takes more and more, a rate of the last readings does not say when: beside it others can take and give back.
+    """
     world = side.run.world
-    if soonest is None or soonest > _FARTHEST or world.begin:
+    if not calm or world.begin:
         return None
-    return play_on(world, side.run.config, world.duration + soonest * 5 // 4 + _AFTER)
+    soonest = min((each.time_left for each in calm if each.time_left is not None), default=None)
+    if goes_on(world) and not any(each.killed for each in calm):
+        far = _FARTHEST
+    elif soonest is None or soonest > _FARTHEST:
+        return None
+    else:
+        far = soonest * 5 // 4
+    return play_on(world, side.run.config, world.duration + far + _AFTER)
 
 
 def _played(name: str, run: Run, expect: ExpectFields | None = None) -> PlayedWorld:

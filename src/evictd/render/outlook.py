@@ -1,6 +1,7 @@
 """Says of a calm node which pod would go next for each signal, and when its threshold is crossed at the present rate."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evictd.core.eviction.next_up import NextUp, who_is_next
@@ -44,10 +45,14 @@ class Outlook:
     """The least distance to the threshold, in the signal's unit, and its time; `None` if the first one was it, or it was met."""
     killed: bool = False
     """Whether the kernel killed for want of memory: then the last rate says nothing of what comes."""
+    crossed_in: int | None = None
+    """Nanoseconds until the threshold is met in the world that was played on; `None` where it is not, or was not played on."""
 
     @property
     def time_left(self) -> int | None:
-        """Nanoseconds until the threshold is crossed at that rate; `None` where it does not come nearer."""
+        """Nanoseconds until the threshold is crossed, played on or else at that rate; `None` where it does not come nearer."""
+        if self.crossed_in is not None:
+            return self.crossed_in
         if self.rate is None or self.rate <= 0:
             return None
         return (self.finding.available.value() - self.finding.limit.value()) * SECOND // self.rate
@@ -94,6 +99,29 @@ def _rate(found: Sequence[tuple[int, int]]) -> int | None:
     return (before - after) * SECOND // (last - first)
 
 
+def with_played_on(calm: Sequence[Outlook], after: PlayedOn, end: int) -> tuple[Outlook, ...]:
+    """Return the outlooks of a world whose last reading is at `end`, with what was found by playing it on.
+
+    The rate is that of the time that was played on, and a threshold that was met in it has its time.
+    """
+    return tuple(_with_played_on(each, after, end) for each in calm)
+
+
+def _with_played_on(outlook: Outlook, after: PlayedOn, end: int) -> Outlook:
+    signal = outlook.next_up.signal
+    if outlook.killed:
+        return outlook
+    if signal not in after.left or after.end <= end:
+        return outlook
+    fallen = outlook.finding.available.value() - after.left[signal]
+    crossed = after.crossed.get(signal)
+    return replace(
+        outlook,
+        rate=fallen * SECOND // (after.end - end),
+        crossed_in=None if crossed is None else crossed - end,
+    )
+
+
 _KILLED = "the kernel killed, so no time is known"
 
 
@@ -110,6 +138,8 @@ def _left(outlook: Outlook) -> str:
 def _when(outlook: Outlook) -> str:
     if outlook.killed:
         return f"{_KILLED}{_nearest(outlook, '; ')}"
+    if outlook.crossed_in is not None:
+        return f"crossed in {seconds_text(outlook.crossed_in / SECOND)}, played on"
     if outlook.rate is None:
         return "the rate is not known from one reading"
     if outlook.time_left is None:

@@ -26,7 +26,7 @@ from evictd.core.model.decision import EvictPod
 from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.signal import SIGNALS, Resource
 from evictd.core.units.duration import format_duration
-from evictd.world.behaviours import Grow, TakeRest, Usage
+from evictd.world.behaviours import Usage, takes_without_bound
 from evictd.world.kernel import OomKill
 from evictd.world.lifecycle import EndCause, EvictionRefused, PodEnd
 from evictd.world.loop import Run
@@ -138,10 +138,7 @@ def is_culprit(spec: WorldPod) -> bool:
     """Whether a pod is a cause: it is marked, or takes without bound."""
     if spec.culprit is not None:
         return spec.culprit
-    return any(
-        isinstance(each, TakeRest) or (isinstance(each, Grow) and each.bound is None and each.rate > 0)
-        for each in spec.behaviours
-    )
+    return takes_without_bound(spec.behaviours)
 
 
 def _losses(run: Run) -> list[Loss]:

@@ -7,6 +7,7 @@ which that growth changes. So the loop computes when a limit is crossed, and nee
 Behaviours compose: those of one pod are added up, by `Usage`.
 """
 
+from collections.abc import Iterable
 from enum import Enum
 
 from evictd.core.frozen import frozen
@@ -167,6 +168,14 @@ def slope(behaviour: Taking, age: int) -> int:
             into = _into(behaviour, age)
             rising = into is not None and behaviour.rate * into // SECOND < behaviour.amount
             return behaviour.rate if rising else 0
+
+
+def takes_without_bound(behaviours: Iterable[Behaviour]) -> bool:
+    """Whether one of these behaviours takes more and more: a `Grow` without `bound`, or `TakeRest`."""
+    return any(
+        isinstance(each, TakeRest) or (isinstance(each, Grow) and each.bound is None and each.rate > 0)
+        for each in behaviours
+    )
 
 
 def next_change(behaviour: Taking, age: int) -> int | None:

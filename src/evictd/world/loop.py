@@ -82,14 +82,21 @@ class Run:
         return found
 
 
-def play(world: World, config: EvictionConfig, state: State | None = None, *, calm: bool = False) -> Run:
-    """Play a world to its end. The same world and configuration always give the same run.
+def play(
+    world: World,
+    config: EvictionConfig,
+    state: State | None = None,
+    *,
+    calm: bool = False,
+    until_eviction: bool = False,
+) -> Run:
+    """Play a world to its end, or to its first eviction. The same world and configuration always give the same run.
 
     With `calm` pods are read only in the cycles in which the daemon reads them (`core.eviction.calm`); without it in each one,
     which decides the same.
     """
     with _without_garbage_collection():
-        return _Player(world, config, state or State(), calm=calm).play()
+        return _Player(world, config, state or State(), calm=calm).play(until_eviction=until_eviction)
 
 
 @contextmanager
@@ -124,7 +131,7 @@ class _Player:
         self._last: tuple[int, Observation] | None = None
         """The last reading of the pods, and its time."""
 
-    def play(self) -> Run:
+    def play(self, *, until_eviction: bool = False) -> Run:
         self._lifecycle.begin()
         self._node.changed()
         now, woken, cycles = self._world.begin, WakeCause.TIME, list[WorldCycle]()
@@ -133,6 +140,8 @@ class _Player:
         while now <= self._world.duration:
             cycle = self._cycle(now, woken)
             cycles.append(cycle)
+            if until_eviction and any(isinstance(each, EvictPod) for each in cycle.step.decisions):
+                break
             wait = next(each.nanoseconds for each in cycle.step.decisions if isinstance(each, Wait))
             now, woken = self._wait(now, now + max(wait, MILLISECOND))
         return Run(
