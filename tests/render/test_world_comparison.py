@@ -2,16 +2,18 @@
 
 import io
 import re
+from dataclasses import replace
 
+from evictd.core.model.config import Policy
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.console import make_console
 from evictd.render.world_comparison import print_worlds, worlds_document
 from evictd.render.world_outcome import PlayedWorld
 from evictd.render.world_view import world_document
-from evictd.world.account import account_of
+from evictd.world.account import Verdict, account_of
 from evictd.world.behaviours import Usage
 from evictd.world.loop import play
-from evictd.world.model import ApiServer, DisruptionBudget, Owner
+from evictd.world.model import ApiServer, DisruptionBudget, NodeSpec, Owner
 from evictd.world.next_eviction import PlayedOn
 from tests.playbook import config
 from tests.render.played_worlds import played
@@ -70,6 +72,28 @@ def test_a_side_on_which_a_disk_ran_out_says_so_in_its_headline() -> None:
     assert "none: 0 pods lost, short for 0s, 0 OOM kills, nothing left of nodefs.available at 1m40s\n" in out.getvalue()
 
 
+def test_the_formula_of_each_side_explains_why_one_acts_later_and_a_leaving_pod_is_counted_apart() -> None:
+    """Both were evicted at `500Mi left`, some seconds apart."""
+    story = world(
+        hog(rate=10 << 20), *quiet(3), node=NodeSpec(memory=4 << 30, unusable_memory=150 << 20), duration=MINUTE * 9
+    )
+    sides = [played(story), played(story, Policy.KUBELET)]
+    out = io.StringIO()
+    print_worlds("w", sides, make_console(out, 300))
+    assert (
+        "policy Kubelet counts the 150Mi that no process can allocate (`node.unusableMemory`) as available memory and policy "
+        "Standard does not, so for policy Kubelet a threshold is met later."
+    ) in out.getvalue()
+    same = io.StringIO()
+    print_worlds("w", [sides[0], sides[0]], make_console(same, 300))
+    assert "no process can allocate" not in same.getvalue()
+    (loss,) = sides[0].account.losses
+    leaving = replace(sides[0].account, losses=(replace(loss, verdict=Verdict.LEAVING),))
+    left = io.StringIO()
+    print_worlds("w", [replace(sides[0], account=leaving)] * 2, make_console(left, 300))
+    assert "1 pod lost: 0 the cause, 0 needed, 0 innocent, 1 being deleted already, short for" in left.getvalue()
+
+
 def test_a_side_that_is_played_on_says_so_and_a_kill_is_no_eviction() -> None:
     calm = played(world(*quiet(3)))
     out = io.StringIO()
@@ -80,4 +104,4 @@ def test_a_side_that_is_played_on_says_so_and_a_kill_is_no_eviction() -> None:
     run = play(world(hog(), *quiet(3)), config())
     killed = PlayedWorld(name="none", run=run, account=account_of(run))
     print_worlds("w", (calm, killed), make_console(out, 200))
-    assert "none: 1 pod lost (1 killed by the kernel): 1 the cause, 0 needed in its place, 0 innocent" in out.getvalue()
+    assert "none: 1 pod lost (1 killed by the kernel): 1 the cause, 0 needed, 0 innocent" in out.getvalue()

@@ -79,6 +79,15 @@ def test_the_time_at_which_nothing_would_be_left_is_not_that_of_the_next_reading
     assert same[-1] == "Nothing was left of nodefs.available at 55s, as without evictd."
 
 
+def test_a_pod_that_was_leaving_is_neither_needed_nor_a_cost() -> None:
+    """`needed to clear the threshold` stood beside `No pod had to go.`"""
+    text = outcome("11-leaving-pod")
+    assert text[0] == (
+        "default/old was evicted at 2m3.9s for memory.available and gone at 2m5.1s: being deleted already, it only ended earlier."
+    )
+    assert not any("had to go" in each or "evictd cost" in each for each in text)
+
+
 def test_a_pod_that_comes_back_each_time_has_the_number_of_shortages() -> None:
     text = " ".join(outcome("01-recreated-hog"))
     assert "default/leak was evicted 117 times, with its successors, from " in text

@@ -1,10 +1,13 @@
 """Checks the account: innocents, culprits, what was short and what came back."""
 
+from dataclasses import replace
+
+from evictd.core.model.decision import EvictPod
 from evictd.core.model.pod import PodSource
 from evictd.core.model.signal import Resource
 from evictd.core.units.duration import SECOND
-from evictd.world.account import account_of, is_culprit
-from evictd.world.behaviours import Grow, Hold, TakeRest, Usage
+from evictd.world.account import Verdict, account_of, is_culprit
+from evictd.world.behaviours import Grow, Hold, Stops, TakeRest, Usage
 from evictd.world.loop import play
 from evictd.world.model import WorldPod
 from tests.playbook import config, pod
@@ -44,6 +47,23 @@ def test_one_of_two_alike_stands_in_for_the_other() -> None:
     other = type(account_of(run).ideal)(slots=frozenset({"default/b"}))
     assert evicted(run) == ["a"]
     assert account_of(run, other).innocents == 0
+
+
+def test_a_pod_that_was_being_deleted_is_leaving_and_was_decided_when_its_time_was_shortened() -> None:
+    old = WorldPod(
+        pod=pod("old", memory="3Gi"),
+        behaviours=(Hold(of=Usage.MEMORY, amount=2 * GI), Stops(after=300 * SECOND)),
+        deleted_at=10 * SECOND,
+    )
+    old = replace(old, pod=replace(old.pod, termination_grace_period_seconds=600))
+    grower = WorldPod(
+        pod=pod("new", memory="3Gi"), behaviours=(Grow(of=Usage.MEMORY, rate=20 * MI, bound=2 * GI),), culprit=False
+    )
+    run = play(world(old, grower), config(hard=HARD))
+    (loss,) = account_of(run).losses
+    shortened = next(c.at for c in run.cycles for each in c.step.decisions if isinstance(each, EvictPod))
+    assert (loss.name, loss.verdict, loss.decided_at) == ("default/old", Verdict.LEAVING, shortened)
+    assert loss.at > loss.decided_at
 
 
 def test_the_kernel_s_innocents_are_counted_apart() -> None:

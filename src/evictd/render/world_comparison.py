@@ -1,16 +1,18 @@
 """Shows a world that was played with several configurations: what each did at which time, and each conclusion."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from evictd.core.model.config import Policy
+from evictd.core.model.config import MemoryFormula, Policy, memory_formula
 from evictd.core.model.decision import EvictPod, ReclaimNode
+from evictd.core.model.signal import MEMORY_SIGNALS
+from evictd.core.units.approximate import bytes_text
 from evictd.render.console import print_line
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.outlook import played_on_text
 from evictd.render.sentences import brief_text
-from evictd.render.text import clean, counted, duration_text
+from evictd.render.text import clean, counted, duration_text, first_of
 from evictd.render.world_outcome import PlayedWorld, clock, expectation_texts, outcome_text
 from evictd.render.world_view import MOST_LINES, new_decisions, refused_again, without_rounds
 from evictd.world.account import OOM_KILLED, Verdict
@@ -72,11 +74,13 @@ def print_worlds(
             print_line(to, "", sentence)
     to.print()
     print_line(to, "", _earlier_text(sides, columns))
+    for sentence in _measures_texts(sides):
+        print_line(to, "", sentence)
     if any(side.run.config.policy is Policy.KUBELET and side.run.world.watch for side in sides):
         print_line(to, "", _WATCH)
 
 
-_VERDICTS = {Verdict.CULPRIT: "the cause", Verdict.NEEDED: "needed in its place", Verdict.INNOCENT: "innocent"}
+_VERDICTS = {Verdict.CULPRIT: "the cause", Verdict.NEEDED: "needed", Verdict.INNOCENT: "innocent"}
 
 
 def _headline(side: PlayedWorld) -> str:
@@ -88,6 +92,8 @@ def _headline(side: PlayedWorld) -> str:
         lost += f" ({killed} killed by the kernel)" if killed else ""
         verdicts = [each.verdict for each in account.losses]
         lost += f": {', '.join(f'{verdicts.count(verdict)} {word}' for verdict, word in _VERDICTS.items())}"
+        if leaving := verdicts.count(Verdict.LEAVING):
+            lost += f", {leaving} being deleted already"
     short = max(side.account.short_for.values(), default=0)
     ran_out = "".join(f", nothing left of {signal.value} at {clock(at)}" for signal, at in side.run.ran_out.items())
     return f"{lost}, short for {duration_text(short)}, {counted(len(side.run.kills), 'OOM kill')}{ran_out}"
@@ -117,6 +123,21 @@ def _earlier_text(sides: Sequence[PlayedWorld], columns: Sequence[dict[int, list
     if first == last:
         return "First action: both at the same time."
     return f"First action: {name}, {duration_text(last - first)} earlier."
+
+
+def _measures_texts(sides: Sequence[PlayedWorld]) -> Iterator[str]:
+    """Write why the same amount of memory is left later on one side: its formula counts what no process can allocate."""
+    unusable = sides[0].run.world.node.unusable_memory
+    evicted = {cause for side in sides for cause in side.account.evictions_by_cause}
+    documented = {side.name: memory_formula(side.run.config) is MemoryFormula.WORKING_SET for side in sides}
+    if unusable and len({*documented.values()}) > 1 and evicted & {signal.value for signal in MEMORY_SIGNALS}:
+        later, earlier = (
+            [clean(name) for name, each in documented.items() if each is which] for which in (True, False)
+        )
+        yield (
+            f"{first_of(later)} counts the {bytes_text(unusable)} that no process can allocate (`node.unusableMemory`) as "
+            f"available memory and {first_of(earlier)} does not, so for {first_of(later)} a threshold is met later."
+        )
 
 
 def worlds_document(title: str, sides: Sequence[Document]) -> Document:

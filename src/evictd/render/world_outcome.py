@@ -86,6 +86,8 @@ def _grows_on(pod: WorldPod, world: World) -> bool:
 def _verdict_text(verdict: Verdict, world: World) -> str:
     if verdict is Verdict.CULPRIT:
         return "the cause"
+    if verdict is Verdict.LEAVING:
+        return "being deleted already, it only ended earlier"
     needed = verdict is Verdict.NEEDED
     return f"needed to clear the threshold {_to_the_end(world)}" if needed else f"not needed {_within(world)}"
 
@@ -197,7 +199,8 @@ def _relief_texts(run: Run, account: Account) -> Iterator[str]:
 
 
 def _least_pods_texts(world: World, account: Account) -> Iterator[str]:
-    lost, slots, last = {loss.slot for loss in account.losses}, sorted(account.ideal.slots), _to_the_end(world)
+    lost = {loss.slot for loss in account.losses if loss.verdict is not Verdict.LEAVING}
+    slots, last = sorted(account.ideal.slots), _to_the_end(world)
     if not account.ideal.relieves:
         yield f"No set of pods would have relieved the node {last}."
     elif lost == set(slots):
@@ -270,12 +273,12 @@ def _cost_texts(run: Run, account: Account, unattended: Run, evicted: Sequence[L
 
     Silent where they ended nothing but the cause, or where the kernel would have killed other pods as well as the cause of them.
     """
-    others = [each for each in evicted if each.verdict is not Verdict.CULPRIT]
+    others = [each for each in evicted if each.verdict not in {Verdict.CULPRIT, Verdict.LEAVING}]
     if not others or not {each.cause for each in evicted} <= {signal.value for signal in MEMORY_SIGNALS}:
         return
     killed = [*dict.fromkeys(kill.slot or kill.name for _, kill in unattended.kills)]
     only_causes = account.culprits >= set(killed)
-    ended_cause = len(others) < len(evicted)
+    ended_cause = any(each.verdict is Verdict.CULPRIT for each in evicted)
     if (ended_cause and not only_causes) or not (account.culprits or killed):
         return
     yield (

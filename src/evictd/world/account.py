@@ -43,6 +43,8 @@ class Verdict(Enum):
     CULPRIT = "culprit"
     NEEDED = "needed"
     INNOCENT = "innocent"
+    LEAVING = "leaving"
+    """It was being deleted anyway, and ended earlier."""
 
 
 @frozen
@@ -149,7 +151,9 @@ def _losses(run: Run) -> list[Loss]:
         for decision in cycle.step.decisions:
             if isinstance(decision, EvictPod):
                 labels.setdefault(decision.pod.uid, decision.because.signal_label)
-                if not decision.shortens and (cycle.at, decision.pod.uid) not in refused:
+                if decision.shortens:
+                    decided.setdefault(decision.pod.uid, cycle.at)
+                elif (cycle.at, decision.pod.uid) not in refused:
                     decided[decision.pod.uid] = cycle.at
     found, killed = list[Loss](), set[str]()
     for each in run.happened:
@@ -187,7 +191,9 @@ def _judged(run: Run, losses: list[Loss], culprits: frozenset[str], ideal: Ideal
         if loss.slot in culprits:
             return replace(loss, verdict=Verdict.CULPRIT)
         deleted_at = None if loss.slot not in specs else specs[loss.slot].deleted_at
-        if loss.slot in ideal.slots or (deleted_at is not None and loss.at >= deleted_at):
+        if deleted_at is not None and loss.at >= deleted_at:
+            return replace(loss, verdict=Verdict.LEAVING)
+        if loss.slot in ideal.slots:
             return replace(loss, verdict=Verdict.NEEDED)
         for slot in sorted(open_slots):
             spec = specs[slot]
