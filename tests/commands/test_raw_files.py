@@ -42,6 +42,11 @@ def test_pods_of_the_summary_that_the_list_has_not_are_named(
     [
         ('{"kind": "List"}', None, "has no `items`"),
         (None, "{}", "has no `node`"),
+        (
+            None,
+            '{"kind": "World", "node": {"memory": "8Gi"}}',
+            "summary-1.json: is a World, and no answer of the kubelet's",
+        ),
         (None, '{"node": {"memory": {"time": "noon"}}}', "is not a time"),
         ("[]", None, "is not a list of pods"),
     ],

@@ -138,6 +138,8 @@ def test_one_kind_of_input_is_wanted(arguments: list[str], capsys: pytest.Captur
 
 def test_a_pod_that_is_not_there_cannot_grow(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", *files, "--grow", "default/nothing+1Gi/1m"]) == 2
-    assert "has no memory of such a pod" in capsys.readouterr().err
+    assert "default/nothing: there is no such pod" in capsys.readouterr().err
     assert main(["simulate", *files, "--grow", "default/wb+1Gi/1m"]) == 2
     assert "did you mean default/web?" in capsys.readouterr().err
+    assert main(["simulate", *files, "--grow", "default/job+1Gi/1m"]) == 2
+    assert "default/job: the last summary has no memory of this pod; it has ended" in capsys.readouterr().err

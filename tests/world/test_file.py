@@ -173,6 +173,11 @@ def test_everything_that_can_be_written() -> None:
         ("node: {splitLayout: true}", "node.splitLayout: true: needs `imagefs`; add the disk of the images"),
         ("node: {memory: lots}", "node.memory"),
         ("duration: 0s", "duration: 0s: nothing happens in no time; give a duration such as 10m"),
+        ("duration: 500h", "duration: 500h0m0s: is longer than 24h0m0s; give a shorter one"),
+        (
+            "pods: [{name: a, requests: {memory: 3000}, limits: {memory: 2000}}]",
+            "pods[0].requests.memory: 3000: is above limits.memory; the API server refuses such a pod; give at most the limit",
+        ),
     ],
 )
 def test_each_fault_has_a_place_and_a_remedy(lines: str, problem: str) -> None:

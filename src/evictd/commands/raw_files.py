@@ -33,6 +33,9 @@ def raw_scenario(pods: Path, summaries: Sequence[Path]) -> Scenario:
     listed = _pods(_document(pods, "a list of pods"), pods)
     read = [(path, _document(path, "a stats summary")) for path in summaries]
     for path, document in read:
+        if "kind" in document:
+            kind = clean(str(document["kind"]))
+            raise InputError(f"{shown_path(path)}: is a {kind}, and no answer of the kubelet's /stats/summary")
         if not isinstance(document.get("node"), Mapping):
             raise InputError(f"{shown_path(path)}: has no `node`; it is no answer of the kubelet's /stats/summary")
     return _scenario(pods, listed, [document for _, document in read])

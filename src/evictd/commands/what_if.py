@@ -51,9 +51,11 @@ def grown(scenario: Scenario, config: EvictionConfig, growth: Growth) -> tuple[t
     last = scenario.steps[-1]
     uid = next((pod.uid for pod in scenario.pods if pod.full_name == growth.pod), None)
     stats = None if last.summary is None or uid is None else last.summary[1].get(uid)
+    if uid is None:
+        raise InputError(f"--grow: {growth.pod}: there is no such pod{_meant(scenario, growth.pod)}")
     if last.summary is None or stats is None or stats.memory is None or stats.memory.working_set_bytes is None:
         raise InputError(
-            f"--grow: {growth.pod}: the last summary has no memory of such a pod{_meant(scenario, growth.pod)}"
+            f"--grow: {growth.pod}: the last summary has no memory of this pod; it has ended, or was not measured"
         )
     before = tuple(simulate(replace(scenario, steps=scenario.steps[:-1]), config))
     node, known = last.summary

@@ -23,7 +23,7 @@ from evictd.core.model.finding import NoActionReason, SkipReason
 from evictd.core.model.pod import Pod, PodSource
 from evictd.core.model.problem import ConfigProblem
 from evictd.core.model.resources import CPU, Container, Volume, VolumeKind
-from evictd.core.units.duration import format_duration
+from evictd.core.units.duration import MINUTE, format_duration
 from evictd.core.units.quantity import Quantity, of_bytes, of_count
 from evictd.errors import InputError, did_you_mean
 from evictd.world.behaviours import (
@@ -63,6 +63,8 @@ T = TypeVar("T", bound="DataclassInstance")
 
 FINDINGS = sorted({each.value for each in (*NoActionReason, *SkipReason)})
 """The reasons that `expect.findings` may name."""
+LONGEST = 24 * 60 * MINUTE
+"""The longest duration: it has a cycle each 10 s, which are all kept, and is played twice."""
 
 
 @frozen
@@ -212,6 +214,10 @@ class _Reader:
             self.wrong(f"{path}.deletedAt", pod.deleted_at, "is before `start`", "give a later time")
         for name in sorted(set(pod.allocated) - RESIZABLE):
             self.wrong(f"{path}.allocated.{name}", pod.allocated[name], "cannot be resized", "give cpu or memory")
+        for name in sorted(pod.requests.keys() & pod.limits.keys()):
+            if pod.requests[name] > pod.limits[name]:
+                remedy = "the API server refuses such a pod; give at most the limit"
+                self.wrong(f"{path}.requests.{name}", pod.requests[name], f"is above limits.{name}", remedy)
         if pod.image and pod.image not in images:
             self.wrong(f"{path}.image", pod.image, "is no image of the node", "add it to `node.images`")
         writes = any(
@@ -226,6 +232,8 @@ class _Reader:
     def check_times(self, fields: WorldFields) -> None:
         if fields.duration == 0:
             self.wrong("duration", fields.duration, "nothing happens in no time", "give a duration such as 10m")
+        if fields.duration > LONGEST:
+            self.wrong("duration", fields.duration, f"is longer than {format_duration(LONGEST)}", "give a shorter one")
         times = [
             *((f"pods[{i}].start", each.start) for i, each in enumerate(fields.pods)),
             *((f"apiServer.outages[{i}].start", each.start) for i, each in enumerate(fields.api_server.outages)),
