@@ -102,6 +102,11 @@ def _row(
         ),
         (_row("a"), _row("b", place=RankPlace.LAST, usage=None), "default/b is not measured"),
         (_row("a"), _row("b"), "is equal to default/b, so the name decides"),
+        (
+            _row("a", standing=Standing.WITHIN, excess=0, usage=2048, request=2048),
+            _row("b", standing=Standing.WITHIN, excess=-1024, usage=1024, request=2048),
+            "uses what it requests, default/b is 1Ki within its request",
+        ),
     ],
 )
 def test_what_puts_a_pod_before_the_next(row: RankedPod, following: RankedPod, text: str) -> None:
@@ -112,6 +117,11 @@ def test_pids_are_processes() -> None:
     row, following = _row("a", excess=9, usage=9), _row("b", excess=4, usage=4)
     assert sentences.goes_before(row, following, Resource.PIDS) == "uses 9 processes, default/b 4 processes"
     assert sentences.place_text(row, Resource.PIDS) == "uses 9 processes"
+
+
+def test_a_pod_that_uses_what_it_requests_is_not_0_within_its_request() -> None:
+    row = _row("a", standing=Standing.WITHIN, excess=0, usage=2048, request=2048)
+    assert sentences.place_text(row, Resource.MEMORY) == "uses what it requests"
 
 
 def test_every_decision_has_its_sentence() -> None:

@@ -78,6 +78,15 @@ def test_how_a_threshold_stands(finding: ThresholdFinding, text: str) -> None:
     assert words.distance(finding) == -100
 
 
+def test_what_is_left_below_a_limit_is_not_written_as_equal_to_it() -> None:
+    mi = 1 << 20
+    limit, below = of_bytes(500 * mi), of_bytes(500 * mi - 1)
+    assert words.left_text(below, Signal.MEMORY_AVAILABLE, limit) == "just under 500Mi left"
+    assert words.left_text(limit, Signal.MEMORY_AVAILABLE, limit) == "500Mi left"
+    assert words.left_text(of_bytes(499 * mi), Signal.MEMORY_AVAILABLE, limit) == "499Mi left"
+    assert words.left_text(below, Signal.MEMORY_AVAILABLE) == "500Mi left"
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [

@@ -136,6 +136,8 @@ def _usage(pod: Contender, rival: Contender, resource: Resource) -> str:
         return f"it uses {pod.amount(resource)}, {rival.name} {rival.amount(resource)}"
     if pod.exceeds:
         return _greater_excess(pod, rival, resource)
+    if pod.usage == pod.request:
+        return f"it uses what it requests, {rival.name} is {_distance(rival, resource)} within its request"
     return f"it is {_distance(pod, resource)} within its request, {rival.name} {_distance(rival, resource)}"
 
 

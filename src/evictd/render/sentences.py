@@ -89,6 +89,8 @@ def _over_text(row: RankedPod, used: str, resource: Resource) -> str:
     pages = f" ({pages} of it clean file pages)" if (pages := file_pages_text(row.file_pages, row.usage)) else ""
     if not row.request:
         return f"uses {used}{pages}, requests none"
+    if not row.deficit:
+        return f"uses what it requests{pages}"
     return (f"exceeds its request by {over}" if row.deficit < 0 else f"{over} within its request") + (
         f"; uses {used}{pages}" if pages else ""
     )
@@ -150,7 +152,7 @@ def brief_text(decision: EvictPod | ReclaimNode) -> str:
     if not isinstance(decision, EvictPod) or decision.shortens or decision.because.threshold is None:
         return decision_text(decision)
     because = decision.because
-    left = left_text(because.available, decision.because.threshold.signal)
+    left = left_text(because.available, decision.because.threshold.signal, because.limit)
     return f"evict {pod_name(decision.pod)} for {because.signal_label}: {left}"
 
 
@@ -195,7 +197,7 @@ def _eviction_text(decision: EvictPod) -> str:
 
 def _left_text(because: EvictionCause, threshold: Threshold) -> str:
     """Write what is left beside the threshold."""
-    return f"{left_text(because.available, threshold.signal)}, threshold {_limit_of(because, threshold)}"
+    return f"{left_text(because.available, threshold.signal, because.limit)}, threshold {_limit_of(because, threshold)}"
 
 
 def _limit_of(because: EvictionCause, threshold: Threshold) -> str:

@@ -132,9 +132,12 @@ def limit_text(limit: Quantity | None, threshold: "Threshold") -> str:
     return f"{text} for {duration_text(threshold.grace_period)}"
 
 
-def left_text(available: Quantity | None, signal: Signal) -> str:
-    """Return what is left of a signal: `1.2Gi left`, `31.2% stalled`."""
-    return f"{signal_quantity(available, signal)} {'stalled' if signal in STALLS else 'left'}"
+def left_text(available: Quantity | None, signal: Signal, limit: Quantity | None = None) -> str:
+    """Return what is left of a signal: `1.2Gi left`, `31.2% stalled`; `just under 500Mi left` below a limit of 500Mi."""
+    text = signal_quantity(available, signal)
+    if available is not None and limit is not None and available < limit and text == signal_quantity(limit, signal):
+        text = f"just {'over' if signal in STALLS else 'under'} {text}"
+    return f"{text} {'stalled' if signal in STALLS else 'left'}"
 
 
 def conditions_text(conditions: Iterable[NodeCondition]) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from evictd.core.frozen import frozen
 from evictd.core.model.decision import Decision, EvictPod, ReclaimNode, ReportConditions
 from evictd.core.model.finding import NoAction, ThresholdFinding
-from evictd.core.model.signal import MEMORY_SIGNALS, STALLS, NodeCondition
+from evictd.core.model.signal import MEMORY_SIGNALS, NodeCondition
 from evictd.core.model.threshold import Origin
 from evictd.core.units.approximate import bytes_text
 from evictd.core.units.duration import format_duration
@@ -19,7 +19,7 @@ from evictd.render.console import print_line
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.folding import rounds
 from evictd.render.sentences import changes_nothing, decision_text, no_action_text
-from evictd.render.text import clean, counted, signal_quantity
+from evictd.render.text import clean, counted, left_text, signal_quantity
 from evictd.render.world_outcome import PlayedWorld, clock, expectation_texts, outcome_text
 from evictd.simulation import SimulatedCycle, Turn
 from evictd.world.behaviours import OF_MEMORY, Usage
@@ -107,7 +107,7 @@ def new_decisions(cycle: WorldCycle, refused_again: Collection[tuple[int, str]])
 
 def _level_text(finding: ThresholdFinding) -> str:
     signal = finding.threshold.signal
-    level = f"{signal_quantity(finding.available, signal)} {'stalled' if signal in STALLS else 'left'}"
+    level = left_text(finding.available, signal, finding.limit)
     configured = finding.threshold.value.quantity
     lowered = signal in MEMORY_SIGNALS and configured is not None and finding.limit < configured
     return f"{level}, limit {signal_quantity(finding.limit, signal)}" if lowered else level
