@@ -184,5 +184,5 @@ def protected_culprit(
         needed=needed,
         reachable=SIGNALS[threshold.signal].amount(reachable),
         missing=needed,
-        detail=f"holds most and {why_it_stays(culprit, state, config)}",
+        detail=f"holds the most of all pods and {why_it_stays(culprit, state, config)}",
     )
