@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evictd.commands import why
-from evictd.core.units.duration import MINUTE
+from evictd.core.units.duration import MINUTE, SECOND
 from evictd.daemon.telemetry.http import HttpServer, json_page
 from evictd.daemon.telemetry.status_page import snapshot_view
 from evictd.errors import ExitCode, InputError, NodeError
@@ -73,6 +73,22 @@ def test_a_journal_alone_tells_the_place_of_a_pod_that_was_not_evicted(
     assert [(row["victim"], row["place"]) for row in json.loads(capsys.readouterr().out)["passed"]] == [
         ("default/hog", 3)
     ]
+
+
+def test_an_eviction_that_was_refused_did_not_pass_over_a_pod(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`default/leak was evicted` was said of three requests that a budget refused."""
+    journal = tmp_path / "copied.jsonl"
+    refused = b'"extra":{"refused":[{"pod":"default/hog","uid":"uid-hog","detail":"needs 2"}]}'
+    later = line(NOW + 30 * SECOND, "2026-01-01T00:00:30Z").replace(b'"extra":{}', refused, 1)
+    assert refused in later
+    journal.write_bytes(line(NOW, "2026-01-01T00:00:00Z") + later)
+    arguments = ("--address", "127.0.0.1:1", "--journal", str(journal))
+    assert why.run(command("default/web", *arguments)) is ExitCode.DONE
+    shown = capsys.readouterr().out
+    assert "2026-01-01T00:00:30Z: default/hog was evicted" in shown
+    assert "2026-01-01T00:00:00Z: default/hog was evicted" not in shown
 
 
 def test_a_pod_that_was_replaced_is_found_by_its_owner_in_a_rotated_journal(

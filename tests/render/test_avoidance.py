@@ -56,8 +56,8 @@ def test_a_request_is_judged_by_the_decision_made_again(pod: str, said: str) -> 
 def test_a_soft_threshold_for_a_slow_fall_evicts_earlier() -> None:
     slow = replace(incident(), points=((-30.0, GI), (0.0, GI // 2)))
     assert avoidance(slow).not_by[0] == (
-        "a soft threshold of 3Gi: at 17.1Mi a second it would have been met 60 s earlier, and the pod would have gone then, "
-        "with a grace period"
+        "a soft threshold of 3Gi (it was 2Gi): at 17.1Mi a second it would have been met 60 s earlier, and the pod would have "
+        "gone then, with a grace period"
     )
 
 
@@ -127,7 +127,9 @@ def test_nothing_of_the_pod_is_proposed_where_no_pod_is_the_cause() -> None:
     still = judged(Need.NO_POD_HELPS)
     assert avoidance(replace(still, host_filled=True)).by == (host,)
     assert avoidance(still).by[0].startswith("less use outside pods"), "a full disk no longer grows, but was filled"
-    found = avoidance(replace(still, event=replace(still.event, filled="")))
+    calm = replace(still, points=((-60.0, GI // 2), (0.0, GI // 2)), event=replace(still.event, filled=""))
+    assert calm.stands_still
+    found = avoidance(calm)
     assert found.by == ("a lower threshold: nothing grew, and no pod holds what is missing",)
 
 
@@ -169,7 +171,7 @@ def test_an_owner_whose_pods_go_again_and_again_is_named() -> None:
         (Signal.MEMORY_AVAILABLE, "by processes of the host, or by the kernel itself"),
         (
             Signal.NODEFS_AVAILABLE,
-            "in hostPath volumes, by the host's own files, or by deleted files that are kept open",
+            "in hostPath volumes, by the host, by images and snapshots, or by deleted files that are open",
         ),
         (Signal.NODEFS_INODES_FREE, "by files in hostPath volumes or of the host"),
         (Signal.PID_AVAILABLE, "by processes of the host"),
@@ -195,8 +197,8 @@ def test_a_request_of_the_pod_that_grew_is_no_advice() -> None:
     """An innocent pod would have gone in its place, and this one seconds later."""
     found = avoidance(judged(Need.NEEDED, Grower(pod="default/hog-old", rate=20 << 20)))
     assert (
-        "a request of 6Gi of memory (it had none): default/web (5Gi) would have gone in its place, although this pod is "
-        "the one that grew"
+        "a request of 6Gi of memory (it had none): default/web (5Gi) would have gone in its place, although this pod "
+        "grew"
     ) in found.not_by
 
 

@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
-from evictd.render.deciding import evicted_because, place_then
+from evictd.core.model.finding import SkipReason
+from evictd.core.model.signal import Resource
+from evictd.render.deciding import evicted_because, passed_over_because, place_then
 
 MI = 2**20
 
@@ -38,6 +40,19 @@ def said(
     pod = {"uid": victim, "namespace": victim.partition("/")[0]}
     decision = {"pod": pod, "shortens": False, "because": {"reason": "pressure", "signal": signal}}
     return evicted_because(decision, [ranking, *skips], for_tenant=for_tenant)
+
+
+@pytest.mark.parametrize(
+    ("resource", "says"),
+    [(Resource.EPHEMERAL_STORAGE, True), (Resource.INODES, True), (Resource.MEMORY, False), (None, False)],
+)
+def test_what_is_never_measured_of_a_disk_is_said_of_a_pod_that_seems_to_use_nothing(
+    resource: Resource | None, says: bool
+) -> None:
+    """The writer into a hostPath volume, which was the cause, was said to use nothing."""
+    text = passed_over_because(SkipReason.USES_NOTHING, resource)
+    assert text.endswith("(hostPath volumes are not measured)") is says
+    assert "hostPath" not in passed_over_because(SkipReason.BUDGET, resource)
 
 
 REPORT, CHECKOUT = row("batch/report", 21 * MI, 10 * MI, priority=-10), row("shop/checkout", 249 * MI, 64 * MI)

@@ -6,7 +6,13 @@ import msgspec
 import pytest
 
 from evictd.codec.journal import encode_entry
-from evictd.codec.journal_record import JournalRecord, RecordedExtra, RecordedKubeletEviction, decode_record
+from evictd.codec.journal_record import (
+    JournalRecord,
+    RecordedExtra,
+    RecordedKubeletEviction,
+    RecordedRefusal,
+    decode_record,
+)
 from evictd.commands.source import own_config
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.observation import Outcomes
@@ -147,11 +153,38 @@ def of_changed_minds() -> list[JournalRecord]:
     ]
 
 
+def of_refusals() -> list[JournalRecord]:
+    """A disruption budget refuses an eviction; it is asked again, and the pod goes."""
+    first, gone, *_ = journal()
+    refusal = RecordedRefusal(pod="default/hog", uid="uid-hog", detail="needs 2 healthy pods")
+    again = msgspec.structs.replace(
+        first, wall="2026-01-01T00:16:30Z", now=first.now + 30 * SECOND, extra=RecordedExtra(refused=(refusal,))
+    )
+    later = msgspec.structs.replace(
+        gone, wall="2026-01-01T00:16:40Z", now=first.now + 40 * SECOND, extra=RecordedExtra()
+    )
+    return [first, again, later]
+
+
+def test_an_eviction_that_was_refused_is_a_request() -> None:
+    """Seven evictions of one pod were told, and the pod was said to have been evicted at three times."""
+    events = list(history(of_refusals()))
+    told = [(event.kind, event.at[14:19]) for event in events if event.uid == "uid-hog"]
+    assert told == [
+        (EventKind.REQUESTED, "16:00"), (EventKind.REFUSED, "16:30"), (EventKind.EVICTED, "16:30"), (EventKind.GONE, "16:40"),
+    ]  # fmt: skip
+    request = next(event for event in events if event.kind is EventKind.REQUESTED)
+    assert request.text.startswith("ask to evict default/hog (grace period 1s) for memory.available: ")
+    assert (request.why, request.filled) == ("", "")
+    assert totals_text(events).startswith("1 eviction, 1 refusal, ")
+
+
 STORIES = {
     "a shortage of memory": journal,
     "the same as a dry run": lambda: journal(dry_run=True),
     "a disk fills: collections, then an eviction": lambda: of_scenario("disk-reclaim-then-evict"),
     "a static pod is the cause": lambda: of_scenario("protected-culprit"),
+    "a disruption budget refuses an eviction at first": of_refusals,
     "a grace period is shortened, an eviction withdrawn, the kubelet evicts": of_changed_minds,
 }
 

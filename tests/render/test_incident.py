@@ -152,7 +152,10 @@ def test_what_is_around_it_is_told_and_the_events_are() -> None:
     assert "MemoryPressure begins" in [event.text for event in found.before]
     reason, message = found.events[-1]
     assert reason == "Evicted"
-    assert message == "The node was low on resource: memory. Threshold quantity: 1Gi, available: 512Mi."
+    assert message == (
+        "The node was low on resource: memory. Threshold quantity: 1Gi, available: 512Mi. Evicted default/hog-old (6Gi): it "
+        "requests none and uses 6Gi; default/web, the next, exceeds its request of 1Gi by 4Gi; both have priority 0."
+    )
 
 
 def test_what_came_before_a_boot_is_before_it() -> None:

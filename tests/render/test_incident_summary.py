@@ -7,6 +7,7 @@ import pytest
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import MINUTE
 from evictd.render.aftermath import MetAfter
+from evictd.render.history import EventKind, HistoryEvent
 from evictd.render.incident import Incident
 from evictd.render.incident_summary import summary_text
 from evictd.render.verdict import EvictionVerdict, Grower, Need
@@ -43,6 +44,39 @@ LEAK, OTHER = Grower(pod="default/hog-old", rate=20 << 20), Grower(pod="default/
 )
 def test_the_cause_comes_first(found: Incident, cause: str) -> None:
     assert summary_text(found).split("; ")[0] == cause
+
+
+@pytest.mark.parametrize(
+    ("found", "cause"),
+    [
+        (
+            judged(Need.NEEDED, replace(LEAK, rate=3 << 20), replace(OTHER, rate=3 << 20)),
+            "2 pods grew by 6Mi a second together, and default/hog-old went",
+        ),
+        (judged(Need.NO_POD_HELPS), "no pod that may go held what was missing"),
+        (
+            replace(
+                judged(Need.NO_POD_HELPS), points=((-60.0, GI), (0.0, GI)), event=replace(incident().event, filled="")
+            ),
+            "nothing grew in the minute before",
+        ),
+        (replace(judged(Need.NEEDED), pods_filled=True), "pods filled memory, no one of them most of it"),
+    ],
+)
+def test_without_a_pod_that_made_most_of_the_growth_the_cause_is_what_is_known(found: Incident, cause: str) -> None:
+    """`nothing grew` was said of a node that filled with new pods, and nothing at all where several pods grew."""
+    assert summary_text(found).split("; ")[0] == cause
+
+
+def test_a_pod_that_held_more_than_it_requested_is_the_cause_and_refusals_are_counted() -> None:
+    """Six refusals of a budget were left out of the report."""
+    refused = HistoryEvent(at="2026-01-01T00:00:20Z", kind=EventKind.REFUSED, uid=incident().event.uid, text="refused")
+    rows = tuple(replace(row, request=GI) if row.chosen else row for row in incident().ranking)
+    found = replace(judged(Need.NEEDED), ranking=rows, before=(refused, refused))
+    assert found.refusals == 2
+    assert summary_text(found).startswith(
+        "default/hog-old held 5Gi more than it requested, and went after a disruption budget refused it 2 times; "
+    )
 
 
 def test_page_cache_that_the_kernel_can_drop_is_the_cause() -> None:

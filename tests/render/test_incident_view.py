@@ -8,6 +8,7 @@ import pytest
 
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import MINUTE
+from evictd.render.aftermath import MetAfter
 from evictd.render.avoidance import avoidance
 from evictd.render.console import make_console
 from evictd.render.incident import Incident
@@ -18,6 +19,7 @@ from evictd.render.incident_view import (
     incident_page,
     print_incident,
     row_text,
+    verdict_text,
 )
 from evictd.render.relief import relief_lines
 from evictd.render.verdict import EvictionVerdict, Grower, Need
@@ -69,6 +71,33 @@ def test_each_kind_is_as_in_the_golden_file() -> None:
         ]
         text += "\n  ".join([f"== {name} ==", *lines]) + "\n"
     check_golden("incident-kinds.txt", text)
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (
+            replace(incident(), verdict=NEEDED, host_filled=True, met=MetAfter(again=9.0)),
+            "what filled it belongs to no pod, so the end of pods relieves the node for a time only",
+        ),
+        (
+            replace(incident(), verdict=replace(NEEDED, need=Need.NO_POD_HELPS), signal=Signal.NODEFS_AVAILABLE, clear=None,
+                met=MetAfter(again=9.0), known_for=20.0),
+            "no end of any pod would have relieved the node: the host, a hostPath volume or a protected pod is the cause",
+        ),
+    ],
+)  # fmt: skip
+def test_the_verdict_names_what_is_no_pods(found: Incident, said: str) -> None:
+    """The end of four pods was called the fewest that relieve a disk that a hostPath volume had filled."""
+    assert verdict_text(found).endswith(said)
+
+
+def test_an_end_that_only_the_formula_needed_is_said_to_be_so() -> None:
+    because = {**incident().event.evidence["because"], "filePages": 5 << 30}
+    event = replace(incident().event, evidence={**incident().event.evidence, "because": because})
+    assert verdict_text(replace(incident(), event=event, verdict=NEEDED)) == (
+        "its end was needed only because memory.formula counts page cache, which the kernel can drop"
+    )
 
 
 def test_an_amount_says_what_is_counted() -> None:

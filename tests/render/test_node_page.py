@@ -360,7 +360,8 @@ def test_where_no_pod_may_go_the_headline_says_so_and_the_name_of_the_finding_is
     assert f"{short}. evictd evicts no pod: {culprit}.</h1>" in text
     assert "<li>Of 4.5Gi that filled memory since 22:13:50, pods took 0; 4.5Gi belong to no pod.</li>" in text
     assert (
-        f"<li>memory.available: {culprit}; default/etcd holds the most of all pods and is a static pod (ProtectedCulprit)</li>" in text
+        f"<li>memory.available: {culprit}; default/etcd holds the most of all pods and is a static pod (ProtectedCulprit)</li>"
+        in text
     )
     assert text.count("ProtectedCulprit") == 1, "it stood in the order of eviction again"
     assert '<p class="held">No pod would be evicted: <a href="#nothing">why</a>.' in text

@@ -1,5 +1,7 @@
 """Whether an eviction was needed, as a sentence."""
 
+from dataclasses import replace
+
 import pytest
 
 from evictd.core.units.duration import MINUTE
@@ -53,6 +55,9 @@ def test_each_verdict_is_a_sentence(
 def test_what_made_half_of_all_growth_is_named() -> None:
     verdict = EvictionVerdict(need=Need.ANOTHER_POD, pod="a/x", growers=(LEAK, HOST), played=MINUTE)
     assert (verdict.grower, verdict.may_have_grown) == (LEAK, False)
+    equal = EvictionVerdict(need=Need.NEEDED, pod="a/x", growers=(LEAK, replace(LEAK, pod="a/x")), played=MINUTE)
+    assert (equal.grower, equal.grew) == (None, True), "each of the two made half"
+    assert not verdict.grew
     three = tuple(Grower(pod=f"a/{name}", rate=10) for name in "xyz")
     verdict = EvictionVerdict(need=Need.NEEDED, pod="a/x", growers=three, played=MINUTE)
     assert (verdict.grower, verdict.may_have_grown) == (None, True)
@@ -63,6 +68,11 @@ def test_what_came_back_is_beside_the_verdict() -> None:
     alone = EvictionVerdict(need=Need.NEEDED, pod="a/x", fewest=("a/x",), played=MINUTE)
     assert alone.text(too_little=True) == (
         "by what was measured its end alone would have relieved the node, and it did not"
+    )
+    assert (
+        EvictionVerdict(need=Need.NO_POD_HELPS, pod="a/x", growers=(HOST,), played=MINUTE)
+        .text(outside="the host, a hostPath volume")
+        .endswith(": the host, a hostPath volume or a protected pod is the cause")
     )
     full = EvictionVerdict(need=Need.NO_POD_HELPS, pod="a/x", played=MINUTE)
     assert full.text(filled=True) == (

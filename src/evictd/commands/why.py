@@ -74,11 +74,12 @@ def _ask(args: argparse.Namespace) -> PodWhy:
     pod = clean(args.pod)
     records, unreadable = _records(args)
     events = tuple(history(records or ()))
+    evicted = tuple(event for event in events if event.kind is EventKind.EVICTED)
     known = PodWhy(
         pod=pod,
         events=tuple(event for event in events if event.pod == pod),
-        evicted=tuple(event for event in events if event.kind is EventKind.EVICTED),
-        passed=places_then(records or (), pod),
+        evicted=evicted,
+        passed=places_then(records or (), pod, {(each.at, each.uid) for each in evicted}),
         pods=pods_of(records or ()),
         asked=bool(args.address or not args.journal),
     )

@@ -20,7 +20,7 @@ _AT_LIMIT = {
 _REQUESTED = {Resource.MEMORY, Resource.EPHEMERAL_STORAGE}
 _OUTSIDE: dict[Resource | None, str] = {
     Resource.MEMORY: ": by processes of the host, or by the kernel itself",
-    Resource.EPHEMERAL_STORAGE: ": in hostPath volumes, by the host's own files, or by deleted files that are kept open",
+    Resource.EPHEMERAL_STORAGE: ": in hostPath volumes, by the host, by images and snapshots, or by deleted files that are open",
     Resource.INODES: ": by files in hostPath volumes or of the host",
     Resource.PIDS: ": by processes of the host",
 }
@@ -54,9 +54,10 @@ def avoidance(found: Incident) -> Avoidance:
 def _of_no_pod(found: Incident) -> Avoidance:
     """Say what helps where no end of any pod does. A full disk no longer grows, so what filled it before counts."""
     in_vain = "a request, a limit or a priority of this pod: another pod would have gone in its place, in vain as well"
-    by = "a lower threshold: nothing grew, and no pod holds what is missing"
-    if found.event.filled or (found.verdict is not None and found.verdict.growers):
-        by = _host_text(found.resource) + ("" if found.host_filled else "; or less use by protected pods")
+    protected = any(row.protected and row.usage for row in found.ranking)
+    by = _host_text(found.resource) + ("; or less use by protected pods" if protected and not found.host_filled else "")
+    if found.stands_still:
+        by = "a lower threshold: nothing grew, and no pod holds what is missing"
     return Avoidance(by=(by,), not_by=(in_vain,))
 
 
@@ -72,7 +73,7 @@ def _host_text(resource: Resource | None) -> str:
 
 
 def _of_grower(found: Incident, resource: Resource) -> Avoidance:
-    """Return the pod whose growth made the node short, where that is another one and more than it requested."""
+    """Return the pods whose growth made the node short: one that exceeds its request, or several of which none made most."""
     grower = None if found.verdict is None else found.verdict.grower
     if grower is None or not grower.pod or grower.pod == found.event.pod:
         return Avoidance()
@@ -108,12 +109,16 @@ def _of_owner(found: Incident) -> Avoidance:
     if found.of_owner < _AGAIN:
         return Avoidance()
     again = f"a change of {found.event.owner}: {found.of_owner} of its pods were evicted here"
-    return Avoidance(by=(f"{again}; a request of what they use makes the scheduler place them where there is room",))
+    scheduled = found.resource in _REQUESTED and not found.event.owner.startswith("DaemonSet/")
+    room = "; a request of what they use makes the scheduler place them where there is room" if scheduled else ""
+    return Avoidance(by=(f"{again}{room}",))
 
 
 def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:
     exceeds = victim.usage is not None and resource in _REQUESTED and victim.usage > victim.request
     limit = page_cache(found)
+    if limit.by:
+        return limit
     if exceeds and not (limit.by or limit.not_by) and (found.verdict is None or found.verdict.may_have_grown):
         limit = _of_limit(found, victim, resource)  # one that does not grow would have met its limit long before
     if exceeds:
@@ -122,7 +127,7 @@ def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidan
         )
     if found.host_filled:
         return limit  # another pod would have gone in its place
-    if _grew_itself(found):
+    if found.verdict is not None and found.verdict.grew:
         return limit + _of_growth(found, resource)
     others = (row for row in found.ranking if not (row.protected or row.chosen or row.pod in found.siblings))
     # A pod that holds less than is missing makes this one's eviction no less needed, whatever their order.
@@ -133,19 +138,15 @@ def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidan
     return limit + Avoidance(by=(f"a priority above {victim.priority}: {other} would have ranked before it",))
 
 
-def _grew_itself(found: Incident) -> bool:
-    """Whether the evicted pod made at least half of all growth."""
-    grower = None if found.verdict is None else found.verdict.grower
-    return grower is not None and grower.pod == found.event.pod
-
-
 def _of_growth(found: Incident, resource: Resource) -> Avoidance:
-    """Say what bounds a pod that grew, where no request and no limit of its own counts what is short."""
+    """Say what bounds a pod that grew within its request, or where none counts what is short."""
     if resource is Resource.PIDS:
         return Avoidance(by=("a limit of the processes of each pod: podPidsLimit of the kubelet",))
     if resource is Resource.INODES:
         return Avoidance(by=(f"fewer files of {found.event.pod}: no limit of a pod counts inodes",))
-    return Avoidance()
+    return Avoidance(
+        by=(f"less growth of {found.event.pod}, within its request: pods request more than the node holds",)
+    )
 
 
 def _of_excess(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:
@@ -199,8 +200,8 @@ def _of_request(found: Incident, victim: IncidentRow, resource: Resource) -> Avo
     if row is not None and row.priority > victim.priority:
         instead = f"{other} would have gone in its place, whose priority {row.priority} is higher"
         return Avoidance(not_by=(f"{request}: {instead}",))
-    if _grew_itself(found):
-        instead = f"{other} would have gone in its place, although this pod is the one that grew"
+    if found.verdict is not None and found.verdict.grew:
+        instead = f"{other} would have gone in its place, although this pod grew"
         return Avoidance(not_by=(f"{request}: {instead}",))
     return Avoidance(by=(f"{request}: {other} would have gone in its place",))
 
@@ -216,7 +217,9 @@ def _of_threshold(found: Incident, resource: Resource) -> Avoidance:
     fell, amount = f"at {signal_amount(rate, signal)} a second", signal_amount(limit, signal)
     early = f"{_LEAD_SECONDS} s earlier"
     went = "and the pod would have gone then, with a grace period"
-    soft = f"a soft threshold of {amount}: {fell} it would have been met {early}, {went}"
+    had = next((signal_amount(each, signal) for kind, each in found.levels if kind == "soft"), "")
+    what = f"a soft threshold of {amount}" + (f" (it was {had})" if had else "")
+    soft = f"{what}: {fell} it would have been met {early}, {went}"
     if found.capacity is not None and limit * 2 > found.capacity:
         part = "all" if limit > found.capacity else "half"
         most = f"more than {part} of the {signal_amount(found.capacity, signal)} that there are"

@@ -24,7 +24,7 @@ _REQUESTED = {Resource.MEMORY, Resource.EPHEMERAL_STORAGE}
 PASSED_OVER = {
     SkipReason.IN_FLIGHT: "it is being evicted already",
     SkipReason.NOT_MEASURED: "its usage of what is short is not known",
-    SkipReason.USES_NOTHING: "it was measured to use nothing of what is short",
+    SkipReason.USES_NOTHING: "no use of what is short was measured of it",
     SkipReason.BUDGET: "a disruption budget refused its eviction",
     SkipReason.OWNER: "its owner recreates it here after each eviction",
     SkipReason.UNNECESSARY: "another pod that holds more makes its eviction unnecessary",
@@ -32,6 +32,13 @@ PASSED_OVER = {
     SkipReason.EVICTIONS_PAUSED: "the last evictions did not help, and it holds too little to help now",
 }
 """Why a pod that ranks before the victim was not chosen."""
+_ON_DISK = {Resource.EPHEMERAL_STORAGE, Resource.INODES}
+
+
+def passed_over_because(reason: SkipReason, resource: Resource | None) -> str:
+    """Return why a pod was passed over; of a disk with what is never measured, which may be the cause."""
+    unmeasured = resource in _ON_DISK and reason is SkipReason.USES_NOTHING
+    return PASSED_OVER[reason] + (" (hostPath volumes are not measured)" if unmeasured else "")
 
 
 @frozen
@@ -238,7 +245,7 @@ def _not_chosen(ranked: "_Ranked", index: int, skipped: Mapping[str, SkipReason]
     if row.protected:
         return "it is never evicted"
     if reason := skipped.get(row.uid):
-        return f"passed over: {PASSED_OVER[reason]}"
+        return f"passed over: {passed_over_because(reason, ranked.resource)}"
     nearest = row is _rival(ranked.rows, ranked.index, skipped)
     why = _against(victim, row, ranked.resource, nearest=nearest)
     return f"{_verb(dry_run=dry_run)} {victim.named(ranked.resource)}: {why}."
@@ -307,7 +314,8 @@ def _instead(before: Sequence[Contender], resource: Resource, skipped: Mapping[s
     ranks = "rank" if others else "ranks"
     if reason is SkipReason.UNNECESSARY:
         return f"its eviction makes that of {names}, which {ranks} before it, unnecessary"
-    return f"{names}, which {ranks} before it, {'are' if others else 'is'} passed over: {PASSED_OVER[reason]}"
+    passed = f"{'are' if others else 'is'} passed over: {passed_over_because(reason, resource)}"
+    return f"{names}, which {ranks} before it, {passed}"
 
 
 def _against(pod: Contender, rival: Contender, resource: Resource, *, nearest: bool = True) -> str:

@@ -35,6 +35,8 @@ class EventKind(Enum):
 
     EVICTED = "Evicted"
     """A pod was chosen and asked to go."""
+    REQUESTED = "Requested"
+    """A pod was chosen, and its eviction was refused (`Refused`)."""
     SHORTENED = "Shortened"
     """The grace period of a victim became shorter."""
     REFUSED = "Refused"
@@ -232,10 +234,27 @@ def history(records: Iterable[JournalRecord]) -> Iterator[HistoryEvent]:
     return chain.from_iterable(events_by_record(records))
 
 
-def events_by_record(records: Iterable[JournalRecord]) -> Iterator[tuple[HistoryEvent, ...]]:
+def events_by_record(records: Iterable[JournalRecord]) -> list[list[HistoryEvent]]:
     """Return the events of each record, in the order of the records."""
     reader = _Reader()
-    return (tuple(reader.events(record)) for record in records)
+    found = [list(reader.events(record)) for record in records]
+    _mark_refused(found)
+    return found
+
+
+def _mark_refused(found: Sequence[list[HistoryEvent]]) -> None:
+    """Turn each eviction that was refused into a request: the pod stayed."""
+    asked: dict[str, tuple[list[HistoryEvent], int]] = {}
+    for events in found:
+        for place, event in enumerate(events):
+            if event.kind is EventKind.EVICTED:
+                asked[event.uid] = (events, place)
+            elif event.kind is EventKind.REFUSED and event.uid in asked:
+                of_record, at = asked.pop(event.uid)
+                request = of_record[at]
+                of_record[at] = replace(
+                    request, kind=EventKind.REQUESTED, text=f"ask to {request.text}", why="", filled=""
+                )
 
 
 @frozen
@@ -288,6 +307,7 @@ _FACTS = frozenset({EventKind.NO_ACTION, EventKind.CONDITIONS, EventKind.KUBELET
 _STYLES = {
     EventKind.EVICTED: "bold red",
     EventKind.KUBELET: "bold red",
+    EventKind.REQUESTED: "yellow",
     EventKind.REFUSED: "yellow",
     EventKind.NO_ACTION: "yellow",
     EventKind.CONDITIONS: "bold yellow",

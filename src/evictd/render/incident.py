@@ -29,6 +29,7 @@ from evictd.render.aftermath import (
     time_of,
 )
 from evictd.render.attribution import recorded_attribution
+from evictd.render.deciding import evicted_because
 from evictd.render.history import EventKind, HistoryEvent, event_line, events_by_record, history
 from evictd.render.jump import since_jump
 from evictd.render.readings import BEFORE, levels_of, points_of, threshold_findings
@@ -42,6 +43,9 @@ DRAWN_BEFORE, DRAWN_AFTER = 300, 120
 """Seconds around an eviction that are drawn."""
 _LEAD_SECONDS = 60
 """For how much earlier a threshold is proposed."""
+
+
+_ASKED = {EventKind.REQUESTED, EventKind.REFUSED}
 
 
 @frozen
@@ -108,6 +112,8 @@ class Incident:
     `None` where that is not known."""
     host_filled: bool = False
     """Whether at least half of what filled the supply belongs to no pod, and all pods were measured."""
+    pods_filled: bool = False
+    """Whether the pods took at least half of it."""
     deleted: int = 0
     """Bytes of deleted files that its processes kept open."""
 
@@ -115,6 +121,11 @@ class Incident:
     def id(self) -> str:
         """The name for the command line."""
         return incident_id(self.event.uid)
+
+    @property
+    def refusals(self) -> int:
+        """How often a disruption budget refused the eviction in the minutes before."""
+        return sum(each.kind is EventKind.REFUSED and each.uid == self.event.uid for each in self.before)
 
     @property
     def resource(self) -> Resource | None:
@@ -175,6 +186,12 @@ class Incident:
         return self.came_back >= self.missing and self.known_for >= self.gone_after + MINUTE // SECOND
 
     @property
+    def stands_still(self) -> bool:
+        """Whether the readings before show that nothing filled the supply: the threshold is above its normal level."""
+        growers = () if self.verdict is None else self.verdict.growers
+        return self.rate is not None and self.rate <= 0 and not growers and not self.event.filled
+
+    @property
     def kept_by_min_reclaim(self) -> bool:
         """Whether the threshold was clear already, and its minimum reclaim alone kept it met."""
         return self.missing is not None and not any(limit > (self.available or 0) for _, limit in self.levels)
@@ -195,12 +212,12 @@ class Incident:
 
 
 def evictions_of(records: Sequence[JournalRecord]) -> list[HistoryEvent]:
-    """Return the evictions of the records, oldest first, without those that a budget refused or that were withdrawn."""
+    """Return the evictions of the records, oldest first, without those that were withdrawn."""
     found: list[HistoryEvent] = []
     for event in history(records):
         if event.kind is EventKind.EVICTED:
             found.append(event)
-        elif event.kind in {EventKind.REFUSED, EventKind.WITHDRAWN}:
+        elif event.kind is EventKind.WITHDRAWN:
             last = next((number for number in range(len(found) - 1, -1, -1) if found[number].uid == event.uid), None)
             if last is not None:
                 del found[last]  # the pod stayed
@@ -270,7 +287,7 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         points=points_of((records[n] for n in around), signal, record),
         ranking=tuple(_ranking(record, signal, event.uid)),
         pods=_ranked(record, signal),
-        before=tuple(each for each in before if each.uid != event.uid),
+        before=tuple(each for each in before if each.uid != event.uid or each.kind in _ASKED),
         after=tuple(each for each in after if each.kind is not EventKind.BOOT),
         gone_after=gone_after,
         successors=successors_of(record, later, event, at),
@@ -285,13 +302,17 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         siblings=siblings_of(record, event),
         of_owner=_of_owner(evictions, event),
         min_reclaim=_min_reclaim(event, seen.capacity),
-        host_filled=_host_filled(record),
+        host_filled=_filled(record, by_host=True),
+        pods_filled=_filled(record, by_host=False),
     )
 
 
-def _host_filled(record: JournalRecord) -> bool:
+def _filled(record: JournalRecord, *, by_host: bool) -> bool:
+    """Whether what belongs to no pod, or else the pods, took at least half of what filled the supply."""
     held = recorded_attribution(record.findings)
-    return held is not None and not held.outdated and held.elsewhere.grown * 2 >= held.filled > 0
+    if held is None or held.outdated:
+        return False
+    return (held.elsewhere.grown if by_host else held.of_pods) * 2 >= held.filled > 0
 
 
 def _evicts(record: JournalRecord, uid: str) -> bool:
@@ -362,7 +383,8 @@ def _events(record: JournalRecord, event: HistoryEvent) -> Iterator[tuple[str, s
         if decision.get("kind") == "RecordEvent":
             yield clean(str(decision.get("reason"))), clean(str(decision.get("message")))
     if not event.dry_run:
-        yield "Evicted", clean(str(event.evidence.get("message", ""))).strip()
+        why = evicted_because(event.evidence, record.findings, for_tenant=True)
+        yield "Evicted", f"{clean(str(event.evidence.get('message', ''))).strip()} {why}".strip()
 
 
 def dated_lines(events: Iterable[HistoryEvent]) -> Iterator[tuple[str, str]]:

@@ -4,7 +4,7 @@ from evictd.core.model.signal import Resource
 from evictd.core.units.duration import SECOND, format_duration
 from evictd.render.avoidance import page_cache
 from evictd.render.incident import Incident
-from evictd.render.text import usage_text
+from evictd.render.text import amount_text, counted, usage_text
 from evictd.render.verdict import Need
 
 _FILLED = {
@@ -35,12 +35,31 @@ def _cause_text(found: Incident) -> str:
     if found.host_filled:
         return f"what filled {_FILLED.get(resource, resource.value)} belongs to no pod"
     grower = None if verdict is None else verdict.grower
+    went = "would have gone" if found.event.dry_run else "went"
+    if found.refusals:
+        went += f" after a disruption budget refused it {counted(found.refusals, 'time')}"
     if grower is not None and grower.pod:
         rate = f"by {usage_text(grower.rate, resource)} a second"
-        went = "would have gone" if found.event.dry_run else "went"
         return f"{grower.pod} grew {rate}" + (f" and {went}" if grower.pod == pod else f", and {pod} {went}")
-    if verdict is not None and not verdict.growers and not found.event.filled:
+    return _unsure_cause_text(found, went)
+
+
+def _unsure_cause_text(found: Incident, went: str) -> str:
+    """Write what is known of the cause where no pod made most of the growth."""
+    pod, resource, verdict, victim = found.event.pod, found.resource, found.verdict, found.victim
+    growers = () if verdict is None else verdict.growers
+    if found.stands_still:
         return "nothing grew in the minute before"
+    if verdict is not None and verdict.need is Need.NO_POD_HELPS:
+        return "no pod that may go held what was missing"
+    if len(growers) > 1 and growers[0].pod and resource is not None:
+        rate = usage_text(sum(each.rate for each in growers if each.pod), resource)
+        return f"{counted(sum(bool(each.pod) for each in growers), 'pod')} grew by {rate} a second together, and {pod} {went}"
+    excess = 0 if victim is None or not victim.request else (victim.usage or 0) - victim.request
+    if resource is not None and found.missing is not None and excess >= found.missing:
+        return f"{pod} held {amount_text(excess, resource)} more than it requested, and {went}"
+    if found.pods_filled and resource is not None:
+        return f"pods filled {_FILLED.get(resource, resource.value)}, no one of them most of it"
     return ""
 
 

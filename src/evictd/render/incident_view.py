@@ -5,14 +5,15 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from evictd.codec.times import rfc3339
-from evictd.core.model.signal import Signal
+from evictd.core.model.finding import SkipReason
+from evictd.core.model.signal import Resource, Signal
 from evictd.core.units.duration import SECOND
 from evictd.render.aftermath import time_of
 from evictd.render.attribution import clock_text
-from evictd.render.avoidance import Avoidance, avoidance
+from evictd.render.avoidance import Avoidance, avoidance, page_cache
 from evictd.render.axis import axis_top
 from evictd.render.console import print_line
-from evictd.render.deciding import PASSED_OVER
+from evictd.render.deciding import passed_over_because
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.history import HistoryEvent, event_line
 from evictd.render.incident import Incident, IncidentRow, dated_lines
@@ -21,6 +22,7 @@ from evictd.render.node_page import asset, page_template
 from evictd.render.page_chart import EvictionMark, page_chart
 from evictd.render.relief import relief_lines
 from evictd.render.text import amount_text, clean, counted, incident_id, seconds_text, signal_amount, usage_text
+from evictd.render.verdict import Need
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,7 +33,6 @@ _SHOWN_PODS = 10
 _SHOWN_EVENTS = 12
 """How many events before and after an eviction a terminal shows."""
 _NEXT = "evictd status says what comes next; --output html writes a file for a ticket"
-_PASSED_OVER = {reason.value: text for reason, text in PASSED_OVER.items()}
 _LEVEL_CHARACTER = {"hard": "━", "soft": "╌"}
 
 
@@ -74,9 +75,17 @@ def verdict_text(found: Incident) -> str:
     """Write whether the end of the pod was needed; empty where that is not known."""
     if found.verdict is None:
         return ""
+    need = found.verdict.need
+    if need is Need.NEEDED and page_cache(found).by:
+        return "its end was needed only because memory.formula counts page cache, which the kernel can drop"
+    if need in {Need.NEEDED, Need.ANOTHER_POD} and found.host_filled and not found.relieved:
+        return "what filled it belongs to no pod, so the end of pods relieves the node for a time only"
     too_little = found.came_back is not None and found.came_back < (found.missing or 0)
-    filled = bool(found.event.filled)
-    return found.verdict.text(relieved=found.relieved, too_little=too_little, filled=filled)
+    on_disk = found.resource in {Resource.EPHEMERAL_STORAGE, Resource.INODES}
+    outside = "the host, a hostPath volume" if on_disk else "the host"
+    return found.verdict.text(
+        relieved=found.relieved, too_little=too_little, filled=not found.stands_still, outside=outside
+    )
 
 
 def events_heading(found: Incident) -> str:
@@ -127,7 +136,7 @@ def row_text(row: IncidentRow, found: Incident) -> str:
         if row.chosen
         else "never evicted"
         if row.protected
-        else f"passed over: {_PASSED_OVER.get(row.skipped, row.skipped)}"
+        else f"passed over: {_passed_over(row.skipped, resource)}"
         if row.skipped
         else ""
     )
@@ -135,6 +144,12 @@ def row_text(row: IncidentRow, found: Incident) -> str:
     place = "-" if row.protected else f"{row.number - protected}."
     text = f"{place} {row.pod}: {used}, {request}, priority {row.priority}"
     return f"{text} ({note})" if note else text
+
+
+def _passed_over(reason: str, resource: Resource | None) -> str:
+    """Return the text of a reason; a newer daemon may have others."""
+    known = reason in SkipReason._value2member_map_
+    return passed_over_because(SkipReason(reason), resource) if known else reason
 
 
 # --- the chart of a terminal ------------------------------------------------------------------------------------------

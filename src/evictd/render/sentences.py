@@ -44,7 +44,7 @@ from evictd.core.model.threshold import Threshold
 from evictd.core.units.approximate import bytes_text
 from evictd.core.units.duration import MILLISECOND
 from evictd.core.units.quantity import NANO, Quantity
-from evictd.render.deciding import PASSED_OVER, contender, deciding_key
+from evictd.render.deciding import contender, deciding_key, passed_over_because
 from evictd.render.text import (
     COUNTED,
     amount_text,
@@ -276,7 +276,8 @@ def finding_text(finding: Finding, config: EvictionConfig) -> str:
 def passed_over_text(finding: PodSkipped) -> str:
     """Return why a pod is passed over, and which one goes instead of it."""
     instead = "" if finding.instead is None else f" ({pod_name(finding.instead)} goes instead)"
-    return f"{PASSED_OVER[finding.reason]}{instead}"
+    resource = None if finding.signal is None else SIGNALS[finding.signal].resource
+    return f"{passed_over_because(finding.reason, resource)}{instead}"
 
 
 def _of_node(finding: NodeFinding) -> str:

@@ -55,16 +55,24 @@ class EvictionVerdict:
         return self.need is Need.NO_POD_HELPS or any(each.pod == self.pod for each in self.growers)
 
     @property
-    def grower(self) -> Grower | None:
-        """What made at least half of all growth; `None` where nothing did."""
-        first = next(iter(self.growers), None)
-        return first if first is not None and first.rate * 2 >= sum(each.rate for each in self.growers) else None
+    def grew(self) -> bool:
+        """Whether the evicted pod grew, by at least a tenth of all growth."""
+        total = sum(each.rate for each in self.growers)
+        return any(each.pod == self.pod and each.rate * 10 >= total for each in self.growers)
 
-    def text(self, *, relieved: bool = False, too_little: bool = False, filled: bool = False) -> str:
+    @property
+    def grower(self) -> Grower | None:
+        """What made more than half of all growth; `None` where nothing did."""
+        first = next(iter(self.growers), None)
+        return first if first is not None and first.rate * 2 > sum(each.rate for each in self.growers) else None
+
+    def text(
+        self, *, relieved: bool = False, too_little: bool = False, filled: bool = False, outside: str = "the host"
+    ) -> str:
         """Write the verdict as a sentence without a full stop, beside what the journal shows of the time after.
 
         `relieved`: its end relieved the node. `too_little`: less than was missing came back. `filled`: something filled what is
-        short before, also if nothing grew in the last minute, as on a full disk.
+        short before, also if nothing grew in the last minute, as on a full disk. `outside`: what can hold it beside the pods.
         """
         grown = f"had everything gone on growing for {format_duration(self.played)} as in the minute before"
         names = ", ".join(self.fewest)
@@ -88,4 +96,4 @@ class EvictionVerdict:
             case Need.NO_POD_HELPS if not self.growers and not filled:
                 return f"{_NO_END}, and nothing grew: the threshold is above its normal level"
             case Need.NO_POD_HELPS:
-                return f"{f'{grown}, ' if self.growers else ''}{_NO_END}: the host or a protected pod is the cause"
+                return f"{f'{grown}, ' if self.growers else ''}{_NO_END}: {outside} or a protected pod is the cause"

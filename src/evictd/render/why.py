@@ -4,7 +4,7 @@ Takes the pod's events of the journal and two documents of the running daemon: `
 eviction, and `/statusz` with signals and victims.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from evictd.codec.journal_record import JournalRecord
@@ -210,15 +210,25 @@ _SHOWN = 3
 """Of how many evictions of other pods the last are shown."""
 
 
-def places_then(records: Iterable[JournalRecord], pod: str) -> tuple[tuple[str, PlaceThen], ...]:
-    """Return the place of a pod, `namespace/name`, at each eviction of another one that ranked it, by its time."""
+def places_then(
+    records: Iterable[JournalRecord], pod: str, evicted: Collection[tuple[str, str]]
+) -> tuple[tuple[str, PlaceThen], ...]:
+    """Return the place of a pod, `namespace/name`, at each eviction of another one that ranked it, by its time.
+
+    `evicted` are time and uid of the evictions that were not refused.
+    """
     found = (
         (record.wall, place_then(decision, record.findings, pod, dry_run=record.extra.dry_run))
         for record in records
         for decision in record.decisions
-        if decision.get("kind") == EvictPod.__name__
+        if decision.get("kind") == EvictPod.__name__ and (record.wall, _uid_of(decision)) in evicted
     )
     return tuple((at, place) for at, place in found if place is not None)
+
+
+def _uid_of(decision: Mapping[str, Any]) -> str:
+    pod = decision.get("pod")
+    return str(pod.get("uid", "")) if isinstance(pod, Mapping) else ""
 
 
 def _passed(why: PodWhy) -> Iterator[str]:

@@ -6,6 +6,7 @@ import pytest
 
 from evictd.core.eviction.next_up import who_is_next
 from evictd.core.model.config import EvictionConfig
+from evictd.core.model.decision import RecordEvent
 from evictd.core.model.finding import NoAction, NoActionReason, PodSkipped
 from evictd.core.model.observation import Observation
 from evictd.core.model.state import State
@@ -31,8 +32,23 @@ def test_a_reader_of_a_file_stays_while_the_kernel_has_memory() -> None:
         book.at(time, memory=MEMORY, file_pages=CALM).stays_silent(NoActionReason.NOT_SHORT_OF_MEMORY)
         book.does_nothing()
     [finding] = book.findings(NoAction)
+    said = [each for each in book.step.decisions if isinstance(each, RecordEvent)]
+    assert said == [], "the event is recorded once for a shortage"
     assert (finding.needed, finding.reachable) == (of_bytes(number("1Gi")), of_bytes(number("1471Mi")))
     assert finding.detail == "900Mi of clean file pages, stalled 0.00% of the time"
+
+
+def test_an_event_says_why_a_node_under_pressure_evicts_nothing() -> None:
+    """The history had the condition only, and `why` of the pod referred to the history."""
+    book = reading()
+    book.at("0s", memory=MEMORY, file_pages=CALM).conditions("MemoryPressure")
+    book.at("30s", memory=MEMORY, file_pages=CALM).stays_silent(NoActionReason.NOT_SHORT_OF_MEMORY)
+    (event,) = (each for each in book.step.decisions if isinstance(each, RecordEvent))
+    assert (event.type, event.reason) == ("Normal", "NotShortOfMemory")
+    assert event.message.startswith(
+        "No pod is evicted for memory.available: MemAvailable is 1.44Gi, above the 1Gi wanted; only page cache holds the "
+        "threshold met (900Mi of clean file pages, stalled 0.00% of the time)"
+    )
 
 
 @pytest.mark.parametrize(

@@ -60,5 +60,5 @@ def test_processes_are_counted() -> None:
 def test_unused_images_are_named_as_an_upper_bound() -> None:
     found = replace(HOST, signal=Signal.NODEFS_AVAILABLE, reclaimable=3000 * MI)
     assert holders_text(found).endswith(
-        "3.91Gi belong to no pod; up to 2.93Gi of all are unused images, which the runtime can remove"
+        "3.91Gi belong to no pod or lie in hostPath volumes; up to 2.93Gi of all are unused images, which the runtime can remove"
     )

@@ -22,7 +22,7 @@ from evictd.core.units.quantity import MAX_INT64, Format, Quantity
 
 POD_CLEANUP_POLL = 1 * SECOND
 """`podCleanupPollFreq`: how long to wait at the most while something is under way."""
-WARNING = "Warning"
+WARNING, NORMAL = "Warning", "Normal"
 EVICTION_THRESHOLD_MET = "EvictionThresholdMet"
 
 _NOTICES: Mapping[NoActionReason, str] = {
@@ -36,11 +36,14 @@ _NOTICES: Mapping[NoActionReason, str] = {
         "{needed} is missing and the last two evictions gave back {reachable}; {detail}, so evictions pause"
     ),
     NoActionReason.EVICTION_LIMIT_REACHED: "{needed} is missing and evictionLimit allows no more than {detail}",
+    NoActionReason.NOT_SHORT_OF_MEMORY: (
+        "MemAvailable is {reachable}, above the {needed} wanted; only page cache holds the threshold met ({detail})"
+    ),
     NoActionReason.THRESHOLD_NEVER_CLEAR: (
         "the threshold {threshold} was met ever since it was configured, and three pods were evicted for it within ten minutes"
     ),
 }
-"""The reasons that mean that something else than an eviction has to be done, with their sentences."""
+"""The reasons for which a node under pressure stays so without an eviction, with their sentences."""
 _OF_STALL = "{pod} {detail}; no pod that keeps to its request is evicted in its place"
 """The text about a protected culprit of a stall, for which no amount is needed."""
 
@@ -162,7 +165,8 @@ def notice_of(finding: NoAction, attribution: Attribution | None) -> RecordEvent
     )
     grown = "" if attribution is None else growth_text(attribution)
     message = f"No pod is evicted for {threshold.signal.value}: {text}" + (f"; {grown}" if grown else "")
-    return RecordEvent(type=WARNING, reason=finding.why.value, message=message)
+    nothing_to_do = finding.why is NoActionReason.NOT_SHORT_OF_MEMORY
+    return RecordEvent(type=NORMAL if nothing_to_do else WARNING, reason=finding.why.value, message=message)
 
 
 def _amount(quantity: Quantity | None, finding: NoAction) -> str:

@@ -279,7 +279,10 @@ class _Cycle:
 
     def page_cache(self, threshold: Threshold) -> bool:
         """Wait while only page cache holds a soft memory threshold met."""
-        return self._noted(not_short_of_memory(threshold, self.observation, self._seen(threshold), self.draft.config))
+        found = not_short_of_memory(threshold, self.observation, self._seen(threshold), self.draft.config)
+        if found is not None:
+            self.state = self.draft.with_notices(self.state, (found,), supply_of(threshold.signal, self.layout))
+        return self._noted(found)
 
     def measurement(self, threshold: Threshold) -> bool:
         """Hold the decision until every pod was measured since the crossing."""

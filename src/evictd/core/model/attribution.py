@@ -115,11 +115,7 @@ def growth_text(found: Attribution, *, since: str = "") -> str:
     parts = [f"{name} ones {_amount(found, share.grown)}" for name, share in others if share.grown > 0]
     took = f"pods took {_amount(found, found.of_pods)}" + (f" ({', '.join(parts)})" if parts else "")
     nothing = found.elsewhere.grown * _NOTABLE < found.filled
-    rest = (
-        "nothing else grew"
-        if nothing
-        else f"{_amount(found, found.elsewhere.grown)} belong to no {_measured(found)}pod"
-    )
+    rest = "nothing else grew" if nothing else f"{_amount(found, found.elsewhere.grown)} {_elsewhere(found)}"
     return f"of {_amount(found, found.filled)} that filled {_name(found)} {when}, {took}; {rest}"
 
 
@@ -132,16 +128,17 @@ def holders_text(found: Attribution) -> str:
     ]
     held = found.elsewhere.held or 0
     # Node and pods are read one after the other, so their sum may be a little more than what is used.
-    rest = f"; {_amount(found, held)} belong to no {_measured(found)}pod" if held >= 0 else ""
+    rest = f"; {_amount(found, held)} {_elsewhere(found)}" if held >= 0 else ""
     if found.reclaimable:
         rest += f"; {_RECLAIMABLE[SIGNALS[found.signal].resource].format(_amount(found, found.reclaimable))}"
     return f"of {_amount(found, found.used)} used of {_name(found)}, {', '.join(parts) or 'pods hold nothing'}{rest}"
 
 
-def _measured(found: Attribution) -> str:
-    """Write that what belongs to no pod may belong to one that was not measured; empty where all were."""
+def _elsewhere(found: Attribution) -> str:
+    """Write what is no pod's: it may be that of a pod that was not measured, and of a disk it may lie in a hostPath volume."""
     hides = found.outdated or (found.unmeasured.pods and found.unmeasured.held is None)
-    return "measured " if hides else ""
+    on_disk = SIGNALS[found.signal].filesystem is not None
+    return f"belong to no {'measured ' if hides else ''}pod{' or lie in hostPath volumes' if on_disk else ''}"
 
 
 def _name(found: Attribution) -> str:
