@@ -203,3 +203,15 @@ class SourceKind(StrEnum):
     VOLUMES = "volumes"
     WAIT = "wait"
     WRITABLE_LAYER = "writable layer"
+
+
+OTHER_SOURCE = "other"
+"""The kind of a source that is not in the list."""
+
+
+def source_kind(source: str) -> str:
+    """Return the longest kind that a source begins with, `OTHER_SOURCE` if there is none."""
+    matching = (
+        kind.value for kind in SourceKind if source == kind or source.startswith((f"{kind} ", f"{kind}:", f"{kind}/"))
+    )
+    return max(matching, key=len, default=OTHER_SOURCE)

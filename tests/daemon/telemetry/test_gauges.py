@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from evictd.core.model.attribution import Attribution, Share
 from evictd.core.model.finding import NoAction, NoActionReason, SignalUnobserved
+from evictd.core.model.observation import Problem
 from evictd.core.model.signal import Signal
 from evictd.core.model.threshold import Origin
 from evictd.core.units.duration import SECOND
@@ -54,6 +55,17 @@ def test_findings_and_reasons_are_counted_and_exist_from_the_start() -> None:
     assert len(reasons) == len(NoActionReason)
     assert gauge("evictd_findings", shown)[("SignalUnobserved",)] == 1
     assert gauge("evictd_findings", shown)[("StatsMissing",)] == 0
+
+
+def test_what_cannot_be_done_for_long_is_a_gauge_by_the_kind_of_its_source() -> None:
+    """The counter of errors has 1 for an outage, however long it lasts."""
+    assert gauge("evictd_problems", snapshot(4 * GI)) == {}
+    sources = ("container runtime", "stopping pod uid-1", "stopping pod uid-2", "new")
+    problems = tuple(Problem(source=source, detail="no answer") for source in sources)
+    shown = snapshot(4 * GI)
+    shown = replace(shown, observation=replace(shown.observation, problems=problems))
+    found = gauge("evictd_problems", shown)
+    assert found == {("container runtime",): 1, ("stopping pod",): 2, ("other",): 1}
 
 
 def test_when_the_configuration_was_read_is_a_metric() -> None:

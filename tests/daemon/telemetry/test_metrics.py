@@ -12,8 +12,9 @@ from evictd.core.model.observation import Reclaim, ReclaimOutcome
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import MILLISECOND, SECOND
 from evictd.core.units.quantity import of_bytes
-from evictd.daemon.telemetry.metrics import Metrics, source_kind
+from evictd.daemon.telemetry.metrics import Metrics
 from evictd.daemon.telemetry.snapshot import LatestSnapshot
+from evictd.errors import source_kind
 from tests.daemon.world import GI, HARD, snapshot
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]

@@ -16,6 +16,7 @@ from evictd.core.model.threshold import Origin
 from evictd.core.units.duration import SECOND
 from evictd.daemon.telemetry.exposition import Gauge
 from evictd.daemon.telemetry.snapshot import LatestSnapshot, Snapshot
+from evictd.errors import source_kind
 
 _OF_SIGNAL = ["eviction_signal"]
 
@@ -47,6 +48,9 @@ def _findings(snapshot: Snapshot) -> Iterator[Gauge]:
     reasons = Count(finding.why for finding in snapshot.findings if isinstance(finding, NoAction))
     text = "Thresholds for which no pod was evicted in the last cycle, by reason"
     yield Gauge("evictd_no_action", text, ["reason"], {(reason.value,): reasons[reason] for reason in NoActionReason})
+    sources = Count((source_kind(problem.source),) for problem in snapshot.observation.problems)
+    text = "Problems that last, by the kind of their source; absent where there is none. Each counts as one error"
+    yield Gauge("evictd_problems", text, ["source"], sources)
 
 
 def _attributions(snapshot: Snapshot) -> Iterator[Gauge]:
@@ -100,7 +104,7 @@ def _thresholds(snapshot: Snapshot) -> Iterator[Gauge]:
 
 def _node(snapshot: Snapshot) -> Iterator[Gauge]:
     reported = {(each.value,): each in snapshot.state.node_conditions for each in NodeCondition}
-    yield Gauge("evictd_node_condition", "1 while the node reports it", ["condition"], reported)
+    yield Gauge("evictd_node_condition", "1 while evictd reports it, or would in a dry run", ["condition"], reported)
     phases = {(name.value,): snapshot.state.activity is name for name in PhaseName}
     yield Gauge("evictd_phase", "1 for the phase the manager is in", ["phase"], phases)
     pods, dry_run = len(snapshot.observation.pods), snapshot.observation.outcomes.dry_run

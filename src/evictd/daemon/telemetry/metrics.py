@@ -17,7 +17,7 @@ from evictd.daemon.telemetry.exposition import Counter, Histogram, process_metri
 from evictd.daemon.telemetry.gauges import gauges
 from evictd.daemon.telemetry.log import LogWriter
 from evictd.daemon.telemetry.snapshot import LatestSnapshot
-from evictd.errors import SourceKind
+from evictd.errors import OTHER_SOURCE, SourceKind, source_kind
 from evictd.observe.threshold_watch.memory_watch import Woken
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -27,8 +27,6 @@ STATS_AGE_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 REACTION_BUCKETS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 
 _SIGNAL = "eviction_signal"
-_OTHER = "other"
-"""The kind of a source that is not in the list."""
 _CHOSEN = {True: "yes", False: "no"}
 _STATS_AGE_TEXT = (
     "Time between when stats are collected, and when pod is evicted based on those stats by eviction signal"
@@ -87,7 +85,7 @@ class Metrics:
             self._reaction.begin(name)
         for cause in Woken:
             self._wakeups.add(cause.value, amount=0)
-        for source in (*(kind.value for kind in SourceKind), _OTHER):
+        for source in (*(kind.value for kind in SourceKind), OTHER_SOURCE):
             self._errors.add(source, amount=0)
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
@@ -160,11 +158,3 @@ class Metrics:
     def error(self, source: str) -> None:
         """Count an error. The label is the kind of its source: names of pods and containers would make ever more series."""
         self._errors.add(source_kind(source))
-
-
-def source_kind(source: str) -> str:
-    """Return the longest kind that a source begins with, `other` if there is none."""
-    matching = (
-        kind.value for kind in SourceKind if source == kind or source.startswith((f"{kind} ", f"{kind}:", f"{kind}/"))
-    )
-    return max(matching, key=len, default=_OTHER)
