@@ -14,17 +14,26 @@ from evictd.config.file import load
 from evictd.config.kernel_share import kernel_share
 from evictd.core.units.quantity import parse_quantity
 from evictd.daemon.configuration import Configuration
+from evictd.daemon.telemetry.log import Logger
+from evictd.daemon.telemetry.metrics import Metrics
+from evictd.daemon.telemetry.snapshot import LatestSnapshot
+from evictd.daemon.telemetry.telemetry import Telemetry
 from evictd.errors import InputError
+from tools.debian import stage
 from tools.reference import conditions
 
 ROOT = Path(__file__).parents[2]
 CHART = ROOT / "deploy/chart/evictd"
 
 
-def sample(page: str, begin: str) -> str:
+def text_of(name: str) -> str:
+    """Return the text of a page."""
+    return (ROOT / "docs" / name).read_text(encoding="utf-8")
+
+
+def sample(name: str, begin: str) -> str:
     """Return the indented block of a page that begins with this line."""
-    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-    (block,) = re.findall(rf"^    {re.escape(begin)}\n(?:    .*\n)*", text, re.MULTILINE)
+    (block,) = re.findall(rf"^    {re.escape(begin)}\n(?:    .*\n)*", text_of(name), re.MULTILINE)
     return dedent(block)
 
 
@@ -143,3 +152,58 @@ def test_a_missing_dry_run_is_no_fault_of_the_file_but_of_the_reload(
         configuration.reload()
     book = runbooks((ROOT / "docs" / "alerts.md").read_text(encoding="utf-8"))["EvictdReloadFailed"]
     assert "`evictd status` lists the problem `reload`" in book
+
+
+def test_the_kustomization_with_alerts_has_the_metrics_that_they_are_about() -> None:
+    """With the alerts alone `absent(...)` raised the critical EvictdDown as soon as it was applied."""
+    made = yaml.safe_load(sample("charts.md", "resources: [../deploy/overlays/dry-run]"))
+    assert {Path(each).name for each in made["components"]} == {"alerts", "metrics"}
+    assert all((ROOT / "mine" / each / "kustomization.yaml").resolve().is_file() for each in made["components"])
+
+
+def test_the_scrape_configuration_of_a_unit_has_the_labels_of_the_rules() -> None:
+    """No page said how the metrics of a unit, on loopback only, reach Prometheus; the rules name a label that was missing."""
+    (job,) = yaml.safe_load(sample("metrics.md", "scrape_configs:"))["scrape_configs"]
+    (target,) = job["static_configs"]
+    settings = load(ROOT / "config/evictd.yaml")
+    assert target["targets"] == [settings.evictd.listen_address]
+    rules = (CHART / "files/alerts.yaml").read_text(encoding="utf-8")
+    assert set(target["labels"]) == {"node"} <= set(re.findall(r"labels\.(\w+)", rules))
+    (named,) = re.findall(r'up\{job=~"(.*?)"\}', rules)
+    assert re.fullmatch(named, job["job_name"])
+
+
+def test_the_run_book_names_a_level_at_which_the_daemon_logs() -> None:
+    """It sent the reader to the level `error`, at which there is no line."""
+    book = runbooks((ROOT / "docs" / "alerts.md").read_text(encoding="utf-8"))["EvictdCannotPerform"]
+    levels: list[str] = []
+    log, board = Logger(lambda level, _event, _fields: levels.append(level)), LatestSnapshot()
+    Telemetry(log, Metrics(board), board, lambda: 0).report_error("perform", "no answer")
+    (level,) = levels
+    assert f"at level `{level}`" in book
+
+
+def test_what_the_pages_take_from_the_package_is_in_it(tmp_path: Path) -> None:
+    """After `apt install` a node has no clone, and the command that installs the configuration named a file of one."""
+    command = r"sudo install -m 644 config/(\S+) /etc/evictd/config.yaml +# .* (/usr/share/\S+)"
+    ((name, folder),) = re.findall(command, text_of("cluster.md"))
+    stage(tmp_path, install=lambda _: None)
+    assert (tmp_path / folder.lstrip("/") / name).is_file()
+
+
+def test_the_sample_of_the_readme_has_the_thresholds_of_tuning_and_says_from_which_node_on() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    raised = yaml.safe_load(sample("rollout.md", "kubelet:"))["kubelet"]
+    shown = re.findall(r"^    eviction(?:Hard|Soft): \{memory.available: (\w+)", readme, re.MULTILINE)
+    assert shown == [raised[kind]["memory.available"] for kind in ("evictionHard", "evictionSoft")]
+    assert "from 4 GiB on" in readme
+
+
+def test_a_source_installation_is_removed_with_what_it_installed() -> None:
+    """The page had the way back of the Debian package only."""
+    made = re.findall(r"^    sudo (?:ln|install|python3|.*tee).*$", text_of("install.md"), re.MULTILINE)
+    removed = sample("getting-started.md", "sudo rm -r /usr/lib/evictd /usr/bin/evictd /etc/evictd /var/lib/evictd")
+    program, unit = ("/usr/lib/evictd", "/usr/bin/evictd"), ("/etc/systemd/system/", "/usr/lib/tmpfiles.d/evictd.conf")
+    for path in (*program, "/etc/evictd", *unit):
+        assert any(path in line for line in made), path
+        assert f" {path}" in removed, path
