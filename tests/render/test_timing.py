@@ -1,9 +1,10 @@
 """When thresholds act, and how long conditions stay."""
 
+from evictd.daemon.telemetry.trends import recent_readings
 from evictd.render.timing import approaches, conditions, ends, time_lines
 from tests.daemon.status import status_of
 from tests.daemon.world import GI
-from tests.render.test_node_page import blocked, calm, play
+from tests.render.test_node_page import blocked, calm, play, rehearsed
 
 
 def test_a_grace_period_says_when_it_ends_and_what_would_end_it_early() -> None:
@@ -24,10 +25,29 @@ def test_the_next_threshold_of_a_signal_that_falls_is_told_with_its_time() -> No
 
 def test_below_a_hard_threshold_it_is_said_when_nothing_is_left_and_what_happens_then() -> None:
     short = blocked()
-    status = status_of(short, short.at)
-    last = "At 93.9Mi a second the 512Mi of memory.available last 5.5s; then the kernel's OOM killer kills processes"
-    assert ends(status) == [last]
+    status, trends = status_of(short, short.at), recent_readings(short.trends, now=short.at)
+    killed = "of memory.available last 3.3s; then the kernel's OOM killer kills processes"
+    assert ends(status, trends) == [f"At the 154Mi a second of the last 30s the 512Mi {killed}"], "the mean is 93.9Mi"
     (memory,) = [each for each in status["signals"] if each["signal"] == "memory.available"]
-    assert ends({**status, "signals": [{**memory, "fillRate": 1}]}) == [], "no rate lasts that long"
-    assert ends({**status, "signals": [{**memory, "fillRate": None}]}) == []
-    assert ends(status_of(calm(), calm().at)) == []
+    assert (
+        ends(
+            {**status, "signals": [{**memory, "fillRate": 1}]},
+            {memory["signal"]: [(30.0, GI // 2 + 30), (0.0, GI // 2)]},
+        )
+        == []
+    )
+    assert ends({**status, "signals": [{**memory, "fillRate": None}]}, trends) == [], "the readings are old"
+    assert ends(status_of(calm(), calm().at), recent_readings(calm().trends, now=calm().at)) == []
+
+
+def test_the_time_until_nothing_is_left_follows_the_last_readings() -> None:
+    """Half a minute after the fall had ended the page still said that the rest lasts 16 s."""
+    flat = rehearsed()
+    assert ends(status_of(flat, flat.at), recent_readings(flat.trends, now=flat.at)) == []
+    slows = status_of(play([4 * GI, 2 * GI, GI - 1]), 0)
+    (memory,) = [each for each in slows["signals"] if each["signal"] == "memory.available"]
+    busy = {"memory.available": [(8.0, 2 * GI), (2.1, GI), (0.1, GI - 1), (0.0, GI)]}
+    assert ends({**slows, "signals": [{**memory, "fillRate": GI // 8}]}, busy) == []
+    busy["memory.available"][-1] = (0.0, GI // 2)
+    (text,) = ends({**slows, "signals": [{**memory, "fillRate": GI}]}, busy)
+    assert text.startswith("At the 1Gi a second of the last minute the 1Gi of memory.available last 1.0s; then")

@@ -78,7 +78,7 @@ def node_page(
     context = {
         "status": status,
         "headline": (head := headline(status, faults)),
-        "beside": (beside := tuple(_beside(status, explained, faults, head))),
+        "beside": (beside := tuple(_beside(status, explained, trends, faults, head))),
         "next": tuple(_next(status, explained, " ".join((head.text, *beside_faults(status, faults)))))[:_SHOWN_NEXT]
         if tests_thresholds(faults)
         else (),
@@ -139,7 +139,9 @@ def page_template(name: str) -> "Template":
 # --- beside the headline ----------------------------------------------------------------------------------------------
 
 
-def _beside(status: Document, explained: Document, faults: Sequence[OwnFault], head: Headline) -> Iterator[str]:
+def _beside(
+    status: Document, explained: Document, trends: Mapping[str, Trend], faults: Sequence[OwnFault], head: Headline
+) -> Iterator[str]:
     """Return what evictd still does with a fault, the nearest threshold of a calm node, and who filled or holds what is short."""
     yield from beside_faults(status, faults)
     if tests_thresholds(faults):
@@ -147,7 +149,7 @@ def _beside(status: Document, explained: Document, faults: Sequence[OwnFault], h
             yield from filter(None, (nearest(status),))
         if head.level != "hard":
             yield from filter(None, (last_eviction(status),))
-        yield from (f"{text}." for text in ends(status))
+        yield from (f"{text}." for text in ends(status, trends))
         yield from filled(status)
         yield from _holders(status, explained)
 

@@ -4,7 +4,7 @@
 rate does; the grace period of a soft threshold ends early if what is missing comes back.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from evictd.core.model.signal import SIGNALS, STALLS, Resource, Signal
@@ -115,21 +115,37 @@ _AT_ZERO = {
     Resource.PIDS: "no process can be started",
 }
 """What happens when nothing is left."""
+_LEAST_SECONDS = 2.0
+"""Least time between the two readings of a fall: in a shorter one scatter looks like a steep fall."""
 
 
-def ends(status: Document) -> list[str]:
-    """Return for each signal below a hard threshold when nothing is left at the present rate, and what happens then."""
+def ends(status: Document, trends: Mapping[str, Sequence[tuple[float, int]]]) -> list[str]:
+    """Return for each signal below a hard threshold when nothing is left at the present rate, and what happens then.
+
+    The mean of the last minute lags: where the fall becomes steeper the last readings count, and where it has ended none is said.
+    """
     found = []
     for entry in shown_entries(status):
-        signal, rate = Signal(entry["signal"]), entry.get("fillRate") or 0
+        signal, mean = Signal(entry["signal"]), entry.get("fillRate")
+        over, fall = _last_fall(trends.get(entry["signal"], ()))
         then = _AT_ZERO.get(SIGNALS[signal].resource) if signal not in STALLS else None
         short = any(each["met"] and each["kind"] == "hard" for each in entry["thresholds"])
-        if short and then and rate > 0 and (left := entry["available"] / rate) <= FORESEEN_SECONDS:
+        if not short or not then or mean is None or fall <= 0:
+            continue
+        rate, when = (mean, "minute") if mean > fall else (fall, seconds_text(over))
+        if (left := entry["available"] / rate) <= FORESEEN_SECONDS:
             found.append(
-                f"At {gap_text(rate, signal)} a second the {gap_text(entry['available'], signal)} of {entry['signal']} last "
-                f"{seconds_text(left)}; then {then}"
+                f"At the {gap_text(round(rate), signal)} a second of the last {when} the {gap_text(entry['available'], signal)} "
+                f"of {entry['signal']} last {seconds_text(left)}; then {then}"
             )
     return found
+
+
+def _last_fall(trend: Sequence[tuple[float, int]]) -> tuple[float, float]:
+    """Return the seconds between the last two readings (seconds ago, amount), and the fall a second; 0 where it is not known."""
+    now, left = trend[-1] if trend else (0.0, 0)
+    before = next((each for each in reversed(trend) if each[0] - now >= _LEAST_SECONDS), None)
+    return (0.0, 0.0) if before is None else (before[0] - now, (before[1] - left) / (before[0] - now))
 
 
 def conditions(status: Document) -> Iterator[str]:
