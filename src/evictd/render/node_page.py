@@ -316,6 +316,7 @@ def _condition(entry: Document, *, dry_run: bool, tested: bool) -> dict[str, Any
 
 def _time(text: str) -> str:
     return text.replace("T", " ").replace("Z", " UTC")
+        "requested": resource in {Resource.MEMORY, Resource.EPHEMERAL_STORAGE},
 
 
 def _queue(queue: Document, said: Collection[str], nothing: Collection[str]) -> dict[str, Any]:
@@ -357,16 +358,15 @@ def _rows(rows: Sequence[Document], resource: Resource) -> list[dict[str, Any]]:
 
 
 def _row(number: str, row: Document, resource: Resource) -> dict[str, Any]:
-    requests = resource in {Resource.MEMORY, Resource.EPHEMERAL_STORAGE} and row["request"]
     usage = "not measured" if row["usage"] is None else usage_text(row["usage"], resource)
-    # Where usage alone decides, the column of the usage says all.
-    place = "" if row["why"].split(", ")[0] == f"uses {usage}" else row["why"]
+    # Where usage alone decides, the column of the usage says how much.
+    place = "by usage" if row["why"].split(", ")[0] == f"uses {usage}" else row["why"]
     reasons = filter(None, (place, row["passedOver"]))
     return {
         "number": number,
         "pod": f"{row['namespace']}/{row['name']}",
         "usage": usage,
-        "request": amount_text(row["request"], resource) if requests else "none",
+        "request": amount_text(row["request"], resource) if row["request"] else "none",
         "priority": row["priority"],
         "why": f"never evicted: {row['protected']}" if row["protected"] else "; passed over: ".join(reasons),
         "protected": bool(row["protected"]),
