@@ -99,9 +99,12 @@ def test_a_daemon_that_does_not_answer_changes_the_headline_and_ages_go_on(
     """The green headline stayed, and "read 2.0s ago" stood still."""
     page = page_that_lost(browser, addresses["calm"], lambda route: route.abort())
     text = page.inner_text("h1")
-    assert text == "evictd has not answered since 22:57:52 UTC; what follows is what it said last."
+    assert (
+        text
+        == "evictd has not answered since 22:57:52 UTC; what follows is what it said last, with the times as of then."
+    )
     assert page.inner_text("#last").startswith("It said last: This node is calm")
-    assert "systemctl status evictd" in page.inner_text("#last")
+    assert "systemctl status evictd" in page.locator("#last code").all_inner_texts()
     assert set(page.locator(".axis span:last-child").all_inner_texts()) == {"22:57:52 UTC"}, "it said now"
     assert page.inner_text(".rate").endswith("in the minute before 22:57:52 UTC")
     assert page.title() == "evictd has not answered since 22:57:52 UTC - evictd on node-1"
@@ -125,6 +128,11 @@ def test_a_daemon_without_a_state_is_told_apart_from_one_that_does_not_answer(
         browser, addresses["pressed"], lambda route: route.fulfill(status=503, body="no cycle has ended yet")
     )
     assert page.inner_text("h1").startswith("evictd has answered with error 503 since 22:58:22 UTC;")
+    assert page.inner_text(".axis span:first-child >> nth=0") == "45 min before"
+    assert page.inner_text(".marks li") == "eviction of default/hog began 2.0s before 22:58:22 UTC"
+    grey = page.evaluate("getComputedStyle(document.querySelector('.dim')).color")
+    for part, look in ((".conditions .reported strong", "color"), (".trend line.mark", "stroke")):
+        assert page.evaluate(f"getComputedStyle(document.querySelector('{part}')).{look}") == grey, part
     page.close()
 
 

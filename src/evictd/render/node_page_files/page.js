@@ -22,16 +22,23 @@ function count() {
   }
 }
 
+function command(text) {
+  return Object.assign(document.createElement("code"), { textContent: text });
+}
+
 function lose(why) { // times are the node's: this computer's clock may differ from it
   const headline = document.querySelector("h1"), read = document.getElementById("read");
   if (headline.className === "lost") return;
   const since = new Date(Date.parse(read.dateTime) + Number(read.dataset.age) * 1000).toISOString().slice(11, 19);
-  document.getElementById("last").textContent = `It said last: ${headline.textContent} Look on the node at systemctl status evictd
-    and journalctl --unit evictd, in a cluster at kubectl describe and logs of evictd's pod there.`;
+  document.getElementById("last").replaceChildren(`It said last: ${headline.textContent} Look on the node at `,
+    command("systemctl status evictd"), " and ", command("journalctl --unit evictd"), ", in a cluster at ",
+    command("kubectl describe"), " and ", command("kubectl logs"), " of evictd's pod there.");
   for (const each of document.querySelectorAll(".axis span:last-child")) each.textContent = `${since} UTC`;
+  for (const each of document.querySelectorAll(".axis span:first-child")) each.textContent = each.textContent.replace(/ ago$/, " before");
+  for (const each of document.querySelectorAll(".marks a, .marks li:not(:has(a))")) each.lastChild.data = each.lastChild.data.replace(/ ago$/, ` before ${since} UTC`);
   for (const each of document.querySelectorAll(".rate")) each.textContent = each.textContent.replace("last minute", `minute before ${since} UTC`);
   headline.className = document.body.className = "lost";
-  headline.textContent = `evictd ${why} since ${since} UTC; what follows is what it said last.`;
+  headline.textContent = `evictd ${why} since ${since} UTC; what follows is what it said last, with the times as of then.`;
   document.title = `${headline.textContent.split(";")[0]} - ${document.title.replace(/^.* - /s, "")}`;
 }
 
