@@ -38,10 +38,11 @@ def play(
     dry_run: bool = False,
     processes: int | None = 1_200,
     memory: int = 24 * GI,
+    grow: int = 0,
 ) -> Snapshot:
     """A node whose available memory takes these values, half a minute apart; the snapshot of the last one.
 
-    From reading `gone_at` on the first pod is gone.
+    From reading `gone_at` on the first pod is gone. Until then it grows by `grow` with each reading.
     """
     state, trends, recent = State(), Trends(), RecentDecisions()
     step, seen, at = None, observe(amounts[0], START, pods=pods), START
@@ -54,7 +55,9 @@ def play(
         seen = replace(seen, outcomes=Outcomes(cleaned_up=gone, dry_run=dry_run))
         stats = {
             each.uid: replace(
-                uses(each, max(200 - 3 * index, 1) * GI // 40, at), process_count=max(80 - index, 1), time=at
+                uses(each, max(200 - 3 * index, 1) * GI // 40 + (0 if index else number * grow), at),
+                process_count=max(80 - index, 1),
+                time=at,
             )
             for index, each in enumerate(pods)
         }
@@ -205,6 +208,9 @@ def test_every_pod_of_a_full_node_is_there() -> None:
 
 def test_hostile_names_are_text() -> None:
     """A name in the API is checked; one in a manifest, a problem or a runtime's message is not."""
+    near = page(play([4 * GI - number * GI // 16 for number in range(20)], (pod("`" + HOSTILE), WEB)))
+    assert "<script>alert" not in near
+    assert "default/`&lt;script&gt;alert" in near
     text = page(play([GI // 2], (pod(HOSTILE), WEB)))
     assert "<script>alert" not in text
     assert "&lt;script&gt;alert" in text
@@ -324,7 +330,7 @@ def test_who_would_go_first_and_when_stands_at_the_top() -> None:
     head = page(approaching()).partition("</header>")[0]
     acts = "default/hog would be evicted in about 4m0s (grace period 1m30s)."
     assert f"in 2m30s at the present rate. {acts}</h1>" in head
-    assert f"<li>Why default/hog is first: {REASON}.</li>" in head
+    assert f"<li>Why that pod is first: {REASON}.</li>" in head
     assert "would be evicted first" not in head
     head = page(calm()).partition("</header>")[0]
     assert f"memory.available: default/hog would be evicted first: {REASON}." in head
@@ -365,15 +371,15 @@ def test_where_no_pod_may_go_the_headline_says_so_and_the_name_of_the_finding_is
     )
     assert text.count("ProtectedCulprit") == 1, "it stood in the order of eviction again"
     assert '<p class="held">No pod would be evicted: <a href="#nothing">why</a>.' in text
-    outside = "free memory outside pods (systemd-cgtop -m shows host services, slabtop the kernel)"
+    outside = (
+        "free memory outside pods (<code>systemd-cgtop -m</code> shows host services, <code>slabtop</code> the kernel)"
+    )
     first = (
         f"<strong>What you can do:</strong> {outside}: what grew belongs to no pod; after that, limit the protected pod"
     )
     assert first in text, "it named only the protected pod, which did not grow"
-    assert (
-        "<li>At the 154Mi a second of the last 30s the 512Mi of memory.available last 3.3s; then the kernel&#39;s OOM killer"
-        in text
-    )
+    ends = "<li>At the rate of the last 30s (154Mi a second) the 512Mi of memory.available last 3.3s; then the kernel"
+    assert ends in text
     assert '<p class="held">No active pod is left that may be evicted: protected pods never are.' in text
     assert "ProtectedCulprit:" not in text
 

@@ -9,9 +9,9 @@ from evictd.render.headline import FAULT_REMEDIES, OwnFaultKind
 from evictd.render.remedies import REMEDIES, grew_elsewhere, outside_pods, remedies
 from tests.daemon.status import status_of
 from tests.daemon.world import GI
-from tests.render.test_node_page import approaching, blocked, calm, page, play, pressed, rehearsed
+from tests.render.test_node_page import approaching, blocked, calm, play, pressed, rehearsed
 
-OUTSIDE = "free memory outside pods (systemd-cgtop -m shows host services, slabtop the kernel)"
+OUTSIDE = "free memory outside pods (`systemd-cgtop -m` shows host services, `slabtop` the kernel)"
 
 
 def stopped(reason: str, **grown: int) -> list[str]:
@@ -35,7 +35,8 @@ def test_a_protected_pod_comes_second_where_what_grew_belongs_to_no_pod() -> Non
     assert stopped("ProtectedCulprit", protected=GI) == [limit]
     first, second = stopped("ProtectedCulprit", elsewhere=GI)
     assert first == f"{OUTSIDE}: what grew belongs to no pod"
-    assert second == f"after that, {limit}: it took less"
+    assert second == f"after that, {limit}: it holds the most, and did not grow", "it said that the pod took less"
+    assert stopped("ProtectedCulprit", elsewhere=GI, protected=1)[1] == f"after that, {limit}: it took less"
 
 
 @pytest.mark.parametrize("reason", ["NothingHelps", "EvictionsDoNotHelp", "NoActivePods"])
@@ -51,26 +52,38 @@ def test_what_evictd_waits_for_needs_nobody() -> None:
 def test_each_state_but_calm_has_a_next_step() -> None:
     states = {make.__name__: remedies(status_of(made := make(), made.at)) for make in (calm, pressed, rehearsed)}
     grew = f"{OUTSIDE}: what grew belongs to no pod"
-    assert states == {"calm": [], "pressed": [grew], "rehearsed": [grew, "to let evictd evict, set dryRun: false"]}
+    enable = (
+        "to let evictd evict, set `dryRun: false` in its configuration file and reload it (`systemctl reload evictd`; with Helm "
+        "`--set evictd.dryRun=false`)"
+    )
+    assert states == {"calm": [], "pressed": [grew], "rehearsed": [grew, enable]}
+
+
+def test_before_a_threshold_is_met_the_remedy_is_for_what_grows() -> None:
+    """It advised to end one of the largest pods, where none grew and one was static."""
     near = approaching()
-    assert remedies(status_of(near, near.at)) == [
-        f"end, move or limit one of the largest pods, or {OUTSIDE}; evictd why default/hog says what would keep that pod"
-    ]
+    status = status_of(near, near.at)
+    keeps = "; `evictd why default/hog` says what would keep that pod"
+    assert remedies(status) == [f"{OUTSIDE}: what grew belongs to no pod{keeps}"]
+    (memory,) = [each for each in status["signals"] if each["signal"] == "memory.available"]
+
+    def first(growing: dict[str, Any] | None) -> str:
+        (text,) = remedies({**status, "signals": [{**memory, "growing": growing}]})
+        return text.removesuffix(keeps)
+
+    grower = {"pod": "default/hog", "grown": GI, "protected": ""}
+    growth = {"overSeconds": 60, "pods": [grower], "ofPods": GI, "elsewhere": GI}
+    assert first(growth) == "end, move or limit the pod that grew the most"
+    static = {**grower, "protected": "static pod"}
+    assert first({**growth, "pods": [static]}).startswith("limit the protected pod or move it to another node")
+    unknown = f"end, move or limit one of the largest pods that may be evicted, or {OUTSIDE}"
+    assert first(None) == first({**growth, "pods": [], "ofPods": 0, "elsewhere": None}) == unknown
+    assert outside_pods({"signal": "nodefs.available"}).startswith("free disk space outside pods")
 
 
 def test_what_grew_outside_pods_is_said_once_while_a_hard_threshold_comes_near() -> None:
     soft = play([*(6 * GI - number * GI // 16 for number in range(60)), 2 * GI - 1, 2 * GI - GI // 16])
     assert remedies(status_of(soft, soft.at)) == [f"{OUTSIDE}: what grew belongs to no pod"]
-
-
-def test_before_a_threshold_is_met_the_page_says_who_holds_memory_and_that_growth_is_not_known_yet() -> None:
-    head = page(approaching()).partition("</header>")[0]
-    assert "<li>Of 21.7Gi used of memory, evictable pods hold 9.92Gi, protected pods hold 4.85Gi; " in head
-    assert "<li>Largest pods: default/hog (5Gi), default/web (4.92Gi), default/etcd (4.85Gi). Who takes more is" in head
-    assert page(approaching()).count("Of 21.7Gi used") == 1
-    assert "Largest pods" not in page(calm()) + page(pressed())
-    disk = {"signal": "nodefs.available"}
-    assert outside_pods(disk).startswith("free disk space outside pods")
 
 
 def test_growth_of_pods_that_is_as_large_is_no_growth_elsewhere() -> None:

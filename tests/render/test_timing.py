@@ -27,7 +27,9 @@ def test_below_a_hard_threshold_it_is_said_when_nothing_is_left_and_what_happens
     short = blocked()
     status, trends = status_of(short, short.at), recent_readings(short.trends, now=short.at)
     killed = "of memory.available last 3.3s; then the kernel's OOM killer kills processes"
-    assert ends(status, trends) == [f"At the 154Mi a second of the last 30s the 512Mi {killed}"], "the mean is 93.9Mi"
+    assert ends(status, trends) == [f"At the rate of the last 30s (154Mi a second) the 512Mi {killed}"], (
+        "the mean is 93.9Mi"
+    )
     (memory,) = [each for each in status["signals"] if each["signal"] == "memory.available"]
     assert (
         ends(
@@ -50,4 +52,4 @@ def test_the_time_until_nothing_is_left_follows_the_last_readings() -> None:
     assert ends({**slows, "signals": [{**memory, "fillRate": GI // 8}]}, busy) == []
     busy["memory.available"][-1] = (0.0, GI // 2)
     (text,) = ends({**slows, "signals": [{**memory, "fillRate": GI}]}, busy)
-    assert text.startswith("At the 1Gi a second of the last minute the 1Gi of memory.available last 1.0s; then")
+    assert text.startswith("At the rate of the last minute (1Gi a second) the 1Gi of memory.available last 1.0s; then")

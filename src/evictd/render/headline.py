@@ -117,7 +117,7 @@ FAULT_REMEDIES = {
     OwnFaultKind.NODE: "restore the readings that are named under Health",
     **dict.fromkeys(
         (OwnFaultKind.PODS, OwnFaultKind.LISTED_PODS),
-        "look whether the runtime runs (systemctl status containerd, or crio; journalctl --unit containerd) and restart it; "
+        "look whether the runtime runs (`systemctl status containerd`, or crio; `journalctl --unit containerd`) and restart it; "
         "running pods stay",
     ),
     OwnFaultKind.CREDENTIALS: (

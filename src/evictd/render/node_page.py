@@ -8,12 +8,11 @@ inline code. jinja2 is imported when the page is first asked for: a daemon whose
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import accumulate
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evictd.core.model.signal import DISKS, SIGNALS, Resource, Signal
+from evictd.core.model.signal import DISKS, Resource
 from evictd.core.model.state import PhaseName
 from evictd.errors import SourceKind
 from evictd.render.headline import (
@@ -29,11 +28,12 @@ from evictd.render.headline import (
     tests_thresholds,
     unread,
 )
+from evictd.render.holders import capital, filled, full_name, growers, held_by, row_numbers
 from evictd.render.page_chart import eviction_marks
 from evictd.render.page_decisions import page_decisions
 from evictd.render.remedies import remedies
 from evictd.render.signal_card import Trend, signal_card
-from evictd.render.signal_entry import is_pressed, shown_entries
+from evictd.render.signal_entry import shown_entries
 from evictd.render.text import (
     MEASURED_LATER,
     amount_text,
@@ -47,6 +47,7 @@ from evictd.render.timing import approaches, ends, graces, is_due
 
 if TYPE_CHECKING:
     from jinja2 import Template
+    from markupsafe import Markup
 
 Document = Mapping[str, Any]
 
@@ -58,6 +59,7 @@ _FOLDER = Path(__file__).parent / "node_page_files"
 _SHOWN_PODS = 5
 _SHOWN_NEXT = 3
 _NO_NUMBER = "\u2013"
+_COMMAND = re.compile("`([^`]+)`")
 _OLD_SECONDS = 60
 """Age of a reading, in seconds, from which it is said beside the numbers: a calm node is read every ten seconds."""
 
@@ -78,10 +80,12 @@ def node_page(
     context = {
         "status": status,
         "headline": (head := headline(status, faults)),
-        "beside": (beside := tuple(_beside(status, explained, trends, faults, head))),
+        "beside": (beside := tuple(_beside(status, trends, faults, head))),
         "next": tuple(_next(status, explained, " ".join((head.text, *beside_faults(status, faults)))))[:_SHOWN_NEXT]
         if tests_thresholds(faults)
         else (),
+        "growth": tuple(growers(status)) if tests_thresholds(faults) else (),
+        "holders": (holders := tuple(held_by(status, explained)) if tests_thresholds(faults) else ()),
         "to_do": _to_do(status, faults),
         "signals": [
             signal_card(
@@ -107,7 +111,9 @@ def node_page(
         "old": status["ageSeconds"] >= _OLD_SECONDS,
         "leaving": (leaving := [_leaving(row, status) for row in status["leaving"]]),
         "nothing": (nothing := tuple(why_nothing(status, explained, head))),
-        "queues": sorted((_queue(each, beside, nothing) for each in explained["queues"]), key=itemgetter("unmeasured")),
+        "queues": sorted(
+            (_queue(each, (*beside, *holders), nothing) for each in explained["queues"]), key=itemgetter("unmeasured")
+        ),
         "decisions": page_decisions(status, {row["why"] for row in leaving}, trends),
         "notes": [note for note in explained["notes"] if note not in nothing],
         "faults": [fault.detail for fault in faults],
@@ -130,19 +136,25 @@ def page_template(name: str) -> "Template":
         lstrip_blocks=True,
     )
     environment.filters["clean"] = clean
+    environment.filters["commands"] = _with_commands
     environment.filters["seconds"] = seconds_text
     environment.filters["pods"] = pods_text
     environment.filters["name_last"] = name_last
     return environment.get_template(name)
 
 
+def _with_commands(text: str) -> "Markup":
+    """Escape a text, and mark as code what stands between backticks."""
+    from markupsafe import Markup, escape  # noqa: PLC0415 - jinja2's
+
+    return Markup(_COMMAND.sub(r"<code>\1</code>", str(escape(clean(text)))))  # noqa: S704 - the text is escaped
+
+
 # --- beside the headline ----------------------------------------------------------------------------------------------
 
 
-def _beside(
-    status: Document, explained: Document, trends: Mapping[str, Trend], faults: Sequence[OwnFault], head: Headline
-) -> Iterator[str]:
-    """Return what evictd still does with a fault, the nearest threshold of a calm node, and who filled or holds what is short."""
+def _beside(status: Document, trends: Mapping[str, Trend], faults: Sequence[OwnFault], head: Headline) -> Iterator[str]:
+    """Return what evictd still does with a fault, the nearest threshold of a calm node, and who filled what is short."""
     yield from beside_faults(status, faults)
     if tests_thresholds(faults):
         if (headline(status) if faults else head).level == "calm":
@@ -151,7 +163,6 @@ def _beside(
             yield from filter(None, (last_eviction(status),))
         yield from (f"{text}." for text in ends(status, trends))
         yield from filled(status)
-        yield from _holders(status, explained)
 
 
 def _to_do(status: Document, faults: Sequence[OwnFault]) -> str:
@@ -190,35 +201,6 @@ def _reported(problems: Sequence[Document]) -> str:
     return "; ".join(f"{each['source']}: {each['detail']}" for each in problems)
 
 
-def filled(status: Document) -> list[str]:
-    """Return who took what is short; the signals of one supply share a sentence."""
-    short = [entry for entry in status["signals"] if entry["observed"] and any(map(is_pressed, entry["thresholds"]))]
-    texts = [each["text"] for entry in short if (each := entry.get("attribution"))]
-    first = dict.fromkeys(text[0] for text in texts if len(text) > 1)  # the last sentence is who holds it
-    return [f"{_capital(text)}." for text in first]
-
-
-def _holders(status: Document, explained: Document) -> Iterator[str]:
-    """Return who holds what will be short soon: until a threshold is met nothing is kept by which growth could be told."""
-    for approach in approaches(status):
-        signal, held = approach.entry["signal"], approach.entry.get("attribution")
-        if not held or held["overNanoseconds"] is not None or not held["text"]:
-            continue
-        yield f"{_capital(held['text'][-1])}."
-        rows = (
-            row for queue in explained["queues"] if signal in queue["signals"] for row in queue["rows"] if row["usage"]
-        )
-        if largest := sorted(rows, key=itemgetter("usage"), reverse=True)[:_SHOWN_NEXT]:
-            resource = SIGNALS[Signal(signal)].resource
-            pods = (f"{_full_name(row)} ({usage_text(row['usage'], resource)})" for row in largest)
-            yield f"Largest pods: {', '.join(pods)}. Who takes more is measured once a threshold is met."
-
-
-def _capital(text: str) -> str:
-    """Begin a sentence with a capital, unless it begins with the name of a pod."""
-    return text if "/" in text.partition(" ")[0] else text[:1].upper() + text[1:]
-
-
 def _next(status: Document, explained: Document, said: str) -> Iterator[str]:
     """Return the pod that would be evicted first for each kind of shortage, and why; only why where `said` names it.
 
@@ -229,7 +211,7 @@ def _next(status: Document, explained: Document, said: str) -> Iterator[str]:
     would = "would be evicted next, if that is not enough" if leaves else "would be evicted first"
     queues = [queue for queue in explained["queues"] if queue["next"]]
     for queue in [each for each in queues if any(signal in named for signal in each["signals"])] or queues:
-        row = next((row for row in queue["rows"] if _full_name(row) == queue["next"]), None)
+        row = next((row for row in queue["rows"] if full_name(row) == queue["next"]), None)
         measured = row is not None and row["usage"] is not None
         why = f": {row['why']}" if row is not None and measured and row["why"] else ""
         if queue["next"] not in said:
@@ -237,11 +219,9 @@ def _next(status: Document, explained: Document, said: str) -> Iterator[str]:
             pod = f"{queue['next']} ({used})" if used and f"uses {used}" not in why else queue["next"]
             yield f"{', '.join(queue['signals'])}: {pod} {would}{why}."
         elif why:
-            yield f"Why {queue['next']} is {'next' if leaves else 'first'}{why}."
-
-
-def _full_name(row: Document) -> str:
-    return f"{row['namespace']}/{row['name']}"
+            alone = {each["next"] for each in queues if each["next"] in said}
+            pod = "that pod" if len(alone) == 1 else queue["next"]  # a name may be long
+            yield f"Why {pod} is {'next' if leaves else 'first'}{why}."
 
 
 def why_nothing(status: Document, explained: Document, head: Headline) -> Iterator[str]:
@@ -316,7 +296,6 @@ def _condition(entry: Document, *, dry_run: bool, tested: bool) -> dict[str, Any
 
 def _time(text: str) -> str:
     return text.replace("T", " ").replace("Z", " UTC")
-        "requested": resource in {Resource.MEMORY, Resource.EPHEMERAL_STORAGE},
 
 
 def _queue(queue: Document, said: Collection[str], nothing: Collection[str]) -> dict[str, Any]:
@@ -324,7 +303,7 @@ def _queue(queue: Document, said: Collection[str], nothing: Collection[str]) -> 
 
     `nothing` are the reasons for no eviction that stand above the order.
     """
-    held = [f"{_capital(text)}." for text in (queue.get("attribution") or {"text": ()})["text"]]
+    held = [f"{capital(text)}." for text in (queue.get("attribution") or {"text": ()})["text"]]
     resource = Resource(queue["resource"])
     unmeasured = bool(queue["rows"]) and all(row["usage"] is None for row in queue["rows"])
     return {
@@ -332,11 +311,12 @@ def _queue(queue: Document, said: Collection[str], nothing: Collection[str]) -> 
         "resource": resource.value,
         "next": queue["next"],
         "stop_above": bool(queue["stop"]) and any(text.endswith(queue["stop"]) for text in nothing),
-        "stop": _capital(name_last(_without_signal(queue["stop"] or "", queue["signals"]))),
+        "stop": capital(name_last(_without_signal(queue["stop"] or "", queue["signals"]))),
         "not_of_pods": "" if queue["notOfPods"] is None else not_of_pods_text(queue["notOfPods"]),
         "held": () if unmeasured else [text for text in held if text not in said],
         "unmeasured": unmeasured,
         "measured_later": MEASURED_LATER if resource in DISKS else "",
+        "requested": resource in {Resource.MEMORY, Resource.EPHEMERAL_STORAGE},
         "rows": _rows(queue["rows"], resource),
     }
 
@@ -350,10 +330,9 @@ def _without_signal(text: str, signals: Sequence[str]) -> str:
 
 def _rows(rows: Sequence[Document], resource: Resource) -> list[dict[str, Any]]:
     """Return the rows of a table; pods that are never evicted have no number."""
-    numbers = accumulate(int(not row["protected"]) for row in rows)
     return [
         _row(_NO_NUMBER if row["protected"] else str(number), row, resource)
-        for number, row in zip(numbers, rows, strict=True)
+        for number, row in zip(row_numbers(rows), rows, strict=True)
     ]
 
 

@@ -1,7 +1,7 @@
 """Says what a person can do about a shortage, from the document of `/statusz`, for the page and `evictd status`.
 
-What helps depends on the reason for which no pod is evicted and on who took what is short. Reasons are plain texts, the values of
-`NoActionReason`: importing the decisions takes a third of the time of `status`.
+What helps depends on the reason for which no pod is evicted and on who took what is short. Commands stand between backticks.
+Reasons are plain texts, the values of `NoActionReason`: importing the decisions takes a third of the time of `status`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,19 +15,19 @@ from evictd.render.timing import approaches, is_due
 Document = Mapping[str, Any]
 
 _OUTSIDE_PODS = {
-    Resource.MEMORY: "free memory outside pods (systemd-cgtop -m shows host services, slabtop the kernel)",
-    Resource.SWAP: "free swap outside pods (systemd-cgtop -m shows host services)",
+    Resource.MEMORY: "free memory outside pods (`systemd-cgtop -m` shows host services, `slabtop` the kernel)",
+    Resource.SWAP: "free swap outside pods (`systemd-cgtop -m` shows host services)",
     Resource.EPHEMERAL_STORAGE: (
-        "free disk space outside pods (hostPath directories, deleted files that are open: lsof +L1, snapshots that no "
+        "free disk space outside pods (hostPath directories, deleted files that are open: `lsof +L1`, snapshots that no "
         "image uses)"
     ),
     Resource.INODES: "remove files outside pods (hostPath directories, snapshots that no image uses)",
-    Resource.PIDS: "end processes outside pods (systemd-cgtop -t shows them by service)",
-    Resource.IO: "end what stalls the node outside pods (systemd-cgtop -i shows it by service)",
+    Resource.PIDS: "end processes outside pods (`systemd-cgtop -t` shows them by service)",
+    Resource.IO: "end what stalls the node outside pods (`systemd-cgtop -i` shows it by service)",
 }
 """What to do where no pod took what is short."""
 _OUTSIDE = "{outside}"
-_MEASURE = "restore the readings that are reported as problems: evictd explain shows which pods have no usage"
+_MEASURE = "restore the readings that are reported as problems: `evictd explain` shows which pods have no usage"
 
 REMEDIES: Mapping[str, str] = {
     "NoStats": "restore the readings that are reported as problems",
@@ -36,28 +36,32 @@ REMEDIES: Mapping[str, str] = {
     "NoActivePods": _OUTSIDE,
     "NothingEvictable": f"move static or critical pods, or {_OUTSIDE}",
     "NoPodMeasured": _MEASURE,
-    "ApiPodsStandalone": "set cluster.kubeconfig, or allowApiPodsStandalone: true to act without priorities and requests",
-    "FilesystemReadOnly": "repair the filesystem (dmesg shows why it is read-only)",
+    "ApiPodsStandalone": "set `cluster.kubeconfig`, or `allowApiPodsStandalone: true` to act without priorities and requests",
+    "FilesystemReadOnly": "repair the filesystem (`dmesg` shows why it is read-only)",
     "ProtectedCulprit": "limit the protected pod or move it to another node (a static pod: change its manifest)",
     "WaitingForVictim": "",
     "WaitingForRelease": "",
     "NothingHelps": _OUTSIDE,
-    "HeldBack": "look at the disruption budgets (kubectl get pdb --all-namespaces) and at the owners that recreate their pods",
+    "HeldBack": "look at the disruption budgets (`kubectl get pdb --all-namespaces`) and at the owners that recreate their pods",
     "UnmeasuredCulprit": _MEASURE,
     "EvictionsDoNotHelp": _OUTSIDE,
-    "ThresholdNeverClear": "lower the threshold (evictd check shows it as an amount on this node), or move pods away",
+    "ThresholdNeverClear": "lower the threshold (`evictd check` shows it as an amount on this node), or move pods away",
     "NotShortOfMemory": "",
-    "EvictionLimitReached": "see which pods went (evictd history), then relieve the node or raise evictionLimit",
+    "EvictionLimitReached": "see which pods went (`evictd history`), then relieve the node or raise `evictionLimit`",
     "LayoutUnknown": "restore the container runtime, which says where its images are",
 }
 """What to do by the reason for which no pod is evicted; empty where evictd goes on by itself."""
+_END_DRY_RUN = (
+    "to let evictd evict, set `dryRun: false` in its configuration file and reload it (`systemctl reload evictd`; with Helm "
+    "`--set evictd.dryRun=false`)"
+)
 
 
 def remedies(status: Document) -> list[str]:
     """Return what to do about the signals that are short or will be soon, as clauses; empty where nothing is to do."""
     found = dict.fromkeys(text for entry in shown_entries(status) if entry["observed"] for text in _remedies(entry))
     if status["dryRun"] and any(map(is_due, status["signals"])):
-        found["to let evictd evict, set dryRun: false"] = None
+        found[_END_DRY_RUN] = None
     near = (approach.entry for approach in approaches(status))
     found |= dict.fromkeys(_before(entry) for entry in near if not grew_elsewhere(entry))
     return list(found)
@@ -72,15 +76,27 @@ def _remedies(entry: Document) -> Iterator[str]:
     if grew_elsewhere(entry) and outside not in remedy:
         yield f"{outside}: what grew belongs to no pod"
         if reason == "ProtectedCulprit":
-            remedy = f"after that, {remedy}: it took less"
+            took = (
+                "it took less"
+                if entry["attribution"]["protected"]["grown"] > 0
+                else "it holds the most, and did not grow"
+            )
+            remedy = f"after that, {remedy}: {took}"
     if remedy:
         yield remedy
 
 
 def _before(entry: Document) -> str:
     """Return what to do before a threshold is met."""
-    keeps = f"; evictd why {clean(entry['next']['pod'])} says what would keep that pod" if entry["next"] else ""
-    return f"end, move or limit one of the largest pods, or {outside_pods(entry)}{keeps}"
+    keeps = f"; `evictd why {clean(entry['next']['pod'])}` says what would keep that pod" if entry["next"] else ""
+    outside, growing = outside_pods(entry), entry.get("growing") or {"pods": (), "ofPods": 0, "elsewhere": None}
+    if (growing["elsewhere"] or 0) > growing["ofPods"]:
+        return f"{outside}: what grew belongs to no pod{keeps}"
+    if not growing["pods"]:
+        return f"end, move or limit one of the largest pods that may be evicted, or {outside}{keeps}"
+    if growing["pods"][0]["protected"]:
+        return f"{REMEDIES['ProtectedCulprit']}: it grew the most{keeps}"
+    return f"end, move or limit the pod that grew the most{keeps}"
 
 
 def outside_pods(entry: Document) -> str:

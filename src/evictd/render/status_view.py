@@ -209,7 +209,7 @@ def _next_to_go(document: Document) -> Iterator[Text]:
         if entry.get("notOfPods") is not None:
             yield Text(f"{entry['signal']}: {not_of_pods_text(entry['notOfPods'])}", style="dim")
     yield from _filled(document)
-    if to_do := "; ".join(remedies(document)):
+    if to_do := "; ".join(remedies(document)).replace("`", ""):
         yield Text(f"what you can do: {to_do}", style="yellow")
     for reason, signals in without.items():
         yield Text(f"next for {', '.join(signals)}: {clean(reason)}", style="dim")

@@ -135,8 +135,8 @@ def ends(status: Document, trends: Mapping[str, Sequence[tuple[float, int]]]) ->
         rate, when = (mean, "minute") if mean > fall else (fall, seconds_text(over))
         if (left := entry["available"] / rate) <= FORESEEN_SECONDS:
             found.append(
-                f"At the {gap_text(round(rate), signal)} a second of the last {when} the {gap_text(entry['available'], signal)} "
-                f"of {entry['signal']} last {seconds_text(left)}; then {then}"
+                f"At the rate of the last {when} ({gap_text(round(rate), signal)} a second) the "
+                f"{gap_text(entry['available'], signal)} of {entry['signal']} last {seconds_text(left)}; then {then}"
             )
     return found
 

@@ -4,14 +4,16 @@ The latest snapshot as one JSON document: signals against thresholds, conditions
 pod for each signal, victims, the last decisions. Pods are ranked when the document is asked for, not in the cycle.
 """
 
+from operator import itemgetter
 from typing import Any
 
 from evictd.codec.times import rfc3339
 from evictd.core.eviction.keep_away import transition_period
 from evictd.core.eviction.next_up import NextUp
+from evictd.core.model.attribution import Attribution
 from evictd.core.model.finding import KeptAway, ThresholdFinding
 from evictd.core.model.observation import signal_observations
-from evictd.core.model.signal import NodeCondition, Signal
+from evictd.core.model.signal import SIGNALS, NodeCondition, Signal
 from evictd.core.model.state import Reclaiming
 from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import NANO
@@ -20,10 +22,11 @@ from evictd.daemon.telemetry.trends import RATE_WINDOW, Trend
 from evictd.render.attribution import attribution_document
 from evictd.render.node_view import NodeView, node_view
 from evictd.render.sentences import kept_away_text, no_action_text
-from evictd.render.text import incident_id
+from evictd.render.text import incident_id, protection
 from evictd.render.timing import SOON_SECONDS
 
 API_VERSION = "evictd.io/v1alpha1"
+_SHOWN_GROWERS = 3
 
 
 def status_document(view: NodeView, snapshot: Snapshot, now: int, *, reload_fault: str = "") -> dict[str, Any]:
@@ -123,13 +126,15 @@ def _signals(view: NodeView, snapshot: Snapshot, now: int) -> list[dict[str, Any
             continue
         answer = answers.get(signal)
         found = [_threshold(snapshot, each) for each in view.thresholds if each.threshold.signal is signal]
+        stated = _stated(found, snapshot, signal, now) if reading["observed"] else {"thresholds": found}
         entries.append(
             {
                 "signal": signal.value,
                 **reading,
-                **(_stated(found, snapshot, signal, now) if reading["observed"] else {"thresholds": found}),
+                **stated,
                 "notOfPods": None if answer is None else answer.not_of_pods,
                 "attribution": attribution_document(None if answer is None else answer.held, snapshot.wall),
+                "growing": _growing(None if answer is None else answer.held, stated["thresholds"], snapshot),
                 **_next_pod(answer),
             }
         )
@@ -173,6 +178,32 @@ def _foreseen(threshold: dict[str, Any], trend: Trend) -> dict[str, Any]:
     if seconds is None or seconds <= SOON_SECONDS or not trend.recovered_before(threshold["limit"]):
         return threshold
     return {**threshold, "secondsToThreshold": None}
+
+
+def _growing(held: Attribution | None, thresholds: list[dict[str, Any]], snapshot: Snapshot) -> dict[str, Any] | None:
+    """Return what grew within about the last minute before a threshold is met; `None` where none is near, or it is not known.
+
+    After that the attribution says it. `elsewhere` is `null` where it may be of pods that were not measured.
+    """
+    times = [each["secondsToThreshold"] for each in thresholds]
+    near = not any(each["met"] for each in thresholds) and any(
+        each is not None and each <= SOON_SECONDS for each in times
+    )
+    holdings = None if held is None or not near else snapshot.state.holdings.get(held.signal)
+    if held is None or holdings is None or holdings.at <= holdings.since:
+        return None
+    pods = {pod.uid: pod for pod in snapshot.observation.pods}
+    grew = [(each.grown, pods[uid]) for uid, each in holdings.growing.items() if uid in pods and each.grown > 0]
+    whole = SIGNALS[held.signal].filesystem is None and not (held.outdated or held.unmeasured.pods or holdings.arrived)
+    most = sorted(grew, key=itemgetter(0), reverse=True)[:_SHOWN_GROWERS]
+    return {
+        "overSeconds": round((holdings.at - holdings.since) / SECOND, 1),
+        "pods": [
+            {"pod": pod.full_name, "grown": grown, "protected": protection(pod, snapshot.config)} for grown, pod in most
+        ],
+        "ofPods": sum(grown for grown, _ in grew),
+        "elsewhere": holdings.elsewhere.grown if whole and holdings.elsewhere is not None else None,
+    }
 
 
 def _next_pod(answer: NextUp | None) -> dict[str, Any]:

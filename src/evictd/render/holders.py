@@ -1,0 +1,71 @@
+"""Says for the page who fills and who holds what is short or will be soon, from the documents of `/statusz` and `/explainz`."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
+from typing import Any
+
+from evictd.core.model.signal import SIGNALS, Resource, Signal
+from evictd.render.signal_entry import is_pressed
+from evictd.render.text import gap_text, seconds_text, usage_text
+from evictd.render.timing import approaches
+
+Document = Mapping[str, Any]
+
+_MOST = 3
+
+
+def filled(status: Document) -> list[str]:
+    """Return who took what is short; the signals of one supply share a sentence."""
+    short = [entry for entry in status["signals"] if entry["observed"] and any(map(is_pressed, entry["thresholds"]))]
+    texts = [each["text"] for entry in short if (each := entry.get("attribution"))]
+    first = dict.fromkeys(text[0] for text in texts if len(text) > 1)  # the last sentence is who holds it
+    return [f"{capital(text)}." for text in first]
+
+
+def growers(status: Document) -> Iterator[str]:
+    """Return who takes what will be short soon, as far as that is known."""
+    for entry in (approach.entry for approach in approaches(status)):
+        if not (growing := entry.get("growing")):
+            continue
+        signal, elsewhere = Signal(entry["signal"]), growing["elsewhere"]
+        pods = ", ".join(f"{each['pod']} grew by {gap_text(each['grown'], signal)}" for each in growing["pods"])
+        rest = "" if elsewhere is None else f"{gap_text(max(elsewhere, 0), signal)} more belong to no pod"
+        if pods or rest:
+            over = seconds_text(growing["overSeconds"])
+            yield f"In the last {over} {'; '.join(filter(None, (pods or 'no pod grew', rest)))}."
+
+
+def held_by(status: Document, explained: Document) -> Iterator[str]:
+    """Return who holds what will be short soon, and the largest pods with their places in the order of eviction."""
+    for approach in approaches(status):
+        signal, held = approach.entry["signal"], approach.entry.get("attribution")
+        if not held or held["overNanoseconds"] is not None or not held["text"]:
+            continue
+        yield f"{capital(held['text'][-1])}."
+        rows = [row for queue in explained["queues"] if signal in queue["signals"] for row in queue["rows"]]
+        measured = [pair for pair in zip(row_numbers(rows), rows, strict=True) if pair[1]["usage"]]
+        largest = sorted(measured, key=lambda pair: pair[1]["usage"], reverse=True)[:_MOST]
+        if pods := ", ".join(_large(number, row, SIGNALS[Signal(signal)].resource) for number, row in largest):
+            yield f"Largest pods, with their places in the order of eviction: {pods}."
+
+
+def _large(number: int, row: Document, resource: Resource) -> str:
+    """Write a pod with what it uses and its place in the order of eviction, or why it has none."""
+    priority = f", priority {row['priority']}" if row["priority"] else ""
+    place = f"never evicted: {row['protected']}" if row["protected"] else f"place {number}{priority}"
+    return f"{full_name(row)} ({usage_text(row['usage'], resource)}, {place})"
+
+
+def capital(text: str) -> str:
+    """Begin a sentence with a capital, unless it begins with the name of a pod."""
+    return text if "/" in text.partition(" ")[0] else text[:1].upper() + text[1:]
+
+
+def full_name(row: Document) -> str:
+    """Return `namespace/name` of a row."""
+    return f"{row['namespace']}/{row['name']}"
+
+
+def row_numbers(rows: Sequence[Document]) -> Iterator[int]:
+    """Count the rows of the pods that may be evicted."""
+    return accumulate(int(not row["protected"]) for row in rows)
