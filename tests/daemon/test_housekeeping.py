@@ -59,6 +59,15 @@ def test_the_actuator_knows_why_each_pod_goes_except_under_policy_kubelet(make: 
     assert theirs.live.reasons == {}
 
 
+def test_the_last_decisions_say_who_took_what_was_short(make: Make) -> None:
+    ours = make([observe(4 * GI), observe(GI // 2, NOW + 1)])
+    for _ in range(2):
+        ours.loop.cycle(WaitResult())
+    assert ours.board.latest is not None
+    (eviction,) = [each for each in ours.board.latest.recent if each.pod]
+    assert eviction.filled.startswith("Of 3.5Gi that filled memory since ")
+
+
 def test_an_eviction_s_record_has_the_readings_of_the_minutes_before(tmp_path: Path, make: Make) -> None:
     """What `evictd incident` draws: the cycles before it decided nothing, so they are in no record."""
     ours = make([observe(4 * GI), observe(3 * GI, NOW + 1), observe(GI // 2, NOW + 2)])

@@ -11,6 +11,7 @@ from evictd.core.model.state import State
 from evictd.core.units.duration import SECOND
 from evictd.daemon.telemetry.snapshot import Snapshot
 from evictd.daemon.telemetry.status_page import snapshot_view
+from evictd.render.attribution import filled_text
 from evictd.render.history import history
 from evictd.render.node_page import node_page
 from evictd.render.node_view import explanation_document
@@ -49,6 +50,12 @@ def filled() -> tuple[Snapshot, bytes]:
 def test_the_journal_says_who_took_what_was_short() -> None:
     (event,) = (each for each in history([decode_record(filled()[1])]) if each.kind.value == "Evicted")
     assert event.filled == f"O{FILLED[1:]}."
+
+
+def test_a_cycle_says_who_took_what_was_short() -> None:
+    snapshot, _ = filled()
+    assert filled_text(snapshot.findings, snapshot.wall) == f"O{FILLED[1:]}."
+    assert filled_text((), snapshot.wall) == ""
 
 
 def test_a_damaged_attribution_leaves_the_event() -> None:

@@ -20,6 +20,7 @@ from evictd.daemon.telemetry.recent import RecentDecisions
 from evictd.daemon.telemetry.snapshot import LatestSnapshot, Snapshot
 from evictd.daemon.telemetry.trends import Trends, advanced
 from evictd.errors import CREDENTIALS_SOURCE
+from evictd.render.attribution import filled_text
 from evictd.render.deciding import reasons_of
 from evictd.render.node_page import asset
 from evictd.render.sentences import changes_nothing, decision_text, kind_of
@@ -80,7 +81,7 @@ def play(
                     recent.add(each, text, WALL + at - START, dry_run=dry_run)
         recent.ended(gone, WALL + at - START)
         for uid, why in reasons_of(step.decisions, step.findings, dry_run=dry_run).items():
-            recent.explain(uid, why)
+            recent.explain(uid, why, filled_text(step.findings, WALL + at - START))
     assert step is not None
     return Snapshot(
         at=at, wall=WALL + at - START, config=CONFIG, state=state, observation=seen, findings=step.findings,

@@ -30,6 +30,7 @@ from evictd.daemon.waiter import Waiter, WaitResult
 from evictd.observe.reading.observer import ObserveRequest
 from evictd.observe.reading.reading import Reading
 from evictd.observe.threshold_watch.memory_watch import Woken
+from evictd.render.attribution import filled_text
 from evictd.render.deciding import reasons_of
 from evictd.worker import ErrorBackoff, describe
 
@@ -169,7 +170,8 @@ class Housekeeping:
     def _report(self, waited: WaitResult, cycle: Cycle, failures: tuple[Failure, ...], acted: int) -> None:
         self._telemetry.findings(cycle.step.findings, cycle.observation.problems)
         step = cycle.step
-        self._telemetry.reasons(step.decisions, _reasons(cycle, for_tenant=False))
+        if why := _reasons(cycle, for_tenant=False):
+            self._telemetry.reasons(step.decisions, why, filled=filled_text(step.findings, cycle.wall))
         self._telemetry.failures(failures)
         since = cycle.now if waited.crossed_at is None else waited.crossed_at
         self._node.effects.reactions.performed(cycle, failures, since=since, acted=acted)

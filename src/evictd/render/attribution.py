@@ -1,11 +1,12 @@
 """Writes who holds what is short, and who took it, as a document and as sentences for `explain`, `status`, `why`, the page."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from evictd.codec.decision import DECISION_FORM, encode_finding
 from evictd.codec.times import rfc3339
 from evictd.core.model.attribution import Attribution, growth_text, holders_text
+from evictd.core.model.finding import Finding
 from evictd.core.model.signal import SIGNALS
 from evictd.errors import InputError, InvalidValueError
 from evictd.render.documents import Document
@@ -24,9 +25,19 @@ def attribution_lines(held: Attribution, wall: int | None = None) -> tuple[str, 
 
     On a calm disk logs and volumes are not walked, so who holds it is not known there.
     """
-    since = "" if wall is None or held.over is None else clock_text(rfc3339(wall - held.over))
     whole = held.over is not None or SIGNALS[held.signal].filesystem is None
-    return tuple(filter(None, (growth_text(held, since=since), holders_text(held) if whole else "")))
+    return tuple(filter(None, (_growth(held, wall), holders_text(held) if whole else "")))
+
+
+def filled_text(findings: Iterable[Finding], wall: int) -> str:
+    """Write who took what was short in a cycle, as a sentence; empty where that is not known."""
+    held = next((each for each in findings if isinstance(each, Attribution)), None)
+    text = "" if held is None else _growth(held, wall)
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
+
+
+def _growth(held: Attribution, wall: int | None) -> str:
+    return growth_text(held, since="" if wall is None or held.over is None else clock_text(rfc3339(wall - held.over)))
 
 
 def recorded_attribution(findings: Sequence[Mapping[str, Any]]) -> Attribution | None:

@@ -114,7 +114,7 @@ def node_page(
         "queues": sorted(
             (_queue(each, (*beside, *holders), nothing) for each in explained["queues"]), key=itemgetter("unmeasured")
         ),
-        "decisions": page_decisions(status, {row["why"] for row in leaving}, trends),
+        "decisions": page_decisions(status, {*beside, *(row["why"] for row in leaving)}, trends),
         "notes": [note for note in explained["notes"] if note not in nothing],
         "faults": [fault.detail for fault in faults],
         "problems": [each for each in status["problems"] if each["detail"] not in faulty],

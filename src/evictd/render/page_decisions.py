@@ -21,8 +21,8 @@ def page_decisions(
 ) -> list[dict[str, Any]]:
     """Return the decisions, newest first; the newest one of each incident has an anchor, to which the marks of a line lead.
 
-    `said` are the reasons that stand above already, with the leaving pods. Beside a reason the decision's text leaves out what
-    the pod used: the reason has it.
+    `said` are the sentences that stand above already: reasons, with the leaving pods, and who took what is short. Beside a
+    reason the decision's text leaves out what the pod used: the reason has it.
     """
     found: list[dict[str, Any]] = []
     anchors: set[str] = set()
@@ -33,7 +33,8 @@ def page_decisions(
         text = _USE.sub("", decision["text"]) if decision["why"] else decision["text"]
         text += _end(decision, status, trends.get(decision["signal"], ()))
         why = "" if decision["why"] in said else decision["why"]
-        found.append({**decision, "why": why, "text": text, "incident": incident, "anchor": anchor})
+        filled = "" if decision["filled"] in said else decision["filled"]
+        found.append({**decision, "why": why, "filled": filled, "text": text, "incident": incident, "anchor": anchor})
     return found
 
 

@@ -57,7 +57,9 @@ def test_an_eviction_gets_its_reason_once() -> None:
     recent = RecentDecisions()
     assert not recent.explain(HOG.uid, "because")
     recent.add(EVICT, "evict default/hog", WALL)
-    assert [recent.explain(HOG.uid, "because"), recent.explain(HOG.uid, "later, with other numbers")] == [True, False]
+    assert recent.explain(HOG.uid, "because", "Of 1Gi ...")
+    assert not recent.explain(HOG.uid, "later, with other numbers", "Of 2Gi ...")
+    assert [(each.why, each.filled) for each in recent.all()] == [("because", "Of 1Gi ...")]
     assert [each.why for each in recent.all()] == ["because"]
 
 

@@ -135,10 +135,11 @@ def test_why_this_pod_went_is_logged_once_and_remembered(ours: LoopOnScript) -> 
     ours.telemetry.decision(eviction())
     for _ in range(2):
         decided = step(GI // 2)
-        ours.telemetry.reasons(decided.decisions, reasons_of(decided.decisions, decided.findings))
+        ours.telemetry.reasons(decided.decisions, reasons_of(decided.decisions, decided.findings), filled="who")
     _, line = ours.logged
     assert line["event"].startswith("Evicted default/hog (6Gi): it requests none and uses 6Gi; default/web, the next, ")
-    assert ours.telemetry._recent.all()[0].why == line["event"]
+    shown = ours.telemetry._recent.all()[0]
+    assert (shown.why, shown.filled) == (line["event"], "who")
 
 
 def test_the_snapshot_says_when_the_pods_were_read(ours: LoopOnScript) -> None:

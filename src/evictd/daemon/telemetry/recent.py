@@ -49,8 +49,8 @@ class RecentDecisions:
             shown = replace(shown, pod=pod.full_name, uid=pod.uid, signal=decision.because.signal_label)
         self._entries.append(_Entry(shown=shown, uid=pod.uid))
 
-    def explain(self, uid: str, why: str) -> bool:
-        """Add to a pod's last eviction why it was chosen; return whether that was not known yet.
+    def explain(self, uid: str, why: str, filled: str = "") -> bool:
+        """Add to a pod's last eviction why it was chosen, and who took what was short; return whether that was not known yet.
 
         A dry run chooses the pod again in each cycle, with other numbers; those of the decision that is shown stay.
         """
@@ -59,7 +59,7 @@ class RecentDecisions:
             if entry.uid == uid and not entry.times:
                 if entry.shown.why:
                     return False
-                self._entries[number] = replace(entry, shown=replace(entry.shown, why=why))
+                self._entries[number] = replace(entry, shown=replace(entry.shown, why=why, filled=filled))
                 return True
         return False
 

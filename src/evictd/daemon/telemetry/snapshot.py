@@ -25,6 +25,8 @@ class Decided:
     text: str
     why: str = ""
     """An eviction for pressure: why this pod and not another."""
+    filled: str = ""
+    """An eviction for pressure: who took what was short."""
     pod: str = ""
     """An eviction: `namespace/name`, and its uid."""
     uid: str = ""

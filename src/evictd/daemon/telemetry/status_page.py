@@ -70,6 +70,7 @@ def _decided(decided: Decided) -> dict[str, Any]:
         "kind": decided.kind,
         "text": decided.text,
         "why": decided.why,
+        "filled": decided.filled,
         "pod": decided.pod,
         "signal": decided.signal,
         "incident": incident_id(decided.uid),

@@ -120,11 +120,11 @@ class Telemetry:
                 self._metrics.error(key[1])
         self._topics = now
 
-    def reasons(self, decisions: Iterable[Decision], why: Mapping[str, str]) -> None:
-        """Log once for each eviction for pressure why this pod was chosen and not another; `why` by uid."""
+    def reasons(self, decisions: Iterable[Decision], why: Mapping[str, str], *, filled: str = "") -> None:
+        """Log once for each eviction for pressure why this pod was chosen; `why` by uid, `filled`: who took what was short."""
         for decision in decisions:
             text = why.get(decision.pod.uid, "") if isinstance(decision, EvictPod) else ""
-            if isinstance(decision, EvictPod) and text and self._recent.explain(decision.pod.uid, text):
+            if isinstance(decision, EvictPod) and text and self._recent.explain(decision.pod.uid, text, filled):
                 self._log.info(text, pod=decision.pod.full_name, uid=decision.pod.uid)
 
     def failures(self, failures: Iterable[Failure]) -> None:
