@@ -307,6 +307,18 @@ def test_it_says_how_long_the_end_of_a_pod_is_awaited() -> None:
     assert "Next: <strong>default/web</strong>." in text
 
 
+def test_it_says_whether_what_a_leaving_pod_held_is_enough() -> None:
+    """It said only what follows if that is not enough."""
+    assert "<br>When it was chosen it held 5Gi and 512Mi was missing: enough, if nothing takes more.</li>" in page(
+        pressed()
+    )
+    small = replace(pressed().state.in_flight[0], missing=6 * GI)
+    short = replace(pressed(), state=replace(pressed().state, in_flight=(small,)))
+    assert "it held 5Gi and 6Gi was missing: too little alone." in page(short)
+    unmeasured = replace(short, state=replace(short.state, in_flight=(replace(small, owed={}),)))
+    assert "When it was chosen" not in page(unmeasured)
+
+
 def test_a_fault_does_not_hide_a_threshold_that_is_met() -> None:
     """The headline said only that the runtime does not answer, on a node without memory."""
     short = pressed()

@@ -12,7 +12,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evictd.core.model.signal import DISKS, Resource
+from evictd.core.model.signal import DISKS, Resource, Signal
 from evictd.core.model.state import PhaseName
 from evictd.errors import SourceKind
 from evictd.render.headline import (
@@ -38,6 +38,7 @@ from evictd.render.text import (
     MEASURED_LATER,
     amount_text,
     clean,
+    gap_text,
     not_of_pods_text,
     pods_text,
     seconds_text,
@@ -262,9 +263,18 @@ def _awaits_end(status: Document) -> bool:
 
 
 def _leaving(row: Document, status: Document) -> Document:
-    """Return a pod that is being evicted, with the reason for its choice where it is known."""
+    """Return a pod that is being evicted, with the reason for its choice and whether its end suffices, where that is known."""
     why = next((each["why"] for each in reversed(status["decisions"]) if each["why"] and each["pod"] == row["pod"]), "")
-    return {**row, "why": why, "chosen": re.sub("^Evicted ", "Chosen: ", why)}
+    return {**row, "why": why, "chosen": re.sub("^Evicted ", "Chosen: ", why), "suffices": _suffices(row)}
+
+
+def _suffices(row: Document) -> str:
+    """Write whether what a leaving pod held is what was missing when it was chosen; empty where that is not known."""
+    if not row["held"] or not row["missing"]:
+        return ""
+    held, missing = (gap_text(row[each], Signal(row["signal"])) for each in ("held", "missing"))
+    enough = "enough, if nothing takes more" if row["held"] >= row["missing"] else "too little alone"
+    return f"When it was chosen it held {held} and {missing} was missing: {enough}."
 
 
 # --- conditions and pods ------------------------------------------------------------------------------------------

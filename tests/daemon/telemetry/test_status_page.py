@@ -103,7 +103,9 @@ def test_the_reason_why_no_pod_is_next_is_shown() -> None:
 
 def test_a_pod_that_is_being_evicted_is_not_next() -> None:
     document = status_of(snapshot(GI // 2), NOW)
-    assert [row["pod"] for row in document["leaving"]] == ["default/hog"]
+    assert [(row["pod"], row["held"], row["missing"]) for row in document["leaving"]] == [
+        ("default/hog", 6 * GI, GI // 2)
+    ]
     memory = next(entry for entry in document["signals"] if entry["signal"] == "memory.available")
     assert memory["next"]["pod"] == "default/web"
     assert document["phase"]["name"] == "CleaningUp"

@@ -53,6 +53,8 @@ def status_document(view: NodeView, snapshot: Snapshot, now: int, *, reload_faul
                 "signal": "" if victim.cause is None else victim.cause.value,
                 "gracePeriodSeconds": victim.grace_period_seconds,
                 "gone": victim.gone_at is not None,
+                "held": None if victim.cause is None else victim.owed.get(victim.cause),
+                "missing": victim.missing,
             }
             for victim in state.in_flight
         ],
