@@ -4,6 +4,7 @@ import argparse
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from evictd.codec.journal import decode_entry
 from evictd.commands import incident
 from evictd.core.model.resources import EPHEMERAL_STORAGE, Container
 from evictd.core.model.signal import Signal
+from evictd.core.model.stats import DiskUsage
 from evictd.core.units.quantity import of_bytes
 from evictd.errors import ExitCode, InputError, NotFoundError
 from evictd.render.incident import evictions_of, incident_of
@@ -127,3 +129,27 @@ def test_a_pod_behind_the_journals_is_the_incident(directory: Path, capsys: pyte
     assert capsys.readouterr().out.startswith("incident uid-hog-")
     with pytest.raises(NotFoundError, match="nope: is no incident of this journal"):
         incident.run(command("--journal", str(journal), "nope"))
+
+
+@pytest.mark.parametrize(
+    ("used", "most"),
+    [
+        ({"rootfs": "1Gi", "logs": "60Gi"}, "container logs"),
+        ({"rootfs": "60Gi", "volumes": {"data": "1Gi"}}, "writable layers"),
+        ({"rootfs": "1Gi", "volumes": {"data": "60Gi"}}, "volumes"),
+        ({"rootfs": "1Gi", "logs": "1Gi"}, ""),
+    ],
+)
+def test_the_part_that_holds_most_of_a_pods_disk_use_is_named(used: dict[str, Any], most: str) -> None:
+    """A report on a log of 68Gi did not speak of logs."""
+    assert incident.most_of_disk(usage(WEB, **used)) == most
+    assert incident.most_of_disk(None) == ""
+
+
+def test_deleted_files_that_are_open_are_summed() -> None:
+    stats = replace(
+        usage(WEB, rootfs="1Gi"), deleted_layer=DiskUsage(used_bytes=2 * GI), deleted_local=DiskUsage(used_bytes=GI)
+    )
+    assert incident.deleted_bytes(stats) == 3 * GI
+    assert incident.most_of_disk(stats) == "deleted files that are open"
+    assert incident.deleted_bytes(None) == 0

@@ -123,7 +123,10 @@ def test_nothing_of_the_pod_is_proposed_where_no_pod_is_the_cause() -> None:
     found = avoidance(judged(Need.NO_POD_HELPS, Grower(pod="", rate=9)))
     host = "less use outside pods: by processes of the host, or by the kernel itself"
     assert found.by == (f"{host}; or less use by protected pods",)
-    assert found.not_by[0].startswith("a request, a limit or a priority of this pod")
+    assert found.not_by[0].startswith("a request, a limit or a priority of this pod: another pod would have gone")
+    alone = judged(Need.NO_POD_HELPS)
+    alone = replace(alone, ranking=tuple(row for row in alone.ranking if row.chosen))
+    assert avoidance(alone).not_by[0].endswith("of this pod: what is missing is not its own")
     still = judged(Need.NO_POD_HELPS)
     assert avoidance(replace(still, host_filled=True)).by == (host,)
     assert avoidance(still).by[0].startswith("less use outside pods"), "a full disk no longer grows, but was filled"
@@ -240,3 +243,7 @@ def test_a_pod_of_the_same_owner_in_its_place_is_no_advice() -> None:
     found = replace(with_request("default/web"), siblings=frozenset({"default/web"}))
     request = "a request of 6Gi of memory (it had none): default/web of the same owner would have gone in its place"
     assert request in avoidance(found).not_by
+    assert (
+        "a request of what they use in all pods of ReplicaSet/hog: fewer of them would be placed on this node"
+        in avoidance(found).by
+    )

@@ -34,6 +34,10 @@ LEAK, OTHER = Grower(pod="default/hog-old", rate=20 << 20), Grower(pod="default/
         ),
         (replace(incident(), measured=False), "default/hog-old was not measured, so its part is not known"),
         (replace(incident(), host_filled=True), "what filled memory belongs to no pod"),
+        (
+            replace(incident(), host_filled=True, signal=Signal.NODEFS_AVAILABLE),
+            "what filled the disk belongs to no pod or lies in a hostPath volume",
+        ),
         (judged(Need.NEEDED, LEAK), "default/hog-old grew by 20Mi a second and went"),
         (judged(Need.ANOTHER_POD, OTHER), "default/web grew by 20Mi a second, and default/hog-old went"),
         (
@@ -105,6 +109,12 @@ def test_page_cache_that_the_kernel_can_drop_is_the_cause() -> None:
 )
 def test_then_comes_what_the_eviction_achieved(found: Incident, effect: str) -> None:
     assert summary_text(found).split("; ")[1:] == [effect]
+
+
+def test_pods_of_one_owner_that_go_again_and_again_are_counted_last() -> None:
+    """117 evictions of a recreated pod read like one."""
+    found = replace(judged(Need.NEEDED, LEAK), of_owner=117)
+    assert summary_text(found).split("; ")[-1] == "117 pods of ReplicaSet/hog were evicted here"
 
 
 def test_a_dry_run_and_an_unknown_relief_have_no_effect() -> None:

@@ -81,6 +81,10 @@ def test_each_kind_is_as_in_the_golden_file() -> None:
             "what filled it belongs to no pod, so the end of pods relieves the node for a time only",
         ),
         (
+            replace(incident(), verdict=NEEDED, host_filled=True, met=MetAfter(again=9.0), signal=Signal.NODEFS_AVAILABLE),
+            "what filled it belongs to no pod or lies in a hostPath volume, so the end of pods relieves the node for a time only",
+        ),
+        (
             replace(incident(), verdict=replace(NEEDED, need=Need.NO_POD_HELPS), signal=Signal.NODEFS_AVAILABLE, clear=None,
                 met=MetAfter(again=9.0), known_for=20.0),
             "no end of any pod would have relieved the node: the host, a hostPath volume or a protected pod is the cause",

@@ -89,8 +89,14 @@ def run(args: argparse.Namespace) -> ExitCode:
     found = incident_of(records, evictions, args.incident)
     entry = None if STANDARD_INPUT in paths else _entry(evicting, found)
     if entry is not None:
-        deleted = deleted_bytes(entry.observation.pod_stats.get(found.event.uid))
-        found = replace(found, verdict=_verdict(entry, found), with_request=with_request(entry, found), deleted=deleted)
+        stats = entry.observation.pod_stats.get(found.event.uid)
+        found = replace(
+            found,
+            verdict=_verdict(entry, found),
+            with_request=with_request(entry, found),
+            deleted=deleted_bytes(stats),
+            most_in=most_of_disk(stats) if found.resource is Resource.EPHEMERAL_STORAGE else "",
+        )
     if args.output == TABLE:
         print_incident(found, make_console(sys.stdout))
     elif args.output == HTML:
@@ -138,6 +144,19 @@ def _verdict(entry: JournalEntry, found: Incident) -> EvictionVerdict | None:
 
 def _evicts(entry: JournalEntry, uid: str) -> bool:
     return any(each.get("kind") == EvictPod.__name__ and uid in str(each.get("pod")) for each in entry.decisions)
+
+
+def most_of_disk(stats: PodStats | None) -> str:
+    """Return the part of a pod's disk use that holds most of it: `container logs`; empty where none does."""
+    parts = {"deleted files that are open": deleted_bytes(stats)}
+    if stats is not None:
+        parts |= {
+            "writable layers": sum(each.rootfs.used_bytes or 0 for each in stats.containers if each.rootfs is not None),
+            "container logs": sum(each.logs.used_bytes or 0 for each in stats.containers if each.logs is not None),
+            "volumes": sum(each.used_bytes or 0 for each in stats.volumes),
+        }
+    name = max(parts, key=lambda each: parts[each])
+    return name if parts[name] * 2 > sum(parts.values()) else ""
 
 
 def deleted_bytes(stats: PodStats | None) -> int:

@@ -11,7 +11,7 @@ _LEAD_SECONDS = 60
 """How much earlier a proposed threshold is met."""
 _ROUNDING = 200
 """A limit is proposed by this part lower, so that its rounded amount is not above what would have been enough."""
-_AGAIN = 3
+AGAIN = 3
 """From how many evictions on an owner is named as what has to be changed."""
 _AT_LIMIT = {
     Resource.MEMORY: "the kernel would have ended it there",
@@ -53,7 +53,10 @@ def avoidance(found: Incident) -> Avoidance:
 
 def _of_no_pod(found: Incident) -> Avoidance:
     """Say what helps where no end of any pod does. A full disk no longer grows, so what filled it before counts."""
-    in_vain = "a request, a limit or a priority of this pod: another pod would have gone in its place, in vain as well"
+    instead = any(not (row.protected or row.chosen) for row in found.ranking)
+    in_vain = "a request, a limit or a priority of this pod" + (
+        ": another pod would have gone in its place, in vain as well" if instead else ": what is missing is not its own"
+    )
     protected = any(row.protected and row.usage for row in found.ranking)
     by = _host_text(found.resource) + ("; or less use by protected pods" if protected and not found.host_filled else "")
     if found.stands_still:
@@ -106,7 +109,7 @@ def page_cache(found: Incident) -> Avoidance:
 
 def _of_owner(found: Incident) -> Avoidance:
     """Say that the owner has to be changed where its pods go again and again."""
-    if found.of_owner < _AGAIN:
+    if found.of_owner < AGAIN:
         return Avoidance()
     again = f"a change of {found.event.owner}: {found.of_owner} of its pods were evicted here"
     scheduled = found.resource in _REQUESTED and not found.event.owner.startswith("DaemonSet/")
@@ -189,7 +192,11 @@ def _of_request(found: Incident, victim: IncidentRow, resource: Resource) -> Avo
             not_by=(f"{request}: no pod would have gone at that moment, so the node would have been short for longer",)
         )
     if found.with_request in found.siblings:
-        return Avoidance(not_by=(f"{request}: {found.with_request} of the same owner would have gone in its place",))
+        same = f"{request}: {found.with_request} of the same owner would have gone in its place"
+        every = (
+            f"a request of what they use in all pods of {found.event.owner}: fewer of them would be placed on this node"
+        )
+        return Avoidance(by=(every,), not_by=(same,))
     row = next((row for row in found.ranking if row.pod == found.with_request), None)
     other = found.with_request if row is None else f"{row.pod} ({amount_text(row.usage, resource)})"
     others = [

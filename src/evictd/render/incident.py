@@ -114,6 +114,8 @@ class Incident:
     """Whether at least half of what filled the supply belongs to no pod, and all pods were measured."""
     pods_filled: bool = False
     """Whether the pods took at least half of it."""
+    most_in: str = ""
+    """The part of the pod's disk use that holds most of it: `container logs`."""
     deleted: int = 0
     """Bytes of deleted files that its processes kept open."""
 
@@ -121,6 +123,11 @@ class Incident:
     def id(self) -> str:
         """The name for the command line."""
         return incident_id(self.event.uid)
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether bytes or inodes of a disk were short."""
+        return self.resource in {Resource.EPHEMERAL_STORAGE, Resource.INODES}
 
     @property
     def refusals(self) -> int:

@@ -2,7 +2,7 @@
 
 from evictd.core.model.signal import Resource
 from evictd.core.units.duration import SECOND, format_duration
-from evictd.render.avoidance import page_cache
+from evictd.render.avoidance import AGAIN, page_cache
 from evictd.render.incident import Incident
 from evictd.render.text import amount_text, counted, usage_text
 from evictd.render.verdict import Need
@@ -17,8 +17,13 @@ _FILLED = {
 
 def summary_text(found: Incident) -> str:
     """Write cause and effect; empty where neither is known."""
-    texts = [each for each in (_cause_text(found), _effect_text(found)) if each]
+    texts = [each for each in (_cause_text(found), _effect_text(found), _again_text(found)) if each]
     return "; ".join(texts)
+
+
+def _again_text(found: Incident) -> str:
+    """Write that pods of its owner go again and again."""
+    return f"{found.of_owner} pods of {found.event.owner} were evicted here" if found.of_owner >= AGAIN else ""
 
 
 def _cause_text(found: Incident) -> str:
@@ -33,7 +38,8 @@ def _cause_text(found: Incident) -> str:
     if not found.measured:
         return f"{pod} was not measured, so its part is not known"
     if found.host_filled:
-        return f"what filled {_FILLED.get(resource, resource.value)} belongs to no pod"
+        volume = " or lies in a hostPath volume" if found.on_disk else ""
+        return f"what filled {_FILLED.get(resource, resource.value)} belongs to no pod{volume}"
     grower = None if verdict is None else verdict.grower
     went = "would have gone" if found.event.dry_run else "went"
     if found.refusals:

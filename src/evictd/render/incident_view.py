@@ -79,10 +79,10 @@ def verdict_text(found: Incident) -> str:
     if need is Need.NEEDED and page_cache(found).by:
         return "its end was needed only because memory.formula counts page cache, which the kernel can drop"
     if need in {Need.NEEDED, Need.ANOTHER_POD} and found.host_filled and not found.relieved:
-        return "what filled it belongs to no pod, so the end of pods relieves the node for a time only"
+        whose = "belongs to no pod or lies in a hostPath volume" if found.on_disk else "belongs to no pod"
+        return f"what filled it {whose}, so the end of pods relieves the node for a time only"
     too_little = found.came_back is not None and found.came_back < (found.missing or 0)
-    on_disk = found.resource in {Resource.EPHEMERAL_STORAGE, Resource.INODES}
-    outside = "the host, a hostPath volume" if on_disk else "the host"
+    outside = "the host, a hostPath volume" if found.on_disk else "the host"
     return found.verdict.text(
         relieved=found.relieved, too_little=too_little, filled=not found.stands_still, outside=outside
     )

@@ -24,6 +24,7 @@ def relief_lines(found: Incident) -> Iterator[str]:
     if (short := found.short_of) is not None:
         kind, limit, missing = short
         used = "" if found.victim is None else f"; {found.event.pod} held {amount_text(found.victim.usage, resource)}"
+        used += f", most of it in {found.most_in}" if found.most_in and used else ""
         used += "" if found.measured or not used else ", as measured before: in that cycle it was not measured"
         is_bytes = SIGNALS[found.signal].unit is Unit.BYTES
         amount = "less than 1Ki" if is_bytes and missing < _SMALLEST else signal_amount(missing, found.signal)

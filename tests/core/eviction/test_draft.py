@@ -84,6 +84,18 @@ def test_each_reason_has_its_numbers() -> None:
         "1Gi is missing and the last two evictions gave back 30Mi; that is too little, so evictions pause"
         in event.message
     )
+    culprit = NoAction(
+        why=NoActionReason.PROTECTED_CULPRIT, threshold=MEMORY, needed=of_bytes(6 << 30), missing=of_bytes(1 << 20),
+        reachable=of_bytes(1 << 30), detail="grows more than all of them and is a static pod",
+    )  # fmt: skip
+    event = notice_of(culprit, None)
+    assert event is not None
+    assert (
+        "6Gi is needed with what grows until they have ended and the pods that may be evicted hold 1Gi" in event.message
+    )
+    event = notice_of(replace(culprit, missing=culprit.needed), None)
+    assert event is not None
+    assert "6Gi is needed and the pods" in event.message
     never = notice_of(NoAction(why=NoActionReason.THRESHOLD_NEVER_CLEAR, threshold=MEMORY), None)
     assert never is not None
     assert "the threshold 13Gi was met ever since" in never.message

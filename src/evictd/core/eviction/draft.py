@@ -27,10 +27,11 @@ EVICTION_THRESHOLD_MET = "EvictionThresholdMet"
 
 _NOTICES: Mapping[NoActionReason, str] = {
     NoActionReason.PROTECTED_CULPRIT: (
-        "{needed} is needed and the pods that may be evicted hold {reachable}; {pod} {detail}"
+        "{needed} is needed{growth} and the pods that may be evicted hold {reachable}; {pod} {detail}"
     ),
     NoActionReason.UNMEASURED_CULPRIT: (
-        "{needed} is needed and the pods that may be evicted hold {reachable}; pods that were not measured hold or grow more"
+        "{needed} is needed{growth} and the pods that may be evicted hold {reachable}; pods that were not measured hold or grow "
+        "more"
     ),
     NoActionReason.EVICTIONS_DO_NOT_HELP: (
         "{needed} is missing and the last two evictions gave back {reachable}; {detail}, so evictions pause"
@@ -158,6 +159,7 @@ def notice_of(finding: NoAction, attribution: Attribution | None) -> RecordEvent
     culprit_of_stall = finding.why is NoActionReason.PROTECTED_CULPRIT and threshold.signal in STALLS
     text = (_OF_STALL if culprit_of_stall else _NOTICES[finding.why]).format(
         needed=_amount(finding.needed, finding),
+        growth="" if finding.missing in {None, finding.needed} else " with what grows until they have ended",
         reachable=_amount(finding.reachable, finding),
         pod="a pod" if finding.pod is None else finding.pod.full_name,
         threshold=threshold.value,
