@@ -57,8 +57,8 @@ def test_a_shortage_that_comes_back_asks_for_a_minimum_reclaim() -> None:
 
 def test_no_minimum_reclaim_is_proposed_that_would_have_cost_a_pod() -> None:
     """From 46 incidents it advised 5.5Gi, with which an innocent pod went in three of them."""
-    for left, costs in ((300, True), (600, False), (95, False)):  # with 95Mi the threshold alone is met
-        quiet = node_evidence("quiet", [reading(0, 90, evict="hog", behind="web"), reading(2, left, gone="hog")])
+    for left, costs in ((300, True), (600, False), (110, False)):  # with 110Mi the threshold alone is met
+        quiet = node_evidence("quiet", [reading(0, 110, evict="hog", behind="web"), reading(2, left, gone="hog")])
         [advice] = advise([node_evidence("n", AGAIN), quiet], 99).signals
         assert (advice.hard, advice.came_back) == (120 * MI, 224 * MI)
         assert (advice.one_more is not None, advice.min_reclaim == 0) == (costs, costs), left
@@ -87,6 +87,18 @@ def test_no_lower_threshold_is_said_to_leave_more_than_a_higher_one_did() -> Non
     [advice] = advise([full, early], 99).signals
     assert advice.hard <= 500 * MI
     assert (advice.enough, advice.episodes - advice.too_late, advice.not_covered) == (1, 1, ("full",))
+
+
+def test_no_lower_threshold_is_proposed_than_one_with_which_an_eviction_was_too_late() -> None:
+    """It advised 3.25Gi of a disk that had run full with 10Gi, as enough for the worst that was recorded."""
+    full = node_evidence("full", [reading(0, 0, evict="a"), reading(1, 4000, gone="a")])
+    early = node_evidence("early", [reading(0, 480, evict="a"), reading(1, 4000, gone="a")])
+    [advice] = advise([full, *copies(early, LEAST_EVICTIONS)], 99).signals
+    assert (advice.hard, advice.kept, advice.proposed, advice.not_covered) == (500 * MI, True, True, ("full",))
+    [advice] = advise(copies(full, LEAST_EVICTIONS), 99).signals
+    assert (advice.enough_evidence, advice.covers, advice.proposed) == (True, False, False)
+    [advice] = advise(copies(early, LEAST_EVICTIONS), 99).signals
+    assert (advice.kept, advice.covers, advice.hard < 500 * MI) == (False, True, True)
 
 
 def test_one_value_is_proposed_only_where_it_fits_every_node() -> None:
@@ -186,8 +198,8 @@ def test_of_a_dry_run_only_the_fill_rates_count() -> None:
     dry = [replace(each, chosen=(replace(each.chosen[0], stays=True),)) for each in dry]
     found = advise([node_evidence("n", dry)], 99)
     assert (found.signals[0].hard, found.signals[0].min_reclaim) == (round_up(KEPT), 0)
-    assert found.signals[0].soft == round_up(round_up(KEPT) + 30 * MI)
-    assert found.max_pod_grace_seconds is None
+    assert found.signals[0].soft == round_up(round_up(KEPT) + (30 + 30) * MI)
+    assert (found.max_pod_grace_seconds, found.soft_ends) == (30, 0)
 
 
 def test_evictions_for_stalls_are_counted_and_give_no_threshold() -> None:

@@ -16,6 +16,24 @@ def test_what_a_stop_uses_up_is_the_fall_or_the_rate_times_the_time() -> None:
     assert filled.needed == 200 * MI + KEPT
 
 
+def test_the_time_for_which_a_budget_refuses_is_not_that_of_a_stop() -> None:
+    """Six refusals counted as evictions, each with the time until the budget agreed."""
+    tries = [reading(10 * i, 500 - 50 * i, evict="a", hard=False) for i in range(4)]
+    waits = [tries[0], *(replace(each, refused=frozenset({"a"})) for each in tries[1:]), reading(31, 4000, gone="a")]
+    [episode] = node_evidence("n", waits).episodes
+    assert (episode.wall, episode.took, episode.ended) == ("at 30", SECOND, True)
+    other = [tries[0], replace(reading(1, 490), refused=frozenset({"b"})), *tries[1:2], reading(31, 4000, gone="a")]
+    assert len(node_evidence("n", other).episodes) == 2
+
+
+def test_a_hard_threshold_needs_only_the_part_of_a_soft_eviction_that_a_hard_one_takes() -> None:
+    [soft] = node_evidence("n", [reading(0, 900, evict="a", hard=False, rate=MI), reading(20, 90, gone="a")]).episodes
+    assert (soft.used, soft.used_if_hard, soft.too_late) == (810 * MI, 810 * MI * 5 // 20, True)
+    assert soft.needed == soft.used_if_hard + KEPT
+    [hard] = node_evidence("n", [reading(0, 900, evict="a", rate=MI), reading(20, 90, gone="a")]).episodes
+    assert hard.used_if_hard == hard.used
+
+
 def test_a_rate_of_two_readings_close_together_counts_where_none_was_measured() -> None:
     [episode] = node_evidence("n", [reading(0, 580), reading(10, 480, evict="a"), reading(12, 4000, gone="a")]).episodes
     assert episode.rate == 10 * MI

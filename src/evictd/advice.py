@@ -5,6 +5,9 @@ measures first, and from the decision until the victim is gone. What is used up 
 threshold to the amount at the decision, and from there the fall to the lowest reading, or the fill rate times the time,
 whichever is more. A hard threshold is early enough where a reserve is left after that.
 
+The time of a soft eviction has its grace period, which a hard one has not: of its use counts the part of `QUICK`. No threshold
+is advised below one with which an eviction was too late, and none that is enough for no node.
+
 **On these nodes.** A reserve is at most a tenth of the capacity. No hard threshold, with its minimum reclaim, and no reservation
 is above half of the least capacity of the nodes that it comes from.
 
@@ -26,7 +29,7 @@ whether a pod would go under the new values is for `evictd replay --config` and 
 
 from collections.abc import Iterable, Sequence
 
-from evictd.advice_evidence import Episode, NodeEvidence, OutsidePods
+from evictd.advice_evidence import QUICK, Episode, NodeEvidence, OutsidePods
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.core.units.duration import SECOND
@@ -39,8 +42,8 @@ SOFT_GRACE = 30 * SECOND
 """The grace period that is advised for a soft threshold: three cycles, so that one high reading does not count."""
 _MOST_SOFT = 0.25
 """Part of the capacity above which a soft threshold would cost more than it gives."""
-_QUICK = 5 * SECOND
-"""A hard eviction that took no longer was as quick as possible; only an earlier start helps."""
+_POD_GRACE = 30
+"""Seconds that are advised for `evictionMaxPodGracePeriod` where too few ends were recorded: the API's default of a pod."""
 
 
 @frozen
@@ -61,6 +64,8 @@ class SignalAdvice:
     """Nodes that needed more."""
     soft: int | None
     """`None` where the signal falls too fast for one, or how fast it falls was not measured."""
+    kept: bool
+    """Whether less would be advised, but an eviction was too late with a threshold as high as this."""
     min_reclaim: int
     """0 where none is proposed."""
     came_back: int
@@ -85,8 +90,13 @@ class SignalAdvice:
 
     @property
     def proposed(self) -> bool:
-        """Whether there is enough evidence, and one value for all nodes."""
-        return self.enough_evidence and self.apart is None
+        """Whether there is enough evidence, and one value for all nodes that is enough for one of them at least."""
+        return self.enough_evidence and self.apart is None and self.covers
+
+    @property
+    def covers(self) -> bool:
+        """Whether the threshold is enough for one of the nodes at least that had an eviction."""
+        return len(self.not_covered) < len(self.needs)
 
 
 @frozen
@@ -130,7 +140,7 @@ class Advice:
     """Percent of the nodes for which the advice is enough."""
     signals: tuple[SignalAdvice, ...]
     max_pod_grace_seconds: int | None
-    """Seconds that pods took to end; `None` if too few ended for a soft threshold."""
+    """Seconds that pods took to end, or the API's default if too few ended for a soft threshold; `None` if none is proposed."""
     soft_ends: int
     """The pods whose end for a soft threshold was recorded."""
     lead: bool
@@ -140,26 +150,34 @@ class Advice:
     """Evictions for stalled tasks on all nodes; nothing is advised for them."""
     problems: tuple[str, ...]
 
+    @property
+    def settings(self) -> "tuple[SignalAdvice | Reservation, ...]":
+        """The advice for signals and the reservations."""
+        return (*self.signals, *self.reserved)
+
 
 def advise(nodes: Sequence[NodeEvidence], cover: int) -> Advice:
     """Merge the evidence of all nodes."""
     episodes = [episode for node in nodes for episode in node.episodes]
     soft = [episode.took for episode in episodes if episode.ended and not episode.hard]
-    grace = -(-_quantile(soft, cover) // (5 * SECOND)) * 5 if len(soft) >= LEAST_EVICTIONS else None
+    measured = len(soft) >= LEAST_EVICTIONS
+    grace = -(-_quantile(soft, cover) // (5 * SECOND)) * 5 if measured else _POD_GRACE
     memory = [e for e in episodes if SIGNALS[e.signal].resource is Resource.MEMORY]
+    signals = tuple(
+        _signal_advice(signal, nodes, cover, grace)
+        for signal in Signal
+        if any(episode.signal is signal for episode in episodes)
+    )
+    has_soft = any(each.proposed and each.soft is not None for each in signals)
     return Advice(
         nodes=len(nodes),
         readings=sum(node.readings for node in nodes),
         cover=cover,
-        signals=tuple(
-            _signal_advice(signal, nodes, cover, grace or 0)
-            for signal in Signal
-            if any(episode.signal is signal for episode in episodes)
-        ),
-        max_pod_grace_seconds=grace,
+        signals=signals,
+        max_pod_grace_seconds=grace if measured or has_soft else None,
         soft_ends=len(soft),
         lead=len(memory) >= LEAST_EVICTIONS
-        and any(e.hard and e.too_late and 0 < e.took <= _QUICK and e.rate for e in memory),
+        and any(e.hard and e.too_late and 0 < e.took <= QUICK and e.rate for e in memory),
         reserved=tuple(
             _reservation(resource, [node for node in nodes if resource in node.outside_pods], cover)
             for resource in Resource
@@ -180,9 +198,10 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
     smallest = min(capacities, key=capacities.__getitem__, default="")
     # `evictd check` refuses more than half of a capacity, and a line is checked on every node that it came from.
     most = capacities[smallest] // 2 if smallest else None
-    hard = wanted if most is None else min(wanted, most)
-    neediest = max(worst.values(), key=lambda e: (e.available > 0, e.needed))
     found = [episode for each in by_node.values() for episode in each]
+    floor = max((e.limit for e in found if e.too_late), default=0)
+    hard = max(wanted, floor) if most is None else min(max(wanted, floor), most)
+    neediest = max(worst.values(), key=lambda e: (e.available > 0, e.needed))
     limits = [node.hard[signal] for node in nodes if node.node in worst and signal in node.hard]
     rates = [max(e.rate for e in by_node[name]) for name in worst]
     rate = _quantile([each for each in rates if each], cover)
@@ -205,6 +224,7 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
             sorted(name for name, each in by_node.items() if not all(e.leaves_reserve(hard) for e in each))
         ),
         soft=soft if has_soft else None,
+        kept=hard > wanted,
         min_reclaim=came_back if fits and one_more is None else 0,
         came_back=came_back,
         one_more=one_more,

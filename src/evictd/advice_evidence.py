@@ -22,6 +22,8 @@ _AGAIN = 10 * MINUTE
 """Two evictions for a signal so close together count as one shortage that came back."""
 _NEAR = 2 * MINUTE
 """Two readings so close together give a rate."""
+QUICK = 5 * SECOND
+"""A hard eviction that took no longer was as quick as possible; only an earlier start helps."""
 _RATE_HOLDS = 30 * SECOND
 """How long a fill rate counts after its reading; later only the measured fall counts."""
 
@@ -37,7 +39,7 @@ class Episode:
     hard: bool
     available: int
     used: int
-    """Amount used up from the decision until the pod was gone."""
+    """Amount used up from the decision until the pod was gone; of a soft one its grace period is a part of that time."""
     took: int
     rate: int
     """Fall of the available amount in units per second; 0: not measured, or it did not fall."""
@@ -56,17 +58,23 @@ class Episode:
     @property
     def needed(self) -> int:
         """The hard threshold that would have left the reserve; more where nothing was left at the decision."""
-        return self.fell + self._needed_from_decision
+        return self.fell + self.used_if_hard + self._reserve
 
     @property
     def too_late(self) -> bool:
         """Whether less than the reserve was left."""
-        return self.available < self._needed_from_decision
+        return self.available < self.used + self._reserve
 
     @property
-    def _needed_from_decision(self) -> int:
+    def used_if_hard(self) -> int:
+        """Amount that a hard eviction of the pod would have used up: it has not the grace period of a soft one."""
+        slow = not self.hard and self.took > QUICK
+        return self.used * QUICK // self.took if slow else self.used
+
+    @property
+    def _reserve(self) -> int:
         reserve = RESERVE[SIGNALS[self.signal].resource]
-        return self.used + (min(reserve, self.capacity // _PART) if self.capacity else reserve)
+        return min(reserve, self.capacity // _PART) if self.capacity else reserve
 
     def leaves_reserve(self, hard: int) -> bool:
         """Whether this hard threshold would have left the reserve: no lower one than that which was too late."""
@@ -116,6 +124,8 @@ def node_evidence(node: str, readings: Sequence[RecordedCycle], problems: Iterab
     for index, reading in enumerate(readings):
         crossings.add(reading)
         for chosen in reading.chosen:
+            if _refused(readings, index, chosen):
+                continue
             stalls += chosen.signal in STALLS
             if chosen.signal not in reading.levels or SIGNALS[chosen.signal].own:
                 continue
@@ -142,6 +152,19 @@ def node_evidence(node: str, readings: Sequence[RecordedCycle], problems: Iterab
         stalls=stalls,
         problems=tuple(problems),
     )
+
+
+def _refused(readings: Sequence[RecordedCycle], index: int, chosen: Chosen) -> bool:
+    """Whether a disruption budget refused this eviction: the pod stayed, and the time until its end is not that of a stop.
+
+    The refusal is in a later reading, at the latest in that in which the pod is chosen again.
+    """
+    for later in readings[index + 1 :]:
+        if chosen.uid in later.refused:
+            return True
+        if chosen.uid in later.gone or any(each.uid == chosen.uid for each in later.chosen):
+            return False
+    return False
 
 
 def _most_outside_pods(node: str, readings: Iterable[RecordedCycle]) -> dict[Resource, OutsidePods]:

@@ -103,7 +103,7 @@ def test_the_minimum_reclaim_has_its_reason() -> None:
     assert "minimum reclaim: up to 224Mi were used up again before the next pod in the ranking" in shown_on_a_line(
         *nodes
     )
-    quiet = node_evidence("quiet", [reading(0, 90, evict="hog"), reading(2, 300, gone="hog")])
+    quiet = node_evidence("quiet", [reading(0, 110, evict="hog"), reading(2, 300, gone="hog")])
     assert (
         "no minimum reclaim: 224Mi would have kept a shortage from coming back, but 300Mi were available on quiet after "
         "default/hog was gone at at 0, so one more pod would have been evicted"
@@ -111,6 +111,28 @@ def test_the_minimum_reclaim_has_its_reason() -> None:
     small = node_evidence("small", [with_capacity(each, 600) for each in AGAIN])
     why = "but that and the threshold are more than half of the capacity of small"
     assert why in shown_on_a_line(*nodes, small)
+
+
+def test_what_was_enough_for_no_node_is_not_proposed() -> None:
+    """The headline claimed `enough for the worst that was recorded` over `not covered:` and the names of all nodes."""
+    full = [node_evidence(f"n{i}", [reading(0, 0, evict="a"), reading(1, 4000, gone="a")]) for i in range(5)]
+    lines = shown_on_a_line(*full)
+    assert lines.startswith("5 nodes, 10 readings, 5 evictions: nothing is proposed")
+    assert "none proposed: 500Mi would not have been enough for one of 5 nodes; find what used it instead" in lines
+    assert configuration(advise(full, 99))["kubelet"] == {}
+    early = [node_evidence("early", [reading(0, 480, evict="a"), reading(1, 4000, gone="a")])]
+    lines = shown_on_a_line(*full[:4], *early)
+    assert lines.startswith("5 nodes, 10 readings, 5 evictions; enough for all but 4 nodes")
+    assert "no lower one is proposed, because an eviction was too late with this" in lines
+
+
+def test_a_soft_threshold_has_a_grace_period_and_a_soft_eviction_names_its_part() -> None:
+    """`check` warned of the advised soft threshold; 18 s of a soft grace period set the hard threshold."""
+    soft = [reading(0, 900, evict="a", rate=MI, hard=False), reading(20, 4000, gone="a")]
+    hard = [reading(0, 400, evict="a", rate=MI), reading(1, 4000, gone="a")]
+    lines = shown_on_a_line(node_evidence("soft", soft), *(node_evidence(f"n{i}", hard) for i in range(4)))
+    assert "20Mi were used up in 20s (a hard eviction takes at most 5s: 5Mi) until default/a was gone" in lines
+    assert "evictionMaxPodGracePeriod: 30: the API's default for a pod, because too few soft evictions were" in lines
 
 
 def test_the_fall_before_the_decision_is_named() -> None:

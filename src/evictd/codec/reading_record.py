@@ -52,6 +52,8 @@ class RecordedCycle:
     chosen: tuple[Chosen, ...] = ()
     gone: frozenset[str] = frozenset()
     """Uids of victims that have ended."""
+    refused: frozenset[str] = frozenset()
+    """Uids of pods whose last eviction a disruption budget has refused since the cycle before."""
     outside_pods: dict[Resource, int] = field(default_factory=dict)
     """Used memory, disk space and PIDs that belong to no pod; only if the node and every pod were measured."""
     capacity: dict[Resource, int] = field(default_factory=dict)
@@ -127,8 +129,13 @@ class _Observation(_Part, frozen=True):
     cleaned_up: tuple[str, ...] = ()
 
 
+class _Refusal(_Part, frozen=True):
+    uid: str = ""
+
+
 class _Extra(_Part, frozen=True):
     dry_run: bool = False
+    refused: tuple[_Refusal, ...] = ()
 
 
 class _Line(_Part, frozen=True):
@@ -156,6 +163,7 @@ def decode_reading(line: bytes) -> RecordedCycle:
             levels=_levels(wire.findings),
             chosen=tuple(_chosen(wire)),
             gone=frozenset(wire.observation.cleaned_up),
+            refused=frozenset(each.uid for each in wire.extra.refused),
             outside_pods=_outside_pods(wire.observation.summary),
             capacity=_capacity(wire.observation.summary.node),
         )

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evictd.advice import LEAST_EVICTIONS, LEAST_READINGS, SOFT_GRACE, Advice, Reservation, SignalAdvice
-from evictd.advice_evidence import RESERVE, Episode
+from evictd.advice_evidence import QUICK, RESERVE, Episode
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import RESOURCES, SIGNALS, Resource, Unit
 from evictd.core.units.duration import format_duration
@@ -27,6 +27,7 @@ _TOO_LATE = (
     f"{RESERVE[Resource.EPHEMERAL_STORAGE] >> 20}Mi of a disk, {RESERVE[Resource.INODES]:,} inodes, {RESERVE[Resource.PIDS]} "
     "PIDs, or a tenth of the capacity where that is less."
 )
+_FIND = "find what used it instead"
 _NONE_PROPOSED = "; none proposed"
 _SHOWN = 5
 """Nodes and problems that are shown."""
@@ -146,23 +147,21 @@ def print_advice(advice: Advice, to: "Console") -> None:
             print_line(to, "  ", line)
     for line in _other_lines(advice):
         print_line(to, "- ", line)
-    if not all(
-        [*(each.enough_evidence for each in advice.signals), *(each.enough_evidence for each in advice.reserved)]
-    ):
+    if not all(each.enough_evidence for each in advice.settings):
         to.print("More evidence: give the journals of more nodes, or of a longer time.")
     _print_problems(advice.problems, to)
-
-
-def _proposed(advice: Advice) -> list[bool]:
-    return [each.proposed for each in advice.signals] + [each.proposed for each in advice.reserved]
 
 
 def _basis(advice: Advice) -> str:
     """Say what the advice rests on, and for which share of the nodes it is meant."""
     evictions = sum(each.episodes for each in advice.signals)
     counts = f"{counted(advice.nodes, 'node')}, {counted(advice.readings, 'reading')}, {counted(evictions, 'eviction')}"
-    if not any(_proposed(advice)):
-        return f"{counts}: not enough to propose anything"
+    if not any(each.proposed for each in advice.settings):
+        evidence = any(each.enough_evidence for each in advice.settings)
+        return f"{counts}: {'nothing is proposed' if evidence else 'not enough to propose anything'}"
+    missed = {name for each in advice.settings if each.proposed for name in each.not_covered}
+    if len(missed) * 100 > advice.nodes * (100 - advice.cover):
+        return f"{counts}; enough for all but {counted(len(missed), 'node')}"
     if advice.nodes * (100 - advice.cover) < 100:
         return f"{counts}; enough for the worst that was recorded"
     return f"{counts}; enough for {advice.cover} % of the nodes"
@@ -175,6 +174,11 @@ def _signal_lines(each: SignalAdvice) -> Iterator[str]:
         yield f"{name}: {_apart(least, each.limited_by, most)}"
         yield _evidence(each.worst)
         return
+    if each.enough_evidence and not each.covers:
+        nodes = "it" if len(each.needs) == 1 else f"one of {len(each.needs)} nodes"
+        yield f"{name}: none proposed: {signal_amount(each.hard, each.signal)} would not have been enough for {nodes}; {_FIND}"
+        yield _evidence(each.worst)
+        return
     if not each.proposed:
         yield f"{name}: not enough evidence: {evictions}; a threshold is proposed from {LEAST_EVICTIONS} on"
         yield _evidence(each.worst)
@@ -184,6 +188,8 @@ def _signal_lines(each: SignalAdvice) -> Iterator[str]:
     yield _changed(each)
     if each.limited_by:
         yield f"it is half of the capacity of {clean(each.limited_by)}; more would be met there always"
+    if each.kept:
+        yield "no lower one is proposed, because an eviction was too late with this"
     if each.not_covered:
         yield f"not covered: {_some(each.not_covered)}"
     if each.soft is None:
@@ -214,10 +220,10 @@ def _other_lines(advice: Advice) -> Iterator[str]:
             "not an amount; try other values with `evictd replay --config`"
         )
     if advice.max_pod_grace_seconds is not None:
-        yield (
-            f"evictionMaxPodGracePeriod: {advice.max_pod_grace_seconds}: as long as pods took to end after "
-            f"{counted(advice.soft_ends, 'soft eviction')}"
-        )
+        why = f"as long as pods took to end after {counted(advice.soft_ends, 'soft eviction')}"
+        if advice.soft_ends < LEAST_EVICTIONS:
+            why = "the API's default for a pod, because too few soft evictions were recorded"
+        yield f"evictionMaxPodGracePeriod: {advice.max_pod_grace_seconds}: {why}"
     if advice.lead:
         yield "memory.lead: Auto: memory filled within a stop that was as quick as it can be; only an earlier begin helps"
     for each in advice.reserved:
@@ -240,7 +246,7 @@ def _why_not_reserved(each: Reservation) -> str:
     least, worst = (amount_text(node.capacity, each.resource) for node in (each.smallest, each.worst))
     if each.amount * 2 > each.worst.capacity:
         amount = amount_text(each.amount, each.resource)
-        return f"none proposed: {amount} is more than half of {worst}, so find what used it instead"
+        return f"none proposed: {amount} is more than half of {worst}, so {_FIND}"
     return _apart(least, each.smallest.node, worst)
 
 
@@ -273,6 +279,9 @@ def _now(each: SignalAdvice) -> str:
 
 def _evidence(worst: Episode) -> str:
     used = f"{signal_amount(worst.used, worst.signal)} were used up in {duration_text(worst.took)}"
+    if worst.used_if_hard < worst.used:
+        part = signal_amount(worst.used_if_hard, worst.signal)
+        used += f" (a hard eviction takes at most {duration_text(QUICK)}: {part})"
     if not worst.used:
         used = "no use was measured"
     rate = f", at {signal_amount(worst.rate, worst.signal)} a second" if worst.rate else ""
