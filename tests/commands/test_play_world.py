@@ -1,6 +1,7 @@
 """Checks `evictd simulate WORLD`."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -126,6 +127,16 @@ def test_a_world_that_ends_before_a_threshold_is_met_is_played_on(
     assert main(["simulate", str(world), "--compare", "Kubelet", "--output", "json"]) == 0
     sides = json.loads(capsys.readouterr().out)["configurations"]
     assert [each["playedOn"]["evicted"] for each in sides] == ["default/leak"] * 2
+
+
+@pytest.mark.parametrize("rate", ["100Mi/1m", "10Mi/10m"])
+def test_a_growth_with_a_bound_is_played_on_too(world: Path, capsys: pytest.CaptureFixture[str], rate: str) -> None:
+    """Its rate was continued beyond its bound: `crossed in 1h38m15s`, `crossed in 4 days`."""
+    world.write_text(re.sub(r"grow: .*?}", f"grow: {{of: memory, rate: {rate}, bound: 700Mi}}", WORLD))
+    assert main(["simulate", str(world)]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "played on; by what the pods use now" in out
+    assert "crossed in" not in out
 
 
 @pytest.mark.parametrize(

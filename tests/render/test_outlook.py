@@ -6,6 +6,7 @@ from dataclasses import replace
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.observation import Observation
 from evictd.core.model.pod import Pod, PodSource
+from evictd.core.model.signal import Signal
 from evictd.core.model.state import State
 from evictd.core.units.duration import MINUTE
 from evictd.render.console import make_console
@@ -16,6 +17,7 @@ from evictd.render.outlook import (
     played_on_document,
     played_on_text,
     print_outlooks,
+    with_played_on,
 )  # fmt: skip
 from evictd.simulation import SimulatedCycle, Turn
 from evictd.world.next_eviction import PlayedOn
@@ -85,6 +87,20 @@ def test_a_world_that_is_played_on_has_its_first_eviction() -> None:
     assert played_on_text(found) == "played on, default/hog is evicted first, at 7m0s"
     assert played_on_document(found) == {"until": "9m0s", "evicted": "default/hog", "at": "7m0s"}
     assert played_on_document(None) is None
+
+
+def test_no_rate_is_continued_beyond_what_was_played_on() -> None:
+    """A growth that ends at its bound was said to cross the threshold in 1h38m, at the rate of the time played on."""
+    (outlook,) = outlooks(cycles("5Gi", "4Gi", "3Gi"), CONFIG)
+    (after,) = with_played_on([outlook], PlayedOn(until=12 * MINUTE), 2 * MINUTE)
+    assert (after.time_left, after.nears, after.rate) == (None, True, outlook.rate)
+    assert "3Gi left, not met in the 10m0s played on; by what the pods use now, next is" in outlook_text(after)
+    out = io.StringIO()
+    print_outlooks([after], make_console(out, 200), lead="")
+    assert out.getvalue().splitlines()[1] == "if it goes on like this"
+    crossed = {Signal.MEMORY_AVAILABLE: 5 * MINUTE}
+    (met,) = with_played_on([outlook], PlayedOn(until=12 * MINUTE, crossed=crossed), 2 * MINUTE)
+    assert "crossed in 3m0s, played on" in outlook_text(met)
 
 
 def test_where_no_pod_may_go_that_is_said() -> None:

@@ -149,7 +149,7 @@ def _freed_by_kill(outlook: Outlook) -> bool:
 
 
 def _played_on(side: PlayedWorld, calm: Sequence[Outlook]) -> PlayedOn | None:
-    """Play a calm world on until a threshold that comes nearer has acted; `None` if none does soon, or it began with a state.
+    """Play a calm world on until a threshold that comes nearer has acted; `None` if none comes nearer, or it began with a state.
 
     Where something takes more and more, a rate of the last readings does not say when: beside it others can take and give back.
     """
@@ -159,10 +159,10 @@ def _played_on(side: PlayedWorld, calm: Sequence[Outlook]) -> PlayedOn | None:
     soonest = min((each.time_left for each in calm if each.time_left is not None), default=None)
     if goes_on(world) and not any(each.killed for each in calm):
         far = _FARTHEST
-    elif soonest is None or soonest > _FARTHEST:
+    elif soonest is None:
         return None
     else:
-        far = soonest * 5 // 4
+        far = min(soonest * 5 // 4, _FARTHEST)
     return play_on(world, side.run.config, world.duration + far + _AFTER)
 
 

@@ -47,13 +47,23 @@ class Outlook:
     """Whether the kernel killed for want of memory: then the last rate says nothing of what comes."""
     crossed_in: int | None = None
     """Nanoseconds until the threshold is met in the world that was played on; `None` where it is not, or was not played on."""
+    not_met_in: int | None = None
+    """Nanoseconds that the world was played on without a crossing; `None` where there was one, or it was not played on."""
+
+    @property
+    def nears(self) -> bool:
+        """Whether the threshold comes nearer at the end, or is met in the world that was played on."""
+        return self.crossed_in is not None or (self.rate is not None and self.rate > 0)
 
     @property
     def time_left(self) -> int | None:
-        """Nanoseconds until the threshold is crossed, played on or else at that rate; `None` where it does not come nearer."""
+        """Nanoseconds until the threshold is crossed, played on or else at that rate; `None` where that is not known.
+
+        A growth can end before that, so no rate is continued beyond what was played on.
+        """
         if self.crossed_in is not None:
             return self.crossed_in
-        if self.rate is None or self.rate <= 0:
+        if self.rate is None or self.rate <= 0 or self.not_met_in is not None:
             return None
         return (self.finding.available.value() - self.finding.limit.value()) * SECOND // self.rate
 
@@ -100,26 +110,15 @@ def _rate(found: Sequence[tuple[int, int]]) -> int | None:
 
 
 def with_played_on(calm: Sequence[Outlook], after: PlayedOn, end: int) -> tuple[Outlook, ...]:
-    """Return the outlooks of a world whose last reading is at `end`, with what was found by playing it on.
-
-    The rate is that of the time that was played on, and a threshold that was met in it has its time.
-    """
-    return tuple(_with_played_on(each, after, end) for each in calm)
+    """Return the outlooks of a world whose last reading is at `end`, with what was found by playing it on."""
+    return tuple(each if each.killed else _with_played_on(each, after, end) for each in calm)
 
 
 def _with_played_on(outlook: Outlook, after: PlayedOn, end: int) -> Outlook:
-    signal = outlook.next_up.signal
-    if outlook.killed:
-        return outlook
-    if signal not in after.left or after.end <= end:
-        return outlook
-    fallen = outlook.finding.available.value() - after.left[signal]
-    crossed = after.crossed.get(signal)
-    return replace(
-        outlook,
-        rate=fallen * SECOND // (after.end - end),
-        crossed_in=None if crossed is None else crossed - end,
-    )
+    crossed = after.crossed.get(outlook.next_up.signal)
+    if crossed is not None:
+        return replace(outlook, crossed_in=crossed - end)
+    return replace(outlook, not_met_in=after.end - end)
 
 
 _KILLED = "the kernel killed, so no time is known"
@@ -142,8 +141,10 @@ def _when(outlook: Outlook) -> str:
         return f"crossed in {seconds_text(outlook.crossed_in / SECOND)}, played on"
     if outlook.rate is None:
         return "the rate is not known from one reading"
-    if outlook.time_left is None:
+    if not outlook.nears:
         return f"and it does not come nearer{_nearest(outlook, ': ')}"
+    if outlook.time_left is None:
+        return f"not met in the {duration_text(outlook.not_met_in or 0)} played on"
     rate = signal_amount(outlook.rate, outlook.finding.threshold.signal)
     return f"crossed in {seconds_text(outlook.time_left / SECOND)} at the present rate of {rate}/s"
 
@@ -154,7 +155,7 @@ def _next(outlook: Outlook) -> str:
         return "no pod would go" + ("" if stop is None else f": {no_action_text(stop)}")
     next_is = f"next is {pod_name(victim.pod)}, {place_text(victim, outlook.next_up.resource)}"
     # Until a threshold is crossed the pods' usage changes, and with it their order.
-    return next_is if outlook.time_left is None else f"by what the pods use now, {next_is}"
+    return next_is if not outlook.nears else f"by what the pods use now, {next_is}"
 
 
 def _nearest(outlook: Outlook, before: str) -> str:
@@ -179,11 +180,12 @@ def print_outlooks(
 
     A derived threshold is left out unless it comes nearer: it repeats the one that it is derived from.
     """
-    nearing = [each for each in found if each.time_left is not None]
-    lines = [outlook_text(each) for each in sorted(nearing, key=lambda each: each.time_left or 0)]
+    nearing = [each for each in found if each.nears]
+    soonest_first = sorted(nearing, key=lambda each: (each.time_left is None, each.time_left or 0))
+    lines = [outlook_text(each) for each in soonest_first]
     calm: dict[str, list[str]] = {}
     for each in found:
-        if each.time_left is None and each.finding.threshold.origin is not Origin.DERIVED:
+        if not each.nears and each.finding.threshold.origin is not Origin.DERIVED:
             calm.setdefault(_next(each), []).append(f"{_left(each)}{_nearest(each, ' (')}{')' if each.nearest else ''}")
     lines += [f"{', '.join(left)}; {then}" for then, left in calm.items()]
     if not lines:

@@ -22,8 +22,6 @@ class PlayedOn:
     pod: str = ""
     crossed: Mapping[Signal, int] = field(default_factory=dict)
     """When a threshold of each signal was met first after the world's own end, up to the first eviction."""
-    left: Mapping[Signal, int] = field(default_factory=dict)
-    """What was left of each signal at the first eviction, or at the end."""
 
     @property
     def end(self) -> int:
@@ -46,7 +44,5 @@ def play_on(world: World, config: EvictionConfig, until: int) -> PlayedOn:
             if isinstance(each, ThresholdFinding) and each.met and cycle.at > world.duration:
                 crossed.setdefault(each.threshold.signal, cycle.at)
     last = run.cycles[-1]
-    findings = (each for each in last.step.findings if isinstance(each, ThresholdFinding))
-    left = {each.threshold.signal: each.available.value() for each in findings}
     evicted = next((each.pod.full_name for each in last.step.decisions if isinstance(each, EvictPod)), "")
-    return PlayedOn(until=until, at=last.at if evicted else 0, pod=evicted, crossed=crossed, left=left)
+    return PlayedOn(until=until, at=last.at if evicted else 0, pod=evicted, crossed=crossed)
