@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from evictd.config.file import load_yaml
+from evictd.core.model.oom import node_critical
 from evictd.core.model.pod import PodSource
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.errors import InputError
@@ -52,6 +53,14 @@ apiServer: {budgets: [{pods: [default/hog-0]}], outages: [{start: 1m, duration: 
 faults: [{unread: disk, start: 1m, duration: 10s}]
 expect: {innocents: 0, culpritGoneWithin: 30s, findings: [ProtectedCulprit], evicted: [default/hog-0]}
 """
+
+
+def test_the_priority_of_a_class_gives_the_class() -> None:
+    """The kernel was said to kill a pod of system-node-critical first, whose oom_score_adj is -997."""
+    pods = "pods: [{name: a, priority: 2000001000, static: true}, {name: b, priority: 2000000000}]"
+    found = read(f"kind: World\nname: w\nnode: {{memory: 1Gi}}\n{pods}\n").world.pods
+    assert [each.pod.priority_class_name for each in found] == ["system-node-critical", ""]
+    assert [node_critical(each.pod) for each in found] == [True, False]
 
 
 def read(text: str) -> WorldFile:

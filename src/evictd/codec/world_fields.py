@@ -204,7 +204,10 @@ class WorldPodFields(WorldPart, frozen=True):
     name: Annotated[str, _about("Its name.")] = ""
     namespace: Annotated[str, _about("Its namespace.")] = "default"
     count: Annotated[Annotated[int, Meta(ge=1, le=1000)], _about("How many there are: `NAME-0`, `NAME-1`, ...")] = 1
-    priority: Annotated[Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)], _about("From 2000000000 on: critical.")] = 0
+    priority: Annotated[
+        Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)],
+        _about("From 2000000000 on: critical; 2000001000: of the class system-node-critical."),
+    ] = 0
     static: Annotated[bool, _about("It comes from a manifest on the node, so it is never evicted.")] = False
     owner: Annotated[str, _about("`Kind/name` of its controlling owner.")] = ""
     requests: Annotated[dict[str, Amount], _about("Of its one container.")] = {}

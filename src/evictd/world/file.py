@@ -20,6 +20,7 @@ from evictd.codec.world_fields import (
 )
 from evictd.core.frozen import frozen
 from evictd.core.model.finding import NoActionReason, SkipReason
+from evictd.core.model.oom import SYSTEM_NODE_CRITICAL, SYSTEM_NODE_CRITICAL_PRIORITY
 from evictd.core.model.pod import Pod, PodSource
 from evictd.core.model.problem import ConfigProblem
 from evictd.core.model.resources import CPU, Container, Volume, VolumeKind
@@ -288,6 +289,7 @@ def _pod(fields: WorldPodFields, name: str) -> Pod:
         fields,
         name=name,
         uid=f"{fields.namespace}.{name}",
+        priority_class_name=SYSTEM_NODE_CRITICAL if fields.priority == SYSTEM_NODE_CRITICAL_PRIORITY else "",
         source=PodSource.STATIC if fields.static else PodSource.API,
         containers=(container,),
         volumes=tuple(
