@@ -1,8 +1,12 @@
 """Steps of a simulation in which nothing new happens take one line."""
 
+from dataclasses import replace
+
 import pytest
 
 from evictd.core.model.decision import Wait
+from evictd.core.model.finding import ThresholdFinding
+from evictd.core.units.quantity import NANO, Quantity
 from evictd.render.steps import folded, folded_text, is_calm, nearest_text, repeats
 from evictd.simulation import SimulatedCycle
 from tests.stories import played
@@ -43,6 +47,21 @@ def test_a_line_of_calm_steps_says_what_came_nearest() -> None:
     assert folded_text(calm) == (
         "6 readings, no threshold met, conditions: none; nearest: nodefs.available, 4.02Gi above its hard threshold at 2m0s"
     )
+
+
+def test_what_falls_comes_nearest_before_what_stands_still() -> None:
+    """It named imagefs, although only memory fell and its threshold was crossed eight minutes later."""
+    _, (first, *_) = played("ten-minutes", None)
+    (turn,) = first.turns
+    findings = turn.step.findings
+    memory = next(
+        each for each in findings if isinstance(each, ThresholdFinding) and "memory" in each.threshold.signal.value
+    )
+    less = replace(memory, available=Quantity(memory.available.nano - NANO, memory.available.format))
+    step = replace(turn.step, findings=tuple(less if each is memory else each for each in findings))
+    then = replace(first, turns=(replace(turn, step=step),))
+    assert "nearest: nodefs.available" in folded_text([then])
+    assert "nearest: memory.available" in folded_text([then], first)
 
 
 def test_a_line_of_repeated_steps_says_what_is_short_now() -> None:

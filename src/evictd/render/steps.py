@@ -7,6 +7,7 @@ from evictd.core.model.decision import Wait
 from evictd.core.model.finding import Finding, Ranking, SignalUnobserved, ThresholdFinding
 from evictd.core.model.signal import SIGNALS, STALLS
 from evictd.core.model.threshold import Origin, Threshold
+from evictd.core.units.quantity import Quantity
 from evictd.render.text import (
     conditions_text,
     counted,
@@ -86,8 +87,11 @@ def folded(cycles: Sequence[SimulatedCycle]) -> Iterator[tuple[bool, tuple[Simul
         yield in_one_line, tuple(cycle for cycle, _ in group)
 
 
-def folded_text(cycles: Sequence[SimulatedCycle]) -> str:
-    """Write calm steps, or steps that repeat the one before them, on one line: how many, and what is short or came nearest."""
+def folded_text(cycles: Sequence[SimulatedCycle], before: SimulatedCycle | None = None) -> str:
+    """Write calm steps, or steps that repeat the one before them, on one line: how many, and what is short or came nearest.
+
+    What is less at the last one than at the one before them comes nearest, if there is any.
+    """
     readings = counted(len(cycles), "reading")
     latest = cycles[-1].turns[-1].step.findings
     repeated = copies(latest)
@@ -96,14 +100,28 @@ def folded_text(cycles: Sequence[SimulatedCycle]) -> str:
     if not short:
         text = f"{readings}, no threshold met, conditions: {conditions_text(cycles[0].state.node_conditions)}"
         one = len(cycles) == 1
-        found = [(None if one else cycle.at, each) for cycle in cycles for each in cycle.turns[-1].step.findings]
-        return "; ".join(filter(None, (text, nearest_text(found))))
+        found = [
+            (None if one else cycle.at, each)
+            for cycle in cycles
+            for each in cycle.turns[-1].step.findings
+            if isinstance(each, ThresholdFinding)
+        ]
+        earlier = {} if before is None else _available(before)
+        fallen = {each for each, left in _available(cycles[-1]).items() if each in earlier and left < earlier[each]}
+        falling = [(at, each) for at, each in found if each.threshold in fallen]
+        return "; ".join(filter(None, (text, nearest_text(falling or found))))
     met = (
         f"{each.threshold.signal.value} {signal_quantity(each.available, each.threshold.signal)}, "
         f"{kind_text(each.threshold)}: {standing(each)}"
         for each in short
     )
     return f"{readings} as before, nothing is decided: {'; '.join(met)}"
+
+
+def _available(cycle: SimulatedCycle) -> dict[Threshold, Quantity]:
+    """Return what a step had left for each threshold."""
+    findings = cycle.turns[-1].step.findings
+    return {each.threshold: each.available for each in findings if isinstance(each, ThresholdFinding)}
 
 
 def nearest_text(findings: Iterable[tuple[int | None, object]]) -> str:

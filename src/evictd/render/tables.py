@@ -97,7 +97,7 @@ def print_simulation(name: str, cycles: Sequence[SimulatedCycle], view: TableVie
         if in_one_line and not view.everything:
             to.print()
             until = "" if len(group) == 1 else f" to {duration_text(group[-1].at)}"
-            print_line(to, f"{duration_text(group[0].at)}{until}   ", folded_text(group), "dim")
+            print_line(to, f"{duration_text(group[0].at)}{until}   ", folded_text(group, before), "dim")
             before = group[-1]
             continue
         for cycle in group:
