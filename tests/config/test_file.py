@@ -158,6 +158,10 @@ def test_unquoted_yaml_words_and_dates_stay_texts() -> None:
         ),
         ("kind: scenario\n", 'kind: "scenario": unknown kind; `evictd simulate` reads a scenario'),
         ("kind: World\n", 'kind: "World": unknown kind; `evictd simulate` reads a world'),
+        (
+            "kind: Advice\n",
+            'kind: "Advice": unknown kind; write its `configuration.kubelet` to a file of kind KubeletConfiguration',
+        ),
         ("a: 1\n", "kind: is missing; give KubeletConfiguration or EvictdConfiguration"),
         ("kind: KubeletConfiguration\n", "apiVersion: is missing; give kubelet.config.k8s.io/v1beta1"),
         (

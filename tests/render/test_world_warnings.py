@@ -26,6 +26,13 @@ def test_a_threshold_that_a_real_kernel_would_forestall_is_named() -> None:
     assert warnings(config(hard={"memory.available": "120Mi"})) == [], "a hard one goes by the kernel's estimate"
 
 
+def test_an_amount_of_less_than_a_byte_is_named() -> None:
+    assert warnings(config(hard={"memory.available": "500m"}))[0] == (
+        "Warning: memory.available: 500m is less than a byte: it is not met before the node stops working; write its unit, such "
+        "as 500Mi, or a percentage."
+    )
+
+
 def test_a_threshold_above_the_capacity_is_named() -> None:
     assert warnings(config(hard={"memory.available": "6Gi"})) == [
         "Warning: memory.available<6Gi is not below the node's 4Gi, so it is always met."

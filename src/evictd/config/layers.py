@@ -16,8 +16,12 @@ from evictd.core.model.threshold import Origin
 
 _KINDS = {kubelet_fields.KIND: kubelet_fields.API_VERSION, evictd_config.KIND: evictd_config.API_VERSION}
 _CONFIGZ = "kubeletconfig"
-_OF_SIMULATE = {"scenario": "`evictd simulate` reads a scenario", "World": "`evictd simulate` reads a world"}
-"""Kinds of files that are given to the wrong command, and the remedy."""
+_OTHER_KINDS = {
+    "scenario": "`evictd simulate` reads a scenario",
+    "World": "`evictd simulate` reads a world",
+    "Advice": "write its `configuration.kubelet` to a file of kind KubeletConfiguration",
+}
+"""Kinds of files that are no configuration, and the remedy."""
 
 Fields = Mapping[str, object]
 
@@ -129,7 +133,7 @@ def _kind_problems(document: Fields) -> Iterator[ConfigProblem]:
         yield ConfigProblem(path="kind", wrong="is missing", remedy=both)
     elif not isinstance(kind, str) or kind not in _KINDS:
         near = unknown(str(kind), tuple(_KINDS), "kind").remedy
-        remedy = _OF_SIMULATE.get(str(kind)) or (near if "?" in near else both)
+        remedy = _OTHER_KINDS.get(str(kind)) or (near if "?" in near else both)
         yield ConfigProblem(path="kind", value=quoted(str(kind)), wrong="unknown kind", remedy=remedy)
     elif version is None:
         yield ConfigProblem(path="apiVersion", wrong="is missing", remedy=f"give {_KINDS[kind]}")

@@ -37,7 +37,7 @@ def lint(thresholds: Sequence[Threshold], surroundings: Surroundings) -> tuple[L
         *_not_observed(active, surroundings),
         *_kubelet_acts_first(active, surroundings),
         *(kill.finding for kill in surroundings.oomd),
-        *_without_unit(active),
+        *without_unit(active),
         *_lethal(active, surroundings),
     ]
     order = list(Signal)
@@ -183,8 +183,8 @@ def _kubelet_acts_first(thresholds: Sequence[Threshold], around: Surroundings) -
             )
 
 
-def _without_unit(thresholds: Sequence[Threshold]) -> Iterator[LintFinding]:
-    """`10` is ten bytes, and a node that has less left of memory or disk no longer runs."""
+def without_unit(thresholds: Sequence[Threshold]) -> Iterator[LintFinding]:
+    """Find amounts of a few bytes: `10` is ten. A node that has less left of memory or disk no longer runs."""
     for threshold in thresholds:
         quantity = threshold.value.quantity
         if (
@@ -193,11 +193,12 @@ def _without_unit(thresholds: Sequence[Threshold]) -> Iterator[LintFinding]:
             and quantity < _LEAST
             and threshold.origin is not Origin.DERIVED
         ):
-            number = quantity.value()
+            amount = "less than a byte" if quantity < of_bytes(1) else f"{quantity.value()} bytes"
+            number = str(quantity).removesuffix("m") if quantity < of_bytes(1) else quantity.value()
             yield LintFinding(
                 lint=Lint.WITHOUT_UNIT,
                 signal=threshold.signal,
-                message=f"{quantity} is {number} bytes: it is not met before the node stops working",
+                message=f"{quantity} is {amount}: it is not met before the node stops working",
                 remedy=f"write its unit, such as {number}Mi, or a percentage",
             )
 

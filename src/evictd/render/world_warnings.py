@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from evictd.config.kernel_share import below_kernel_share
+from evictd.config.lint import without_unit
 from evictd.core.model.config import MemoryFormula, memory_formula, own_thresholds
 from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.signal import SIGNALS, Signal
@@ -16,7 +17,10 @@ from evictd.world.process import Process
 
 
 def warnings_text(run: Run) -> Iterator[str]:
-    """Write which thresholds the kernel forestalls and which are always met, and which pods are larger than the node."""
+    """Write which thresholds have no unit, are forestalled or always met, and which pods are larger than the node."""
+    for found in without_unit(run.config.thresholds):
+        signal = "" if found.signal is None else f"{found.signal.value}: "
+        yield f"Warning: {signal}{found.message}; {found.remedy}."
     yield from _kernel_texts(run)
     yield from _capacity_texts(run)
     yield from _too_large_texts(run)
