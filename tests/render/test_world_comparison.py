@@ -11,13 +11,13 @@ from evictd.render.world_comparison import print_worlds, worlds_document
 from evictd.render.world_outcome import PlayedWorld
 from evictd.render.world_view import world_document
 from evictd.world.account import Verdict, account_of
-from evictd.world.behaviours import Usage
+from evictd.world.behaviours import Grow, Usage
 from evictd.world.loop import play
-from evictd.world.model import ApiServer, DisruptionBudget, NodeSpec, Owner
+from evictd.world.model import ApiServer, Disk, DisruptionBudget, HostUse, NodeSpec, Owner
 from evictd.world.next_eviction import PlayedOn
 from tests.playbook import config
 from tests.render.played_worlds import played
-from tests.world.worlds import hog, quiet, world
+from tests.world.worlds import hog, holder, quiet, world
 
 
 def test_two_configurations_side_by_side_say_which_acts_first() -> None:
@@ -72,6 +72,17 @@ def test_a_side_on_which_a_disk_ran_out_says_so_in_its_headline() -> None:
     assert "none: 0 pods lost, short for 0s, 0 OOM kills, nothing left of nodefs.available at 1m40s\n" in out.getvalue()
 
 
+def test_no_end_of_a_pod_is_called_needed_where_the_disk_ran_out_all_the_same() -> None:
+    """The same three evictions were `3 needed` with one threshold and `2 needed, 1 innocent` with the other."""
+    node = NodeSpec(memory=4 << 30, nodefs=Disk(capacity=20 << 30))
+    writer = HostUse(name="writer", behaviours=(Grow(of=Usage.HOST_PATH, rate=200 << 20),))
+    small = [holder(f"web-{number}", 1 << 30, of=Usage.LOGS) for number in range(2)]
+    run = play(world(*small, node=node, host=(writer,), duration=3 * MINUTE), config(hard={"nodefs.available": "20%"}))
+    out = io.StringIO()
+    print_worlds("w", [PlayedWorld(name="a", run=run, account=account_of(run))] * 2, make_console(out, 200))
+    assert "a: 2 pods lost: 0 the cause, 0 needed, 0 innocent, 2 of no use, short for" in out.getvalue()
+
+
 def test_the_formula_of_each_side_explains_why_one_acts_later_and_a_leaving_pod_is_counted_apart() -> None:
     """Both were evicted at `500Mi left`, some seconds apart."""
     story = world(
@@ -84,6 +95,16 @@ def test_the_formula_of_each_side_explains_why_one_acts_later_and_a_leaving_pod_
         "policy Kubelet counts the 150Mi that no process can allocate (`node.unusableMemory`) as available memory and policy "
         "Standard does not, so for policy Kubelet a threshold is met later."
     ) in out.getvalue()
+    soft = config(soft={"memory.available": ("1Gi", "1s")})
+    both = [play(story, replace(soft, policy=policy)) for policy in Policy]
+    at_once = io.StringIO()
+    print_worlds(
+        "w",
+        [PlayedWorld(name=run.config.policy.value, run=run, account=account_of(run)) for run in both],
+        make_console(at_once, 300),
+    )
+    assert "First action: both at the same time." in at_once.getvalue()
+    assert "no process can allocate" not in at_once.getvalue(), "Standard lowers a soft threshold by as much"
     same = io.StringIO()
     print_worlds("w", [sides[0], sides[0]], make_console(same, 300))
     assert "no process can allocate" not in same.getvalue()

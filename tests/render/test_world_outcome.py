@@ -10,7 +10,9 @@ from evictd.commands.source import own_config, read_story
 from evictd.core.model.config import Policy
 from evictd.core.model.finding import NoAction, NoActionReason
 from evictd.core.model.pod import PodSource
+from evictd.core.model.resources import Container
 from evictd.core.units.duration import MILLISECOND, SECOND
+from evictd.core.units.quantity import of_bytes
 from evictd.render.sentences import no_action_text
 from evictd.render.world_outcome import PlayedWorld, clock, outcome_text
 from evictd.world.account import account_of
@@ -97,10 +99,10 @@ def test_a_pod_that_comes_back_each_time_has_the_number_of_shortages() -> None:
 
 def test_a_full_disk_has_the_time_at_which_nothing_is_left_and_no_word_on_the_oom_killer() -> None:
     text = outcome("02-host-path-writer")
-    assert (
-        "default/web-1 was evicted at 6m0.7s for nodefs.available: needed to clear the threshold for the rest of "
-        "the 20m0s played, in place of default/writer." in text
-    )
+    assert text[0] == (
+        "default/web-0, default/web-1, default/web-2 were evicted from 5m50s to 16m12s for nodefs.available: of no use, because "
+        "nodefs.available ran out all the same."
+    ), "two of them were called needed"
     assert text[-1] == "Nothing was left of nodefs.available at 6m40.6s, without evictd at 6m37.6s."
     assert not any("OOM killer" in each for each in text)
     assert outcome("27-control-volume-writer")[-1] == (
@@ -171,7 +173,10 @@ def test_what_is_needed_names_the_time_for_which_it_is() -> None:
     assert "No smaller set of pods would have sufficed for the rest of the 15m0s played." in long
     later = "default/agent, the cause, was not ended"
     assert f"{later}; it goes on, so a longer `duration` can change what was needed." in long
-    assert f"{later}." in longest, "no pod was called needed"
+    assert (
+        "default/agent, the cause, was not evicted: the kernel killed its container, which was started again."
+        in longest
+    ), "no pod was called needed, and it was not ended"
     assert "No set of pods would have relieved the node for the rest of the 30m0s played." in longest
 
 
@@ -183,7 +188,7 @@ def test_evictions_that_cost_more_than_the_kernel_would_have_are_said_to() -> No
         "for each eviction (docs/laws.md, Blame)."
     )
     assert cost == (
-        "evictd cost 3 pods, and none of them was the cause; without it the kernel would have killed only default/agent, the "
+        "evictd cost 3 pods, and none of them was the cause; without evictd the kernel would have killed only default/agent, the "
         "cause, within the 15m0s played."
     )
     short = agent_beside_a_database(8)
@@ -199,7 +204,7 @@ def test_pods_that_went_before_the_cause_are_compared_with_the_kernels_kills() -
     side = played(world(hog(), *small, *quiet(3)), Policy.KUBELET)
     text = outcome_text(side.run, side.account, side.unattended)
     assert (
-        "evictd cost 2 pods beside the cause; without it the kernel would have killed only default/hog, the cause, within "
+        "evictd cost 2 pods beside the cause; without evictd the kernel would have killed only default/hog, the cause, within "
         "the 5m0s played."
     ) in text
     bounded = WorldPod(
@@ -209,9 +214,38 @@ def test_pods_that_went_before_the_cause_are_compared_with_the_kernels_kills() -
     side = played(world(bounded, *small, *quiet(1), duration=420 * SECOND), Policy.KUBELET)
     text = outcome_text(side.run, side.account, side.unattended)
     assert any(
-        each.startswith("evictd cost 3 pods; without it the kernel would have killed 1 pod: default/static, ")
+        each.startswith("evictd cost 3 pods; without evictd the kernel would have killed 1 pod: default/static, ")
         for each in text
     ), text
+
+
+def test_what_the_kernel_killed_beside_the_evictions_is_counted_on_both_sides() -> None:
+    """With evictd it killed six of the eight pods too."""
+    (cost,) = (each for each in outcome("07-kernel-memory") if each.startswith("evictd cost"))
+    assert cost.startswith(
+        "evictd cost 2 pods; the kernel killed 6 as well; without evictd the kernel would have killed 8 pods: default/web-0,"
+    )
+
+
+def test_kills_at_a_limit_of_their_own_are_told() -> None:
+    """A pod that leaked into its own limit five times was concluded with `No threshold was met` and `was not ended`."""
+    leak = hog(containers=(Container(name="c", limits={"memory": of_bytes(1 << 30)}),))
+    side = played(world(leak, *quiet(1)))
+    text = outcome_text(side.run, side.account)
+    assert "The kernel killed default/hog at its own memory limit 6 times, first at 20.5s." in text
+    assert any(each.startswith("default/hog, the cause, was not evicted: the kernel killed its") for each in text)
+
+
+def test_swap_that_is_full_when_the_kernel_kills_has_no_least_amount() -> None:
+    """`would not have come below 34Mi` stood below the OOM killer, which comes when the swap is full."""
+    node = NodeSpec(memory=1 << 30, swap=1 << 30)
+    story = world(hog(rate=10 << 20), node=node)
+    settings = config(hard={"swap.available": "20%"})
+    run = play(story, settings)
+    text = outcome_text(run, account_of(run), play(story, config()))
+    assert any("for swap.available" in each for each in text)
+    assert any("the OOM killer would have come" in each for each in text)
+    assert not any("would not have come below" in each for each in text)
 
 
 @pytest.mark.parametrize(

@@ -2,17 +2,19 @@
 
 import io
 import re
+from dataclasses import replace
 
 from evictd.core.model.config import Policy
 from evictd.core.model.pod import PodSource
-from evictd.core.units.duration import SECOND
+from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.console import make_console
 from evictd.render.world_outcome import PlayedWorld, outcome_text
 from evictd.render.world_view import cycles_to_draw, print_world, timeline, world_document
 from evictd.world.account import account_of
+from evictd.world.behaviours import Usage
 from evictd.world.lifecycle import EvictionRefused
 from evictd.world.loop import play
-from evictd.world.model import ApiServer, DisruptionBudget, Owner
+from evictd.world.model import ApiServer, Disk, DisruptionBudget, NodeImage, NodeSpec, Owner
 from tests.playbook import config
 from tests.render.played_worlds import played
 from tests.world.worlds import hog, holder, quiet, world
@@ -33,6 +35,30 @@ def test_the_timeline_has_what_changed_in_order_of_time() -> None:
     went = next(i for i, text in enumerate(texts) if text.startswith("evict default/hog"))
     gone = next(i for i, text in enumerate(texts) if text.startswith("default/hog is gone"))
     assert met < went < gone
+
+
+def test_an_eviction_has_the_reason_why_this_pod_went_and_not_another() -> None:
+    """A pod within its request went before those that exceed theirs, and no line said why."""
+    side = played(world(hog(memory="1Gi"), holder("over", 200 << 20, memory="100Mi")))
+    (why,) = (each["why"] for each in world_document("w", side)["timeline"] if "why" in each)
+    assert why.startswith("Evicted default/hog (")
+    out = io.StringIO()
+    print_world("w", side, make_console(out, 300), everything=True)
+    assert f"  {why}\n" in out.getvalue()
+    assert "Evicted default/hog" not in shown(side)
+
+
+def test_reclaim_is_not_said_to_be_enough_after_an_eviction() -> None:
+    """`node-level reclaim was enough; no pod is evicted` stood 0.7 s after an eviction."""
+    images = (NodeImage(name="a", size=2 << 30), NodeImage(name="b", size=3 << 30))
+    node = NodeSpec(memory=4 << 30, nodefs=Disk(capacity=50 << 30, used=36 << 30), images=images)
+    chatty = replace(hog(of=Usage.LOGS, rate=(1 << 30) // 60), image="a")
+    run = play(world(chatty, node=node, duration=9 * MINUTE), config(hard={"nodefs.available": "10%"}))
+    lines = [(line.at, line.text) for line in timeline(run)]
+    evicted_at = next(at for at, text in lines if text.startswith("evict default/hog"))
+    enough = [at for at, text in lines if text.startswith("node-level reclaim was enough")]
+    assert len(enough) == 1
+    assert enough[0] < evicted_at
 
 
 def test_requests_that_are_refused_again_are_counted_and_not_listed() -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from evictd.core.model.config import MemoryFormula, Policy, memory_formula
 from evictd.core.model.decision import EvictPod, ReclaimNode
+from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.signal import MEMORY_SIGNALS
 from evictd.core.units.approximate import bytes_text
 from evictd.render.console import print_line
@@ -13,7 +14,7 @@ from evictd.render.documents import API_VERSION, Document
 from evictd.render.outlook import played_on_text
 from evictd.render.sentences import brief_text
 from evictd.render.text import clean, counted, duration_text, first_of
-from evictd.render.world_outcome import PlayedWorld, clock, expectation_texts, outcome_text
+from evictd.render.world_outcome import PlayedWorld, clock, expectation_texts, of_no_use, outcome_text
 from evictd.render.world_view import MOST_LINES, new_decisions, refused_again, without_rounds
 from evictd.world.account import OOM_KILLED, Verdict
 from evictd.world.lifecycle import EvictionRefused
@@ -90,8 +91,10 @@ def _headline(side: PlayedWorld) -> str:
     if account.losses:
         killed = sum(each.cause == OOM_KILLED for each in account.losses)
         lost += f" ({killed} killed by the kernel)" if killed else ""
-        verdicts = [each.verdict for each in account.losses]
+        useless = [each for each in account.losses if of_no_use(each, side.run, account)]
+        verdicts = [each.verdict for each in account.losses if each not in useless]
         lost += f": {', '.join(f'{verdicts.count(verdict)} {word}' for verdict, word in _VERDICTS.items())}"
+        lost += f", {len(useless)} of no use" if useless else ""
         if leaving := verdicts.count(Verdict.LEAVING):
             lost += f", {leaving} being deleted already"
     short = max(side.account.short_for.values(), default=0)
@@ -128,16 +131,29 @@ def _earlier_text(sides: Sequence[PlayedWorld], columns: Sequence[dict[int, list
 def _measures_texts(sides: Sequence[PlayedWorld]) -> Iterator[str]:
     """Write why the same amount of memory is left later on one side: its formula counts what no process can allocate."""
     unusable = sides[0].run.world.node.unusable_memory
-    evicted = {cause for side in sides for cause in side.account.evictions_by_cause}
-    documented = {side.name: memory_formula(side.run.config) is MemoryFormula.WORKING_SET for side in sides}
-    if unusable and len({*documented.values()}) > 1 and evicted & {signal.value for signal in MEMORY_SIGNALS}:
-        later, earlier = (
-            [clean(name) for name, each in documented.items() if each is which] for which in (True, False)
-        )
+    by_formula: dict[bool, list[PlayedWorld]] = {True: [], False: []}
+    for side in sides:
+        by_formula[memory_formula(side.run.config) is MemoryFormula.WORKING_SET].append(side)
+    last, first = by_formula[True], by_formula[False]
+    if unusable and last and first and min(map(_memory_met_at, last)) > max(map(_memory_met_at, first)):
+        later, earlier = ([clean(side.name) for side in found] for found in (last, first))
         yield (
             f"{first_of(later)} counts the {bytes_text(unusable)} that no process can allocate (`node.unusableMemory`) as "
             f"available memory and {first_of(earlier)} does not, so for {first_of(later)} a threshold is met later."
         )
+
+
+def _memory_met_at(side: PlayedWorld) -> int:
+    """Return when a threshold for memory was met first, or a time after the end where none was."""
+    return next(
+        (
+            cycle.at
+            for cycle in side.run.cycles
+            for each in cycle.step.findings
+            if isinstance(each, ThresholdFinding) and each.met and each.threshold.signal in MEMORY_SIGNALS
+        ),
+        side.run.world.duration + 1,
+    )
 
 
 def worlds_document(title: str, sides: Sequence[Document]) -> Document:

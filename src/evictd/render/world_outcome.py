@@ -15,6 +15,7 @@ from evictd.render.text import clean, counted, duration_text, first_of, signal_a
 from evictd.render.world_warnings import warnings_text
 from evictd.world.account import OOM_KILLED, Account, Loss, Verdict
 from evictd.world.expectation import Expectation
+from evictd.world.kernel import OomKill
 from evictd.world.lifecycle import EvictionRefused
 from evictd.world.loop import Run
 from evictd.world.model import World, WorldPod
@@ -44,16 +45,26 @@ class PlayedWorld:
 def outcome_text(run: Run, account: Account, unattended: Run | None = None) -> list[str]:
     """Write what came of a run, one sentence each."""
     evicted = [loss for loss in account.losses if loss.cause != OOM_KILLED]
-    sentences = [*_loss_texts(run.world, evicted)] or ["No pod was evicted."]
+    sentences = [*_loss_texts(run, account, evicted)] or ["No pod was evicted."]
     sentences += [*_refusal_texts(run), *_kill_texts(run, account), *_ran_out_texts(run), *_relief_texts(run, account)]
-    stayed = sorted(account.culprits - account.culprit_gone_at.keys())
-    if stayed and account.ideal.crossed_at is not None:
-        sentences.append(
-            f"{_names(stayed)}, the cause, {'was' if len(stayed) == 1 else 'were'} not ended{_later(run.world, stayed, evicted)}."
-        )
+    sentences += _stayed_texts(run, account, evicted)
     if unattended is not None:
         sentences += [*_unattended_texts(run, unattended, evicted), *_cost_texts(run, account, unattended, evicted)]
     return [*sentences, *warnings_text(run)]
+
+
+def _stayed_texts(run: Run, account: Account, evicted: Sequence[Loss]) -> Iterator[str]:
+    """Write which causes were not evicted: those that the kernel killed apart."""
+    if account.ideal.crossed_at is None:
+        return
+    stayed = account.culprits - account.culprit_gone_at.keys()
+    killed = stayed & {each.event.slot for each in run.happened if isinstance(each.event, OomKill)}
+    of_use = [each for each in evicted if not of_no_use(each, run, account)]
+    for names, was_killed in ((sorted(stayed - killed), False), (sorted(killed), True)):
+        if names:
+            was, containers = ("was", "its container") if len(names) == 1 else ("were", "their containers")
+            what = f"evicted: the kernel killed {containers}, which {was} started again" if was_killed else "ended"
+            yield f"{_names(names)}, the cause, {was} not {what}{_later(run.world, names, of_use)}."
 
 
 def _to_the_end(world: World) -> str:
@@ -108,17 +119,28 @@ def clock(at: int) -> str:
 # --- what was lost ----------------------------------------------------------------------------------------------------
 
 
-def _loss_texts(world: World, evicted: Sequence[Loss]) -> Iterator[str]:
+def of_no_use(loss: Loss, run: Run, account: Account) -> bool:
+    """Whether what a pod was evicted for ran out all the same and is short at the end: then its end was not needed for relief."""
+    full = {signal.value for signal in Signal if _on_its_disk(signal, run.world) in run.ran_out}
+    of_pods = loss.verdict in {Verdict.NEEDED, Verdict.INNOCENT}
+    return of_pods and loss.cause in full and account.relieved_at is None
+
+
+def _loss_texts(run: Run, account: Account, evicted: Sequence[Loss]) -> Iterator[str]:
     """Write a sentence for the causes, the needed and the innocent, the first one evicted first.
 
     A pod that stands for another one has its own.
     """
-    groups: dict[tuple[Verdict, str], list[Loss]] = {}
+    groups: dict[str, list[Loss]] = {}
     for loss in sorted(evicted, key=lambda each: each.decided_at):
-        groups.setdefault((loss.verdict, loss.instead_of), []).append(loss)
-    for (verdict, instead_of), losses in groups.items():
-        instead = f", in place of {clean(instead_of)}" if instead_of else ""
-        yield f"{_evicted_text(losses)}: {_verdict_text(verdict, world)}{instead}."
+        if of_no_use(loss, run, account):
+            what = f"of no use, because {loss.cause} ran out all the same"
+        else:
+            instead = f", in place of {clean(loss.instead_of)}" if loss.instead_of else ""
+            what = f"{_verdict_text(loss.verdict, run.world)}{instead}"
+        groups.setdefault(what, []).append(loss)
+    for what, losses in groups.items():
+        yield f"{_evicted_text(losses)}: {what}."
 
 
 def _evicted_text(losses: Sequence[Loss]) -> str:
@@ -142,6 +164,13 @@ def _refusal_texts(run: Run) -> Iterator[str]:
 
 
 def _kill_texts(run: Run, account: Account) -> Iterator[str]:
+    own = [
+        (each.at, each.event.name) for each in run.happened if isinstance(each.event, OomKill) and each.event.own_limit
+    ]
+    if own:
+        names = list(dict.fromkeys(name for _, name in own))
+        at_limit = f"at {'its' if len(names) == 1 else 'their'} own memory limit"
+        yield f"The kernel killed {_names(names)} {at_limit} {counted(len(own), 'time')}, first at {clock(own[0][0])}."
     if not (killed := run.kills):
         return
     names = list(dict.fromkeys(clean(kill.name) for _, kill in killed))
@@ -241,7 +270,9 @@ def _unattended_texts(run: Run, unattended: Run, evicted: Sequence[Loss]) -> Ite
         yield f"{came}, and killed {clean(kill.name)} first."
     elif signals & MEMORY_SIGNALS:
         yield f"Without evictd the OOM killer would not have come {_within(run.world)}."
-    for signal in sorted(signals - MEMORY_SIGNALS, key=lambda each: each.value):
+    # The kernel kills only once the swap is full; the readings are from before.
+    known = MEMORY_SIGNALS | ({Signal.SWAP_AVAILABLE} if killed else set())
+    for signal in sorted(signals - known, key=lambda each: each.value):
         yield from _least_texts(signal, run, unattended, evicted)
 
 
@@ -282,7 +313,7 @@ def _cost_texts(run: Run, account: Account, unattended: Run, evicted: Sequence[L
     if (ended_cause and not only_causes) or not (account.culprits or killed):
         return
     yield (
-        f"{_cost_text(others, account, ended_cause)}; without it the kernel would have killed "
+        f"{_cost_text(others, account, ended_cause)}{_killed_too(run)}; without evictd the kernel would have killed "
         f"{_killed_text(killed, account)} {_within(unattended.world)}."
     )
     if run.config.policy is not Policy.STANDARD or ended_cause or not account.culprits:
@@ -299,6 +330,12 @@ def _cost_text(others: Sequence[Loss], account: Account, ended_cause: bool) -> s
     if ended_cause:
         return f"{cost} beside the cause"
     return f"{cost}, and none of them was the cause" if account.culprits else cost
+
+
+def _killed_too(run: Run) -> str:
+    """Write how many pods and host processes the kernel killed beside the evictions; empty if none."""
+    killed = {kill.slot or kill.name for _, kill in run.kills}
+    return f"; the kernel killed {len(killed)} as well" if killed else ""
 
 
 def _killed_text(killed: Sequence[str], account: Account) -> str:

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 from evictd.core.frozen import frozen
 from evictd.core.model.decision import Decision, EvictPod, ReclaimNode, ReportConditions
-from evictd.core.model.finding import NoAction, ThresholdFinding
+from evictd.core.model.finding import NoAction, NoActionReason, ThresholdFinding
 from evictd.core.model.signal import MEMORY_SIGNALS, NodeCondition
 from evictd.core.model.threshold import Origin
 from evictd.core.units.approximate import bytes_text
 from evictd.core.units.duration import format_duration
 from evictd.render.console import print_line
+from evictd.render.deciding import reasons_of
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.folding import rounds
 from evictd.render.sentences import changes_nothing, decision_text, no_action_text
@@ -45,6 +46,8 @@ class TimelineEntry:
     text: str
     decided: bool = False
     """Whether evictd saw or decided it; else it happened on the node."""
+    why: str = ""
+    """Why this pod was evicted and not another."""
 
 
 # --- the timeline -----------------------------------------------------------------------------------------------------
@@ -78,6 +81,7 @@ def _decided(cycles: Iterable[WorldCycle], refused_again: Collection[tuple[int, 
     met: dict[str, str] = {}
     reasons: frozenset[str] = frozenset()
     before: tuple[NodeCondition, ...] = ()
+    evicted = False
     for cycle in cycles:
         now_met = {
             str(each.threshold): f"{each.threshold} is met, {_level_text(each)}"
@@ -87,14 +91,19 @@ def _decided(cycles: Iterable[WorldCycle], refused_again: Collection[tuple[int, 
         yield from (_line(cycle, text) for name, text in now_met.items() if name not in met)
         yield from (_line(cycle, f"{name} is not met any more") for name in met if name not in now_met)
         found = [each for each in cycle.step.findings if isinstance(each, NoAction)]
-        new = dict.fromkeys(no_action_text(each) for each in found if _key(each) not in reasons)
+        # That the reclaim was enough is no news once a pod was evicted.
+        news = (each for each in found if not (evicted and each.why is NoActionReason.RECLAIM_SUFFICED))
+        new = dict.fromkeys(no_action_text(each) for each in news if _key(each) not in reasons)
         yield from (_line(cycle, text) for text in new)
+        why = reasons_of(cycle.step.decisions, cycle.step.findings)
         for decision in new_decisions(cycle, refused_again):
             shown = isinstance(decision, EvictPod | ReclaimNode | ReportConditions)
             if shown and not changes_nothing(decision, before):
-                yield _line(cycle, decision_text(decision, before))
+                line = _line(cycle, decision_text(decision, before))
+                yield replace(line, why=why.get(decision.pod.uid, "")) if isinstance(decision, EvictPod) else line
         # A reason that is missing for one cycle is not news when it is back.
         before = cycle.step.state.node_conditions
+        evicted = bool(now_met) and (evicted or bool(why))
         met, reasons = now_met, frozenset(map(_key, found)) | (reasons if now_met else frozenset())
 
 
@@ -181,6 +190,8 @@ def print_world(title: str, played: PlayedWorld, to: "Console", *, everything: b
     shown = texts if everything else texts[:MOST_LINES]
     for lead, line in shown:
         print_line(to, f"{lead:>10}  ", clean(line.text), None if line.decided else "dim")
+        if everything and line.why:
+            print_line(to, f"{'':>10}  ", line.why)
     if len(shown) < len(texts):
         to.print(f"{'':>10}  {len(texts) - len(shown)} more lines; --all shows them")
     quiet = len(played.run.cycles) - len({line.at for line in lines if line.decided})
@@ -202,7 +213,10 @@ def world_document(title: str, played: PlayedWorld) -> Document:
         "configuration": played.name,
         "policy": played.run.config.policy.value,
         "cycles": len(played.run.cycles),
-        "timeline": [{"at": format_duration(each.at), "text": each.text} for each in timeline(played.run)],
+        "timeline": [
+            {"at": format_duration(each.at), "text": each.text} | ({"why": each.why} if each.why else {})
+            for each in timeline(played.run)
+        ],
         "losses": [
             {
                 "at": format_duration(loss.at),
