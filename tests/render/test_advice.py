@@ -118,7 +118,7 @@ def test_what_was_enough_for_no_node_is_not_proposed() -> None:
     full = [node_evidence(f"n{i}", [reading(0, 0, evict="a"), reading(1, 4000, gone="a")]) for i in range(5)]
     lines = shown_on_a_line(*full)
     assert lines.startswith("5 nodes, 10 readings, 5 evictions: nothing is proposed")
-    assert "none proposed: 500Mi would not have been enough for one of 5 nodes; find what used it instead" in lines
+    assert "none proposed: 500Mi would have been enough for no node; find what used it instead" in lines
     assert configuration(advise(full, 99))["kubelet"] == {}
     early = [node_evidence("early", [reading(0, 480, evict="a"), reading(1, 4000, gone="a")])]
     lines = shown_on_a_line(*full[:4], *early)

@@ -175,8 +175,7 @@ def _signal_lines(each: SignalAdvice) -> Iterator[str]:
         yield _evidence(each.worst)
         return
     if each.enough_evidence and not each.covers:
-        nodes = "it" if len(each.needs) == 1 else f"one of {len(each.needs)} nodes"
-        yield f"{name}: none proposed: {signal_amount(each.hard, each.signal)} would not have been enough for {nodes}; {_FIND}"
+        yield f"{name}: none proposed: {signal_amount(each.hard, each.signal)} would have been enough for no node; {_FIND}"
         yield _evidence(each.worst)
         return
     if not each.proposed:
