@@ -2,6 +2,7 @@
 
 import pytest
 
+from evictd.core.model.decision import EvictPod
 from evictd.core.units.duration import MILLISECOND, SECOND
 from evictd.world.behaviours import Usage
 from evictd.world.loop import Run, WakeCause, play
@@ -44,3 +45,26 @@ def test_a_calm_disk_begins_no_cycle() -> None:
         config(hard={"nodefs.available": "1Gi"}),
     )
     assert {cycle.woken for cycle in run.cycles} == {WakeCause.TIME}
+
+
+@pytest.mark.parametrize("limit", [2192, 2193, 2185, 2160])
+def test_a_crossing_right_after_a_cycle_is_seen_after_the_shortest_time(limit: int) -> None:
+    """A threshold that was crossed within 50 ms after a cycle was noticed at the OOM kill, seven seconds later."""
+    story = world(hog(rate=300 * MI, memory="100Mi"), memory=8 * GI)
+    run = play(story, config(hard={"memory.available": f"{limit}Mi"}))
+    first = next(each.at for each in run.cycles if any(isinstance(d, EvictPod) for d in each.step.decisions))
+    crossed = (8192 - limit) * SECOND // 300
+    assert crossed <= first <= crossed + 100 * MILLISECOND
+    assert not run.kills
+
+
+def test_of_two_thresholds_the_higher_one_is_met_first() -> None:
+    """A crossing at the time of a cycle was lost, so that a lower threshold seemed to act ten seconds earlier."""
+    story = world(hog(rate=300 * MI, memory="100Mi"), memory=8 * GI)
+
+    def acted(limit: str) -> int:
+        cycles = play(story, config(hard={"memory.available": limit})).cycles
+        return next(each.at for each in cycles if any(isinstance(d, EvictPod) for d in each.step.decisions))
+
+    times = [acted(f"{limit}Mi") for limit in (2300, 2193, 2192, 2191, 2185, 2100)]
+    assert times == sorted(times)

@@ -55,13 +55,18 @@ class SimulatedWatch:
 
     def next_times(self, now: int) -> Iterator[int]:
         """Yield when a limit is crossed at the present growth, and when a disk is to be read."""
-        spec, growth = self.node.world.node, self.node.growth(OF_MEMORY, now)
-        if growth > 0:
-            distances = [self._available(s, now) - limit for s, limit in self._limits.items() if s in MEMORY_SIGNALS]
-            yield from (now + each * SECOND // growth + 1 for each in distances if each >= 0)
-        if Signal.PID_AVAILABLE in self._limits and (rate := self.node.growth((Usage.PROCESSES,), now)) > 0:
-            left = spec.pids - self.node.processes(now) - self._limits[Signal.PID_AVAILABLE]
-            yield now + max(left, 0) * SECOND // rate + 1
+        earliest = self._began + SHORTEST
+        growth = {
+            signal: self.node.growth((Usage.PROCESSES,) if signal is Signal.PID_AVAILABLE else OF_MEMORY, now)
+            for signal in self._limits
+            if signal not in self._disks
+        }
+        for signal, rate in growth.items():
+            left = self._available(signal, now) - self._limits[signal]
+            if left < 0:
+                yield earliest  # crossed within the shortest time after the cycle; later `crossed` has said so
+            elif rate > 0:
+                yield max(now + left * SECOND // rate + 1, earliest)
         yield from (disk.due for disk in self._disks.values())
 
     def crossed(self, now: int) -> bool:
