@@ -16,7 +16,7 @@ from evictd.render.aftermath import (
     successors_of,
     time_of,
 )
-from evictd.render.incident import evictions_of, find_eviction
+from evictd.render.evictions import evictions_of, find_eviction
 from tests.render.test_incident import recorded
 
 

@@ -12,7 +12,6 @@ from evictd.codec.journal_record import (
     RecordedExtra,
     RecordedMemory,
     RecordedNode,
-    RecordedRefusal,
     RecordedSummary,
     decode_record,
 )
@@ -22,15 +21,10 @@ from evictd.core.model.pod import Pod
 from evictd.core.model.signal import Signal
 from evictd.core.model.state import State
 from evictd.core.units.duration import SECOND
-from evictd.errors import InputError, NotFoundError
 from evictd.render.aftermath import MetAfter
 from evictd.render.avoidance import Avoidance, avoidance
-from evictd.render.incident import (
-    Incident,
-    evictions_of,
-    find_eviction,
-    incident_of,
-)
+from evictd.render.evictions import evictions_of, find_eviction
+from evictd.render.incident import Incident, incident_of
 from evictd.render.relief import relief_lines
 from tests.daemon.world import CONFIG, GI, NOW, STATIC, WEB, observe, pod
 
@@ -177,27 +171,6 @@ def test_a_dry_run_wrote_no_event_and_nothing_came_back() -> None:
     assert found.event.why.startswith("Would evict")
 
 
-@pytest.mark.parametrize("wanted", ["last", "uid-hog-", "uid-hog-old", "default/hog-old"])
-def test_it_is_found_by_the_begin_of_the_uid_by_the_pod_and_as_the_last(wanted: str) -> None:
-    assert find_eviction(evictions_of(recorded()), wanted).pod == "default/hog-old"
-
-
-def test_what_is_not_there_is_said_with_what_is() -> None:
-    with pytest.raises(
-        NotFoundError, match=r"zzz: is no incident of this journal; there are uid-hog- \(default/hog-old, 2026"
-    ):
-        find_eviction(evictions_of(recorded()), "zzz")
-    with pytest.raises(
-        NotFoundError, match=r"default/web: is no .*; `evictd why default/web` with the same journal says"
-    ):
-        find_eviction(evictions_of(recorded()), "default/web")
-    with pytest.raises(NotFoundError, match="the journal has no eviction"):
-        find_eviction([], "last")
-    one, two = evictions_of(recorded())[0], replace(evictions_of(recorded())[0], uid="uid-hog-2", pod="default/two")
-    with pytest.raises(InputError, match="is the beginning of several"):
-        find_eviction([one, two], "uid")
-
-
 def test_damaged_findings_give_less_and_no_error() -> None:
     records = [
         msgspec.structs.replace(
@@ -234,9 +207,17 @@ def test_how_long_tasks_stalled_for_memory_is_read() -> None:
     assert incident().stalled == 0
 
 
-def test_an_eviction_that_a_budget_refused_is_no_incident() -> None:
-    """A pod that lived was shown as evicted, and its eviction as not needed."""
-    records = recorded()
-    refusal = RecordedRefusal(pod="default/hog-old", uid=OLD.uid, detail="needs 1 healthy pod")
-    later = msgspec.structs.replace(records[2], extra=RecordedExtra(refused=(refusal,)))
-    assert evictions_of([*records[:2], later]) == []
+def test_what_came_back_is_judged_only_once_it_was_read() -> None:
+    """Seconds after an eviction `too little` was said of 68Gi: no reading had been made since."""
+    short = replace(
+        incident(), points=((0.0, GI // 2), (2.0, GI // 2)), clear=None, known_for=2.5, met=MetAfter(still=2.0)
+    )
+    assert not short.settled
+    lines = list(relief_lines(short))
+    assert "up to 0 came back; it was not read again since" in lines
+    assert not any("stayed met" in each for each in lines)
+    later = replace(short, known_for=20.0)
+    assert later.settled
+    assert "up to 0 came back: too little" in list(relief_lines(later))
+    assert replace(short, next_eviction=2.0).settled, "another pod was chosen, which waits for what comes back"
+    assert not replace(later, gone_after=None).settled

@@ -79,7 +79,7 @@ def test_a_pod_that_held_more_than_it_requested_is_the_cause_and_refusals_are_co
     found = replace(judged(Need.NEEDED), ranking=rows, before=(refused, refused))
     assert found.refusals == 2
     assert summary_text(found).startswith(
-        "default/hog-old held 5Gi more than it requested, and went after a disruption budget refused it 2 times; "
+        "default/hog-old held 5Gi more than it requested, and went past a disruption budget, which had refused it 2 times; "
     )
 
 
@@ -105,6 +105,10 @@ def test_page_cache_that_the_kernel_can_drop_is_the_cause() -> None:
             "the eviction gave back too little",
         ),
         (replace(judged(Need.NEEDED, LEAK), known_for=9.0), "the eviction gave back enough"),
+        (
+            replace(judged(Need.NEEDED, LEAK), clear=None, known_for=3.0, points=((0.0, GI // 2), (2.0, GI // 2))),
+            "what the eviction gave back was not read yet",
+        ),
     ],
 )
 def test_then_comes_what_the_eviction_achieved(found: Incident, effect: str) -> None:

@@ -25,8 +25,9 @@ from evictd.core.units.duration import MINUTE
 from evictd.core.units.quantity import ZERO, Quantity, of_bytes
 from evictd.errors import EvictdError, ExitCode, InputError
 from evictd.render.console import make_console, print_line
+from evictd.render.evictions import evictions_of, last_of_each
 from evictd.render.history import HistoryEvent, event_line
-from evictd.render.incident import Incident, evictions_of, incident_of, last_of_each
+from evictd.render.incident import Incident, incident_of
 from evictd.render.incident_view import incident_document, incident_list_document, incident_page, print_incident
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.text import clean, incident_id

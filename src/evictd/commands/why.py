@@ -14,8 +14,8 @@ from evictd.commands.journals import add_journal_options, journals_of, named_beh
 from evictd.commands.status import DEFAULT_ADDRESS, fetch, understood
 from evictd.errors import ExitCode, InputError, NodeError
 from evictd.render.console import make_console, print_line
+from evictd.render.evictions import evictions_of
 from evictd.render.history import EventKind, history, history_document
-from evictd.render.incident import evictions_of
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.text import clean
 from evictd.render.why import PodWhy, places_then, pods_meant, pods_of, why_document, why_lines

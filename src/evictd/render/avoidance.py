@@ -147,9 +147,7 @@ def _of_growth(found: Incident, resource: Resource) -> Avoidance:
         return Avoidance(by=("a limit of the processes of each pod: podPidsLimit of the kubelet",))
     if resource is Resource.INODES:
         return Avoidance(by=(f"fewer files of {found.event.pod}: no limit of a pod counts inodes",))
-    return Avoidance(
-        by=(f"less growth of {found.event.pod}, within its request: pods request more than the node holds",)
-    )
+    return Avoidance(by=(f"less growth of {found.event.pod}, or less use by others: it was within its request",))
 
 
 def _of_excess(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:

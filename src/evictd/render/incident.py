@@ -16,7 +16,7 @@ from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.core.units.quantity import of_count
-from evictd.errors import InputError, InvalidValueError, NotFoundError
+from evictd.errors import InputError, InvalidValueError
 from evictd.render.aftermath import (
     AFTER,
     MetAfter,
@@ -30,17 +30,19 @@ from evictd.render.aftermath import (
 )
 from evictd.render.attribution import recorded_attribution
 from evictd.render.deciding import evicted_because
-from evictd.render.history import EventKind, HistoryEvent, event_line, events_by_record, history
+from evictd.render.evictions import find_eviction
+from evictd.render.history import EventKind, HistoryEvent, event_line, events_by_record
 from evictd.render.jump import since_jump
 from evictd.render.readings import BEFORE, levels_of, points_of, threshold_findings
 from evictd.render.text import clean, incident_id
 from evictd.render.verdict import EvictionVerdict
-from evictd.render.why import pods_meant
 
 Plain = Mapping[str, Any]
 
 DRAWN_BEFORE, DRAWN_AFTER = 300, 120
 """Seconds around an eviction that are drawn."""
+_SETTLED = 10
+"""Seconds after the end of a pod in which its bytes show up in a reading."""
 _LEAD_SECONDS = 60
 """For how much earlier a threshold is proposed."""
 
@@ -164,6 +166,13 @@ class Incident:
         return max(*found, 0) if found else None
 
     @property
+    def settled(self) -> bool:
+        """Whether what its end gave back has been read: the journal goes on for a while, or another pod was chosen since."""
+        if self.gone_after is None:
+            return False
+        return self.known_for >= self.gone_after + _SETTLED or self.next_eviction < AFTER / SECOND
+
+    @property
     def was_clear(self) -> bool:
         """Whether no threshold of the supply was met before the next eviction, as a later record knows."""
         return self.clear is not None and self.clear <= self.next_eviction
@@ -216,54 +225,6 @@ class Incident:
         if len(known) < 2 or known[-1][0] - known[0][0] < 1:
             return None
         return round((known[0][1] - known[-1][1]) / (known[-1][0] - known[0][0]))
-
-
-def evictions_of(records: Sequence[JournalRecord]) -> list[HistoryEvent]:
-    """Return the evictions of the records, oldest first, without those that were withdrawn."""
-    found: list[HistoryEvent] = []
-    for event in history(records):
-        if event.kind is EventKind.EVICTED:
-            found.append(event)
-        elif event.kind is EventKind.WITHDRAWN:
-            last = next((number for number in range(len(found) - 1, -1, -1) if found[number].uid == event.uid), None)
-            if last is not None:
-                del found[last]  # the pod stayed
-    return found
-
-
-def last_of_each(evictions: Sequence[HistoryEvent]) -> list[HistoryEvent]:
-    """Return the last eviction of each pod, oldest first: the ones that an ID finds.
-
-    A dry run evicts the same pod each time that its threshold is met again.
-    """
-    last = {each.uid: number for number, each in enumerate(evictions)}
-    return [evictions[number] for number in sorted(last.values())]
-
-
-def find_eviction(evictions: Sequence[HistoryEvent], wanted: str) -> HistoryEvent:
-    """Return the eviction that is meant: `last`, the beginning of a uid, or NAMESPACE/POD; else raises `NotFoundError`."""
-    if not evictions:
-        raise NotFoundError("the journal has no eviction; `evictd history` says what was decided")
-    if wanted == "last":
-        return evictions[-1]
-    found = [each for each in evictions if each.pod == clean(wanted) or (each.uid.startswith(wanted) and wanted)]
-    if not found:
-        meant = pods_meant(clean(wanted), {each.pod for each in evictions}) or f"there are {_named(evictions)}"
-        why = f"; `evictd why {wanted}` with the same journal says what is known of that pod" if "/" in wanted else ""
-        raise NotFoundError(f"{wanted}: is no incident of this journal; {meant}{why}")
-    if len({each.uid for each in found}) > 1 and not any(each.pod == clean(wanted) for each in found):
-        raise InputError(f"{wanted}: is the beginning of several: {_named(found)}")
-    return found[-1]
-
-
-_SHOWN = 10
-
-
-def _named(evictions: Sequence[HistoryEvent]) -> str:
-    """Return the names of the last evictions: `3f2a9c1b (batch/report, 2026-01-01T00:00:00Z)`."""
-    shown = [f"{incident_id(each.uid)} ({each.pod}, {each.at})" for each in evictions[-_SHOWN:]]
-    more = len(evictions) - len(shown)
-    return ", ".join(reversed(shown)) + (f" and {more} before them" if more else "")
 
 
 def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEvent], wanted: str) -> Incident:

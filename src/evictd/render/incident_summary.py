@@ -43,7 +43,7 @@ def _cause_text(found: Incident) -> str:
     grower = None if verdict is None else verdict.grower
     went = "would have gone" if found.event.dry_run else "went"
     if found.refusals:
-        went += f" after a disruption budget refused it {counted(found.refusals, 'time')}"
+        went += f" past a disruption budget, which had refused it {counted(found.refusals, 'time')}"
     if grower is not None and grower.pod:
         rate = f"by {usage_text(grower.rate, resource)} a second"
         return f"{grower.pod} grew {rate}" + (f" and {went}" if grower.pod == pod else f", and {pod} {went}")
@@ -81,7 +81,7 @@ def _effect_text(found: Incident) -> str:
     if came_back is None:
         return ""
     if came_back < missing:
-        return "the eviction gave back too little"
+        return "the eviction gave back too little" if found.settled else "what the eviction gave back was not read yet"
     if again is not None:
         return f"the eviction relieved the node for {format_duration(max(round(again), 1) * SECOND)} only"
     return "the eviction gave back enough"

@@ -81,7 +81,7 @@ def verdict_text(found: Incident) -> str:
     if need in {Need.NEEDED, Need.ANOTHER_POD} and found.host_filled and not found.relieved:
         whose = "belongs to no pod or lies in a hostPath volume" if found.on_disk else "belongs to no pod"
         return f"what filled it {whose}, so the end of pods relieves the node for a time only"
-    too_little = found.came_back is not None and found.came_back < (found.missing or 0)
+    too_little = found.settled and found.came_back is not None and found.came_back < (found.missing or 0)
     outside = "the host, a hostPath volume" if found.on_disk else "the host"
     return found.verdict.text(
         relieved=found.relieved, too_little=too_little, filled=not found.stands_still, outside=outside

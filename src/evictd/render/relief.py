@@ -33,7 +33,8 @@ def relief_lines(found: Incident) -> Iterator[str]:
     if found.gone_after is not None:
         yield f"it had ended {_later(found.gone_after)}"
     if found.came_back is not None and found.gone_after is not None:
-        enough = "" if found.missing is None else (": enough" if found.came_back >= found.missing else ": too little")
+        too_little = ": too little" if found.settled else "; it was not read again since"
+        enough = "" if found.missing is None else (": enough" if found.came_back >= found.missing else too_little)
         bound = "at least" if found.was_clear and found.came_back == found.missing else "up to"
         yield f"{bound} {signal_amount(found.came_back, found.signal)} came back{enough}"
     elif not found.event.dry_run:
@@ -49,7 +50,7 @@ def _lasted(found: Incident) -> Iterator[str]:
     name = found.signal.value
     if found.met.again is not None:
         yield f"{_later(found.met.again)} a threshold of {name} was met again"
-    if found.met.still is not None:
+    if found.met.still is not None and found.settled:
         stayed = "" if found.met.still < 1 else f" for {format_duration(round(found.met.still) * SECOND)}"
         yield f"a threshold of {name} stayed met{stayed} after its eviction"
     if found.met == MetAfter() and found.known_for > found.gone_after:
