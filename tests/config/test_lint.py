@@ -100,9 +100,26 @@ def test_a_kubelet_that_acts_at_the_same_amount_is_found() -> None:
     assert found(COMPLETE, around=around) == [(Lint.KUBELET_ACTS_FIRST, "memory.available")]
 
 
-def test_one_threshold_above_the_kubelets_is_enough() -> None:
-    around = Surroundings(kubelet=thresholds({"memory.available": "500Mi"}))
-    assert found(COMPLETE, {"memory.available": "1Gi"}, around) == []
+def test_a_soft_threshold_above_a_hard_one_of_the_kubelet_is_not_enough_where_evictd_has_a_hard_one() -> None:
+    """A kubelet at 750Mi acts before evictd at 500Mi where memory falls quickly, whatever is above it for 1m30s."""
+    around = Surroundings(kubelet=thresholds({"memory.available": "750Mi"}))
+    assert found(COMPLETE, {"memory.available": "1Gi"}, around) == [(Lint.KUBELET_ACTS_FIRST, "memory.available")]
+    rest = {key: value for key, value in COMPLETE.items() if key != "memory.available"}
+    assert found(rest, {"memory.available": "1Gi"}, around) == [], "nothing of evictd is as quick, and 1Gi is met first"
+    above = Surroundings(kubelet=thresholds({"memory.available": "499Mi"}))
+    assert found(COMPLETE, {"memory.available": "1Gi"}, above) == []
+
+
+def test_a_soft_threshold_of_the_kubelet_that_acts_first_is_found() -> None:
+    theirs = thresholds({}, {"memory.available": "2Gi"})
+    (finding,) = [
+        each
+        for each in lint(thresholds(COMPLETE, {"memory.available": "1Gi"}), Surroundings(kubelet=theirs))
+        if each.lint is Lint.KUBELET_ACTS_FIRST
+    ]
+    assert finding.message.startswith("the kubelet acts at 2Gi for ")
+    assert finding.remedy == "raise evictd's threshold, or remove the kubelet's"
+    assert found(COMPLETE, {"memory.available": "3Gi"}, Surroundings(kubelet=theirs)) == []
 
 
 def test_a_signal_that_only_the_kubelet_has_is_no_finding() -> None:

@@ -14,6 +14,7 @@ from evictd.config.never_met import kubelet_never_acts, memory_never_met
 from evictd.core.model.config import MemoryFormula
 from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, STALLS, Filesystem, Resource, Signal, StallScope, Unit
 from evictd.core.model.threshold import Operator, Origin, Threshold
+from evictd.core.units.duration import format_duration
 from evictd.core.units.quantity import Quantity, of_bytes, of_count
 
 _LEAST = of_bytes(2**20)
@@ -168,18 +169,25 @@ def _not_observed(thresholds: Sequence[Threshold], around: Surroundings) -> Iter
 
 
 def _kubelet_acts_first(thresholds: Sequence[Threshold], around: Surroundings) -> Iterator[LintFinding]:
-    """Find signals on which the kubelet acts first: both would evict, so evictd has to act earlier."""
+    """Find thresholds of the kubelet that act first: both would evict, so evictd has to act earlier.
+
+    Compared are those of evictd whose grace period is no longer: a soft one above a hard one of the kubelet comes too late where
+    the signal falls quickly. Where evictd has none of these, the others count.
+    """
     for theirs in around.kubelet or ():
-        if not theirs.hard or theirs.origin is Origin.DERIVED:
+        if theirs.origin is Origin.DERIVED:
             continue
         ours = [one for one in thresholds if one.signal is theirs.signal]
+        ours = [one for one in ours if one.grace_period <= theirs.grace_period] or ours
         later = [one for one in ours if at_most(one, theirs, around)]
         if ours and len(later) == len(ours) and not any(kubelet_never_acts(ours, replace(around, kubelet=(theirs,)))):
+            grace = "" if theirs.hard else f" for {format_duration(theirs.grace_period)}"
+            off = "switch the kubelet's off with 0%" if theirs.hard else "remove the kubelet's"
             yield LintFinding(
                 lint=Lint.KUBELET_ACTS_FIRST,
                 signal=theirs.signal,
-                message=f"the kubelet acts at {theirs.value}, not later than evictd at {ours[0].value}",
-                remedy="raise evictd's threshold, or switch the kubelet's off with 0%",
+                message=f"the kubelet acts at {theirs.value}{grace}, not later than evictd at {ours[0].value}",
+                remedy=f"raise evictd's threshold, or {off}",
             )
 
 

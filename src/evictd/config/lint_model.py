@@ -38,7 +38,7 @@ class Lint(Enum):
     SWAP_NOT_OBSERVED = "SwapNotObserved"
     """A threshold of `swap` cannot be met here: the node has no swap."""
     KUBELET_ACTS_FIRST = "KubeletActsFirst"
-    """The kubelet on this node (its file, or `--kubelet-config`) acts at the same amount or earlier."""
+    """The kubelet on this node (its file, or `--kubelet-config`) has a threshold that none of evictd's, as quick, is above."""
     OOMD_KILLS = "OomdKills"
     """systemd-oomd runs and may kill in a slice with pods: `ManagedOOMSwap=kill` or `ManagedOOMMemoryPressure=kill`."""
     WITHOUT_UNIT = "AmountWithoutUnit"
