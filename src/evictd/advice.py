@@ -159,7 +159,7 @@ class Advice:
 def advise(nodes: Sequence[NodeEvidence], cover: int) -> Advice:
     """Merge the evidence of all nodes."""
     episodes = [episode for node in nodes for episode in node.episodes]
-    soft = [episode.took for episode in episodes if episode.ended and not episode.hard]
+    soft = [each.took for each in episodes if each.ended and not each.hard and not each.shortened]
     measured = len(soft) >= LEAST_EVICTIONS
     grace = -(-_quantile(soft, cover) // (5 * SECOND)) * 5 if measured else _POD_GRACE
     memory = [e for e in episodes if SIGNALS[e.signal].resource is Resource.MEMORY]

@@ -51,6 +51,8 @@ class Episode:
     """The hard threshold that was met; 0 for a soft one."""
     fell: int = 0
     """Amount used up from the crossing of that threshold to the decision."""
+    shortened: bool = False
+    """Whether its grace period was shortened: how long the pod takes to end by itself is not known then."""
     recovered: int | None = None
     """The most that was available between the pod's end and the next eviction; `None` where its end was not recorded, or the pod
     that was next in the ranking was evicted next."""
@@ -247,6 +249,7 @@ def _episode(node: str, readings: Sequence[RecordedCycle], index: int, chosen: C
         node=node, wall=first.wall, pod=chosen.pod, signal=signal, hard=chosen.hard,
         available=level.available, used=used, took=took, rate=rate, ended=ended, capacity=level.capacity,
         limit=(level.hard or 0) if chosen.hard else 0,
+        shortened=any(chosen.uid in each.shortened for each in readings[index : last + 1]),
         recovered=_recovered(readings, last, chosen) if ended else None,
     )  # fmt: skip
     return end, episode

@@ -36,6 +36,9 @@ def test_levels_evictions_and_ends_are_read(tmp_path: Path) -> None:
     assert not chosen.stays
     dry = lines[readings.index(evicting)].replace(b'"extra":{}', b'"extra":{"dryRun":true}')
     assert decode_reading(dry).chosen[0].stays
+    shortened = lines[readings.index(evicting)].replace(b'"shortens":false', b'"shortens":true')
+    assert decode_reading(shortened).shortened == frozenset({"report"})
+    assert (decode_reading(shortened).chosen, readings[-1].shortened) == ((), frozenset())
     refused = lines[-1].replace(b'"extra":{}', b'"extra":{"refused":[{"pod":"default/report","uid":"report"}]}')
     assert (decode_reading(refused).refused, readings[-1].refused) == (frozenset({"report"}), frozenset())
 

@@ -198,6 +198,21 @@ def test_evictions_that_cost_more_than_the_kernel_would_have_are_said_to() -> No
     assert not any("evictd cost" in each for each in outcome("01-recreated-hog")), "the cause went"
 
 
+def test_what_the_kernel_keeps_on_a_real_node_is_said_where_little_was_left() -> None:
+    """`The OOM killer would not have come` was said of a node on which nothing was left at the end."""
+    grow = Grow(of=Usage.MEMORY, rate=20 << 20, bound=7 << 30)
+    bounded = WorldPod(pod=hog(name="web", memory="500Mi").pod, behaviours=(grow,))
+    story = world(bounded, holder("db", 900 << 20, memory="1Gi"), memory=8 << 30, duration=420 * SECOND)
+    side = played(story)
+    (text,) = (each for each in outcome_text(side.run, side.account, side.unattended) if "OOM killer" in each)
+    assert text.endswith(
+        "with 124Mi left; on a real node it can, as 163Mi to 234Mi that no process can allocate count as available."
+    )
+    known = replace(story, node=replace(story.node, unusable_memory=64 << 20))
+    side = played(known)
+    assert not any("on a real node it can" in each for each in outcome_text(side.run, side.account, side.unattended))
+
+
 def test_pods_that_went_before_the_cause_are_compared_with_the_kernels_kills() -> None:
     """The kubelet's order takes the small pods first; the kernel would have killed the leak, and it alone."""
     small = [holder(f"small-{number}", 150 << 20, memory="1Mi", priority=-10) for number in range(2)]

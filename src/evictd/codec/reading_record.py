@@ -54,6 +54,8 @@ class RecordedCycle:
     """Uids of victims that have ended."""
     refused: frozenset[str] = frozenset()
     """Uids of pods whose last eviction a disruption budget has refused since the cycle before."""
+    shortened: frozenset[str] = frozenset()
+    """Uids of victims whose grace period was shortened in this cycle."""
     outside_pods: dict[Resource, int] = field(default_factory=dict)
     """Used memory, disk space and PIDs that belong to no pod; only if the node and every pod were measured."""
     capacity: dict[Resource, int] = field(default_factory=dict)
@@ -164,6 +166,7 @@ def decode_reading(line: bytes) -> RecordedCycle:
             chosen=tuple(_chosen(wire)),
             gone=frozenset(wire.observation.cleaned_up),
             refused=frozenset(each.uid for each in wire.extra.refused),
+            shortened=frozenset(each.pod.uid for each in wire.decisions if each.shortens and each.pod),
             outside_pods=_outside_pods(wire.observation.summary),
             capacity=_capacity(wire.observation.summary.node),
         )

@@ -9,6 +9,7 @@ from evictd.core.model.decision import EvictPod, ReclaimNode
 from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.signal import MEMORY_SIGNALS
 from evictd.core.units.approximate import bytes_text
+from evictd.core.units.duration import MILLISECOND
 from evictd.render.console import print_line
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.outlook import played_on_text
@@ -123,7 +124,7 @@ def _earlier_text(sides: Sequence[PlayedWorld], columns: Sequence[dict[int, list
     if len(acting) < len(sides):
         return f"No action: {', '.join(name for column, name in named if not column)}."
     (first, name), (last, _) = min(acting), max(acting)
-    if first == last:
+    if last - first < MILLISECOND:
         return "First action: both at the same time."
     return f"First action: {name}, {duration_text(last - first)} earlier."
 

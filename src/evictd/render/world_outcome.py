@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 
+from evictd.config.kernel_share import kernel_share
 from evictd.core.frozen import frozen
 from evictd.core.model.config import Policy, own_thresholds
 from evictd.core.model.finding import NoAction, NoActionReason, ThresholdFinding
 from evictd.core.model.observation import signal_observations
 from evictd.core.model.signal import DISK_SIGNALS, MEMORY_SIGNALS, SIGNALS, STALLS, Filesystem, Resource, Signal
 from evictd.core.model.threshold import Origin
+from evictd.core.units.approximate import bytes_text
 from evictd.core.units.duration import MILLISECOND, SECOND, format_duration
 from evictd.core.units.quantity import NANO
 from evictd.render.sentences import no_action_text
@@ -269,11 +271,21 @@ def _unattended_texts(run: Run, unattended: Run, evicted: Sequence[Loss]) -> Ite
         came = f"Without evictd the OOM killer would have come at {_beside(at, evicted)}"
         yield f"{came}, and killed {clean(kill.name)} first."
     elif signals & MEMORY_SIGNALS:
-        yield f"Without evictd the OOM killer would not have come {_within(run.world)}."
+        yield f"Without evictd the OOM killer would not have come {_within(run.world)}{_unless_share(unattended)}."
     # The kernel kills only once the swap is full; the readings are from before.
     known = MEMORY_SIGNALS | ({Signal.SWAP_AVAILABLE} if killed else set())
     for signal in sorted(signals - known, key=lambda each: each.value):
         yield from _least_texts(signal, run, unattended, evicted)
+
+
+def _unless_share(unattended: Run) -> str:
+    """Write that it may come on a real node, where the world has none of the memory that no process can allocate."""
+    node, least = unattended.world.node, _least(unattended, Signal.MEMORY_AVAILABLE)
+    share = None if node.unusable_memory else kernel_share(node.memory)
+    if share is None or least is None or least >= share.busy:
+        return ""
+    left = bytes_text(least)
+    return f", with {left} left; on a real node it can, as {share.text} that no process can allocate count as available"
 
 
 def _least_texts(signal: Signal, run: Run, unattended: Run, evicted: Sequence[Loss]) -> Iterator[str]:
