@@ -4,7 +4,7 @@ from evictd.daemon.telemetry.trends import recent_readings
 from evictd.render.timing import approaches, conditions, ends, time_lines
 from tests.daemon.status import status_of
 from tests.daemon.world import GI
-from tests.render.test_node_page import blocked, calm, play, rehearsed
+from tests.render.test_node_page import blocked, calm, play, pressed, rehearsed
 
 
 def test_a_grace_period_says_when_it_ends_and_what_would_end_it_early() -> None:
@@ -42,14 +42,26 @@ def test_below_a_hard_threshold_it_is_said_when_nothing_is_left_and_what_happens
     assert ends(status_of(calm(), calm().at), recent_readings(calm().trends, now=calm().at)) == []
 
 
+def test_a_pod_that_is_being_evicted_has_to_end_before_nothing_is_left() -> None:
+    """`Last 8.4s` stood beside `waits for its end for at most 38s`."""
+    status = status_of(pressed(), pressed().at)
+    (text,) = ends(status, recent_readings(pressed().trends, now=pressed().at))
+    assert ", in which default/hog has to end; then the kernel's OOM killer" in text
+    gone = {**status, "leaving": [{**row, "gone": True} for row in status["leaving"]]}
+    (text,) = ends(gone, recent_readings(pressed().trends, now=pressed().at))
+    assert "has to end" not in text
+
+
 def test_the_time_until_nothing_is_left_follows_the_last_readings() -> None:
     """Half a minute after the fall had ended the page still said that the rest lasts 16 s."""
     flat = rehearsed()
-    assert ends(status_of(flat, flat.at), recent_readings(flat.trends, now=flat.at)) == []
+    assert ends(status_of(flat, flat.at), recent_readings(flat.trends, now=flat.at)) == [
+        "memory.available did not fall in the last 30s: 512Mi are left"
+    ]
     slows = status_of(play([4 * GI, 2 * GI, GI - 1]), 0)
     (memory,) = [each for each in slows["signals"] if each["signal"] == "memory.available"]
     busy = {"memory.available": [(8.0, 2 * GI), (2.1, GI), (0.1, GI - 1), (0.0, GI)]}
     assert ends({**slows, "signals": [{**memory, "fillRate": GI // 8}]}, busy) == []
     busy["memory.available"][-1] = (0.0, GI // 2)
     (text,) = ends({**slows, "signals": [{**memory, "fillRate": GI}]}, busy)
-    assert text.startswith("At the rate of the last minute (1Gi a second) the 1Gi of memory.available last 1.0s; then")
+    assert text.startswith("At the rate of the last minute (1Gi a second) the 1Gi of memory.available last 1.0s")

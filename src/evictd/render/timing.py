@@ -115,6 +115,8 @@ _AT_ZERO = {
     Resource.PIDS: "no process can be started",
 }
 """What happens when nothing is left."""
+_STEADY_SECONDS = 10.0
+"""From how many seconds without a fall on it is said that there is none."""
 _LEAST_SECONDS = 2.0
 """Least time between the two readings of a fall: in a shorter one scatter looks like a steep fall."""
 
@@ -122,7 +124,7 @@ _LEAST_SECONDS = 2.0
 def ends(status: Document, trends: Mapping[str, Sequence[tuple[float, int]]]) -> list[str]:
     """Return for each signal below a hard threshold when nothing is left at the present rate, and what happens then.
 
-    The mean of the last minute lags: where the fall becomes steeper the last readings count, and where it has ended none is said.
+    The mean of the last minute lags: where the fall becomes steeper the last readings count, and where it has ended no time is.
     """
     found = []
     for entry in shown_entries(status):
@@ -130,15 +132,27 @@ def ends(status: Document, trends: Mapping[str, Sequence[tuple[float, int]]]) ->
         over, fall = _last_fall(trends.get(entry["signal"], ()))
         then = _AT_ZERO.get(SIGNALS[signal].resource) if signal not in STALLS else None
         short = any(each["met"] and each["kind"] == "hard" for each in entry["thresholds"])
-        if not short or not then or mean is None or fall <= 0:
+        if not short or not then or mean is None:
+            continue
+        if fall <= 0:
+            if over >= _STEADY_SECONDS and mean > 0:
+                amount = gap_text(entry["available"], signal)
+                found.append(f"{entry['signal']} did not fall in the last {seconds_text(over)}: {amount} are left")
             continue
         rate, when = (mean, "minute") if mean > fall else (fall, seconds_text(over))
         if (left := entry["available"] / rate) <= FORESEEN_SECONDS:
+            lasts = f"last {seconds_text(left)}{_must_end(status, signal)}; then {then}"
             found.append(
                 f"At the rate of the last {when} ({gap_text(round(rate), signal)} a second) the "
-                f"{gap_text(entry['available'], signal)} of {entry['signal']} last {seconds_text(left)}; then {then}"
+                f"{gap_text(entry['available'], signal)} of {entry['signal']} {lasts}"
             )
     return found
+
+
+def _must_end(status: Document, signal: Signal) -> str:
+    """Write which pods are being evicted for a signal and have not ended."""
+    pods = [clean(row["pod"]) for row in status["leaving"] if row["signal"] == signal.value and not row["gone"]]
+    return f", in which {' and '.join(pods)} {'has' if len(pods) == 1 else 'have'} to end" if pods else ""
 
 
 def _last_fall(trend: Sequence[tuple[float, int]]) -> tuple[float, float]:
