@@ -47,6 +47,26 @@ def followed(
     return list(follow_victims((victim,), observation, available, supplies(Layout.SINGLE), now))
 
 
+def test_a_pod_that_was_gone_and_is_a_victim_again_has_each_of_its_amounts() -> None:
+    """What had come back was kept by uid: the cycle failed with a KeyError, and so did every later one."""
+    first = Victim(
+        uid="a", cause=NODEFS, until=9 * SECOND, owed={NODEFS: 50}, available_before={NODEFS: 100}, gone_at=0
+    )
+    again = Victim(uid="a", cause=MEMORY, until=9 * SECOND, owed={MEMORY: 10}, available_before={MEMORY: 7}, gone_at=0)
+    other = Victim(
+        uid="b", cause=NODEFS, until=9 * SECOND, owed={NODEFS: 20}, available_before={NODEFS: 100}, gone_at=0
+    )
+    observation = Observation(node=node(), pods=(pod("a"), pod("b")))
+    for victims in ((first, again, other), (again, first, other)):
+        found = follow_victims(victims, observation, {NODEFS: 110, MEMORY: 7}, supplies(Layout.SINGLE), SECOND)
+        assert {(each.uid, tuple(each.owed)) for each in found} <= {
+            ("a", (NODEFS,)),
+            ("a", (MEMORY,)),
+            ("b", (NODEFS,)),
+        }
+        assert "b" in {each.uid for each in found}
+
+
 # --- supplies ---------------------------------------------------------------------------------------------------------
 
 

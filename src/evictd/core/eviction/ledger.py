@@ -296,33 +296,42 @@ def open_victims(
     """Return the victims that still exist, or still owe something of the relevant supplies.
 
     An overdue victim stays in the ledger as long as it is there, so that it is not chosen again. One that is gone and has given
-    back all of a supply owes nothing more of it while it still owes another: what other pods take of it later is theirs.
+    back all of a supply owes nothing more of it while it still owes another: what other pods take of it later is theirs. A pod
+    that was seen gone and is there again can be a victim twice, so what is back is kept by victim and not by uid.
     """
     found = {supply: amounts_owed(victims, supply, available.get(supply), now) for supply in relevant}
     owing = {uid for amounts in found.values() for uid, amount in amounts.items() if amount != 0}
-    gone = [victim for victim in victims if victim.gone_at is not None]
-    back = {v.uid: [s for s in v.owed if v.uid not in owing or (s in found and found[s][v.uid] == 0)] for v in gone}
+    back = [(victim, _given_back(victim, owing, found)) for victim in victims]
+    gone = [(victim, given_back) for victim, given_back in back if victim.gone_at is not None]
     return tuple(
-        _without(_beside(victim, gone, back, available), back.get(victim.uid, ()))
-        for victim in victims
+        _without(_beside(victim, gone, available), given_back)
+        for victim, given_back in back
         if (victim.uid in owing if victim.gone_at is not None else now < victim.until or victim.uid in active)
     )
+
+
+def _given_back(
+    victim: Victim, owing: Collection[str], found: Mapping[Signal, Mapping[str, int | None]]
+) -> Collection[Signal]:
+    """Return the supplies of which a victim that is gone owes nothing more."""
+    if victim.gone_at is None:
+        return ()
+    owes = victim.uid in owing
+    return [supply for supply in victim.owed if not owes or (supply in found and found[supply][victim.uid] == 0)]
 
 
 def _without(victim: Victim, given_back: Collection[Signal]) -> Victim:
     return replace(victim, owed={**victim.owed, **dict.fromkeys(given_back, 0)}) if given_back else victim
 
 
-def _beside(
-    victim: Victim, gone: Iterable[Victim], back: Mapping[str, Collection[Signal]], available: Amounts
-) -> Victim:
-    """Return a victim whose available amounts before its end include what others have given `back`.
+def _beside(victim: Victim, gone: Iterable[tuple[Victim, Collection[Signal]]], available: Amounts) -> Victim:
+    """Return a victim whose available amounts before its end include what the others that are `gone` have given back.
 
     Else these bytes would be counted as its own from now on, and a third pod would go for those that it still owes.
     """
     before = dict(victim.available_before)
-    for other in (each for each in gone if each.uid != victim.uid):
-        for supply in back[other.uid]:
+    for other, given_back in gone:
+        for supply in given_back if other.uid != victim.uid else ():
             amount = other.owed[supply]
             own, others, seen = before.get(supply), other.available_before.get(supply), available.get(supply)
             if own is not None and others is not None and seen is not None and _is_held_by_volumes(other, supply):
