@@ -4,6 +4,7 @@
 evidence of the shell and a few fields of state and observation; everything else of a line is skipped by the parser.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -176,6 +177,12 @@ class JournalRecord(_Part, frozen=True):
 
 
 _LINE = msgspec.json.Decoder(JournalRecord)
+
+
+def uid_of(plain: Mapping[str, Any]) -> str:
+    """Return the uid of the pod of a recorded decision or finding; empty where it is damaged."""
+    pod = plain.get("pod")
+    return str(pod.get("uid", "")) if isinstance(pod, Mapping) else ""
 
 
 def decode_record(line: bytes) -> JournalRecord:

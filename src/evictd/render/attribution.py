@@ -32,7 +32,12 @@ def attribution_lines(held: Attribution, wall: int | None = None) -> tuple[str, 
 def filled_text(findings: Iterable[Finding], wall: int) -> str:
     """Write who took what was short in a cycle, as a sentence; empty where that is not known."""
     held = next((each for each in findings if isinstance(each, Attribution)), None)
-    text = "" if held is None else _growth(held, wall)
+    return "" if held is None else filled_sentence(held, wall)
+
+
+def filled_sentence(held: Attribution, wall: int) -> str:
+    """Write who took what was short at a time; empty where nothing grew."""
+    text = _growth(held, wall)
     return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 

@@ -76,7 +76,7 @@ def _host_text(resource: Resource | None) -> str:
 
 
 def _of_grower(found: Incident, resource: Resource) -> Avoidance:
-    """Return the pods whose growth made the node short: one that exceeds its request, or several of which none made most."""
+    """Return the pod whose growth made the node short, where that is another one and exceeds its request."""
     grower = None if found.verdict is None else found.verdict.grower
     if grower is None or not grower.pod or grower.pod == found.event.pod:
         return Avoidance()
@@ -113,8 +113,8 @@ def _of_owner(found: Incident) -> Avoidance:
         return Avoidance()
     again = f"a change of {found.event.owner}: {found.of_owner} of its pods were evicted here"
     scheduled = found.resource in _REQUESTED and not found.event.owner.startswith("DaemonSet/")
-    room = "; a request of what they use makes the scheduler place them where there is room" if scheduled else ""
-    return Avoidance(by=(f"{again}{room}",))
+    placed = "; a request of what they use makes the scheduler place them where there is room" if scheduled else ""
+    return Avoidance(by=(f"{again}{placed}",))
 
 
 def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:
@@ -122,7 +122,7 @@ def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidan
     limit = page_cache(found)
     if limit.by:
         return limit
-    if exceeds and not (limit.by or limit.not_by) and (found.verdict is None or found.verdict.may_have_grown):
+    if exceeds and not limit.not_by and (found.verdict is None or found.verdict.may_have_grown):
         limit = _of_limit(found, victim, resource)  # one that does not grow would have met its limit long before
     if exceeds:
         return (limit if limit.by else limit + _of_excess(found, victim, resource)) + _of_request(

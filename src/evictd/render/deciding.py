@@ -12,7 +12,7 @@ from evictd.codec.decision import encode_decision, encode_finding
 from evictd.core.frozen import frozen
 from evictd.core.model.decision import Decision, EvictionReason, EvictPod
 from evictd.core.model.finding import Finding, PodSkipped, RankedPod, Ranking, RankPlace, SkipReason, Standing
-from evictd.core.model.signal import Resource
+from evictd.core.model.signal import DISKS, Resource
 from evictd.core.units.quantity import NANO
 from evictd.render.text import amount_text, clean, counted, share_text, usage_text
 
@@ -32,12 +32,11 @@ PASSED_OVER = {
     SkipReason.EVICTIONS_PAUSED: "the last evictions did not help, and it holds too little to help now",
 }
 """Why a pod that ranks before the victim was not chosen."""
-_ON_DISK = {Resource.EPHEMERAL_STORAGE, Resource.INODES}
 
 
 def passed_over_because(reason: SkipReason, resource: Resource | None) -> str:
     """Return why a pod was passed over; of a disk with what is never measured, which may be the cause."""
-    unmeasured = resource in _ON_DISK and reason is SkipReason.USES_NOTHING
+    unmeasured = resource in DISKS and reason is SkipReason.USES_NOTHING
     return PASSED_OVER[reason] + (" (hostPath volumes are not measured)" if unmeasured else "")
 
 

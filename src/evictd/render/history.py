@@ -14,11 +14,10 @@ from evictd.codec.journal_record import JournalRecord, RecordedOutcome
 from evictd.codec.plain import Form
 from evictd.codec.times import parse_time, rfc3339
 from evictd.core.frozen import frozen
-from evictd.core.model.attribution import growth_text
 from evictd.core.model.finding import NoActionReason
 from evictd.core.units.approximate import bytes_text
 from evictd.errors import InvalidValueError
-from evictd.render.attribution import clock_text, recorded_attribution
+from evictd.render.attribution import clock_text, filled_sentence, recorded_attribution
 from evictd.render.deciding import evicted_because
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.replayed import recorded_text
@@ -185,14 +184,10 @@ def _no_action(record: JournalRecord, decision: Plain) -> HistoryEvent:
 def _filled(record: JournalRecord) -> str:
     """Return the sentence about who took what was short, from the cycle's attribution."""
     held = recorded_attribution(record.findings)
-    if held is None:
-        return ""
     try:
-        since = "" if held.over is None else clock_text(rfc3339(parse_time(record.wall) - held.over))
+        return "" if held is None else filled_sentence(held, parse_time(record.wall))
     except (InvalidValueError, ArithmeticError, ValueError):  # a damaged time
         return ""
-    text = growth_text(held, since=since)
-    return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
 def _event(

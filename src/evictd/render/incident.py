@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from evictd.codec.decision import DECISION_FORM
-from evictd.codec.journal_record import JournalRecord
+from evictd.codec.journal_record import JournalRecord, uid_of
 from evictd.core.frozen import frozen
-from evictd.core.model.signal import SIGNALS, Resource, Signal
+from evictd.core.model.attribution import Attribution
+from evictd.core.model.signal import DISKS, SIGNALS, Resource, Signal
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.core.units.quantity import of_count
@@ -129,7 +130,7 @@ class Incident:
     @property
     def on_disk(self) -> bool:
         """Whether bytes or inodes of a disk were short."""
-        return self.resource in {Resource.EPHEMERAL_STORAGE, Resource.INODES}
+        return self.resource in DISKS
 
     @property
     def refusals(self) -> int:
@@ -245,7 +246,7 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
     gone_after = None if gone is None else (time_of(gone.at) - at) / SECOND
     later = records[number + 1 :]
     met = [any(map(says_met, threshold_findings(each, signal))) for each in later]
-    clear = clear_after(record, later, signal)
+    clear, held = clear_after(record, later, signal), _who_filled(record)
     return Incident(
         event=event,
         signal=signal,
@@ -270,26 +271,19 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         siblings=siblings_of(record, event),
         of_owner=_of_owner(evictions, event),
         min_reclaim=_min_reclaim(event, seen.capacity),
-        host_filled=_filled(record, by_host=True),
-        pods_filled=_filled(record, by_host=False),
+        host_filled=held is not None and held.elsewhere.grown * 2 >= held.filled > 0,
+        pods_filled=held is not None and held.of_pods * 2 >= held.filled > 0,
     )
 
 
-def _filled(record: JournalRecord, *, by_host: bool) -> bool:
-    """Whether what belongs to no pod, or else the pods, took at least half of what filled the supply."""
+def _who_filled(record: JournalRecord) -> Attribution | None:
+    """Return the attribution of a cycle; `None` where a pod was not measured in it, whose part is not known."""
     held = recorded_attribution(record.findings)
-    if held is None or held.outdated:
-        return False
-    return (held.elsewhere.grown if by_host else held.of_pods) * 2 >= held.filled > 0
+    return None if held is None or held.outdated else held
 
 
 def _evicts(record: JournalRecord, uid: str) -> bool:
-    return any(_uid_of(each) == uid for each in record.decisions if each.get("kind") == "EvictPod")
-
-
-def _uid_of(decision: Plain) -> str:
-    pod = decision.get("pod")
-    return str(pod.get("uid", "")) if isinstance(pod, Mapping) else ""
+    return any(uid_of(each) == uid for each in record.decisions if each.get("kind") == "EvictPod")
 
 
 def _min_reclaim(event: HistoryEvent, capacity: int | None) -> int:
@@ -304,7 +298,7 @@ def _min_reclaim(event: HistoryEvent, capacity: int | None) -> int:
 
 def _is_missing(record: JournalRecord, uid: str) -> bool:
     missing = (each for each in record.findings if each.get("kind") == "StatsMissing")
-    return any(_uid_of({"pod": pod}) == uid for each in missing for pod in each.get("pods", ()))
+    return any(uid_of({"pod": pod}) == uid for each in missing for pod in each.get("pods", ()))
 
 
 def _of_owner(evictions: Iterable[HistoryEvent], event: HistoryEvent) -> int:
@@ -328,7 +322,7 @@ def _ranked(record: JournalRecord, signal: Signal | None) -> int:
 
 def _ranking(record: JournalRecord, signal: Signal | None, uid: str) -> Iterator[IncidentRow]:
     skipped = {
-        _uid_of(each): str(each.get("reason", "")) for each in record.findings if each.get("kind") == "PodSkipped"
+        uid_of(each): str(each.get("reason", "")) for each in record.findings if each.get("kind") == "PodSkipped"
     }
     for number, row in enumerate(_ranking_of(record, signal).get("rows", ()), start=1):
         try:

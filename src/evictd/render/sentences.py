@@ -377,8 +377,7 @@ def _culprit_text(finding: NoAction, culprit: Pod, resource: Resource) -> str:
 
 def _growth_text(finding: NoAction) -> str:
     """Write that what is needed is more than what is missing now, where it is."""
-    grows = None not in (finding.missing, finding.needed) and finding.missing != finding.needed
-    return ", with what grows until they have ended" if grows else ""
+    return ", with what grows until they have ended" if finding.includes_growth else ""
 
 
 _WITH_AMOUNTS = {

@@ -7,7 +7,7 @@ eviction, and `/statusz` with signals and victims.
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from evictd.codec.journal_record import JournalRecord
+from evictd.codec.journal_record import JournalRecord, uid_of
 from evictd.core.frozen import frozen
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.finding import NoActionReason
@@ -221,14 +221,9 @@ def places_then(
         (record.wall, place_then(decision, record.findings, pod, dry_run=record.extra.dry_run))
         for record in records
         for decision in record.decisions
-        if decision.get("kind") == EvictPod.__name__ and (record.wall, _uid_of(decision)) in evicted
+        if decision.get("kind") == EvictPod.__name__ and (record.wall, uid_of(decision)) in evicted
     )
     return tuple((at, place) for at, place in found if place is not None)
-
-
-def _uid_of(decision: Mapping[str, Any]) -> str:
-    pod = decision.get("pod")
-    return str(pod.get("uid", "")) if isinstance(pod, Mapping) else ""
 
 
 def _passed(why: PodWhy) -> Iterator[str]:

@@ -220,7 +220,7 @@ class SimulatedNode:
     def bound_growth(self, since: int, now: int) -> list[tuple[int, Signal]]:
         """Let growth stand still from when a resource ran out in this span, and go on where some of it is free again.
 
-        Return of what nothing is left since when, for each resource that ran out in this span.
+        Return the time and the signal of each resource that ran out in this span.
         """
         found: list[tuple[int, Signal]] = []
         for signal, usages, free in self._bounded():

@@ -159,7 +159,7 @@ def notice_of(finding: NoAction, attribution: Attribution | None) -> RecordEvent
     culprit_of_stall = finding.why is NoActionReason.PROTECTED_CULPRIT and threshold.signal in STALLS
     text = (_OF_STALL if culprit_of_stall else _NOTICES[finding.why]).format(
         needed=_amount(finding.needed, finding),
-        growth="" if finding.missing in {None, finding.needed} else " with what grows until they have ended",
+        growth=" with what grows until they have ended" if finding.includes_growth else "",
         reachable=_amount(finding.reachable, finding),
         pod="a pod" if finding.pod is None else finding.pod.full_name,
         threshold=threshold.value,

@@ -165,6 +165,11 @@ class NoAction:
     until: int | None = None
     """`now` at which it is tried again; `None` where no time is set."""
 
+    @property
+    def includes_growth(self) -> bool:
+        """Whether more is needed than is missing now."""
+        return None not in {self.missing, self.needed} and self.missing != self.needed
+
 
 @frozen
 class StatsMissing:
