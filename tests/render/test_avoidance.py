@@ -4,6 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from evictd.commands.source import own_config
+from evictd.core.model.config import MemoryFormula, Policy
+from evictd.core.model.decision import EvictPod
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import MINUTE
 from evictd.render.aftermath import MetAfter
@@ -11,8 +14,10 @@ from evictd.render.avoidance import Avoidance, avoidance
 from evictd.render.incident import Incident, IncidentRow
 from evictd.render.incident_view import row_text
 from evictd.render.verdict import EvictionVerdict, Grower, Need
+from evictd.world.loop import play
 from tests.render.test_incident import incident as recorded_incident
 from tests.stories import GI
+from tools.incidents import incident_files, play_incident
 
 
 def incident() -> Incident:
@@ -159,6 +164,42 @@ def test_a_pod_of_page_cache_is_answered_with_the_formula() -> None:
     assert thrashing.not_by[0].endswith(
         "but tasks stalled for memory 25% of the time, so they are in use (docs/tuning.md)"
     )
+
+
+def test_the_formula_is_no_remedy_where_the_limit_of_all_pods_was_met_as_well() -> None:
+    """`memory.formula: MemAvailable` was proposed, with which the pod goes in the same second for allocatable memory."""
+    found = judged(Need.NEEDED, Grower(pod="default/hog-old", rate=20 << 20))
+    because = {**found.event.evidence["because"], "filePages": 5 * GI}
+    found = replace(found, event=replace(found.event, evidence={**found.event.evidence, "because": because}))
+    said = avoidance(replace(found, allocatable_met=True))
+    assert not any("MemAvailable" in each or "limit" in each for each in said.by)
+    assert said.not_by[0] == (
+        "memory.formula: MemAvailable: 5Gi of what it held are clean file pages, but allocatableMemory.available was met as "
+        "well, and counts them by every formula"
+    )
+
+
+@pytest.mark.parametrize("name", ["18-active-page-cache", "19-page-cache-of-many"])
+def test_the_formula_alone_does_not_avoid_an_eviction_for_the_page_cache_of_pods(name: str) -> None:
+    """Played: what `allocatable_met` says of the journal is what happens under the other formula."""
+    (path,) = (each for each in incident_files() if each.stem == name)
+    file = play_incident(path, (Policy.STANDARD,)).file
+    config = replace(own_config(file), memory_formula=MemoryFormula.MEM_AVAILABLE)
+    last = play(file.world, config, until_eviction=True).cycles[-1]
+    (eviction,) = (each for each in last.step.decisions if isinstance(each, EvictPod))
+    assert eviction.because.signal_label == Signal.ALLOCATABLE_MEMORY_AVAILABLE.value
+
+
+def test_a_priority_is_no_advice_where_the_pods_before_it_were_passed_over() -> None:
+    """A priority above 100 was proposed to a fork bomb, beside pods of priority 0 that rank before it already."""
+    found = incident()
+    rows = tuple(
+        replace(row, request=row.usage or 0) if row.chosen else replace(row, skipped="Unnecessary")
+        for row in found.ranking
+    )
+    within = replace(found, ranking=tuple(replace(row, skipped="") for row in rows))
+    assert any("a priority above" in each for each in avoidance(within).by)
+    assert not any("a priority above" in each for each in avoidance(replace(found, ranking=rows)).by)
 
 
 def test_an_owner_whose_pods_go_again_and_again_is_named() -> None:

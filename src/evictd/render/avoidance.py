@@ -2,7 +2,7 @@
 
 from evictd.core.eviction.page_cache import NO_STALL
 from evictd.core.frozen import frozen
-from evictd.core.model.signal import SIGNALS, Resource
+from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.render.incident import Incident, IncidentRow
 from evictd.render.text import amount_text, signal_amount
 from evictd.render.verdict import Need
@@ -24,6 +24,8 @@ _OUTSIDE: dict[Resource | None, str] = {
     Resource.INODES: ": by files in hostPath volumes or of the host",
     Resource.PIDS: ": by processes of the host",
 }
+_DROPPABLE = ", which the kernel can drop"
+_ALLOCATABLE = Signal.ALLOCATABLE_MEMORY_AVAILABLE.value
 _LEADS = {Resource.MEMORY: "memory.lead", Resource.EPHEMERAL_STORAGE: "disk.lead"}
 
 
@@ -104,7 +106,16 @@ def page_cache(found: Incident) -> Avoidance:
     if found.stalled >= NO_STALL:
         stalled = f"tasks stalled for memory {found.stalled / 100:g}% of the time, so they are in use (docs/tuning.md)"
         return Avoidance(not_by=(f"{formula}, but {stalled}",))
-    return Avoidance(by=(f"{formula}, which the kernel can drop",))
+    return Avoidance(by=(formula + _DROPPABLE,))
+
+
+def formula_remedy(found: Incident) -> Avoidance:
+    """Return the formula as a remedy, and as none where the threshold on the pods' own limit was met as well."""
+    cache = page_cache(found)
+    if not cache.by or not found.allocatable_met:
+        return cache
+    pages = cache.by[0].removesuffix(_DROPPABLE)
+    return Avoidance(not_by=(f"{pages}, but {_ALLOCATABLE} was met as well, and counts them by every formula",))
 
 
 def _of_owner(found: Incident) -> Avoidance:
@@ -119,7 +130,7 @@ def _of_owner(found: Incident) -> Avoidance:
 
 def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:
     exceeds = victim.usage is not None and resource in _REQUESTED and victim.usage > victim.request
-    limit = page_cache(found)
+    limit = formula_remedy(found)
     if limit.by:
         return limit
     if exceeds and not limit.not_by and (found.verdict is None or found.verdict.may_have_grown):
@@ -132,7 +143,10 @@ def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidan
         return limit  # another pod would have gone in its place
     if found.verdict is not None and found.verdict.grew:
         return limit + _of_growth(found, resource)
-    others = (row for row in found.ranking if not (row.protected or row.chosen or row.pod in found.siblings))
+    # One that was passed over ranks before it already, and would be passed over again.
+    others = (
+        row for row in found.ranking if not (row.protected or row.chosen or row.skipped or row.pod in found.siblings)
+    )
     # A pod that holds less than is missing makes this one's eviction no less needed, whatever their order.
     first = next((row for row in others if found.missing is not None and (row.usage or 0) >= found.missing), None)
     if first is None:

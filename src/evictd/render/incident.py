@@ -100,6 +100,8 @@ class Incident:
     """Seconds from the eviction to the journal's last record."""
     stalled: int = 0
     """Hundredths of a percent of the last 10 s in which a task of the node stalled for memory."""
+    allocatable_met: bool = False
+    """Whether a threshold of `allocatableMemory.available`, which counts page cache by every formula, was met as well."""
     measured: bool = True
     """Whether its usage was measured in that cycle; else it is what was known of it before."""
     siblings: frozenset[str] = frozenset()
@@ -267,6 +269,7 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         next_eviction=next_eviction(record, later),
         known_for=max(((time_of(each.wall) - at) / SECOND for each in later), default=0),
         stalled=record.observation.stalled,
+        allocatable_met=any(map(says_met, threshold_findings(record, Signal.ALLOCATABLE_MEMORY_AVAILABLE))),
         measured=not _is_missing(record, event.uid),
         siblings=siblings_of(record, event),
         of_owner=_of_owner(evictions, event),

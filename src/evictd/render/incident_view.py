@@ -10,7 +10,7 @@ from evictd.core.model.signal import Resource, Signal
 from evictd.core.units.duration import SECOND
 from evictd.render.aftermath import time_of
 from evictd.render.attribution import clock_text
-from evictd.render.avoidance import Avoidance, avoidance, page_cache
+from evictd.render.avoidance import Avoidance, avoidance, formula_remedy
 from evictd.render.axis import axis_top
 from evictd.render.console import print_line
 from evictd.render.deciding import passed_over_because
@@ -76,7 +76,7 @@ def verdict_text(found: Incident) -> str:
     if found.verdict is None:
         return ""
     need = found.verdict.need
-    if need is Need.NEEDED and page_cache(found).by:
+    if need is Need.NEEDED and formula_remedy(found).by:
         return "its end was needed only because memory.formula counts page cache, which the kernel can drop"
     if need in {Need.NEEDED, Need.ANOTHER_POD} and found.host_filled and not found.relieved:
         whose = "belongs to no pod or lies in a hostPath volume" if found.on_disk else "belongs to no pod"
