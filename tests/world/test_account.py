@@ -7,9 +7,11 @@ from evictd.core.model.pod import PodSource
 from evictd.core.model.signal import Resource
 from evictd.core.units.duration import SECOND
 from evictd.world.account import Verdict, account_of, is_culprit
-from evictd.world.behaviours import Grow, Hold, Stops, TakeRest, Usage
-from evictd.world.loop import play
-from evictd.world.model import WorldPod
+from evictd.world.behaviours import Burst, Grow, Hold, Stops, TakeRest, Usage
+from evictd.world.lifecycle import Happened, PodEnd
+from evictd.world.loop import Run, play
+from evictd.world.model import Disk, NodeSpec, WorldPod
+from evictd.world.oracle import IdealEnds
 from tests.playbook import config, pod
 from tests.world.worlds import GI, HARD, MI, evicted, hog, holder, quiet, world
 
@@ -44,9 +46,79 @@ def test_one_of_two_alike_stands_in_for_the_other() -> None:
     pods = tuple(holder(name, 2 * GI) for name in ("a", "b"))
     run = play(world(*pods), config(hard=HARD))
     assert account_of(run).regret == 0
-    other = type(account_of(run).ideal)(slots=frozenset({"default/b"}))
+    other = type(account_of(run).ideal)(slots=frozenset({"default/b"}), crossed_at=0)
     assert evicted(run) == ["a"]
     assert account_of(run, other).innocents == 0
+
+
+def test_a_smaller_pod_that_relieves_the_node_as_well_stands_in_for_a_larger_one() -> None:
+    """Both suffice, so neither is innocent; of both together one is."""
+    pods = (holder("a", 1 * GI), holder("b", 2 * GI), holder("c", 900 * MI))
+    run = play(world(*pods), config(hard=HARD))
+    assert evicted(run) == ["b"]
+    other = IdealEnds(slots=frozenset({"default/a"}), crossed_at=0)
+    (loss,) = account_of(run, other).losses
+    assert (loss.verdict, loss.instead_of) == (Verdict.NEEDED, "default/a")
+    larger = IdealEnds(slots=frozenset({"default/b"}), crossed_at=0)
+    both = replace(run, happened=(*run.happened, _evicted_too(run, "a", 3), _evicted_too(run, "c", 4)))
+    assert [each.verdict for each in account_of(both, larger).losses] == [
+        Verdict.NEEDED,
+        Verdict.INNOCENT,
+        Verdict.INNOCENT,
+    ]
+
+
+def test_a_pod_that_holds_more_but_does_not_suffice_stands_in_for_none() -> None:
+    """`early` holds more when it goes, and `burst` would take all the same later."""
+    burst = WorldPod(
+        pod=pod("burst"), behaviours=(Burst(of=Usage.MEMORY, amount=5 * GI, start=60 * SECOND, duration=30 * SECOND),)
+    )
+    run = play(world(holder("early", 3900 * MI), burst, duration=100 * SECOND), config(hard=HARD))
+    ideal = IdealEnds(slots=frozenset({"default/burst"}), crossed_at=0)
+    assert account_of(run, ideal).losses[0].slot == "default/early"
+    assert account_of(run, ideal).losses[0].verdict is Verdict.INNOCENT
+
+
+def test_a_pod_does_not_stand_in_for_the_culprit() -> None:
+    """To end the database relieves the node too, until the leak has taken that as well."""
+    leak = hog(name="leak", rate=5 * MI)
+    run = play(world(holder("db", 3 * GI), leak, duration=150 * SECOND), config(hard=HARD))
+    ideal = IdealEnds(slots=frozenset({"default/leak"}), crossed_at=100 * SECOND)
+    assert [(each.slot, each.verdict) for each in account_of(run, ideal).losses] == [("default/db", Verdict.INNOCENT)]
+
+
+def test_the_time_short_goes_to_the_end_of_the_world_and_counts_every_threshold_once() -> None:
+    """The last cycle is at 90 s; two thresholds that are met at once are short for no longer than one."""
+    static = holder("static", 3900 * MI, source=PodSource.STATIC)
+    soft = config(hard=HARD, soft={"memory.available": ("1Gi", "30s")})
+    account = account_of(play(world(static, duration=95 * SECOND), soft))
+    assert account.short == 95 * SECOND
+    assert set(account.short_for.values()) == {95 * SECOND}
+
+
+def test_shortages_of_two_resources_one_after_the_other_add_up() -> None:
+    memory = WorldPod(
+        pod=pod("memory"),
+        behaviours=(Burst(of=Usage.MEMORY, amount=3800 * MI, start=30 * SECOND, duration=20 * SECOND),),
+    )
+    disk = WorldPod(
+        pod=pod("disk"),
+        behaviours=(
+            Burst(of=Usage.LAYER, amount=96 * GI, rate=50 * GI, start=90 * SECOND, duration=60 * SECOND),
+            Stops(after=20 * SECOND),
+        ),
+    )
+    node = NodeSpec(memory=4 * GI, nodefs=Disk(capacity=100 * GI))
+    account = account_of(play(world(memory, disk, node=node), config(hard={**HARD, "nodefs.available": "5%"})))
+    times = account.short_for
+    assert times["memory.available<500Mi"] > 0
+    assert account.short == times["memory.available<500Mi"] + times["nodefs.available<5%"]
+
+
+def _evicted_too(run: Run, name: str, at: int) -> Happened:
+    spec = next(each for each in run.world.pods if each.pod.name == name)
+    end = next(each.event for each in run.happened if isinstance(each.event, PodEnd))
+    return Happened(at=at * SECOND, event=replace(end, uid=name, name=spec.pod.full_name, slot=spec.pod.full_name))
 
 
 def test_a_pod_that_was_being_deleted_is_leaving_and_was_decided_when_its_time_was_shortened() -> None:

@@ -98,9 +98,8 @@ def _headline(side: PlayedWorld) -> str:
         lost += f", {len(useless)} of no use" if useless else ""
         if leaving := verdicts.count(Verdict.LEAVING):
             lost += f", {leaving} being deleted already"
-    short = max(side.account.short_for.values(), default=0)
     ran_out = "".join(f", nothing left of {signal.value} at {clock(at)}" for signal, at in side.run.ran_out.items())
-    return f"{lost}, short for {duration_text(short)}, {counted(len(side.run.kills), 'OOM kill')}{ran_out}"
+    return f"{lost}, short for {duration_text(account.short)}, {counted(len(side.run.kills), 'OOM kill')}{ran_out}"
 
 
 def _by_time(run: Run) -> dict[int, list[str]]:

@@ -247,10 +247,10 @@ def _least_pods_texts(world: World, account: Account) -> Iterator[str]:
 def _relieved_text(run: Run, account: Account, at: int) -> str:
     if account.shortages <= 1:
         return f"No threshold is met from {clock(at)} to the end."
-    short = max(account.short_for.values(), default=0)
-    end = clock(run.cycles[-1].at)
+    end = clock(run.world.duration)
     return (
-        f"A threshold was met {account.shortages} times, for {duration_text(short)} in all; none is at the end, {end}."
+        f"A threshold was met {account.shortages} times, for {duration_text(account.short)} in all; none is met at the end, "
+        f"{end}."
     )
 
 

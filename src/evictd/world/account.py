@@ -4,9 +4,10 @@
 a `Grow` without `bound`, or `TakeRest`. A successor of a culprit is one. Where the host is the cause, no pod is.
 
 **Innocent.** A pod that was lost and whose end was not needed: it is no culprit, and the observer who knows every byte
-(`oracle.ideal_ends`) would have left it running. The pods need not be the same: a loss is needed as well if the pod held at least
-as much of what was short as a pod that the observer would have ended and that was never lost; it replaces that one, and one only.
-A successor that is lost again is one more loss.
+(`oracle.ideal_ends`) would have left it running. The pods need not be the same: a loss is needed as well if it can replace a pod
+of the observer's set that was never lost, because the set with the one for the other relieves the node to the world's end too.
+It replaces that one, and one only, so the size of the set is the number of pods that are excused. A culprit is not replaced: to
+end another pod in its place helps only until the culprit has taken that too. A successor that is lost again is one more loss.
 
 Pods that were evicted and pods whose container the kernel has killed are counted apart; a pod whose container is started and
 killed again is one loss. A container that exceeds the memory limit of its own pod is no loss: the node had no part in it. Nor is
@@ -16,7 +17,7 @@ the end of a pod that was being deleted anyway.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 from enum import Enum
 from itertools import pairwise
@@ -31,8 +32,7 @@ from evictd.world.kernel import OomKill
 from evictd.world.lifecycle import EndCause, EvictionRefused, PodEnd
 from evictd.world.loop import Run
 from evictd.world.model import World, WorldPod
-from evictd.world.oracle import OF_RESOURCE, IdealEnds, ideal_ends
-from evictd.world.process import Process
+from evictd.world.oracle import OF_RESOURCE, IdealEnds, ideal_ends, suffices
 
 OOM_KILLED = "OOMKilled"
 
@@ -85,6 +85,8 @@ class Account:
     """All of them, also those at a limit of the pod's own."""
     short_for: Mapping[str, int] = field(default_factory=dict)
     """Nanoseconds that each threshold was met, by its text; only those that ever were."""
+    short: int = 0
+    """Nanoseconds that any threshold was met."""
     came_back: Mapping[Resource, int] = field(default_factory=dict)
     """Amount of the short resource that the evicted pods held."""
     shortages: int = 0
@@ -128,6 +130,7 @@ def account_of(run: Run, ideal: IdealEnds | None = None) -> Account:
         evictions_by_cause=Counter(loss.cause for loss in evicted),
         oom_kills=sum(isinstance(each.event, OomKill) for each in run.happened),
         short_for=_short_for(run),
+        short=sum(then - at for at, then, found in _spans(run) if found),
         came_back=back,
         shortages=sum(
             bool(now) and not before for before, now in pairwise([set[str](), *(each for _, each in _met(run))])
@@ -185,9 +188,24 @@ def _loss(at: int, decided_at: int, of: PodEnd | OomKill, cause: str, held: int)
 
 def _judged(run: Run, losses: list[Loss], culprits: frozenset[str], ideal: IdealEnds) -> tuple[Loss, ...]:
     specs = {each.pod.full_name: each for each in run.world.pods}
-    open_slots = set(ideal.slots) - {loss.slot for loss in losses}
+    lost = {loss.slot for loss in losses}
+    chosen = ideal.slots
+    """A smallest set: the observer's, with pods that were lost in place of such that were not."""
+
+    def replaced_by(loss: Loss) -> str | None:
+        """Return the pod of the set that this one can replace."""
+        if ideal.crossed_at is None or loss.slot not in specs:
+            return None
+        for slot in sorted(chosen - lost - culprits):
+            if suffices(run.world, run.config, chosen - {slot} | {loss.slot}, ideal.crossed_at):
+                return slot
+        return None
+
+    tried = set[str]()
+    """Pods that a replacement was sought for: a successor of one is one more loss."""
 
     def judged(loss: Loss) -> Loss:
+        nonlocal chosen
         if loss.slot in culprits:
             return replace(loss, verdict=Verdict.CULPRIT)
         deleted_at = None if loss.slot not in specs else specs[loss.slot].deleted_at
@@ -195,10 +213,10 @@ def _judged(run: Run, losses: list[Loss], culprits: frozenset[str], ideal: Ideal
             return replace(loss, verdict=Verdict.LEAVING)
         if loss.slot in ideal.slots:
             return replace(loss, verdict=Verdict.NEEDED)
-        for slot in sorted(open_slots):
-            spec = specs[slot]
-            if _of(loss.cause, Process(spec.behaviours, spec.start).held(loss.at)) <= loss.held:
-                open_slots.remove(slot)
+        if loss.slot not in tried:
+            tried.add(loss.slot)
+            if (slot := replaced_by(loss)) is not None:
+                chosen = chosen - {slot} | {loss.slot}
                 return replace(loss, verdict=Verdict.NEEDED, instead_of=slot)
         return replace(loss, why=why_not_needed)
 
@@ -238,9 +256,16 @@ def _met(run: Run) -> list[tuple[int, set[str]]]:
     ]
 
 
+def _spans(run: Run) -> Iterator[tuple[int, int, set[str]]]:
+    """Yield the thresholds that were met from each cycle to the next, and from the last one to the world's end."""
+    met = _met(run)
+    for (at, found), (then, _) in pairwise([*met, (run.world.duration, set[str]())]):
+        yield at, then, found
+
+
 def _short_for(run: Run) -> dict[str, int]:
-    met, short = _met(run), Counter[str]()
-    for (at, found), (then, _) in pairwise(met):
+    short = Counter[str]()
+    for at, then, found in _spans(run):
         for each in found:
             short[each] += then - at
     return dict(short)
