@@ -1,6 +1,7 @@
 """A pod that grows, victims that give back, and two configurations side by side."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from evictd.commands.what_if import Growth, grown, parse_growth
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.errors import InputError
 from tests.commands.raw_node import GI, pods_json, summary_json
+from tests.playbook import pod
 
 
 @pytest.fixture
@@ -123,9 +125,16 @@ def test_a_growth_that_has_stopped_before_a_threshold_says_how_near_it_came(
     "text", ["web+2Gi/5m", "default/web", "default/web+2Gi", "default/web+lots/5m", "default/web+1Gi/99h"]
 )
 def test_a_growth_that_cannot_be_read_is_a_clear_error(text: str) -> None:
-    with pytest.raises(InputError, match="looks like NAMESPACE/POD"):
-        parse_growth(text)
-    assert parse_growth("default/web+2Gi/5m") == Growth(pod="default/web", amount=2 * GI, over=300 * SECOND)
+    with pytest.raises(InputError, match=re.escape("for example `--grow shop/cart+2Gi/5m`: by 2Gi within 5m")):
+        parse_growth(text, [pod("cart", namespace="shop")])
+    assert parse_growth("default/web+2Gi/5m", ()) == Growth(pod="default/web", amount=2 * GI, over=300 * SECOND)
+
+
+def test_growth_of_a_world_says_what_to_write_into_which_pod(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", "config/incidents/02-host-path-writer.yaml", "--grow", "default/web-0+1Gi/5m"]) == 2
+    assert "add `- grow: {of: memory, rate: 10Mi}` to the `behaviours` of default/writer" in " ".join(
+        capsys.readouterr().err.split()
+    )
 
 
 @pytest.mark.parametrize(

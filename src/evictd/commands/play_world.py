@@ -62,7 +62,8 @@ def play_world(file: WorldFile, path: Path, args: argparse.Namespace) -> ExitCod
 
 def play_growth(scenario: Scenario, path: Path, args: argparse.Namespace) -> ExitCode:
     """Play on from a scenario's last reading while a pod grows; raises `InputError`."""
-    title, growth, config = scenario.name or path.stem, parse_growth(args.grow), scenario_config(scenario, path, args)
+    title, growth = scenario.name or path.stem, parse_growth(args.grow, scenario.pods)
+    config = scenario_config(scenario, path, args)
     configs = {configuration_name(config, args): config}
     if args.compare is not None:
         name, other = compared_config(scenario, path, args)

@@ -33,6 +33,7 @@ from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.plot import draw
 from evictd.render.simulation_document import simulation_document
 from evictd.render.tables import TableView, print_simulation
+from evictd.render.text import clean
 from evictd.simulation import simulate
 from evictd.world.file import WorldFile
 
@@ -115,6 +116,12 @@ def _run_scenario(scenario: Scenario, path: Path, args: argparse.Namespace) -> E
     return ExitCode.DONE
 
 
+def _growth_in_world(file: WorldFile, path: Path) -> str:
+    """Write by an example how a pod of a world grows."""
+    pod = clean(file.world.pods[0].pod.full_name) if file.world.pods else "a pod"
+    return f"in {path} add `- grow: {{of: memory, rate: 10Mi}}` to the `behaviours` of {pod}, for 10Mi a second"
+
+
 def _story(args: argparse.Namespace) -> tuple[Scenario | WorldFile, Path]:
     """Read the scenario or world, or make a scenario of pods and summaries; raises `InputError`. The path is for messages."""
     readings = sum(each is not None for each in (args.summary, args.prometheus))
@@ -129,5 +136,5 @@ def _story(args: argparse.Namespace) -> tuple[Scenario | WorldFile, Path]:
     else:
         story, path = raw_scenario(args.pods, args.summary), args.pods
     if args.grow is not None and isinstance(story, WorldFile):
-        raise InputError("--grow: a world says itself what grows; add a behaviour to its pod")
+        raise InputError(f"--grow: a world says itself what grows; {_growth_in_world(story, path)}")
     return story, path

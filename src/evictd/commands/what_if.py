@@ -5,12 +5,14 @@ what a node really showed, so an eviction would free nothing: every later step i
 working set and its local storage available again. What a pod that its owner creates instead would use is not known.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from evictd.codec.scenario import Scenario, ScenarioStep
 from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import EvictPod
+from evictd.core.model.pod import Pod
 from evictd.core.model.stats import FsStats, MemoryStats, NodeStats, PodStats
 from evictd.core.units.duration import SECOND, parse_duration
 from evictd.core.units.quantity import parse_quantity
@@ -33,16 +35,20 @@ class Growth:
     over: int
 
 
-def parse_growth(text: str) -> Growth:
-    """Read `NAMESPACE/POD+2Gi/5m`; raises `InputError`."""
+def parse_growth(text: str, pods: Sequence[Pod]) -> Growth:
+    """Read `NAMESPACE/POD+2Gi/5m`; raises `InputError`, with one of these pods as an example."""
+    example = f"{clean(pods[0].full_name) if pods else 'NAMESPACE/POD'}+2Gi/5m"
     pod, _, rest = text.partition("+")
     amount, _, over = rest.partition("/")
     try:
         growth = Growth(pod=pod, amount=parse_quantity(amount).value(), over=parse_duration(over))
     except InvalidValueError as error:
-        raise InputError(f"--grow: {text}: {error}; it looks like NAMESPACE/POD+2Gi/5m") from error
+        raise InputError(f"--grow: {text}: {error}; for example `--grow {example}`: by 2Gi within 5m") from error
     if "/" not in pod or growth.amount <= 0 or not 0 < growth.over <= _LONGEST:
-        raise InputError(f"--grow: {text}: it looks like NAMESPACE/POD+2Gi/5m, for at most {_LONGEST // SECOND} s")
+        raise InputError(
+            f"--grow: {text}: it takes NAMESPACE/POD+AMOUNT/TIME, for at most {_LONGEST // SECOND} s; for example "
+            f"`--grow {example}`: by 2Gi within 5m"
+        )
     return growth
 
 
