@@ -33,7 +33,7 @@ def test_the_configuration_is_valid(tmp_path: Path) -> None:
     path.write_text(sample)
     settings = load(path)
     assert settings.evictd.dry_run
-    assert len(settings.eviction.thresholds) == 6
+    assert len(settings.eviction.thresholds) == 8
     assert settings.warnings == ()
 
 

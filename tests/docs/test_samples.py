@@ -1,5 +1,6 @@
 """The samples in the documentation work when they are copied."""
 
+import json
 import re
 from pathlib import Path
 from textwrap import dedent
@@ -12,6 +13,8 @@ from evictd.cli import main
 from evictd.commands.explain_alert import runbooks
 from evictd.config.file import load
 from evictd.config.kernel_share import kernel_share
+from evictd.core.model.signal import Signal
+from evictd.core.model.threshold_config import DEFAULT_EVICTION_HARD
 from evictd.core.units.quantity import parse_quantity
 from evictd.daemon.configuration import Configuration
 from evictd.daemon.telemetry.log import Logger
@@ -197,6 +200,47 @@ def test_the_sample_of_the_readme_has_the_thresholds_of_tuning_and_says_from_whi
     shown = re.findall(r"^    eviction(?:Hard|Soft): \{memory.available: (\w+)", readme, re.MULTILINE)
     assert shown == [raised[kind]["memory.available"] for kind in ("evictionHard", "evictionSoft")]
     assert "from 4 GiB on" in readme
+
+
+def test_a_first_configuration_keeps_the_default_signals_and_the_page_says_which_others_go(tmp_path: Path) -> None:
+    """The sample of the README dropped both thresholds of imagefs, and it said nowhere that a list replaces the defaults."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (listed,) = re.findall(r"^    evictionHard: (\{.*?\})", readme, re.MULTILINE | re.DOTALL)
+    assert set(DEFAULT_EVICTION_HARD) <= set(yaml.safe_load(listed))
+    for text in (readme, text_of("configuration.md").partition("## Precedence")[0]):
+        assert "mergeDefaultEvictionSettings: true" in text
+    path = tmp_path / "config.yaml"
+    path.write_text(sample("configuration.md", "apiVersion: kubelet.config.k8s.io/v1beta1"))
+    assert set(DEFAULT_EVICTION_HARD) <= {threshold.signal.value for threshold in load(path).eviction.thresholds}
+    path.write_text(path.read_text().replace("mergeDefaultEvictionSettings: true", ""))
+    assert Signal.IMAGEFS_AVAILABLE not in {threshold.signal for threshold in load(path).eviction.thresholds}
+
+
+@pytest.mark.parametrize(
+    ("begin", "capacities"), [("# small.yaml: ", ("2Gi", "20G")), ("# large.yaml: ", ("64Gi", "1T"))]
+)
+def test_the_complete_files_beside_a_kubelet_are_above_its_defaults_and_are_met_in_time(
+    begin: str, capacities: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No page had a file that could be copied to a node of a given size."""
+    (block,) = re.findall(rf"^    {begin}.*\n(?:    .*\n)*", text_of("tuning.md"), re.MULTILINE)
+    path, kubelet = tmp_path / "config.yaml", tmp_path / "kubelet.json"
+    path.write_text(dedent(block))
+    kubelet.write_text(json.dumps({"kubeletconfig": {"evictionHard": dict(DEFAULT_EVICTION_HARD)}}))
+    memory, disk = capacities
+    command = (
+        f"evictd check {begin[2:-2]} --memory-capacity {memory} --nodefs-capacity {disk} --imagefs-capacity {disk}"
+    )
+    assert f"    {command}\n" in text_of("tuning.md")
+    assert main(["check", str(path), "--kubelet-config", str(kubelet), *command.split()[3:], "--output", "json"]) == 0
+    found = "".join(capsys.readouterr())
+    assert '"KubeletActsFirst"' not in found
+    assert '"MemoryThresholdNeverMet"' not in found
+    settings = load(path)
+    assert settings.evictd.dry_run
+    assert set(DEFAULT_EVICTION_HARD) | {"pid.available"} <= {
+        each.signal.value for each in settings.eviction.thresholds
+    }
 
 
 def test_a_source_installation_is_removed_with_what_it_installed() -> None:
