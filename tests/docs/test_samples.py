@@ -13,6 +13,7 @@ from evictd.cli import main
 from evictd.commands.explain_alert import runbooks
 from evictd.config.file import load
 from evictd.config.kernel_share import kernel_share
+from evictd.core.model.finding import NoActionReason
 from evictd.core.model.signal import Signal
 from evictd.core.model.threshold_config import DEFAULT_EVICTION_HARD
 from evictd.core.units.quantity import parse_quantity
@@ -241,6 +242,32 @@ def test_the_complete_files_beside_a_kubelet_are_above_its_defaults_and_are_met_
     assert set(DEFAULT_EVICTION_HARD) | {"pid.available"} <= {
         each.signal.value for each in settings.eviction.thresholds
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "source"),
+    [
+        ("The node was low on resource: ", "core/eviction/evict.py"),
+        ("The node had condition: [", "core/eviction/evict.py"),
+        ("another evictd uses it", "daemon/store/lock.py"),
+        ("no evictd answers at ", "commands/status.py"),
+        ("there is no journal", "commands/advise.py"),
+        ("Permission denied; the journal is known to root only", "commands/journals.py"),
+        ("untolerated taint", ""),
+    ],
+)
+def test_troubleshooting_is_found_by_the_texts_that_people_see(text: str, source: str) -> None:
+    """A search for an error's text found no page, or a page of the tests."""
+    assert text in text_of("troubleshooting.md")
+    assert not source or text in (ROOT / "src/evictd" / source).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "reason", [each.value for each in NoActionReason if each is not NoActionReason.NO_RANK_FUNCTION]
+)
+def test_troubleshooting_has_a_remedy_for_each_reason(reason: str) -> None:
+    section = text_of("troubleshooting.md").partition("## A threshold is met")[2].partition("\n## ")[0]
+    assert f"`{reason}`" in section
 
 
 def test_a_source_installation_is_removed_with_what_it_installed() -> None:
