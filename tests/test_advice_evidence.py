@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from evictd.advice import advise
 from evictd.advice_evidence import OutsidePods, node_evidence
-from evictd.core.model.signal import Resource
+from evictd.codec.reading_record import RecordedCycle, SignalLevel
+from evictd.core.model.signal import Resource, Signal
 from evictd.core.units.duration import MINUTE, SECOND
 from tests.test_advice import AGAIN, KEPT, MEMORY, MI, reading
 
@@ -99,3 +100,41 @@ def test_a_shortage_came_back_where_the_next_pod_of_the_ranking_went_after_it_wa
     created = [*AGAIN[:2], reading(60, 490, evict="new"), reading(62, 900, gone="new")]
     found = node_evidence("n", created)
     assert (found.came_back, [each.recovered for each in found.episodes]) == ({}, [700 * MI, 900 * MI])
+
+
+def test_a_signal_without_a_threshold_is_evidence_where_it_was_close_to_a_useful_one() -> None:
+    """Of a disk that was full and had no threshold nothing was said."""
+
+    def disk(at: int, left: int, signal: Signal = Signal.NODEFS_AVAILABLE) -> RecordedCycle:
+        return replace(reading(at, 4000), uncovered={signal: SignalLevel(available=left, capacity=100)})
+
+    full = [disk(0, 40), disk(10, 5), disk(20, 0), disk(5000, 9)]
+    [found] = node_evidence("n", full).uncovered
+    assert (found.signal, found.line, found.available, found.wall) == (Signal.NODEFS_AVAILABLE, "10%", 0, "at 20")
+    assert (found.below, found.occasions, found.readings) == (3, 2, 4)
+    [close] = node_evidence("n", [disk(0, 15)]).uncovered
+    assert (close.below, close.occasions) == (0, 0)
+    assert node_evidence("n", [disk(0, 16)]).uncovered == ()
+    assert [each.line for each in node_evidence("n", [disk(0, 4, Signal.PID_AVAILABLE)]).uncovered] == ["5%"]
+    level = SignalLevel(available=40, capacity=100, hard=10)
+    covered = replace(reading(30, 4000), levels={Signal.NODEFS_AVAILABLE: level})
+    assert node_evidence("n", [*full, covered]).uncovered == ()  # a threshold was set since
+
+
+def test_the_threshold_that_would_cover_memory_depends_on_its_size() -> None:
+    found = [
+        node_evidence(
+            name,
+            [
+                replace(
+                    reading(0, 4000), levels={}, uncovered={MEMORY: SignalLevel(available=0, capacity=size * 1024 * MI)}
+                )
+            ],
+        )
+        for name, size in (("small", 2), ("large", 8))
+    ]
+    assert [each.uncovered[0].line for each in found] == ["150Mi", "500Mi"]
+    assert [(each.worst.line, each.nodes) for each in advise(found, 99).missing] == [
+        ("150Mi", ("small",)),
+        ("500Mi", ("large",)),
+    ]

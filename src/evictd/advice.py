@@ -27,9 +27,9 @@ most that was in use outside pods, again for the asked share of the nodes.
 whether a pod would go under the new values is for `evictd replay --config` and `evictd simulate --config` to say.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from evictd.advice_evidence import QUICK, Episode, NodeEvidence, OutsidePods
+from evictd.advice_evidence import QUICK, Episode, NodeEvidence, OutsidePods, Uncovered
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.core.units.duration import SECOND
@@ -131,6 +131,19 @@ class Reservation:
 
 
 @frozen
+class MissingThreshold:
+    """A signal that was close to a useful threshold on nodes that have none."""
+
+    worst: Uncovered
+    """Of the node with the least part of its capacity left."""
+    nodes: tuple[str, ...]
+    below: int
+    """Readings of these nodes that would have met the threshold."""
+    occasions: int
+    readings: int
+
+
+@frozen
 class Advice:
     """The advice for all nodes together."""
 
@@ -146,6 +159,7 @@ class Advice:
     lead: bool
     """Whether memory filled too fast for any hard threshold that is acted on only when it is crossed."""
     reserved: tuple[Reservation, ...]
+    missing: tuple[MissingThreshold, ...]
     stalls: int
     """Evictions for stalled tasks on all nodes; nothing is advised for them."""
     problems: tuple[str, ...]
@@ -183,9 +197,24 @@ def advise(nodes: Sequence[NodeEvidence], cover: int) -> Advice:
             for resource in Resource
             if any(resource in node.outside_pods for node in nodes)
         ),
+        missing=tuple(_missing(nodes)),
         stalls=sum(node.stalls for node in nodes),
         problems=tuple(f"{node.node}: {problem}" for node in nodes for problem in node.problems),
     )
+
+
+def _missing(nodes: Iterable[NodeEvidence]) -> Iterator[MissingThreshold]:
+    """Yield one for each signal and threshold: for memory the threshold depends on the node's size."""
+    found = [each for node in nodes for each in node.uncovered]
+    for signal, line in sorted({(each.signal, each.line) for each in found}, key=lambda key: (key[0].value, key[1])):
+        of_line = [each for each in found if (each.signal, each.line) == (signal, line)]
+        yield MissingThreshold(
+            worst=min(of_line, key=lambda each: each.available / each.capacity),
+            nodes=tuple(sorted(each.node for each in of_line)),
+            below=sum(each.below for each in of_line),
+            occasions=sum(each.occasions for each in of_line),
+            readings=sum(each.readings for each in of_line),
+        )
 
 
 def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, pod_grace: int) -> SignalAdvice:

@@ -1,12 +1,14 @@
 """Collects what the journal of one node knows of how early its thresholds would have had to be, for `evictd.advice`."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import field, replace
+from itertools import pairwise
 
 from evictd.codec.reading_record import Chosen, RecordedCycle
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, STALLS, Resource, Signal
+from evictd.core.model.threshold_config import DEFAULT_EVICTION_HARD, parse_threshold_value
 from evictd.core.units.duration import MINUTE, SECOND
 
 RESERVE = {
@@ -26,6 +28,13 @@ QUICK = 5 * SECOND
 """A hard eviction that took no longer was as quick as possible; only an earlier start helps."""
 _RATE_HOLDS = 30 * SECOND
 """How long a fill rate counts after its reading; later only the measured fall counts."""
+
+_LINES = {**DEFAULT_EVICTION_HARD, Signal.PID_AVAILABLE.value: "5%"}
+"""The hard threshold to begin with of a signal that has none: the kubelet's default, and for PIDs that of `evictd check`."""
+_MEMORY_LINE, _MEMORY_LINE_BELOW_4_GIB = "500Mi", "150Mi"
+"""Those of docs/tuning.md: the kubelet's default for memory is often not met before the OOM killer acts."""
+_CLOSE = 1.5
+"""A signal was close to its line with at most so many times the amount."""
 
 
 @frozen
@@ -97,6 +106,25 @@ class OutsidePods:
 
 
 @frozen
+class Uncovered:
+    """The lowest reading of a signal for which a node has no threshold, if that was close to a useful one."""
+
+    node: str
+    wall: str
+    signal: Signal
+    available: int
+    capacity: int
+    line: str
+    """The hard threshold that would cover it, as in the configuration."""
+    below: int
+    """Readings that would have met that."""
+    occasions: int
+    """How often it would have been met, readings of the same ten minutes and the same boot counted once."""
+    readings: int
+    """Readings in which the signal was measured and had no threshold."""
+
+
+@frozen
 class NodeEvidence:
     """The recorded evidence of one node."""
 
@@ -114,6 +142,7 @@ class NodeEvidence:
     """The readings in which that was measured."""
     stalls: int = 0
     """Evictions for stalled tasks, which are no amount that is used up: no threshold follows from them."""
+    uncovered: tuple[Uncovered, ...] = ()
     problems: tuple[str, ...] = ()
 
 
@@ -152,8 +181,38 @@ def node_evidence(node: str, readings: Sequence[RecordedCycle], problems: Iterab
         outside_pods=_most_outside_pods(node, readings),
         outside_readings=Counter(resource for reading in readings for resource in reading.outside_pods),
         stalls=stalls,
+        uncovered=tuple(_uncovered(node, readings, levels)),
         problems=tuple(problems),
     )
+
+
+def _uncovered(node: str, readings: Sequence[RecordedCycle], covered: Collection[Signal]) -> Iterator[Uncovered]:
+    """Yield what was close to the useful threshold of a signal that none of the readings has a threshold for."""
+    for signal in Signal:
+        found = [each for each in readings if signal in each.uncovered]
+        if signal in covered or not found:
+            continue
+        lowest = min(found, key=lambda each: each.uncovered[signal].available)
+        level = lowest.uncovered[signal]
+        line = _line(signal, level.capacity)
+        value = parse_threshold_value(signal, line)
+        limit = 0 if value is None else value.resolve(SIGNALS[signal].amount(level.capacity)).value()
+        if level.available <= limit * _CLOSE:
+            below = [each for each in found if each.uncovered[signal].available < limit]
+            yield Uncovered(
+                node=node, wall=lowest.wall, signal=signal, available=level.available, capacity=level.capacity,
+                line=line, below=len(below), occasions=_occasions(below), readings=len(found),
+            )  # fmt: skip
+
+
+def _occasions(readings: Sequence[RecordedCycle]) -> int:
+    return bool(readings) + sum(not 0 <= after.at - before.at <= _AGAIN for before, after in pairwise(readings))
+
+
+def _line(signal: Signal, capacity: int) -> str:
+    if signal is Signal.MEMORY_AVAILABLE:
+        return _MEMORY_LINE if capacity >= 4 * 2**30 else _MEMORY_LINE_BELOW_4_GIB
+    return _LINES[signal.value]
 
 
 def _refused(readings: Sequence[RecordedCycle], index: int, chosen: Chosen) -> bool:

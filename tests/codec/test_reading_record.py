@@ -64,6 +64,17 @@ def test_what_belongs_to_no_pod_is_read_where_everything_was_measured() -> None:
     assert reading_of(two_disks, pod).outside_pods == {Resource.PIDS: 100}
 
 
+def test_what_no_threshold_covers_is_read() -> None:
+    """Imagefs on the disk of nodefs is that disk, and a cycle that compared nothing says nothing of the configuration."""
+    fs = FsStats(time=0, available_bytes=60 * GI, capacity_bytes=100 * GI, inodes_free=7, inodes=100)
+    node = NodeStats(name="n", fs=fs, image_fs=fs, rlimit=RlimitStats(time=0, max_pid=1000, current=300))
+    uncovered = {each.value: (of.available, of.capacity) for each, of in reading_of(node).uncovered.items()}
+    assert uncovered == {"nodefs.inodesFree": (7, 100), "pid.available": (700, 1000)}
+    own = reading_of(replace(node, image_fs=replace(fs, capacity_bytes=200 * GI))).uncovered
+    assert {each.value for each in own} >= {"imagefs.available", "imagefs.inodesFree"}
+    assert reading_of(replace(node, fs=None, image_fs=None)).uncovered == {}
+
+
 @pytest.mark.parametrize("line", [b"", b"{}", b"[]", b'{"kind":"x","wall":"","now":0}', b"\xff", b'{"now":1e400}'])
 def test_other_lines_are_refused(line: bytes) -> None:
     with pytest.raises(InputError, match="journal"):

@@ -2,10 +2,6 @@
 
 import io
 from dataclasses import replace
-from pathlib import Path
-from xml.etree import ElementTree as ET
-
-import pytest
 
 from evictd.advice import LEAST_READINGS, advise
 from evictd.advice_evidence import NodeEvidence, node_evidence
@@ -13,7 +9,7 @@ from evictd.codec.config.kubelet_config import eviction_config
 from evictd.codec.reading_record import SignalLevel
 from evictd.core.model.config import Policy
 from evictd.core.model.signal import Resource, Signal
-from evictd.render.advice import advice_document, configuration, draw_advice, print_advice
+from evictd.render.advice import advice_document, configuration, print_advice
 from evictd.render.console import make_console
 from tests.stories import check_golden
 from tests.test_advice import AGAIN, MI, reading, with_capacity
@@ -161,15 +157,21 @@ def test_nothing_is_advised_of_calm_nodes() -> None:
     assert "no eviction for pressure was recorded" in out.getvalue()
 
 
-@pytest.mark.parametrize("suffix", ["svg", "png"])
-def test_a_picture_is_drawn(tmp_path: Path, suffix: str) -> None:
-    pytest.importorskip("matplotlib")
-    path = tmp_path / f"advice.{suffix}"
-    draw_advice(ADVICE, path)
-    if suffix == "svg":
-        assert (
-            "memory.available" in ET.tostring(ET.parse(path).getroot(), encoding="unicode")
-            or path.stat().st_size > 5000
-        )
-    draw_advice(advise([], 99), tmp_path / f"none.{suffix}")
-    draw_advice(advise(NODES[:1], 99), tmp_path / f"few.{suffix}")
+def test_what_would_cover_a_disk_without_a_threshold_is_said_with_its_evidence() -> None:
+    """A disk of which no threshold said anything was full, and the advice was silent."""
+    full = SignalLevel(available=0, capacity=100 * GI)
+    nodes = [
+        node_evidence(f"n{i}", [replace(reading(0, 4000), uncovered={Signal.NODEFS_AVAILABLE: full})]) for i in (1, 2)
+    ]
+    text = " ".join(shown(*nodes).split())
+    assert "nodefs.available: has no threshold on n1, n2, and it ran out: 0 of 100Gi were left on n1 at at 0" in text
+    assert "add `nodefs.available: 10%` to the lines of evictionHard" in text
+    assert "2 of 2 recorded readings would have met it, on 2 occasions" in text
+    assert "one accident" not in text
+    assert "on 1 occasion; one accident says little of the next" in " ".join(shown(nodes[0]).split())
+    close = SignalLevel(available=11 * GI, capacity=100 * GI)
+    text = shown(node_evidence("n", [replace(reading(0, 4000), uncovered={Signal.NODEFS_AVAILABLE: close})]))
+    assert "it came close" in " ".join(text.split())
+    assert "none of 1 recorded reading would have met it" in " ".join(text.split())
+    [missing] = advice_document(advise(nodes, 99))["missing"]
+    assert (missing["hard"], missing["nodes"], missing["below"], missing["occasions"]) == ("10%", ["n1", "n2"], 2, 2)

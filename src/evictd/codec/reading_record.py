@@ -49,6 +49,8 @@ class RecordedCycle:
     at: int
     wall: str
     levels: dict[Signal, SignalLevel] = field(default_factory=dict)
+    uncovered: dict[Signal, SignalLevel] = field(default_factory=dict)
+    """Signals that were measured and have no threshold; imagefs only as a disk of its own."""
     chosen: tuple[Chosen, ...] = ()
     gone: frozenset[str] = frozenset()
     """Uids of victims that have ended."""
@@ -159,10 +161,13 @@ def decode_reading(line: bytes) -> RecordedCycle:
         wire = _LINE.decode(line)
         if wire.kind != KIND:
             raise InputError(f'journal: not a journal line; one has "kind": "{KIND}"')
+        levels = _levels(wire.findings)
         return RecordedCycle(
             at=wire.now,
             wall=wire.wall,
-            levels=_levels(wire.findings),
+            levels=levels,
+            # Without a finding the cycle compared nothing, which says nothing of the configuration.
+            uncovered=_uncovered(wire.observation.summary.node, levels) if levels else {},
             chosen=tuple(_chosen(wire)),
             gone=frozenset(wire.observation.cleaned_up),
             refused=frozenset(each.uid for each in wire.extra.refused),
@@ -188,6 +193,29 @@ def _levels(findings: tuple[_Finding, ...]) -> dict[Signal, SignalLevel]:
             hard=limit if is_hard else None if before is None else before.hard,
         )
     return levels
+
+
+def _uncovered(node: _Node, levels: dict[Signal, SignalLevel]) -> dict[Signal, SignalLevel]:
+    memory, fs, image_fs, pids = node.memory, node.fs, node.runtime.image_fs, node.rlimit
+    capacity = _capacity(node).get(Resource.MEMORY)
+    measured: dict[Signal, tuple[int | None, int | None]] = {
+        Signal.MEMORY_AVAILABLE: (memory.available_bytes, capacity),
+        Signal.PID_AVAILABLE: (
+            None if pids.max_pid is None or pids.current is None else pids.max_pid - pids.current,
+            pids.max_pid,
+        ),
+    }
+    if fs is not None:
+        measured[Signal.NODEFS_AVAILABLE] = fs.available_bytes, fs.capacity_bytes
+        measured[Signal.NODEFS_INODES_FREE] = fs.inodes_free, fs.inodes
+    if fs is not None and image_fs is not None and image_fs.capacity_bytes != fs.capacity_bytes:
+        measured[Signal.IMAGEFS_AVAILABLE] = image_fs.available_bytes, image_fs.capacity_bytes
+        measured[Signal.IMAGEFS_INODES_FREE] = image_fs.inodes_free, image_fs.inodes
+    return {
+        signal: SignalLevel(available=available, capacity=of)
+        for signal, (available, of) in measured.items()
+        if signal not in levels and available is not None and of
+    }
 
 
 def _chosen(wire: _Line) -> list[Chosen]:

@@ -24,7 +24,8 @@ from evictd.config.file import shown_path
 from evictd.core.model.state import State
 from evictd.core.units.duration import format_duration
 from evictd.errors import EvictdError, ExitCode, InputError, missing_package
-from evictd.render.advice import advice_document, draw_advice, print_advice
+from evictd.render.advice import advice_document, print_advice
+from evictd.render.advice_picture import draw_advice
 from evictd.render.console import make_console, progress
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.simulation import simulate

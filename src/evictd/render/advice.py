@@ -1,26 +1,29 @@
-"""The advice of `evictd advise`: as a table with its evidence, as a document with the fields to copy, and as a picture."""
+"""The advice of `evictd advise` as a table with its evidence, and as a document with the fields to copy."""
 
-import textwrap
 from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from evictd.advice import LEAST_EVICTIONS, LEAST_READINGS, SOFT_GRACE, Advice, Reservation, SignalAdvice
+from evictd.advice import (
+    LEAST_EVICTIONS,
+    LEAST_READINGS,
+    SOFT_GRACE,
+    Advice,
+    MissingThreshold,
+    Reservation,
+    SignalAdvice,
+)
 from evictd.advice_evidence import QUICK, RESERVE, Episode
-from evictd.core.frozen import frozen
 from evictd.core.model.signal import RESOURCES, SIGNALS, Resource, Unit
 from evictd.core.units.duration import format_duration
 from evictd.core.units.quantity import NANO, Format, Quantity
-from evictd.errors import InputError
 from evictd.render.console import print_line
 from evictd.render.documents import API_VERSION, Document
-from evictd.render.plot import HARD, INK, LINE, QUIET, SOFT, STYLE
 from evictd.render.text import amount_text, clean, counted, duration_text, first_of, signal_amount
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-_RESERVED_NAMES = {Resource.MEMORY: "memory", Resource.EPHEMERAL_STORAGE: "ephemeral-storage", Resource.PIDS: "pid"}
+RESERVED_NAMES = {Resource.MEMORY: "memory", Resource.EPHEMERAL_STORAGE: "ephemeral-storage", Resource.PIDS: "pid"}
 """Names of resources in systemReserved and kubeReserved."""
 _TOO_LATE = (
     f"TOO LATE: when the pod was gone, less was left than a reserve: {RESERVE[Resource.MEMORY] >> 20}Mi of memory, "
@@ -28,7 +31,6 @@ _TOO_LATE = (
     "PIDs, or a tenth of the capacity where that is less."
 )
 _FIND = "find what used it instead"
-_NONE_PROPOSED = "; none proposed"
 _SHOWN = 5
 """Nodes and problems that are shown."""
 
@@ -50,7 +52,7 @@ def configuration(advice: Advice) -> Document:
     if advice.max_pod_grace_seconds is not None:
         kubelet["evictionMaxPodGracePeriod"] = advice.max_pod_grace_seconds
     kubelet["systemReserved"] = {
-        _RESERVED_NAMES[each.resource]: _exact(each.amount, each.resource) for each in advice.reserved if each.proposed
+        RESERVED_NAMES[each.resource]: _exact(each.amount, each.resource) for each in advice.reserved if each.proposed
     }
     own = {"memory": {"lead": "Auto"}} if advice.lead else {}
     return {"kubelet": {name: value for name, value in kubelet.items() if value}, "evictd": own}
@@ -75,6 +77,7 @@ def advice_document(advice: Advice) -> Document:
         "configuration": configuration(advice),
         "signals": [_signal(each) for each in advice.signals],
         "reserved": [_reservation(each) for each in advice.reserved],
+        "missing": [_missing(each) for each in advice.missing],
         "stallEvictions": advice.stalls,
         "problems": list(advice.problems),
     }
@@ -104,9 +107,22 @@ def _signal(each: SignalAdvice) -> Document:
     }  # fmt: skip
 
 
+def _missing(each: MissingThreshold) -> Document:
+    worst = each.worst
+    return {
+        "signal": worst.signal.value,
+        "hard": worst.line,
+        "nodes": list(each.nodes),
+        "readings": each.readings,
+        "below": each.below,
+        "occasions": each.occasions,
+        "lowest": {"node": worst.node, "at": worst.wall, "available": worst.available, "capacity": worst.capacity},
+    }
+
+
 def _reservation(each: Reservation) -> Document:
     return {
-        "resource": _RESERVED_NAMES[each.resource],
+        "resource": RESERVED_NAMES[each.resource],
         "nodes": len(each.needs),
         "readings": each.readings,
         "proposed": each.proposed,
@@ -123,7 +139,7 @@ def print_advice(advice: Advice, to: "Console") -> None:
     """Print the settings, the evidence and what is not covered."""
     from rich.table import Table  # noqa: PLC0415 - only a table needs it
 
-    to.print(_basis(advice), style="bold")
+    to.print(basis(advice), style="bold")
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     rows = [_cells(each) for each in advice.signals]
     widths = [max(map(len, column)) for column in zip(_HEADINGS, *rows, strict=True)]
@@ -145,6 +161,8 @@ def print_advice(advice: Advice, to: "Console") -> None:
         print_line(to, "- ", first)
         for line in others:
             print_line(to, "  ", line)
+    for missing in advice.missing:
+        print_line(to, "- ", _missing_line(missing))
     for line in _other_lines(advice):
         print_line(to, "- ", line)
     if not all(each.enough_evidence for each in advice.settings):
@@ -152,7 +170,7 @@ def print_advice(advice: Advice, to: "Console") -> None:
     _print_problems(advice.problems, to)
 
 
-def _basis(advice: Advice) -> str:
+def basis(advice: Advice) -> str:
     """Say what the advice rests on, and for which share of the nodes it is meant."""
     evictions = sum(each.episodes for each in advice.signals)
     counts = f"{counted(advice.nodes, 'node')}, {counted(advice.readings, 'reading')}, {counted(evictions, 'eviction')}"
@@ -212,6 +230,21 @@ def _min_reclaim_line(each: SignalAdvice) -> str:
     return f"no minimum reclaim: {amount} would have kept a shortage from coming back, but {why}"
 
 
+def _missing_line(each: MissingThreshold) -> str:
+    """Say which line would cover a signal that no threshold covers, and how near it came."""
+    worst, name = each.worst, each.worst.signal.value
+    left, whole = (signal_amount(amount, worst.signal) for amount in (worst.available, worst.capacity))
+    how = "it ran out" if worst.available <= 0 else "it ran short" if each.below else "it came close"
+    met = f"{each.below or 'none'} of {counted(each.readings, 'recorded reading')} would have met it"
+    if each.occasions:
+        met += f", on {counted(each.occasions, 'occasion')}"
+    once = "; one accident says little of the next" if each.occasions == 1 else ""
+    return (
+        f"{name}: has no threshold on {_some(each.nodes)}, and {how}: {left} of {whole} were left on {clean(worst.node)} at "
+        f"{clean(worst.wall)}. To cover it add `{name}: {worst.line}` to the lines of evictionHard; {met}{once}"
+    )
+
+
 def _other_lines(advice: Advice) -> Iterator[str]:
     if advice.stalls:
         yield (
@@ -226,7 +259,7 @@ def _other_lines(advice: Advice) -> Iterator[str]:
     if advice.lead:
         yield "memory.lead: Auto: memory filled within a stop that was as quick as it can be; only an earlier begin helps"
     for each in advice.reserved:
-        name, readings = f"systemReserved plus kubeReserved for {_RESERVED_NAMES[each.resource]}", each.readings
+        name, readings = f"systemReserved plus kubeReserved for {RESERVED_NAMES[each.resource]}", each.readings
         most = (
             f"the most in use outside pods was {amount_text(each.worst.amount, each.resource)} on "
             f"{clean(each.worst.node)} at {clean(each.worst.wall)}, of {counted(readings, 'reading')}"
@@ -305,95 +338,3 @@ def _changed(each: SignalAdvice) -> str:
 
 def _some(names: tuple[str, ...]) -> str:
     return first_of([clean(name) for name in names], _SHOWN)
-
-
-def draw_advice(advice: Advice, path: Path) -> None:
-    """Draw which share of the nodes each threshold and reservation is enough for; SVG or PNG by the file's name."""
-    from matplotlib import rc_context  # noqa: PLC0415 - the optional extra
-    from matplotlib.figure import Figure  # noqa: PLC0415
-
-    form = path.suffix.removeprefix(".")
-    title = f"evictd advise: {_basis(advice)}"
-    metadata: dict[str, Any] = (
-        {"Date": None, "Creator": "evictd", "Title": title} if form == "svg" else {"Software": "evictd"}
-    )
-    panels = [*map(_signal_panel, advice.signals), *map(_reservation_panel, advice.reserved)]
-    with rc_context(STYLE):
-        rows = max(1, len(panels))
-        figure = Figure(figsize=(8, 0.6 + 2.6 * rows), facecolor="white", layout="constrained")
-        figure.suptitle(textwrap.fill(title, _TITLE_COLUMNS), fontsize=12, fontweight="bold", x=0.02, ha="left")
-        for index, panel in enumerate(panels):
-            _draw_panel(figure.add_subplot(rows, 1, index + 1), panel)
-        try:
-            figure.savefig(path, format=form, dpi=160, metadata=metadata)
-        except OSError as error:
-            raise InputError(f"--plot: {path}: {error.strerror or error}") from error
-
-
-_TITLE_COLUMNS = 84
-"""Characters of the title that the width of the figure holds."""
-
-
-@frozen
-class _Panel:
-    """One part of the picture: what each node needed, and marked amounts with name and colour."""
-
-    title: str
-    axis: str
-    resource: Resource
-    needs: tuple[int, ...]
-    advised: int | None
-    """`None` where nothing is proposed."""
-    others: tuple[tuple[str, int, str], ...] = ()
-
-
-def _signal_panel(each: SignalAdvice) -> _Panel:
-    found = f"{counted(each.episodes, 'eviction')} on {counted(len(each.needs), 'node')}, {each.too_late} too late"
-    now = () if each.now is None else (("now", each.now[1], QUIET),)
-    soft = () if each.soft is None or not each.proposed else (("soft", each.soft, SOFT),)
-    return _Panel(
-        title=f"{each.signal.value}: {found}{_NONE_PROPOSED if not each.proposed else ''}",
-        axis="hard threshold that would have been early enough",
-        resource=SIGNALS[each.signal].resource,
-        needs=each.needs,
-        advised=each.hard if each.proposed else None,
-        others=(*now, *soft),
-    )
-
-
-def _reservation_panel(each: Reservation) -> _Panel:
-    return _Panel(
-        title=f"{_RESERVED_NAMES[each.resource]} outside pods: {counted(len(each.needs), 'node')}"
-        f"{_NONE_PROPOSED if not each.proposed else ''}",
-        axis="systemReserved and kubeReserved together that would have been enough",
-        resource=each.resource,
-        needs=each.needs,
-        advised=each.amount if each.proposed else None,
-    )
-
-
-def _draw_panel(axes: Any, panel: _Panel) -> None:
-    shares = [100 * (index + 1) / len(panel.needs) for index in range(len(panel.needs))]
-    axes.step([0, *panel.needs], [0, *shares], where="post", color=LINE, linewidth=1.6)
-    right = 1.25 * max(
-        panel.advised or 0, panel.needs[-1], *(amount for name, amount, _ in panel.others if name == "now"), 1
-    )
-    shown = [(name, amount, color) for name, amount, color in panel.others if amount < right]
-    if panel.advised is not None:
-        shown.insert(0, ("advised", panel.advised, HARD))
-    for row, (name, amount, color) in enumerate(shown):
-        axes.axvline(amount, color=color, linewidth=1.2, linestyle="solid" if name == "advised" else (0, (4, 2)))
-        axes.annotate(
-            f"{name} {amount_text(amount, panel.resource)}", (amount, 10 + 15 * row), xytext=(4, 0),
-            textcoords="offset points", color=color, fontsize=9, zorder=3,
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
-        )  # fmt: skip
-    axes.set_xlim(0, right)
-    axes.set_ylim(0, 103)
-    axes.set_title(panel.title, fontsize=10, loc="left", color=INK)
-    axes.set_ylabel("% of nodes", fontsize=8)
-    axes.set_xticks(range(0, round(right) + 1, 1 << max(0, round(right).bit_length() - 3)))
-    axes.set_xlabel(panel.axis, fontsize=8)
-    axes.xaxis.set_major_formatter(lambda amount, _: amount_text(round(amount), panel.resource))
-    axes.tick_params(labelsize=8)
-    axes.spines[["top", "right"]].set_visible(False)
