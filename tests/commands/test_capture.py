@@ -115,6 +115,21 @@ def test_the_outcome_of_a_reclaim_that_stays_in_later_readings_ends_one_step_onl
     ]
 
 
+def test_a_scenario_can_end_with_an_eviction(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The last reading of a whole journal is that of a relieved node, from which no pod of the incident can grow on."""
+    journal = journal_of("memory-with-priorities", tmp_path / "journal.jsonl")
+    whole, until = scenario_of_journal([journal]), scenario_of_journal([journal], until="default/report")
+    assert until.steps == whole.steps[: len(until.steps)]
+    assert len(until.steps) < len(whole.steps)
+    assert "report" not in until.steps[-1].absent
+    for pod, remedy in (("default/raport", "did you mean default/report?"), ("x", "it has default/report")):
+        assert main(["capture", "--from-journal", str(journal), "--until", pod]) == 2
+        assert f"--until: {pod}: was not evicted in " in (err := capsys.readouterr().err)
+        assert remedy in err
+    assert main(["capture", "--until", "default/report"]) == 2
+    assert "give --from-journal" in capsys.readouterr().err
+
+
 def test_only_the_last_boot_counts(tmp_path: Path) -> None:
     """Times of two boots cannot be put on one axis."""
     older = journal_of("soft-grace", tmp_path / "journal.1.jsonl")

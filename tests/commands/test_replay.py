@@ -160,6 +160,26 @@ def test_under_another_configuration(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "\nOther victims: then batch/crawler" in out
 
 
+def test_of_a_lower_threshold_the_commands_that_answer_are_said_and_answer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal_of("memory-with-priorities", tmp_path / "journal.jsonl")
+    monkeypatch.chdir(tmp_path)
+    Path("new.yaml").write_text(
+        "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+        "evictionHard: {memory.available: 200Mi}\n"
+    )
+    assert main(["replay", "journal.jsonl", "--config", "new.yaml"]) == 0
+    out = capsys.readouterr().out
+    assert "The recorded readings end at 1 eviction that would not have been" in " ".join(out.split())
+    commands = [line.split()[1:] for line in out.splitlines() if line.startswith("  evictd ")]
+    assert [each[0] for each in commands] == ["capture", "simulate"]
+    assert [main(each) for each in commands] == [0, 0]
+    assert "evict default/report" in capsys.readouterr().out
+    assert main(["replay", "journal.jsonl", "--config", "new.yaml", "--output", "json"]) == 0
+    assert [each["pod"] for each in json.loads(capsys.readouterr().out)["readingsEnd"]] == ["default/report"]
+
+
 def test_rotated_files_are_read_in_order(tmp_path: Path) -> None:
     older = journal_of("min-reclaim", tmp_path / "journal.1.jsonl")
     newer = journal_of("soft-grace", tmp_path / "journal.jsonl")

@@ -16,6 +16,7 @@ from typing import Any
 
 from evictd.clock import boot_clock
 from evictd.codec.config.fields import fields_of
+from evictd.codec.journal import JournalEntry
 from evictd.codec.scenario import (
     BudgetAnswer,
     MeasurementAges,
@@ -27,7 +28,7 @@ from evictd.codec.scenario import (
 from evictd.commands.explain import settings_for_node
 from evictd.commands.journals import expanded, read_journals, report_skipped
 from evictd.commands.source import add_policy_argument
-from evictd.config.file import dump_yaml
+from evictd.config.file import dump_yaml, shown_path
 from evictd.config.flags import add_arguments as add_config_flags
 from evictd.config.settings import EvictdConfiguration, KubeletConfiguration
 from evictd.core.frozen import frozen
@@ -39,8 +40,10 @@ from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.core.model.threshold import Origin, Threshold, ThresholdValue
 from evictd.core.units.duration import SECOND, format_duration, parse_duration
 from evictd.core.units.percentage import parse_percentage
-from evictd.errors import ExitCode, InputError, InvalidValueError
+from evictd.errors import ExitCode, InputError, InvalidValueError, did_you_mean
 from evictd.observe.live import LiveNode
+from evictd.render.replayed import recorded_victims
+from evictd.render.text import first_of
 
 
 @frozen
@@ -64,14 +67,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--from-journal", nargs="+", type=Path, metavar="JOURNAL", help="make the scenario from a daemon's journal"
     )
+    parser.add_argument(
+        "--until",
+        metavar="NAMESPACE/POD",
+        help="with --from-journal: end with the reading in which this pod was evicted, the last time",
+    )
     add_policy_argument(parser)
     add_config_flags(parser)
 
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Capture, and write the scenario."""
+    if args.until is not None and not args.from_journal:
+        raise InputError("--until: needs a journal that has the eviction; give --from-journal JOURNAL too")
     if args.from_journal:
-        scenario = scenario_of_journal(args.from_journal)
+        scenario = scenario_of_journal(args.from_journal, until=args.until)
     else:
         length, every = _duration("--for", args.length), _duration("--every", args.every)
         settings = settings_for_node(args)
@@ -166,12 +176,17 @@ def _refusals(observation: Observation) -> tuple[BudgetAnswer, ...]:
     return tuple(BudgetAnswer(uid=each.uid, retry_after=each.retry_after, message=each.detail) for each in refused)
 
 
-def scenario_of_journal(paths: Sequence[Path]) -> Scenario:
-    """Make a scenario of the entries of one boot, the last one in the files; raises `InputError`."""
+def scenario_of_journal(paths: Sequence[Path], *, until: str | None = None) -> Scenario:
+    """Make a scenario of the entries of one boot, the last one in the files; raises `InputError`.
+
+    `until` names a pod: the scenario ends with the entry in which it was evicted last.
+    """
     entries, problems = read_journals(expanded(paths))
     report_skipped(problems)
     if not entries:
         raise InputError(f"{paths[0]}: there is no journal entry in it")
+    if until is not None:
+        entries = _until(entries, until, paths[0])
     boot = max((i for i in range(1, len(entries)) if entries[i].now < entries[i - 1].now), default=0)
     entries = entries[boot:]
     readings: list[CapturedReading] = []
@@ -187,6 +202,15 @@ def scenario_of_journal(paths: Sequence[Path]) -> Scenario:
     scenario = scenario_of(paths[-1].stem, entries[-1].config, readings)
     # The active pods are recorded, whatever was decided: a dry run evicts none.
     return replace(scenario, evicted_pods_stay_active=True)
+
+
+def _until(entries: Sequence[JournalEntry], pod: str, path: Path) -> list[JournalEntry]:
+    evicted = [set(recorded_victims(entry.decisions)) for entry in entries]
+    if not (found := [index for index, names in enumerate(evicted) if pod in names]):
+        known = sorted(set().union(*evicted))
+        remedy = did_you_mean(pod, known) or (f"it has {first_of(known)}" if known else "it has no eviction")
+        raise InputError(f"--until: {pod}: was not evicted in {shown_path(path)}; {remedy}")
+    return list(entries[: found[-1] + 1])
 
 
 # --- the configuration, written back ----------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ because timers that started then would not have started now. What the node did a
 """
 
 import argparse
+import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -29,6 +30,7 @@ from evictd.errors import ExitCode, InputError, InvalidValueError
 from evictd.render.console import make_console
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.plot import draw
+from evictd.render.readings_end import WhatIf, ends_document, print_readings_end
 from evictd.render.replayed import Replayed, decided_alike, print_replayed, replay_document
 from evictd.simulation import SimulatedCycle, Turn
 
@@ -56,10 +58,22 @@ def run(args: argparse.Namespace) -> ExitCode:
         draw(paths[-1].name, cycles_of(replayed), args.plot, subtitle="replayed", begin=_begin(entries))
         report_plot(args.plot)
     if args.output == TABLE:
-        print_replayed(replayed, make_console(sys.stdout), other=other)
+        console = make_console(sys.stdout)
+        print_replayed(replayed, console, other=other)
+        if other:
+            print_readings_end(replayed, _what_if(args, paths), console)
     else:
-        write_document(replay_document(replayed), args.output, sys.stdout)
+        ends = ends_document(replayed) if other else []
+        write_document({**replay_document(replayed), "readingsEnd": ends}, args.output, sys.stdout)
     return ExitCode.DONE if other or all(one.same for one in replayed) else ExitCode.NO
+
+
+def _what_if(args: argparse.Namespace, paths: Sequence[Path]) -> WhatIf:
+    """Return the command line, for the commands that answer further."""
+    named = [*args.files, *args.journal] or ([] if args.directory is None else [args.directory]) or [paths[-1].parent]
+    options = [("--config", args.config), ("--policy", args.policy)]
+    given = [text for name, value in options if value is not None for text in (name, str(value))]
+    return WhatIf(journals=shlex.join(map(str, named)), options=shlex.join(given))
 
 
 def _begin(entries: Sequence[JournalEntry]) -> int | None:

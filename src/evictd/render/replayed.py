@@ -155,7 +155,7 @@ def _value_text(value: object) -> str:
     return json.dumps(value)
 
 
-def _victims(decisions: Iterable[Plain]) -> list[str]:
+def recorded_victims(decisions: Iterable[Plain]) -> list[str]:
     """Return the pods whose eviction begins with these decisions."""
     evictions = (each for each in decisions if each.get("kind") == "EvictPod" and not each.get("shortens"))
     pods = (each.get("pod") for each in evictions)
@@ -226,7 +226,7 @@ def _earlier_text(replayed: Iterable[Replayed]) -> str:
 
 def victims_text(replayed: Sequence[Replayed]) -> str:
     """Return whether the same pods are chosen as were recorded."""
-    pairs = [(_victims(one.entry.decisions), _victims(plain_decisions(one.step))) for one in replayed]
+    pairs = [(recorded_victims(one.entry.decisions), recorded_victims(plain_decisions(one.step))) for one in replayed]
     then, now = (list(dict.fromkeys(pod for pair in pairs for pod in pair[side])) for side in (0, 1))
     if not then and not now:
         return "No victim differs: no pod is evicted, then or now."

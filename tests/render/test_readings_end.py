@@ -1,0 +1,77 @@
+"""Where the readings of a journal end for another configuration, and the commands that play on from there."""
+
+import pytest
+
+from evictd.codec.decision import encode_decision
+from evictd.codec.journal import JournalEntry
+from evictd.core.model.decision import EvictionCause, EvictionReason, EvictPod
+from evictd.core.model.observation import Observation
+from evictd.core.model.state import State, Step
+from evictd.core.model.threshold import Threshold
+from evictd.core.units.quantity import of_bytes
+from evictd.render.readings_end import WhatIf, ends_document, readings_end_text
+from evictd.render.replayed import Replayed
+from tests.playbook import config, pod, threshold
+
+WHAT_IF = WhatIf(journals="journals/n1", options="--config new.yaml")
+MI = 2**20
+MEMORY = threshold("memory.available", "500Mi")
+
+
+def eviction(of: Threshold = MEMORY, rate: int | None = None) -> EvictPod:
+    """An eviction with 400Mi left."""
+    cause = EvictionCause(reason=EvictionReason.PRESSURE, threshold=of, available=of_bytes(400 * MI), fill_rate=rate)
+    return EvictPod(pod=pod("hog"), grace_period_seconds=1, message="", because=cause)
+
+
+def replayed(then: EvictPod, *now: EvictPod, dry_run: bool = False) -> Replayed:
+    """An eviction that was recorded, and what is decided now."""
+    entry = JournalEntry(
+        now=0,
+        wall="2026-01-31T12:00:00Z",
+        state=State(),
+        observation=Observation(node=None, pods=(), pod_stats={}),
+        config=config(),
+        decisions=(encode_decision(then), {"kind": "EvictPod"}),
+        extra={"dryRun": dry_run},
+    )
+    return Replayed(entry=entry, step=Step(state=State(), decisions=now, findings=()), same=False)
+
+
+def test_after_an_eviction_that_would_not_be_the_journal_shows_nothing_of_the_shortage() -> None:
+    """`Other victims: now none` read as if a lower threshold needed no eviction."""
+    end, found, *commands = readings_end_text([replayed(eviction(rate=100 * MI))] * 2, WHAT_IF)
+    assert end == (
+        "The recorded readings end at each of 2 evictions that would not have been: the last is that of default/hog for "
+        "memory.available<500Mi (hard) at 2026-01-31T12:00:00Z, which relieved the node. So the journal does not show what "
+        "would have been without it."
+    )
+    assert found == "To find out, let the pod grow on from there, as fast as memory filled then:"
+    assert commands == [
+        "  evictd capture --from-journal journals/n1 --until default/hog --out incident.yaml",
+        "  evictd simulate incident.yaml --grow default/hog+800Mi/8s --config new.yaml",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rate", "growth", "source"),
+    [(None, "800Mi/5m0s", "none was recorded"), (1, "800Mi/5h0m0s", "faster than it was recorded")],
+)
+def test_a_rate_that_is_not_the_recorded_one_is_said(rate: int | None, growth: str, source: str) -> None:
+    _, found, _, simulate = readings_end_text([replayed(eviction(rate=rate))], WHAT_IF)
+    assert source in found
+    assert growth in simulate
+
+
+def test_for_a_disk_a_world_is_named() -> None:
+    _, found, simulate = readings_end_text([replayed(eviction(threshold("nodefs.available", "10%")))], WHAT_IF)
+    assert "docs/worlds.md" in found
+    assert simulate == "  evictd simulate WORLD.yaml --config new.yaml"
+
+
+def test_the_readings_go_on_where_no_pod_went_or_one_goes_now() -> None:
+    then = eviction()
+    for one in (replayed(then, dry_run=True), replayed(then, then)):
+        assert readings_end_text([one], WHAT_IF) == ()
+        assert ends_document([one]) == []
+    assert ends_document([replayed(then)]) == [{"wall": "2026-01-31T12:00:00Z", "pod": "default/hog"}]
