@@ -138,3 +138,16 @@ def test_the_threshold_that_would_cover_memory_depends_on_its_size() -> None:
         ("150Mi", ("small",)),
         ("500Mi", ("large",)),
     ]
+
+
+def test_the_files_of_a_victim_that_has_just_ended_are_no_use_outside_pods() -> None:
+    """93Gi of a disk of 100Gi were called in use outside pods, of which 73Gi were an evicted pod's that were being removed."""
+    used = {Resource.EPHEMERAL_STORAGE: 93, Resource.MEMORY: 7}
+    calm = replace(reading(0, 4000), outside_pods={Resource.EPHEMERAL_STORAGE: 20, Resource.MEMORY: 5})
+    removing = replace(reading(1, 4000, gone="a"), outside_pods=used)
+    found = node_evidence("n", [calm, removing])
+    assert {each: use.amount for each, use in found.outside_pods.items()} == {
+        Resource.EPHEMERAL_STORAGE: 20,
+        Resource.MEMORY: 7,
+    }
+    assert found.outside_readings == {Resource.EPHEMERAL_STORAGE: 1, Resource.MEMORY: 2}

@@ -179,7 +179,7 @@ def node_evidence(node: str, readings: Sequence[RecordedCycle], problems: Iterab
         hard={signal: level.hard for signal, level in levels.items() if level.hard is not None},
         capacity={signal: level.capacity for signal, level in levels.items()},
         outside_pods=_most_outside_pods(node, readings),
-        outside_readings=Counter(resource for reading in readings for resource in reading.outside_pods),
+        outside_readings=Counter(resource for reading in readings for resource in _outside_pods(reading)),
         stalls=stalls,
         uncovered=tuple(_uncovered(node, readings, levels)),
         problems=tuple(problems),
@@ -228,10 +228,17 @@ def _refused(readings: Sequence[RecordedCycle], index: int, chosen: Chosen) -> b
     return False
 
 
+def _outside_pods(reading: RecordedCycle) -> dict[Resource, int]:
+    """Return the use outside pods; of the disk none while a victim's files are being removed, which belong to no pod then."""
+    if not reading.gone:
+        return reading.outside_pods
+    return {each: amount for each, amount in reading.outside_pods.items() if each is not Resource.EPHEMERAL_STORAGE}
+
+
 def _most_outside_pods(node: str, readings: Iterable[RecordedCycle]) -> dict[Resource, OutsidePods]:
     most: dict[Resource, OutsidePods] = {}
     for reading in readings:
-        for resource, amount in reading.outside_pods.items():
+        for resource, amount in _outside_pods(reading).items():
             if resource not in most or amount > most[resource].amount:
                 most[resource] = OutsidePods(
                     node=node, wall=reading.wall, amount=amount, capacity=reading.capacity.get(resource, 0)

@@ -21,8 +21,8 @@ NODES = [
         f"n{i}",
         [
             reading(0, 480, evict="a", rate=i * 40 * MI),
-            replace(reading(3, 4000, gone="a"), outside_pods=USED),
-            *(replace(reading(at, 4000), outside_pods=USED) for at in range(60, 60 * LEAST_READINGS // 5, 60)),
+            reading(3, 4000, gone="a"),
+            *(replace(reading(at, 4000), outside_pods=USED) for at in range(30, 60 * LEAST_READINGS // 5, 60)),
         ],
         ["line 3: damaged"] * (i == 1),
     )
