@@ -84,3 +84,10 @@ def test_a_cut_or_foreign_line_is_refused(line: bytes) -> None:
     """The power may go in the middle of one."""
     with pytest.raises(InputError):
         decode_entry(line)
+
+
+def test_a_journal_of_another_version_is_named() -> None:
+    with pytest.raises(InputError, match="is of version v9; this evictd reads v1: use the evictd that wrote it"):
+        decode_entry(LINE.replace(b"/journal/v1", b"/journal/v9"))
+    with pytest.raises(InputError, match="not a journal line"):
+        decode_entry(LINE.replace(b"/journal/v1", b"/other/v1"))

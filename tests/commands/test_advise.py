@@ -119,3 +119,9 @@ def test_without_dask_the_extra_is_named(
     shown = capsys.readouterr().err
     assert "the extra `fleet`: in a clone run make setup" in shown
     assert "pip --python /usr/lib/evictd/bin/python3 install" in shown
+
+
+def test_an_empty_journal_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "journal.jsonl").touch()
+    assert main(["advise", str(tmp_path)]) == 2
+    assert "journal.jsonl: there is no journal entry in it" in capsys.readouterr().err

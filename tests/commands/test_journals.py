@@ -109,3 +109,11 @@ def test_a_record_with_a_flipped_bit_is_named_and_skipped(tmp_path: Path) -> Non
     entries, problems = read_lines([tmp_path / "journal.jsonl"], json.loads)
     assert entries == [{"now": 1000}, {"now": 7}]
     assert problems == [f"{tmp_path}/journal.jsonl: line 2: its checksum does not match; it is damaged"]
+
+
+def test_a_folder_of_nodes_names_them(tmp_path: Path) -> None:
+    for name in ("n1", "n2"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "journal.jsonl").touch()
+    with pytest.raises(InputError, match="it has the journals of n1, n2: name the directory of one node"):
+        expanded([tmp_path])

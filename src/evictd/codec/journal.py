@@ -24,6 +24,7 @@ from evictd.core.model.state import State, Step
 from evictd.errors import InputError
 
 KIND = "evictd.io/journal/v1"
+_KIND_BEFORE_VERSION = re.compile(re.escape(KIND.rpartition("/")[0]) + r"/(v[0-9a-z]{1,20})")
 _RANKING_ROWS = 20
 _NOT_ASCII = re.compile(r"[^\x00-\x7e]+")
 
@@ -93,6 +94,16 @@ def _escaped(found: re.Match[str]) -> str:
     return json.dumps(found[0])[1:-1].replace("\x7f", "\\u007f")
 
 
+def not_a_line(kind: object) -> InputError:
+    """Make the error for a line of another `kind`; of a journal of another version it says so."""
+    version = _KIND_BEFORE_VERSION.fullmatch(kind) if isinstance(kind, str) else None
+    if version is not None:
+        return InputError(
+            f"journal: is of version {version[1]}; this evictd reads {KIND.rpartition('/')[2]}: use the evictd that wrote it"
+        )
+    return InputError(f'journal: not a journal line; one has "kind": "{KIND}"')
+
+
 def decode_entry(line: bytes) -> JournalEntry:
     """Decode one line; raises `InputError` with the first part that is damaged, or if it is cut short or no journal line."""
     try:
@@ -100,6 +111,6 @@ def decode_entry(line: bytes) -> JournalEntry:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"journal: {error}; the line is cut short or damaged") from error
     if not isinstance(plain, dict) or plain.get("kind") != KIND:
-        raise InputError(f'journal: not a journal line; one has "kind": "{KIND}"')
+        raise not_a_line(plain.get("kind") if isinstance(plain, dict) else None)
     entry: JournalEntry = _FORM.decode(JournalEntry, plain, "journal")
     return entry

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from evictd.codec.journal import KIND
+from evictd.codec.journal import KIND, not_a_line
 from evictd.errors import InputError
 
 Plain = dict[str, Any]
@@ -192,5 +192,5 @@ def decode_record(line: bytes) -> JournalRecord:
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise InputError(f"journal: {error}; the line is cut short, damaged or not of a journal") from error
     if record.kind != KIND:
-        raise InputError(f'journal: not a journal line; one has "kind": "{KIND}"')
+        raise not_a_line(record.kind)
     return record

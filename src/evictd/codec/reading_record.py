@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import msgspec
 
-from evictd.codec.journal import KIND
+from evictd.codec.journal import KIND, not_a_line
 from evictd.codec.summary import WireFs, WireProcesses, WireRlimit, WireRuntime
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import Resource, Signal
@@ -160,7 +160,7 @@ def decode_reading(line: bytes) -> RecordedCycle:
     try:
         wire = _LINE.decode(line)
         if wire.kind != KIND:
-            raise InputError(f'journal: not a journal line; one has "kind": "{KIND}"')
+            raise not_a_line(wire.kind)
         levels = _levels(wire.findings)
         return RecordedCycle(
             at=wire.now,

@@ -68,8 +68,9 @@ def run(args: argparse.Namespace) -> ExitCode:
     found = _by_dask(args.dask, sources) if args.dask is not None else _by_processes(args.jobs, sources)
     nodes = sorted(progress(found, len(sources), sys.stderr), key=lambda each: each.node)
     advice = advise(nodes, args.cover)
-    if not advice.readings and advice.problems:
-        raise InputError(next(problem for node in nodes for problem in node.problems))
+    if not advice.readings:
+        empty = f"{shown_path(sources[0][1][0])}: there is no journal entry in it; name a journal that evictd has written to"
+        raise InputError(next((problem for node in nodes for problem in node.problems), empty))
     if args.plot is not None:
         draw_advice(advice, args.plot)
         report_plot(args.plot)

@@ -97,6 +97,8 @@ def journal_files(directory: Path) -> list[Path]:
     """Find the journal of a state directory, oldest file first; raises `InputError` if there is none or it may not be read."""
     if not (found := journal_files_in(directory)):
         remedy = "name the files with --journal, or the stateDirectory with --directory"
+        if of_nodes := sorted(path.parent.name for path in directory.glob(f"*/{NEWEST}")):
+            remedy = f"it has the journals of {first_of(list(map(clean, of_nodes)))}: name the directory of one node"
         if others := _with_other_names(directory):
             remedy = f"{first_of(others)} {'is a journal' if len(others) == 1 else 'are journals'}; {remedy}"
         raise InputError(f"{directory}: there is no {NEWEST if others else 'journal'}; {remedy}")

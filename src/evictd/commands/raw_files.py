@@ -27,11 +27,15 @@ Plain = Mapping[str, Any]
 _SPACING = 10 * SECOND
 """Between two summaries that have no time: the kubelet's housekeeping interval."""
 
+_PODS = "a list of pods; give the output of `kubectl get pods --all-namespaces -o json`"
+
 
 def raw_scenario(pods: Path, summaries: Sequence[Path]) -> Scenario:
     """Read a list of pods and summaries of one node; raises `InputError`."""
-    listed = _pods(_document(pods, "a list of pods"), pods)
-    read = [(path, _document(path, "a stats summary")) for path in summaries]
+    listed = _pods(_document(pods, _PODS), pods)
+    read = [
+        (path, _document(path, "a stats summary; give an answer of the kubelet's /stats/summary")) for path in summaries
+    ]
     for path, document in read:
         if "kind" in document:
             kind = clean(str(document["kind"]))
@@ -43,8 +47,8 @@ def raw_scenario(pods: Path, summaries: Sequence[Path]) -> Scenario:
 
 def prometheus_scenario(pods: Path, queries: Sequence[Path]) -> Scenario:
     """Read a list of pods and answers of Prometheus; raises `InputError`."""
-    listed = _pods(_document(pods, "a list of pods"), pods)
-    documents = [_document(path, "an answer of Prometheus") for path in queries]
+    listed = _pods(_document(pods, _PODS), pods)
+    documents = [_document(path, "an answer of Prometheus; give one of /api/v1/query_range") for path in queries]
     return _scenario(pods, listed, prometheus_summaries(documents, listed, shown_path(queries[0])))
 
 
