@@ -74,6 +74,8 @@ class SignalAdvice:
     """An eviction after which that would have cost one pod more, so that none is proposed."""
     enough: int
     """Evictions after which this hard threshold would have left the reserve; `episodes` less `too_late` did."""
+    without_worst: int
+    """The hard threshold that would be advised without the eviction that needed the most."""
     earlier: int
     """The most nanoseconds by which an eviction would have begun earlier at its measured rate; 0 if none would have."""
     limited_by: str
@@ -220,7 +222,7 @@ def _missing(nodes: Iterable[NodeEvidence]) -> Iterator[MissingThreshold]:
 def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, pod_grace: int) -> SignalAdvice:
     by_node = {node.node: [e for e in node.episodes if e.signal is signal] for node in nodes}
     # How much an eviction needed is not known where nothing was left at its decision; another one of the node tells more.
-    worst = {name: max(found, key=lambda e: (e.available > 0, e.needed)) for name, found in by_node.items() if found}
+    worst = {name: max(found, key=_by_need) for name, found in by_node.items() if found}
     needs = sorted(episode.needed for episode in worst.values())
     wanted = round_up(_quantile(needs, cover))
     capacities = {node.node: node.capacity[signal] for node in nodes if node.capacity.get(signal)}
@@ -228,9 +230,11 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
     # `evictd check` refuses more than half of a capacity, and a line is checked on every node that it came from.
     most = capacities[smallest] // 2 if smallest else None
     found = [episode for each in by_node.values() for episode in each]
-    floor = max((e.limit for e in found if e.too_late), default=0)
-    hard = max(wanted, floor) if most is None else min(max(wanted, floor), most)
-    neediest = max(worst.values(), key=lambda e: (e.available > 0, e.needed))
+    hard = _at_least_the_too_late(wanted, found, most)
+    neediest = max(worst.values(), key=_by_need)
+    rest = {name: [e for e in each if e is not neediest] for name, each in by_node.items()}
+    rest_needs = [max(each, key=_by_need).needed for each in rest.values() if each]
+    others = [episode for each in rest.values() for episode in each]
     limits = [node.hard[signal] for node in nodes if node.node in worst and signal in node.hard]
     rates = [max(e.rate for e in by_node[name]) for name in worst]
     rate = _quantile([each for each in rates if each], cover)
@@ -258,11 +262,22 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
         came_back=came_back,
         one_more=one_more,
         enough=sum(e.leaves_reserve(hard) for e in found),
+        without_worst=_at_least_the_too_late(round_up(_quantile(rest_needs, cover)), others, most),
         earlier=max((max(0, hard - e.available - e.fell) * SECOND // e.rate for e in found if e.rate), default=0),
         limited_by=smallest if hard < wanted else "",
         no_room="" if fits else smallest,
         apart=(capacities[smallest], neediest.capacity) if hard < wanted <= neediest.capacity // 2 else None,
     )
+
+
+def _by_need(episode: Episode) -> tuple[bool, int]:
+    return episode.available > 0, episode.needed
+
+
+def _at_least_the_too_late(wanted: int, episodes: Iterable[Episode], most: int | None) -> int:
+    """Return the threshold that is wanted, or the highest with which an eviction was too late; `most` at the most."""
+    hard = max(wanted, *(e.limit for e in episodes if e.too_late), 0)
+    return hard if most is None else min(hard, most)
 
 
 def _one_more(episodes: Iterable[Episode], thresholds: Iterable[int], min_reclaim: int) -> Episode | None:

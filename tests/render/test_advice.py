@@ -175,3 +175,13 @@ def test_what_would_cover_a_disk_without_a_threshold_is_said_with_its_evidence()
     assert "none of 1 recorded reading would have met it" in " ".join(text.split())
     [missing] = advice_document(advise(nodes, 99))["missing"]
     assert (missing["hard"], missing["nodes"], missing["below"], missing["occasions"]) == ("10%", ["n1", "n2"], 2, 2)
+
+
+def test_a_threshold_that_rests_on_one_eviction_says_so() -> None:
+    calm = [node_evidence(f"c{i}", [reading(0, 480, evict="a"), reading(1, 4000, gone="a")]) for i in range(5)]
+    fast = [
+        node_evidence(f"f{i}", [reading(0, 480, evict="b", rate=300 * MI), reading(1, 4000, gone="b")]) for i in (1, 2)
+    ]
+    text = "this rests on that one eviction: without it 104Mi would be proposed"
+    assert text in " ".join(shown(fast[0], *calm).split())
+    assert "rests on" not in shown(*fast, *calm)

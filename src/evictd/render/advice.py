@@ -30,6 +30,8 @@ _TOO_LATE = (
     f"{RESERVE[Resource.EPHEMERAL_STORAGE] >> 20}Mi of a disk, {RESERVE[Resource.INODES]:,} inodes, {RESERVE[Resource.PIDS]} "
     "PIDs, or a tenth of the capacity where that is less."
 )
+_ONE_RAISES = 1.25
+"""How much higher a threshold is because of one eviction where that is said."""
 _FIND = "find what used it instead"
 _SHOWN = 5
 """Nodes and problems that are shown."""
@@ -96,6 +98,7 @@ def _signal(each: SignalAdvice) -> Document:
         "minimumReclaim": each.min_reclaim if each.proposed else None,
         "reserve": RESERVE[SIGNALS[each.signal].resource],
         "enough": each.enough,
+        "hardWithoutWorst": each.without_worst if each.proposed else None,
         "earlierSeconds": round(each.earlier / 1e9, 1),
         "limitedBy": each.limited_by,
         "worst": {
@@ -203,6 +206,8 @@ def _signal_lines(each: SignalAdvice) -> Iterator[str]:
     yield f"{name}: proposed from {evictions} on {counted(len(each.needs), 'node')}"
     yield _evidence(each.worst)
     yield _changed(each)
+    if each.without_worst * _ONE_RAISES <= each.hard:
+        yield f"this rests on that one eviction: without it {signal_amount(each.without_worst, each.signal)} would be proposed"
     if each.limited_by:
         yield f"it is half of the capacity of {clean(each.limited_by)}; more would be met there always"
     if each.kept:
