@@ -162,6 +162,8 @@ class Advice:
     """Whether memory filled too fast for any hard threshold that is acted on only when it is crossed."""
     reserved: tuple[Reservation, ...]
     missing: tuple[MissingThreshold, ...]
+    kept_hard: tuple[Signal, ...]
+    """Signals with a hard threshold on a node of which none is proposed; a list without them would drop them."""
     stalls: int
     """Evictions for stalled tasks on all nodes; nothing is advised for them."""
     problems: tuple[str, ...]
@@ -185,6 +187,7 @@ def advise(nodes: Sequence[NodeEvidence], cover: int) -> Advice:
         if any(episode.signal is signal for episode in episodes)
     )
     has_soft = any(each.proposed and each.soft is not None for each in signals)
+    proposed = {each.signal for each in signals if each.proposed}
     return Advice(
         nodes=len(nodes),
         readings=sum(node.readings for node in nodes),
@@ -200,6 +203,11 @@ def advise(nodes: Sequence[NodeEvidence], cover: int) -> Advice:
             if any(resource in node.outside_pods for node in nodes)
         ),
         missing=tuple(_missing(nodes)),
+        kept_hard=tuple(
+            signal
+            for signal in Signal
+            if signal not in proposed and not SIGNALS[signal].own and any(signal in node.hard for node in nodes)
+        ),
         stalls=sum(node.stalls for node in nodes),
         problems=tuple(f"{node.node}: {problem}" for node in nodes for problem in node.problems),
     )

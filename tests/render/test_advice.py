@@ -185,3 +185,12 @@ def test_a_threshold_that_rests_on_one_eviction_says_so() -> None:
     text = "this rests on that one eviction: without it 104Mi would be proposed"
     assert text in " ".join(shown(fast[0], *calm).split())
     assert "rests on" not in shown(*fast, *calm)
+
+
+def test_a_list_to_copy_says_which_signals_it_would_drop() -> None:
+    """A listed evictionHard replaces what was there, so the threshold of the disk was lost with the line for memory."""
+    disk = SignalLevel(available=50 * GI, capacity=100 * GI, hard=10 * GI)
+    whole = [replace(node, hard={**node.hard, Signal.NODEFS_AVAILABLE: disk.hard or 0}) for node in NODES]
+    assert "keep your evictionHard of nodefs.available: a list" in " ".join(shown(*whole, cover=80).split())
+    assert advice_document(advise(whole, 80))["keep"] == {"evictionHard": ["nodefs.available"]}
+    assert "keep your" not in shown(*NODES, cover=80)

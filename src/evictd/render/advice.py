@@ -77,6 +77,7 @@ def advice_document(advice: Advice) -> Document:
         "leastEvictions": LEAST_EVICTIONS,
         "leastReadings": LEAST_READINGS,
         "configuration": configuration(advice),
+        "keep": {"evictionHard": [signal.value for signal in advice.kept_hard]},
         "signals": [_signal(each) for each in advice.signals],
         "reserved": [_reservation(each) for each in advice.reserved],
         "missing": [_missing(each) for each in advice.missing],
@@ -166,6 +167,13 @@ def print_advice(advice: Advice, to: "Console") -> None:
             print_line(to, "  ", line)
     for missing in advice.missing:
         print_line(to, "- ", _missing_line(missing))
+    if advice.kept_hard and (advice.missing or any(each.proposed for each in advice.signals)):
+        kept = " and ".join(signal.value for signal in advice.kept_hard)
+        print_line(
+            to,
+            "- ",
+            f"keep your evictionHard of {kept}: a list of evictionHard drops each signal that it does not name",
+        )
     for line in _other_lines(advice):
         print_line(to, "- ", line)
     if not all(each.enough_evidence for each in advice.settings):

@@ -190,7 +190,7 @@ def _judged(run: Run, losses: list[Loss], culprits: frozenset[str], ideal: Ideal
     specs = {each.pod.full_name: each for each in run.world.pods}
     lost = {loss.slot for loss in losses}
     chosen = ideal.slots
-    """A smallest set: the observer's, with pods that were lost in place of such that were not."""
+    """A smallest set: the observer's, with lost pods in place of pods that were not lost."""
 
     def replaced_by(loss: Loss) -> str | None:
         """Return the pod of the set that this one can replace."""
