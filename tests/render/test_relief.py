@@ -40,3 +40,8 @@ def test_a_missing_amount_of_a_few_bytes_has_a_unit() -> None:
 def test_a_usage_of_an_earlier_cycle_is_said_to_be_one() -> None:
     first = next(relief_lines(replace(incident(), measured=False)))
     assert first.endswith("default/hog-old held 6Gi, as measured before: in that cycle it was not measured")
+
+
+def test_what_a_pod_has_in_swap_is_said_beside_what_it_held() -> None:
+    first, *_ = relief_lines(replace(incident(), swapped=2 * GI))
+    assert first.endswith("default/hog-old held 6Gi, and 2Gi more in swap")

@@ -27,7 +27,7 @@ from evictd.errors import EvictdError, ExitCode, InputError
 from evictd.render.console import make_console, print_line
 from evictd.render.evictions import evictions_of, last_of_each
 from evictd.render.history import HistoryEvent, event_line
-from evictd.render.incident import Incident, incident_of
+from evictd.render.incident import CONTAINER_LOGS, Incident, incident_of
 from evictd.render.incident_view import incident_document, incident_list_document, incident_page, print_incident
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.text import clean, incident_id
@@ -96,6 +96,7 @@ def run(args: argparse.Namespace) -> ExitCode:
             verdict=_verdict(entry, found),
             with_request=with_request(entry, found),
             deleted=deleted_bytes(stats),
+            swapped=0 if stats is None or stats.memory is None else stats.memory.swap_bytes or 0,
             most_in=most_of_disk(stats) if found.resource is Resource.EPHEMERAL_STORAGE else "",
         )
     if args.output == TABLE:
@@ -153,7 +154,7 @@ def most_of_disk(stats: PodStats | None) -> str:
     if stats is not None:
         parts |= {
             "writable layers": sum(each.rootfs.used_bytes or 0 for each in stats.containers if each.rootfs is not None),
-            "container logs": sum(each.logs.used_bytes or 0 for each in stats.containers if each.logs is not None),
+            CONTAINER_LOGS: sum(each.logs.used_bytes or 0 for each in stats.containers if each.logs is not None),
             "volumes": sum(each.used_bytes or 0 for each in stats.volumes),
         }
     name = max(parts, key=lambda each: parts[each])

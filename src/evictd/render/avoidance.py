@@ -3,7 +3,7 @@
 from evictd.core.eviction.page_cache import NO_STALL
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, Resource, Signal
-from evictd.render.incident import Incident, IncidentRow
+from evictd.render.incident import CONTAINER_LOGS, Incident, IncidentRow
 from evictd.render.text import amount_text, signal_amount
 from evictd.render.verdict import Need
 
@@ -13,10 +13,6 @@ _ROUNDING = 200
 """A limit is proposed by this part lower, so that its rounded amount is not above what would have been enough."""
 AGAIN = 3
 """From how many evictions on an owner is named as what has to be changed."""
-_AT_LIMIT = {
-    Resource.MEMORY: "the kernel would have ended it there",
-    Resource.EPHEMERAL_STORAGE: "it would have been evicted there",
-}
 _REQUESTED = {Resource.MEMORY, Resource.EPHEMERAL_STORAGE}
 _OUTSIDE: dict[Resource | None, str] = {
     Resource.MEMORY: ": by processes of the host, or by the kernel itself",
@@ -24,6 +20,12 @@ _OUTSIDE: dict[Resource | None, str] = {
     Resource.INODES: ": by files in hostPath volumes or of the host",
     Resource.PIDS: ": by processes of the host",
 }
+_SMALLER_RECLAIM = (
+    "a smaller minimum reclaim: fewer pods would have gone, because the threshold itself was clear already"
+)
+_ROTATION = (
+    "log rotation: containerLogMaxSize times containerLogMaxFiles of the kubelet bounds the logs of each container"
+)
 _DROPPABLE = ", which the kernel can drop"
 _ALLOCATABLE = Signal.ALLOCATABLE_MEMORY_AVAILABLE.value
 _LEADS = {Resource.MEMORY: "memory.lead", Resource.EPHEMERAL_STORAGE: "disk.lead"}
@@ -48,7 +50,7 @@ def avoidance(found: Incident) -> Avoidance:
     if found.verdict is not None and found.verdict.need is Need.NO_POD_HELPS and not found.relieved:
         return _of_no_pod(found) + _of_threshold(found, resource)
     if found.kept_by_min_reclaim:
-        return Avoidance(by=("a smaller minimum reclaim: the threshold itself was clear already",))
+        return Avoidance(by=(_SMALLER_RECLAIM,))
     of_pod = Avoidance() if found.victim is None else _of_pod(found, found.victim, resource)
     return _of_owner(found) + _of_host(found) + _of_grower(found, resource) + of_pod + _of_threshold(found, resource)
 
@@ -184,9 +186,14 @@ def _of_limit(found: Incident, victim: IncidentRow, resource: Resource) -> Avoid
         )
     enough = victim.usage - found.missing
     most = amount_text(enough - enough // _ROUNDING, resource)
-    return Avoidance(
-        by=(f"a limit of at most {most} of {resource.value}: {_AT_LIMIT[resource]}, before the node was short",)
+    limit = f"a limit of at most {most} of {resource.value}"
+    if resource is Resource.EPHEMERAL_STORAGE:
+        by = (_ROTATION,) if found.most_in == CONTAINER_LOGS else ()
+        return Avoidance(by=by, not_by=(f"{limit}: it would have been evicted for that, before the node was short",))
+    again = (
+        ", and again after each restart as long as it grows" if found.verdict is not None and found.verdict.grew else ""
     )
+    return Avoidance(by=(f"{limit}: the kernel would have ended it there, before the node was short{again}",))
 
 
 def _of_request(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:

@@ -46,8 +46,10 @@ _SETTLED = 10
 """Seconds after the end of a pod in which its bytes show up in a reading."""
 _LEAD_SECONDS = 60
 """For how much earlier a threshold is proposed."""
-
-
+_LATELY = 30
+"""Seconds before an eviction in which a supply must have gone on falling."""
+CONTAINER_LOGS = "container logs"
+"""The part of a pod's disk use that the kubelet rotates."""
 _ASKED = {EventKind.REQUESTED, EventKind.REFUSED}
 
 
@@ -123,6 +125,8 @@ class Incident:
     """The part of the pod's disk use that holds most of it: `container logs`."""
     deleted: int = 0
     """Bytes of deleted files that its processes kept open."""
+    swapped: int = 0
+    """Bytes of its memory in swap."""
 
     @property
     def id(self) -> str:
@@ -222,12 +226,24 @@ class Incident:
 
     @property
     def rate(self) -> int | None:
-        """By how much a second the signal fell in the last minute before, since the last jump; `None` where it is not known."""
+        """By how much a second the signal fell in the last minute before, since the last jump; `None` where it is not known.
+
+        Where it fell before and stood still lately, that of the last readings: a fall that ended says nothing of what comes.
+        """
         lately = [(seconds, amount) for seconds, amount in self.points if -_LEAD_SECONDS * 1.5 <= seconds <= 0]
         known = since_jump(lately)
         if len(known) < 2 or known[-1][0] - known[0][0] < 1:
             return None
-        return round((known[0][1] - known[-1][1]) / (known[-1][0] - known[0][0]))
+        whole = _fall(known)
+        lately = [each for each in known if each[0] >= -_LATELY]
+        if len(lately) > 1 and lately[-1][0] - lately[0][0] >= _LATELY / 2 and _fall(lately) * 10 < whole:
+            return round(_fall(lately))
+        return round(whole)
+
+
+def _fall(points: Sequence[tuple[float, int]]) -> float:
+    """Return by how much a second the amount fell from the first reading to the last one."""
+    return (points[0][1] - points[-1][1]) / (points[-1][0] - points[0][0])
 
 
 def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEvent], wanted: str) -> Incident:

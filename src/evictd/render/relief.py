@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from evictd.core.model.signal import SIGNALS, Unit
+from evictd.core.model.signal import SIGNALS, Resource, Unit
 from evictd.core.units.duration import SECOND, format_duration
 from evictd.render.aftermath import MetAfter
 from evictd.render.incident import Incident
@@ -25,6 +25,8 @@ def relief_lines(found: Incident) -> Iterator[str]:
         kind, limit, missing = short
         used = "" if found.victim is None else f"; {found.event.pod} held {amount_text(found.victim.usage, resource)}"
         used += f", most of it in {found.most_in}" if found.most_in and used else ""
+        if found.swapped and used and resource is Resource.MEMORY:
+            used += f", and {amount_text(found.swapped, resource)} more in swap"
         used += "" if found.measured or not used else ", as measured before: in that cycle it was not measured"
         is_bytes = SIGNALS[found.signal].unit is Unit.BYTES
         amount = "less than 1Ki" if is_bytes and missing < _SMALLEST else signal_amount(missing, found.signal)
