@@ -5,7 +5,7 @@ from tests.daemon.status import status_of
 from tests.daemon.world import GI
 from tests.render.test_node_page import approaching, calm, crowded, page, play, pressed
 
-GROWTH = "In the last 30s no pod grew; 64Mi more belong to no pod."
+GROWTH = "In the last 29m30s no pod grew; 3.69Gi more belong to no pod."
 
 
 def test_before_a_threshold_is_met_the_page_says_who_takes_more_and_who_holds_memory() -> None:
@@ -35,16 +35,23 @@ def test_the_place_of_a_large_pod_is_that_of_the_table() -> None:
 def test_the_pods_that_grew_are_named_and_disks_say_nothing_of_the_rest() -> None:
     grows = play([4 * GI - number * GI // 16 for number in range(20)], grow=GI // 32)
     status = status_of(grows, grows.at)
-    assert list(growers(status)) == ["In the last 30s default/hog grew by 32Mi; 32Mi more belong to no pod."]
+    assert list(growers(status)) == ["In the last 9m30s default/hog grew by 608Mi; 608Mi more belong to no pod."]
     (memory,) = [each for each in status["signals"] if each["signal"] == "memory.available"]
-    assert memory["growing"]["pods"] == [{"pod": "default/hog", "grown": GI // 32, "protected": ""}]
+    assert memory["growing"]["pods"] == [{"pod": "default/hog", "grown": 19 * GI // 32, "protected": ""}]
 
     def said(**changed: object) -> list[str]:
         return list(growers({**status, "signals": [{**memory, "growing": {**memory["growing"], **changed}}]}))
 
-    assert said(elsewhere=None) == ["In the last 30s default/hog grew by 32Mi."]
+    assert said(elsewhere=None) == ["In the last 9m30s default/hog grew by 608Mi."]
     assert said(elsewhere=None, pods=[]) == []
     assert list(growers({**status, "signals": [{**memory, "growing": None}]})) == []
+
+
+def test_a_slow_leak_names_its_pod_with_what_it_took_since_the_fall_began() -> None:
+    """It named what grew in the last 30 s only, of a leak of half an hour."""
+    leak = play([6 * GI] * 10 + [6 * GI - number * GI // 20 for number in range(65)], grow=GI // 20)
+    (text,) = growers(status_of(leak, leak.at))
+    assert text == "In the last 31m0s default/hog grew by 3.1Gi."
 
 
 def test_a_signal_that_is_short_has_its_attribution_instead() -> None:

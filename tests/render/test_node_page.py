@@ -19,6 +19,7 @@ from evictd.daemon.telemetry.pages import Pages
 from evictd.daemon.telemetry.recent import RecentDecisions
 from evictd.daemon.telemetry.snapshot import LatestSnapshot, Snapshot
 from evictd.daemon.telemetry.trends import Trends, advanced
+from evictd.daemon.telemetry.usage_history import usage_recorded
 from evictd.errors import CREDENTIALS_SOURCE
 from evictd.render.attribution import filled_text
 from evictd.render.deciding import reasons_of
@@ -73,7 +74,10 @@ def play(
         before = state.node_conditions
         step = synchronize(state, seen, CONFIG, at)
         state = step.state
-        trends = advanced(trends, signal_observations(node), state.node_conditions, now=at, wall=WALL + at - START)
+        usage = usage_recorded(trends.usage, state.holdings, [each.uid for each in pods])
+        trends = advanced(
+            trends, signal_observations(node), state.node_conditions, now=at, wall=WALL + at - START, usage=usage
+        )
         for each in step.decisions:
             if kind_of(each) not in {"Wait", "RecordEvent"} and not changes_nothing(each, before):
                 text = ("would " if dry_run else "") + decision_text(each, before)

@@ -12,6 +12,8 @@ from evictd.render.timing import approaches
 Document = Mapping[str, Any]
 
 _MOST = 3
+_LITTLE_PART = 50
+"""What grew outside pods is left out where it is less than this part of what pods grew by."""
 
 
 def filled(status: Document) -> list[str]:
@@ -29,7 +31,8 @@ def growers(status: Document) -> Iterator[str]:
             continue
         signal, elsewhere = Signal(entry["signal"]), growing["elsewhere"]
         pods = ", ".join(f"{each['pod']} grew by {gap_text(each['grown'], signal)}" for each in growing["pods"])
-        rest = "" if elsewhere is None else f"{gap_text(max(elsewhere, 0), signal)} more belong to no pod"
+        is_little = elsewhere is None or (pods and elsewhere * _LITTLE_PART < growing["ofPods"])
+        rest = "" if is_little else f"{gap_text(max(elsewhere, 0), signal)} more belong to no pod"
         if pods or rest:
             over = seconds_text(growing["overSeconds"])
             yield f"In the last {over} {'; '.join(filter(None, (pods or 'no pod grew', rest)))}."

@@ -116,3 +116,15 @@ def test_conditions_have_since_and_until() -> None:
 
 def test_what_was_reported_at_the_start_began_before() -> None:
     assert advanced(Trends(), {}, (PRESSURE,), now=0, wall=9).conditions == {PRESSURE: ReportedSpan(since=None)}
+
+
+def test_a_fall_began_when_it_was_last_nearly_as_high_and_not_as_low_since() -> None:
+    def began(*amounts: int) -> int | None:
+        found = play(*((number * MINUTE, amount) for number, amount in enumerate(amounts))).fall_began
+        return None if found is None else found // MINUTE
+
+    assert began(900, 899, 900, 899, 700, 500, 300) == 3, "it scattered by 1 before"
+    assert began(900, 300, 900, 800, 700, 500, 400) == 2, "it was lower before, and rose again"
+    assert began(100, 100, 100, 100) is None
+    assert began(100) is None
+    assert Trend().fall_began is None

@@ -4,6 +4,7 @@ The latest snapshot as one JSON document: signals against thresholds, conditions
 pod for each signal, victims, the last decisions. Pods are ranked when the document is asked for, not in the cycle.
 """
 
+from collections.abc import Mapping
 from operator import itemgetter
 from typing import Any
 
@@ -12,6 +13,7 @@ from evictd.core.eviction.keep_away import transition_period
 from evictd.core.eviction.next_up import NextUp
 from evictd.core.model.attribution import Attribution
 from evictd.core.model.finding import KeptAway, ThresholdFinding
+from evictd.core.model.holdings import SupplyHoldings
 from evictd.core.model.observation import signal_observations
 from evictd.core.model.signal import SIGNALS, NodeCondition, Signal
 from evictd.core.model.state import Reclaiming
@@ -19,6 +21,7 @@ from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import NANO
 from evictd.daemon.telemetry.snapshot import Decided, Snapshot
 from evictd.daemon.telemetry.trends import RATE_WINDOW, Trend
+from evictd.daemon.telemetry.usage_history import sample_before
 from evictd.render.attribution import attribution_document
 from evictd.render.node_view import NodeView, node_view
 from evictd.render.sentences import kept_away_text, no_action_text
@@ -184,9 +187,10 @@ def _foreseen(threshold: dict[str, Any], trend: Trend) -> dict[str, Any]:
 
 
 def _growing(held: Attribution | None, thresholds: list[dict[str, Any]], snapshot: Snapshot) -> dict[str, Any] | None:
-    """Return what grew within about the last minute before a threshold is met; `None` where none is near, or it is not known.
+    """Return what grew since the fall began, before a threshold is met; `None` where none is near, or it is not known.
 
-    After that the attribution says it. `elsewhere` is `null` where it may be of pods that were not measured.
+    Where usage was not recorded then, since the first record or within about the last minute. After that the attribution says it.
+    `elsewhere` is `null` where it may be of pods that were not measured.
     """
     times = [each["secondsToThreshold"] for each in thresholds]
     near = not any(each["met"] for each in thresholds) and any(
@@ -195,18 +199,34 @@ def _growing(held: Attribution | None, thresholds: list[dict[str, Any]], snapsho
     holdings = None if held is None or not near else snapshot.state.holdings.get(held.signal)
     if held is None or holdings is None or holdings.at <= holdings.since:
         return None
+    since, grown, elsewhere = _grown(held.signal, holdings, snapshot)
     pods = {pod.uid: pod for pod in snapshot.observation.pods}
-    grew = [(each.grown, pods[uid]) for uid, each in holdings.growing.items() if uid in pods and each.grown > 0]
+    grew = [(each, pods[uid]) for uid, each in grown.items() if uid in pods and each > 0]
     whole = SIGNALS[held.signal].filesystem is None and not (held.outdated or held.unmeasured.pods or holdings.arrived)
     most = sorted(grew, key=itemgetter(0), reverse=True)[:_SHOWN_GROWERS]
     return {
-        "overSeconds": round((holdings.at - holdings.since) / SECOND, 1),
+        "overSeconds": round((holdings.at - since) / SECOND, 1),
         "pods": [
-            {"pod": pod.full_name, "grown": grown, "protected": protection(pod, snapshot.config)} for grown, pod in most
+            {"pod": pod.full_name, "grown": each, "protected": protection(pod, snapshot.config)} for each, pod in most
         ],
-        "ofPods": sum(grown for grown, _ in grew),
-        "elsewhere": holdings.elsewhere.grown if whole and holdings.elsewhere is not None else None,
+        "ofPods": sum(each for each, _ in grew),
+        "elsewhere": elsewhere if whole else None,
     }
+
+
+def _grown(supply: Signal, holdings: SupplyHoldings, snapshot: Snapshot) -> tuple[int, Mapping[str, int], int | None]:
+    """Return since when pods and the rest grew, and by how much each pod and the rest."""
+    trends = snapshot.trends
+    began = trends.signals.get(supply, Trend()).fall_began
+    before = None if began is None else sample_before(trends.usage.get(supply, ()), began)
+    rest = holdings.elsewhere
+    if before is None or before.at >= holdings.since:
+        grown = {uid: each.grown for uid, each in holdings.growing.items()}
+        return holdings.since, grown, None if rest is None else rest.grown
+    grown = before.grown(holdings.used)
+    if rest is None or before.elsewhere is None or before.unmeasured:
+        return before.at, grown, None
+    return before.at, grown, rest.used - before.elsewhere
 
 
 def _next_pod(answer: NextUp | None) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from evictd.daemon.telemetry.metrics import Metrics
 from evictd.daemon.telemetry.recent import RecentDecisions
 from evictd.daemon.telemetry.snapshot import LatestSnapshot, Snapshot
 from evictd.daemon.telemetry.trends import NO_TRENDS, advanced, recent_readings
+from evictd.daemon.telemetry.usage_history import usage_recorded
 from evictd.render.sentences import changes_nothing, decision_text, kind_of
 from evictd.worker import describe
 
@@ -251,6 +252,7 @@ class Telemetry:
         latest, node, state = self.board.latest, cycle.observation.node, cycle.step.state
         seen = {} if node is None else signal_observations(node)
         trends = NO_TRENDS if latest is None else latest.trends
+        usage = usage_recorded(trends.usage, state.holdings, (pod.uid for pod in cycle.observation.pods))
         self.board.latest = Snapshot(
             at=cycle.now,
             wall=cycle.wall,
@@ -259,7 +261,7 @@ class Telemetry:
             observation=cycle.observation,
             findings=cycle.step.findings,
             recent=self._recent.all(),
-            trends=advanced(trends, seen, state.node_conditions, now=cycle.now, wall=cycle.wall),
+            trends=advanced(trends, seen, state.node_conditions, now=cycle.now, wall=cycle.wall, usage=usage),
             version=__version__,
             pods_before=0
             if latest is None or cycle.observation.pods_read

@@ -1,4 +1,4 @@
-"""Keeps an hour of each signal, and since when the node's conditions are reported, for the status page and the metrics.
+"""Keeps an hour of each signal and of what pods hold, and since when conditions are reported, for the status page and metrics.
 
 A value that each cycle replaces: `advanced` returns the next one, and readers on other threads keep theirs. It is bounded: for
 each signal an hour in slots of 30 s, each with its reading of the least amount, and the last minute for the present rate.
@@ -13,6 +13,7 @@ from evictd.core.frozen import frozen
 from evictd.core.model.observation import SignalObservation
 from evictd.core.model.signal import NodeCondition, Signal
 from evictd.core.units.duration import HOUR, MINUTE, SECOND
+from evictd.daemon.telemetry.usage_history import UsageHistory
 from evictd.render.jump import since_jump
 
 SLOT = 30 * SECOND
@@ -24,6 +25,8 @@ _LEAST_TIME = 4 * SECOND
 """Least time between the two readings of a rate."""
 _BEFORE = 5 * MINUTE
 """Least age of a level to which the present one is compared."""
+_LITTLE_PART = 20
+"""A fall has begun when more than this part of it is over: what is available scatters before that."""
 _ENOUGH_READINGS, _ENOUGH_TIME = 3, 10 * SECOND
 """The least number of readings, and the least time between the first and the last, that distinguish a rate from scatter."""
 
@@ -87,6 +90,23 @@ class Trend:
             return None
         return (self.recent[-1].available - limit) / rate
 
+    @property
+    def fall_began(self) -> int | None:
+        """The last time before `available` fell to its present level, as far as the hour reaches; `None` where it did not fall.
+
+        Since then it was not as low as now, but for the scatter of the last minute.
+        """
+        points = self.points
+        if not points:
+            return None
+        now = points[-1]
+        older = [point for point in points if point.at <= now.at - RATE_WINDOW]
+        low = next((place for place in range(len(older), 0, -1) if older[place - 1].available <= now.available), 0)
+        fall = older[low:]
+        highest = max((point.available for point in fall), default=now.available)
+        nearly = highest - (highest - now.available) // _LITTLE_PART
+        return next((point.at for point in reversed(fall) if point.available >= nearly), None)
+
     def recovered_before(self, limit: int) -> bool:
         """Whether the level was as low before within the hour, and rose again without falling to a limit.
 
@@ -111,9 +131,10 @@ class ReportedSpan:
 
 @frozen
 class Trends:
-    """All signals, and the last time of each condition."""
+    """All signals, what pods held of each supply, and the last time of each condition."""
 
     signals: Mapping[Signal, Trend] = field(default_factory=dict)
+    usage: UsageHistory = field(default_factory=dict)
     conditions: Mapping[NodeCondition, ReportedSpan] = field(default_factory=dict)
     started: bool = False
 
@@ -128,13 +149,14 @@ def advanced(
     *,
     now: int,
     wall: int,
+    usage: UsageHistory | None = None,
 ) -> Trends:
-    """Return the trends after one more cycle, at `now` of the boot-time clock and `wall` of the wall clock."""
+    """Return the trends after a cycle, with `usage` up to it; `now` is on the boot-time clock, `wall` on the wall clock."""
     signals = {
         signal: _added(trends.signals.get(signal, Trend()), Point(now, observation.available.value()))
         for signal, observation in seen.items()
     }
-    return Trends(signals=signals, conditions=_spans(trends, reported, wall), started=True)
+    return Trends(signals=signals, usage=usage or {}, conditions=_spans(trends, reported, wall), started=True)
 
 
 def _added(trend: Trend, point: Point) -> Trend:

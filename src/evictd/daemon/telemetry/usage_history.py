@@ -1,0 +1,60 @@
+"""Keeps what each pod held of a supply over the last hour, so that a slow growth is attributed to the pods that grew.
+
+The core keeps about a minute of it, which is enough to choose a pod. One sample of a supply is kept every `SPACING`, and shares
+its mapping with the core's state of that cycle.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from evictd.core.frozen import frozen
+from evictd.core.model.holdings import SupplyHoldings
+from evictd.core.model.signal import Signal
+from evictd.core.units.duration import HOUR, MINUTE
+
+SPACING = 2 * MINUTE
+LENGTH = HOUR
+
+
+@frozen
+class UsageSample:
+    """What pods held of a supply at one reading, at `at` of the boot-time clock."""
+
+    at: int
+    used: Mapping[str, int]
+    """By uid."""
+    elsewhere: int | None
+    """The amount that belongs to no pod; `None` where it is not known."""
+    unmeasured: frozenset[str] = frozenset()
+    """The uids of the pods that were there and not measured."""
+
+    def grown(self, used: Mapping[str, int]) -> dict[str, int]:
+        """Return by how much pods grew since then: one that came later by all that it holds; one unmeasured then is left out."""
+        return {uid: now - self.used.get(uid, 0) for uid, now in used.items() if uid not in self.unmeasured}
+
+
+UsageHistory = Mapping[Signal, tuple[UsageSample, ...]]
+
+
+def usage_recorded(
+    history: UsageHistory, holdings: Mapping[Signal, SupplyHoldings], uids: Iterable[str]
+) -> UsageHistory:
+    """Add what was read now of each supply, unless the last sample is younger than `SPACING`; `uids` are those of all pods.
+
+    A supply without holdings is forgotten.
+    """
+    listed = frozenset(uids)
+    return {supply: _added(history.get(supply, ()), each, listed) for supply, each in holdings.items()}
+
+
+def _added(samples: tuple[UsageSample, ...], read: SupplyHoldings, listed: frozenset[str]) -> tuple[UsageSample, ...]:
+    if samples and read.at - samples[-1].at < SPACING:
+        return samples
+    elsewhere = None if read.elsewhere is None else read.elsewhere.used
+    kept = (each for each in samples if each.at > read.at - LENGTH)
+    unmeasured = listed - read.used.keys()
+    return (*kept, UsageSample(at=read.at, used=read.used, elsewhere=elsewhere, unmeasured=unmeasured))
+
+
+def sample_before(samples: Sequence[UsageSample], at: int) -> UsageSample | None:
+    """Return the last sample that is not after a time, or else the first one; `None` where there is none."""
+    return next((each for each in reversed(samples) if each.at <= at), samples[0] if samples else None)

@@ -1,0 +1,40 @@
+"""What each pod held over the last hour."""
+
+from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
+from evictd.core.model.signal import Signal
+from evictd.core.units.duration import MINUTE
+from evictd.daemon.telemetry.usage_history import UsageHistory, UsageSample, sample_before, usage_recorded
+
+MEMORY = Signal.MEMORY_AVAILABLE
+
+
+def kept(minutes: int) -> tuple[UsageSample, ...]:
+    history: UsageHistory = {}
+    for at in range(0, minutes * MINUTE, MINUTE):
+        rest = MeasuredLevel(at=at, used=7, begun=at, lowest=7, lowest_before=7, since=at)
+        history = usage_recorded(history, {MEMORY: SupplyHoldings(at=at, used={"a": at}, elsewhere=rest)}, ("a",))
+    return history[MEMORY]
+
+
+def test_a_sample_is_kept_every_two_minutes_for_an_hour() -> None:
+    assert [each.at // MINUTE for each in kept(6)] == [0, 2, 4]
+    assert len(kept(600)) == 30
+    assert kept(1)[0] == UsageSample(at=0, used={"a": 0}, elsewhere=7)
+
+
+def test_a_supply_that_is_no_longer_followed_is_forgotten() -> None:
+    history = usage_recorded({}, {MEMORY: SupplyHoldings()}, ())
+    assert history[MEMORY][0].elsewhere is None
+    assert usage_recorded(history, {}, ()) == {}
+
+
+def test_the_sample_before_a_time_is_the_last_one_that_is_not_after_it() -> None:
+    samples = kept(6)
+    assert sample_before(samples, 3 * MINUTE) is samples[1]
+    assert sample_before(samples, -MINUTE) is samples[0]
+    assert sample_before((), 0) is None
+
+
+def test_a_pod_that_came_later_grew_by_all_that_it_holds_and_one_without_a_measurement_is_left_out() -> None:
+    history = usage_recorded({}, {MEMORY: SupplyHoldings(used={"a": 1})}, ("a", "unread"))
+    assert history[MEMORY][0].grown({"a": 5, "unread": 6, "later": 7}) == {"a": 4, "later": 7}
