@@ -431,3 +431,32 @@ def test_a_row_says_once_what_a_pod_uses() -> None:
     assert "by usage" in web, "why it is there was empty"
     assert "requests" not in web, "pods request no processes"
     assert '<th scope="col">requests</th>' in page(calm())
+
+
+def test_what_a_person_can_do_stands_directly_below_the_headline() -> None:
+    """It stood third, below the rates and the next pod."""
+    for snapshot in (pressed(), approaching(), blocked(), blind()):
+        head = page(snapshot).partition("</header>")[0]
+        after = head.partition("</h1>")[2].replace('<p id="last" role="status"></p>', "").strip()
+        assert after.startswith('<p class="todo"><strong>What you can do:</strong>')
+    assert "What you can do" not in page(calm())
+
+
+def test_the_foot_has_the_commands_that_find_the_pod_of_this_node() -> None:
+    """It said `kubectl exec POD`, and not which pod that is."""
+    foot = page(calm().following(None)).partition("<footer>")[2]
+    find = "--field-selector spec.nodeName=node-1,status.phase=Running -o name)</code>"
+    assert f"<code>POD=$(kubectl -n evictd get pods -l app.kubernetes.io/name=evictd {find}" in foot
+    assert "<code>kubectl -n evictd exec $POD -c evictd -- evictd status</code>" in foot
+
+
+def test_the_next_pod_and_the_largest_one_are_never_folded() -> None:
+    """Pods that are never evicted can fill the first rows, and the largest pod can be the last."""
+    static = tuple(replace(STATIC, name=f"static-{number}", uid=f"static-{number}") for number in range(8))
+    large = replace(WEB, name="large", uid="large", priority=900)
+    small = tuple(pod(f"small-{number:02}", request=0, priority=number) for number in range(20))
+    text = page(play([6 * GI], (large, *static, *small), memory=64 * GI, processes=3_000))
+    memory = text.partition('<h2 id="order">')[2].partition("<details")[0]
+    assert "large</th>" in memory
+    assert "small-00</th>" in memory
+    assert "the other 22 pods by memory" in text

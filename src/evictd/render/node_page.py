@@ -6,6 +6,7 @@ inline code. jinja2 is imported when the page is first asked for: a daemon whose
 """
 
 import re
+import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from operator import itemgetter
@@ -78,15 +79,17 @@ def node_page(
     shown = shown_entries(status)
     near = {each.entry["signal"] for each in approaches(status)}
     faulty = {fault.detail for fault in faults}
+    tested = tests_thresholds(faults)
     context = {
         "status": status,
         "headline": (head := headline(status, faults)),
-        "beside": (beside := tuple(_beside(status, trends, faults, head))),
-        "next": tuple(_next(status, explained, " ".join((head.text, *beside_faults(status, faults)))))[:_SHOWN_NEXT]
-        if tests_thresholds(faults)
-        else (),
-        "growth": tuple(growers(status)) if tests_thresholds(faults) else (),
-        "holders": (holders := tuple(held_by(status, explained)) if tests_thresholds(faults) else ()),
+        "access": _access(status["node"]),
+        "lines": (
+            *(beside := tuple(_beside(status, trends, faults, head))),
+            *(_next(status, explained, head, faults) if tested else ()),
+            *(growers(status) if tested else ()),
+            *(holders := tuple(held_by(status, explained)) if tested else ()),
+        ),
         "to_do": _to_do(status, faults),
         "signals": [
             signal_card(
@@ -99,13 +102,10 @@ def node_page(
         "causes": causes(status, without),
         "unseen": (unseen := any(fault.kind is OwnFaultKind.NODE for fault in faults)),
         "reported": _reported(status["problems"]) if unseen else "",
-        "stale": not tests_thresholds(faults),
+        "stale": not tested,
         "listed": _listed(faults),
         "absent": [entry["signal"] for entry in shown if entry.get("absent")],
-        "conditions": [
-            _condition(entry, dry_run=status["dryRun"], tested=tests_thresholds(faults))
-            for entry in status["conditions"]
-        ],
+        "conditions": [_condition(entry, dry_run=status["dryRun"], tested=tested) for entry in status["conditions"]],
         "phase": "" if _awaits_end(status) else _phase(status["phase"]),
         "awaited": status["phase"].get("endsInSeconds", 0) if _awaits_end(status) else 0,
         "read": _time(status["at"]),
@@ -119,7 +119,6 @@ def node_page(
         "notes": [note for note in explained["notes"] if note not in nothing],
         "faults": [fault.detail for fault in faults],
         "problems": [each for each in status["problems"] if each["detail"] not in faulty],
-        "shown": _SHOWN_PODS,
     }
     return page_template("page.html").render(context).encode("utf-8", errors="replace")
 
@@ -172,6 +171,14 @@ def _to_do(status: Document, faults: Sequence[OwnFault]) -> str:
     return "; ".join((*of_fault, *(remedies(status) if tests_thresholds(faults) else ())))
 
 
+def _access(node: str) -> tuple[str, str]:
+    """Return the commands that find evictd's pod on this node, and that run one of its commands in it."""
+    name = shlex.quote(clean(node)) if node else "NODE"
+    fields = f"--field-selector spec.nodeName={name},status.phase=Running"
+    find = f"kubectl -n evictd get pods -l app.kubernetes.io/name=evictd {fields} -o name"
+    return f"POD=$({find})", "kubectl -n evictd exec $POD -c evictd -- evictd status"
+
+
 def _listed(faults: Sequence[OwnFault]) -> str:
     """Return which list of pods is ranked, where the runtime gives no new one."""
     fault = next((each for each in faults if each.kind is OwnFaultKind.LISTED_PODS), None)
@@ -202,7 +209,12 @@ def _reported(problems: Sequence[Document]) -> str:
     return "; ".join(f"{each['source']}: {each['detail']}" for each in problems)
 
 
-def _next(status: Document, explained: Document, said: str) -> Iterator[str]:
+def _next(status: Document, explained: Document, head: Headline, faults: Sequence[OwnFault]) -> list[str]:
+    """Return the pods that would be evicted first for the nearest kinds of shortage, and why; at most `_SHOWN_NEXT` of them."""
+    return list(_firsts(status, explained, " ".join((head.text, *beside_faults(status, faults)))))[:_SHOWN_NEXT]
+
+
+def _firsts(status: Document, explained: Document, said: str) -> Iterator[str]:
     """Return the pod that would be evicted first for each kind of shortage, and why; only why where `said` names it.
 
     Where `said` or the nearest threshold names signals, the others are far from short: their pods stand in the order of eviction.
@@ -315,6 +327,7 @@ def _queue(queue: Document, said: Collection[str], nothing: Collection[str]) -> 
     """
     held = [f"{capital(text)}." for text in (queue.get("attribution") or {"text": ()})["text"]]
     resource = Resource(queue["resource"])
+    rows = list(zip(_rows(queue["rows"], resource), _shown(queue["rows"], queue["next"] or ""), strict=True))
     unmeasured = bool(queue["rows"]) and all(row["usage"] is None for row in queue["rows"])
     return {
         "signals": ", ".join(queue["signals"]),
@@ -327,8 +340,16 @@ def _queue(queue: Document, said: Collection[str], nothing: Collection[str]) -> 
         "unmeasured": unmeasured,
         "measured_later": MEASURED_LATER if resource in DISKS else "",
         "requested": resource in {Resource.MEMORY, Resource.EPHEMERAL_STORAGE},
-        "rows": _rows(queue["rows"], resource),
+        "shown": [row for row, is_shown in rows if is_shown],
+        "folded": [row for row, is_shown in rows if not is_shown],
     }
+
+
+def _shown(rows: Sequence[Document], victim: str) -> list[bool]:
+    """Return which rows stand in the open: the first ones, the pod that would go next, and the one that uses the most."""
+    most = max((row["usage"] or 0 for row in rows), default=0)
+    largest = next((place for place, row in enumerate(rows) if row["usage"] == most), None)
+    return [place < _SHOWN_PODS or place == largest or full_name(row) == victim for place, row in enumerate(rows)]
 
 
 def _without_signal(text: str, signals: Sequence[str]) -> str:
