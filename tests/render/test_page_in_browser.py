@@ -166,3 +166,30 @@ def test_selected_text_stays_selected_while_the_rest_goes_on(browser: Any, addre
     assert renewed("header")
     assert page.inner_text("#last") == ""
     page.close()
+
+
+def test_a_link_that_has_the_focus_does_not_keep_the_page_old(browser: Any, addresses: dict[str, str]) -> None:
+    """After a click on the mark of an eviction signals and order stood still, beside a headline that went on."""
+    page = browser.new_page()
+    page.set_default_timeout(TIMEOUT_MS)
+    page.clock.install()
+    for focused, state in ((".marks a", "recovered"), ("summary", "crowded")):
+        page.goto(addresses[state])
+        page.evaluate("focused => document.querySelector(focused).focus()", focused)
+        page.evaluate("document.querySelector('main').dataset.old = 1")
+        page.clock.run_for(5_000)
+        page.wait_for_selector("main:not([data-old])")
+        assert page.evaluate("focused => document.activeElement.matches(focused)", focused), focused
+    page.close()
+
+
+def test_a_printed_page_has_every_pod(browser: Any, addresses: dict[str, str]) -> None:
+    """On paper nothing can be unfolded."""
+    page = browser.new_page()
+    page.set_default_timeout(TIMEOUT_MS)
+    page.goto(addresses["crowded"])
+    page.emulate_media(media="print")
+    last = page.locator("details tbody tr").last
+    assert last.bounding_box()["height"] > 0
+    assert last.evaluate("each => each.checkVisibility({contentVisibilityAuto: true, opacityProperty: true})")
+    page.close()

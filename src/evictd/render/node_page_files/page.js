@@ -32,7 +32,7 @@ function lose(why) { // times are the node's: this computer's clock may differ f
   const since = new Date(Date.parse(read.dateTime) + Number(read.dataset.age) * 1000).toISOString().slice(11, 19);
   document.getElementById("last").replaceChildren(`It said last: ${headline.textContent} Look on the node at `,
     command("systemctl status evictd"), " and ", command("journalctl --unit evictd"), ", in a cluster at ",
-    command("kubectl describe"), " and ", command("kubectl logs"), " of evictd's pod there.");
+    command("kubectl describe"), " and ", command("kubectl logs"), " of evictd's pod there: the foot of this page says how to find it.");
   for (const each of document.querySelectorAll(".axis span:last-child")) each.textContent = `${since} UTC`;
   for (const each of document.querySelectorAll(".axis span:first-child")) each.textContent = each.textContent.replace(/ ago$/, " before");
   for (const each of document.querySelectorAll(".marks a, .marks li:not(:has(a))")) each.lastChild.data = each.lastChild.data.replace(/ ago$/, ` before ${since} UTC`);
@@ -47,14 +47,19 @@ function isSelected(part) {
   return !selection.isCollapsed && selection.containsNode(part, true);
 }
 
+function selector(active) { // of the link or the summary with the focus, which finds it in the next page
+  const link = active.getAttribute("href"), fold = active.closest("details");
+  return link ? `main a[href="${CSS.escape(link)}"]` : fold ? `#${CSS.escape(fold.id)} > summary` : "";
+}
+
 function show(fresh) {
   const main = document.querySelector("main"), active = document.activeElement, header = document.querySelector("header");
   const kept = isSelected(main);
-  if (!kept && (!main.contains(active) || active.tagName === "SUMMARY")) {
-    const focused = active?.closest("details")?.id;
+  if (!kept) {
+    const focused = main.contains(active) ? selector(active) : "";
     for (const each of document.querySelectorAll("details[open]")) fresh.getElementById(each.id)?.setAttribute("open", "");
     main.replaceWith(document.adoptNode(fresh.querySelector("main")));
-    if (focused) document.getElementById(focused)?.querySelector("summary").focus({ preventScroll: true });
+    if (focused) document.querySelector(focused)?.focus({ preventScroll: true });
   }
   if (!isSelected(header)) header.replaceWith(document.adoptNode(fresh.querySelector("header")));
   if (kept) document.getElementById("last").textContent = "Text below is selected; until it is not, only this part is renewed.";
