@@ -391,9 +391,7 @@ def test_where_no_pod_may_go_the_headline_says_so_and_the_name_of_the_finding_is
     outside = (
         "free memory outside pods (<code>systemd-cgtop -m</code> shows host services, <code>slabtop</code> the kernel)"
     )
-    first = (
-        f"<strong>What you can do:</strong> {outside}: what grew belongs to no pod; after that, limit the protected pod"
-    )
+    first = f"<strong>What you can do:</strong> {outside}: what grew belongs to no pod; after that, limit default/etcd"
     assert first in text, "it named only the protected pod, which did not grow"
     ends = "<li>At the rate of the last 30s (154Mi a second) the 512Mi of memory.available last 3.3s; then the kernel"
     assert ends in text

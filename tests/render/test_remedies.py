@@ -31,12 +31,25 @@ def test_every_reason_and_every_fault_has_an_entry() -> None:
 
 
 def test_a_protected_pod_comes_second_where_what_grew_belongs_to_no_pod() -> None:
-    limit = "limit the protected pod or move it to another node (a static pod: change its manifest)"
+    limit = "limit default/etcd or move it to another node (a static pod: change its manifest)"
     assert stopped("ProtectedCulprit", protected=GI) == [limit]
     first, second = stopped("ProtectedCulprit", elsewhere=GI)
     assert first == f"{OUTSIDE}: what grew belongs to no pod"
     assert second == f"after that, {limit}: it holds the most, and did not grow", "it said that the pod took less"
     assert stopped("ProtectedCulprit", elsewhere=GI, protected=1)[1] == f"after that, {limit}: it took less"
+
+
+def test_a_pod_that_is_being_evicted_needs_no_limit() -> None:
+    """It advised to limit "the protected pod" where the pod that holds the most was leaving."""
+    snapshot = blocked()
+    status = status_of(snapshot, snapshot.at)
+    (memory,) = [each for each in status["signals"] if each["signal"] == "memory.available"]
+    assert memory["stopPod"] == "default/etcd"
+    memory["attribution"] = None
+    assert len(remedies(status)) == 1
+    assert remedies({**status, "leaving": [{"pod": "default/etcd"}]}) == []
+    memory.pop("stopPod")
+    assert remedies(status) == [REMEDIES["ProtectedCulprit"]], "of an older daemon"
 
 
 @pytest.mark.parametrize("reason", ["NothingHelps", "EvictionsDoNotHelp", "NoActivePods"])
@@ -73,9 +86,9 @@ def test_before_a_threshold_is_met_the_remedy_is_for_what_grows() -> None:
 
     grower = {"pod": "default/hog", "grown": GI, "protected": ""}
     growth = {"overSeconds": 60, "pods": [grower], "ofPods": GI, "elsewhere": GI}
-    assert first(growth) == "end, move or limit the pod that grew the most"
+    assert first(growth) == "end, move or limit default/hog, which grew the most"
     static = {**grower, "protected": "static pod"}
-    assert first({**growth, "pods": [static]}).startswith("limit the protected pod or move it to another node")
+    assert first({**growth, "pods": [static]}).startswith("limit default/hog or move it to another node")
     unknown = f"end, move or limit one of the largest pods that may be evicted, or {OUTSIDE}"
     assert first(None) == first({**growth, "pods": [], "ofPods": 0, "elsewhere": None}) == unknown
     assert outside_pods({"signal": "nodefs.available"}).startswith("free disk space outside pods")

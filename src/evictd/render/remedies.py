@@ -4,7 +4,7 @@ What helps depends on the reason for which no pod is evicted and on who took wha
 Reasons are plain texts, the values of `NoActionReason`: importing the decisions takes a third of the time of `status`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from evictd.core.model.signal import SIGNALS, Resource, Signal
@@ -59,7 +59,9 @@ _END_DRY_RUN = (
 
 def remedies(status: Document) -> list[str]:
     """Return what to do about the signals that are short or will be soon, as clauses; empty where nothing is to do."""
-    found = dict.fromkeys(text for entry in shown_entries(status) if entry["observed"] for text in _remedies(entry))
+    leaving = {row["pod"] for row in status["leaving"]}
+    entries = [entry for entry in shown_entries(status) if entry["observed"]]
+    found = dict.fromkeys(text for entry in entries for text in _remedies(entry, leaving))
     if status["dryRun"] and any(map(is_due, status["signals"])):
         found[_END_DRY_RUN] = None
     near = (approach.entry for approach in approaches(status))
@@ -67,15 +69,17 @@ def remedies(status: Document) -> list[str]:
     return list(found)
 
 
-def _remedies(entry: Document) -> Iterator[str]:
+def _remedies(entry: Document, leaving: Collection[str]) -> Iterator[str]:
     if not any(map(is_pressed, entry["thresholds"])):
         return
     outside = outside_pods(entry)
     reason = entry["stopReason"] if is_due(entry) else ""
     remedy = REMEDIES.get(reason, "").replace(_OUTSIDE, outside)  # a newer daemon may have other reasons
+    if culprit := entry.get("stopPod"):  # an older daemon does not say it
+        remedy = "" if culprit in leaving else _named(remedy, culprit)
     if grew_elsewhere(entry) and outside not in remedy:
         yield f"{outside}: what grew belongs to no pod"
-        if reason == "ProtectedCulprit":
+        if remedy and reason == "ProtectedCulprit":
             took = (
                 "it took less"
                 if entry["attribution"]["protected"]["grown"] > 0
@@ -95,8 +99,12 @@ def _before(entry: Document) -> str:
     if not growing["pods"]:
         return f"end, move or limit one of the largest pods that may be evicted, or {outside}{keeps}"
     if growing["pods"][0]["protected"]:
-        return f"{REMEDIES['ProtectedCulprit']}: it grew the most{keeps}"
-    return f"end, move or limit the pod that grew the most{keeps}"
+        return f"{_named(REMEDIES['ProtectedCulprit'], growing['pods'][0]['pod'])}: it grew the most{keeps}"
+    return f"end, move or limit {clean(growing['pods'][0]['pod'])}, which grew the most{keeps}"
+
+
+def _named(remedy: str, pod: str) -> str:
+    return remedy.replace("the protected pod", clean(pod))
 
 
 def outside_pods(entry: Document) -> str:

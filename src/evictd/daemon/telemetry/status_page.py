@@ -12,7 +12,7 @@ from evictd.codec.times import rfc3339
 from evictd.core.eviction.keep_away import transition_period
 from evictd.core.eviction.next_up import NextUp
 from evictd.core.model.attribution import Attribution
-from evictd.core.model.finding import KeptAway, ThresholdFinding
+from evictd.core.model.finding import KeptAway, NoActionReason, ThresholdFinding
 from evictd.core.model.holdings import SupplyHoldings
 from evictd.core.model.observation import signal_observations
 from evictd.core.model.signal import SIGNALS, NodeCondition, Signal
@@ -30,6 +30,7 @@ from evictd.render.timing import SOON_SECONDS
 
 API_VERSION = "evictd.io/v1alpha1"
 _SHOWN_GROWERS = 3
+_CULPRIT = NoActionReason.PROTECTED_CULPRIT.value
 
 
 def status_document(view: NodeView, snapshot: Snapshot, now: int, *, reload_fault: str = "") -> dict[str, Any]:
@@ -230,15 +231,19 @@ def _grown(supply: Signal, holdings: SupplyHoldings, snapshot: Snapshot) -> tupl
 
 
 def _next_pod(answer: NextUp | None) -> dict[str, Any]:
-    """Return the pod that would go first and its numbers, or why no pod would; `usage` is `null` where it was not measured."""
+    """Return the pod that would go first and its numbers, or why no pod would; `usage` is `null` where it was not measured.
+
+    `stopPod` is the protected pod for which no other one goes.
+    """
     if answer is None or answer.victim is None:
         stop = None if answer is None else answer.stop
         text, reason = ("", "") if stop is None else (no_action_text(stop), stop.why.value)
-        return {"next": None, "stop": text, "stopReason": reason}
+        culprit = stop.pod.full_name if stop is not None and stop.pod is not None and reason == _CULPRIT else ""
+        return {"next": None, "stop": text, "stopReason": reason, "stopPod": culprit}
     row = answer.victim
     usage = row.usage if answer.measured else None
     candidate = {"pod": row.pod.full_name, "priority": row.priority, "usage": usage, "request": row.request // NANO}
-    return {"next": candidate, "stop": "", "stopReason": ""}
+    return {"next": candidate, "stop": "", "stopReason": "", "stopPod": ""}
 
 
 def _condition(snapshot: Snapshot, condition: NodeCondition, now: int) -> dict[str, Any]:
