@@ -16,11 +16,11 @@ from evictd.core.units.quantity import of_bytes
 from evictd.render.sentences import no_action_text
 from evictd.render.world_outcome import PlayedWorld, clock, outcome_text
 from evictd.world.account import account_of
-from evictd.world.behaviours import Grow, Hold, Stops, Usage
+from evictd.world.behaviours import Burst, Grow, Hold, LeakAndRelease, Stops, Usage
 from evictd.world.file import WorldFile
 from evictd.world.loop import Run, play
 from evictd.world.model import Disk, HostUse, NodeSpec, WorldPod
-from tests.playbook import config
+from tests.playbook import config, pod
 from tests.render.played_worlds import played
 from tests.stories import ROOT
 from tests.world.worlds import HARD, hog, holder, quiet, world
@@ -64,6 +64,30 @@ def test_a_resource_without_a_threshold_that_ran_out_is_named_with_its_time() ->
     assert f"Nothing was left of pid.available at 32.8s; {missing}" in outcome_text(forks, account_of(forks))
     same_disk = play(world(of_disk, node=node), config(hard={"imagefs.available": "5%"}))
     assert not any(missing in each for each in outcome_text(same_disk, account_of(same_disk)))
+
+
+def test_the_least_without_evictd_is_that_of_every_change_and_not_of_the_readings_alone() -> None:
+    """Cycles ten seconds apart read 10Gi as the least; 2Gi were left for a moment."""
+    node = NodeSpec(memory=4 << 30, nodefs=Disk(capacity=100 << 30))
+    writer = WorldPod(
+        pod=pod("writer"), behaviours=(LeakAndRelease(of=Usage.LAYER, rate=1 << 30, peak=98 << 30),), culprit=True
+    )
+    side = played(world(writer, node=node, duration=105 * SECOND), hard={"nodefs.available": "15Gi"})
+    assert side.unattended is not None
+    text = outcome_text(side.run, side.account, side.unattended)
+    assert "Without evictd nodefs.available would not have come below 2Gi within the 1m45s played." in text
+
+
+def test_a_burst_between_two_readings_is_told_of() -> None:
+    """A disk that was full for three seconds was concluded with `No threshold was met.`"""
+    node = NodeSpec(memory=4 << 30, nodefs=Disk(capacity=100 << 30))
+    burst = Burst(of=Usage.LAYER, amount=102 << 30, rate=102 << 30, start=61 * SECOND, duration=5 * SECOND)
+    side = played(world(WorldPod(pod=pod("burst"), behaviours=(burst,)), node=node), hard={"nodefs.available": "10Gi"})
+    assert outcome_text(side.run, side.account, side.unattended) == [
+        "No pod was evicted.",
+        "No threshold was met at a reading; between two readings one was, first at 1m1.9s.",
+        "Nothing was left of nodefs.available at 1m2s, as without evictd.",
+    ]
 
 
 def test_the_time_at_which_nothing_would_be_left_is_not_that_of_the_next_reading() -> None:
@@ -298,8 +322,10 @@ def test_a_growth_that_is_over_is_not_said_to_go_on() -> None:
 
 
 def test_pods_of_the_smallest_set_that_did_not_suffice_are_said_to_be_too_few() -> None:
+    """`That did not suffice` stood below `No threshold is met from 25m7.3s to the end`: the load had ended by itself."""
     assert (
-        "That did not suffice: the least that would have sufficed for the rest of the 30m0s played is the end of 4 pods: "
+        "What was ended did not suffice by itself: the least that would have sufficed for the rest of the 30m0s played is the "
+        "end of 4 pods: "
         "default/web-0, default/web-1, default/web-10, default/web-11."
     ) in outcome("44-limit-of-evictions")
 

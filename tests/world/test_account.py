@@ -2,11 +2,13 @@
 
 from dataclasses import replace
 
+import pytest
+
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.pod import PodSource
 from evictd.core.model.signal import Resource
 from evictd.core.units.duration import SECOND
-from evictd.world.account import Verdict, account_of, is_culprit
+from evictd.world.account import OOM_KILLED, Verdict, account_of, is_culprit, protected_pods
 from evictd.world.behaviours import Burst, Grow, Hold, Stops, TakeRest, Usage
 from evictd.world.lifecycle import Happened, PodEnd
 from evictd.world.loop import Run, play
@@ -85,6 +87,18 @@ def test_a_pod_does_not_stand_in_for_the_culprit() -> None:
     run = play(world(holder("db", 3 * GI), leak, duration=150 * SECOND), config(hard=HARD))
     ideal = IdealEnds(slots=frozenset({"default/leak"}), crossed_at=100 * SECOND)
     assert [(each.slot, each.verdict) for each in account_of(run, ideal).losses] == [("default/db", Verdict.INNOCENT)]
+
+
+@pytest.mark.parametrize("priority", [0, 2_000_000_000])
+def test_a_killed_pod_does_not_stand_in_for_a_pod_of_the_observers_set(priority: int) -> None:
+    """Its container is started again, and the observer may not end it at all if it is protected."""
+    grown = (Grow(of=Usage.MEMORY, rate=100 * MI),)
+    killed = WorldPod(pod=pod("killed", priority=priority), behaviours=grown, culprit=False)
+    story = world(killed, holder("other", 1 * MI), duration=60 * SECOND)
+    ideal = IdealEnds(slots=frozenset({"default/other"}), crossed_at=0)
+    (loss,) = account_of(play(story, config()), ideal).losses
+    assert (loss.slot, loss.cause, loss.verdict) == ("default/killed", OOM_KILLED, Verdict.INNOCENT)
+    assert protected_pods(story, config()) == ({"default/killed"} if priority else frozenset())
 
 
 def test_the_time_short_goes_to_the_end_of_the_world_and_counts_every_threshold_once() -> None:

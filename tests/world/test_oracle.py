@@ -1,7 +1,7 @@
 """Checks the smallest set that relieves the node for good."""
 
 from evictd.core.model.pod import PodSource
-from evictd.core.units.duration import SECOND
+from evictd.core.units.duration import MILLISECOND, SECOND
 from evictd.world.behaviours import Burst, Grow, Hold, Usage
 from evictd.world.model import Disk, HostUse, NodeImage, NodeSpec, WorldPod
 from evictd.world.oracle import ideal_ends
@@ -91,3 +91,14 @@ def test_a_threshold_whose_grace_period_runs_at_the_end_is_not_relieved() -> Non
     for minutes in (10, 15):
         assert ideal_ends(world(*pods, duration=minutes * 60 * SECOND), soft).slots == {"default/hog"}
     assert ideal_ends(world(*pods, duration=400 * SECOND), soft).slots == {"default/db"}, "not met at the end"
+
+
+def test_a_short_burst_of_a_disk_is_seen_between_the_evenly_spaced_times() -> None:
+    burst = Burst(of=Usage.LAYER, amount=98 * GI, rate=98 * GI, start=60_200 * MILLISECOND, duration=2 * SECOND)
+    node = NodeSpec(memory=4 * GI, nodefs=Disk(capacity=100 * GI))
+    found = ideal_ends(
+        world(WorldPod(pod=pod("burst"), behaviours=(burst,)), node=node), config(hard={"nodefs.available": "10Gi"})
+    )
+    assert found.slots == {"default/burst"}
+    assert found.crossed_at is not None
+    assert 61 * SECOND < found.crossed_at <= 62 * SECOND

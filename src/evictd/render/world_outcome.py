@@ -6,7 +6,6 @@ from evictd.config.kernel_share import kernel_share
 from evictd.core.frozen import frozen
 from evictd.core.model.config import Policy, own_thresholds
 from evictd.core.model.finding import NoAction, NoActionReason, ThresholdFinding
-from evictd.core.model.observation import signal_observations
 from evictd.core.model.signal import DISK_SIGNALS, MEMORY_SIGNALS, SIGNALS, STALLS, Filesystem, Resource, Signal
 from evictd.core.model.threshold import Origin
 from evictd.core.units.approximate import bytes_text
@@ -15,7 +14,7 @@ from evictd.core.units.quantity import NANO
 from evictd.render.sentences import no_action_text
 from evictd.render.text import clean, counted, duration_text, first_of, signal_amount
 from evictd.render.world_warnings import warnings_text
-from evictd.world.account import OOM_KILLED, Account, Loss, Verdict
+from evictd.world.account import OOM_KILLED, Account, Loss, Verdict, protected_pods
 from evictd.world.expectation import Expectation
 from evictd.world.kernel import OomKill
 from evictd.world.lifecycle import EvictionRefused
@@ -214,7 +213,12 @@ def _on_its_disk(signal: Signal, world: World) -> Signal:
 def _relief_texts(run: Run, account: Account) -> Iterator[str]:
     """Write whether a threshold is met at the end and why, and the smallest set of pods that would have sufficed."""
     if account.relieved_at == 0:
-        yield "No threshold was met."
+        between = account.ideal.crossed_at
+        yield (
+            "No threshold was met."
+            if between is None
+            else f"No threshold was met at a reading; between two readings one was, first at {clock(between)}."
+        )
         return
     if account.relieved_at is not None:
         yield _relieved_text(run, account, account.relieved_at)
@@ -239,7 +243,8 @@ def _least_pods_texts(world: World, account: Account) -> Iterator[str]:
     elif slots:
         least = f"least that would have sufficed {last} is the end of {counted(len(slots), 'pod')}: {_names(slots)}."
         # Each of these was needed, and all of them together were not enough.
-        yield f"That did not suffice: the {least}" if lost and lost < set(slots) else f"The {least}"
+        # What relieved the node later was another change, as the end of a burst.
+        yield f"What was ended did not suffice by itself: the {least}" if lost and lost < set(slots) else f"The {least}"
     else:
         yield "No pod had to go."
 
@@ -266,6 +271,10 @@ def _met(findings: Sequence[object]) -> list[ThresholdFinding]:
 def _unattended_texts(run: Run, unattended: Run, evicted: Sequence[Loss]) -> Iterator[str]:
     """Write what would have happened without evictd: the OOM killer, and how little of what was short would have been left."""
     signals = {each.threshold.signal for cycle in run.cycles for each in _met(cycle.step.findings)} - STALLS.keys()
+    # What ran out between two readings was met at none.
+    signals |= {
+        each.signal for each in own_thresholds(run.config) if _on_its_disk(each.signal, run.world) in run.ran_out
+    }
     if killed := unattended.kills:
         at, kill = killed[0]
         came = f"Without evictd the OOM killer would have come at {_beside(at, evicted)}"
@@ -280,7 +289,7 @@ def _unattended_texts(run: Run, unattended: Run, evicted: Sequence[Loss]) -> Ite
 
 def _unless_share(unattended: Run) -> str:
     """Write that it may come on a real node, where the world has none of the memory that no process can allocate."""
-    node, least = unattended.world.node, _least(unattended, Signal.MEMORY_AVAILABLE)
+    node, least = unattended.world.node, unattended.least.get(Signal.MEMORY_AVAILABLE)
     share = None if node.unusable_memory else kernel_share(node.memory)
     if share is None or least is None or least >= share.busy:
         return ""
@@ -293,7 +302,7 @@ def _least_texts(signal: Signal, run: Run, unattended: Run, evicted: Sequence[Lo
     on_disk = _on_its_disk(signal, run.world)
     at, without = run.ran_out.get(on_disk), unattended.ran_out.get(on_disk)
     if without is None:
-        if (least := _least(unattended, signal)) is not None:
+        if (least := unattended.least.get(signal)) is not None:
             below = f"would not have come below {signal_amount(least, signal)}"
             yield f"Without evictd {signal.value} {below} {_within(run.world)}."
     elif at is None:
@@ -302,13 +311,6 @@ def _least_texts(signal: Signal, run: Run, unattended: Run, evicted: Sequence[Lo
         yield f"Nothing was left of {signal.value} at {clock(at)}, as without evictd."
     else:
         yield f"Nothing was left of {signal.value} at {clock(at)}, without evictd at {clock(without)}."
-
-
-def _least(run: Run, signal: Signal) -> int | None:
-    """Return the least amount of a signal that was read."""
-    readings = (cycle.observation.node for cycle in run.cycles)
-    seen = (signal_observations(node).get(signal) for node in readings if node is not None)
-    return min((each.available.value() for each in seen if each is not None), default=None)
 
 
 def _cost_texts(run: Run, account: Account, unattended: Run, evicted: Sequence[Loss]) -> Iterator[str]:
@@ -330,7 +332,7 @@ def _cost_texts(run: Run, account: Account, unattended: Run, evicted: Sequence[L
     )
     if run.config.policy is not Policy.STANDARD or ended_cause or not account.culprits:
         return
-    if account.culprits <= _protected(run) and _within_requests(run, evicted):
+    if account.culprits <= protected_pods(run.world, run.config) and _within_requests(run, evicted):
         yield (
             "A protected pod is the cause; the others went because together they held what was missing, and its growth for 40 s "
             "for each eviction (docs/laws.md, Blame)."
@@ -363,12 +365,6 @@ def _within_requests(run: Run, evicted: Sequence[Loss]) -> bool:
     """Whether no pod held more memory than it requested: one that does goes in the place of a protected one for other reasons."""
     requests = {each.pod.full_name: each.pod.resource_totals.memory_request // NANO for each in run.world.pods}
     return all(loss.slot in requests and loss.held <= requests[loss.slot] for loss in evicted)
-
-
-def _protected(run: Run) -> frozenset[str]:
-    """Return the full names of the pods that are never evicted."""
-    own = run.world.own_pods | run.config.protected_pods
-    return frozenset(each.pod.full_name for each in run.world.pods if each.pod.critical or each.pod.uid in own)
 
 
 def _beside(at: int, evicted: Sequence[Loss]) -> str:

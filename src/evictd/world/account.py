@@ -7,7 +7,8 @@ a `Grow` without `bound`, or `TakeRest`. A successor of a culprit is one. Where 
 (`oracle.ideal_ends`) would have left it running. The pods need not be the same: a loss is needed as well if it can replace a pod
 of the observer's set that was never lost, because the set with the one for the other relieves the node to the world's end too.
 It replaces that one, and one only, so the size of the set is the number of pods that are excused. A culprit is not replaced: to
-end another pod in its place helps only until the culprit has taken that too. A successor that is lost again is one more loss.
+end another pod in its place helps only until the culprit has taken that too. A kill replaces none, because the container is
+started again, and a protected pod none, because the observer may not end it. A successor that is lost again is one more loss.
 
 Pods that were evicted and pods whose container the kernel has killed are counted apart; a pod whose container is started and
 killed again is one loss. A container that exceeds the memory limit of its own pod is no loss: the node had no part in it. Nor is
@@ -23,6 +24,7 @@ from enum import Enum
 from itertools import pairwise
 
 from evictd.core.frozen import frozen
+from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.signal import SIGNALS, Resource
@@ -146,6 +148,12 @@ def is_culprit(spec: WorldPod) -> bool:
     return takes_without_bound(spec.behaviours)
 
 
+def protected_pods(world: World, config: EvictionConfig) -> frozenset[str]:
+    """Return the full names of the pods that are never evicted."""
+    own = world.own_pods | config.protected_pods
+    return frozenset(each.pod.full_name for each in world.pods if each.pod.critical or each.pod.uid in own)
+
+
 def _losses(run: Run) -> list[Loss]:
     """Return the losses, each without a judgement."""
     labels, decided = dict[str, str](), dict[str, int]()
@@ -188,13 +196,14 @@ def _loss(at: int, decided_at: int, of: PodEnd | OomKill, cause: str, held: int)
 
 def _judged(run: Run, losses: list[Loss], culprits: frozenset[str], ideal: IdealEnds) -> tuple[Loss, ...]:
     specs = {each.pod.full_name: each for each in run.world.pods}
+    protected = protected_pods(run.world, run.config)
     lost = {loss.slot for loss in losses}
     chosen = ideal.slots
     """A smallest set: the observer's, with lost pods in place of pods that were not lost."""
 
     def replaced_by(loss: Loss) -> str | None:
         """Return the pod of the set that this one can replace."""
-        if ideal.crossed_at is None or loss.slot not in specs:
+        if loss.cause == OOM_KILLED or ideal.crossed_at is None or loss.slot not in specs or loss.slot in protected:
             return None
         for slot in sorted(chosen - lost - culprits):
             if suffices(run.world, run.config, chosen - {slot} | {loss.slot}, ideal.crossed_at):

@@ -1,6 +1,6 @@
 """Plays a world: observe, synchronize, apply the decisions, wait; as the daemon's loop does (`evictd.daemon.housekeeping`).
 
-Time goes from stop to stop. A stop is the next cycle, something that was scheduled, a change of how fast memory or PIDs fill,
+Time goes from stop to stop. A stop is the next cycle, something that was scheduled, a change of how fast something fills,
 the crossing of a limit that the daemon's watch would notice (`watch`), or the end of memory. Between two stops everything is a
 straight line, so nothing is missed and a calm minute costs nothing.
 
@@ -9,9 +9,9 @@ comes or goes otherwise brings the next cycle forward to a second after the last
 """
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import field, replace
 from enum import Enum
 
 from evictd.core.eviction.calm import pods_needed
@@ -19,7 +19,7 @@ from evictd.core.eviction.synchronize import synchronize
 from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import EvictPod, ReclaimNode, ReportConditions, Wait, WithdrawEviction
-from evictd.core.model.observation import Observation, Outcomes, Reclaim, ReclaimOutcome
+from evictd.core.model.observation import Observation, Outcomes, Reclaim, ReclaimOutcome, signal_observations
 from evictd.core.model.signal import Filesystem, Signal
 from evictd.core.model.state import State, Step
 from evictd.core.units.duration import MILLISECOND, SECOND
@@ -65,6 +65,8 @@ class Run:
     cycles: tuple[WorldCycle, ...]
     happened: tuple[Happened, ...]
     """The events on the node in order of time."""
+    least: Mapping[Signal, int] = field(default_factory=dict)
+    """The least amount of each signal that ever was available, also between two cycles; only of a run without thresholds."""
 
     @property
     def kills(self) -> list[tuple[int, OomKill]]:
@@ -125,6 +127,7 @@ class _Player:
         self._reclaimed: dict[Filesystem | None, tuple[ReclaimOutcome, ...]] = {}
         self._page_cache: ReclaimOutcome | None = None
         self._watch = SimulatedWatch(self._node, self._observer)
+        self._least: dict[Signal, int] = {}
         self._ended = False
         """Whether a collection has ended since the last cycle."""
         self._calm = calm
@@ -137,6 +140,7 @@ class _Player:
         now, woken, cycles = self._world.begin, WakeCause.TIME, list[WorldCycle]()
         self._settle(now)
         self._bound_growth(now, now)
+        self._note_least(now)
         while now <= self._world.duration:
             cycle = self._cycle(now, woken)
             cycles.append(cycle)
@@ -149,6 +153,7 @@ class _Player:
             config=self._config,
             cycles=tuple(cycles),
             happened=tuple(self._lifecycle.happened),
+            least=self._least,
         )
 
     # --- one cycle ----------------------------------------------------------------------------------------------------
@@ -253,7 +258,9 @@ class _Player:
     def _advance(self, now: int, then: int) -> int:
         self._schedule.run(now)
         self._node.take_rest(now, then)
-        self._bound_growth(now, then)
+        self._bound_growth(now, then - 1)  # what a change gives back is held until then
+        self._note_least(then - 1)
+        self._bound_growth(then - 1, then)
         self._schedule.run(then)
         if self._api.unanswered:
             slots = {uid: each.slot for uid, each in self._node.pods.items()}
@@ -261,7 +268,15 @@ class _Player:
                 self._stop(decision, then)
         self._settle(then)
         self._bound_growth(then, then)
+        self._note_least(then)
         return then
+
+    def _note_least(self, now: int) -> None:
+        if self._config.thresholds or now > self._world.duration:
+            return
+        for signal, seen in signal_observations(self._observer.node_stats(now)).items():
+            available = seen.available.value()
+            self._least[signal] = min(self._least.get(signal, available), available)
 
     def _bound_growth(self, since: int, now: int) -> None:
         for at, signal in self._node.bound_growth(since, now):

@@ -168,7 +168,7 @@ class SimulatedNode:
         return known[of]
 
     def next_change(self, now: int) -> int | None:
-        """Return when a growth of memory or processes changes, or a pod may reach its own memory limit."""
+        """Return when a growth changes, or a pod may reach its own memory limit."""
         found = [at for each in self._changing() if (at := each.next_change(now)) is not None]
         found += [at for pod in self.moving if (at := _limit_reached(pod, now)) is not None]
         return min(found, default=None)

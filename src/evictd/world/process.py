@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 
 from evictd.core.units.duration import SECOND
 from evictd.world.behaviours import (
-    OF_MEMORY,
     OF_THE_PROCESS,
     Behaviour,
     Burst,
@@ -19,9 +18,6 @@ from evictd.world.behaviours import (
     next_change,
     slope,
 )
-
-_WATCHED = frozenset({*OF_MEMORY, Usage.PROCESSES})
-"""The usages whose changes of growth the loop stops for; disks are read in cycles only."""
 
 
 @dataclass(slots=True)
@@ -109,7 +105,7 @@ class Process:
         return found + (self.rest.rate if self.rest is not None and Usage.MEMORY in of and self.takes(now) else 0)
 
     def next_change(self, now: int) -> int | None:
-        """Return when the growth of memory or processes changes next."""
+        """Return when the growth of a usage changes next."""
         if self.ended:
             return None
         if now < self.begun:
@@ -117,7 +113,7 @@ class Process:
         found = [
             now - age + at
             for each in self.moving
-            if each.of in _WATCHED and self._moves(each)
+            if self._moves(each)
             for age in (self._age(each, now),)
             if (at := next_change(each, age)) is not None
         ]
