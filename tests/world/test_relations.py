@@ -18,7 +18,7 @@ from tests.playbook import config, pod
 from tests.world.worlds import MI
 
 FAST = (10, 12, 24, 33)
-SEEDS = [seed if seed in FAST else pytest.param(seed, marks=pytest.mark.slow) for seed in range(100)]
+SEEDS = [seed if seed in FAST else pytest.param(seed, marks=pytest.mark.slow) for seed in range(40)]
 
 
 def _behaviour(random: Random) -> Behaviour:
@@ -62,7 +62,7 @@ def _losses(account: Account, until: int) -> list[tuple[int, str, str]]:
     return [(each.at, each.slot, each.cause) for each in account.losses if each.at <= until]
 
 
-@pytest.fixture(params=SEEDS)
+@pytest.fixture(params=SEEDS, scope="module")
 def story(request: pytest.FixtureRequest) -> tuple[Run, Account]:
     """A generated world that was played, and its account."""
     run = play(*generated(request.param))
