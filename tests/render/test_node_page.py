@@ -74,7 +74,7 @@ def play(
         before = state.node_conditions
         step = synchronize(state, seen, CONFIG, at)
         state = step.state
-        usage = usage_recorded(trends.usage, state.holdings, [each.uid for each in pods])
+        usage = usage_recorded(trends.usage, state.holdings, pods)
         trends = advanced(
             trends, signal_observations(node), state.node_conditions, now=at, wall=WALL + at - START, usage=usage
         )

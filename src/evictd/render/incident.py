@@ -48,6 +48,8 @@ _LEAD_SECONDS = 60
 """For how much earlier a threshold is proposed."""
 _LATELY = 30
 """Seconds before an eviction in which a supply must have gone on falling."""
+_STOOD_STILL = 10
+"""A supply stood still if it fell by less than this part of its rate before."""
 CONTAINER_LOGS = "container logs"
 """The part of a pod's disk use that the kubelet rotates."""
 _ASKED = {EventKind.REQUESTED, EventKind.REFUSED}
@@ -235,9 +237,9 @@ class Incident:
         if len(known) < 2 or known[-1][0] - known[0][0] < 1:
             return None
         whole = _fall(known)
-        lately = [each for each in known if each[0] >= -_LATELY]
-        if len(lately) > 1 and lately[-1][0] - lately[0][0] >= _LATELY / 2 and _fall(lately) * 10 < whole:
-            return round(_fall(lately))
+        last = [each for each in known if each[0] >= -_LATELY]
+        if len(last) > 1 and last[-1][0] - last[0][0] >= _LATELY / 2 and _fall(last) * _STOOD_STILL < whole:
+            return round(_fall(last))
         return round(whole)
 
 

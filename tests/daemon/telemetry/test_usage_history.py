@@ -4,6 +4,7 @@ from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import MINUTE
 from evictd.daemon.telemetry.usage_history import UsageHistory, UsageSample, sample_before, usage_recorded
+from tests.playbook import pod
 
 MEMORY = Signal.MEMORY_AVAILABLE
 
@@ -12,7 +13,7 @@ def kept(minutes: int) -> tuple[UsageSample, ...]:
     history: UsageHistory = {}
     for at in range(0, minutes * MINUTE, MINUTE):
         rest = MeasuredLevel(at=at, used=7, begun=at, lowest=7, lowest_before=7, since=at)
-        history = usage_recorded(history, {MEMORY: SupplyHoldings(at=at, used={"a": at}, elsewhere=rest)}, ("a",))
+        history = usage_recorded(history, {MEMORY: SupplyHoldings(at=at, used={"a": at}, elsewhere=rest)}, (pod("a"),))
     return history[MEMORY]
 
 
@@ -36,5 +37,5 @@ def test_the_sample_before_a_time_is_the_last_one_that_is_not_after_it() -> None
 
 
 def test_a_pod_that_came_later_grew_by_all_that_it_holds_and_one_without_a_measurement_is_left_out() -> None:
-    history = usage_recorded({}, {MEMORY: SupplyHoldings(used={"a": 1})}, ("a", "unread"))
+    history = usage_recorded({}, {MEMORY: SupplyHoldings(used={"a": 1})}, (pod("a"), pod("unread")))
     assert history[MEMORY][0].grown({"a": 5, "unread": 6, "later": 7}) == {"a": 4, "later": 7}

@@ -252,7 +252,7 @@ class Telemetry:
         latest, node, state = self.board.latest, cycle.observation.node, cycle.step.state
         seen = {} if node is None else signal_observations(node)
         trends = NO_TRENDS if latest is None else latest.trends
-        usage = usage_recorded(trends.usage, state.holdings, (pod.uid for pod in cycle.observation.pods))
+        usage = usage_recorded(trends.usage, state.holdings, cycle.observation.pods)
         self.board.latest = Snapshot(
             at=cycle.now,
             wall=cycle.wall,

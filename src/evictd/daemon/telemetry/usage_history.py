@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from evictd.core.frozen import frozen
 from evictd.core.model.holdings import SupplyHoldings
+from evictd.core.model.pod import Pod
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import HOUR, MINUTE
 
@@ -36,22 +37,21 @@ UsageHistory = Mapping[Signal, tuple[UsageSample, ...]]
 
 
 def usage_recorded(
-    history: UsageHistory, holdings: Mapping[Signal, SupplyHoldings], uids: Iterable[str]
+    history: UsageHistory, holdings: Mapping[Signal, SupplyHoldings], pods: Iterable[Pod]
 ) -> UsageHistory:
-    """Add what was read now of each supply, unless the last sample is younger than `SPACING`; `uids` are those of all pods.
+    """Add what was read now of each supply, unless the last sample is younger than `SPACING`; `pods` are all that are listed.
 
     A supply without holdings is forgotten.
     """
-    listed = frozenset(uids)
-    return {supply: _added(history.get(supply, ()), each, listed) for supply, each in holdings.items()}
+    return {supply: _added(history.get(supply, ()), each, pods) for supply, each in holdings.items()}
 
 
-def _added(samples: tuple[UsageSample, ...], read: SupplyHoldings, listed: frozenset[str]) -> tuple[UsageSample, ...]:
+def _added(samples: tuple[UsageSample, ...], read: SupplyHoldings, pods: Iterable[Pod]) -> tuple[UsageSample, ...]:
     if samples and read.at - samples[-1].at < SPACING:
         return samples
     elsewhere = None if read.elsewhere is None else read.elsewhere.used
     kept = (each for each in samples if each.at > read.at - LENGTH)
-    unmeasured = listed - read.used.keys()
+    unmeasured = frozenset(pod.uid for pod in pods if pod.uid not in read.used)
     return (*kept, UsageSample(at=read.at, used=read.used, elsewhere=elsewhere, unmeasured=unmeasured))
 
 
