@@ -1,6 +1,7 @@
 """Journal records as events."""
 
 import io
+from dataclasses import replace
 
 import msgspec
 import pytest
@@ -21,6 +22,7 @@ from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.console import make_console
 from evictd.render.history import (
     EventKind,
+    HistoryEvent,
     condition_spans,
     event_line,
     history,
@@ -35,8 +37,6 @@ from tests.stories import check_golden, played
 
 def journal(*, dry_run: bool = False) -> list[JournalRecord]:
     """A shortage in which the hog is evicted, is gone, and the condition ends ten minutes later; then a boot."""
-    from dataclasses import replace
-
     records, state, line, at = [], State(), b"", NOW
     for at, available, gone in (
         (NOW, GI // 2, ()),
@@ -199,3 +199,40 @@ def test_each_kind_of_event_is_as_in_the_golden_file() -> None:
         print_history(events, condition_spans(events), make_console(out, width=100))
     assert {event.kind for event in told} == set(EventKind)
     check_golden("history.txt", out.getvalue())
+
+
+def shown(events: list[HistoryEvent], *, everything: bool = False) -> str:
+    out = io.StringIO()
+    print_history(events, [], make_console(out, width=200), everything=everything)
+    return out.getvalue()
+
+
+def test_evictions_of_one_owner_that_repeat_are_the_first_and_the_last_and_a_count() -> None:
+    """117 evictions of one DaemonSet took 468 lines."""
+    told = [HistoryEvent(at="2026-07-27T09:59:00Z", kind=EventKind.CONDITIONS, text="MemoryPressure begins")]
+    for number in range(6):
+        at, name = f"2026-07-27T10:00:{10 * number:02}Z", f"default/leak-{number}"
+        because = {"because": {"signal": "memory.available", "usage": number}}
+        evicted = HistoryEvent(at=at, kind=EventKind.EVICTED, pod=name, uid=name, owner="DaemonSet/leak", text=name)
+        told.append(replace(evicted, evidence=because))
+        told.append(HistoryEvent(at=at, kind=EventKind.GONE, pod=name, uid=name, text=f"{name} is gone"))
+    text = shown(told)
+    assert "... the same of DaemonSet/leak 4 more times, every 10s; the last time (--all lists each):" in text
+    assert [name in text for name in ("leak-0", "leak-1", "leak-4", "leak-5")] == [True, False, False, True]
+    assert "6 evictions" in text
+    assert "leak-3" in shown(told, everything=True)
+    assert len(history_document(told, [])["events"]) == 13
+
+
+def test_evictions_of_pods_without_an_owner_and_for_other_signals_are_not_folded() -> None:
+    signals = ("memory.available", "nodefs.available", "pid.available")
+    told = [
+        HistoryEvent(
+            at="damaged", kind=EventKind.EVICTED, uid=signal, owner="DaemonSet/leak", text=f"for {signal}",
+            evidence={"because": {"signal": signal}},
+        )
+        for signal in signals
+    ]  # fmt: skip
+    alone = [HistoryEvent(at="", kind=EventKind.EVICTED, uid=name, text=f"evict {name}") for name in ("a", "b", "c")]
+    assert "the same" not in shown([*told, *alone])
+    assert "... the same of DaemonSet/leak 1 more time; the last time" in shown([told[0]] * 3)

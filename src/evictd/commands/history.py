@@ -42,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="the pods that the kubelet of this node evicted beside those that evictd chose, in a dry run too",
     )
+    parser.add_argument("--all", action="store_true", help="list also what repeats the events before it, in the table")
     add_output_argument(parser, HTML, PARQUET)
 
 
@@ -68,7 +69,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     elif args.output == HTML:
         sys.stdout.write(history_page(events, spans))
     elif args.output == TABLE:
-        print_history(events, spans, make_console(sys.stdout))
+        print_history(events, spans, make_console(sys.stdout), everything=args.all)
     else:
         write_document(history_document(events, spans), args.output, sys.stdout)
     return ExitCode.DONE

@@ -20,8 +20,9 @@ from evictd.errors import InvalidValueError
 from evictd.render.attribution import clock_text, filled_sentence, recorded_attribution
 from evictd.render.deciding import evicted_because
 from evictd.render.documents import API_VERSION, Document
+from evictd.render.folding import rounds
 from evictd.render.replayed import recorded_text
-from evictd.render.text import clean, counted
+from evictd.render.text import clean, counted, duration_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -309,14 +310,19 @@ _STYLES = {
 }
 
 
-def print_history(events: Sequence[HistoryEvent], spans: Sequence[ConditionSpan], to: "Console") -> None:
-    """Print the events as a table, then the totals."""
+def print_history(
+    events: Sequence[HistoryEvent], spans: Sequence[ConditionSpan], to: "Console", *, everything: bool = False
+) -> None:
+    """Print the events as a table, then the totals; of evictions that repeat the first and the last, unless `everything`."""
     from rich.table import Table  # noqa: PLC0415 - only a table needs it
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for heading in ("TIME", "WHAT", "DETAIL"):
         table.add_column(heading, no_wrap=heading != "DETAIL")
-    for event in events:
+    for event in events if everything else _folded(events):
+        if isinstance(event, str):
+            table.add_row("", "", event, style="bold")
+            continue
         table.add_row(
             clean(event.at),
             event.kind.value,
@@ -328,6 +334,38 @@ def print_history(events: Sequence[HistoryEvent], spans: Sequence[ConditionSpan]
         if span.until is None:
             to.print(f"{clean(span.type)} since {clean(span.since)}", style="bold yellow")
     to.print(totals_text(events), style="dim")
+
+
+def _folded(events: Sequence[HistoryEvent]) -> Iterator[HistoryEvent | str]:
+    """Return the events, and a sentence in place of what one owner's pods repeat between the first round and the last."""
+    owners = {event.uid: event.owner for event in events if event.owner}
+    keys = [_what_repeats(event, owners) or place for place, event in enumerate(events)]
+    for each in rounds(keys):
+        end = each.start + each.length * each.count
+        yield from events[each.start : each.start + each.length]
+        if each.count > 1:
+            first, last = events[each.start], events[end - each.length]
+            of = next((f" of {owners[uid]}" for uid in (first.uid, last.uid) if uid in owners), "")
+            often = _interval(first.at, last.at, each.count - 1)
+            yield f"... the same{of} {counted(each.count - 2, 'more time')}{often}; the last time (--all lists each):"
+            yield from events[end - each.length : end]
+
+
+def _interval(first: str, last: str, count: int) -> str:
+    """Write how long it took from one time to the next; empty where a time is damaged."""
+    try:
+        return f", every {duration_text((parse_time(last) - parse_time(first)) // count)}"
+    except InvalidValueError:
+        return ""
+
+
+def _what_repeats(event: HistoryEvent, owners: Mapping[str, str]) -> tuple[object, ...] | None:
+    """Return what makes events of several pods of one owner equal; `None` for one that is like no other."""
+    if event.uid in owners:
+        because = event.evidence.get("because")
+        signal = str(because.get("signal")) if isinstance(because, Mapping) else ""
+        return event.kind, owners[event.uid], event.dry_run, signal
+    return (event.kind, event.text) if event.kind is EventKind.CONDITIONS else None
 
 
 def totals_text(events: Sequence[HistoryEvent]) -> str:
