@@ -34,7 +34,7 @@ _LINES = {**DEFAULT_EVICTION_HARD, Signal.PID_AVAILABLE.value: "5%"}
 _MEMORY_LINE, _MEMORY_LINE_BELOW_4_GIB = "500Mi", "150Mi"
 """Those of docs/tuning.md: the kubelet's default for memory is often not met before the OOM killer acts."""
 _CLOSE = 1.5
-"""A signal was close to its line with at most so many times the amount."""
+"""A signal was close to that threshold if at most so many times its amount was available."""
 
 
 @frozen

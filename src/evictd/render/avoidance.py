@@ -26,7 +26,6 @@ _SMALLER_RECLAIM = (
 _ROTATION = (
     "log rotation: containerLogMaxSize times containerLogMaxFiles of the kubelet bounds the logs of each container"
 )
-_DROPPABLE = ", which the kernel can drop"
 _ALLOCATABLE = Signal.ALLOCATABLE_MEMORY_AVAILABLE.value
 _LEADS = {Resource.MEMORY: "memory.lead", Resource.EPHEMERAL_STORAGE: "disk.lead"}
 
@@ -70,7 +69,7 @@ def _of_no_pod(found: Incident) -> Avoidance:
 
 def _of_host(found: Incident) -> Avoidance:
     """Say that the host has to use less where what filled the supply belongs to no pod."""
-    if not found.host_filled or page_cache(found).by:
+    if not found.host_filled or held_by_page_cache(found):
         return Avoidance()
     return Avoidance(by=(_host_text(found.resource),))
 
@@ -91,33 +90,38 @@ def _of_grower(found: Incident, resource: Resource) -> Avoidance:
     return Avoidance(by=(f"less growth of {grower.pod}: it took {rate} a second in the minute before",))
 
 
-def page_cache(found: Incident) -> Avoidance:
-    """Return the formula that does not count page cache, where the pod held little else or the node's is all that is missing."""
+def held_by_page_cache(found: Incident) -> bool:
+    """Whether clean file pages that the kernel can drop held the threshold met."""
+    return bool(_file_pages(found)) and found.stalled < NO_STALL
+
+
+def _file_pages(found: Incident) -> str:
+    """Return which clean file pages were most of what the pod held, or all that is missing on the node; empty if none."""
     because = found.event.evidence.get("because", {})
     pages, of_node = because.get("filePages") or 0, because.get("nodeFilePages") or 0
     used = None if found.victim is None else found.victim.usage
     if found.resource is not Resource.MEMORY or found.missing is None or not pages + of_node:
-        return Avoidance()
+        return ""
     if pages * 2 >= (used or 0):
         what = f"{amount_text(pages, Resource.MEMORY)} of what it held"
     elif of_node >= found.missing:
         what = f"{amount_text(of_node, Resource.MEMORY)} of what the node held"
     else:
-        return Avoidance()
-    formula = f"memory.formula: MemAvailable: {what} are clean file pages"
-    if found.stalled >= NO_STALL:
-        stalled = f"tasks stalled for memory {found.stalled / 100:g}% of the time, so they are in use (docs/tuning.md)"
-        return Avoidance(not_by=(f"{formula}, but {stalled}",))
-    return Avoidance(by=(formula + _DROPPABLE,))
+        return ""
+    return f"{what} are clean file pages"
 
 
 def formula_remedy(found: Incident) -> Avoidance:
-    """Return the formula as a remedy, and as none where the threshold on the pods' own limit was met as well."""
-    cache = page_cache(found)
-    if not cache.by or not found.allocatable_met:
-        return cache
-    pages = cache.by[0].removesuffix(_DROPPABLE)
-    return Avoidance(not_by=(f"{pages}, but {_ALLOCATABLE} was met as well, and counts them by every formula",))
+    """Return the formula that does not count page cache: as none where pages are in use or the pods' own limit was met too."""
+    if not (pages := _file_pages(found)):
+        return Avoidance()
+    formula = f"memory.formula: MemAvailable: {pages}"
+    if not held_by_page_cache(found):
+        stalled = f"tasks stalled for memory {found.stalled / 100:g}% of the time, so they are in use (docs/tuning.md)"
+        return Avoidance(not_by=(f"{formula}, but {stalled}",))
+    if found.allocatable_met:
+        return Avoidance(not_by=(f"{formula}, but {_ALLOCATABLE} was met as well, and counts them by every formula",))
+    return Avoidance(by=(f"{formula}, which the kernel can drop",))
 
 
 def _of_owner(found: Incident) -> Avoidance:

@@ -18,6 +18,11 @@ class Round:
     length: int
     count: int
 
+    @property
+    def end(self) -> int:
+        """The line after the last round."""
+        return self.start + self.length * self.count
+
 
 def rounds(keys: Sequence[Hashable]) -> Iterator[Round]:
     """Divide lines, given by what makes them equal, into rounds."""
@@ -30,7 +35,16 @@ def rounds(keys: Sequence[Hashable]) -> Iterator[Round]:
                 found = Round(start=start, length=length, count=count)
                 break
         yield found
-        start += found.length * found.count
+        start = found.end
+
+
+def without_rounds(keys: Sequence[Hashable]) -> Iterator[int | Round]:
+    """Return which lines to show: of rounds that repeat the first and the last, and between them the `Round` that is left out."""
+    for each in rounds(keys):
+        yield from range(each.start, each.start + each.length)
+        if each.count > 1:
+            yield each
+            yield from range(each.end - each.length, each.end)
 
 
 def _count(keys: Sequence[Hashable], start: int, length: int) -> int:

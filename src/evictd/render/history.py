@@ -20,7 +20,7 @@ from evictd.errors import InvalidValueError
 from evictd.render.attribution import clock_text, filled_sentence, recorded_attribution
 from evictd.render.deciding import evicted_because
 from evictd.render.documents import API_VERSION, Document
-from evictd.render.folding import rounds
+from evictd.render.folding import without_rounds
 from evictd.render.replayed import recorded_text
 from evictd.render.text import clean, counted, duration_text
 
@@ -340,15 +340,14 @@ def _folded(events: Sequence[HistoryEvent]) -> Iterator[HistoryEvent | str]:
     """Return the events, and a sentence in place of what one owner's pods repeat between the first round and the last."""
     owners = {event.uid: event.owner for event in events if event.owner}
     keys = [_what_repeats(event, owners) or place for place, event in enumerate(events)]
-    for each in rounds(keys):
-        end = each.start + each.length * each.count
-        yield from events[each.start : each.start + each.length]
-        if each.count > 1:
-            first, last = events[each.start], events[end - each.length]
-            of = next((f" of {owners[uid]}" for uid in (first.uid, last.uid) if uid in owners), "")
-            often = _interval(first.at, last.at, each.count - 1)
-            yield f"... the same{of} {counted(each.count - 2, 'more time')}{often}; the last time (--all lists each):"
-            yield from events[end - each.length : end]
+    for each in without_rounds(keys):
+        if isinstance(each, int):
+            yield events[each]
+            continue
+        first, last = events[each.start], events[each.end - each.length]
+        of = f" of {owners[first.uid]}" if first.uid in owners else ""
+        often = _interval(first.at, last.at, each.count - 1)
+        yield f"... the same{of} {counted(each.count - 2, 'more time')}{often}; the last time (--all lists each):"
 
 
 def _interval(first: str, last: str, count: int) -> str:

@@ -2,7 +2,7 @@
 
 from evictd.core.model.signal import Resource
 from evictd.core.units.duration import SECOND, format_duration
-from evictd.render.avoidance import AGAIN, page_cache
+from evictd.render.avoidance import AGAIN, held_by_page_cache
 from evictd.render.incident import Incident
 from evictd.render.text import amount_text, counted, usage_text
 from evictd.render.verdict import Need
@@ -33,7 +33,7 @@ def _cause_text(found: Incident) -> str:
         return f"{pod} exceeded a limit of its own"
     if found.kept_by_min_reclaim:
         return "the threshold was clear already, its minimum reclaim was not"
-    if page_cache(found).by:
+    if held_by_page_cache(found):
         return "page cache that the kernel can drop held the threshold met"
     if not found.measured:
         return f"{pod} was not measured, so its part is not known"

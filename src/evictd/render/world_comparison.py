@@ -16,7 +16,7 @@ from evictd.render.outlook import played_on_text
 from evictd.render.sentences import brief_text
 from evictd.render.text import clean, counted, duration_text, first_of
 from evictd.render.world_outcome import PlayedWorld, clock, expectation_texts, of_no_use, outcome_text
-from evictd.render.world_view import MOST_LINES, new_decisions, refused_again, without_rounds
+from evictd.render.world_view import MOST_LINES, folded_lines, new_decisions, refused_again
 from evictd.world.account import OOM_KILLED, Verdict
 from evictd.world.lifecycle import EvictionRefused
 from evictd.world.loop import Run
@@ -54,7 +54,7 @@ def print_worlds(
     times = sorted({at for column in columns for at in column})
     rows = [(at, ["\n".join(column.get(at, ())) or "-" for column in columns]) for at in times]
     texts = [(at, "\t".join(cells)) for at, cells in rows]
-    found: list[int | str] = [*range(len(rows))] if everything else [*without_rounds(texts)]
+    found: list[int | str] = [*range(len(rows))] if everything else [*folded_lines(texts)]
     shown = found if everything else found[:MOST_LINES]
     for each in shown:
         at, cells = (None, [each, *[""] * (len(sides) - 1)]) if isinstance(each, str) else rows[each]

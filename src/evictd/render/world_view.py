@@ -18,7 +18,7 @@ from evictd.core.units.duration import format_duration
 from evictd.render.console import print_line
 from evictd.render.deciding import reasons_of
 from evictd.render.documents import API_VERSION, Document
-from evictd.render.folding import rounds
+from evictd.render.folding import without_rounds
 from evictd.render.sentences import changes_nothing, decision_text, no_action_text
 from evictd.render.text import clean, counted, left_text, signal_quantity
 from evictd.render.world_outcome import PlayedWorld, clock, expectation_texts, outcome_text
@@ -154,28 +154,26 @@ def _event_text(event: Event) -> str:
 # --- forms ------------------------------------------------------------------------------------------------------------
 
 
-def without_rounds(lines: Sequence[tuple[int, str]]) -> Iterator[int | str]:
+def folded_lines(lines: Sequence[tuple[int, str]]) -> Iterator[int | str]:
     """Return which lines, given by time and text, to show; of a round that repeats the first and the last.
 
     Between them a sentence says how often the round came.
     """
-    for each in rounds([_REPLICA.sub("", text) for _, text in lines]):
-        end = each.start + each.length * each.count
-        yield from range(each.start, each.start + each.length)
-        if each.count == 1:
+    for each in without_rounds([_REPLICA.sub("", text) for _, text in lines]):
+        if isinstance(each, int):
+            yield each
             continue
         between = each.count - 2
-        (first, _), (last, _) = lines[each.start + each.length], lines[end - each.length - 1]
+        (first, _), (last, _) = lines[each.start + each.length], lines[each.end - each.length - 1]
         of = "this line" if each.length == 1 else f"these {each.length} lines"
         span = f"from {clock(first)} to {clock(last)}" if between > 1 else f"at {clock(first)}"
         times = "once" if between == 1 else f"{between} times"
         yield f"... {of} {times} more {span}; the last time:"
-        yield from range(end - each.length, end)
 
 
 def _folded(lines: Sequence[TimelineEntry]) -> Iterator[tuple[str, TimelineEntry]]:
     """Return the lines with their times, without what repeats."""
-    for each in without_rounds([(line.at, line.text) for line in lines]):
+    for each in folded_lines([(line.at, line.text) for line in lines]):
         if isinstance(each, str):
             yield "", TimelineEntry(at=0, text=each, decided=True)
         else:

@@ -18,7 +18,7 @@ the end of a pod that was being deleted anyway.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from enum import Enum
 from itertools import pairwise
@@ -34,7 +34,7 @@ from evictd.world.kernel import OomKill
 from evictd.world.lifecycle import EndCause, EvictionRefused, PodEnd
 from evictd.world.loop import Run
 from evictd.world.model import World, WorldPod
-from evictd.world.oracle import OF_RESOURCE, IdealEnds, ideal_ends, suffices
+from evictd.world.oracle import OF_RESOURCE, IdealEnds, ideal_ends, relief
 
 OOM_KILLED = "OOMKilled"
 
@@ -117,6 +117,7 @@ def account_of(run: Run, ideal: IdealEnds | None = None) -> Account:
     ideal = ideal_ends(run.world, run.config) if ideal is None else ideal
     culprits = frozenset(each.pod.full_name for each in run.world.pods if is_culprit(each))
     losses = _judged(run, _losses(run), culprits, ideal)
+    spans = tuple(_spans(run))
     evicted = [loss for loss in losses if loss.cause != OOM_KILLED]
     gone: dict[str, int] = {}
     back: Counter[Resource] = Counter()
@@ -131,13 +132,13 @@ def account_of(run: Run, ideal: IdealEnds | None = None) -> Account:
         culprit_gone_at=gone,
         evictions_by_cause=Counter(loss.cause for loss in evicted),
         oom_kills=sum(isinstance(each.event, OomKill) for each in run.happened),
-        short_for=_short_for(run),
-        short=sum(then - at for at, then, found in _spans(run) if found),
+        short_for=_short_for(spans),
+        short=sum(then - at for at, then, found in spans if found),
         came_back=back,
         shortages=sum(
-            bool(now) and not before for before, now in pairwise([set[str](), *(each for _, each in _met(run))])
+            bool(now) and not before for before, now in pairwise([set[str](), *(each for _, _, each in spans)])
         ),
-        relieved_at=_relieved_at(run),
+        relieved_at=_relieved_at(spans),
     )
 
 
@@ -198,17 +199,16 @@ def _judged(run: Run, losses: list[Loss], culprits: frozenset[str], ideal: Ideal
     specs = {each.pod.full_name: each for each in run.world.pods}
     protected = protected_pods(run.world, run.config)
     lost = {loss.slot for loss in losses}
+    relieves = None if ideal.crossed_at is None else relief(run.world, run.config, ideal.crossed_at)
     chosen = ideal.slots
     """A smallest set: the observer's, with lost pods in place of pods that were not lost."""
 
     def replaced_by(loss: Loss) -> str | None:
         """Return the pod of the set that this one can replace."""
-        if loss.cause == OOM_KILLED or ideal.crossed_at is None or loss.slot not in specs or loss.slot in protected:
+        if loss.cause == OOM_KILLED or relieves is None or loss.slot not in specs or loss.slot in protected:
             return None
-        for slot in sorted(chosen - lost - culprits):
-            if suffices(run.world, run.config, chosen - {slot} | {loss.slot}, ideal.crossed_at):
-                return slot
-        return None
+        open_slots = sorted(chosen - lost - culprits)
+        return next((slot for slot in open_slots if relieves(chosen - {slot} | {loss.slot})), None)
 
     tried = set[str]()
     """Pods that a replacement was sought for: a successor of one is one more loss."""
@@ -247,6 +247,8 @@ def _of(cause: str, held: Mapping[Usage, int]) -> int:
     return sum(held.get(each, 0) for each in OF_RESOURCE[_resource_of(cause)])
 
 
+_Span = tuple[int, int, set[str]]
+"""Begin and end of a time, and the thresholds that were met in it."""
 _RESOURCES = {signal.value: spec.resource for signal, spec in SIGNALS.items()}
 
 
@@ -254,35 +256,25 @@ def _resource_of(cause: str) -> Resource:
     return Resource.MEMORY if cause == OOM_KILLED else _RESOURCES.get(cause, Resource.EPHEMERAL_STORAGE)
 
 
-def _met(run: Run) -> list[tuple[int, set[str]]]:
-    """Return for each cycle its time and the thresholds that were met."""
-    return [
-        (
-            cycle.at,
-            {str(each.threshold) for each in cycle.step.findings if isinstance(each, ThresholdFinding) and each.met},
-        )
-        for cycle in run.cycles
-    ]
-
-
-def _spans(run: Run) -> Iterator[tuple[int, int, set[str]]]:
+def _spans(run: Run) -> Iterator[_Span]:
     """Yield the thresholds that were met from each cycle to the next, and from the last one to the world's end."""
-    met = _met(run)
-    for (at, found), (then, _) in pairwise([*met, (run.world.duration, set[str]())]):
-        yield at, then, found
+    ends = (*(cycle.at for cycle in run.cycles[1:]), run.world.duration)
+    for cycle, end in zip(run.cycles, ends, strict=True):
+        met = {str(each.threshold) for each in cycle.step.findings if isinstance(each, ThresholdFinding) and each.met}
+        yield cycle.at, end, met
 
 
-def _short_for(run: Run) -> dict[str, int]:
+def _short_for(spans: Iterable[_Span]) -> dict[str, int]:
     short = Counter[str]()
-    for at, then, found in _spans(run):
+    for at, then, found in spans:
         for each in found:
             short[each] += then - at
     return dict(short)
 
 
-def _relieved_at(run: Run) -> int | None:
+def _relieved_at(spans: Iterable[_Span]) -> int | None:
     since: int | None = 0
-    for at, found in _met(run):
+    for at, _, found in spans:
         if found:
             since = None
         elif since is None:

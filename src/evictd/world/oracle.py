@@ -71,30 +71,22 @@ def ideal_ends(world: World, config: EvictionConfig) -> IdealEnds:
         return IdealEnds()
     crossed_at, node, due = crossing
     order = _documented_order(node, due[0], config, crossed_at)
-    rest = _rest(world, config, times, crossed_at)
-
-    def relieves(slots: Iterable[str]) -> bool:
-        return _relieves(world, config, slots, crossed_at, rest)
-
+    relieves = relief(world, config, crossed_at)
     if not relieves(order):
         return IdealEnds(crossed_at=crossed_at, relieves=False)
     largest = _largest(world, order, due[0])
     return IdealEnds(slots=_smallest(order, largest, relieves), crossed_at=crossed_at)
 
 
-def suffices(world: World, config: EvictionConfig, slots: Iterable[str], crossed_at: int) -> bool:
-    """Whether the end of these pods at the crossing relieves the node until the world ends."""
-    return _relieves(world, config, slots, crossed_at, _rest(world, config, _times(world), crossed_at))
+def relief(world: World, config: EvictionConfig, crossed_at: int) -> Callable[[Iterable[str]], bool]:
+    """Return what tells whether the end of pods at the crossing relieves the node until the world ends."""
+    rest = [crossed_at, *(at for at in _times(world) if at > crossed_at), *_times_of_grace(world, config)]
 
+    def relieves(slots: Iterable[str]) -> bool:
+        played = _play(world, config, frozenset(slots), crossed_at, rest)
+        return not any(_met_in_time(each, at, world) for at, _, found in played for each in found)
 
-def _rest(world: World, config: EvictionConfig, times: Sequence[int], crossed_at: int) -> list[int]:
-    """Return the times from the crossing on at which the node has to be relieved."""
-    return [crossed_at, *(at for at in times if at > crossed_at), *_times_of_grace(world, config)]
-
-
-def _relieves(world: World, config: EvictionConfig, slots: Iterable[str], crossed_at: int, rest: Sequence[int]) -> bool:
-    played = _play(world, config, frozenset(slots), crossed_at, rest)
-    return not any(_met_in_time(each, at, world) for at, _, found in played for each in found)
+    return relieves
 
 
 def _times(world: World) -> list[int]:

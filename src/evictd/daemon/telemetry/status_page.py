@@ -30,7 +30,6 @@ from evictd.render.timing import SOON_SECONDS
 
 API_VERSION = "evictd.io/v1alpha1"
 _SHOWN_GROWERS = 3
-_CULPRIT = NoActionReason.PROTECTED_CULPRIT.value
 
 
 def status_document(view: NodeView, snapshot: Snapshot, now: int, *, reload_fault: str = "") -> dict[str, Any]:
@@ -237,9 +236,11 @@ def _next_pod(answer: NextUp | None) -> dict[str, Any]:
     """
     if answer is None or answer.victim is None:
         stop = None if answer is None else answer.stop
-        text, reason = ("", "") if stop is None else (no_action_text(stop), stop.why.value)
-        culprit = stop.pod.full_name if stop is not None and stop.pod is not None and reason == _CULPRIT else ""
-        return {"next": None, "stop": text, "stopReason": reason, "stopPod": culprit}
+        if stop is None:
+            return {"next": None, "stop": "", "stopReason": "", "stopPod": ""}
+        culprit = stop.pod if stop.why is NoActionReason.PROTECTED_CULPRIT else None
+        name = "" if culprit is None else culprit.full_name
+        return {"next": None, "stop": no_action_text(stop), "stopReason": stop.why.value, "stopPod": name}
     row = answer.victim
     usage = row.usage if answer.measured else None
     candidate = {"pod": row.pod.full_name, "priority": row.priority, "usage": usage, "request": row.request // NANO}
