@@ -23,15 +23,14 @@ def writes(folder: str, step_mebibytes: int, pause_seconds: float) -> str:
     )
 
 
-def reads(folder: str, mebibytes: int, *, times: int = 0) -> str:
-    """Write a file and read it, with a rest after each time; from the second time on its pages are active.
+def reads(folder: str, mebibytes: int, *, times: int) -> str:
+    """Write a file and read it so many `times`, with a rest after each; from the second time on its pages are active.
 
-    It is read for ever, or so many `times`; then `done` is in the folder, and the pod rests.
+    Then `done` is in the folder, and the pod rests.
     """
-    again = f"[ $i -lt {times} ]" if times else ":"
     return (
         f"dd if=/dev/zero of={folder}/read bs=1M count={mebibytes} conv=fsync 2>/dev/null; i=0; "
-        f"while {again}; do dd if={folder}/read of=/dev/null bs=1M 2>/dev/null; i=$((i+1)); sleep 0.5; done; "
+        f"while [ $i -lt {times} ]; do dd if={folder}/read of=/dev/null bs=1M 2>/dev/null; i=$((i+1)); sleep 0.5; done; "
         f": >{folder}/done; trap 'exit 0' TERM; while :; do sleep 1; done"
     )
 
@@ -43,7 +42,7 @@ def thrashes(folder: str, mebibytes: int) -> str:
     such pages are given up and read back; read by one reader alone, or four times as large, the file would only pass through.
     """
     return (
-        f"dd if=/dev/zero of={folder}/fill bs=1M count={mebibytes} 2>/dev/null; "
+        f"dd if=/dev/zero of={folder}/fill bs=1M count={mebibytes} conv=fsync 2>/dev/null; "
         f"for reader in 1 2; do while :; do cat {folder}/fill >/dev/null; done & done; wait"
     )
 
