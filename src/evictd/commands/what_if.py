@@ -11,7 +11,7 @@ from dataclasses import replace
 from evictd.codec.scenario import Scenario, ScenarioStep
 from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig
-from evictd.core.model.decision import EvictPod
+from evictd.core.model.decision import begun_evictions
 from evictd.core.model.pod import Pod
 from evictd.core.model.stats import FsStats, MemoryStats, NodeStats, PodStats
 from evictd.core.units.duration import SECOND, parse_duration
@@ -117,12 +117,7 @@ def _victims(cycles: tuple[SimulatedCycle, ...]) -> list[tuple[int, str]]:
 
 
 def _evicted(cycle: SimulatedCycle) -> list[str]:
-    return [
-        decision.pod.uid
-        for turn in cycle.turns
-        for decision in turn.step.decisions
-        if isinstance(decision, EvictPod) and not decision.shortens
-    ]
+    return [each.pod.uid for turn in cycle.turns for each in begun_evictions(turn.step.decisions)]
 
 
 def _without(step: ScenarioStep, uid: str, scenario: Scenario) -> ScenarioStep:

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from evictd.codec.decision import encode_decision
 from evictd.config.settings import HookSettings
-from evictd.core.model.decision import EvictPod
+from evictd.core.model.decision import begun_evictions
 from evictd.core.model.finding import Finding, ThresholdFinding
 from evictd.core.model.signal import MEMORY_SIGNALS, Signal
 from evictd.core.units.duration import SECOND
@@ -49,9 +49,8 @@ class Hooks:
 
     def run(self, cycle: Cycle) -> None:
         """Start `before` for each pod that was chosen in this cycle, and `after` for each victim that is gone."""
-        for decision in cycle.step.decisions:
-            if isinstance(decision, EvictPod) and not decision.shortens:
-                self._start("before", decision.pod.full_name, encode_decision(decision), cycle.step.findings)
+        for eviction in begun_evictions(cycle.step.decisions):
+            self._start("before", eviction.pod.full_name, encode_decision(eviction), cycle.step.findings)
         for uid, name in _gone(cycle):
             self._start("after", name, {"kind": "PodGone", "pod": {"fullName": name, "uid": uid}}, cycle.step.findings)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from evictd.core.frozen import frozen
-from evictd.core.model.decision import EvictPod, ReclaimNode
+from evictd.core.model.decision import EvictPod, ReclaimNode, begun_evictions
 from evictd.core.units.duration import format_duration
 from evictd.render.conclusion import conclusion
 from evictd.render.console import print_line
@@ -37,10 +37,7 @@ class Side:
     def evicted(self) -> tuple[tuple[int, str], ...]:
         """The time and the pod of each eviction."""
         return tuple(
-            (cycle.at, each.pod.full_name)
-            for cycle in self.cycles
-            for each in cycle.decisions
-            if isinstance(each, EvictPod) and not each.shortens
+            (cycle.at, each.pod.full_name) for cycle in self.cycles for each in begun_evictions(cycle.decisions)
         )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from evictd.core.model.decision import EvictPod, ReclaimNode
+from evictd.core.model.decision import EvictPod, ReclaimNode, begun_evictions
 from evictd.core.model.finding import NoAction, ThresholdFinding
 from evictd.core.model.observation import EvictionAnswerKind, Reclaim
 from evictd.render.sentences import no_action_text
@@ -49,8 +49,7 @@ def _evictions_texts(cycles: Sequence[SimulatedCycle]) -> Iterator[str]:
             refused |= {latest[uid] for uid in uids & latest.keys()}
             asked += [
                 (each.pod.uid, f"{pod_name(each.pod)} at {duration_text(cycle.at)}{_cause_text(each)}")
-                for each in turn.step.decisions
-                if isinstance(each, EvictPod) and not each.shortens
+                for each in begun_evictions(turn.step.decisions)
             ]
     gone = [text for number, (_, text) in enumerate(asked) if number not in refused]
     stayed = [text for number, (_, text) in enumerate(asked) if number in refused]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from evictd.codec.decision import decode_decision
 from evictd.core.frozen import frozen
-from evictd.core.model.decision import EvictPod
+from evictd.core.model.decision import EvictPod, begun_evictions
 from evictd.core.model.signal import MEMORY_SIGNALS
 from evictd.core.units.duration import SECOND, format_duration
 from evictd.errors import InputError
@@ -48,19 +48,14 @@ class ReadingsEnd:
 def readings_ends(replayed: Sequence[Replayed]) -> Iterator[ReadingsEnd]:
     """Yield the evictions after which the readings are those of a relieved node; a dry run relieves none."""
     for one in replayed:
-        if (one.entry.extra or {}).get("dryRun") or any(map(_begins, one.step.decisions)):
+        if (one.entry.extra or {}).get("dryRun") or any(begun_evictions(one.step.decisions)):
             continue
         for plain in one.entry.decisions:
             try:
                 then = decode_decision(plain)
             except InputError:  # a damaged decision, which the difference shows
                 continue
-            if isinstance(then, EvictPod) and _begins(then):
-                yield ReadingsEnd(wall=one.entry.wall, evicted=then)
-
-
-def _begins(decision: object) -> bool:
-    return isinstance(decision, EvictPod) and not decision.shortens
+            yield from (ReadingsEnd(wall=one.entry.wall, evicted=each) for each in begun_evictions([then]))
 
 
 def readings_end_text(replayed: Sequence[Replayed], what_if: WhatIf) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from evictd.codec.decision import encode_decision, encode_finding
 from evictd.core.model.config import EvictionConfig
-from evictd.core.model.decision import EvictPod, ReclaimNode
+from evictd.core.model.decision import ReclaimNode, begun_evictions
 from evictd.core.units.duration import format_duration
 from evictd.render.conclusion import conclusion
 from evictd.render.documents import API_VERSION, TOP_ROWS, Document
@@ -38,7 +38,7 @@ def cycle_document(cycle: SimulatedCycle, config: EvictionConfig, *, rows: int |
         "phase": cycle.state.activity.value,
         "conditions": [condition.value for condition in cycle.state.node_conditions],
         "reclaimed": [a.value for d in decisions if isinstance(d, ReclaimNode) for a in d.actions],
-        "evicted": [d.pod.full_name for d in decisions if isinstance(d, EvictPod) and not d.shortens],
+        "evicted": [each.pod.full_name for each in begun_evictions(decisions)],
         "readings": [_reading(turn, config, rows) for turn in cycle.turns],
         "admissions": [
             {"pod": pod.full_name, "admitted": a.admitted, "reason": a.reason, "message": a.message}

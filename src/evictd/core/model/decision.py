@@ -4,7 +4,7 @@
 carries its reason as data.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from enum import Enum
 
@@ -141,3 +141,8 @@ class Wait:
 
 
 Decision = ReportConditions | RecordEvent | ReclaimNode | EvictPod | WithdrawEviction | Wait
+
+
+def begun_evictions(decisions: Iterable[object]) -> Iterator[EvictPod]:
+    """Yield the evictions that begin; one that only shortens the grace period of a leaving pod is none."""
+    return (each for each in decisions if isinstance(each, EvictPod) and not each.shortens)

@@ -23,7 +23,7 @@ from evictd.core.eviction.backoff import Refusal
 from evictd.core.eviction.collecting import ended_reclaims
 from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig
-from evictd.core.model.decision import EvictPod, RecordEvent, Wait
+from evictd.core.model.decision import RecordEvent, Wait, begun_evictions
 from evictd.core.model.observation import Observation, Problem, SignalObservation
 from evictd.core.model.pod import Pod
 from evictd.core.model.signal import SIGNALS
@@ -134,8 +134,8 @@ class Recorder:
         trend: Readings | None,
     ) -> None:
         stats, leaving = cycle.observation.pod_stats, {victim.uid for victim in cycle.step.state.in_flight}
-        decided = [each for each in cycle.step.decisions if isinstance(each, EvictPod) and not each.shortens]
-        victims = [decision.pod for decision in decided if decision.pod.uid in leaving]  # of a dry run none leaves
+        begun = begun_evictions(cycle.step.decisions)
+        victims = [each.pod for each in begun if each.pod.uid in leaving]  # of a dry run none leaves
         extra: dict[str, Any] = {
             "dryRun": cycle.observation.outcomes.dry_run,
             "lastWords": {pod.uid: self._victim_details(pod, stats.get(pod.uid)) for pod in victims},
