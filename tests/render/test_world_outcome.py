@@ -338,6 +338,14 @@ def test_a_calm_world_needs_no_eviction() -> None:
     ]
 
 
+def test_a_pod_that_the_kernel_kills_without_a_threshold_is_innocent_only_if_its_end_was_not_needed() -> None:
+    """The same pod was `needed` when evicted, and `innocent` when killed under a configuration without thresholds."""
+    cron = WorldPod(pod=pod("cron"), behaviours=(Grow(of=Usage.MEMORY, rate=50 << 20, bound=4 << 30),))
+    text = outcome_text(run := play(world(cron, *quiet(3)), config()), account_of(run))
+    assert text[1] == "The kernel killed for want of memory 3 times, first at 1m15.9s: default/cron."
+    assert text[3] == "No threshold was met."
+
+
 def test_innocents_are_named_as_not_needed_and_the_cause_as_still_there() -> None:
     static = hog(source=PodSource.STATIC, name="static", rate=10 * (1 << 20))
     side = played(world(static, *quiet(6), duration=420 * SECOND), Policy.KUBELET)

@@ -8,7 +8,7 @@ from evictd.core.model.decision import EvictPod
 from evictd.core.model.pod import PodSource
 from evictd.core.model.signal import Resource
 from evictd.core.units.duration import SECOND
-from evictd.world.account import OOM_KILLED, Verdict, account_of, is_culprit, protected_pods
+from evictd.world.account import OOM_KILLED, Verdict, account_of, protected_pods
 from evictd.world.behaviours import Burst, Grow, Hold, Stops, TakeRest, Usage
 from evictd.world.lifecycle import Happened, PodEnd
 from evictd.world.loop import Run, play
@@ -19,10 +19,10 @@ from tests.world.worlds import GI, HARD, MI, evicted, hog, holder, quiet, world
 
 
 def test_who_takes_without_bound_is_a_culprit_unless_the_world_says_otherwise() -> None:
-    assert is_culprit(hog())
-    assert is_culprit(WorldPod(pod=pod("a"), behaviours=(TakeRest(rate=1),)))
-    assert not is_culprit(WorldPod(pod=pod("a"), behaviours=(Grow(of=Usage.MEMORY, rate=1, bound=5),)))
-    assert not is_culprit(WorldPod(pod=pod("a"), behaviours=(Grow(of=Usage.MEMORY, rate=1),), culprit=False))
+    assert hog().is_culprit
+    assert WorldPod(pod=pod("a"), behaviours=(TakeRest(rate=1),)).is_culprit
+    assert not WorldPod(pod=pod("a"), behaviours=(Grow(of=Usage.MEMORY, rate=1, bound=5),)).is_culprit
+    assert not WorldPod(pod=pod("a"), behaviours=(Grow(of=Usage.MEMORY, rate=1),), culprit=False).is_culprit
 
 
 def test_a_hog_that_goes_is_no_innocent() -> None:

@@ -1,5 +1,7 @@
 """Checks the smallest set that relieves the node for good."""
 
+from dataclasses import replace
+
 from evictd.core.model.pod import PodSource
 from evictd.core.units.duration import MILLISECOND, SECOND
 from evictd.world.behaviours import Burst, Grow, Hold, Usage
@@ -21,6 +23,19 @@ def test_one_hog_among_many() -> None:
 def test_of_pods_alike_the_one_of_lower_priority() -> None:
     pods = (holder("a", 2 * GI, priority=10), holder("b", 2 * GI, priority=5))
     assert ideal_ends(world(*pods), config(hard=HARD)).slots == {"default/b"}
+
+
+def test_of_one_that_suffices_and_a_culprit_that_suffices_the_culprit() -> None:
+    """The other comes first in documented order, because it exceeds its request by more."""
+    pods = (holder("big", 2 * GI, memory="1Gi"), hog(memory="128Mi"), *quiet(3))
+    assert ideal_ends(world(*pods), config(hard=HARD)).slots == {"default/hog"}
+
+
+def test_without_a_threshold_for_memory_the_end_of_memory_counts() -> None:
+    found = ideal_ends(world(*quiet(3), hog()), config(hard={"nodefs.available": "10%"}))
+    assert found.slots == {"default/hog"}
+    assert found.memory_ended
+    assert not ideal_ends(world(*quiet(3), hog()), config(hard=HARD)).memory_ended
 
 
 def test_two_hogs() -> None:
@@ -83,10 +98,8 @@ def test_a_short_burst_between_two_looks_is_seen() -> None:
 
 def test_a_threshold_whose_grace_period_runs_at_the_end_is_not_relieved() -> None:
     """In a file of ten minutes the neighbour was needed, in one of fifteen it was not."""
-    pods = (
-        holder("db", 1536 * MI, memory="1Gi"),
-        hog(Hold(of=Usage.MEMORY, amount=500 * MI), rate=5 * MI, memory="2Gi"),
-    )
+    grower = hog(Hold(of=Usage.MEMORY, amount=500 * MI), rate=5 * MI, memory="2Gi")
+    pods = (holder("db", 1536 * MI, memory="1Gi"), replace(grower, culprit=False))
     soft = config(soft={"memory.available": ("1Gi", "90s")})
     for minutes in (10, 15):
         assert ideal_ends(world(*pods, duration=minutes * 60 * SECOND), soft).slots == {"default/hog"}

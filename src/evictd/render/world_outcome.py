@@ -216,7 +216,7 @@ def _relief_texts(run: Run, account: Account) -> Iterator[str]:
         between = account.ideal.crossed_at
         yield (
             "No threshold was met."
-            if between is None
+            if between is None or account.ideal.memory_ended
             else f"No threshold was met at a reading; between two readings one was, first at {clock(between)}."
         )
         return

@@ -29,11 +29,11 @@ from evictd.core.model.decision import EvictPod
 from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.signal import SIGNALS, Resource
 from evictd.core.units.duration import format_duration
-from evictd.world.behaviours import Usage, takes_without_bound
+from evictd.world.behaviours import Usage
 from evictd.world.kernel import OomKill
 from evictd.world.lifecycle import EndCause, EvictionRefused, PodEnd
 from evictd.world.loop import Run
-from evictd.world.model import World, WorldPod
+from evictd.world.model import World
 from evictd.world.oracle import OF_RESOURCE, IdealEnds, ideal_ends, relief
 
 OOM_KILLED = "OOMKilled"
@@ -115,7 +115,7 @@ class Account:
 def account_of(run: Run, ideal: IdealEnds | None = None) -> Account:
     """Draw up the account of a run; `ideal` is the observer's set, if it is known: it does not depend on the run."""
     ideal = ideal_ends(run.world, run.config) if ideal is None else ideal
-    culprits = frozenset(each.pod.full_name for each in run.world.pods if is_culprit(each))
+    culprits = frozenset(each.pod.full_name for each in run.world.pods if each.is_culprit)
     losses = _judged(run, _losses(run), culprits, ideal)
     spans = tuple(_spans(run))
     evicted = [loss for loss in losses if loss.cause != OOM_KILLED]
@@ -140,13 +140,6 @@ def account_of(run: Run, ideal: IdealEnds | None = None) -> Account:
         ),
         relieved_at=_relieved_at(spans),
     )
-
-
-def is_culprit(spec: WorldPod) -> bool:
-    """Whether a pod is a cause: it is marked, or takes without bound."""
-    if spec.culprit is not None:
-        return spec.culprit
-    return takes_without_bound(spec.behaviours)
 
 
 def protected_pods(world: World, config: EvictionConfig) -> frozenset[str]:

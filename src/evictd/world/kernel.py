@@ -46,13 +46,20 @@ def settle(node: SimulatedNode, now: int) -> tuple[OomKill, ...]:
     return tuple(kills)
 
 
-def _victim(node: SimulatedNode, now: int) -> Holder | None:
+def no_memory_left(node: SimulatedNode, now: int) -> bool:
+    """Whether more memory is held than there is, of the node or of the cgroup of all pods."""
+    return node.memory(now).short > 0 or _pods_exceed(node, now)
+
+
+def _pods_exceed(node: SimulatedNode, now: int) -> bool:
     memory = node.memory(now)
-    if memory.short > 0:
+    return memory.pods - memory.swapped > node.world.node.memory_of_pods
+
+
+def _victim(node: SimulatedNode, now: int) -> Holder | None:
+    if node.memory(now).short > 0:
         return _worst(node, node.holders(), now)
-    if memory.pods - memory.swapped > node.world.node.memory_of_pods:
-        return _worst(node, node.pods.values(), now)
-    return None
+    return _worst(node, node.pods.values(), now) if _pods_exceed(node, now) else None
 
 
 def _worst(node: SimulatedNode, holders: Iterable[Holder], now: int) -> Holder | None:

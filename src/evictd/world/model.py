@@ -10,7 +10,7 @@ from evictd.core.eviction.eviction_method import EvictionMethod
 from evictd.core.frozen import frozen
 from evictd.core.model.pod import Pod
 from evictd.core.units.duration import MILLISECOND, MINUTE, SECOND
-from evictd.world.behaviours import Behaviour
+from evictd.world.behaviours import Behaviour, takes_without_bound
 
 
 @frozen
@@ -100,6 +100,11 @@ class WorldPod:
     """Time at which another component deletes it, with its own grace period."""
     culprit: bool | None = None
     """Whether it is a cause of the incident; `None`: it is if it takes without bound."""
+
+    @property
+    def is_culprit(self) -> bool:
+        """Whether it is a cause: it is marked, or takes without bound."""
+        return takes_without_bound(self.behaviours) if self.culprit is None else self.culprit
 
 
 @frozen

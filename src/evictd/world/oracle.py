@@ -3,9 +3,10 @@
 The observer knows what every pod and the host will hold until the end of the world. It first collects what no pod uses. Where a
 threshold is due all the same, it ends pods once, at that time, and keeps their successors away. A set relieves the node if no
 threshold is due from then until the world ends, and none that is met at the end becomes due when its grace period is over; what
-comes after that is not known, so a longer world can need a larger set. Of the smallest such sets it takes the first in
-documented order: the order in which `evictd.core.eviction.rank` puts the pods at that time. Where no set suffices, because the
-host or a protected pod is the cause, the observer ends nothing: the end of a pod would not help.
+comes after that is not known, so a longer world can need a larger set. Of the smallest such sets it takes one with culprits
+(`WorldPod.is_culprit`) where there is one, because a culprit that stays takes that too; else the first in documented order: the
+order in which `evictd.core.eviction.rank` puts the pods at that time. Where no set suffices, because the host or a protected pod
+is the cause, the observer ends nothing: the end of a pod would not help.
 
 Sets of one pod are all tried, sets of two of the pods that hold most. Larger ones are made by adding the largest holders until
 the node is relieved, and dropping again each one that was not needed: the smallest set up to pods that are almost as large as
@@ -22,10 +23,12 @@ from evictd.core.eviction.reclaim import layout_of
 from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.observation import Outcomes, signal_observations
-from evictd.core.model.signal import SIGNALS, Resource
-from evictd.core.model.threshold import Threshold, thresholds_met
+from evictd.core.model.signal import SIGNALS, Resource, Signal
+from evictd.core.model.threshold import Threshold, ThresholdValue, thresholds_met
 from evictd.core.units.duration import MILLISECOND
+from evictd.core.units.quantity import of_bytes
 from evictd.world.behaviours import OF_MEMORY, Exits, Usage
+from evictd.world.kernel import no_memory_left
 from evictd.world.model import DeadContainers, World, WorldPod
 from evictd.world.node import SimulatedNode, SimulatedPod
 from evictd.world.observe import WorldObserver
@@ -39,6 +42,9 @@ CROSSING = 100 * MILLISECOND
 """Precision of the time of the crossing."""
 LARGEST = 14
 """Number of holders of which pairs are tried."""
+
+_END_OF_MEMORY = Threshold(signal=Signal.MEMORY_AVAILABLE, value=ThresholdValue(quantity=of_bytes(0)))
+"""Met when the kernel kills. It counts for a configuration without a threshold for memory, whose pods are killed all the same."""
 
 OF_RESOURCE: dict[Resource, tuple[Usage, ...]] = {
     Resource.MEMORY: OF_MEMORY,
@@ -58,7 +64,9 @@ class IdealEnds:
     slots: frozenset[str] = frozenset()
     """Full names of the pods that it ends."""
     crossed_at: int | None = None
-    """Time at which a threshold is met although everything unused was collected; `None`: never."""
+    """Time at which a threshold is met although everything unused was collected, or the kernel kills; `None`: never."""
+    memory_ended: bool = False
+    """Whether no threshold is met then, and the kernel kills."""
     relieves: bool = True
     """Whether that relieves the node until the world ends; where not, no set of pods would."""
 
@@ -71,11 +79,14 @@ def ideal_ends(world: World, config: EvictionConfig) -> IdealEnds:
         return IdealEnds()
     crossed_at, node, due = crossing
     order = _documented_order(node, due[0], config, crossed_at)
-    relieves = relief(world, config, crossed_at)
+    relieves, memory_ended = relief(world, config, crossed_at), due == (_END_OF_MEMORY,)
     if not relieves(order):
-        return IdealEnds(crossed_at=crossed_at, relieves=False)
+        return IdealEnds(crossed_at=crossed_at, memory_ended=memory_ended, relieves=False)
+    culprits = {each.pod.full_name for each in world.pods if each.is_culprit}
+    causes_first = sorted(order, key=lambda each: each not in culprits)
     largest = _largest(world, order, due[0])
-    return IdealEnds(slots=_smallest(order, largest, relieves), crossed_at=crossed_at)
+    slots = _smallest(causes_first, largest, relieves)
+    return IdealEnds(slots=slots, crossed_at=crossed_at, memory_ended=memory_ended)
 
 
 def relief(world: World, config: EvictionConfig, crossed_at: int) -> Callable[[Iterable[str]], bool]:
@@ -154,7 +165,7 @@ def _smallest(
         chosen.append(each)
         if relieves(chosen):
             break
-    for each in tuple(chosen):
+    for each in sorted(chosen, key=order.index, reverse=True):
         without = [other for other in chosen if other != each]
         if relieves(without):
             chosen = without
@@ -211,6 +222,8 @@ def _play(
         node.take_rest(last, now)
         last = now
         met = thresholds_met(thresholds, signal_observations(observer.node_stats(now)))
+        if no_memory_left(node, now):
+            met = (*met, _END_OF_MEMORY)
         met_since = {each: met_since.get(each, now) for each in met}
         yield now, node, tuple(each for each, since in met_since.items() if now - since >= each.grace_period)
 
