@@ -64,6 +64,10 @@ def test_the_cause_comes_first(found: Incident, cause: str) -> None:
             ),
             "nothing grew in the minute before",
         ),
+        (
+            replace(judged(Need.NEEDED), verdict=None, pods_filled=True, main_grower="a/b"),
+            "a/b filled memory, and default/hog-old went",
+        ),
         (replace(judged(Need.NEEDED), pods_filled=True), "pods filled memory, no one of them most of it"),
     ],
 )

@@ -10,6 +10,7 @@ from evictd.core.model.finding import Finding
 from evictd.core.model.signal import SIGNALS
 from evictd.errors import InputError, InvalidValueError
 from evictd.render.documents import Document
+from evictd.render.text import clean
 
 
 def attribution_document(held: Attribution | None, wall: int | None) -> Document | None:
@@ -42,7 +43,8 @@ def filled_sentence(held: Attribution, wall: int) -> str:
 
 
 def _growth(held: Attribution, wall: int | None) -> str:
-    return growth_text(held, since="" if wall is None or held.over is None else clock_text(rfc3339(wall - held.over)))
+    since = "" if wall is None or held.over is None else clock_text(rfc3339(wall - held.over))
+    return clean(growth_text(held, since=since))
 
 
 def recorded_attribution(findings: Sequence[Mapping[str, Any]]) -> Attribution | None:

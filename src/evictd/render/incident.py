@@ -123,6 +123,8 @@ class Incident:
     """Whether at least half of what filled the supply belongs to no pod, and all pods were measured."""
     pods_filled: bool = False
     """Whether the pods took at least half of it."""
+    main_grower: str = ""
+    """`namespace/name` of the pod that took most of what the pods took; empty where none did."""
     most_in: str = ""
     """The part of the pod's disk use that holds most of it: `container logs`."""
     deleted: int = 0
@@ -294,6 +296,7 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         min_reclaim=_min_reclaim(event, seen.capacity),
         host_filled=held is not None and held.elsewhere.grown * 2 >= held.filled > 0,
         pods_filled=held is not None and held.of_pods * 2 >= held.filled > 0,
+        main_grower="" if held is None else held.main_grower,
     )
 
 

@@ -64,6 +64,9 @@ def _unsure_cause_text(found: Incident, went: str) -> str:
     excess = 0 if victim is None or not victim.request else (victim.usage or 0) - victim.request
     if resource is not None and found.missing is not None and excess >= found.missing:
         return f"{pod} held {amount_text(excess, resource)} more than it requested, and {went}"
+    if found.pods_filled and found.main_grower and resource is not None:
+        filled = f"{found.main_grower} filled {_FILLED.get(resource, resource.value)}"
+        return f"{filled} and {went}" if found.main_grower == pod else f"{filled}, and {pod} {went}"
     if found.pods_filled and resource is not None:
         return f"pods filled {_FILLED.get(resource, resource.value)}, no one of them most of it"
     return ""

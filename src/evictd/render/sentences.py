@@ -283,7 +283,7 @@ def passed_over_text(finding: PodSkipped) -> str:
 def _of_node(finding: NodeFinding) -> str:
     if isinstance(finding, KeptAway):
         return kept_away_text(finding)
-    return f"{finding.signal.value}: {growth_text(finding) or holders_text(finding)}"
+    return f"{finding.signal.value}: {clean(growth_text(finding)) or holders_text(finding)}"
 
 
 def kept_away_text(finding: KeptAway) -> str:

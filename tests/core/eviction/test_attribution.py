@@ -60,6 +60,13 @@ def test_a_static_pod_that_grew_is_told_apart() -> None:
     assert (held.protected.grown, held.evictable.grown, held.elsewhere.grown) == (3996 * MI, 0, 0)
 
 
+def test_the_pod_that_grew_most_is_named_also_if_it_may_not_go() -> None:
+    held = attribution(at(book(), "40s", "100Mi", web="1100Mi", static="4020Mi"))
+    assert (held.grower, held.grower_grown, held.main_grower) == ("default/static", 2996 * MI, "default/static")
+    still = attribution(at(book(), "40s", "100Mi"))
+    assert (still.grower, still.grower_grown, still.main_grower) == ("", 0, "")
+
+
 def test_growth_is_counted_as_long_as_it_is_short_and_anew_when_it_is_short_again() -> None:
     story = at(at(book(), "40s", "100Mi", static="5020Mi"), "140s", "50Mi", static="5070Mi")
     assert attribution(story).protected.grown == 4046 * MI

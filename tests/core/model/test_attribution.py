@@ -24,6 +24,17 @@ def test_growth_of_the_host_is_told_from_that_of_pods() -> None:
     assert growth_text(HOST, since="10:02:00").startswith("of 1.2Gi that filled memory since 10:02:00, pods took 30Mi")
 
 
+def test_the_pod_that_took_most_of_what_the_pods_took_is_named() -> None:
+    grown = replace(HOST, evictable=Share(held=1, grown=1200 * MI), grower="shop/checkout", grower_grown=900 * MI)
+    assert ", pods took 1.17Gi (most of it shop/checkout, 900Mi); " in growth_text(grown)
+    assert "(all of it shop/checkout)" in growth_text(replace(grown, grower_grown=1195 * MI))
+    assert "shop" not in growth_text(replace(grown, grower_grown=500 * MI)), "less than half"
+    assert "shop" not in growth_text(replace(HOST, grower="shop/checkout", grower_grown=30 * MI)), (
+        "the pods took little of all"
+    )
+    assert "shop" not in growth_text(grown, named=False)
+
+
 def test_pods_that_may_not_go_are_named_beside_the_others() -> None:
     found = replace(
         HOST,

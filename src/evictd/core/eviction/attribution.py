@@ -74,6 +74,7 @@ def attribution_of(
     measured = [pod.uid for pod in observation.pods if pod.uid in holdings.used]
     leaving = [uid for uid in measured if uid in ending] if ending else []
     protected = [uid for uid in measured if uid in immovable and uid not in ending] if immovable else []
+    grower, grower_grown = _grower(measured, observation, holdings, crossing)
     others = measured
     if leaving or protected:
         others = [uid for uid in measured if uid not in ending and uid not in immovable]
@@ -88,7 +89,20 @@ def attribution_of(
         outdated=len(holdings.last_measured.keys() & set(measured)),
         reclaimable=_reclaimable(supply, observation, layout_of(state.filesystems or Filesystems())),
         elsewhere=_elsewhere(holdings, crossing),
+        grower=grower,
+        grower_grown=grower_grown,
     )
+
+
+def _grower(
+    uids: Sequence[str], observation: Observation, holdings: SupplyHoldings, crossing: Crossing | None
+) -> tuple[str, int]:
+    """Return the full name and the growth of the pod that grew most since the crossing; empty and 0 where none grew."""
+    if crossing is None or not uids:
+        return "", 0
+    grown, uid = max((grown_since(uid, holdings, crossing), uid) for uid in uids)
+    names = (pod.full_name for pod in observation.pods if pod.uid == uid)
+    return (next(names), grown) if grown > 0 else ("", 0)
 
 
 def _reclaimable(supply: Signal, observation: Observation, layout: Layout) -> int | None:

@@ -29,6 +29,9 @@ _RECLAIMABLE = {
 _NOTABLE = 100
 """Sentences omit growth elsewhere that is less than this part of all growth."""
 
+_FEW = 10
+"""Sentences name no pod where the pods took less than this part of all growth."""
+
 
 @frozen
 class Crossing:
@@ -80,6 +83,10 @@ class Attribution:
     """How many pods count with an earlier measurement than this cycle's: what they took since is `elsewhere`."""
     elsewhere: Share
     """The rest: the host, the kernel, images, deleted files, and pods that were not measured if their share is not known."""
+    grower: str = ""
+    """`namespace/name` of the measured pod that grew most; empty while the supply is not short, and where none grew."""
+    grower_grown: int = 0
+    """By how much it grew."""
 
     @property
     def shares(self) -> Mapping[str, Share]:
@@ -102,21 +109,37 @@ class Attribution:
         """By how much everything grew that did grow."""
         return self.of_pods + max(self.elsewhere.grown, 0)
 
+    @property
+    def main_grower(self) -> str:
+        """The pod that took at least half of what the pods took; empty if none did, or if the pods took little of all."""
+        of_pods = self.of_pods
+        return self.grower if self.grower_grown * 2 >= of_pods and of_pods * _FEW > self.filled else ""
 
-def growth_text(found: Attribution, *, since: str = "") -> str:
+
+def growth_text(found: Attribution, *, since: str = "", named: bool = True) -> str:
     """Write who took what filled a supply: `of 1.2Gi that filled memory since 10:02:00, pods took 30Mi; ...`.
 
-    `since` is a time of the day; without it the length of the time is written. Empty where nothing grew.
+    `since` is a time of the day; without it the length of the time is written. With `named` the pod that took most of the pods'
+    part is named. Empty where nothing grew.
     """
     if found.over is None or not found.filled:
         return ""
     when = f"since {since}" if since else f"in the last {format_duration(max(found.over // SECOND, 1) * SECOND)}"
     others = (("protected", found.protected), ("leaving", found.leaving), ("unmeasured", found.unmeasured))
     parts = [f"{name} ones {_amount(found, share.grown)}" for name, share in others if share.grown > 0]
+    if named and (grower := _grower_text(found)):
+        parts.insert(0, grower)
     took = f"pods took {_amount(found, found.of_pods)}" + (f" ({', '.join(parts)})" if parts else "")
     nothing = found.elsewhere.grown * _NOTABLE < found.filled
     rest = "nothing else grew" if nothing else f"{_amount(found, found.elsewhere.grown)} {_elsewhere(found)}"
     return f"of {_amount(found, found.filled)} that filled {_name(found)} {when}, {took}; {rest}"
+
+
+def _grower_text(found: Attribution) -> str:
+    if not found.main_grower:
+        return ""
+    alone = abs(found.of_pods - found.grower_grown) * _NOTABLE < found.of_pods
+    return f"all of it {found.grower}" if alone else f"most of it {found.grower}, {_amount(found, found.grower_grown)}"
 
 
 def holders_text(found: Attribution) -> str:
