@@ -68,6 +68,25 @@ def test_all_are_listed(directory: Path, capsys: pytest.CaptureFixture[str]) -> 
         incident.run(command("--list", "--directory", str(directory), "--output", "html"))
 
 
+def test_incidents_that_one_owner_repeats_are_folded_in_the_list(
+    directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """117 lines were the same but for a number."""
+    one = (directory / "journal.1.jsonl").read_bytes().splitlines(keepends=True)[-1]
+    with (directory / "journal.jsonl").open("ab") as journal:
+        for number in range(4):
+            other = one.replace(b"uid-hog-old", b"%d-uid-hog" % number).replace(b"00:00:30Z", b"00:1%d:30Z" % number)
+            journal.write(other)
+    assert incident.run(command("--list", "--directory", str(directory))) is ExitCode.DONE
+    shown = " ".join(capsys.readouterr().out.split())
+    assert (
+        "... the same of ReplicaSet/hog 3 more times, every 3m15s; the last time (--all lists each): 3-uid-ho" in shown
+    )
+    assert [each in shown for each in ("uid-hog- ", "0-uid-ho", "2-uid-ho")] == [True, False, False]
+    assert incident.run(command("--list", "--all", "--directory", str(directory))) is ExitCode.DONE
+    assert "2-uid-ho  2026-01-01T00:12:30Z" in capsys.readouterr().out
+
+
 def test_an_unknown_one_and_an_empty_journal_are_answered_with_no(directory: Path, tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match=r"0000: is no incident of this journal; there are uid-hog-"):
         incident.run(command("0000", "--directory", str(directory)))

@@ -26,7 +26,7 @@ from evictd.core.units.quantity import ZERO, Quantity, of_bytes
 from evictd.errors import EvictdError, ExitCode, InputError
 from evictd.render.console import make_console, print_line
 from evictd.render.evictions import evictions_of, last_of_each
-from evictd.render.history import HistoryEvent, event_line
+from evictd.render.history import HistoryEvent, event_line, folded_events
 from evictd.render.incident import CONTAINER_LOGS, Incident, incident_of
 from evictd.render.incident_view import incident_document, incident_list_document, incident_page, print_incident
 from evictd.render.output import TABLE, add_output_argument, write_document
@@ -65,6 +65,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="list the incidents of the journal, oldest first; each pod once, with its last eviction",
     )
+    parser.add_argument(
+        "--all", action="store_true", help="list also what repeats the incidents before it, in the table"
+    )
     add_journal_options(parser)
     add_output_argument(parser, HTML)
 
@@ -86,7 +89,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     report_skipped(problems)
     evictions = evictions_of(records)
     if args.list and evictions:
-        return _list(last_of_each(evictions), args.output)
+        return _list(last_of_each(evictions), args.output, everything=args.all)
     found = incident_of(records, evictions, args.incident)
     entry = None if STANDARD_INPUT in paths else _entry(evicting, found)
     if entry is not None:
@@ -108,14 +111,17 @@ def run(args: argparse.Namespace) -> ExitCode:
     return ExitCode.DONE
 
 
-def _list(evictions: Sequence[HistoryEvent], form: str) -> ExitCode:
+def _list(evictions: Sequence[HistoryEvent], form: str, *, everything: bool) -> ExitCode:
     if form == HTML:
         raise InputError("--list: is a table, json or yaml; `evictd history --output html` writes all events")
     if form != TABLE:
         write_document(incident_list_document(evictions), form, sys.stdout)
         return ExitCode.DONE
     console = make_console(sys.stdout)
-    for each in evictions:
+    for each in evictions if everything else folded_events(evictions, "--all"):
+        if isinstance(each, str):
+            print_line(console, "", each)
+            continue
         print_line(console, f"{incident_id(each.uid)}  {clean(each.at)}  ", each.why or event_line(each))
     return ExitCode.DONE
 

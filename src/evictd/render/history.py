@@ -319,7 +319,7 @@ def print_history(
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for heading in ("TIME", "WHAT", "DETAIL"):
         table.add_column(heading, no_wrap=heading != "DETAIL")
-    for event in events if everything else _folded(events):
+    for event in events if everything else folded_events(events, "--all"):
         if isinstance(event, str):
             table.add_row("", "", event, style="bold")
             continue
@@ -336,8 +336,11 @@ def print_history(
     to.print(totals_text(events), style="dim")
 
 
-def _folded(events: Sequence[HistoryEvent]) -> Iterator[HistoryEvent | str]:
-    """Return the events, and a sentence in place of what one owner's pods repeat between the first round and the last."""
+def folded_events(events: Sequence[HistoryEvent], lists_each: str) -> Iterator[HistoryEvent | str]:
+    """Return the events, and a sentence in place of what one owner's pods repeat between the first round and the last.
+
+    `lists_each` is the option or the command that lists what is left out.
+    """
     owners = {event.uid: event.owner for event in events if event.owner}
     keys = [_what_repeats(event, owners) or place for place, event in enumerate(events)]
     for each in without_rounds(keys):
@@ -347,7 +350,7 @@ def _folded(events: Sequence[HistoryEvent]) -> Iterator[HistoryEvent | str]:
         first, last = events[each.start], events[each.end - each.length]
         of = f" of {owners[first.uid]}" if first.uid in owners else ""
         often = _interval(first.at, last.at, each.count - 1)
-        yield f"... the same{of} {counted(each.count - 2, 'more time')}{often}; the last time (--all lists each):"
+        yield f"... the same{of} {counted(each.count - 2, 'more time')}{often}; the last time ({lists_each} lists each):"
 
 
 def _interval(first: str, last: str, count: int) -> str:

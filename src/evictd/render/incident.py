@@ -32,7 +32,7 @@ from evictd.render.aftermath import (
 from evictd.render.attribution import recorded_attribution
 from evictd.render.deciding import evicted_because
 from evictd.render.evictions import find_eviction
-from evictd.render.history import EventKind, HistoryEvent, event_line, events_by_record
+from evictd.render.history import EventKind, HistoryEvent, event_line, events_by_record, folded_events
 from evictd.render.jump import since_jump
 from evictd.render.readings import BEFORE, levels_of, points_of, threshold_findings
 from evictd.render.text import clean, incident_id
@@ -373,7 +373,7 @@ def _events(record: JournalRecord, event: HistoryEvent) -> Iterator[tuple[str, s
         yield "Evicted", f"{clean(str(event.evidence.get('message', ''))).strip()} {why}".strip()
 
 
-def dated_lines(events: Iterable[HistoryEvent]) -> Iterator[tuple[str, str]]:
-    """Return time and text of each event."""
-    for event in events:
-        yield clean(event.at), event_line(event)
+def dated_lines(events: Sequence[HistoryEvent]) -> Iterator[tuple[str, str]]:
+    """Return time and text of each event; what one owner's pods repeat is counted, in a line without a time."""
+    for event in folded_events(events, "`evictd history --all`"):
+        yield ("", event) if isinstance(event, str) else (clean(event.at), event_line(event))

@@ -48,20 +48,21 @@ def print_incident(found: Incident, to: "Console") -> None:
         _heading(to, f"{'' if found.signal is None else found.signal.value} (▼ an eviction)")
         for line in chart:
             to.print(line, no_wrap=True, crop=True, highlight=False, markup=False)
+    _heading(to, "what came back")
+    for line in after_lines(found):
+        print_line(to, "  ", line)
+    _avoided(to, avoidance(found))
     if found.ranking:
         _heading(to, f"ranking at that moment, {counted(found.pods, 'pod')}")
         for line in ranking_lines(found):
             print_line(to, "  ", line)
-    _events(to, "before", found.before[-_SHOWN_EVENTS:], "earlier", len(found.before))
-    _heading(to, "what came back")
-    for line in after_lines(found):
-        print_line(to, "  ", line)
-    _events(to, "after", found.after[:_SHOWN_EVENTS], "later", len(found.after))
+    before, after = (list(dated_lines(each)) for each in (found.before, found.after))
+    _events(to, "before", before[-_SHOWN_EVENTS:], "earlier", len(before))
+    _events(to, "after", after[:_SHOWN_EVENTS], "later", len(after))
     if found.events:
         _heading(to, events_heading(found))
     for reason, message in found.events:
         print_line(to, "  ", f"{reason}: {message}")
-    _avoided(to, avoidance(found))
     to.print()
     to.print(_NEXT, style="dim")
 
@@ -106,13 +107,13 @@ def _heading(to: "Console", text: str) -> None:
     to.print(text, style="bold cyan")
 
 
-def _events(to: "Console", heading: str, events: Sequence[HistoryEvent], others: str, count: int) -> None:
-    """Print events; of `count` in all, the `others` are left out."""
-    if events:
-        left_out = count - len(events)
+def _events(to: "Console", heading: str, lines: Sequence[tuple[str, str]], others: str, count: int) -> None:
+    """Print lines of events; of `count` in all, the `others` are left out."""
+    if lines:
+        left_out = count - len(lines)
         _heading(to, f"{heading} ({left_out} {others} left out)" if left_out else heading)
-        for at, text in dated_lines(events):
-            print_line(to, f"  {at[11:19]}  ", text)
+        for at, text in lines:
+            print_line(to, f"  {at[11:19]}  " if at else "  ", text)
 
 
 def ranking_lines(found: Incident) -> Iterator[str]:
