@@ -45,3 +45,10 @@ def test_a_usage_of_an_earlier_cycle_is_said_to_be_one() -> None:
 def test_what_a_pod_has_in_swap_is_said_beside_what_it_held() -> None:
     first, *_ = relief_lines(replace(incident(), swapped=2 * GI))
     assert first.endswith("default/hog-old held 6Gi, and 2Gi more in swap")
+
+
+def test_where_nothing_came_back_no_amount_is_said() -> None:
+    """`up to 0 came back` was said of a full disk."""
+    points = ((0.0, 512 << 20), (3.0, 512 << 20))
+    found = replace(incident(), points=points, clear=None, next_eviction=9.0, met=MetAfter(again=9.0))
+    assert "nothing came back: too little" in list(relief_lines(found))
