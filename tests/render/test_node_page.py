@@ -180,7 +180,7 @@ def test_the_threshold_that_is_met_first_stands_at_the_top_with_the_time_at_whic
 
 def test_a_node_under_pressure_shows_its_victim_and_the_decisions_with_their_numbers() -> None:
     text = page(pressed())
-    assert "default/hog is being evicted." in text
+    assert "default/hog is being evicted (began 2.0s ago).</h1>" in text
     assert "Leaving pods" in text
     assert "evict default/hog (grace period" in text
     assert "MemoryPressure</strong> True, since 2023-11-14" in text
@@ -329,7 +329,8 @@ def test_a_fault_does_not_hide_a_threshold_that_is_met() -> None:
     problem = Problem(source="container runtime", detail="UNAVAILABLE")
     blinded = replace(short, observation=replace(short.observation, problems=(problem,))).following(blind())
     head = page(blinded).partition("</header>")[0]
-    acting = "memory.available is below its hard threshold (512Mi left, limit 1Gi); default/hog is being evicted."
+    evicts = "default/hog is being evicted (began 2.0s ago)."
+    acting = f"memory.available is below its hard threshold (512Mi left, limit 1Gi); {evicts}"
     wrong = "evictd sees no new pods: the container runtime does not answer (for 5m32s, since 22:52:50 UTC)."
     assert f'<h1 class="blind">{acting} {wrong}</h1>' in head
 
@@ -393,7 +394,9 @@ def test_where_no_pod_may_go_the_headline_says_so_and_the_name_of_the_finding_is
     )
     first = f"<strong>What you can do:</strong> {outside}: what grew belongs to no pod; after that, limit default/etcd"
     assert first in text, "it named only the protected pod, which did not grow"
-    ends = "<li>At the rate of the last 30s (154Mi a second) the 512Mi of memory.available last 3.3s; then the kernel"
+    ends = (
+        "<li>At the rate of the last 30s (154Mi a second) nothing is left of memory.available in 3.3s; then the kernel"
+    )
     assert ends in text
     assert '<p class="held">No active pod is left that may be evicted: protected pods never are.' in text
     assert "ProtectedCulprit:" not in text

@@ -88,3 +88,10 @@ def test_a_signal_that_nears_its_threshold_is_marked_as_the_headline_is() -> Non
 def test_a_rate_that_changes_little_in_an_hour_is_not_shown() -> None:
     """39 s after the start the page said that 32,000 PIDs fall by one a second."""
     assert rate(1, 32_000, Signal.PID_AVAILABLE) == ""
+
+
+def test_a_rate_that_a_sentence_at_the_top_has_does_not_stand_on_the_card_as_another_one() -> None:
+    """`Last 30s (61.2Mi a second)` stood above `fell by 31.3Mi a second in the last minute`."""
+    for text in (page(pressed()), page(rehearsed())):
+        assert "in the last 30s" in text or "of the last 30s" in text
+        assert "in the last minute" not in text

@@ -26,8 +26,8 @@ def test_the_next_threshold_of_a_signal_that_falls_is_told_with_its_time() -> No
 def test_below_a_hard_threshold_it_is_said_when_nothing_is_left_and_what_happens_then() -> None:
     short = blocked()
     status, trends = status_of(short, short.at), recent_readings(short.trends, now=short.at)
-    killed = "of memory.available last 3.3s; then the kernel's OOM killer kills processes"
-    assert ends(status, trends) == [f"At the rate of the last 30s (154Mi a second) the 512Mi {killed}"], (
+    killed = "nothing is left of memory.available in 3.3s; then the kernel's OOM killer kills processes"
+    assert list(ends(status, trends).values()) == [f"At the rate of the last 30s (154Mi a second) {killed}"], (
         "the mean is 93.9Mi"
     )
     (memory,) = [each for each in status["signals"] if each["signal"] == "memory.available"]
@@ -36,32 +36,32 @@ def test_below_a_hard_threshold_it_is_said_when_nothing_is_left_and_what_happens
             {**status, "signals": [{**memory, "fillRate": 1}]},
             {memory["signal"]: [(30.0, GI // 2 + 30), (0.0, GI // 2)]},
         )
-        == []
+        == {}
     )
-    assert ends({**status, "signals": [{**memory, "fillRate": None}]}, trends) == [], "the readings are old"
-    assert ends(status_of(calm(), calm().at), recent_readings(calm().trends, now=calm().at)) == []
+    assert ends({**status, "signals": [{**memory, "fillRate": None}]}, trends) == {}, "the readings are old"
+    assert ends(status_of(calm(), calm().at), recent_readings(calm().trends, now=calm().at)) == {}
 
 
 def test_a_pod_that_is_being_evicted_has_to_end_before_nothing_is_left() -> None:
     """`Last 8.4s` stood beside `waits for its end for at most 38s`."""
     status = status_of(pressed(), pressed().at)
-    (text,) = ends(status, recent_readings(pressed().trends, now=pressed().at))
-    assert ", in which default/hog has to end; then the kernel's OOM killer" in text
+    (text,) = ends(status, recent_readings(pressed().trends, now=pressed().at)).values()
+    assert "in 8.4s; unless default/hog has ended by then, the kernel's OOM killer" in text
     gone = {**status, "leaving": [{**row, "gone": True} for row in status["leaving"]]}
-    (text,) = ends(gone, recent_readings(pressed().trends, now=pressed().at))
-    assert "has to end" not in text
+    (text,) = ends(gone, recent_readings(pressed().trends, now=pressed().at)).values()
+    assert "unless" not in text
 
 
 def test_the_time_until_nothing_is_left_follows_the_last_readings() -> None:
     """Half a minute after the fall had ended the page still said that the rest lasts 16 s."""
     flat = rehearsed()
-    assert ends(status_of(flat, flat.at), recent_readings(flat.trends, now=flat.at)) == [
-        "memory.available did not fall in the last 30s: 512Mi are left"
-    ]
+    assert ends(status_of(flat, flat.at), recent_readings(flat.trends, now=flat.at)) == {
+        "memory.available": "memory.available did not fall in the last 30s: 512Mi are left"
+    }
     slows = status_of(play([4 * GI, 2 * GI, GI - 1]), 0)
     (memory,) = [each for each in slows["signals"] if each["signal"] == "memory.available"]
     busy = {"memory.available": [(8.0, 2 * GI), (2.1, GI), (0.1, GI - 1), (0.0, GI)]}
-    assert ends({**slows, "signals": [{**memory, "fillRate": GI // 8}]}, busy) == []
+    assert ends({**slows, "signals": [{**memory, "fillRate": GI // 8}]}, busy) == {}
     busy["memory.available"][-1] = (0.0, GI // 2)
-    (text,) = ends({**slows, "signals": [{**memory, "fillRate": GI}]}, busy)
-    assert text.startswith("At the rate of the last minute (1Gi a second) the 1Gi of memory.available last 1.0s")
+    (text,) = ends({**slows, "signals": [{**memory, "fillRate": GI}]}, busy).values()
+    assert text.startswith("At the rate of the last minute (1Gi a second) nothing is left of memory.available in 1.0s")

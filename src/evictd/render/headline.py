@@ -147,7 +147,8 @@ def _of_node(status: Document) -> Headline:
     if leaving:
         short = f"{_below(hard or met)}; " if met else ""
         verb = "is" if len(leaving) == 1 else "are"
-        return Headline(text=f"{prefix}{short}{first_of(leaving, 3)} {verb} being evicted.", level="hard")
+        text = f"{prefix}{short}{first_of(leaving, 3)} {verb} being evicted{_begun(status, len(leaving))}."
+        return Headline(text=text, level="hard")
     if hard:
         return Headline(text=f"{prefix}{_below(hard)}{_now(status, hard[0][0])}", level="hard")
     if met:
@@ -157,6 +158,12 @@ def _of_node(status: Document) -> Headline:
     if near := approaches(status):
         return Headline(text=f"{prefix}{near[0].text}.{_would_go(near[0].entry, near[0].acts)}", level="soft")
     return _without_shortage(status, prefix, no)
+
+
+def _begun(status: Document, leaving: int) -> str:
+    """Write when the first of the evictions that have not ended began; empty where no decision among the last ones says it."""
+    begun = [mark.ago for found in eviction_marks(status).values() for mark in found if mark.ends]
+    return f" ({'began' if leaving == 1 else 'the first began'} {seconds_text(max(begun))} ago)" if begun else ""
 
 
 def _without_shortage(status: Document, prefix: str, no: str) -> Headline:

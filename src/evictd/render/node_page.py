@@ -80,12 +80,13 @@ def node_page(
     near = {each.entry["signal"] for each in approaches(status)}
     faulty = {fault.detail for fault in faults}
     tested = tests_thresholds(faults)
+    falls = ends(status, trends) if tested else {}
     context = {
         "status": status,
         "headline": (head := headline(status, faults)),
         "access": _access(status["node"]),
         "lines": (
-            *(beside := tuple(_beside(status, trends, faults, head))),
+            *(beside := tuple(_beside(status, falls, faults, head))),
             *(_next(status, explained, head, faults) if tested else ()),
             *(growers(status) if tested else ()),
             *(holders := tuple(held_by(status, explained)) if tested else ()),
@@ -93,10 +94,14 @@ def node_page(
         "to_do": _to_do(status, faults),
         "signals": [
             signal_card(
-                entry, trends.get(entry["signal"], ()), marks.get(entry["signal"], ()), near=entry["signal"] in near
+                entry,
+                trends.get(name, ()),
+                marks.get(name, ()),
+                near=name in near,
+                rate_is_said=name in falls,
             )
             for entry in shown
-            if entry["observed"]
+            if entry["observed"] and (name := entry["signal"])
         ],
         "unread": (without := unread(status)),
         "causes": causes(status, without),
@@ -153,7 +158,7 @@ def _with_commands(text: str) -> "Markup":
 # --- beside the headline ----------------------------------------------------------------------------------------------
 
 
-def _beside(status: Document, trends: Mapping[str, Trend], faults: Sequence[OwnFault], head: Headline) -> Iterator[str]:
+def _beside(status: Document, falls: Mapping[str, str], faults: Sequence[OwnFault], head: Headline) -> Iterator[str]:
     """Return what evictd still does with a fault, the nearest threshold of a calm node, and who filled what is short."""
     yield from beside_faults(status, faults)
     if tests_thresholds(faults):
@@ -161,7 +166,7 @@ def _beside(status: Document, trends: Mapping[str, Trend], faults: Sequence[OwnF
             yield from filter(None, (nearest(status),))
         if head.level != "hard":
             yield from filter(None, (last_eviction(status),))
-        yield from (f"{text}." for text in ends(status, trends))
+        yield from (f"{text}." for text in falls.values())
         yield from filled(status)
 
 

@@ -14,8 +14,13 @@ Trend = Sequence[tuple[float, int]]
 """Seconds ago, and the available amount."""
 
 
-def signal_card(entry: Document, trend: Trend, marks: Sequence[EvictionMark], *, near: bool) -> dict[str, Any]:
-    """Return a signal; `near`: a threshold is about to be met, and it is as grave as a soft one."""
+def signal_card(
+    entry: Document, trend: Trend, marks: Sequence[EvictionMark], *, near: bool, rate_is_said: bool = False
+) -> dict[str, Any]:
+    """Return a signal; `near`: a threshold is about to be met, and it is as grave as a soft one.
+
+    `rate_is_said`: a sentence at the top has its rate, which may be that of the last readings and not of the last minute.
+    """
     signal = Signal(entry["signal"])
     met = {threshold["kind"] for threshold in entry["thresholds"] if is_pressed(threshold)}
     capacity = max(entry["capacity"], 1)
@@ -26,7 +31,7 @@ def signal_card(entry: Document, trend: Trend, marks: Sequence[EvictionMark], *,
         "amount": signal_amount(entry["available"], signal),
         "of": "of the time stalled" if signal in STALLS else f"left of {signal_amount(entry['capacity'], signal)}",
         "percent": _percent(entry["available"], capacity),
-        "rate": _rate(entry),
+        "rate": "" if rate_is_said else _rate(entry),
         "thresholds": [_threshold(threshold, signal, capacity, due=is_due(entry)) for threshold in entry["thresholds"]],
         "few": _few(trend),
         "chart": page_chart(trend, limits, signal, marks, entry["capacity"]),

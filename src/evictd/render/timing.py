@@ -121,12 +121,12 @@ _LEAST_SECONDS = 2.0
 """Least time between the two readings of a fall: in a shorter one scatter looks like a steep fall."""
 
 
-def ends(status: Document, trends: Mapping[str, Sequence[tuple[float, int]]]) -> list[str]:
+def ends(status: Document, trends: Mapping[str, Sequence[tuple[float, int]]]) -> dict[str, str]:
     """Return for each signal below a hard threshold when nothing is left at the present rate, and what happens then.
 
     The mean of the last minute lags: where the fall becomes steeper the last readings count, and where it has ended no time is.
     """
-    found = []
+    found = {}
     for entry in shown_entries(status):
         signal, mean = Signal(entry["signal"]), entry.get("fillRate")
         over, fall = _last_fall(trends.get(entry["signal"], ()))
@@ -137,22 +137,22 @@ def ends(status: Document, trends: Mapping[str, Sequence[tuple[float, int]]]) ->
         if fall <= 0:
             if over >= _STEADY_SECONDS and mean > 0:
                 amount = gap_text(entry["available"], signal)
-                found.append(f"{entry['signal']} did not fall in the last {seconds_text(over)}: {amount} are left")
+                text = f"{entry['signal']} did not fall in the last {seconds_text(over)}: {amount} are left"
+                found[entry["signal"]] = text
             continue
         rate, when = (mean, "minute") if mean > fall else (fall, seconds_text(over))
         if (left := entry["available"] / rate) <= FORESEEN_SECONDS:
-            lasts = f"last {seconds_text(left)}{_must_end(status, signal)}; then {then}"
-            found.append(
-                f"At the rate of the last {when} ({gap_text(round(rate), signal)} a second) the "
-                f"{gap_text(entry['available'], signal)} of {entry['signal']} {lasts}"
+            found[entry["signal"]] = (
+                f"At the rate of the last {when} ({gap_text(round(rate), signal)} a second) nothing is left of "
+                f"{entry['signal']} in {seconds_text(left)}; {_unless_ended(status, signal)} {then}"
             )
     return found
 
 
-def _must_end(status: Document, signal: Signal) -> str:
-    """Write which pods are being evicted for a signal and have not ended."""
+def _unless_ended(status: Document, signal: Signal) -> str:
+    """Write which pods are being evicted for a signal and would have to end before nothing is left."""
     pods = [clean(row["pod"]) for row in status["leaving"] if row["signal"] == signal.value and not row["gone"]]
-    return f", in which {' and '.join(pods)} {'has' if len(pods) == 1 else 'have'} to end" if pods else ""
+    return f"unless {' and '.join(pods)} {'has' if len(pods) == 1 else 'have'} ended by then," if pods else "then"
 
 
 def _last_fall(trend: Sequence[tuple[float, int]]) -> tuple[float, float]:
