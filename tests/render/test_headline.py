@@ -101,9 +101,9 @@ def test_a_threshold_with_a_grace_period_acts_after_it() -> None:
 def test_a_fault_says_since_when_and_hides_no_eviction() -> None:
     acting, near = (status_of(each, each.at) for each in (pressed(), approaching()))
     fault = OwnFault(OwnFaultKind.LISTED_PODS, "UNAVAILABLE", "2023-11-14T22:42:03Z")
-    wrong = "evictd sees no new pods: the container runtime does not answer (for 47s, since 22:42:03 UTC)."
+    wrong = "evictd cannot see new pods: the container runtime does not answer (for 47s, since 22:42:03 UTC)."
     assert headline(near, [fault]).text == wrong
-    assert beside_faults(near, [fault])[0].startswith("Thresholds are tested, and a pod that must go is one")
+    assert beside_faults(near, [fault])[0].startswith("Thresholds are tested and the usage of pods is measured; only")
     assert beside_faults(near, [fault])[1] == headline(near).text
     assert beside_faults(near, [fault])[2].endswith("evictd kills the pod's processes itself, if it may.")
     allowed, denied = (beside_faults(near, [fault._replace(may_kill=each)])[2] for each in (True, False))

@@ -249,9 +249,10 @@ def test_a_node_that_is_not_seen_is_no_calm_one() -> None:
 def test_without_the_runtime_it_says_what_goes_on_and_the_error_stands_once() -> None:
     text = page(blind())
     head = text.partition("</header>")[0]
-    wrong = "evictd sees no new pods: the container runtime does not answer (for 5m2s, since 22:52:50 UTC)."
+    wrong = "evictd cannot see new pods: the container runtime does not answer (for 5m2s, since 22:52:50 UTC)."
     assert f'<h1 class="blind">{wrong} No threshold is met.</h1>' in head
-    still = "<li>Thresholds are tested, and a pod that must go is one of those that the runtime listed last.</li>"
+    only = "only pods that the runtime listed before can be evicted"
+    still = f"<li>Thresholds are tested and the usage of pods is measured; {only}.</li>"
     asks = "To evict a pod, evictd asks the runtime again and again to stop it."
     assert f"{still}<li>{asks} At the end of the grace period evictd kills the pod&#39;s processes itself.</li>" in head
     assert "<strong>What you can do:</strong> look whether the runtime runs" in head
@@ -331,7 +332,7 @@ def test_a_fault_does_not_hide_a_threshold_that_is_met() -> None:
     head = page(blinded).partition("</header>")[0]
     evicts = "default/hog is being evicted (began 2.0s ago)."
     acting = f"memory.available is below its hard threshold (512Mi left, limit 1Gi); {evicts}"
-    wrong = "evictd sees no new pods: the container runtime does not answer (for 5m32s, since 22:52:50 UTC)."
+    wrong = "evictd cannot see new pods: the container runtime does not answer (for 5m32s, since 22:52:50 UTC)."
     assert f'<h1 class="blind">{acting} {wrong}</h1>' in head
 
 

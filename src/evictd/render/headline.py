@@ -28,10 +28,10 @@ class OwnFaultKind(Enum):
 
     STUCK = "evictd does not watch this node: its loop stands still, so no threshold is tested and no pod is evicted"
     NODE = "evictd does not see this node: its numbers cannot be read, so no threshold is tested and no pod is evicted"
-    PODS = "evictd sees no pods: the container runtime does not answer. Thresholds are tested, and no pod can be chosen"
+    PODS = "evictd cannot see the pods: the container runtime does not answer. Thresholds are tested, and no pod can be chosen"
     LISTED_PODS = (
-        "evictd sees no new pods: the container runtime does not answer. Thresholds are tested, and a pod that must go is one "
-        "of those that the runtime listed last"
+        "evictd cannot see new pods: the container runtime does not answer. Thresholds are tested and the usage of pods is "
+        "measured; only pods that the runtime listed before can be evicted"
     )
     CREDENTIALS = (
         "The API server rejects evictd's credentials: conditions, taints and events are not written. Hard thresholds still "
