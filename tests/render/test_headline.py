@@ -133,13 +133,13 @@ def test_a_dry_run_that_could_evict_no_pod_says_so() -> None:
 def test_the_last_eviction_is_said_for_an_hour_unless_a_pod_is_being_evicted() -> None:
     over = recovered()
     status = status_of(over, over.at)
-    assert last_eviction(status) == "Last eviction: default/hog, 10m0s ago."
+    assert last_eviction(status) == "Last eviction: default/hog for memory.available, 10m0s ago."
     assert last_eviction({**status, "ageSeconds": 3600}) == ""
     assert last_eviction(status_of(pressed(), pressed().at)) == ""
     assert last_eviction(status_of(calm(), calm().at)) == ""
     dry = rehearsed()
     said = last_eviction(status_of(dry, dry.at))
-    assert said.startswith("The dry run would last have evicted default/hog, "), "it evicted none"
+    assert said.startswith("The dry run would last have evicted default/hog for "), "it evicted none"
 
 
 def test_signals_that_fall_as_before_are_named_where_another_is_the_nearest() -> None:

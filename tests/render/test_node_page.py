@@ -270,7 +270,7 @@ def test_an_eviction_is_marked_on_the_line_of_its_signal_and_said_below() -> Non
     assert 'class="mark"' in text
     assert "default/hog evicted 10m" in text
     assert "This node is calm" in text
-    assert "<li>Last eviction: default/hog, 10m2s ago.</li>" in text.partition("</header>")[0]
+    assert "<li>Last eviction: default/hog for memory.available, 10m2s ago.</li>" in text.partition("</header>")[0]
     assert "Last eviction" not in page(recovered(), later=HOUR), "more than an hour ago"
     assert '<a href="#incident-uid-hog">' in text
     assert text.count('id="incident-uid-hog"') == 1

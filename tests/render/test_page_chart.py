@@ -53,7 +53,7 @@ def test_it_says_since_when_nothing_was_read() -> None:
 def test_labels_do_not_cover_each_other() -> None:
     def labels(*limits: int, capacity: int = 0) -> tuple[tuple[str, float], ...]:
         made = page_chart(
-            [(9.0, 90), (0.0, 90)], [("hard", each) for each in limits], Signal.PID_AVAILABLE, (), capacity
+            [(9.0, 90), (0.0, 90)], [("hard", each) for each in limits], Signal.PID_AVAILABLE, capacity=capacity
         )
         assert made is not None
         return made.labels

@@ -18,7 +18,7 @@ def test_a_signal_that_falls_says_when_its_threshold_is_met() -> None:
 
 def test_half_a_minute_of_readings_is_drawn_on_half_a_minute() -> None:
     text = page(fresh())
-    assert "<span>32s ago</span><span>now</span>" in text
+    assert "<span>22:13:20, 32s ago</span><span>now, 22:13:52 UTC</span>" in text
     assert "an hour ago" not in text
 
 
@@ -95,3 +95,12 @@ def test_a_rate_that_a_sentence_at_the_top_has_does_not_stand_on_the_card_as_ano
     for text in (page(pressed()), page(rehearsed())):
         assert "in the last 30s" in text or "of the last 30s" in text
         assert "in the last minute" not in text
+
+
+def test_the_fill_and_the_ticks_of_a_bar_stay_apart_and_in_order() -> None:
+    """Of 192Gi the ticks of 1Gi and 2Gi and the end of the fill were one mark."""
+    card = page(crowded()).partition("<h3>memory.available</h3>")[2].partition("</article>")[0]
+    fill = float(re.findall(r'class="fill" .*?width="([0-9.]+)"', card)[0])
+    soft, hard = (float(re.findall(rf'<rect class="{kind}" x="([0-9.]+)"', card)[0]) for kind in ("soft", "hard"))
+    assert fill - soft > 1
+    assert soft - hard > 1

@@ -128,15 +128,16 @@ FAULT_REMEDIES = {
 
 
 def last_eviction(status: Document) -> str:
-    """Return which pod was evicted last, unless that is more than an hour ago or a pod is being evicted; empty if none was."""
+    """Return the last eviction and its signal; empty if it was more than an hour ago, or a pod is being evicted."""
     if any(not row["gone"] for row in status["leaving"]):
         return ""
-    marks = [mark for found in eviction_marks(status).values() for mark in found if mark.pod]
-    last = min((mark for mark in marks if mark.dry_run == status["dryRun"]), key=lambda each: each.ago, default=None)
+    marks = [(mark, signal) for signal, found in eviction_marks(status).items() for mark in found if mark.pod]
+    same = (each for each in marks if each[0].dry_run == status["dryRun"])
+    last, signal = min(same, key=lambda each: each[0].ago, default=(None, ""))
     if last is None or last.ago > FORESEEN_SECONDS:
         return ""
     what = "The dry run would last have evicted" if last.dry_run else "Last eviction:"
-    return f"{what} {last.pod}, {seconds_text(last.ago)} ago."
+    return f"{what} {last.pod} for {signal}, {seconds_text(last.ago)} ago."
 
 
 def _of_node(status: Document) -> Headline:

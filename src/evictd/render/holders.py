@@ -11,7 +11,7 @@ from evictd.render.timing import approaches
 
 Document = Mapping[str, Any]
 
-_MOST = 3
+_MOST = 2
 _LITTLE_PART = 50
 """What grew outside pods is left out where it is less than this part of what pods grew by."""
 

@@ -13,8 +13,10 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evictd.codec.times import parse_time, rfc3339
 from evictd.core.model.signal import DISKS, Resource, Signal
 from evictd.core.model.state import PhaseName
+from evictd.core.units.duration import SECOND
 from evictd.errors import SourceKind
 from evictd.render.headline import (
     FAULT_REMEDIES,
@@ -81,6 +83,7 @@ def node_page(
     faulty = {fault.detail for fault in faults}
     tested = tests_thresholds(faults)
     falls = ends(status, trends) if tested else {}
+    now = parse_time(status["at"]) + round(status["ageSeconds"] * SECOND)
     context = {
         "status": status,
         "headline": (head := headline(status, faults)),
@@ -99,6 +102,7 @@ def node_page(
                 marks.get(name, ()),
                 near=name in near,
                 rate_is_said=name in falls,
+                now=now,
             )
             for entry in shown
             if entry["observed"] and (name := entry["signal"])
@@ -114,6 +118,7 @@ def node_page(
         "phase": "" if _awaits_end(status) else _phase(status["phase"]),
         "awaited": status["phase"].get("endsInSeconds", 0) if _awaits_end(status) else 0,
         "read": _time(status["at"]),
+        "clock": rfc3339(now)[11:19],
         "old": status["ageSeconds"] >= _OLD_SECONDS,
         "leaving": (leaving := [_leaving(row, status) for row in status["leaving"]]),
         "nothing": (nothing := tuple(why_nothing(status, explained, head))),

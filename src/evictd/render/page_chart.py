@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from math import ceil
 from typing import Any
 
-from evictd.codec.times import parse_time
+from evictd.codec.times import parse_time, rfc3339
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import SECOND
@@ -76,7 +76,7 @@ class PageChart:
     bottom: str
     """The amount at the lower edge: nothing is left."""
     begin: str
-    """Time ago of the left edge."""
+    """Time of the left edge, and how long ago it was."""
     labels: tuple[tuple[str, float], ...] = ()
     """Amounts beside the line, and their places in percent of its height: the edges, and the thresholds."""
 
@@ -86,11 +86,13 @@ def page_chart(
     thresholds: Sequence[tuple[str, int]],
     signal: Signal,
     marks: Sequence[EvictionMark] = (),
+    *,
     capacity: int = 0,
+    now: int | None = None,
 ) -> PageChart | None:
     """Scale readings (seconds ago, amount) and thresholds (kind, limit); `None` before two readings, a second apart.
 
-    The upper edge is at most the capacity, if that is known.
+    The upper edge is at most the capacity, if that is known; `now` is the wall clock in nanoseconds.
     """
     span = max((ago for ago, _ in trend), default=0)
     if len(trend) < 2 or span < _LEAST_SECONDS:
@@ -115,8 +117,13 @@ def page_chart(
         top=signal_amount(top, signal),
         bottom=signal_amount(0, signal),
         labels=_labels([limit for _, limit in thresholds], top, signal),
-        begin=f"{seconds_text(span) if span < _MINUTES else f'{round(span / 60)} min'} ago",
+        begin=f"{_clock(now, span)}{seconds_text(span) if span < _MINUTES else f'{round(span / 60)} min'} ago",
     )
+
+
+def _clock(now: int | None, ago: float) -> str:
+    """Write the time of the left edge before how long ago it was; empty where it is not known."""
+    return "" if now is None else f"{rfc3339(now - round(ago * SECOND))[11:19]}, "
 
 
 def _labels(limits: Sequence[int], top: int, signal: Signal) -> tuple[tuple[str, float], ...]:

@@ -15,26 +15,36 @@ Trend = Sequence[tuple[float, int]]
 
 
 def signal_card(
-    entry: Document, trend: Trend, marks: Sequence[EvictionMark], *, near: bool, rate_is_said: bool = False
+    entry: Document,
+    trend: Trend,
+    marks: Sequence[EvictionMark],
+    *,
+    near: bool,
+    rate_is_said: bool = False,
+    now: int | None = None,
 ) -> dict[str, Any]:
     """Return a signal; `near`: a threshold is about to be met, and it is as grave as a soft one.
 
     `rate_is_said`: a sentence at the top has its rate, which may be that of the last readings and not of the last minute.
+    `now` is the wall clock in nanoseconds.
     """
     signal = Signal(entry["signal"])
     met = {threshold["kind"] for threshold in entry["thresholds"] if is_pressed(threshold)}
-    capacity = max(entry["capacity"], 1)
+    fill, ticks = _apart(entry, max(entry["capacity"], 1))
     limits = [(each["kind"], each["limit"]) for each in entry["thresholds"]]
     return {
         "name": entry["signal"],
         "level": "hard" if "hard" in met else "soft" if met or near else "calm",
         "amount": signal_amount(entry["available"], signal),
         "of": "of the time stalled" if signal in STALLS else f"left of {signal_amount(entry['capacity'], signal)}",
-        "percent": _percent(entry["available"], capacity),
+        "percent": fill,
         "rate": "" if rate_is_said else _rate(entry),
-        "thresholds": [_threshold(threshold, signal, capacity, due=is_due(entry)) for threshold in entry["thresholds"]],
+        "thresholds": [
+            _threshold(threshold, signal, tick, due=is_due(entry))
+            for threshold, tick in zip(entry["thresholds"], ticks, strict=True)
+        ],
         "few": _few(trend),
-        "chart": page_chart(trend, limits, signal, marks, entry["capacity"]),
+        "chart": page_chart(trend, limits, signal, marks, capacity=entry["capacity"], now=now),
     }
 
 
@@ -43,8 +53,18 @@ def _few(trend: Trend) -> str:
     return "One reading so far: the line begins with the second." if len(trend) == 1 else ""
 
 
-def _percent(amount: int, capacity: int) -> float:
-    return round(min(max(100 * amount / capacity, 0), 100), 2)
+_LEAST_APART = 1.5
+"""Percent of a bar between its fill and a tick: of 192Gi a tick each for 1Gi and 2Gi would be one."""
+
+
+def _apart(entry: Document, capacity: int) -> tuple[float, list[float]]:
+    """Return where the fill of a bar ends and where the ticks of its thresholds are, in percent: in order, and apart."""
+    amounts = [entry["available"], *(each["limit"] for each in entry["thresholds"])]
+    places, least = [0.0] * len(amounts), 0.0
+    for index in sorted(range(len(amounts)), key=lambda each: (amounts[each], each)):
+        places[index] = round(min(max(100 * amounts[index] / capacity, least), 100), 2)
+        least = places[index] + _LEAST_APART
+    return places[0], places[1:]
 
 
 def _rate(entry: Document) -> str:
@@ -66,8 +86,8 @@ _COUNTED = {Resource.PIDS: (" process", " processes"), Resource.INODES: (" inode
 """Nouns for amounts without a unit: for one, and for more."""
 
 
-def _threshold(threshold: Document, signal: Signal, capacity: int, *, due: bool) -> dict[str, Any]:
-    """Return one threshold; `due`: one of its signal acts now, before any grace period ends."""
+def _threshold(threshold: Document, signal: Signal, tick: float, *, due: bool) -> dict[str, Any]:
+    """Return one threshold; `tick`: percent of the bar; `due`: one of its signal acts now, before any grace period ends."""
     state = "not met"
     if threshold["met"]:
         left = threshold["graceLeftSeconds"]
@@ -79,7 +99,7 @@ def _threshold(threshold: Document, signal: Signal, capacity: int, *, due: bool)
     return {
         "kind": threshold["kind"],
         "limit": signal_amount(threshold["limit"], signal),
-        "percent": _percent(threshold["limit"], capacity),
+        "percent": tick,
         "grace": seconds_text(grace) if (grace := threshold.get("gracePeriodSeconds")) else "",
         "state": state,
         "met": is_pressed(threshold),
