@@ -67,6 +67,8 @@ def test_many_marks_that_stand_close_together_are_one_with_their_number() -> Non
     assert (mark.text, mark.kind) == ("evict default/leak and 116 more until 14m58s", MarkKind.EVICTION)
     assert mark.until is not None
     assert mark.until > mark.at
+    assert len(mark.others) == 116, "each one is drawn, and one was"
+    assert all(each.level is not None for each in mark.others)
 
 
 def test_a_refused_eviction_is_no_eviction() -> None:

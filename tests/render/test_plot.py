@@ -92,6 +92,17 @@ def test_labels_do_not_lie_over_one_another() -> None:
     assert plot._assign_lanes(many, time)[-10:] == [-1, -1, 7, 6, 5, 4, 3, 2, 1, 0]
 
 
+def test_a_label_to_the_left_is_crossed_by_no_line_of_a_mark_before_it() -> None:
+    """At the right edge of incident 14 three lines went through labels."""
+    marks = tuple(
+        Mark(kind=MarkKind.EVICTION, at=at * SECOND, text="evict default/hog-with-a-long-name")
+        for at in (580, 590, 592, 599)
+    )
+    time = plot._time(Chart(start=0, end=600 * SECOND, marks=marks))
+    assert all(begin < mark.at / SECOND for (begin, _), mark in zip(plot._extents(marks, time), marks, strict=True))
+    assert plot._assign_lanes(marks, time) == [0, 1, 2, 3]
+
+
 def test_the_line_breaks_where_nothing_was_recorded() -> None:
     points = [(at * SECOND, 5) for at in (0, 10, 20, 30, 300, 310)] + [(320 * SECOND, None), (5 * SECOND, 5)]
     xs, ys = plot._with_gaps(points)

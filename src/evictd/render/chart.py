@@ -81,6 +81,8 @@ class Mark:
     level: int | None = None
     until: int | None = None
     """The time of the last one, of many."""
+    others: tuple["Mark", ...] = ()
+    """The ones after the first, of many."""
 
 
 @frozen
@@ -235,7 +237,12 @@ def _grouped(marks: Sequence[Mark], least: int) -> tuple[Mark, ...]:
 
 def _one(group: Sequence[Mark]) -> Mark:
     first, last = group[0], group[-1]
-    return replace(first, text=f"{first.text} and {len(group) - 1} more until {duration_text(last.at)}", until=last.at)
+    return replace(
+        first,
+        text=f"{first.text} and {len(group) - 1} more until {duration_text(last.at)}",
+        until=last.at,
+        others=tuple(group[1:]),
+    )
 
 
 _TOLD = {

@@ -311,15 +311,18 @@ def _draw_mark(axes: "Axes", panel: Panel, mark: Mark) -> None:
     axes.axvline(mark.at / SECOND, color=colour, linewidth=0.8, alpha=0.55, zorder=2)
     if mark.until is not None:
         axes.axvspan(mark.at / SECOND, mark.until / SECOND, color=colour, alpha=0.13, linewidth=0, zorder=1)
-    if mark.signal is panel.signal and mark.level is not None:
+    on_line = [each for each in (mark, *mark.others) if each.signal is panel.signal and each.level is not None]
+    if on_line:
         above = _ABOVE if mark.kind is MarkKind.RECLAIM else 0
         axes.plot(
-            [mark.at / SECOND],
-            [mark.level],
+            [each.at / SECOND for each in on_line],
+            [each.level or 0 for each in on_line],
+            linestyle="none",
             marker=shape,
-            markersize=7.5 if mark.kind is MarkKind.EVICTION else 6.5,
+            markersize=4 if mark.others else 7.5 if mark.kind is MarkKind.EVICTION else 6.5,
             color=colour,
             markeredgecolor="white",
+            markeredgewidth=0.4 if mark.others else 1.0,
             zorder=6,
             transform=axes.transData + ScaledTranslation(0, above / 72, axes.figure.dpi_scale_trans),
             clip_on=False,
@@ -330,29 +333,40 @@ def _draw_mark(axes: "Axes", panel: Panel, mark: Mark) -> None:
 
 
 def _assign_lanes(marks: Sequence[Mark], time: _Time) -> list[int]:
-    """Return a lane for each mark in which its label touches no other and no later mark's line; -1 where every lane is taken.
+    """Return a lane for each mark in which its label touches no other and no mark's line; -1 where every lane is taken.
 
-    From the last to the first: a mark's line goes down from its lane, so a label is above the lanes of the marks that it spans.
+    A mark's line goes down from its lane, so a label is above the lanes of the marks that it spans. So marks with a label to
+    the left come first, from the first to the last, and then those with one to the right, from the last to the first.
     """
-    begins: list[float] = []
+    extents = _extents(marks, time)
+    lefts = [index for index, mark in enumerate(marks) if extents[index][0] < mark.at / SECOND]
+    taken: list[list[tuple[float, float]]] = []
     lanes = [-1] * len(marks)
-    for index in reversed(range(len(marks))):
-        start, end = _extent(marks[index], time)
-        spanned = (lanes[k] for k in range(index + 1, len(marks)) if start <= marks[k].at / SECOND <= end)
-        least = max(spanned, default=-1) + 1
-        lane = next((i for i in range(least, len(begins)) if end < begins[i]), max(least, len(begins)))
+    for index in (*lefts, *reversed([each for each in range(len(marks)) if each not in lefts])):
+        start, end = extents[index]
+        spanned = (lanes[k] for k, mark in enumerate(marks) if k != index and start <= mark.at / SECOND <= end)
+        lane = max(spanned, default=-1) + 1
+        while lane < len(taken) and any(start <= to and begin <= end for begin, to in taken[lane]):
+            lane += 1
         if lane >= _MAX_LANES:
             continue
-        begins += [float("inf")] * (lane + 1 - len(begins))
-        begins[lane] = min(begins[lane], start)
+        taken += [[] for _ in range(lane + 1 - len(taken))]
+        taken[lane].append((start, end))
         lanes[index] = lane
     return lanes
 
 
-def _extent(mark: Mark, time: _Time) -> tuple[float, float]:
-    """Return begin and end of mark and label on their lane, in seconds; the label stands left of a mark near the right edge."""
-    at, wide = mark.at / SECOND, (len(mark.text) * _LETTER + 0.22) / time.inches
-    return (at - wide, at + 0.1 / time.inches) if at + wide > time.end + _RIGHT / time.inches else (at, at + wide)
+def _extents(marks: Sequence[Mark], time: _Time) -> list[tuple[float, float]]:
+    """Return begin and end of each mark with its label, in seconds; the label stands left of a mark near the right edge.
+
+    So do all after it: a label to the left and one to the right of two marks that are close would each cross the other's line.
+    """
+    found, left = [], False
+    for mark in marks:
+        at, wide = mark.at / SECOND, (len(mark.text) * _LETTER + 0.22) / time.inches
+        left = left or at + wide > time.end + _RIGHT / time.inches
+        found.append((at - wide, at + 0.1 / time.inches) if left else (at, at + wide))
+    return found
 
 
 def _draw_lanes(axes: "Axes", marks: Sequence[Mark], lanes: Sequence[int], time: _Time) -> None:
@@ -360,7 +374,7 @@ def _draw_lanes(axes: "Axes", marks: Sequence[Mark], lanes: Sequence[int], time:
     axes.set_ylim(-0.5, max(lanes) + 0.5)
     axes.axis("off")
     axes.set_zorder(-1)
-    for mark, lane in zip(marks, lanes, strict=True):
+    for mark, lane, extent in zip(marks, lanes, _extents(marks, time), strict=True):
         if lane < 0:
             continue
         shape, colour = _MARKS[mark.kind]
@@ -370,7 +384,7 @@ def _draw_lanes(axes: "Axes", marks: Sequence[Mark], lanes: Sequence[int], time:
         axes.plot(
             [at], [lane], marker=shape, markersize=6.5, color=colour, markeredgecolor="white", clip_on=False, zorder=5
         )
-        left = _extent(mark, time)[0] < at
+        left = extent[0] < at
         axes.annotate(
             mark.text,
             (at, lane),
