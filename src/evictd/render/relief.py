@@ -38,8 +38,10 @@ def relief_lines(found: Incident) -> Iterator[str]:
         too_little = ": too little" if found.settled else "; it was not read again since"
         enough = "" if found.missing is None else (": enough" if found.came_back >= found.missing else too_little)
         bound = "at least" if found.was_clear and found.came_back == found.missing else "up to"
-        amount = f"{bound} {signal_amount(found.came_back, found.signal)}" if found.came_back else "nothing"
-        yield f"{amount} came back{enough}"
+        if found.came_back:
+            yield f"{bound} {signal_amount(found.came_back, found.signal)} came back{enough}"
+        else:
+            yield f"nothing came back{'' if found.settled else ' up to the last reading'}"
     elif not found.event.dry_run:
         yield "the journal has no reading between its end and the next eviction, so what came back is not known"
     yield from _lasted(found)
