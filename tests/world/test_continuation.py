@@ -1,7 +1,10 @@
 """Checks that a world made of a reading shows that reading again, and then goes on."""
 
+from dataclasses import replace
+
 import pytest
 
+from evictd.core.model.config import MemoryFormula
 from evictd.core.model.observation import Filesystems
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.world.behaviours import Grow, Usage
@@ -77,3 +80,45 @@ def test_what_a_pod_holds_that_is_not_listed_is_the_hosts() -> None:
     assert again.memory is not None
     assert READING.memory is not None
     assert again.memory.available_bytes == READING.memory.available_bytes
+
+
+@pytest.mark.parametrize("formula", [MemoryFormula.WORKING_SET, MemoryFormula.MEM_AVAILABLE, MemoryFormula.AUTO])
+def test_clean_file_pages_of_a_pod_are_dropped_before_the_kernel_kills(formula: MemoryFormula) -> None:
+    """5.95Gi of page cache were played on as memory that only a kill gives back."""
+    cache, bound = (1, 1) if formula is MemoryFormula.AUTO else (3, 5)
+    held = usage(PODS[0], memory="4Gi")
+    assert held.memory is not None
+    assert READING.memory is not None
+    reader = replace(held, memory=replace(held.memory, clean_file_bytes=cache << 30))
+    kernels = {
+        # The working set is then without the cache: 2 of 8 GiB are anonymous.
+        MemoryFormula.MEM_AVAILABLE: replace(
+            READING.memory, available_bytes=6 << 30, mem_available_bytes=6 << 30, working_set_bytes=2 << 30
+        ),
+        # 1 GiB of the 3 that are documented as available cannot be had, nor can the cache.
+        MemoryFormula.AUTO: replace(
+            READING.memory,
+            available_bytes=2 << 30,
+            mem_available_bytes=2 << 30,
+            working_set_bytes=6 << 30,
+            unallocatable_bytes=1 << 30,
+        ),
+    }
+    reading = replace(READING, memory=kernels.get(formula, READING.memory))
+    world = world_of(
+        reading,
+        (PODS[0],),
+        {"a": reader},
+        name="w",
+        filesystems=SINGLE,
+        behaviours={"a": (Grow(of=Usage.MEMORY, rate=64 << 20, bound=bound << 30),)},
+        duration=2 * MINUTE,
+    )
+    run = play(world, replace(config(), memory_formula=formula))
+    first = run.cycles[0].observation.node
+    assert first is not None
+    assert first.memory is not None
+    assert reading.memory is not None
+    assert first.memory.available_bytes == reading.memory.available_bytes
+    assert first.memory.unallocatable_bytes == reading.memory.unallocatable_bytes
+    assert not run.kills

@@ -1,7 +1,8 @@
 """Makes a world of one reading of a node, so that it can be played on from there.
 
-Each pod goes on holding what it was measured to use, the host what belongs to no pod. The growth asked for is added. Images
-and dead containers are not in a reading: what they hold counts as the host's, so no collection frees any of it.
+Each pod goes on holding what it was measured to use, its clean file pages as page cache that the kernel drops when memory is
+short; the host holds what belongs to no pod. The growth asked for is added. Images and dead containers are not in a reading:
+what they hold counts as the host's, so no collection frees any of it.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -43,6 +44,7 @@ def world_of(
     spec = NodeSpec(
         name=node.name,
         memory=_capacity(node.memory) or _NO_MEMORY,
+        unusable_memory=_unusable(node, held.values()),
         allocatable_memory=_capacity(node.pods_memory),
         swap=0 if node.swap is None else (node.swap.available_bytes or 0) + (node.swap.usage_bytes or 0),
         pids=32768 if node.rlimit is None or node.rlimit.max_pid is None else node.rlimit.max_pid,
@@ -78,7 +80,10 @@ def _held(stats: PodStats) -> Iterator[tuple[Usage, int]]:
     memory = None if stats.memory is None else stats.memory.working_set_bytes
     swapped = 0 if stats.memory is None else stats.memory.swap_bytes or 0
     if memory is not None:
-        yield Usage.MEMORY, memory + swapped
+        cache = min((stats.memory.clean_file_bytes if stats.memory else None) or 0, memory)
+        yield Usage.MEMORY, memory - cache + swapped
+        if cache:
+            yield Usage.PAGE_CACHE, cache
     if stats.process_count is not None:
         yield Usage.PROCESSES, max(stats.process_count - 1, 0)
     rootfs = [each.rootfs for each in stats.containers if each.rootfs is not None]
@@ -95,11 +100,26 @@ def _of_host(node: NodeStats, pods: Collection[Mapping[Usage, int]], count: int)
     used = None if node.memory is None else node.memory.working_set_bytes
     swapped = 0 if node.swap is None else node.swap.usage_bytes or 0
     if used is not None:
-        of_pods = sum(each.get(Usage.MEMORY, 0) for each in pods)
+        of_pods = sum(each.get(Usage.MEMORY, 0) for each in pods) + _cache_counted(node, pods)
+        of_pods += _unusable(node, pods)
         yield Hold(of=Usage.MEMORY, amount=max(used + swapped - of_pods, 0))
     if node.rlimit is not None and node.rlimit.current is not None:
         of_pods = sum(each.get(Usage.PROCESSES, 0) for each in pods) + count
         yield Hold(of=Usage.PROCESSES, amount=max(node.rlimit.current - of_pods, 0))
+
+
+def _cache_counted(node: NodeStats, pods: Iterable[Mapping[Usage, int]]) -> int:
+    """Return the page cache of pods that the node's working set counts: none where it is the capacity minus `MemAvailable`."""
+    if node.memory is None or node.memory.available_bytes == node.memory.mem_available_bytes:
+        return 0
+    return sum(each.get(Usage.PAGE_CACHE, 0) for each in pods)
+
+
+def _unusable(node: NodeStats, pods: Iterable[Mapping[Usage, int]]) -> int:
+    """Return the memory that no process can allocate, of a reading that says by how much it lowers what is available."""
+    if node.memory is None or not node.memory.unallocatable_bytes:
+        return 0
+    return node.memory.unallocatable_bytes + sum(each.get(Usage.PAGE_CACHE, 0) for each in pods)
 
 
 def _capacity(memory: MemoryStats | None) -> int | None:
